@@ -1,0 +1,103 @@
+//! Small files that are read and replaced as a whole: accounts, linked servers, keys.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Reads and replaces whole files.
+pub trait Files: Send + Sync + std::fmt::Debug {
+    /// Returns the bytes of a file, or `None` when there is no such file.
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>>;
+    /// Replaces a file so that after a crash either the old or the new bytes are there. The file
+    /// can be read by its owner only.
+    fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+    /// Creates a folder and its parents, for its owner only.
+    fn create_folder(&self, path: &Path) -> io::Result<()>;
+}
+
+/// The disk.
+#[derive(Debug)]
+pub struct DiskFiles;
+
+impl Files for DiskFiles {
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(".new");
+        let draft = PathBuf::from(draft);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&draft)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&draft, path)?;
+        // The rename is durable once the folder is.
+        File::open(folder)?.sync_all()
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path)
+    }
+}
+
+/// Files that live as long as the value, for tests.
+#[derive(Debug, Default)]
+pub struct MemoryFiles(Mutex<BTreeMap<PathBuf, Vec<u8>>>);
+
+impl Files for MemoryFiles {
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned())
+    }
+
+    fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(path.to_owned(), bytes.to_vec());
+        Ok(())
+    }
+
+    fn create_folder(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_read_by_its_owner_only() {
+        let folder = std::env::temp_dir().join(format!("pelorus-env-{}", std::process::id()));
+        DiskFiles.create_folder(&folder).unwrap();
+        let path = folder.join("accounts");
+        assert_eq!(DiskFiles.read(&path).unwrap(), None);
+        DiskFiles.replace(&path, b"old and long").unwrap();
+        DiskFiles.replace(&path, b"new").unwrap();
+        assert_eq!(DiskFiles.read(&path).unwrap().as_deref(), Some(&b"new"[..]));
+        #[cfg(unix)]
+        {
+            let mode = std::os::unix::fs::PermissionsExt::mode(
+                &fs::metadata(&path).unwrap().permissions(),
+            );
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

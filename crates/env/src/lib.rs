@@ -1,0 +1,108 @@
+//! The outside world behind traits: clock, randomness and small files.
+//!
+//! Everything below the `pelorus` binary asks an [`Env`] instead of the operating system, so that a
+//! simulated run can repeat exactly and can inject faults.
+
+mod files;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+pub use files::{DiskFiles, Files, MemoryFiles};
+
+/// Tells the time.
+pub trait Clock: Send + Sync + std::fmt::Debug {
+    /// Time since an arbitrary fixed point; never goes back.
+    fn monotonic(&self) -> Duration;
+    /// Time since 1970-01-01 00:00 UTC.
+    fn since_epoch(&self) -> Duration;
+}
+
+/// Gives random bytes that nobody can guess.
+pub trait Random: Send + Sync + std::fmt::Debug {
+    /// Fills the buffer.
+    fn fill(&self, buffer: &mut [u8]);
+}
+
+/// The outside world of one process.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The source of randomness.
+    pub random: Arc<dyn Random>,
+    /// Small files, read and replaced as a whole.
+    pub files: Arc<dyn Files>,
+}
+
+impl Env {
+    /// The real clock, randomness and disk.
+    pub fn real() -> Self {
+        Self {
+            clock: Arc::new(SystemClock::default()),
+            random: Arc::new(SystemRandom),
+            files: Arc::new(DiskFiles),
+        }
+    }
+
+    /// The real clock, seeded randomness and files in memory, for tests.
+    pub fn in_memory(seed: u64) -> Self {
+        Self {
+            clock: Arc::new(SystemClock::default()),
+            random: Arc::new(SeededRandom(AtomicU64::new(seed))),
+            files: Arc::new(MemoryFiles::default()),
+        }
+    }
+}
+
+/// The clock of the operating system.
+#[derive(Debug)]
+pub struct SystemClock {
+    start: Instant,
+}
+
+impl Default for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that everybody else asks")]
+    fn default() -> Self {
+        Self { start: Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that everybody else asks")]
+    fn since_epoch(&self) -> Duration {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+}
+
+/// The randomness of the operating system.
+#[derive(Debug)]
+pub struct SystemRandom;
+
+impl Random for SystemRandom {
+    fn fill(&self, buffer: &mut [u8]) {
+        getrandom::fill(buffer).expect("the operating system gives randomness once it has booted");
+    }
+}
+
+/// Repeatable randomness for tests (splitmix64).
+#[derive(Debug)]
+pub struct SeededRandom(AtomicU64);
+
+impl Random for SeededRandom {
+    fn fill(&self, buffer: &mut [u8]) {
+        for chunk in buffer.chunks_mut(8) {
+            let step = 0x9E37_79B9_7F4A_7C15_u64;
+            let mut word = self.0.fetch_add(step, Ordering::Relaxed).wrapping_add(step);
+            word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            word ^= word >> 31;
+            chunk.copy_from_slice(&word.to_le_bytes()[..chunk.len()]);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The one table of error codes: name, MySQL number, SQL state, class.
+
+/// What a caller can do about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Class {
+    /// The statement or request is at fault; repeating it fails the same way.
+    InvalidInput,
+    /// An object was named that does not exist.
+    NotFound,
+    /// Another write or an existing object stands in the way.
+    Conflict,
+    /// The user may not do this.
+    Denied,
+    /// A limit of memory, disk, time or count was reached.
+    Resource,
+    /// A server is away or stopping; the same input may work later.
+    Unavailable,
+    /// Somebody asked for the work to stop.
+    Cancelled,
+    /// An invariant does not hold.
+    Internal,
+}
+
+/// Number and state of an error that a linked server raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemoteCode {
+    /// The server's error number.
+    pub errno: u16,
+    /// The server's SQL state.
+    pub sqlstate: [u8; 5],
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $errno:literal, $state:literal, $class:ident;)*) => {
+        /// A stable error code. Numbers and states are MySQL's own where it has the error.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Code {
+            $($(#[$doc])* $name,)*
+            /// Raised by a linked server and handed on unchanged.
+            Remote(RemoteCode),
+        }
+
+        impl Code {
+            /// Every code that Pelorus raises itself, with its name.
+            pub const ALL: &'static [(Code, &'static str)] =
+                &[$((Code::$name, stringify!($name)),)*];
+
+            /// The MySQL error number.
+            pub fn errno(self) -> u16 {
+                match self {
+                    $(Code::$name => $errno,)*
+                    Code::Remote(remote) => remote.errno,
+                }
+            }
+
+            /// The five characters of the SQL state.
+            pub fn sqlstate(self) -> [u8; 5] {
+                match self {
+                    $(Code::$name => *$state,)*
+                    Code::Remote(remote) => remote.sqlstate,
+                }
+            }
+
+            /// What a caller can do about it.
+            pub fn class(self) -> Class {
+                match self {
+                    $(Code::$name => Class::$class,)*
+                    Code::Remote(_) => Class::InvalidInput,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The server has as many connections as it allows.
+    TooManyConnections = 1040, b"08004", Resource;
+    /// The handshake was not understood.
+    BadHandshake = 1043, b"08S01", InvalidInput;
+    /// The account may not use this database.
+    DatabaseAccessDenied = 1044, b"42000", Denied;
+    /// Wrong user, host or password.
+    AccessDenied = 1045, b"28000", Denied;
+    /// A statement needs a current database.
+    NoDatabase = 1046, b"3D000", InvalidInput;
+    /// A protocol command that does not exist.
+    UnknownCommand = 1047, b"08S01", InvalidInput;
+    /// NULL where it is not allowed.
+    ColumnCannotBeNull = 1048, b"23000", InvalidInput;
+    /// No database of this name.
+    UnknownDatabase = 1049, b"42000", NotFound;
+    /// A table of this name is there already.
+    TableExists = 1050, b"42S01", Conflict;
+    /// No table of this name (in `DROP`).
+    UnknownTable = 1051, b"42S02", NotFound;
+    /// A column name that fits several tables.
+    AmbiguousColumn = 1052, b"23000", InvalidInput;
+    /// The server is stopping.
+    ServerShutdown = 1053, b"08S01", Unavailable;
+    /// No column of this name.
+    UnknownColumn = 1054, b"42S22", NotFound;
+    /// A selected column that GROUP BY does not determine.
+    WrongFieldWithGroup = 1055, b"42000", InvalidInput;
+    /// Grouping by something that cannot be grouped by.
+    WrongGroupField = 1056, b"42000", InvalidInput;
+    /// Two columns of one name in a derived table.
+    DuplicateColumn = 1060, b"42S21", InvalidInput;
+    /// The statement is not SQL.
+    Syntax = 1064, b"42000", InvalidInput;
+    /// An empty statement.
+    EmptyQuery = 1065, b"42000", InvalidInput;
+    /// Two tables of one alias.
+    NonUniqueTable = 1066, b"42000", InvalidInput;
+    /// No connection or query of this id.
+    NoSuchThread = 1094, b"HY000", NotFound;
+    /// The id belongs to somebody else.
+    KillDenied = 1095, b"HY000", Denied;
+    /// Something of Pelorus's own is broken; the log has the details.
+    Internal = 1105, b"HY000", Internal;
+    /// A table name that no FROM clause gives.
+    UnknownTableInFieldList = 1109, b"42S02", NotFound;
+    /// An aggregate where none may stand.
+    InvalidGroupFunction = 1111, b"HY000", InvalidInput;
+    /// A row is too large.
+    RowTooLarge = 1118, b"42000", Resource;
+    /// The client's host may not connect.
+    HostNotPrivileged = 1130, b"HY000", Denied;
+    /// `SET PASSWORD` for an account that does not exist.
+    PasswordNoMatch = 1133, b"42000", NotFound;
+    /// The row's value count does not fit the column count.
+    WrongValueCount = 1136, b"21S01", InvalidInput;
+    /// Aggregates beside plain columns without GROUP BY.
+    MixOfGroupFunctions = 1140, b"42000", InvalidInput;
+    /// The account lacks a right on a table.
+    TableAccessDenied = 1142, b"42000", Denied;
+    /// No table of this name.
+    NoSuchTable = 1146, b"42S02", NotFound;
+    /// A packet above `max_allowed_packet`.
+    PacketTooLarge = 1153, b"08S01", Resource;
+    /// The bytes of a packet end or go on where they must not.
+    NetReadError = 1158, b"08S01", InvalidInput;
+    /// A client took too long to send.
+    NetReadInterrupted = 1159, b"08S01", Unavailable;
+    /// A client sent packets out of order.
+    PacketsOutOfOrder = 1156, b"08S01", InvalidInput;
+    /// No system variable of this name.
+    UnknownSystemVariable = 1193, b"HY000", NotFound;
+    /// The lock was not to be had in time.
+    LockWaitTimeout = 1205, b"HY000", Conflict;
+    /// Wrong arguments of a command.
+    WrongArguments = 1210, b"HY000", InvalidInput;
+    /// Two transactions stand in each other's way; roll back and try again.
+    Deadlock = 1213, b"40001", Conflict;
+    /// A subquery gave more columns than fit.
+    OperandColumns = 1241, b"21000", InvalidInput;
+    /// A subquery gave more than one row.
+    SubqueryRows = 1242, b"21000", InvalidInput;
+    /// No prepared statement of this id.
+    UnknownStatement = 1243, b"HY000", NotFound;
+    /// A statement needs a right that the account lacks.
+    SpecificAccessDenied = 1227, b"42000", Denied;
+    /// A global variable was set as if it were one of the session.
+    GlobalVariable = 1229, b"HY000", InvalidInput;
+    /// A value that the variable cannot take.
+    WrongValueForVariable = 1231, b"42000", InvalidInput;
+    /// A value of the wrong type for the variable.
+    WrongTypeForVariable = 1232, b"42000", InvalidInput;
+    /// A variable that cannot be read.
+    VariableNotReadable = 1233, b"HY000", InvalidInput;
+    /// MySQL has it, Pelorus refuses it rather than answer wrongly.
+    NotSupportedYet = 1235, b"42000", InvalidInput;
+    /// A variable that cannot be set.
+    ReadOnlyVariable = 1238, b"HY000", InvalidInput;
+    /// Every derived table must have its own alias.
+    DerivedMustHaveAlias = 1248, b"42000", InvalidInput;
+    /// The authentication protocol is not one that the server speaks.
+    AuthPluginNotSupported = 1251, b"08004", InvalidInput;
+    /// A value lies outside its column's range.
+    OutOfRange = 1264, b"22003", InvalidInput;
+    /// Two collations that cannot be compared.
+    CollationMix = 1267, b"HY000", InvalidInput;
+    /// No collation of this name.
+    UnknownCollation = 1273, b"HY000", NotFound;
+    /// A collation that does not belong to the charset.
+    CollationCharsetMismatch = 1253, b"42000", InvalidInput;
+    /// No charset of this name.
+    UnknownCharset = 1115, b"42000", NotFound;
+    /// The account runs with read-only rights.
+    OptionPreventsStatement = 1290, b"HY000", Denied;
+    /// A value that does not fit the type that it is used as.
+    TruncatedWrongValue = 1292, b"22007", InvalidInput;
+    /// A prepared statement with too many parameters.
+    TooManyParameters = 1390, b"HY000", Resource;
+    /// `CREATE USER` of an account that exists, `DROP USER` of one that does not.
+    CannotUser = 1396, b"HY000", Conflict;
+    /// No function of this name.
+    NoSuchFunction = 1305, b"42000", NotFound;
+    /// The statement was stopped by `KILL QUERY`.
+    QueryInterrupted = 1317, b"70100", Cancelled;
+    /// Data is too long for its column.
+    DataTooLong = 1406, b"22001", InvalidInput;
+    /// A linked server cannot be reached.
+    ConnectToForeign = 1429, b"HY000", Unavailable;
+    /// A linked server failed in the middle of a statement.
+    QueryOnForeign = 1430, b"HY000", Unavailable;
+    /// A server of this name is linked already.
+    ServerExists = 1476, b"HY000", Conflict;
+    /// No linked server of this name.
+    NoSuchServer = 1477, b"HY000", NotFound;
+    /// A function was called with the wrong number of arguments.
+    WrongParameterCount = 1582, b"42000", InvalidInput;
+    /// A function was called with arguments that it cannot take.
+    WrongParametersToFunction = 1583, b"42000", InvalidInput;
+    /// No authentication plugin of this name.
+    PluginNotLoaded = 1524, b"HY000", NotFound;
+    /// A number left the range of its type.
+    DataOutOfRange = 1690, b"22003", InvalidInput;
+    /// The statement writes, the transaction or account only reads.
+    ReadOnlyTransaction = 1792, b"25006", Denied;
+    /// The statement took longer than `max_execution_time`.
+    ExecutionTimeout = 3024, b"HY000", Resource;
+    /// A pattern that is not a regular expression.
+    RegularExpression = 3685, b"HY000", InvalidInput;
+    /// Connections must be encrypted.
+    SecureTransportRequired = 3159, b"HY000", Denied;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_number_of_its_own_and_a_well_formed_state() {
+        let mut numbers = std::collections::HashMap::new();
+        for &(code, name) in Code::ALL {
+            if let Some(other) = numbers.insert(code.errno(), name) {
+                panic!("{name} and {other} share error number {}", code.errno());
+            }
+            assert!(
+                code.sqlstate()
+                    .iter()
+                    .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()),
+                "{name} has a malformed SQL state"
+            );
+        }
+    }
+
+    #[test]
+    fn remote_errors_keep_their_number_and_state() {
+        let code = Code::Remote(RemoteCode { errno: 1644, sqlstate: *b"45000" });
+        assert_eq!((code.errno(), code.sqlstate()), (1644, *b"45000"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Words for failure that all crates share: a stable code with its MySQL number, what the caller
+//! can do next, and whether the client may see the details.
+//!
+//! One table ([`Code`]) holds every error that Pelorus raises itself. Errors that a linked server
+//! raised travel unchanged as [`Code::Remote`].
+
+mod code;
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::fmt::Write as _;
+
+pub use code::{Class, Code, RemoteCode};
+
+/// `Result` with the error of Pelorus as its default.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A failure on its way to a client: the code that programs read and the text that people read.
+#[derive(Debug)]
+pub struct Error {
+    code: Code,
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// A failure with its text: lower case, one line, no full stop, objects named.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), source: None }
+    }
+
+    /// An error that a linked server reported, handed on unchanged.
+    pub fn remote(errno: u16, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
+        Self::new(Code::Remote(RemoteCode { errno, sqlstate }), message)
+    }
+
+    /// A feature of MySQL that Pelorus refuses rather than answer wrongly (error 1235).
+    pub fn unsupported(what: impl fmt::Display) -> Self {
+        Self::new(
+            Code::NotSupportedYet,
+            format!("This version of Pelorus doesn't yet support '{what}'"),
+        )
+    }
+
+    /// A broken invariant. The log gets the details, the client learns that it is our fault.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(Code::Internal, message)
+    }
+
+    /// Keeps the failure that lies beneath.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The MySQL error number.
+    pub fn errno(&self) -> u16 {
+        self.code.errno()
+    }
+
+    /// The five characters of the SQL state.
+    pub fn sqlstate(&self) -> [u8; 5] {
+        self.code.sqlstate()
+    }
+
+    /// What a client is told.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_ref().map(|source| source.as_ref() as &(dyn StdError + 'static))
+    }
+}
+
+/// Writes an error and all its causes on one line, joined by `: `.
+pub fn display_chain(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        // A `String` accepts every write.
+        write!(text, ": {source}").ok();
+        cause = source.source();
+    }
+    text
+}

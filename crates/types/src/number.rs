@@ -1,0 +1,223 @@
+//! Numbers as MySQL writes them, and decimals in Arrow.
+
+use std::fmt::Write as _;
+
+use arrow::datatypes::{DataType, i256};
+
+/// Most digits that `Decimal128` holds.
+pub const DECIMAL128_DIGITS: u8 = 38;
+
+/// The Arrow type of DECIMAL(`precision`, `scale`): the widest of its kind, because Arrow's own
+/// precision checks are not MySQL's.
+pub fn decimal_arrow(precision: u8, scale: u8) -> DataType {
+    let scale = i8::try_from(scale.min(38)).unwrap_or(38);
+    if precision <= DECIMAL128_DIGITS {
+        DataType::Decimal128(38, scale)
+    } else {
+        DataType::Decimal256(76, scale)
+    }
+}
+
+/// Reads a decimal number as an integer of units of `10^-scale`. Digits beyond the scale must be
+/// zero. `None` for anything that is not such a number.
+pub fn parse_decimal(text: &[u8], scale: u8) -> Option<i256> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let mut seen_point = false;
+    let mut fraction = 0_u8;
+    // Up to 38 digits fit an i128, which is far quicker than 256 bits.
+    let mut small: i128 = 0;
+    let mut large: Option<i256> = None;
+    let mut count = 0_usize;
+    let ten = i256::from(10);
+    let mut push = |digit: u8| -> Option<()> {
+        count += 1;
+        if count <= 37 {
+            small = small * 10 + i128::from(digit);
+        } else {
+            let wide = large.unwrap_or_else(|| i256::from_i128(small));
+            large = Some(wide.checked_mul(ten)?.checked_add(i256::from(i64::from(digit)))?);
+        }
+        Some(())
+    };
+    let mut any = false;
+    for &byte in digits {
+        match byte {
+            b'.' if !seen_point => seen_point = true,
+            b'0'..=b'9' if seen_point && fraction == scale => {
+                if byte != b'0' {
+                    return None;
+                }
+                any = true;
+            }
+            b'0'..=b'9' => {
+                fraction += u8::from(seen_point);
+                any = true;
+                push(byte - b'0')?;
+            }
+            _ => return None,
+        }
+    }
+    for _ in fraction..scale {
+        push(0)?;
+    }
+    if !any {
+        return None;
+    }
+    let value = large.unwrap_or_else(|| i256::from_i128(small));
+    Some(if negative { value.wrapping_neg() } else { value })
+}
+
+/// Writes a decimal of `scale` digits after the point.
+pub fn write_decimal(out: &mut String, units: i256, scale: u8) {
+    let text = match units.to_i128() {
+        Some(small) => small.unsigned_abs().to_string(),
+        None => units.to_string().trim_start_matches('-').to_owned(),
+    };
+    if units < i256::ZERO {
+        out.push('-');
+    }
+    let scale = usize::from(scale);
+    if scale == 0 {
+        out.push_str(&text);
+        return;
+    }
+    if text.len() <= scale {
+        out.push_str("0.");
+        out.extend(std::iter::repeat_n('0', scale - text.len()));
+        out.push_str(&text);
+    } else {
+        let (whole, fraction) = text.split_at(text.len() - scale);
+        out.push_str(whole);
+        out.push('.');
+        out.push_str(fraction);
+    }
+}
+
+/// Writes a DOUBLE as MySQL's text protocol does: the shortest digits that read back the same,
+/// in plain notation when that takes no more than MySQL's field of 22 characters allows, else as
+/// `1.5e-7` or `1e20`.
+pub fn write_double(out: &mut String, value: f64) {
+    write_shortest(out, &format!("{value:e}"), 15);
+}
+
+/// Writes a FLOAT: six significant digits, as MySQL does.
+pub fn write_float(out: &mut String, value: f32) {
+    // MySQL rounds to FLT_DIG digits and then drops trailing zeros.
+    let rounded = format!("{value:.5e}");
+    let trimmed = match rounded.split_once('e') {
+        Some((mantissa, exponent)) => {
+            let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+            format!("{mantissa}e{exponent}")
+        }
+        None => rounded,
+    };
+    write_shortest(out, &trimmed, 6);
+}
+
+/// Lays out `d.ddde±x` as C's `%g` would with the shortest digits, in MySQL's spelling. Plain
+/// notation is used for exponents from -15 up to `digits` (MySQL's `my_gcvt`).
+fn write_shortest(out: &mut String, scientific: &str, digits: i32) {
+    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+        // NaN and infinities cannot be stored in MySQL; say what it is.
+        out.push_str(scientific);
+        return;
+    };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", mantissa),
+    };
+    let all: String = mantissa.chars().filter(|c| *c != '.').collect();
+    let length = i32::try_from(all.len()).unwrap_or(i32::MAX);
+    if all == "0" {
+        out.push_str(sign);
+        out.push('0');
+        return;
+    }
+    out.push_str(sign);
+    if exponent < -15 || exponent >= digits.max(length).max(15) {
+        out.push_str(mantissa);
+        write!(out, "e{exponent}").ok();
+    } else if exponent < 0 {
+        out.push_str("0.");
+        out.extend(std::iter::repeat_n('0', usize::try_from(-exponent - 1).unwrap_or(0)));
+        out.push_str(&all);
+    } else if length <= exponent + 1 {
+        out.push_str(&all);
+        out.extend(std::iter::repeat_n('0', usize::try_from(exponent + 1 - length).unwrap_or(0)));
+    } else {
+        let (whole, fraction) = all.split_at(usize::try_from(exponent + 1).unwrap_or(0));
+        out.push_str(whole);
+        out.push('.');
+        out.push_str(fraction);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decimal(text: &str, scale: u8) -> Option<String> {
+        let mut out = String::new();
+        write_decimal(&mut out, parse_decimal(text.as_bytes(), scale)?, scale);
+        Some(out)
+    }
+
+    #[test]
+    fn decimals_up_to_65_digits_come_back() {
+        let widest = format!("-{}.{}", "9".repeat(35), "9".repeat(30));
+        assert_eq!(decimal(&widest, 30).as_deref(), Some(widest.as_str()));
+        assert_eq!(decimal("0.05", 2).as_deref(), Some("0.05"));
+        assert_eq!(decimal("-.5", 3).as_deref(), Some("-0.500"));
+        assert_eq!(decimal("1.250", 2).as_deref(), Some("1.25"));
+        assert_eq!(decimal("1.251", 2), None);
+        assert_eq!(decimal("", 2), None);
+        assert_eq!(decimal("1e5", 2), None);
+        assert_eq!(decimal(&"9".repeat(90), 0), None);
+    }
+
+    #[test]
+    fn doubles_look_as_in_mysql() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.5, "1.5"),
+            (100.0, "100"),
+            (1e15, "1e15"),
+            (123_456_789_012_345.0, "123456789012345"),
+            (1e-5, "0.00001"),
+            (1e20, "1e20"),
+            (1.25e-20, "1.25e-20"),
+            (0.1 + 0.2, "0.30000000000000004"),
+        ] {
+            let mut out = String::new();
+            write_double(&mut out, value);
+            assert_eq!(out, text);
+        }
+    }
+
+    #[test]
+    fn floats_have_six_digits() {
+        for (value, text) in
+            [(0.1_f32, "0.1"), (1.0 / 3.0, "0.333333"), (16_777_216.0, "16777200"), (1e10, "10000000000")]
+        {
+            let mut out = String::new();
+            write_float(&mut out, value);
+            assert_eq!(out, text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn decimals_round_trip(units: i128, scale in 0_u8..=30) {
+            let mut out = String::new();
+            write_decimal(&mut out, i256::from_i128(units), scale);
+            prop_assert_eq!(parse_decimal(out.as_bytes(), scale), Some(i256::from_i128(units)));
+        }
+    }
+}
