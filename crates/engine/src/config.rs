@@ -1,0 +1,93 @@
+//! What the engine is started with, and what an edge must know of it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pelorus_env::Env;
+
+/// The version that clients see. It begins with a MySQL version because drivers parse it: from 8.0
+/// on they ask for `transaction_isolation` instead of `tx_isolation` and leave out the query cache,
+/// and they still send everything that this server answers; the rest says what it really is.
+pub const SERVER_VERSION: &str = concat!("8.4.0-pelorus-", env!("CARGO_PKG_VERSION"));
+
+/// Everything that [`crate::Engine::open`] needs.
+#[derive(Debug)]
+pub struct EngineConfig {
+    /// Clock, randomness and files.
+    pub env: Env,
+    /// The folder with accounts, linked servers and the key that protects their passwords.
+    pub data: PathBuf,
+    /// What an edge must know.
+    pub settings: Settings,
+    /// The password of `root` when there are no accounts yet.
+    pub root_password: RootPassword,
+    /// Servers linked by the configuration file or the command line.
+    pub links: Vec<LinkSpec>,
+    /// Values of system variables that the configuration sets, by name.
+    pub variables: Vec<(String, String)>,
+}
+
+/// Where the first password of `root` comes from.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum RootPassword {
+    /// A new one is made up, and [`crate::Engine::generated_root_password`] tells it once.
+    #[default]
+    Generate,
+    /// This one.
+    Given(String),
+}
+
+impl fmt::Debug for RootPassword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RootPassword::Generate => "Generate",
+            RootPassword::Given(_) => "Given(***)",
+        })
+    }
+}
+
+/// A linked server as configuration or `CREATE SERVER` describes it: the options in MySQL's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkSpec {
+    /// The name of the link.
+    pub name: String,
+    /// The options: `HOST`, `PORT`, `USER`, `PASSWORD`, `DATABASE`, `REPLICAS`, ...
+    pub options: Vec<(String, String)>,
+}
+
+/// What an edge must know of the engine's limits.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What the greeting says.
+    pub server_version: String,
+    /// The largest packet in bytes.
+    pub max_allowed_packet: usize,
+    /// How long a client may be idle between statements.
+    pub wait_timeout: Duration,
+    /// How long a client may take to send the rest of a packet.
+    pub net_read_timeout: Duration,
+    /// How long a client may take to accept bytes.
+    pub net_write_timeout: Duration,
+    /// How long a client may take to log in.
+    pub connect_timeout: Duration,
+    /// The most connections at a time.
+    pub max_connections: usize,
+    /// Whether connections over TCP must be encrypted.
+    pub require_secure_transport: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            server_version: SERVER_VERSION.to_owned(),
+            max_allowed_packet: 64 << 20,
+            wait_timeout: Duration::from_secs(28_800),
+            net_read_timeout: Duration::from_secs(30),
+            net_write_timeout: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(10),
+            max_connections: 1_000,
+            require_secure_transport: false,
+        }
+    }
+}
