@@ -1,0 +1,98 @@
+//! What a query needs to know of its session: where names lead, what variables hold, which settings
+//! travel to linked servers.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use pelorus_error::Result;
+use pelorus_functions::{EvalContext, Value};
+use pelorus_link::{Link, SessionSettings};
+use pelorus_types::{Column, ColumnType};
+
+/// Everything that one statement sees of its session.
+#[derive(Clone)]
+pub struct QueryContext {
+    /// The current database, by its local name.
+    pub database: Option<String>,
+    /// Where databases lead.
+    pub catalog: Arc<dyn Catalog>,
+    /// User variables, system variables and session functions.
+    pub variables: Arc<dyn Variables>,
+    /// What expressions that run here depend on: time, zone, collation, SQL mode.
+    pub eval: Arc<EvalContext>,
+    /// What linked servers are told before they run a part of the statement.
+    pub settings: SessionSettings,
+    /// How the text is read.
+    pub parse: pelorus_sql::ParseOptions,
+    /// How work is split.
+    pub options: PlanOptions,
+}
+
+/// How work on linked servers is split; session variables set it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// Connections per server for one query (`pelorus_streams`).
+    pub streams: usize,
+    /// Statements for which the server expects to examine fewer rows are handed over whole
+    /// (`pelorus_min_split_rows`).
+    pub split_rows_min: u64,
+    /// Bytes that sorts, joins and groups may hold here before they spill
+    /// (`pelorus_query_memory`).
+    pub memory_bytes: usize,
+    /// Whether `ONLY_FULL_GROUP_BY` is set.
+    pub only_full_group_by: bool,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            streams: 2,
+            split_rows_min: 100_000,
+            memory_bytes: 256 << 20,
+            only_full_group_by: true,
+        }
+    }
+}
+
+/// Where a database name leads.
+#[derive(Clone)]
+pub enum Database {
+    /// To a database of a linked server.
+    Linked {
+        /// The link.
+        link: Link,
+        /// The database's name on the server.
+        remote: String,
+    },
+    /// To tables that show Pelorus's inside.
+    Info(Arc<dyn InfoSchema>),
+}
+
+/// Finds databases by their local name, with the case rules of the server.
+pub trait Catalog: Send + Sync {
+    /// Where `name` leads; `None` when there is no such database.
+    fn database(&self, name: &str) -> Option<Database>;
+}
+
+/// Values that belong to the session.
+pub trait Variables: Send + Sync {
+    /// `@name`; NULL of text type when it was never set.
+    fn user(&self, name: &str) -> (Value, ColumnType);
+    /// `@@[scope.]name`, or error 1193. `global` says whether GLOBAL was written.
+    fn system(&self, name: &str, global: bool) -> Result<(Value, ColumnType)>;
+    /// `DATABASE()`, `USER()`, `CURRENT_USER()`, `CONNECTION_ID()`, `VERSION()`,
+    /// `LAST_INSERT_ID()`, `FOUND_ROWS()`, `ROW_COUNT()` and their synonyms, by upper-case name;
+    /// `None` for any other function.
+    fn session_function(&self, name: &str) -> Option<(Value, ColumnType)>;
+}
+
+/// A schema whose tables are made when they are read: `information_schema`, `pelorus`.
+#[async_trait]
+pub trait InfoSchema: Send + Sync {
+    /// The columns of a table; `None` when there is no such table.
+    fn table(&self, name: &str) -> Option<Vec<Column>>;
+    /// The rows of a table in the columns' Arrow forms. `equals` are `column = text` conditions
+    /// that every row of interest meets; they may be used to fetch less.
+    async fn rows(&self, table: &str, equals: &[(String, String)]) -> Result<RecordBatch>;
+}

@@ -1,0 +1,40 @@
+//! The result of a query.
+
+use std::pin::Pin;
+
+use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
+use futures::Stream;
+use pelorus_error::Result;
+use pelorus_types::Column;
+
+/// In which form the client wants rows that a linked server encodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowForm {
+    /// Rows of the text protocol.
+    Text,
+    /// Rows of the binary protocol.
+    Binary,
+}
+
+/// A piece of a result.
+#[derive(Debug)]
+pub enum Block {
+    /// Rows in the columns' Arrow forms.
+    Batch(RecordBatch),
+    /// Rows as a linked server encoded them: a `u32` length (little endian) and the payload each.
+    Encoded(Bytes),
+}
+
+/// Rows on their way; dropping it stops the work here and on the servers.
+pub type BlockStream = Pin<Box<dyn Stream<Item = Result<Block>> + Send>>;
+
+/// Columns and rows of a query.
+pub struct QueryResult {
+    /// The columns, as MySQL would describe them.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: BlockStream,
+    /// Notes for `SHOW WARNINGS` that planning gave: (code, text).
+    pub warnings: Vec<(u16, String)>,
+}
