@@ -75,6 +75,8 @@ macro_rules! codes {
 }
 
 codes! {
+    /// A query needs more memory than it may use.
+    OutOfMemory = 1041, b"HY000", Resource;
     /// The server has as many connections as it allows.
     TooManyConnections = 1040, b"08004", Resource;
     /// The handshake was not understood.
@@ -195,6 +197,8 @@ codes! {
     TooManyParameters = 1390, b"HY000", Resource;
     /// `CREATE USER` of an account that exists, `DROP USER` of one that does not.
     CannotUser = 1396, b"HY000", Conflict;
+    /// Text that its charset does not allow.
+    InvalidCharacterString = 1300, b"HY000", InvalidInput;
     /// No function of this name.
     NoSuchFunction = 1305, b"42000", NotFound;
     /// The statement was stopped by `KILL QUERY`.
@@ -221,8 +225,32 @@ codes! {
     ReadOnlyTransaction = 1792, b"25006", Denied;
     /// The statement took longer than `max_execution_time`.
     ExecutionTimeout = 3024, b"HY000", Resource;
+    /// A packet whose bytes do not add up.
+    MalformedPacket = 1835, b"HY000", InvalidInput;
+    /// The account may not log in.
+    AccountLocked = 3118, b"HY000", Denied;
     /// A pattern that is not a regular expression.
     RegularExpression = 3685, b"HY000", InvalidInput;
+    /// A database name that cannot be.
+    WrongDatabaseName = 1102, b"42000", InvalidInput;
+    /// `SHOW GRANTS` or `SHOW CREATE USER` of an account that does not exist.
+    NoSuchGrant = 1141, b"42000", NotFound;
+    /// A command that this server does not carry out.
+    CommandNotAllowed = 1148, b"42000", Denied;
+    /// Two clauses that do not go together.
+    WrongUsage = 1221, b"HY000", InvalidInput;
+    /// A session variable was set as if it were a global one.
+    LocalVariable = 1228, b"HY000", InvalidInput;
+    /// A statement that cannot be prepared.
+    NotPreparable = 1295, b"HY000", InvalidInput;
+    /// No time zone of this name.
+    UnknownTimeZone = 1298, b"HY000", InvalidInput;
+    /// The session holds as many prepared statements as it may.
+    TooManyPrepared = 1461, b"42000", Resource;
+    /// A transaction's traits were changed while it runs.
+    TransactionInProgress = 1568, b"25001", Conflict;
+    /// A password hash that its plugin does not write.
+    PasswordFormat = 1827, b"HY000", InvalidInput;
     /// Connections must be encrypted.
     SecureTransportRequired = 3159, b"HY000", Denied;
 }
