@@ -1,0 +1,175 @@
+"""Makes a machine ready: Debian packages, the Python environment, a MySQL server in a folder.
+
+Run as `python3 scripts/setup.py demo|test|clients|bench`. As root on Debian or Ubuntu it installs
+what is missing; otherwise it says exactly what to install. Installing never starts a service.
+Uses the standard library alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from .show import Step, fail, say
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+VENV = TARGET / "venv"
+PYTHON = VENV / "bin" / "python"
+
+# A program that must be on the path, the Debian package that brings it.
+MARIADB = [("mariadbd", "mariadb-server-core"), ("mariadb", "mariadb-client-core"),
+           ("mariadb-install-db", "mariadb-server-core")]
+BUILD = [("cc", "gcc"), ("make", "make")]
+MYSQLCLIENT = [("pkg-config", "pkg-config"), ("mariadb_config", "libmariadb-dev"),
+               ("mysql_config", "libmariadb-dev-compat")]
+CLIENTS = [("java", "default-jdk-headless"), ("mvn", "maven"), ("go", "golang-go"),
+           ("node", "nodejs"), ("npm", "npm")]
+BENCH = [("java", "default-jre-headless"), ("mvn", "maven")]
+PURPOSES = {
+    "demo": BUILD + MARIADB,
+    "test": BUILD + MARIADB + MYSQLCLIENT,
+    "clients": BUILD + MARIADB + CLIENTS,
+    "bench": BUILD + MARIADB + BENCH,
+}
+PATH_MORE = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin"]
+
+
+def find(program: str) -> str | None:
+    """The path of a program, also looking where Debian puts servers."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), *PATH_MORE])
+    return shutil.which(program, path=path)
+
+
+def prepare(purpose: str) -> None:
+    """Makes the machine ready for `demo`, `test`, `clients` or `bench`."""
+    if find("cargo") is None:
+        fail("Rust is missing. Install it with your package manager or rustup, then try again.")
+    _packages(PURPOSES[purpose])
+    files = ["requirements.txt"]
+    if purpose in ("test", "clients"):
+        files.append("requirements-test.txt")
+    if purpose == "bench":
+        files.append("requirements-bench.txt")
+    _environment(files)
+    if purpose == "test":
+        reason = mysql_root(install=True)[1]
+        if reason:
+            say(f"  ! The tests against MySQL will be skipped: {reason}")
+
+
+def _packages(wanted: list[tuple[str, str]]) -> None:
+    missing = sorted({package for program, package in wanted if find(program) is None})
+    if _no_venv():
+        missing.append("python3-venv")
+    if not missing:
+        return
+    if os.geteuid() != 0 or find("apt-get") is None:
+        fail("These Debian packages are missing; install them and try again:\n"
+             f"  sudo apt-get install --no-install-recommends {' '.join(missing)}\n"
+             "(They do not start a server.)")
+    with Step(f"install {len(missing)} Debian packages") as step:
+        step.note(" ".join(missing))
+        apt_install(missing)
+
+
+def _no_venv() -> bool:
+    if PYTHON.exists():
+        return False
+    probe = subprocess.run([sys.executable, "-c", "import ensurepip, venv"], capture_output=True)
+    return probe.returncode != 0
+
+
+def apt_install(packages: list[str]) -> None:
+    """Installs Debian packages without letting any of them start a service."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    policy = Path("/usr/sbin/policy-rc.d")
+    ours = not policy.exists()
+    if ours:
+        policy.write_text("#!/bin/sh\nexit 101\n")
+        policy.chmod(0o755)
+    try:
+        _run(["apt-get", "update", "-qq"], environment)
+        _run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages], environment)
+    finally:
+        if ours:
+            policy.unlink()
+
+
+def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        fail(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}")
+
+
+def _environment(files: list[str]) -> None:
+    """Makes or completes the virtual environment; does nothing when all is there."""
+    if not PYTHON.exists():
+        with Step("make a Python environment"):
+            VENV.parent.mkdir(parents=True, exist_ok=True)
+            _run([sys.executable, "-m", "venv", str(VENV)])
+    for name in files:
+        wanted = ROOT / "scripts" / name
+        stamp = VENV / f"{name}.{hashlib.sha256(wanted.read_bytes()).hexdigest()[:16]}"
+        if stamp.exists():
+            continue
+        with Step(f"install Python packages of {name}"):
+            pip = [str(PYTHON), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+            # The flights are read as a plain file, so the data frames they depend on stay out.
+            flights = [line for line in wanted.read_text().split() if line.startswith("nycflights")]
+            others = [line for line in wanted.read_text().splitlines()
+                      if line and not line.startswith(("#", "nycflights"))]
+            if others:
+                _run(pip + others)
+            if flights:
+                _run(pip + ["setuptools", "wheel"])
+                _run(pip + ["--no-deps", "--no-build-isolation", *flights])
+            stamp.touch()
+
+
+def mysql_root(install: bool = False) -> tuple[Path | None, str]:
+    """The folder tree that holds MySQL's server, or `None` and the reason.
+
+    Debian's stable releases have no MySQL, so it comes from unstable into a folder of its own and
+    runs under chroot; the machine's own packages stay as they are.
+    """
+    given = os.environ.get("PELORUS_MYSQL_ROOT")
+    root = Path(given) if given else TARGET / "mysql"
+    if os.geteuid() != 0:
+        return None, "only root can run it in its own folder tree (run as root to include it)"
+    if (root / "usr/sbin/mysqld").exists():
+        return root, ""
+    if not install or given:
+        return None, f"there is no MySQL in {root}"
+    if find("debootstrap") is None:
+        if find("apt-get") is None:
+            return None, "debootstrap is not installed"
+        apt_install(["debootstrap", "debian-archive-keyring"])
+    with Step("fetch MySQL 9 from Debian unstable") as step:
+        root.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=root.parent, prefix="mysql-") as draft:
+            tree = Path(draft) / "tree"
+            command = ["debootstrap", "--variant=minbase",
+                       "--include=mysql-server-core,mysql-client-core", "sid", str(tree)]
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+            if done.returncode != 0 or not (tree / "usr/sbin/mysqld").exists():
+                step.note("failed")
+                last = done.stdout.strip().splitlines()[-1:] or ["no output"]
+                return None, f"debootstrap of Debian unstable failed: {last[0]}"
+            shutil.rmtree(tree / "var/cache/apt/archives", ignore_errors=True)
+            tree.rename(root)
+    return root, ""
+
+
+def main() -> None:
+    """The command line of `scripts/setup.py`."""
+    if len(sys.argv) != 2 or sys.argv[1] not in PURPOSES:
+        fail(f"usage: python3 scripts/setup.py {'|'.join(PURPOSES)}")
+    prepare(sys.argv[1])

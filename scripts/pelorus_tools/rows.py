@@ -1,0 +1,133 @@
+"""Results as a server sends them: the text of each value untouched, and the columns' metadata."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+
+import pymysql
+
+TYPE_NAMES = {
+    0: "DECIMAL", 1: "TINY", 2: "SHORT", 3: "LONG", 4: "FLOAT", 5: "DOUBLE", 6: "NULL",
+    7: "TIMESTAMP", 8: "LONGLONG", 9: "INT24", 10: "DATE", 11: "TIME", 12: "DATETIME", 13: "YEAR",
+    15: "VARCHAR", 16: "BIT", 245: "JSON", 246: "NEWDECIMAL", 247: "ENUM", 248: "SET",
+    249: "TINY_BLOB", 250: "MEDIUM_BLOB", 251: "LONG_BLOB", 252: "BLOB", 253: "VAR_STRING",
+    254: "STRING", 255: "GEOMETRY",
+}
+UNSIGNED, NOT_NULL, BINARY = 32, 1, 128
+
+
+@dataclass
+class Column:
+    """What a column definition says."""
+
+    name: str
+    type: str
+    unsigned: bool
+    decimals: int
+    length: int
+    charset: int
+    flags: int
+    table: str
+    org_table: str
+    org_name: str
+    schema: str
+
+
+@dataclass
+class Answer:
+    """What a statement gave: rows with columns, or counts, or an error."""
+
+    columns: list[Column]
+    rows: list[tuple[bytes | None, ...]]
+    affected: int = 0
+    error: tuple[int, str] | None = None
+
+
+def connect(server, **more) -> pymysql.Connection:
+    """A connection whose rows are the server's own text."""
+    more.setdefault("conv", {})
+    return server.connect(use_unicode=False, **more)
+
+
+def ask(connection: pymysql.Connection, statement: str) -> Answer:
+    """Runs one statement and keeps everything that it gave. Connection errors are raised."""
+    try:
+        connection.query(statement)
+    except pymysql.MySQLError as error:
+        number = error.args[0] if error.args else 0
+        if not isinstance(number, int) or not connection.open or 2000 <= number < 3000:
+            raise
+        return Answer([], [], error=(number, str(error.args[1])))
+    result = connection._result
+    if result.description is None:
+        return Answer([], [], affected=result.affected_rows)
+    columns = [
+        Column(name=field.name, type=TYPE_NAMES.get(field.type_code, str(field.type_code)),
+               unsigned=bool(field.flags & UNSIGNED), decimals=field.scale, length=field.length,
+               charset=field.charsetnr, flags=field.flags, table=field.table_name,
+               org_table=field.org_table, org_name=field.org_name, schema=_text(field.db))
+        for field in result.fields]
+    return Answer(columns, list(result.rows))
+
+
+def _text(value) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def differences(expected: Answer, given: Answer, ordered: bool) -> list[str]:
+    """What a client would see differ, in words; empty when the answers are identical."""
+    if expected.error or given.error:
+        one = expected.error and expected.error[0]
+        two = given.error and given.error[0]
+        if one == two:
+            return []
+        return [f"expected {_outcome(expected)}, got {_outcome(given)}"]
+    found = []
+    one, two = [c.name for c in expected.columns], [c.name for c in given.columns]
+    if one != two:
+        found.append(f"column names: expected {one}, got {two}")
+    kinds = [[(c.type, c.unsigned, c.decimals) for c in answer.columns]
+             for answer in (expected, given)]
+    if kinds[0] != kinds[1]:
+        found.append(f"column types (type, unsigned, decimals): expected {kinds[0]}, "
+                     f"got {kinds[1]}")
+    one, two = expected.rows, given.rows
+    if not ordered:
+        one, two = sorted(one, key=_sort_key), sorted(two, key=_sort_key)
+    if one != two:
+        found.append(_first_difference(one, two))
+    return found
+
+
+def _outcome(answer: Answer) -> str:
+    if answer.error:
+        return f"error {answer.error[0]} ({answer.error[1]})"
+    return f"{len(answer.rows)} rows" + (f" beginning {answer.rows[0]}" if answer.rows else "")
+
+
+def _sort_key(row: tuple) -> tuple:
+    return tuple((value is not None, value or b"") for value in row)
+
+
+def _first_difference(one: list, two: list) -> str:
+    if len(one) != len(two):
+        return f"{len(one)} rows expected, {len(two)} given: {one[:3]} against {two[:3]}"
+    at = next(at for at, (a, b) in enumerate(zip(one, two)) if a != b)
+    return f"row {at + 1}: expected {one[at]}, got {two[at]}"
+
+
+def measure(connection: pymysql.Connection, statement: str) -> tuple[float, Answer]:
+    """Runs a statement to its last row; returns milliseconds and the answer."""
+    started = time.perf_counter()
+    answer = ask(connection, statement)
+    spent = (time.perf_counter() - started) * 1000.0
+    if answer.error:
+        raise RuntimeError(f"error {answer.error[0]}: {answer.error[1]} for {statement}")
+    return spent, answer
+
+
+def median(values: list[float]) -> float:
+    """The median."""
+    return statistics.median(values)
