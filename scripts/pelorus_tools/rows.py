@@ -15,7 +15,8 @@ TYPE_NAMES = {
     249: "TINY_BLOB", 250: "MEDIUM_BLOB", 251: "LONG_BLOB", 252: "BLOB", 253: "VAR_STRING",
     254: "STRING", 255: "GEOMETRY",
 }
-UNSIGNED, NOT_NULL, BINARY = 32, 1, 128
+UNSIGNED = 32
+_TEXTS = {"VARCHAR", "VAR_STRING", "STRING", "TINY_BLOB", "BLOB", "MEDIUM_BLOB", "LONG_BLOB"}
 
 
 @dataclass
@@ -33,6 +34,17 @@ class Column:
     org_table: str
     org_name: str
     schema: str
+
+    def kind(self) -> str:
+        """What a client makes of the column: type, sign, decimals, and whether it is text."""
+        words = [self.type]
+        if self.unsigned:
+            words.append("unsigned")
+        if self.type in _TEXTS:
+            words.append("bytes" if self.charset == 63 else "text")
+        elif self.decimals:
+            words.append(f"decimals {self.decimals}")
+        return " ".join(words)
 
 
 @dataclass
@@ -88,11 +100,11 @@ def differences(expected: Answer, given: Answer, ordered: bool) -> list[str]:
     one, two = [c.name for c in expected.columns], [c.name for c in given.columns]
     if one != two:
         found.append(f"column names: expected {one}, got {two}")
-    kinds = [[(c.type, c.unsigned, c.decimals) for c in answer.columns]
-             for answer in (expected, given)]
+    kinds = [[c.kind() for c in answer.columns] for answer in (expected, given)]
     if kinds[0] != kinds[1]:
-        found.append(f"column types (type, unsigned, decimals): expected {kinds[0]}, "
-                     f"got {kinds[1]}")
+        pairs = [f"{c.name}: expected {a}, got {b}"
+                 for c, a, b in zip(expected.columns, *kinds) if a != b]
+        found.append(f"column types: {'; '.join(pairs)}")
     one, two = expected.rows, given.rows
     if not ordered:
         one, two = sorted(one, key=_sort_key), sorted(two, key=_sort_key)

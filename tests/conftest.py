@@ -1,0 +1,104 @@
+"""Servers that the tests share. Each is started once, when the first test asks for it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+
+from pelorus_tools import machine, pelorus, processes, servers, sqldiff  # noqa: E402
+
+_report = sqldiff.Report()
+
+
+@pytest.fixture(scope="session")
+def mariadb():
+    """A private MariaDB."""
+    server = servers.MariaDb()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mysql():
+    """A private MySQL 9; tests that ask for it are skipped where there is none."""
+    root, reason = machine.mysql_root()
+    if root is None:
+        pytest.skip(f"no MySQL: {reason}")
+    server = servers.MySql()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def pelorus_mariadb(mariadb):
+    """A Pelorus linked to the private MariaDB."""
+    server = pelorus.Pelorus(links=[mariadb.url()], name="pelorus-mariadb")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def pelorus_mysql(mysql):
+    """A Pelorus linked to the private MySQL."""
+    server = pelorus.Pelorus(links=[mysql.url()], name="pelorus-mysql")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["mariadb", "mysql"])
+def linked(request):
+    """(server, Pelorus linked to it), for MariaDB and for MySQL."""
+    server = request.getfixturevalue(request.param)
+    return server, request.getfixturevalue(f"pelorus_{request.param}")
+
+
+@pytest.fixture(scope="session")
+def linked_maker():
+    """Makes a Pelorus with other links or options; it is stopped when the tests end."""
+    made = []
+
+    def make(*links: str, **more) -> pelorus.Pelorus:
+        server = pelorus.Pelorus(links=list(links), **more)
+        made.append(server)
+        return server
+    yield make
+    for server in made:
+        server.stop()
+
+
+@pytest.fixture(autouse=True)
+def _pelorus_survives(request):
+    """After every test the shared Pelorus still runs and has not panicked."""
+    yield
+    for name in ("pelorus_mariadb", "pelorus_mysql"):
+        if name in request.fixturenames:
+            server = request.getfixturevalue(name)
+            assert server.process.alive(), f"{name} ended:\n{server.process.tail()}"
+            assert "panicked at" not in server.log(), f"{name} panicked:\n{server.process.tail(60)}"
+
+
+@pytest.fixture
+def sql_report() -> sqldiff.Report:
+    """Where the differential test adds up its counts."""
+    return _report
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Prints the counts of the differential test, and keeps its failures in a file."""
+    if not _report.counts:
+        return
+    terminalreporter.section("SQL statements on real servers and through Pelorus")
+    terminalreporter.write_line(_report.line())
+    path = machine.TARGET / "sql-differences.txt"
+    path.write_text("\n".join(_report.failures) + "\n")
+    if _report.failures:
+        terminalreporter.write_line(f"every difference: {path}")
+
+
+def pytest_sessionfinish():
+    """Nothing that was started here outlives the run."""
+    processes.stop_all()
