@@ -1,0 +1,135 @@
+//! What can be done with text by tokens alone: splitting, placeholders, binding.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use pelorus_error::{Code, Error, Result};
+
+use super::{Lexer, Token, TokenKind};
+use crate::Mode;
+
+/// Splits off the first statement: its text without the `;`, and what follows the `;`.
+///
+/// Semicolons inside the body of a stored program belong to the statement.
+pub fn next_statement(sql: &str, mode: Mode) -> (&str, &str) {
+    let mut body = Body::default();
+    for token in Lexer::new(sql, mode) {
+        if token.is_symbol(sql, ";") && !body.is_open() {
+            return (&sql[..token.start], &sql[token.end..]);
+        }
+        body.see(token, sql);
+    }
+    (sql, "")
+}
+
+/// Follows `BEGIN ... END` and its kin through the definition of a stored program.
+#[derive(Debug, Default)]
+struct Body {
+    seen: usize,
+    creates: bool,
+    program: bool,
+    open: usize,
+    last: String,
+}
+
+/// Words after which a statement begins within a program.
+const STARTERS: [&str; 8] = ["BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT", "ROW", "ATOMIC"];
+
+impl Body {
+    fn is_open(&self) -> bool {
+        self.open > 0
+    }
+
+    fn see(&mut self, token: Token, sql: &str) {
+        let text = match token.kind {
+            TokenKind::Word | TokenKind::Symbol => token.text(sql).to_ascii_uppercase(),
+            _ => String::new(),
+        };
+        match text.as_str() {
+            "CREATE" | "ALTER" if self.seen == 0 => self.creates = true,
+            // MariaDB's compound statement outside of a program.
+            "NOT" if self.seen == 1 && self.last == "BEGIN" => {
+                self.program = true;
+                self.open = 1;
+            }
+            "PROCEDURE" | "FUNCTION" | "TRIGGER" | "EVENT" if self.creates && self.seen < 20 => {
+                self.program = true;
+            }
+            _ => {}
+        }
+        if self.program {
+            self.follow(&text);
+        }
+        self.seen += 1;
+        self.last = text;
+    }
+
+    fn follow(&mut self, text: &str) {
+        let at_start = self.last == ";" || self.last == ":" || STARTERS.contains(&self.last.as_str());
+        match text {
+            "IF" | "CASE" | "LOOP" | "WHILE" | "REPEAT" if self.last == "END" => {}
+            "BEGIN" | "CASE" => self.open += 1,
+            "IF" | "LOOP" | "WHILE" | "REPEAT" if at_start || self.last == ")" => self.open += 1,
+            "END" => self.open = self.open.saturating_sub(1),
+            _ => {}
+        }
+    }
+}
+
+/// Where the `?` of a statement stand, in order.
+pub fn placeholders(sql: &str, mode: Mode) -> Vec<Range<usize>> {
+    Lexer::new(sql, mode)
+        .filter(|token| token.kind == TokenKind::Placeholder)
+        .map(|token| token.span())
+        .collect()
+}
+
+/// Puts literals in the place of the `?`, in order.
+///
+/// # Errors
+/// [`Code::WrongArguments`] when there are not as many literals as placeholders.
+pub fn bind(sql: &str, mode: Mode, literals: &[impl AsRef<str>]) -> Result<String> {
+    let places = placeholders(sql, mode);
+    if places.len() != literals.len() {
+        return Err(Error::new(Code::WrongArguments, "Incorrect arguments to EXECUTE"));
+    }
+    let extra: usize = literals.iter().map(|literal| literal.as_ref().len()).sum();
+    let mut out = String::with_capacity(sql.len() + extra + 2 * places.len());
+    let mut from = 0;
+    for (place, literal) in places.into_iter().zip(literals) {
+        out.push_str(&sql[from..place.start]);
+        let literal = literal.as_ref();
+        // `-?` with a negative number must not become a comment, `a?` not a longer word.
+        let space = |byte: Option<&u8>| byte.is_some_and(|byte| !byte.is_ascii_whitespace());
+        if space(out.as_bytes().last()) && !out.ends_with('(') && !out.ends_with(',') {
+            out.push(' ');
+        }
+        out.push_str(literal);
+        from = place.end;
+        if sql.as_bytes().get(from).is_some_and(|&byte| super::scan::is_name_byte(byte) || byte == b'\'') {
+            out.push(' ');
+        }
+    }
+    out.push_str(&sql[from..]);
+    Ok(out)
+}
+
+/// The text without comments that a server may read otherwise than we do: executable comments are
+/// opened or taken out as [`Mode::version`] says, so that every server reads the same statement.
+pub fn plain_text(sql: &str, mode: Mode) -> Cow<'_, str> {
+    if !sql.contains("/*!") && !sql.contains("/*M!") {
+        return Cow::Borrowed(sql);
+    }
+    let mut out = String::with_capacity(sql.len());
+    let mut from = 0;
+    for token in Lexer::new(sql, mode) {
+        let gap = &sql[from..token.start];
+        // A gap holds blanks and comments only; one blank stands for all of them.
+        if !gap.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(token.text(sql));
+        from = token.end;
+    }
+    Cow::Owned(out)
+}

@@ -1,0 +1,1 @@
+//! What result columns are called when the query does not say.

@@ -1,0 +1,1 @@
+//! A place in the tokens of a statement.
