@@ -119,6 +119,8 @@ codes! {
     NoSuchThread = 1094, b"HY000", NotFound;
     /// The id belongs to somebody else.
     KillDenied = 1095, b"HY000", Denied;
+    /// `*` without a FROM clause.
+    NoTablesUsed = 1096, b"HY000", InvalidInput;
     /// Something of Pelorus's own is broken; the log has the details.
     Internal = 1105, b"HY000", Internal;
     /// A table name that no FROM clause gives.
@@ -159,6 +161,8 @@ codes! {
     OperandColumns = 1241, b"21000", InvalidInput;
     /// A subquery gave more than one row.
     SubqueryRows = 1242, b"21000", InvalidInput;
+    /// The parts of a UNION differ in their number of columns.
+    WrongColumnCountInUnion = 1222, b"21000", InvalidInput;
     /// No prepared statement of this id.
     UnknownStatement = 1243, b"HY000", NotFound;
     /// A statement needs a right that the account lacks.
@@ -203,8 +207,12 @@ codes! {
     NoSuchFunction = 1305, b"42000", NotFound;
     /// The statement was stopped by `KILL QUERY`.
     QueryInterrupted = 1317, b"70100", Cancelled;
+    /// A table is not what the statement was planned for; plan again.
+    TableChanged = 1412, b"HY000", Conflict;
     /// Data is too long for its column.
     DataTooLong = 1406, b"22001", InvalidInput;
+    /// A list of column names does not fit the columns.
+    ViewWrongList = 1353, b"HY000", InvalidInput;
     /// A linked server cannot be reached.
     ConnectToForeign = 1429, b"HY000", Unavailable;
     /// A linked server failed in the middle of a statement.
