@@ -1,1 +1,51 @@
-//! stub
+//! MySQL's operators, functions, casts and aggregates on Arrow arrays, with MySQL's values, NULLs,
+//! result types, errors and warnings.
+//!
+//! [`resolve`] binds a name to the types of its arguments and gives a [`Call`], which knows the
+//! type of its result and runs on arrays. What Pelorus lacks does not resolve: error 1235 for
+//! functions that MySQL has, 1305 for those that nobody has. Nothing is answered approximately.
+//!
+//! Map: `value` (what is known of arguments), `input` and `output` (arrays a row at a time, with
+//! the implicit conversions), `shape` (lengths and precisions of types), `common` (types that have
+//! to agree), `call` and `resolve` (binding), and one module for each family of functions.
+//!
+//! Invariants: no clock, no I/O and no randomness in here (time and identity come in by
+//! [`EvalContext`]); text in arrays is UTF-8 whatever its charset; two texts are compared only
+//! under a collation whose rules are known exactly.
+
+pub mod aggregate;
+mod arithmetic;
+mod bits;
+mod call;
+mod collate;
+mod common;
+mod compare;
+mod conditional;
+mod context;
+mod convert;
+mod datetime;
+mod decimal;
+mod errors;
+mod input;
+mod keys;
+pub mod literal;
+mod logic;
+pub mod names;
+mod output;
+mod parse;
+mod resolve;
+mod round;
+mod shape;
+mod value;
+mod vector;
+
+pub use call::Call;
+pub use common::common_type;
+pub use context::{EvalContext, SqlMode, TimeZone};
+pub use convert::{convert, settle};
+pub use decimal::Decimal;
+pub use keys::{comparison_keys, key_type, needs_key};
+pub use logic::truth;
+pub use output::array_of;
+pub use resolve::resolve;
+pub use value::{Arg, Coercibility, Origin, Value};

@@ -1,0 +1,201 @@
+//! `MIN`, `MAX` and `ANY_VALUE`.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::datatypes::Int64Type;
+use pelorus_error::{Error, Result};
+use pelorus_types::{ColumnType, Flags, WireType};
+
+use super::{Accumulator, AggregateCall, Take, each};
+use crate::collate::weight::Rules;
+use crate::context::EvalContext;
+use crate::input::{Input, Slot};
+use crate::output::{Output, storage};
+use crate::value::{Arg, Value};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    Least,
+    Greatest,
+    Any,
+}
+
+/// Binds `MIN`, `MAX` or `ANY_VALUE`.
+pub(super) fn resolve(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<AggregateCall> {
+    let which = match name {
+        "MIN" => Which::Least,
+        "MAX" => Which::Greatest,
+        _ => Which::Any,
+    };
+    if which != Which::Any && matches!(arg.ty.wire, WireType::Json) {
+        return Err(Error::unsupported("MIN and MAX of JSON values"));
+    }
+    let ty = result_type(&arg.ty, which);
+    let storage = storage(&ty, arg.scale);
+    let (slot, ctx) = (Slot::of(arg), Arc::clone(ctx));
+    let rules = Rules::of(arg.ty.collation);
+    let scale = arg.scale;
+    let state = storage.clone();
+    let make = move || -> Box<dyn Accumulator> {
+        Box::new(Extreme {
+            which,
+            slot: slot.clone(),
+            rules,
+            ctx: Arc::clone(&ctx),
+            storage: storage.clone(),
+            values: Vec::new(),
+        })
+    };
+    let args = std::slice::from_ref(arg);
+    Ok(AggregateCall::new(name, args, ty, vec![state], Box::new(make)).with_scale(scale))
+}
+
+fn result_type(arg: &ColumnType, which: Which) -> ColumnType {
+    let kept = Flags::UNSIGNED.with(Flags::NOT_NULL);
+    let mut ty = *arg;
+    ty.flags = Flags(arg.flags.0 & kept.0);
+    if ty.is_string() {
+        ty.decimals = crate::shape::NOT_FIXED;
+        if ty.is_binary_string() {
+            ty.flags = ty.flags.with(Flags::BINARY);
+        }
+    } else {
+        ty.flags = ty.flags.with(Flags::BINARY);
+    }
+    if which == Which::Any { ty } else { ty.nullable() }
+}
+
+#[derive(Debug)]
+struct Extreme {
+    which: Which,
+    slot: Slot,
+    rules: Rules,
+    ctx: Arc<EvalContext>,
+    storage: arrow::datatypes::DataType,
+    values: Vec<Value>,
+}
+
+impl Extreme {
+    fn better(&self, new: &Value, old: &Value) -> Result<bool> {
+        let order = match (new, old) {
+            (_, Value::Null) => return Ok(true),
+            _ if self.which == Which::Any => return Ok(false),
+            (Value::Int(a), Value::Int(b))
+            | (Value::Date(a), Value::Date(b))
+            | (Value::Time(a), Value::Time(b)) => a.cmp(b),
+            (Value::UInt(a), Value::UInt(b)) => a.cmp(b),
+            (Value::Decimal(a), Value::Decimal(b)) => a.compare(*b),
+            (Value::Double(a), Value::Double(b)) => crate::compare::total(*a, *b),
+            (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
+            (Value::Text(a), Value::Text(b)) => {
+                self.rules.compare(a, b, &mut Default::default())?
+            }
+            _ => return Err(Error::internal("MIN and MAX compare values of one type")),
+        };
+        Ok(match self.which {
+            Which::Least => order == Ordering::Less,
+            Which::Greatest => order == Ordering::Greater,
+            Which::Any => false,
+        })
+    }
+
+    /// A column of 64-bit integers, dates or times.
+    fn fast(
+        &mut self,
+        array: &ArrayRef,
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+    ) -> Result<bool> {
+        let Some(array) = array.as_primitive_opt::<Int64Type>() else { return Ok(false) };
+        if array.len() != groups.len() {
+            return Ok(false);
+        }
+        let which = self.which;
+        let values = &mut self.values;
+        let date = self.slot.ty.is_date();
+        let time = self.slot.ty.wire == WireType::Time;
+        each(groups, filter, |row, group| {
+            if array.is_null(row) {
+                return Ok(());
+            }
+            let new = array.value(row);
+            match &mut values[group] {
+                Value::Int(old) | Value::Date(old) | Value::Time(old) => {
+                    *old = match which {
+                        Which::Least => new.min(*old),
+                        Which::Greatest => new.max(*old),
+                        Which::Any => *old,
+                    };
+                }
+                slot => {
+                    *slot = if date {
+                        Value::Date(new)
+                    } else if time {
+                        Value::Time(new)
+                    } else {
+                        Value::Int(new)
+                    };
+                }
+            }
+            Ok(())
+        })?;
+        Ok(true)
+    }
+}
+
+impl Accumulator for Extreme {
+    fn update(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        self.values.resize(total.max(self.values.len()), Value::Null);
+        let array = args.first().ok_or_else(|| Error::internal("MIN has an argument"))?;
+        if self.fast(array, groups, filter)? {
+            return Ok(());
+        }
+        let (slot, ctx) = (self.slot.clone(), Arc::clone(&self.ctx));
+        let input = Input::new(array, &slot, &ctx)?;
+        each(groups, filter, |row, group| {
+            let new = input.value(row);
+            if !new.is_null() && self.better(&new, &self.values[group])? {
+                self.values[group] = new;
+            }
+            Ok(())
+        })
+    }
+
+    fn merge(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.update(states, groups, None, total)
+    }
+
+    fn evaluate(&mut self, take: Take) -> Result<ArrayRef> {
+        let values = take.from(&mut self.values);
+        let mut output = Output::new(&self.storage, values.len())?;
+        for value in values {
+            output.push(value)?;
+        }
+        Ok(output.finish())
+    }
+
+    fn state(&mut self, take: Take) -> Result<Vec<ArrayRef>> {
+        Ok(vec![self.evaluate(take)?])
+    }
+
+    fn size(&self) -> usize {
+        let held: usize = self
+            .values
+            .iter()
+            .map(|value| match value {
+                Value::Text(text) => text.capacity(),
+                Value::Bytes(bytes) => bytes.capacity(),
+                _ => 0,
+            })
+            .sum();
+        held + self.values.capacity() * size_of::<Value>()
+    }
+}

@@ -1,0 +1,431 @@
+//! `SUM` and `AVG`, exact for integers and decimals.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type, i256};
+use pelorus_error::{Error, Result};
+use pelorus_types::ColumnType;
+
+use super::{Accumulator, AggregateCall, Take, each};
+use crate::context::EvalContext;
+use crate::decimal::{Decimal, quotient_scale};
+use crate::errors::out_of_range;
+use crate::input::{Input, Slot};
+use crate::output::{Output, storage};
+use crate::shape::{self, NOT_FIXED, Numeric};
+use crate::value::{Arg, Value};
+
+/// Digits that a sum has more than its argument.
+const SUM_DIGITS: u32 = 22;
+
+/// Binds `SUM`; `SUM_MERGE` keeps the type of the partial sums.
+pub(super) fn sum(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> AggregateCall {
+    let merging = name == "SUM_MERGE";
+    let kind = shape::numeric(arg);
+    let (ty, scale) =
+        if merging { (arg.ty.nullable(), arg.scale) } else { (sum_type(arg, kind), arg.scale) };
+    let args = std::slice::from_ref(arg);
+    if kind == Numeric::Real {
+        let slot = Slot::of(arg);
+        let ctx = Arc::clone(ctx);
+        let text = format!("sum({})", arg.text);
+        let make = move || -> Box<dyn Accumulator> {
+            Box::new(RealSum::new(slot.clone(), Arc::clone(&ctx), None, text.clone()))
+        };
+        return AggregateCall::new(
+            name,
+            args,
+            ty,
+            vec![DataType::Float64, DataType::Int64],
+            Box::new(make),
+        );
+    }
+    let scale = if ty.is_decimal() { scale.max(ty.decimals) } else { ty.decimals };
+    let plan = Plan { slot: Slot::of(arg), ty, scale, average: None, merging: false };
+    exact(name, args, plan, ctx).with_scale(scale)
+}
+
+/// Binds `AVG`, and `AVG_MERGE` of partial sums and counts.
+pub(super) fn average(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> AggregateCall {
+    let arg = &args[0];
+    let merging = name == "AVG_MERGE";
+    let kind = shape::numeric(arg);
+    let increment = ctx.div_precision_increment;
+    if kind == Numeric::Real {
+        let scale = shape::decimals(&arg.ty);
+        let scale = if scale >= NOT_FIXED { NOT_FIXED } else { scale.saturating_add(increment) };
+        let scale = scale.min(NOT_FIXED);
+        let ty = shape::double_type(shape::float_length(scale), scale);
+        let slot = Slot::of(arg);
+        let ctx = Arc::clone(ctx);
+        let text = format!("avg({})", arg.text);
+        let make = move || -> Box<dyn Accumulator> {
+            let average = Some(if merging { Counts::Given } else { Counts::Rows });
+            Box::new(RealSum::new(slot.clone(), Arc::clone(&ctx), average, text.clone()))
+        };
+        return AggregateCall::new(
+            name,
+            args,
+            ty,
+            vec![DataType::Float64, DataType::Int64],
+            Box::new(make),
+        );
+    }
+    let added = if merging { SUM_DIGITS } else { 0 };
+    let precision = u32::from(shape::precision(arg)).saturating_sub(added).max(1);
+    let increment32 = u32::from(increment);
+    let ty = shape::decimal_type(
+        precision + increment32,
+        u32::from(arg.ty.decimals) + increment32,
+        false,
+    );
+    let scale = quotient_scale(arg.scale, 0, increment).max(ty.decimals);
+    let plan = Plan { slot: Slot::of(arg), ty, scale, average: Some(arg.scale), merging };
+    exact(name, args, plan, ctx).with_scale(scale)
+}
+
+fn sum_type(arg: &Arg, kind: Numeric) -> ColumnType {
+    if kind == Numeric::Real {
+        let scale = if arg.is_null() { 0 } else { shape::decimals(&arg.ty).min(NOT_FIXED) };
+        return shape::double_type(shape::float_length(scale), scale);
+    }
+    let precision = u32::from(shape::precision(arg)) + SUM_DIGITS;
+    shape::decimal_type(precision, u32::from(arg.ty.decimals), false)
+}
+
+#[derive(Clone, Debug)]
+struct Plan {
+    slot: Slot,
+    ty: ColumnType,
+    scale: u8,
+    /// Scale of the sums when their average is asked for.
+    average: Option<u8>,
+    merging: bool,
+}
+
+fn exact(name: &str, args: &[Arg], plan: Plan, ctx: &Arc<EvalContext>) -> AggregateCall {
+    let sum_scale = plan.average.unwrap_or(plan.scale);
+    let scale_i8 = i8::try_from(sum_scale).unwrap_or(76);
+    let states = vec![DataType::Decimal256(76, scale_i8), DataType::Int64];
+    let ctx = Arc::clone(ctx);
+    let text = format!("{}({})", name.to_ascii_lowercase(), args[0].text);
+    let ty = plan.ty;
+    let make = move || -> Box<dyn Accumulator> {
+        Box::new(ExactSum {
+            plan: plan.clone(),
+            sum_scale,
+            small: Vec::new(),
+            large: None,
+            counts: Vec::new(),
+            ctx: Arc::clone(&ctx),
+            text: text.clone(),
+        })
+    };
+    AggregateCall::new(name, args, ty, states, Box::new(make))
+}
+
+/// Sums in 128 bits, in 256 once one of them overflowed.
+#[derive(Debug)]
+struct ExactSum {
+    plan: Plan,
+    sum_scale: u8,
+    small: Vec<i128>,
+    large: Option<Vec<i256>>,
+    counts: Vec<i64>,
+    ctx: Arc<EvalContext>,
+    text: String,
+}
+
+impl ExactSum {
+    fn resize(&mut self, total: usize) {
+        let total = total.max(self.counts.len());
+        self.counts.resize(total, 0);
+        match &mut self.large {
+            Some(large) => large.resize(total, i256::ZERO),
+            None => self.small.resize(total, 0),
+        }
+    }
+
+    fn add_small(&mut self, group: usize, value: i128, count: i64) -> Result<()> {
+        if self.large.is_none() {
+            if let Some(sum) = self.small[group].checked_add(value) {
+                self.small[group] = sum;
+                self.counts[group] += count;
+                return Ok(());
+            }
+        }
+        self.add_large(group, i256::from_i128(value), count)
+    }
+
+    fn add_large(&mut self, group: usize, value: i256, count: i64) -> Result<()> {
+        let small = &mut self.small;
+        let large = self.large.get_or_insert_with(|| {
+            std::mem::take(small).into_iter().map(i256::from_i128).collect()
+        });
+        large[group] =
+            large[group].checked_add(value).ok_or_else(|| out_of_range("DECIMAL", &self.text))?;
+        self.counts[group] += count;
+        Ok(())
+    }
+
+    fn add(&mut self, group: usize, value: Decimal, count: i64) -> Result<()> {
+        let value =
+            value.rescale(self.sum_scale).ok_or_else(|| out_of_range("DECIMAL", &self.text))?;
+        match value.units.to_i128() {
+            Some(small) => self.add_small(group, small, count),
+            None => self.add_large(group, value.units, count),
+        }
+    }
+
+    /// Columns of plain integers or 128-bit decimals.
+    fn fast(
+        &mut self,
+        array: &ArrayRef,
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+    ) -> Result<bool> {
+        if array.len() != groups.len() || self.plan.slot.ty.is_temporal() {
+            return Ok(false);
+        }
+        if self.sum_scale == 0
+            && let Some(array) = array.as_primitive_opt::<Int64Type>()
+        {
+            each(groups, filter, |row, group| {
+                if array.is_valid(row) {
+                    self.add_small(group, i128::from(array.value(row)), 1)?;
+                }
+                Ok(())
+            })?;
+            return Ok(true);
+        }
+        if self.sum_scale == 0
+            && let Some(array) = array.as_primitive_opt::<UInt64Type>()
+        {
+            each(groups, filter, |row, group| {
+                if array.is_valid(row) {
+                    self.add_small(group, i128::from(array.value(row)), 1)?;
+                }
+                Ok(())
+            })?;
+            return Ok(true);
+        }
+        let DataType::Decimal128(_, scale) = array.data_type() else { return Ok(false) };
+        if u8::try_from(*scale).ok() != Some(self.sum_scale) {
+            return Ok(false);
+        }
+        let Some(array) = array.as_primitive_opt::<Decimal128Type>() else { return Ok(false) };
+        each(groups, filter, |row, group| {
+            if array.is_valid(row) {
+                self.add_small(group, array.value(row), 1)?;
+            }
+            Ok(())
+        })?;
+        Ok(true)
+    }
+
+    /// Sums and counts of groups, which are then forgotten.
+    fn take(&mut self, take: Take) -> Vec<(i256, i64)> {
+        let counts = take.from(&mut self.counts);
+        let sums = match &mut self.large {
+            Some(large) => take.from(large),
+            None => take.from(&mut self.small).into_iter().map(i256::from_i128).collect(),
+        };
+        sums.into_iter().zip(counts).collect()
+    }
+}
+
+impl Accumulator for ExactSum {
+    fn update(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        self.resize(total);
+        let array = args.first().ok_or_else(|| Error::internal("SUM has an argument"))?;
+        if self.plan.merging {
+            return self.merge_columns(args, groups);
+        }
+        if self.fast(array, groups, filter)? {
+            return Ok(());
+        }
+        let (slot, ctx) = (self.plan.slot.clone(), Arc::clone(&self.ctx));
+        let input = Input::new(array, &slot, &ctx)?;
+        each(groups, filter, |row, group| match input.decimal(row) {
+            Some(value) => self.add(group, value, 1),
+            None => Ok(()),
+        })
+    }
+
+    fn merge(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.resize(total);
+        let (Some(sums), Some(counts)) = (
+            states
+                .first()
+                .and_then(|array| array.as_primitive_opt::<arrow::datatypes::Decimal256Type>()),
+            states.get(1).and_then(|array| array.as_primitive_opt::<Int64Type>()),
+        ) else {
+            return Err(Error::internal("a partial SUM is a decimal and a count"));
+        };
+        for (row, group) in groups.iter().enumerate() {
+            let value = Decimal { units: sums.value(row), scale: self.sum_scale };
+            self.add(*group, value, counts.value(row))?;
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, take: Take) -> Result<ArrayRef> {
+        let rows = self.take(take);
+        let mut output = Output::new(&storage(&self.plan.ty, self.plan.scale), rows.len())?;
+        for (units, count) in rows {
+            let sum = Decimal { units, scale: self.sum_scale };
+            let value = match (count, self.plan.average) {
+                (0, _) => Value::Null,
+                (_, None) => Value::Decimal(sum),
+                (count, Some(_)) => {
+                    let count = Decimal::from_i128(i128::from(count));
+                    let value = sum.divide(count, self.plan.scale);
+                    Value::Decimal(value.ok_or_else(|| out_of_range("DECIMAL", &self.text))?)
+                }
+            };
+            output.push(value)?;
+        }
+        Ok(output.finish())
+    }
+
+    fn state(&mut self, take: Take) -> Result<Vec<ArrayRef>> {
+        let rows = self.take(take);
+        let scale = i8::try_from(self.sum_scale).unwrap_or(76);
+        let sums: arrow::array::Decimal256Array = rows.iter().map(|(sum, _)| Some(*sum)).collect();
+        let sums = sums.with_data_type(DataType::Decimal256(76, scale));
+        let counts: Int64Array = rows.iter().map(|(_, count)| Some(*count)).collect();
+        Ok(vec![Arc::new(sums), Arc::new(counts)])
+    }
+
+    fn size(&self) -> usize {
+        self.small.capacity() * 16
+            + self.counts.capacity() * 8
+            + self.large.as_ref().map_or(0, |large| large.capacity() * 32)
+    }
+}
+
+impl ExactSum {
+    /// Partial sums and counts that are ordinary columns.
+    fn merge_columns(&mut self, args: &[ArrayRef], groups: &[usize]) -> Result<()> {
+        let [sums, counts] = args else {
+            return Err(Error::internal("the merge of averages has a sum and a count"));
+        };
+        let (slot, ctx) = (self.plan.slot.clone(), Arc::clone(&self.ctx));
+        let sums = Input::new(sums, &slot, &ctx)?;
+        let count_slot = Slot::of_type(ColumnType::bigint());
+        let counts = Input::new(counts, &count_slot, &ctx)?;
+        for (row, group) in groups.iter().enumerate() {
+            if let Some(sum) = sums.decimal(row) {
+                self.add(*group, sum, counts.int64(row).unwrap_or(0))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the counts of an average come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counts {
+    Rows,
+    Given,
+}
+
+#[derive(Debug)]
+struct RealSum {
+    slot: Slot,
+    ctx: Arc<EvalContext>,
+    average: Option<Counts>,
+    sums: Vec<(f64, i64)>,
+    text: String,
+}
+
+impl RealSum {
+    fn new(slot: Slot, ctx: Arc<EvalContext>, average: Option<Counts>, text: String) -> Self {
+        Self { slot, ctx, average, sums: Vec::new(), text }
+    }
+
+    fn resize(&mut self, total: usize) {
+        self.sums.resize(total.max(self.sums.len()), (0.0, 0));
+    }
+}
+
+impl Accumulator for RealSum {
+    fn update(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        self.resize(total);
+        let array = args.first().ok_or_else(|| Error::internal("SUM has an argument"))?;
+        let (slot, ctx) = (self.slot.clone(), Arc::clone(&self.ctx));
+        let input = Input::new(array, &slot, &ctx)?;
+        let count_slot = Slot::of_type(ColumnType::bigint());
+        let counts = match (self.average, args.get(1)) {
+            (Some(Counts::Given), Some(counts)) => Some(Input::new(counts, &count_slot, &ctx)?),
+            _ => None,
+        };
+        each(groups, filter, |row, group| {
+            if let Some(value) = input.real(row) {
+                let count = counts.map_or(1, |counts| counts.int64(row).unwrap_or(0));
+                self.sums[group].0 += value;
+                self.sums[group].1 += count;
+            }
+            Ok(())
+        })
+    }
+
+    fn merge(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.resize(total);
+        let (Some(sums), Some(counts)) = (
+            states.first().and_then(|array| array.as_primitive_opt::<Float64Type>()),
+            states.get(1).and_then(|array| array.as_primitive_opt::<Int64Type>()),
+        ) else {
+            return Err(Error::internal("a partial SUM is a double and a count"));
+        };
+        for (row, group) in groups.iter().enumerate() {
+            self.sums[*group].0 += sums.value(row);
+            self.sums[*group].1 += counts.value(row);
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, take: Take) -> Result<ArrayRef> {
+        let rows = take.from(&mut self.sums);
+        let mut output = Output::new(&DataType::Float64, rows.len())?;
+        for (sum, count) in rows {
+            #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+            let value = match (count, self.average) {
+                (0, _) => Value::Null,
+                (count, Some(_)) => Value::Double(sum / count as f64),
+                (_, None) => Value::Double(sum),
+            };
+            if let Value::Double(value) = value
+                && !value.is_finite()
+            {
+                return Err(out_of_range("DOUBLE", &self.text));
+            }
+            output.push(value)?;
+        }
+        Ok(output.finish())
+    }
+
+    fn state(&mut self, take: Take) -> Result<Vec<ArrayRef>> {
+        let rows = take.from(&mut self.sums);
+        let sums: arrow::array::Float64Array = rows.iter().map(|(sum, _)| Some(*sum)).collect();
+        let counts: Int64Array = rows.iter().map(|(_, count)| Some(*count)).collect();
+        Ok(vec![Arc::new(sums), Arc::new(counts)])
+    }
+
+    fn size(&self) -> usize {
+        self.sums.capacity() * 16
+    }
+}

@@ -1,0 +1,178 @@
+//! A function bound to the types of its arguments, ready to run on arrays.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use pelorus_error::Result;
+use pelorus_types::ColumnType;
+
+use crate::context::EvalContext;
+use crate::input::{Input, Slot};
+use crate::output::{Output, storage};
+use crate::value::{Arg, Coercibility, Value};
+
+/// The rows that a kernel runs on.
+pub(crate) struct Batch<'a> {
+    pub(crate) inputs: Vec<Input<'a>>,
+    pub(crate) rows: usize,
+    pub(crate) ctx: &'a EvalContext,
+}
+
+pub(crate) type Kernel = Box<dyn Fn(&Batch<'_>) -> Result<ArrayRef> + Send + Sync>;
+
+/// A function bound to the types of its arguments.
+pub struct Call {
+    name: String,
+    ty: ColumnType,
+    scale: u8,
+    storage: DataType,
+    coercibility: Coercibility,
+    deterministic: bool,
+    text: String,
+    slots: Vec<Slot>,
+    kernel: Kernel,
+    ctx: Arc<EvalContext>,
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("name", &self.name)
+            .field("ty", &self.ty)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Call {
+    /// Binds a kernel. The text is `name(args)` until [`Self::with_text`] says otherwise.
+    pub(crate) fn new(
+        name: &str,
+        args: &[Arg],
+        ctx: &Arc<EvalContext>,
+        ty: ColumnType,
+        kernel: Kernel,
+    ) -> Self {
+        let texts: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
+        Self {
+            name: name.to_owned(),
+            ty,
+            scale: ty.decimals,
+            storage: ty.arrow(),
+            coercibility: if ty.is_string() {
+                Coercibility::Coercible
+            } else {
+                Coercibility::Numeric
+            },
+            deterministic: true,
+            text: format!("{}({})", name.to_ascii_lowercase(), texts.join(",")),
+            slots: args.iter().map(Slot::of).collect(),
+            kernel,
+            ctx: Arc::clone(ctx),
+        }
+    }
+
+    /// Binds a function of single rows.
+    pub(crate) fn rowwise(
+        name: &str,
+        args: &[Arg],
+        ctx: &Arc<EvalContext>,
+        ty: ColumnType,
+        row: impl Fn(&Batch<'_>, usize) -> Result<Value> + Send + Sync + 'static,
+    ) -> Self {
+        let storage = ty.arrow();
+        Self::new(name, args, ctx, ty, each_row(storage, row))
+    }
+
+    pub(crate) fn with_scale(mut self, scale: u8) -> Self {
+        self.scale = scale.max(self.ty.decimals);
+        self.storage = storage(&self.ty, self.scale);
+        self
+    }
+
+    pub(crate) fn with_coercibility(mut self, coercibility: Coercibility) -> Self {
+        self.coercibility = coercibility;
+        self
+    }
+
+    pub(crate) fn with_text(mut self, text: String) -> Self {
+        self.text = text;
+        self
+    }
+
+    pub(crate) fn changing(mut self) -> Self {
+        self.deterministic = false;
+        self
+    }
+
+    /// The function's name as it was asked for.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type of the result.
+    pub fn return_type(&self) -> ColumnType {
+        self.ty
+    }
+
+    /// The Arrow type of the arrays that [`Self::evaluate`] gives. It differs from
+    /// `return_type().arrow()` only for decimals that carry more digits than they show; see
+    /// [`crate::settle`].
+    pub fn arrow_type(&self) -> DataType {
+        self.storage.clone()
+    }
+
+    /// Digits after the point of decimals in the arrays.
+    pub fn scale(&self) -> u8 {
+        self.scale
+    }
+
+    /// How strongly the result insists on its collation.
+    pub fn coercibility(&self) -> Coercibility {
+        self.coercibility
+    }
+
+    /// How MySQL prints the expression.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the same arguments always give the same result within a statement.
+    pub fn is_deterministic(&self) -> bool {
+        self.deterministic
+    }
+
+    /// Runs on `rows` rows. Arrays of length 1 stand for the same value in every row. The result
+    /// has `rows` values.
+    pub fn evaluate(&self, args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        if args.len() != self.slots.len() {
+            return Err(pelorus_error::Error::internal(format!(
+                "{} got {} arguments instead of {}",
+                self.name,
+                args.len(),
+                self.slots.len()
+            )));
+        }
+        let inputs = args
+            .iter()
+            .zip(&self.slots)
+            .map(|(array, slot)| Input::new(array, slot, &self.ctx))
+            .collect::<Result<Vec<_>>>()?;
+        (self.kernel)(&Batch { inputs, rows, ctx: &self.ctx })
+    }
+}
+
+/// A kernel that calls `row` for each row.
+pub(crate) fn each_row(
+    storage: DataType,
+    row: impl Fn(&Batch<'_>, usize) -> Result<Value> + Send + Sync + 'static,
+) -> Kernel {
+    Box::new(move |batch| {
+        let mut output = Output::new(&storage, batch.rows)?;
+        for at in 0..batch.rows {
+            output.push(row(batch, at)?)?;
+        }
+        Ok(output.finish())
+    })
+}

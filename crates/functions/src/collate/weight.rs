@@ -1,0 +1,190 @@
+//! Sort keys of text: byte strings that compare as the texts do under their collation.
+
+use pelorus_error::{Error, Result};
+use pelorus_types::{Collation, collation};
+
+use crate::collate::charset;
+
+/// Primary weights of ASCII under `utf8mb4_0900_ai_ci`; zero is ignored in comparisons.
+/// Obtained with `WEIGHT_STRING`.
+const ASCII_0900: [u16; 128] = [
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0201, 0x0202, 0x0203, 0x0204, 0x0205, 0, 0, //
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, //
+    0x0209, 0x0260, 0x030C, 0x0398, 0x1C12, 0x0399, 0x0396, 0x0305, //
+    0x0317, 0x0318, 0x038F, 0x0616, 0x0222, 0x020D, 0x0277, 0x0394, //
+    0x1C3D, 0x1C3E, 0x1C3F, 0x1C40, 0x1C41, 0x1C42, 0x1C43, 0x1C44, //
+    0x1C45, 0x1C46, 0x0239, 0x0234, 0x061A, 0x061B, 0x061C, 0x0266, //
+    0x038E, 0x1C47, 0x1C60, 0x1C7A, 0x1C8F, 0x1CAA, 0x1CE5, 0x1CF4, //
+    0x1D18, 0x1D32, 0x1D4C, 0x1D65, 0x1D77, 0x1DAA, 0x1DB9, 0x1DDD, //
+    0x1E0C, 0x1E21, 0x1E33, 0x1E71, 0x1E95, 0x1EB5, 0x1EE3, 0x1EF5, //
+    0x1EFF, 0x1F0B, 0x1F21, 0x0319, 0x0395, 0x031A, 0x0485, 0x020B, //
+    0x0482, 0x1C47, 0x1C60, 0x1C7A, 0x1C8F, 0x1CAA, 0x1CE5, 0x1CF4, //
+    0x1D18, 0x1D32, 0x1D4C, 0x1D65, 0x1D77, 0x1DAA, 0x1DB9, 0x1DDD, //
+    0x1E0C, 0x1E21, 0x1E33, 0x1E71, 0x1E95, 0x1EB5, 0x1EE3, 0x1EF5, //
+    0x1EFF, 0x1F0B, 0x1F21, 0x031B, 0x061E, 0x031C, 0x0620, 0,
+];
+
+/// How a collation compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scheme {
+    /// By the bytes of UTF-8, which order like the code points.
+    Bytes,
+    /// By the bytes of the charset.
+    CharsetBytes,
+    /// ASCII letters fold to upper case; other characters are not known.
+    AsciiFold,
+    /// Weights of the Unicode collation algorithm, first level.
+    Uca0900,
+    /// Not known at all.
+    Unknown,
+}
+
+/// The rules of one collation, found once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    collation: Collation,
+    scheme: Scheme,
+    pad: bool,
+}
+
+impl Rules {
+    pub(crate) fn of(collation: Collation) -> Self {
+        let info = collation.info();
+        let name = info.map_or("", |info| info.name);
+        let scheme = if collation == collation::BINARY {
+            Scheme::Bytes
+        } else if name.ends_with("_bin") {
+            if collation.charset().starts_with("utf8") {
+                Scheme::Bytes
+            } else {
+                Scheme::CharsetBytes
+            }
+        } else {
+            match name {
+                "utf8mb4_0900_ai_ci" => Scheme::Uca0900,
+                "utf8mb4_general_ci" | "utf8mb3_general_ci" | "latin1_swedish_ci"
+                | "latin1_general_ci" | "ascii_general_ci" => Scheme::AsciiFold,
+                _ => Scheme::Unknown,
+            }
+        };
+        let pad = collation != collation::BINARY && !collation.is_no_pad();
+        Self { collation, scheme, pad }
+    }
+
+    /// Whether texts compare by their bytes as they are.
+    pub(crate) fn is_plain_bytes(&self) -> bool {
+        self.scheme == Scheme::Bytes && !self.pad
+    }
+
+    /// Appends the sort key of a text.
+    pub(crate) fn key(&self, text: &str, out: &mut Vec<u8>) -> Result<()> {
+        let text = if self.pad { text.trim_end_matches(' ') } else { text };
+        if self.pad && has_low_after_space(text) {
+            return Err(Error::unsupported(
+                "comparison of text with control characters after spaces",
+            ));
+        }
+        match self.scheme {
+            Scheme::Bytes => out.extend_from_slice(text.as_bytes()),
+            Scheme::CharsetBytes => {
+                out.extend_from_slice(&charset::encode(text, self.collation)?);
+            }
+            Scheme::AsciiFold => {
+                self.ascii_only(text)?;
+                out.extend(text.bytes().map(|byte| byte.to_ascii_uppercase()));
+            }
+            Scheme::Uca0900 => {
+                self.ascii_only(text)?;
+                for byte in text.bytes() {
+                    let weight = ASCII_0900[usize::from(byte & 0x7F)];
+                    if weight != 0 {
+                        out.extend_from_slice(&weight.to_be_bytes());
+                    }
+                }
+            }
+            Scheme::Unknown => return Err(self.unknown("text")),
+        }
+        if self.pad {
+            // The other text's next character is compared with a space.
+            out.push(b' ');
+        }
+        Ok(())
+    }
+
+    /// Compares two texts.
+    pub(crate) fn compare(
+        &self,
+        a: &str,
+        b: &str,
+        scratch: &mut (Vec<u8>, Vec<u8>),
+    ) -> Result<std::cmp::Ordering> {
+        if self.is_plain_bytes() {
+            return Ok(a.as_bytes().cmp(b.as_bytes()));
+        }
+        scratch.0.clear();
+        scratch.1.clear();
+        self.key(a, &mut scratch.0)?;
+        self.key(b, &mut scratch.1)?;
+        Ok(scratch.0.cmp(&scratch.1))
+    }
+
+    /// Whether two characters are the same under the collation, as LIKE compares them.
+    pub(crate) fn same_char(&self, a: char, b: char) -> Result<bool> {
+        if a == b {
+            return Ok(true);
+        }
+        match self.scheme {
+            Scheme::Bytes | Scheme::CharsetBytes => Ok(false),
+            Scheme::Unknown => Err(self.unknown("text")),
+            Scheme::AsciiFold | Scheme::Uca0900 => {
+                if !a.is_ascii() || !b.is_ascii() {
+                    return Err(self.unknown("non-ASCII text"));
+                }
+                if self.scheme == Scheme::AsciiFold {
+                    return Ok(a.eq_ignore_ascii_case(&b));
+                }
+                let weight = |c: char| ASCII_0900[usize::try_from(u32::from(c)).unwrap_or(0) & 127];
+                Ok(weight(a) == weight(b))
+            }
+        }
+    }
+
+    fn ascii_only(&self, text: &str) -> Result<()> {
+        if text.is_ascii() { Ok(()) } else { Err(self.unknown("non-ASCII text")) }
+    }
+
+    fn unknown(&self, what: &str) -> Error {
+        Error::unsupported(format_args!(
+            "comparison of {what} under collation {}",
+            self.collation.name()
+        ))
+    }
+}
+
+/// A character below the space after a space would have to be compared with padding that never
+/// ends.
+fn has_low_after_space(text: &str) -> bool {
+    text.as_bytes().windows(2).any(|pair| pair[0] == b' ' && pair[1] < b' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cmp::Ordering;
+
+    fn compare(name: &str, a: &str, b: &str) -> Ordering {
+        let rules = Rules::of(Collation::by_name(name).unwrap());
+        rules.compare(a, b, &mut Default::default()).unwrap()
+    }
+
+    #[test]
+    fn case_and_padding() {
+        assert_eq!(compare("utf8mb4_0900_ai_ci", "aB", "Ab"), Ordering::Equal);
+        assert_eq!(compare("utf8mb4_0900_ai_ci", "a", "a "), Ordering::Less);
+        assert_eq!(compare("utf8mb4_0900_ai_ci", "a_", "a-"), Ordering::Less);
+        assert_eq!(compare("utf8mb4_general_ci", "a", "a  "), Ordering::Equal);
+        assert_eq!(compare("utf8mb4_general_ci", "a", "a\t"), Ordering::Greater);
+        assert_eq!(compare("utf8mb4_bin", "a", "A"), Ordering::Greater);
+        assert_eq!(compare("binary", "a", "a "), Ordering::Less);
+    }
+}

@@ -1,0 +1,190 @@
+//! The type that several types have in common: of `IF`, `CASE`, `COALESCE`, `UNION`.
+
+use pelorus_error::{Error, Result};
+use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
+
+use crate::collate::mix::mix;
+use crate::context::EvalContext;
+use crate::shape::{self, NOT_FIXED};
+use crate::value::{Arg, Coercibility};
+
+/// A type with the strength of its collation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Common {
+    pub(crate) ty: ColumnType,
+    pub(crate) coercibility: Coercibility,
+    /// Digits after the point that decimals carry.
+    pub(crate) scale: u8,
+}
+
+/// The type that columns of a UNION have in common.
+pub fn common_type(types: &[ColumnType], ctx: &EvalContext) -> Result<ColumnType> {
+    let args: Vec<Arg> = types.iter().map(|ty| Arg::column(*ty, "")).collect();
+    let refs: Vec<&Arg> = args.iter().collect();
+    Ok(common(&refs, ctx, "UNION")?.ty)
+}
+
+/// The type that arguments have in common. It is nullable when any argument is.
+pub(crate) fn common(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Common> {
+    let nullable = args.iter().any(|arg| arg.ty.is_nullable());
+    let real: Vec<&Arg> = args.iter().copied().filter(|arg| !arg.is_null()).collect();
+    let scale = real.iter().map(|arg| arg.scale).max().unwrap_or(0);
+    let mut coercibility = Coercibility::Numeric;
+    let mut ty = if real.is_empty() {
+        coercibility = Coercibility::Ignorable;
+        ColumnType::null()
+    } else if let Some(ty) = temporal(&real) {
+        ty
+    } else if real.iter().all(|arg| arg.ty.is_numeric()) {
+        number(&real)
+    } else {
+        if real.iter().any(|arg| arg.ty.wire == WireType::Json) {
+            return Err(Error::unsupported("JSON values in a common type"));
+        }
+        let mixed = mix(&real, ctx, operation)?;
+        coercibility = mixed.coercibility;
+        text(&real, mixed.collation)
+    };
+    ty = if nullable { ty.nullable() } else { ty.not_null() };
+    Ok(Common { ty, coercibility, scale: if ty.is_decimal() { scale.max(ty.decimals) } else { 0 } })
+}
+
+fn with_flags(wire: WireType, length: u32, decimals: u8, flags: Flags) -> ColumnType {
+    let mut ty = ColumnType::new(wire, collation::BINARY, length, decimals);
+    ty.flags = flags;
+    ty
+}
+
+fn temporal(args: &[&Arg]) -> Option<ColumnType> {
+    if !args.iter().all(|arg| arg.ty.is_temporal()) {
+        return None;
+    }
+    let decimals = args.iter().map(|arg| arg.ty.decimals).max()?;
+    let first = args.first()?.ty.wire;
+    let wire = if args.iter().all(|arg| arg.ty.wire == first) { first } else { WireType::DateTime };
+    Some(temporal_type(wire, decimals))
+}
+
+/// A date or time type of its usual length.
+pub(crate) fn temporal_type(wire: WireType, decimals: u8) -> ColumnType {
+    let fraction = if decimals > 0 { u32::from(decimals) + 1 } else { 0 };
+    let length = match wire {
+        WireType::Date => 10,
+        WireType::Time => 10 + fraction,
+        _ => 19 + fraction,
+    };
+    let decimals = if wire == WireType::Date { 0 } else { decimals };
+    with_flags(wire, length, decimals, Flags::BINARY)
+}
+
+fn rank(wire: WireType) -> u8 {
+    match wire {
+        WireType::Tiny => 1,
+        WireType::Short | WireType::Year => 2,
+        WireType::Int24 => 3,
+        WireType::Long => 4,
+        _ => 5,
+    }
+}
+
+fn of_rank(rank: u8) -> WireType {
+    match rank {
+        1 => WireType::Tiny,
+        2 => WireType::Short,
+        3 => WireType::Int24,
+        4 => WireType::Long,
+        _ => WireType::LongLong,
+    }
+}
+
+fn number(args: &[&Arg]) -> ColumnType {
+    let first = args[0].ty.wire;
+    let same = args.iter().all(|arg| arg.ty.wire == first);
+    if args.iter().any(|arg| arg.ty.is_float()) {
+        return float(args, same && first == WireType::Float);
+    }
+    if args.iter().all(|arg| arg.ty.is_integer()) {
+        if let Some(ty) = integer(args, same) {
+            return ty;
+        }
+    }
+    let scale = args.iter().map(|arg| arg.ty.decimals).max().unwrap_or(0);
+    let whole = args
+        .iter()
+        .map(|arg| shape::precision(arg).saturating_sub(arg.ty.decimals))
+        .max()
+        .unwrap_or(1);
+    let unsigned = args.iter().all(|arg| arg.ty.is_unsigned());
+    shape::decimal_type(u32::from(whole) + u32::from(scale), u32::from(scale), unsigned)
+}
+
+fn float(args: &[&Arg], single: bool) -> ColumnType {
+    let owned: Vec<Arg> = args.iter().map(|arg| (*arg).clone()).collect();
+    let merged = shape::merged_double(&owned);
+    if single && merged.decimals >= NOT_FIXED {
+        return with_flags(WireType::Float, 12, NOT_FIXED, Flags::BINARY);
+    }
+    merged
+}
+
+/// `None` when signed and unsigned values need more than 64 bits.
+fn integer(args: &[&Arg], same: bool) -> Option<ColumnType> {
+    let unsigned = args.iter().all(|arg| arg.ty.is_unsigned());
+    let mixed = !unsigned && args.iter().any(|arg| arg.ty.is_unsigned());
+    let length = args.iter().map(|arg| arg.ty.length).max()?;
+    let flags = if unsigned { Flags::BINARY.with(Flags::UNSIGNED) } else { Flags::BINARY };
+    let first = args[0].ty.wire;
+    if same && matches!(first, WireType::Year | WireType::Bit) {
+        return Some(with_flags(first, length, 0, flags));
+    }
+    if args.iter().any(|arg| arg.ty.wire == WireType::Bit) && mixed {
+        return None;
+    }
+    let mut top = args.iter().map(|arg| rank(arg.ty.wire)).max()?;
+    if mixed {
+        let unsigned_top =
+            args.iter().filter(|arg| arg.ty.is_unsigned() && arg.ty.wire != WireType::Year);
+        let unsigned_top = unsigned_top.map(|arg| rank(arg.ty.wire)).max().unwrap_or(0);
+        let signed_top =
+            args.iter().filter(|arg| !arg.ty.is_unsigned()).map(|arg| rank(arg.ty.wire)).max()?;
+        if unsigned_top >= 5 {
+            return None;
+        }
+        if unsigned_top >= signed_top {
+            top = if unsigned_top == 4 { 5 } else { unsigned_top + 1 };
+        }
+    }
+    Some(with_flags(of_rank(top), length, 0, flags))
+}
+
+fn text(args: &[&Arg], collation: Collation) -> ColumnType {
+    let chars = args.iter().map(|arg| text_chars(&arg.ty)).max().unwrap_or(0);
+    let blob = args.iter().map(|arg| blob_rank(arg.ty.wire)).max().unwrap_or(0);
+    let mut ty = shape::text_type(chars, collation);
+    if blob > 0 {
+        ty.wire = [
+            WireType::TinyBlob,
+            WireType::TinyBlob,
+            WireType::Blob,
+            WireType::MediumBlob,
+            WireType::LongBlob,
+        ][blob];
+    }
+    ty
+}
+
+fn blob_rank(wire: WireType) -> usize {
+    match wire {
+        WireType::TinyBlob => 1,
+        WireType::Blob => 2,
+        WireType::MediumBlob => 3,
+        WireType::LongBlob => 4,
+        _ => 0,
+    }
+}
+
+/// Characters that a value of the type may have as text.
+pub(crate) fn text_chars(ty: &ColumnType) -> u32 {
+    // MySQL counts a TEXT's bytes as characters.
+    if blob_rank(ty.wire) > 0 && !ty.is_binary_string() { ty.length } else { shape::chars(ty) }
+}

@@ -1,0 +1,370 @@
+//! Comparisons: `=`, `<=>`, `<>`, `<`, `<=`, `>`, `>=`, `BETWEEN`, `IN`, `STRCMP` and the choice of
+//! what two values are compared as.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
+use arrow::datatypes::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type};
+use pelorus_error::{Error, Result};
+use pelorus_types::{ColumnType, WireType, collation};
+
+use crate::call::{Batch, Call};
+use crate::collate::mix::mix;
+use crate::collate::weight::Rules;
+use crate::context::EvalContext;
+use crate::datetime::read;
+use crate::errors::parameter_count;
+use crate::input::Input;
+use crate::shape::{self, Numeric, null_if_any};
+use crate::value::{Arg, Origin, Value};
+use crate::vector;
+
+/// What two values are compared as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Int,
+    Decimal,
+    Real,
+    Text(Rules),
+    Bytes,
+    /// A DATE or DATETIME, packed.
+    Date,
+    /// A TIME in microseconds.
+    Time,
+}
+
+/// Chooses what the values of several arguments are compared as.
+pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
+    let real: Vec<&Arg> = args.iter().copied().filter(|arg| !arg.is_null()).collect();
+    if real.is_empty() {
+        return Ok(Kind::Int);
+    }
+    if args.iter().any(|arg| arg.ty.wire == WireType::Json) {
+        return Err(Error::unsupported("comparison of JSON values"));
+    }
+    let all = |test: fn(&Arg) -> bool| real.iter().all(|arg| test(arg));
+    let any = |test: fn(&Arg) -> bool| real.iter().any(|arg| test(arg));
+    if all(|arg| arg.ty.is_string()) {
+        let mixed = mix(&real, ctx, operation)?;
+        return Ok(if mixed.collation == collation::BINARY {
+            Kind::Bytes
+        } else {
+            Kind::Text(Rules::of(mixed.collation))
+        });
+    }
+    if all(|arg| arg.ty.wire == WireType::Time) {
+        return Ok(Kind::Time);
+    }
+    let comparable_as_date = |arg: &&Arg| {
+        arg.ty.is_temporal()
+            || (arg.ty.is_string() && !arg.is_hex())
+            || (arg.constant.is_some() && arg.ty.is_integer())
+    };
+    if any(|arg| arg.ty.is_date()) && real.iter().all(comparable_as_date) {
+        return Ok(Kind::Date);
+    }
+    if any(|arg| arg.ty.wire == WireType::Time)
+        && all(|arg| arg.ty.wire == WireType::Time || arg.constant_text().is_some())
+    {
+        return Ok(Kind::Time);
+    }
+    Ok(match real.iter().map(|arg| shape::numeric(arg)).max() {
+        Some(Numeric::Int) | None => Kind::Int,
+        Some(Numeric::Decimal) => Kind::Decimal,
+        Some(Numeric::Real) if exact_integers(&real) => Kind::Int,
+        Some(Numeric::Real) => Kind::Real,
+    })
+}
+
+/// Integer columns beside literal texts that are wholly integers compare as integers.
+fn exact_integers(args: &[&Arg]) -> bool {
+    args.iter().any(|arg| arg.origin == Origin::Column && arg.ty.is_integer())
+        && args.iter().all(|arg| {
+            arg.ty.is_integer()
+                || arg.constant_text().and_then(crate::parse::exact_integer).is_some_and(|value| {
+                    (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value)
+                })
+        })
+}
+
+/// Compares values of two inputs in one row. `None` when either is NULL.
+pub(crate) fn compare(
+    kind: &Kind,
+    a: &Input<'_>,
+    b: &Input<'_>,
+    row: usize,
+) -> Result<Option<Ordering>> {
+    if a.is_null(row) || b.is_null(row) {
+        return Ok(None);
+    }
+    Ok(match kind {
+        Kind::Int => a.int(row).zip(b.int(row)).map(|(a, b)| a.cmp(&b)),
+        Kind::Decimal => a.decimal(row).zip(b.decimal(row)).map(|(a, b)| a.compare(b)),
+        Kind::Real => a.real(row).zip(b.real(row)).map(|(a, b)| total(a, b)),
+        Kind::Date => {
+            read::for_comparison(a, row)?.zip(read::for_comparison(b, row)?).map(|(a, b)| a.cmp(&b))
+        }
+        Kind::Time => read::time(a, row)?.zip(read::time(b, row)?).map(|(a, b)| a.cmp(&b)),
+        Kind::Bytes => a.bytes(row)?.zip(b.bytes(row)?).map(|(a, b)| a.cmp(&b)),
+        Kind::Text(rules) => match (a.text(row)?, b.text(row)?) {
+            (Some(a), Some(b)) => Some(rules.compare(&a, &b, &mut Default::default())?),
+            _ => None,
+        },
+    })
+}
+
+/// Doubles of MySQL are never NaN; -0 equals 0.
+pub(crate) fn total(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or(Ordering::Equal)
+}
+
+type Test = fn(Ordering) -> bool;
+
+fn test_of(name: &str) -> Option<Test> {
+    Some(match name {
+        "=" | "<=>" => Ordering::is_eq,
+        "<>" | "!=" => Ordering::is_ne,
+        "<" => Ordering::is_lt,
+        "<=" => Ordering::is_le,
+        ">" => Ordering::is_gt,
+        ">=" => Ordering::is_ge,
+        _ => return None,
+    })
+}
+
+/// Binds `=`, `<=>`, `<>`, `!=`, `<`, `<=`, `>` or `>=`.
+pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [left, right] = args else { return Err(parameter_count(name)) };
+    let test = test_of(name).ok_or_else(|| Error::internal(format!("{name} compares nothing")))?;
+    let operation = if name == "!=" { "<>" } else { name };
+    let text = format!("({} {operation} {})", left.text, right.text);
+    let kind = kind(&[left, right], ctx, operation)?;
+    let null_safe = name == "<=>";
+    let ty = if null_safe {
+        ColumnType::boolean().not_null()
+    } else {
+        null_if_any(ColumnType::boolean(), args)
+    };
+    let kernel = move |batch: &Batch<'_>| {
+        if !null_safe && let Some(result) = fast(&kind, test, batch)? {
+            return Ok(Arc::new(result) as ArrayRef);
+        }
+        let (a, b) = (&batch.inputs[0], &batch.inputs[1]);
+        let result = vector::truths(batch.rows, |row| {
+            if null_safe && (a.is_null(row) || b.is_null(row)) {
+                return Ok(Some(a.is_null(row) && b.is_null(row)));
+            }
+            let order = compare(&kind, a, b, row)?;
+            Ok(if null_safe { Some(order.is_some_and(test)) } else { order.map(test) })
+        })?;
+        Ok(Arc::new(result) as ArrayRef)
+    };
+    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text))
+}
+
+fn fast(kind: &Kind, test: Test, batch: &Batch<'_>) -> Result<Option<Int64Array>> {
+    let (a, b) = (&batch.inputs[0], &batch.inputs[1]);
+    let rows = batch.rows;
+    Ok(match kind {
+        Kind::Int => fast_integers(test, a, b, rows),
+        Kind::Real => {
+            match (vector::primitive::<Float64Type>(a), vector::primitive::<Float64Type>(b)) {
+                (Some(a), Some(b)) => {
+                    Some(vector::zip(a, b, rows, |a, b| i64::from(test(total(a, b)))))
+                }
+                _ => None,
+            }
+        }
+        Kind::Decimal => match (vector::decimal128(a), vector::decimal128(b)) {
+            (Some((a, s1)), Some((b, s2))) if s1 == s2 => Some(fast_ordered(test, &a, &b, rows)),
+            _ => None,
+        },
+        Kind::Date => {
+            let (a, b) = (read::dates(a, rows)?, read::dates(b, rows)?);
+            Some(fast_ordered(test, &a, &b, rows))
+        }
+        Kind::Time if a.ty.wire == WireType::Time && b.ty.wire == WireType::Time => {
+            let (a, b) = (a.array.as_primitive_opt(), b.array.as_primitive_opt());
+            a.zip(b).map(|(a, b)| fast_ordered::<Int64Type>(test, a, b, rows))
+        }
+        Kind::Text(rules) => fast_text(rules, test, batch)?,
+        _ => None,
+    })
+}
+
+fn fast_integers(test: Test, a: &Input<'_>, b: &Input<'_>, rows: usize) -> Option<Int64Array> {
+    if let (Some(a), Some(b)) =
+        (vector::primitive::<Int64Type>(a), vector::primitive::<Int64Type>(b))
+    {
+        return Some(fast_ordered(test, a, b, rows));
+    }
+    let ((a, 0), (b, 0)) = (vector::decimal128(a)?, vector::decimal128(b)?) else { return None };
+    Some(fast_ordered::<Decimal128Type>(test, &a, &b, rows))
+}
+
+fn fast_ordered<T>(
+    test: Test,
+    a: &PrimitiveArray<T>,
+    b: &PrimitiveArray<T>,
+    rows: usize,
+) -> Int64Array
+where
+    T: ArrowPrimitiveType,
+    T::Native: Ord,
+{
+    // The test is turned into an operator outside the loop so that the loop has no calls.
+    let (lt, eq, gt) = (test(Ordering::Less), test(Ordering::Equal), test(Ordering::Greater));
+    match (lt, eq, gt) {
+        (false, true, false) => vector::zip(a, b, rows, |a, b| i64::from(a == b)),
+        (true, false, true) => vector::zip(a, b, rows, |a, b| i64::from(a != b)),
+        (true, false, false) => vector::zip(a, b, rows, |a, b| i64::from(a < b)),
+        (true, true, false) => vector::zip(a, b, rows, |a, b| i64::from(a <= b)),
+        (false, false, true) => vector::zip(a, b, rows, |a, b| i64::from(a > b)),
+        _ => vector::zip(a, b, rows, |a, b| i64::from(a >= b)),
+    }
+}
+
+/// A column of text against one text: its key is made once.
+fn fast_text(rules: &Rules, test: Test, batch: &Batch<'_>) -> Result<Option<Int64Array>> {
+    let (a, b) = (&batch.inputs[0], &batch.inputs[1]);
+    if !b.is_one() || a.is_one() || b.is_null(0) {
+        return Ok(None);
+    }
+    let Some(column) = a.array.as_string_opt::<i32>() else { return Ok(None) };
+    let Some(constant) = b.text(0)? else { return Ok(None) };
+    let (mut wanted, mut key) = (Vec::new(), Vec::new());
+    rules.key(&constant, &mut wanted)?;
+    let mut values = Vec::with_capacity(batch.rows);
+    for row in 0..batch.rows {
+        if column.is_null(row) {
+            values.push(0);
+            continue;
+        }
+        key.clear();
+        rules.key(column.value(row), &mut key)?;
+        values.push(i64::from(test(key.cmp(&wanted))));
+    }
+    Ok(Some(Int64Array::new(values.into(), column.nulls().cloned())))
+}
+
+/// Binds `BETWEEN` and `NOT BETWEEN` of value, low and high.
+pub(crate) fn between(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [value, low, high] = args else { return Err(parameter_count(name)) };
+    let negated = name == "NOT BETWEEN";
+    let kind = kind(&[value, low, high], ctx, "between")?;
+    let ty = null_if_any(ColumnType::boolean(), args);
+    let word = if negated { "not between" } else { "between" };
+    let text = format!("({} {word} {} and {})", value.text, low.text, high.text);
+    let kernel = move |batch: &Batch<'_>| {
+        let [value, low, high] = batch.inputs.as_slice() else {
+            return Err(Error::internal("BETWEEN has three arguments"));
+        };
+        let result = vector::truths(batch.rows, |row| {
+            let above = compare(&kind, value, low, row)?.map(Ordering::is_ge);
+            let below = compare(&kind, value, high, row)?.map(Ordering::is_le);
+            let within = match (above, below) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            };
+            Ok(within.map(|within| within != negated))
+        })?;
+        Ok(Arc::new(result) as ArrayRef)
+    };
+    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text))
+}
+
+/// Binds `IN` and `NOT IN` of a value and a list.
+pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [value, list @ ..] = args else { return Err(parameter_count(name)) };
+    if list.is_empty() {
+        return Err(parameter_count(name));
+    }
+    let negated = name == "NOT IN";
+    let kinds = in_kinds(value, list, ctx)?;
+    let ty = null_if_any(ColumnType::boolean(), args);
+    let texts: Vec<&str> = list.iter().map(|arg| arg.text.as_str()).collect();
+    let word = if negated { "not in" } else { "in" };
+    let text = format!("({} {word} ({}))", value.text, texts.join(","));
+    let kernel = move |batch: &Batch<'_>| {
+        let [value, list @ ..] = batch.inputs.as_slice() else {
+            return Err(Error::internal("IN has arguments"));
+        };
+        if let Some(result) = fast_in(&kinds, value, list, batch.rows, negated) {
+            return Ok(Arc::new(result) as ArrayRef);
+        }
+        let result = vector::truths(batch.rows, |row| {
+            let mut unknown = false;
+            for (kind, item) in kinds.iter().zip(list) {
+                match compare(kind, value, item, row)? {
+                    Some(Ordering::Equal) => return Ok(Some(!negated)),
+                    Some(_) => {}
+                    None => unknown = true,
+                }
+            }
+            Ok((!unknown).then_some(negated))
+        })?;
+        Ok(Arc::new(result) as ArrayRef)
+    };
+    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text))
+}
+
+/// What the value is compared with each item as. Texts share one collation.
+fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Vec<Kind>> {
+    let strings: Vec<&Arg> = list.iter().filter(|arg| arg.ty.is_string()).collect();
+    let shared = if value.ty.is_string() && !strings.is_empty() {
+        let mut all = vec![value];
+        all.extend(strings);
+        Some(kind(&all, ctx, "in")?)
+    } else {
+        None
+    };
+    list.iter()
+        .map(|item| match (&shared, item.ty.is_string()) {
+            (Some(shared), true) => Ok(*shared),
+            _ => kind(&[value, item], ctx, "in"),
+        })
+        .collect()
+}
+
+/// A column of integers in a list of integers.
+fn fast_in(
+    kinds: &[Kind],
+    value: &Input<'_>,
+    list: &[Input<'_>],
+    rows: usize,
+    negated: bool,
+) -> Option<Int64Array> {
+    let column = vector::primitive::<Int64Type>(value)?;
+    let simple = kinds.iter().all(|kind| matches!(kind, Kind::Int))
+        && list.iter().all(|item| item.is_one() && !item.is_null(0))
+        && column.len() == rows;
+    if !simple {
+        return None;
+    }
+    let items: Vec<i128> = list.iter().filter_map(|item| item.int(0)).collect();
+    let items: Vec<i64> = items.iter().filter_map(|item| i64::try_from(*item).ok()).collect();
+    Some(column.unary(|value| i64::from(items.contains(&value) != negated)))
+}
+
+/// Binds `STRCMP`.
+pub(crate) fn strcmp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [a, b] = args else { return Err(parameter_count(name)) };
+    let mixed = mix(&[a, b], ctx, "strcmp")?;
+    let binary = mixed.collation == collation::BINARY;
+    let rules = Rules::of(mixed.collation);
+    let ty = null_if_any(shape::bigint_type(2, false), args);
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+        let (a, b) = (&batch.inputs[0], &batch.inputs[1]);
+        let order = if binary {
+            a.bytes(row)?.zip(b.bytes(row)?).map(|(a, b)| a.cmp(&b))
+        } else {
+            match (a.text(row)?, b.text(row)?) {
+                (Some(a), Some(b)) => Some(rules.compare(&a, &b, &mut Default::default())?),
+                _ => None,
+            }
+        };
+        Ok(order.map_or(Value::Null, |order| Value::Int(order as i64)))
+    }))
+}

@@ -1,0 +1,135 @@
+//! `IF`, `IFNULL`, `NULLIF`, `COALESCE`, `CASE`.
+
+use std::sync::Arc;
+
+use pelorus_error::Result;
+
+use crate::call::{Batch, Call, each_row};
+use crate::common::{Common, common};
+use crate::compare::{self, Kind};
+use crate::context::EvalContext;
+use crate::convert::value_as;
+use crate::errors::parameter_count;
+use crate::value::{Arg, Value};
+
+fn bind(
+    name: &str,
+    args: &[Arg],
+    ctx: &Arc<EvalContext>,
+    common: Common,
+    row: impl Fn(&Batch<'_>, usize) -> Result<Value> + Send + Sync + 'static,
+) -> Call {
+    let storage = crate::output::storage(&common.ty, common.scale);
+    Call::new(name, args, ctx, common.ty, each_row(storage, row))
+        .with_scale(common.scale)
+        .with_coercibility(common.coercibility)
+}
+
+/// Binds `IF`.
+pub(crate) fn if_else(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [_, yes, no] = args else { return Err(parameter_count(name)) };
+    let common = common(&[yes, no], ctx, "if")?;
+    let to = common.ty;
+    Ok(bind(name, args, ctx, common, move |batch, row| {
+        let branch = if batch.inputs[0].truth(row) == Some(true) { 1 } else { 2 };
+        value_as(&batch.inputs[branch], row, &to)
+    }))
+}
+
+/// Binds `COALESCE` and `IFNULL`.
+pub(crate) fn coalesce(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    if args.is_empty() || (name == "IFNULL" && args.len() != 2) {
+        return Err(parameter_count(name));
+    }
+    let refs: Vec<&Arg> = args.iter().collect();
+    let mut common = common(&refs, ctx, &name.to_ascii_lowercase())?;
+    let nullable = args.iter().all(|arg| arg.ty.is_nullable());
+    common.ty = if nullable { common.ty.nullable() } else { common.ty.not_null() };
+    let to = common.ty;
+    Ok(bind(name, args, ctx, common, move |batch, row| {
+        match batch.inputs.iter().find(|input| !input.is_null(row)) {
+            Some(input) => value_as(input, row, &to),
+            None => Ok(Value::Null),
+        }
+    }))
+}
+
+/// Binds `NULLIF`.
+pub(crate) fn null_if(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [first, second] = args else { return Err(parameter_count(name)) };
+    let kind = compare::kind(&[first, second], ctx, "nullif")?;
+    let mut common = common(&[first], ctx, "nullif")?;
+    if first.ty.is_integer() {
+        common.ty = crate::shape::bigint_type(first.ty.length, first.ty.is_unsigned());
+    }
+    common.ty = common.ty.nullable();
+    let to = common.ty;
+    Ok(bind(name, args, ctx, common, move |batch, row| {
+        let (a, b) = (&batch.inputs[0], &batch.inputs[1]);
+        if compare::compare(&kind, a, b, row)?.is_some_and(std::cmp::Ordering::is_eq) {
+            return Ok(Value::Null);
+        }
+        value_as(a, row, &to)
+    }))
+}
+
+/// Binds `CASE`: conditions and results by turns, then the result of ELSE if there is one.
+pub(crate) fn searched_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    if args.len() < 2 {
+        return Err(parameter_count(name));
+    }
+    let common = case_type(args, ctx)?;
+    let to = common.ty;
+    Ok(bind(name, args, ctx, common, move |batch, row| {
+        let inputs = &batch.inputs;
+        for pair in inputs.chunks(2) {
+            match pair {
+                [condition, result] if condition.truth(row) == Some(true) => {
+                    return value_as(result, row, &to);
+                }
+                [default] => return value_as(default, row, &to),
+                _ => {}
+            }
+        }
+        Ok(Value::Null)
+    }))
+}
+
+/// Binds `CASE value WHEN ...`: the value, then values and results by turns, then ELSE.
+pub(crate) fn simple_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [value, rest @ ..] = args else { return Err(parameter_count(name)) };
+    if rest.len() < 2 {
+        return Err(parameter_count(name));
+    }
+    let kinds = rest
+        .chunks_exact(2)
+        .map(|pair| compare::kind(&[value, &pair[0]], ctx, "case"))
+        .collect::<Result<Vec<Kind>>>()?;
+    let common = case_type(rest, ctx)?;
+    let to = common.ty;
+    Ok(bind(name, args, ctx, common, move |batch, row| {
+        let [value, rest @ ..] = batch.inputs.as_slice() else { return Ok(Value::Null) };
+        for (pair, kind) in rest.chunks_exact(2).zip(&kinds) {
+            let order = compare::compare(kind, value, &pair[0], row)?;
+            if order.is_some_and(std::cmp::Ordering::is_eq) {
+                return value_as(&pair[1], row, &to);
+            }
+        }
+        match rest.chunks_exact(2).remainder() {
+            [default] => value_as(default, row, &to),
+            _ => Ok(Value::Null),
+        }
+    }))
+}
+
+/// The common type of the results; without ELSE the result can be NULL.
+fn case_type(args: &[Arg], ctx: &EvalContext) -> Result<Common> {
+    let mut results: Vec<&Arg> = args.chunks_exact(2).map(|pair| &pair[1]).collect();
+    let has_else = args.len() % 2 == 1;
+    results.extend(args.last().filter(|_| has_else));
+    let mut common = common(&results, ctx, "case")?;
+    if !has_else {
+        common.ty = common.ty.nullable();
+    }
+    Ok(common)
+}

@@ -1,0 +1,5 @@
+//! Dates and times.
+
+pub(crate) mod number;
+pub(crate) mod parse;
+pub(crate) mod read;

@@ -1,0 +1,180 @@
+//! Arguments read as dates and times, whatever they are.
+
+use arrow::array::{AsArray, Int64Array};
+use arrow::datatypes::Int64Type;
+use pelorus_error::Result;
+use pelorus_types::WireType;
+use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS};
+
+use crate::datetime::parse;
+use crate::decimal::Decimal;
+use crate::input::Input;
+use crate::value::Value;
+
+/// What a conversion to a date lets pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lenience {
+    /// `2024-01-00` passes.
+    pub(crate) zero_parts: bool,
+    /// `0000-00-00` passes.
+    pub(crate) zero_date: bool,
+}
+
+impl Lenience {
+    /// Everything that a DATE can hold.
+    pub(crate) const FUZZY: Lenience = Lenience { zero_parts: true, zero_date: true };
+
+    /// A date of the calendar only.
+    pub(crate) const STRICT: Lenience = Lenience { zero_parts: false, zero_date: false };
+
+    fn allows(self, date: DateTime) -> bool {
+        let zero = date.year == 0 && date.month == 0 && date.day == 0;
+        if zero {
+            return self.zero_date;
+        }
+        self.zero_parts || (date.month != 0 && date.day != 0)
+    }
+}
+
+/// A value as date and time. Warns and gives NULL for what is none.
+pub(crate) fn datetime(
+    input: &Input<'_>,
+    row: usize,
+    lenience: Lenience,
+) -> Result<Option<DateTime>> {
+    let warn = |text: &str| {
+        input.ctx().warn(1292, format!("Incorrect datetime value: '{text}'"));
+    };
+    let found = match input.value(row) {
+        Value::Null => return Ok(None),
+        Value::Date(packed) => {
+            let date = DateTime::unpack(packed);
+            if lenience.allows(date) {
+                return Ok(Some(date));
+            }
+            let text = input.text(row)?.unwrap_or_default();
+            warn(&text);
+            return Ok(None);
+        }
+        Value::Time(micros) => return Ok(time_as_datetime(micros, input.ctx())),
+        Value::Int(_) | Value::UInt(_) if input.ty.wire == WireType::Year => {
+            year_as_date(input.int(row))
+        }
+        Value::Int(value) => parse::number(Decimal::from_i128(i128::from(value))),
+        Value::UInt(value) => parse::number(Decimal::from_i128(i128::from(value))),
+        Value::Decimal(value) => parse::number(value),
+        Value::Double(value) => parse::number(crate::input::double_to_decimal(value)),
+        Value::Text(text) => {
+            return Ok(text_as_datetime(&text, input, lenience));
+        }
+        Value::Bytes(_) if input.hex => {
+            parse::number(Decimal::from_i128(input.int(row).unwrap_or(0)))
+        }
+        Value::Bytes(bytes) => {
+            return Ok(text_as_datetime(&String::from_utf8_lossy(&bytes), input, lenience));
+        }
+    };
+    match found.filter(|date| lenience.allows(*date)) {
+        Some(date) => Ok(Some(date)),
+        None => {
+            let text = input.text(row)?.unwrap_or_default();
+            warn(&text);
+            Ok(None)
+        }
+    }
+}
+
+fn year_as_date(year: Option<i128>) -> Option<DateTime> {
+    let year = u16::try_from(year?).ok()?;
+    Some(DateTime::date(year, 0, 0))
+}
+
+fn text_as_datetime(text: &str, input: &Input<'_>, lenience: Lenience) -> Option<DateTime> {
+    let parsed = parse::datetime(text);
+    let date = parsed.value.filter(|date| lenience.allows(*date));
+    if date.is_none() {
+        input.ctx().warn(1292, format!("Incorrect datetime value: '{text}'"));
+    } else if parsed.truncated {
+        input.ctx().warn(1292, format!("Truncated incorrect datetime value: '{text}'"));
+    }
+    date
+}
+
+/// A TIME on the day of the statement.
+pub(crate) fn time_as_datetime(micros: i64, ctx: &crate::context::EvalContext) -> Option<DateTime> {
+    today(ctx).plus_micros(micros)
+}
+
+/// The day of the statement in the session's time zone.
+pub(crate) fn today(ctx: &crate::context::EvalContext) -> DateTime {
+    now(ctx).midnight()
+}
+
+/// The start of the statement in the session's time zone.
+pub(crate) fn now(ctx: &crate::context::EvalContext) -> DateTime {
+    DateTime::date(1970, 1, 1)
+        .plus_micros(ctx.now_micros + ctx.time_zone.offset_seconds() * 1_000_000)
+        .unwrap_or_default()
+}
+
+/// A value as a TIME in microseconds. Warns and gives NULL for what is none.
+pub(crate) fn time(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
+    let warn = |what: &str, text: &str| {
+        input.ctx().warn(1292, format!("{what} time value: '{text}'"));
+    };
+    let found = match input.value(row) {
+        Value::Null => return Ok(None),
+        Value::Time(micros) => return Ok(Some(micros)),
+        Value::Date(packed) => return Ok(Some(DateTime::unpack(packed).time_micros())),
+        Value::Int(value) => parse::number_as_time(Decimal::from_i128(i128::from(value))),
+        Value::UInt(value) => parse::number_as_time(Decimal::from_i128(i128::from(value))),
+        Value::Decimal(value) => parse::number_as_time(value),
+        Value::Double(value) => parse::number_as_time(crate::input::double_to_decimal(value)),
+        Value::Text(_) | Value::Bytes(_) => {
+            let text = match input.value(row) {
+                Value::Text(text) => text,
+                Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                _ => String::new(),
+            };
+            let parsed = parse::time(&text);
+            if parsed.truncated {
+                warn("Truncated incorrect", &text);
+            }
+            return Ok(parsed.value);
+        }
+    };
+    let text = input.text(row)?.unwrap_or_default();
+    match found {
+        Some(micros) if micros.abs() <= TIME_MAX_MICROS => Ok(Some(micros)),
+        Some(micros) => {
+            warn("Truncated incorrect", &text);
+            Ok(Some(micros.signum() * TIME_MAX_MICROS))
+        }
+        None => {
+            warn("Truncated incorrect", &text);
+            Ok(None)
+        }
+    }
+}
+
+/// A value packed for a comparison with dates.
+pub(crate) fn for_comparison(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
+    if input.ty.is_date() {
+        return Ok(match input.value(row) {
+            Value::Date(packed) => Some(packed),
+            _ => None,
+        });
+    }
+    Ok(datetime(input, row, Lenience::FUZZY)?.map(DateTime::pack))
+}
+
+/// All values packed for a comparison with dates; one value when the input is one.
+pub(crate) fn dates(input: &Input<'_>, rows: usize) -> Result<Int64Array> {
+    if input.ty.is_date()
+        && let Some(array) = input.array.as_primitive_opt::<Int64Type>()
+    {
+        return Ok(array.clone());
+    }
+    let rows = if input.is_one() { 1 } else { rows };
+    (0..rows).map(|row| for_comparison(input, row)).collect()
+}

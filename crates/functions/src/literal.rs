@@ -1,0 +1,157 @@
+//! Literals as MySQL types them.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_types::{ColumnType, WireType, collation};
+
+use crate::common::temporal_type;
+use crate::context::EvalContext;
+use crate::datetime::parse;
+use crate::decimal::Decimal;
+use crate::shape;
+use crate::value::{Arg, Value};
+
+/// `NULL`.
+pub fn null() -> Arg {
+    Arg::literal(Value::Null, ColumnType::null(), "NULL")
+}
+
+/// `TRUE` and `FALSE`.
+pub fn boolean(value: bool) -> Arg {
+    let ty = ColumnType::boolean().not_null();
+    Arg::literal(Value::Int(i64::from(value)), ty, if value { "true" } else { "false" })
+}
+
+/// A number as it is written, without sign: `12`, `1.50`, `1e3`.
+pub fn number(text: &str) -> Result<Arg> {
+    if text.bytes().any(|byte| matches!(byte, b'e' | b'E')) {
+        return double(text);
+    }
+    if text.contains('.') {
+        return decimal(text);
+    }
+    let digits = text.trim_start_matches('0');
+    let digits = if digits.is_empty() { "0" } else { digits };
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    if let Ok(value) = digits.parse::<i64>() {
+        let ty = shape::bigint_type(length + 1, false).not_null();
+        return Ok(Arg::literal(Value::Int(value), ty, digits));
+    }
+    if let Ok(value) = digits.parse::<u64>() {
+        let ty = shape::bigint_type(length, true).not_null();
+        return Ok(Arg::literal(Value::UInt(value), ty, digits));
+    }
+    decimal(text)
+}
+
+fn double(text: &str) -> Result<Arg> {
+    let value: f64 = text.parse().map_err(|_| not_a_number(text))?;
+    if value.is_infinite() {
+        return Err(Error::remote(
+            1367,
+            *b"22007",
+            format!("Illegal double '{text}' value found during parsing"),
+        ));
+    }
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let ty = shape::double_type(length, shape::NOT_FIXED).not_null();
+    Ok(Arg::literal(Value::Double(value), ty, text))
+}
+
+fn decimal(text: &str) -> Result<Arg> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let scale = u32::try_from(fraction.len()).unwrap_or(u32::MAX);
+    let precision = u32::try_from(whole.len()).unwrap_or(u32::MAX).saturating_add(scale);
+    if precision > 65 || scale > 38 {
+        return Err(Error::unsupported(format_args!("the number {text} of more than 65 digits")));
+    }
+    let value = Decimal::parse_plain(text).ok_or_else(|| not_a_number(text))?;
+    let ty = shape::decimal_of(precision, scale, false).not_null();
+    Ok(Arg::literal(Value::Decimal(value), ty, text))
+}
+
+fn not_a_number(text: &str) -> Error {
+    Error::new(Code::Syntax, format!("'{text}' is not a number"))
+}
+
+/// `'text'` in the connection's collation.
+pub fn text(value: impl Into<String>, ctx: &EvalContext) -> Arg {
+    text_of(value, ctx.collation)
+}
+
+/// `_charset'text'`, or text whose collation is known otherwise.
+pub fn text_of(value: impl Into<String>, collation: pelorus_types::Collation) -> Arg {
+    let value = value.into();
+    let chars = u32::try_from(value.chars().count()).unwrap_or(u32::MAX);
+    let ty = shape::text_type(chars, collation).not_null();
+    let shown = format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"));
+    if collation == collation::BINARY {
+        return Arg::literal(Value::Bytes(value.into_bytes()), ty, shown);
+    }
+    Arg::literal(Value::Text(value), ty, shown)
+}
+
+/// `x'4142'`, `0x4142`: bytes that are a number where numbers are asked for.
+pub fn hex(bytes: Vec<u8>) -> Arg {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    bits_of(bytes, true, format!("0x{digits}"))
+}
+
+/// `b'101'`, `0b101`, given as its bytes.
+pub fn bits(bytes: Vec<u8>) -> Arg {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
+    bits_of(bytes, false, format!("0b{digits}"))
+}
+
+fn bits_of(bytes: Vec<u8>, unsigned: bool, shown: String) -> Arg {
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let mut ty = ColumnType::new(WireType::VarString, collation::BINARY, length, 0);
+    ty.flags = pelorus_types::Flags::BINARY;
+    if unsigned {
+        ty.flags = ty.flags.with(pelorus_types::Flags::UNSIGNED);
+    }
+    Arg::literal(Value::Bytes(bytes), ty.not_null(), shown)
+}
+
+/// `DATE'2024-01-31'`.
+pub fn date(text: &str, ctx: &EvalContext) -> Result<Arg> {
+    let parsed = parse::datetime(text);
+    let date = parsed
+        .value
+        .filter(|date| !parsed.truncated && !parsed.has_time && allowed(*date, ctx))
+        .ok_or_else(|| wrong("DATE", text))?;
+    let ty = temporal_type(WireType::Date, 0).not_null();
+    Ok(Arg::literal(Value::Date(date.pack()), ty, format!("DATE'{text}'")))
+}
+
+/// `TIMESTAMP'2024-01-31 23:59:59.5'`.
+pub fn timestamp(text: &str, ctx: &EvalContext) -> Result<Arg> {
+    let parsed = parse::datetime(text);
+    let date = parsed
+        .value
+        .filter(|date| !parsed.truncated && parsed.has_time && allowed(*date, ctx))
+        .ok_or_else(|| wrong("DATETIME", text))?;
+    let ty = temporal_type(WireType::DateTime, parsed.fraction).not_null();
+    Ok(Arg::literal(Value::Date(date.pack()), ty, format!("TIMESTAMP'{text}'")))
+}
+
+/// `TIME'23:59:59.5'`.
+pub fn time(text: &str) -> Result<Arg> {
+    let parsed = parse::time(text);
+    let micros = parsed.value.filter(|_| !parsed.truncated).ok_or_else(|| wrong("TIME", text))?;
+    let mut ty = temporal_type(WireType::Time, parsed.fraction).not_null();
+    // A literal's sign takes no place of its own in the length that MySQL reports.
+    ty.length = 10 + if parsed.fraction > 0 { u32::from(parsed.fraction) + 1 } else { 0 };
+    Ok(Arg::literal(Value::Time(micros), ty, format!("TIME'{text}'")))
+}
+
+fn allowed(date: pelorus_types::temporal::DateTime, ctx: &EvalContext) -> bool {
+    let zero = date.year == 0 && date.month == 0 && date.day == 0;
+    if zero {
+        return !ctx.sql_mode.no_zero_date;
+    }
+    !ctx.sql_mode.no_zero_in_date || (date.month != 0 && date.day != 0)
+}
+
+fn wrong(kind: &str, text: &str) -> Error {
+    Error::remote(1525, *b"HY000", format!("Incorrect {kind} value: '{text}'"))
+}

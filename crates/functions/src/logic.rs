@@ -1,0 +1,120 @@
+//! `AND`, `OR`, `XOR`, `NOT`, `IS NULL`, `IS TRUE` and their kind.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use pelorus_error::{Error, Result};
+use pelorus_types::ColumnType;
+
+use crate::call::{Batch, Call};
+use crate::context::EvalContext;
+use crate::errors::parameter_count;
+use crate::shape::null_if_any;
+use crate::value::Arg;
+use crate::vector::truths;
+
+/// Binds one of the logical operators.
+pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let unary = !matches!(name, "AND" | "OR" | "XOR");
+    if (unary && args.len() != 1) || (!unary && args.len() < 2) {
+        return Err(parameter_count(name));
+    }
+    let ty = null_if_any(ColumnType::boolean(), args);
+    let texts: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
+    let call = |ty: ColumnType, text: String, kernel: fn(&Batch<'_>, usize) -> Option<bool>| {
+        let kernel = move |batch: &Batch<'_>| {
+            let result = truths(batch.rows, |row| Ok(kernel(batch, row)))?;
+            Ok(Arc::new(result) as ArrayRef)
+        };
+        Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text)
+    };
+    let joined = |word: &str| format!("({})", texts.join(&format!(" {word} ")));
+    let is = |word: &str| format!("({} is {word})", texts[0]);
+    let never_null = ColumnType::boolean().not_null();
+    Ok(match name {
+        "AND" => call(ty, joined("and"), and),
+        "OR" => call(ty, joined("or"), or),
+        "XOR" => call(ty, joined("xor"), xor),
+        "NOT" | "!" => {
+            call(ty, format!("(0 = {})", texts[0]), |batch, row| Some(!batch.inputs[0].truth(row)?))
+        }
+        "IS NULL" | "ISNULL" => {
+            let text =
+                if name == "ISNULL" { format!("({} is null)", texts[0]) } else { is("null") };
+            call(never_null, text, |batch, row| Some(batch.inputs[0].is_null(row)))
+        }
+        "IS NOT NULL" => {
+            call(never_null, is("not null"), |batch, row| Some(!batch.inputs[0].is_null(row)))
+        }
+        "IS UNKNOWN" => {
+            call(never_null, is("null"), |batch, row| Some(batch.inputs[0].is_null(row)))
+        }
+        "IS NOT UNKNOWN" => {
+            call(never_null, is("not null"), |batch, row| Some(!batch.inputs[0].is_null(row)))
+        }
+        "IS TRUE" => call(never_null, is("true"), |batch, row| {
+            Some(batch.inputs[0].truth(row) == Some(true))
+        }),
+        "IS FALSE" => call(never_null, is("false"), |batch, row| {
+            Some(batch.inputs[0].truth(row) == Some(false))
+        }),
+        "IS NOT TRUE" => call(never_null, is("not true"), |batch, row| {
+            Some(batch.inputs[0].truth(row) != Some(true))
+        }),
+        "IS NOT FALSE" => call(never_null, is("not false"), |batch, row| {
+            Some(batch.inputs[0].truth(row) != Some(false))
+        }),
+        _ => return Err(Error::internal(format!("{name} is no logical operator"))),
+    })
+}
+
+fn and(batch: &Batch<'_>, row: usize) -> Option<bool> {
+    let mut unknown = false;
+    for input in &batch.inputs {
+        match input.truth(row) {
+            Some(false) => return Some(false),
+            Some(true) => {}
+            None => unknown = true,
+        }
+    }
+    (!unknown).then_some(true)
+}
+
+fn or(batch: &Batch<'_>, row: usize) -> Option<bool> {
+    let mut unknown = false;
+    for input in &batch.inputs {
+        match input.truth(row) {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => unknown = true,
+        }
+    }
+    (!unknown).then_some(false)
+}
+
+fn xor(batch: &Batch<'_>, row: usize) -> Option<bool> {
+    let mut result = false;
+    for input in &batch.inputs {
+        result ^= input.truth(row)?;
+    }
+    Some(result)
+}
+
+/// The truth of every value: NULL stays NULL, everything but zero is true. For filters.
+pub fn truth(
+    array: &ArrayRef,
+    ty: &ColumnType,
+    ctx: &EvalContext,
+) -> Result<arrow::array::BooleanArray> {
+    use arrow::array::AsArray;
+    use arrow::datatypes::Int64Type;
+    if !ty.is_temporal()
+        && let Some(integers) = array.as_primitive_opt::<Int64Type>()
+    {
+        let values = integers.values().iter().map(|value| *value != 0).collect();
+        return Ok(arrow::array::BooleanArray::new(values, integers.nulls().cloned()));
+    }
+    let slot = crate::input::Slot::of_type(*ty);
+    let input = crate::input::Input::new(array, &slot, ctx)?;
+    Ok((0..array.len()).map(|row| input.truth(row)).collect())
+}

@@ -1,0 +1,136 @@
+//! Building a result array of a MySQL type a value at a time.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BinaryBuilder, Decimal128Builder, Decimal256Builder, Float32Builder, Float64Builder,
+    Int64Builder, NullArray, StringBuilder, UInt64Builder,
+};
+use arrow::datatypes::DataType;
+use pelorus_error::{Error, Result};
+use pelorus_types::ColumnType;
+use pelorus_types::number::DECIMAL128_DIGITS;
+
+use crate::value::Value;
+
+/// The Arrow type of a result whose decimals carry `scale` digits after the point.
+pub(crate) fn storage(ty: &ColumnType, scale: u8) -> DataType {
+    if !ty.is_decimal() || scale <= ty.decimals {
+        return ty.arrow();
+    }
+    let whole = ty.precision().saturating_sub(ty.decimals);
+    let scale_i8 = i8::try_from(scale.min(76)).unwrap_or(76);
+    if whole.saturating_add(scale) <= DECIMAL128_DIGITS {
+        DataType::Decimal128(38, scale_i8)
+    } else {
+        DataType::Decimal256(76, scale_i8)
+    }
+}
+
+enum Inner {
+    Null(usize),
+    Int(Int64Builder),
+    UInt(UInt64Builder),
+    Dec128(Decimal128Builder, u8),
+    Dec256(Decimal256Builder, u8),
+    F32(Float32Builder),
+    F64(Float64Builder),
+    Text(StringBuilder),
+    Bytes(BinaryBuilder),
+}
+
+/// Builds an array of a MySQL type.
+pub(crate) struct Output {
+    inner: Inner,
+}
+
+impl Output {
+    pub(crate) fn new(storage: &DataType, rows: usize) -> Result<Self> {
+        let inner = match storage {
+            DataType::Null => Inner::Null(0),
+            DataType::Int64 => Inner::Int(Int64Builder::with_capacity(rows)),
+            DataType::UInt64 => Inner::UInt(UInt64Builder::with_capacity(rows)),
+            DataType::Decimal128(_, scale) => Inner::Dec128(
+                Decimal128Builder::with_capacity(rows).with_data_type(storage.clone()),
+                u8::try_from(*scale).unwrap_or(0),
+            ),
+            DataType::Decimal256(_, scale) => Inner::Dec256(
+                Decimal256Builder::with_capacity(rows).with_data_type(storage.clone()),
+                u8::try_from(*scale).unwrap_or(0),
+            ),
+            DataType::Float32 => Inner::F32(Float32Builder::with_capacity(rows)),
+            DataType::Float64 => Inner::F64(Float64Builder::with_capacity(rows)),
+            DataType::Utf8 => Inner::Text(StringBuilder::with_capacity(rows, rows * 16)),
+            DataType::Binary => Inner::Bytes(BinaryBuilder::with_capacity(rows, rows * 16)),
+            other => return Err(Error::internal(format!("no result array of {other}"))),
+        };
+        Ok(Self { inner })
+    }
+
+    pub(crate) fn push(&mut self, value: Value) -> Result<()> {
+        match (&mut self.inner, value) {
+            (Inner::Null(rows), Value::Null) => *rows += 1,
+            (Inner::Int(builder), Value::Null) => builder.append_null(),
+            (Inner::UInt(builder), Value::Null) => builder.append_null(),
+            (Inner::Dec128(builder, _), Value::Null) => builder.append_null(),
+            (Inner::Dec256(builder, _), Value::Null) => builder.append_null(),
+            (Inner::F32(builder), Value::Null) => builder.append_null(),
+            (Inner::F64(builder), Value::Null) => builder.append_null(),
+            (Inner::Text(builder), Value::Null) => builder.append_null(),
+            (Inner::Bytes(builder), Value::Null) => builder.append_null(),
+            (Inner::Int(builder), Value::Int(value) | Value::Date(value) | Value::Time(value)) => {
+                builder.append_value(value);
+            }
+            (Inner::UInt(builder), Value::UInt(value)) => builder.append_value(value),
+            (Inner::Dec128(builder, scale), Value::Decimal(value)) => {
+                let units = value.rescale(*scale).and_then(|value| value.units.to_i128());
+                builder.append_value(units.ok_or_else(too_wide)?);
+            }
+            (Inner::Dec256(builder, scale), Value::Decimal(value)) => {
+                builder.append_value(value.rescale(*scale).ok_or_else(too_wide)?.units);
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "a FLOAT is that narrow")]
+            (Inner::F32(builder), Value::Double(value)) => builder.append_value(value as f32),
+            (Inner::F64(builder), Value::Double(value)) => builder.append_value(value),
+            (Inner::Text(builder), Value::Text(value)) => builder.append_value(value),
+            (Inner::Bytes(builder), Value::Bytes(value)) => builder.append_value(value),
+            (Inner::Bytes(builder), Value::Text(value)) => builder.append_value(value),
+            (_, value) => {
+                return Err(Error::internal(format!("{value:?} does not fit its result type")));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> ArrayRef {
+        match self.inner {
+            Inner::Null(rows) => Arc::new(NullArray::new(rows)),
+            Inner::Int(mut builder) => Arc::new(builder.finish()),
+            Inner::UInt(mut builder) => Arc::new(builder.finish()),
+            Inner::Dec128(mut builder, _) => Arc::new(builder.finish()),
+            Inner::Dec256(mut builder, _) => Arc::new(builder.finish()),
+            Inner::F32(mut builder) => Arc::new(builder.finish()),
+            Inner::F64(mut builder) => Arc::new(builder.finish()),
+            Inner::Text(mut builder) => Arc::new(builder.finish()),
+            Inner::Bytes(mut builder) => Arc::new(builder.finish()),
+        }
+    }
+}
+
+fn too_wide() -> Error {
+    Error::new(
+        pelorus_error::Code::DataOutOfRange,
+        "DECIMAL value is out of range in the result of an expression",
+    )
+}
+
+/// An array of one value.
+pub fn array_of(value: &Value, ty: &ColumnType) -> Result<ArrayRef> {
+    let scale = match value {
+        Value::Decimal(decimal) => decimal.scale.max(ty.decimals),
+        _ => ty.decimals,
+    };
+    let mut output = Output::new(&storage(ty, scale), 1)?;
+    output.push(value.clone())?;
+    Ok(output.finish())
+}

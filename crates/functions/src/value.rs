@@ -1,0 +1,178 @@
+//! Single values, and what is known of an argument before any row is seen.
+
+use pelorus_types::ColumnType;
+
+use crate::decimal::Decimal;
+
+/// A value of SQL. The MySQL type travels beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer, a YEAR or the bits of a BIT.
+    UInt(u64),
+    /// A DECIMAL.
+    Decimal(Decimal),
+    /// A FLOAT or DOUBLE.
+    Double(f64),
+    /// Characters.
+    Text(String),
+    /// Bytes without a charset.
+    Bytes(Vec<u8>),
+    /// A DATE, DATETIME or TIMESTAMP, packed.
+    Date(i64),
+    /// A TIME in microseconds.
+    Time(i64),
+}
+
+impl Value {
+    /// Whether it is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+}
+
+/// How strongly an argument insists on its collation; the stronger of two wins. The numbers are
+/// those of MySQL's `COERCIBILITY()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coercibility {
+    /// `COLLATE` was written.
+    Explicit = 0,
+    /// Two collations of the same strength met.
+    None = 1,
+    /// A column.
+    Implicit = 2,
+    /// `USER()`, `VERSION()`.
+    SystemConstant = 3,
+    /// A literal.
+    Coercible = 4,
+    /// A number or date.
+    Numeric = 5,
+    /// NULL.
+    Ignorable = 6,
+}
+
+impl Coercibility {
+    /// The word that error 1267 uses.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Coercibility::Explicit => "EXPLICIT",
+            Coercibility::None => "NONE",
+            Coercibility::Implicit => "IMPLICIT",
+            Coercibility::SystemConstant => "SYSCONST",
+            Coercibility::Coercible => "COERCIBLE",
+            Coercibility::Numeric => "NUMERIC",
+            Coercibility::Ignorable => "IGNORABLE",
+        }
+    }
+}
+
+/// Where an argument comes from; some of MySQL's conversions depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A column of a table.
+    Column,
+    /// A literal.
+    Literal,
+    /// Anything computed.
+    Expression,
+}
+
+/// What is known of an argument before any row is seen.
+#[derive(Clone, Debug)]
+pub struct Arg {
+    /// Its type.
+    pub ty: ColumnType,
+    /// Its value when it is the same for all rows.
+    pub constant: Option<Value>,
+    /// How strongly it insists on its collation.
+    pub coercibility: Coercibility,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Digits after the point that a DECIMAL's array has; more than the type shows within
+    /// expressions (see [`crate::settle`]).
+    pub scale: u8,
+    /// How MySQL prints it in the text of error 1690.
+    pub text: String,
+}
+
+impl Arg {
+    /// A column. `text` is its name as MySQL prints it in errors: `` `db`.`table`.`column` ``.
+    pub fn column(ty: ColumnType, text: impl Into<String>) -> Self {
+        let coercibility = implicit_coercibility(&ty);
+        let text = text.into();
+        Self { ty, constant: None, coercibility, origin: Origin::Column, scale: ty.decimals, text }
+    }
+
+    /// A literal or a folded constant.
+    pub fn literal(value: Value, ty: ColumnType, text: impl Into<String>) -> Self {
+        let coercibility = match implicit_coercibility(&ty) {
+            Coercibility::Implicit => Coercibility::Coercible,
+            other => other,
+        };
+        let scale = match value {
+            Value::Decimal(decimal) => decimal.scale,
+            _ => ty.decimals,
+        };
+        let (constant, text) = (Some(value), text.into());
+        Self { ty, constant, coercibility, origin: Origin::Literal, scale, text }
+    }
+
+    /// The result of a call. `constant` is its value when the call was folded.
+    pub fn of(call: &crate::Call, constant: Option<Value>) -> Self {
+        Self {
+            ty: call.return_type(),
+            constant,
+            coercibility: call.coercibility(),
+            origin: Origin::Expression,
+            scale: call.scale(),
+            text: call.text().to_owned(),
+        }
+    }
+
+    /// Whether it is a bare NULL.
+    pub(crate) fn is_null(&self) -> bool {
+        self.ty.wire == pelorus_types::WireType::Null
+    }
+
+    /// A literal like `x'41'` or `b'101'`, which is a number where numbers are asked for.
+    pub(crate) fn is_hex(&self) -> bool {
+        self.origin == Origin::Literal && is_hex_type(&self.ty)
+    }
+
+    /// The constant text, when it is one.
+    pub(crate) fn constant_text(&self) -> Option<&str> {
+        match &self.constant {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The constant integer, when it is one.
+    pub(crate) fn constant_int(&self) -> Option<i64> {
+        match self.constant {
+            Some(Value::Int(value)) => Some(value),
+            Some(Value::UInt(value)) => Some(i64::try_from(value).unwrap_or(i64::MAX)),
+            _ => None,
+        }
+    }
+}
+
+/// The type that only literals of bits have: bytes without the mark of text.
+pub(crate) fn is_hex_type(ty: &ColumnType) -> bool {
+    ty.wire == pelorus_types::WireType::VarString
+        && ty.collation == pelorus_types::collation::BINARY
+        && ty.decimals == 0
+}
+
+fn implicit_coercibility(ty: &ColumnType) -> Coercibility {
+    if ty.wire == pelorus_types::WireType::Null {
+        Coercibility::Ignorable
+    } else if ty.is_string() {
+        Coercibility::Implicit
+    } else {
+        Coercibility::Numeric
+    }
+}
