@@ -1,2 +1,41 @@
-//! stub
-fn main() {}
+//! Chores of this repository that need more than one cargo command: `cargo xtask tidy`.
+
+#![allow(clippy::print_stdout, reason = "this is a command-line tool")]
+
+mod layers;
+mod links;
+mod text;
+mod tree;
+
+use anyhow::bail;
+
+fn main() -> anyhow::Result<()> {
+    match std::env::args().nth(1).as_deref() {
+        Some("tidy") => tidy(),
+        _ => bail!("usage: cargo xtask tidy"),
+    }
+}
+
+/// Checks what the compiler does not: the direction of dependencies, fenced crates, file headers,
+/// leftovers, long files, links between documents.
+fn tidy() -> anyhow::Result<()> {
+    let tree = tree::Tree::read()?;
+    let mut complaints = layers::check(&tree.metadata)?;
+    complaints.extend(text::check(&tree));
+    complaints.extend(links::check(&tree));
+    if !complaints.is_empty() {
+        bail!("the tree is not tidy:\n{}", complaints.join("\n"));
+    }
+    println!("tidy: {} files, {} crates", tree.files.len(), tree.metadata.packages.len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_tree_is_tidy() {
+        if let Err(error) = super::tidy() {
+            panic!("{error}");
+        }
+    }
+}

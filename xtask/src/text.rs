@@ -1,0 +1,148 @@
+//! What each text file must and must not hold.
+
+use crate::tree::{File, Tree};
+
+/// A file longer than this has a seam somewhere.
+const LINES_MAX: usize = 900;
+
+/// Words that a finished change does not leave behind, as (file ending, word, what to do instead).
+/// They are put together here so that this table does not find itself.
+const LEFTOVERS: &[(&str, &[&str], &str)] = &[
+    ("", &["FIX", "ME"], "mend it or file an issue"),
+    ("", &["TO", "DO"], "do it or file an issue"),
+    ("", &["XX", "X"], "say what is meant"),
+    ("rs", &["dbg", "!("], "remove it"),
+    ("rs", &["to", "do!("], "return an error that says what is not supported"),
+    ("rs", &["unimple", "mented!("], "return an error that says what is not supported"),
+    ("rs", &["#[igno", "re"], "a test runs or is deleted"),
+    ("rs", &["#[should_", "panic"], "assert the error"),
+];
+
+/// Text of production code that only some crates may hold.
+const TEXT_FENCES: &[(&str, &[&str])] = &[
+    ("std::fs", &["env", "server", "testkit", "bench"]),
+    ("TcpStream", &["link", "mysql-server", "server", "testkit", "bench"]),
+    ("TcpListener", &["mysql-server", "server", "testkit", "bench"]),
+    ("UnixStream", &["link", "mysql-server", "server", "testkit", "bench"]),
+    ("std::env::var", &["server", "bench", "testkit"]),
+    ("unsafe {", &[]),
+];
+
+pub(crate) fn check(tree: &Tree) -> Vec<String> {
+    tree.files.iter().flat_map(check_file).collect()
+}
+
+fn check_file(file: &File) -> Vec<String> {
+    let mut found = Vec::new();
+    if file.is("rs") {
+        found.extend(check_rust(file));
+    }
+    if file.is("py") && !file.text.starts_with("\"\"\"") {
+        found.push(format!("{}: begins without a docstring that says what it is for", file.path));
+    }
+    for (at, line) in file.text.lines().enumerate() {
+        found.extend(check_line(file, at + 1, line));
+    }
+    found
+}
+
+fn check_rust(file: &File) -> Vec<String> {
+    let mut found = Vec::new();
+    if !file.text.starts_with("//! ") {
+        found.push(format!("{}: begins without `//!`, which says what it is for", file.path));
+    }
+    if file.text.starts_with("//! stub") {
+        found.push(format!("{}: is still a stub", file.path));
+    }
+    let lines = file.text.lines().count();
+    if lines > LINES_MAX {
+        found.push(format!("{}: {lines} lines; find the seam (at most {LINES_MAX})", file.path));
+    }
+    if file.path.ends_with("/mod.rs") {
+        found.push(format!("{}: a module `foo` lives in `foo.rs`", file.path));
+    }
+    let Some(name) = file.path.strip_prefix("crates/").and_then(|rest| rest.split('/').next())
+    else {
+        return found;
+    };
+    if file.path.starts_with(&format!("crates/{name}/tests/")) {
+        return found;
+    }
+    let shipped = file.text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    for (text, owners) in TEXT_FENCES {
+        let uses = |line: &str| !line.trim_start().starts_with("//") && line.contains(text);
+        if !owners.contains(&name) && !is_test_file(&file.path) && shipped.lines().any(uses) {
+            found.push(format!("{}: `{text}` is for {owners:?} only", file.path));
+        }
+    }
+    found
+}
+
+/// Whether the file is a module of unit tests, such as `foo/tests.rs`.
+fn is_test_file(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/tests/")
+}
+
+fn check_line(file: &File, number: usize, line: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (ending, parts, instead) in LEFTOVERS {
+        let word = parts.concat();
+        if (ending.is_empty() || file.is(ending)) && has_word(line, &word) {
+            found.push(format!("{}:{number}: `{word}`: {instead}", file.path));
+        }
+    }
+    if ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark)) {
+        found.push(format!("{}:{number}: a conflict that was not resolved", file.path));
+    }
+    let text = line.trim();
+    if file.is("rs") && text.starts_with("matches!(") && text.ends_with(");") {
+        found.push(format!("{}:{number}: `matches!` alone checks nothing: `assert!`", file.path));
+    }
+    if line.ends_with([' ', '\t']) && !file.is("md") {
+        found.push(format!("{}:{number}: blanks at the end of the line", file.path));
+    }
+    found
+}
+
+/// Whether the word stands in the line, not as a part of a longer word.
+fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !joins(line[..at].chars().next_back()) && !joins(line[at + word.len()..].chars().next())
+            || !word.ends_with(char::is_alphanumeric)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaints(path: &str, text: &str) -> usize {
+        check_file(&File { path: path.to_owned(), text: text.to_owned() }).len()
+    }
+
+    #[test]
+    fn a_plain_file_is_fine() {
+        assert_eq!(complaints("crates/link/src/a.rs", "//! Says what it is for.\n"), 0);
+        assert_eq!(complaints("a.py", "\"\"\"Says what it is for.\"\"\"\n"), 0);
+    }
+
+    #[test]
+    fn each_fault_is_seen() {
+        let head = "//! Says what it is for.\n";
+        assert_eq!(complaints("crates/link/src/a.rs", "fn main() {}\n"), 1);
+        assert_eq!(complaints("crates/link/src/mod.rs", head), 1);
+        assert_eq!(complaints("crates/link/src/a.rs", &format!("{head}// TO{}\n", "DO later")), 1);
+        assert_eq!(complaints("crates/link/src/a.rs", &format!("{head}use std::fs;\n")), 1);
+        assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}use std::fs;\n")), 0);
+        assert_eq!(complaints("crates/env/src/a.rs", &head.repeat(901)), 1);
+        assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}matches!(a, b);\n")), 1);
+        assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}let a = 1; \n")), 1);
+    }
+
+    #[test]
+    fn tests_may_use_the_disk() {
+        let text = "//! Says what it is for.\n#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n";
+        assert_eq!(complaints("crates/link/src/a.rs", text), 0);
+    }
+}
