@@ -1,1 +1,50 @@
-//! stub
+//! Linked servers: existing MySQL or MariaDB servers that are queried in place.
+//!
+//! A [`Link`] is one server with its replicas. It knows their databases, tables, keys and
+//! estimates; hands whole statements on ([`Link::relay`]); and reads a query's fragment over many
+//! key ranges at once, spread over all servers, at one moment in time ([`Link::split`],
+//! [`Link::scan`]).
+//!
+//! | module | what it owns |
+//! | --- | --- |
+//! | [`config`] | addresses, accounts, encryption |
+//! | [`settings`] | the session state that a statement needs on a server |
+//! | [`table`] | what is known of a remote table |
+//! | [`explain`] | the server's own estimate of a statement |
+//! | [`relay`] | whole statements, rows passed on as they come |
+//! | [`pin`] | a connection of one's own for writes and transactions |
+//! | [`split`] | ranges of equal work over a key |
+//! | [`scan`] | one fragment over many ranges and servers |
+//! | [`snapshot`] | how all readers see one moment |
+//! | [`status`] | what the servers do |
+
+mod cache;
+pub mod config;
+mod connection;
+pub mod explain;
+mod link;
+pub mod pin;
+pub mod relay;
+pub mod scan;
+mod server;
+pub mod settings;
+pub mod snapshot;
+pub mod split;
+pub mod status;
+mod stream;
+pub mod table;
+mod tls;
+
+pub use config::{Endpoint, LinkConfig, Secret, TlsMode};
+pub use explain::{Estimate, EstimateTable};
+pub use link::{Described, Link};
+pub use pelorus_mysql_wire::prepared::Value;
+pub use pelorus_mysql_wire::rows::Format;
+pub use pin::Pinned;
+pub use relay::{Relay, RelayDone, RelayItem, RelayedRows, Target};
+pub use scan::{Fragment, RangeReport, Scan, ScanReport, ScanRequest, ScanStream};
+pub use settings::SessionSettings;
+pub use snapshot::SnapshotMode;
+pub use split::{KeyRange, Split};
+pub use status::{LinkStatus, ServerState, ServerStatus};
+pub use table::{KeyPart, RemoteColumn, RemoteKey, RemotePartition, RemoteTable, TableName};

@@ -1,0 +1,298 @@
+//! Making a connection: socket, TLS, login, first settings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use pelorus_env::Env;
+use pelorus_error::{Code, Error, Result};
+use pelorus_mysql_wire::auth::{self, SCRAMBLE};
+use pelorus_mysql_wire::frame::{FrameReader, FrameWriter};
+use pelorus_mysql_wire::handshake::{AuthStep, Greeting, Response, SslRequest, parse_auth_step};
+use pelorus_mysql_wire::{Capabilities, ServerStatus};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+
+use super::{Connection, MAX_PAYLOAD, Phase, ServerVersion};
+use crate::config::{Endpoint, TlsMode};
+use crate::settings::Applied;
+use crate::stream::Stream;
+
+/// `utf8mb4_general_ci`, which every server since 5.5 knows.
+const COLLATION: u8 = 45;
+
+/// What the client side wants, when the server can do it.
+const WANTED: Capabilities = Capabilities::LONG_PASSWORD
+    .with(Capabilities::LONG_FLAG)
+    .with(Capabilities::PROTOCOL_41)
+    .with(Capabilities::TRANSACTIONS)
+    .with(Capabilities::SECURE_CONNECTION)
+    .with(Capabilities::MULTI_RESULTS)
+    .with(Capabilities::PS_MULTI_RESULTS)
+    .with(Capabilities::PLUGIN_AUTH)
+    .with(Capabilities::PLUGIN_AUTH_LENENC)
+    .with(Capabilities::CONNECT_ATTRS)
+    .with(Capabilities::DEPRECATE_EOF);
+
+/// What must be set first in every session: text in UTF-8 whatever the columns' charsets are, and
+/// patience of the server when we take rows slowly.
+const FIRST: [&str; 2] = ["SET NAMES utf8mb4", "SET SESSION net_write_timeout = 86400"];
+
+/// Everything that making a connection needs.
+#[derive(Debug)]
+pub(crate) struct Address {
+    pub(crate) endpoint: Endpoint,
+    /// How errors name the server.
+    pub(crate) label: Arc<str>,
+    pub(crate) tls: TlsMode,
+    pub(crate) tls_config: Option<Arc<ClientConfig>>,
+    pub(crate) timeout: Duration,
+}
+
+impl Address {
+    /// The error for a server that cannot be reached.
+    fn unreachable(&self, why: impl std::fmt::Display) -> Error {
+        Error::new(
+            Code::ConnectToForeign,
+            format!("Unable to connect to foreign data source: {}: {why}", self.label),
+        )
+    }
+}
+
+/// Connects and logs in.
+///
+/// # Errors
+/// 1429, naming the server, whatever the reason: a refused login is one of ours, not the client's.
+pub(crate) async fn connect(address: &Address, env: &Env) -> Result<Connection> {
+    match tokio::time::timeout(address.timeout, log_in(address, env)).await {
+        Err(_) => Err(address.unreachable("no answer in time")),
+        Ok(Ok(connection)) => Ok(connection),
+        Ok(Err(error)) if error.code() == Code::ConnectToForeign => Err(error),
+        Ok(Err(error)) => {
+            let text = match error.code() {
+                Code::Remote(code) => format!("error {}: {error}", code.errno),
+                _ => error.message().to_owned(),
+            };
+            Err(address.unreachable(text).caused_by(error))
+        }
+    }
+}
+
+async fn log_in(address: &Address, env: &Env) -> Result<Connection> {
+    let stream = open_socket(address).await?;
+    let mut connection = Connection {
+        stream,
+        reader: FrameReader::new(MAX_PAYLOAD),
+        writer: FrameWriter::new(),
+        caps: WANTED,
+        id: 0,
+        version: Arc::new(ServerVersion::parse("", false)),
+        label: Arc::clone(&address.label),
+        status: ServerStatus::default(),
+        pending: 0,
+        phase: Phase::Head,
+        broken: false,
+        torn: false,
+        applied: Applied::default(),
+    };
+    let greeting = connection.one(Greeting::parse).await?;
+    connection.caps = WANTED.and(greeting.capabilities.with(Capabilities::LONG_PASSWORD));
+    connection.id = greeting.connection_id;
+    let version = ServerVersion::parse(greeting.plain_version(), greeting.is_mariadb());
+    connection.version = Arc::new(version);
+    start_tls(&mut connection, address, &greeting).await?;
+    authenticate(&mut connection, address, &greeting, env).await?;
+    connection.run_all(&FIRST).await?;
+    Ok(connection)
+}
+
+async fn open_socket(address: &Address) -> Result<Stream> {
+    let endpoint = &address.endpoint;
+    if let Some(path) = &endpoint.socket {
+        let stream = UnixStream::connect(path).await;
+        return stream.map(Stream::Unix).map_err(|error| address.unreachable(error));
+    }
+    let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.tcp_port())).await;
+    let stream = stream.map_err(|error| address.unreachable(error))?;
+    // Commands are small and waited for.
+    stream.set_nodelay(true).map_err(|error| address.unreachable(error))?;
+    Ok(Stream::Tcp(stream))
+}
+
+async fn start_tls(
+    connection: &mut Connection,
+    address: &Address,
+    greeting: &Greeting,
+) -> Result<()> {
+    let offered = greeting.capabilities.has(Capabilities::SSL);
+    let Some(config) = &address.tls_config else { return Ok(()) };
+    // A Unix socket is private as it is.
+    if connection.stream.is_private() || (address.tls == TlsMode::Preferred && !offered) {
+        return Ok(());
+    }
+    if !offered {
+        return Err(address.unreachable("the server offers no TLS"));
+    }
+    connection.caps = connection.caps.with(Capabilities::SSL);
+    let request = SslRequest {
+        capabilities: connection.caps,
+        max_packet: u32::try_from(MAX_PAYLOAD).unwrap_or(u32::MAX),
+        collation: COLLATION,
+    };
+    connection.writer.set_sequence(1);
+    connection.writer.packet(|out| request.put(out));
+    connection.flush().await?;
+    if !connection.reader.unread().is_empty() {
+        // Bytes before the encryption could have been put there by anybody.
+        return Err(address.unreachable("the server spoke before TLS had started"));
+    }
+    let name = ServerName::try_from(address.endpoint.host.clone())
+        .map_err(|_| address.unreachable("the host's name cannot be used for TLS"))?;
+    let Stream::Tcp(socket) = std::mem::replace(&mut connection.stream, Stream::Closed) else {
+        return Err(Error::internal("TLS is for TCP"));
+    };
+    let stream = TlsConnector::from(Arc::clone(config)).connect(name, socket).await;
+    let stream = stream.map_err(|error| address.unreachable(format_args!("TLS: {error}")))?;
+    connection.stream = Stream::Tls(Box::new(stream));
+    Ok(())
+}
+
+async fn authenticate(
+    connection: &mut Connection,
+    address: &Address,
+    greeting: &Greeting,
+    env: &Env,
+) -> Result<()> {
+    let password = address.endpoint.password.reveal().as_bytes();
+    let mut plugin = greeting.plugin.clone();
+    let mut scramble = greeting.scramble;
+    // A plugin that we do not speak as the server's default: offer ours and let it switch.
+    let proof = match answer_to(&plugin, password, &scramble, connection.stream.is_private()) {
+        Ok(proof) => proof,
+        Err(_) => {
+            plugin = auth::NATIVE.to_owned();
+            auth::native_proof(password, &scramble)
+        }
+    };
+    let response = Response {
+        capabilities: connection.caps,
+        max_packet: u32::try_from(MAX_PAYLOAD).unwrap_or(u32::MAX),
+        collation: COLLATION,
+        user: address.endpoint.user.clone().into_bytes(),
+        auth: proof,
+        database: None,
+        plugin: Some(plugin.clone()),
+        attributes: vec![
+            ("_client_name".to_owned(), "pelorus".to_owned()),
+            ("program_name".to_owned(), "pelorus".to_owned()),
+        ],
+    };
+    connection.writer.set_sequence(connection.reader.sequence());
+    if connection.caps.has(Capabilities::SSL) {
+        // The request for TLS was number 1.
+        connection.writer.set_sequence(2);
+    }
+    connection.writer.packet(|out| response.put(out));
+    connection.reader.set_sequence(connection.writer.sequence());
+    connection.flush().await?;
+    loop {
+        let caps = connection.caps;
+        let step = connection.one(|payload| parse_auth_step(payload, caps).map(Step::from)).await?;
+        match step {
+            Step::Done(status) => {
+                connection.status = status;
+                return Ok(());
+            }
+            Step::Switch { plugin: wanted, data } => {
+                plugin = wanted;
+                scramble = challenge(&data);
+                let private = connection.stream.is_private();
+                let answer = answer_to(&plugin, password, &scramble, private)?;
+                reply(connection, &answer).await?;
+            }
+            Step::More(data) => match data.as_slice() {
+                [auth::FAST_OK] => {}
+                [auth::FULL_AUTH] => {
+                    send_password(connection, address, password, &scramble, env).await?;
+                }
+                _ => return Err(Error::unsupported(format_args!("answers of plugin {plugin}"))),
+            },
+        }
+    }
+}
+
+/// [`AuthStep`] with data of its own.
+enum Step {
+    Done(ServerStatus),
+    Switch { plugin: String, data: Vec<u8> },
+    More(Vec<u8>),
+}
+
+impl From<AuthStep<'_>> for Step {
+    fn from(step: AuthStep<'_>) -> Self {
+        match step {
+            AuthStep::Done(ok) => Step::Done(ok.status),
+            AuthStep::Switch { plugin, data } => Step::Switch { plugin, data: data.to_vec() },
+            AuthStep::More(data) => Step::More(data.to_vec()),
+        }
+    }
+}
+
+/// The 20 bytes of a challenge; MySQL ends them with a zero, MariaDB may leave it out.
+fn challenge(data: &[u8]) -> [u8; SCRAMBLE] {
+    let mut scramble = [0; SCRAMBLE];
+    let length = data.len().min(SCRAMBLE);
+    scramble[..length].copy_from_slice(&data[..length]);
+    scramble
+}
+
+fn answer_to(
+    plugin: &str,
+    password: &[u8],
+    scramble: &[u8; SCRAMBLE],
+    private: bool,
+) -> Result<Vec<u8>> {
+    match plugin {
+        _ if password.is_empty() && plugin != auth::CLEAR => Ok(Vec::new()),
+        auth::NATIVE => Ok(auth::native_proof(password, scramble)),
+        auth::CACHING_SHA2 => Ok(auth::sha2_proof(password, scramble)),
+        // Only where nobody can listen.
+        auth::CLEAR if private => Ok(with_zero(password)),
+        other => Err(Error::unsupported(format_args!("authentication plugin {other}"))),
+    }
+}
+
+fn with_zero(password: &[u8]) -> Vec<u8> {
+    password.iter().copied().chain([0]).collect()
+}
+
+/// The full exchange of caching_sha2_password: the password itself on a private line, else
+/// encrypted with the server's key.
+async fn send_password(
+    connection: &mut Connection,
+    address: &Address,
+    password: &[u8],
+    scramble: &[u8; SCRAMBLE],
+    env: &Env,
+) -> Result<()> {
+    if connection.stream.is_private() {
+        return reply(connection, &with_zero(password)).await;
+    }
+    reply(connection, &[auth::REQUEST_KEY]).await?;
+    let caps = connection.caps;
+    let step = connection.one(|payload| parse_auth_step(payload, caps).map(Step::from)).await?;
+    let Step::More(key) = step else {
+        return Err(address.unreachable("the server sent no public key"));
+    };
+    let encrypted = auth::rsa_encrypt(password, scramble, &key, &*env.random)?;
+    reply(connection, &encrypted).await
+}
+
+async fn reply(connection: &mut Connection, payload: &[u8]) -> Result<()> {
+    connection.writer.set_sequence(connection.reader.sequence());
+    connection.writer.packet(|out: &mut BytesMut| out.extend_from_slice(payload));
+    connection.reader.set_sequence(connection.writer.sequence());
+    connection.flush().await
+}

@@ -1,0 +1,45 @@
+//! What kind of server answers.
+
+/// The version of a server, and what follows from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerVersion {
+    /// As in `@@version`.
+    pub(crate) text: String,
+    pub(crate) is_mariadb: bool,
+    /// Major, minor, patch.
+    pub(crate) number: (u16, u16, u16),
+}
+
+impl ServerVersion {
+    pub(crate) fn parse(text: &str, is_mariadb: bool) -> Self {
+        let mut parts = text
+            .split(|c: char| !c.is_ascii_digit())
+            .map(|digits| digits.parse::<u16>().unwrap_or(0));
+        let mut next = || parts.next().unwrap_or(0);
+        let number = (next(), next(), next());
+        Self { text: text.to_owned(), is_mariadb, number }
+    }
+
+    /// `EXPLAIN` in the form of rows with the traditional columns.
+    pub(crate) fn explain(&self) -> &'static str {
+        // MySQL 8.3 has a variable that may make a tree the default.
+        if !self.is_mariadb && self.number >= (5, 7, 0) {
+            "EXPLAIN FORMAT=TRADITIONAL "
+        } else {
+            "EXPLAIN "
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        let maria = ServerVersion::parse("10.11.19-MariaDB-0+deb12u1-log", true);
+        assert_eq!(maria.number, (10, 11, 19));
+        assert_eq!(ServerVersion::parse("9.7.4-2", false).number, (9, 7, 4));
+        assert_eq!(ServerVersion::parse("strange", false).number, (0, 0, 0));
+    }
+}

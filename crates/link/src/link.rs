@@ -1,0 +1,398 @@
+//! The front of a linked server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pelorus_env::Env;
+use pelorus_error::Result;
+use pelorus_mysql_wire::prepared::Value;
+use pelorus_mysql_wire::rows::Format;
+use pelorus_types::Column;
+
+use crate::cache::{Cache, Found};
+use crate::config::{Endpoint, LinkConfig};
+use crate::connection::Address;
+use crate::explain::Estimate;
+use crate::pin::Pinned;
+use crate::relay::{self, Relay, Target};
+use crate::scan::{self, Scan, ScanRequest};
+use crate::server::{Lent, Server};
+use crate::settings::SessionSettings;
+use crate::snapshot::SnapshotMode;
+use crate::split::{self, Split, SplitKey};
+use crate::status::LinkStatus;
+use crate::table::{RemoteTable, TableName, load};
+use crate::tls;
+
+/// How often connections that rest are looked at.
+const REAP_EVERY: Duration = Duration::from_secs(10);
+
+/// A linked server with its replicas. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Link {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) config: Arc<LinkConfig>,
+    pub(crate) env: Env,
+    /// The primary first.
+    pub(crate) servers: Vec<Arc<Server>>,
+    databases: Cache<(), Arc<Vec<String>>>,
+    tables: Cache<String, Arc<Vec<TableName>>>,
+    table: Cache<(String, String), Arc<RemoteTable>>,
+    described: Cache<(String, String), Arc<Described>>,
+    pub(crate) splits: Cache<SplitKey, Arc<Split>>,
+    pub(crate) latest: Mutex<Latest>,
+}
+
+/// What the latest scan can tell.
+#[derive(Debug, Default)]
+pub(crate) struct Latest {
+    pub(crate) snapshot: Option<SnapshotMode>,
+    pub(crate) lock_held: Option<Duration>,
+    pub(crate) next_replica: usize,
+}
+
+/// What PREPARE says of a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Described {
+    /// How many `?` it has.
+    pub params: u16,
+    /// Its columns, databases under their names here; empty when it gives no rows.
+    pub columns: Vec<Column>,
+}
+
+impl Link {
+    /// Makes the link. The servers are not asked yet: a server that is away is an error of the
+    /// statement that needs it.
+    ///
+    /// # Errors
+    /// When certificates cannot be read.
+    pub async fn open(config: LinkConfig, env: Env) -> Result<Link> {
+        let tls_config = tls::client_config(&config, &env)?;
+        let server = |endpoint: &Endpoint, is_primary: bool| {
+            let address = Address {
+                endpoint: endpoint.clone(),
+                label: format!("server '{}' at {endpoint}", config.name).into(),
+                tls: config.tls,
+                tls_config: tls_config.clone(),
+                timeout: config.connect_timeout,
+            };
+            Server::new(address, is_primary, config.idle_timeout, env.clone())
+        };
+        let replicas = config.replicas.iter().map(|endpoint| server(endpoint, false));
+        let servers: Vec<_> =
+            std::iter::once(server(&config.primary, true)).chain(replicas).collect();
+        start_reaping(&servers);
+        let inner = Inner {
+            config: Arc::new(config),
+            servers,
+            databases: Cache::new(env.clone()),
+            tables: Cache::new(env.clone()),
+            table: Cache::new(env.clone()),
+            described: Cache::new(env.clone()),
+            splits: Cache::new(env.clone()),
+            latest: Mutex::default(),
+            env,
+        };
+        Ok(Link { inner: Arc::new(inner) })
+    }
+
+    /// The link's name.
+    pub fn name(&self) -> &str {
+        &self.inner.config.name
+    }
+
+    /// How it was made.
+    pub fn config(&self) -> &LinkConfig {
+        &self.inner.config
+    }
+
+    /// Closes every connection that rests and makes no new ones. Statements that run end by
+    /// themselves.
+    pub async fn close(&self) {
+        for server in &self.inner.servers {
+            server.close();
+        }
+    }
+
+    /// Connects to the primary, for `CREATE SERVER` to tell early what is wrong.
+    ///
+    /// # Errors
+    /// 1429 with the reason.
+    pub async fn check(&self) -> Result<()> {
+        self.inner.lend(&SessionSettings::default()).await.map(|_| ())
+    }
+
+    /// The primary's version, as in `@@version`.
+    pub async fn version(&self) -> Result<String> {
+        Ok(self.inner.lend(&SessionSettings::default()).await?.version().text.clone())
+    }
+
+    /// Whether the primary is a MariaDB (else a MySQL).
+    pub async fn is_mariadb(&self) -> Result<bool> {
+        Ok(self.inner.lend(&SessionSettings::default()).await?.version().is_mariadb)
+    }
+
+    /// The databases, under their names here.
+    pub async fn databases(&self) -> Result<Vec<String>> {
+        let config = &self.inner.config;
+        if !config.databases.is_empty() {
+            return Ok(config.databases.iter().map(|(local, _)| local.clone()).collect());
+        }
+        if let Found::Fresh(names) = self.inner.databases.find(&()) {
+            return Ok(names.to_vec());
+        }
+        let epoch = self.inner.databases.epoch();
+        let names = load::databases(&mut *self.inner.lend_for_metadata().await?).await?;
+        self.inner.databases.put((), Some(Arc::new(names.clone())), epoch);
+        Ok(names)
+    }
+
+    /// The tables and views of a database, given by its name here; none of a database that is not
+    /// shown.
+    pub async fn tables(&self, database: &str) -> Result<Vec<TableName>> {
+        let Some(remote) = self.inner.config.remote_database(database) else {
+            return Ok(Vec::new());
+        };
+        let key = remote.to_owned();
+        if let Found::Fresh(names) = self.inner.tables.find(&key) {
+            return Ok(names.to_vec());
+        }
+        let epoch = self.inner.tables.epoch();
+        let names = load::tables(&mut *self.inner.lend_for_metadata().await?, remote).await?;
+        self.inner.tables.put(key, Some(Arc::new(names.clone())), epoch);
+        Ok(names)
+    }
+
+    /// A table, with its database given by its name here; `None` when there is none.
+    pub async fn table(&self, database: &str, table: &str) -> Result<Option<Arc<RemoteTable>>> {
+        let Some(remote) = self.inner.config.remote_database(database) else { return Ok(None) };
+        self.inner.remote_table(remote, table).await
+    }
+
+    /// Forgets what is cached of tables and statements, for instance after DDL.
+    pub fn forget(&self) {
+        self.inner.forget();
+    }
+
+    /// What PREPARE says of a statement.
+    ///
+    /// # Errors
+    /// The server's own, when it refuses the statement.
+    pub async fn describe(&self, settings: &SessionSettings, sql: &str) -> Result<Arc<Described>> {
+        let timeless = SessionSettings { timestamp: None, ..settings.clone() };
+        let key = (format!("{timeless:?}"), sql.to_owned());
+        if let Found::Fresh(described) = self.inner.described.find(&key) {
+            return Ok(described);
+        }
+        let epoch = self.inner.described.epoch();
+        let mut connection = self.inner.lend(&timeless).await?;
+        let statement = connection.prepare(sql).await?;
+        connection.close_statement(statement.id);
+        let mut columns = statement.columns;
+        relay::localize(&self.inner.config, &mut columns);
+        let described = Arc::new(Described { params: statement.params, columns });
+        self.inner.described.put(key, Some(Arc::clone(&described)), epoch);
+        Ok(described)
+    }
+
+    /// What EXPLAIN says of a statement.
+    ///
+    /// # Errors
+    /// The server's own, when it refuses the statement.
+    pub async fn explain(&self, settings: &SessionSettings, sql: &str) -> Result<Estimate> {
+        let mut connection = self.inner.lend(settings).await?;
+        let explain = connection.version().explain();
+        let rows = connection.rows(&format!("{explain}{sql}")).await?;
+        Ok(Estimate::from_rows(&rows))
+    }
+
+    /// Hands a whole statement on.
+    ///
+    /// # Errors
+    /// The server's own; 1429 and 1430 when it is away.
+    pub async fn relay(
+        &self,
+        settings: &SessionSettings,
+        sql: &str,
+        format: Format,
+        target: Target,
+    ) -> Result<Relay> {
+        self.relay_with(settings, sql, format, &[], target).await
+    }
+
+    /// Hands a whole statement on, with values for its `?`; rows come in binary then.
+    ///
+    /// # Errors
+    /// As [`Self::relay`].
+    pub async fn relay_with(
+        &self,
+        settings: &SessionSettings,
+        sql: &str,
+        format: Format,
+        params: &[Value<'_>],
+        target: Target,
+    ) -> Result<Relay> {
+        let lent = match target {
+            Target::Primary => self.inner.lend(settings).await?,
+            Target::AnyReplica => self.inner.lend_replica(settings).await?,
+        };
+        relay::relay(lent, &self.inner.config, sql, format, params).await
+    }
+
+    /// Cuts a table into about `ranges` ranges of equal work, along the key of that name or the
+    /// best there is.
+    ///
+    /// # Errors
+    /// The server's own.
+    pub async fn split(
+        &self,
+        table: &RemoteTable,
+        key: Option<&str>,
+        ranges: usize,
+    ) -> Result<Arc<Split>> {
+        split::split(&self.inner, table, key, ranges).await
+    }
+
+    /// Runs a fragment over ranges on all servers at one moment.
+    ///
+    /// # Errors
+    /// The server's own; 1412 when columns are not of the expected types; 1429 and 1430 when no
+    /// server is left.
+    pub async fn scan(&self, request: ScanRequest) -> Result<Scan> {
+        scan::scan(&self.inner, request).await
+    }
+
+    /// A connection to the primary of one's own.
+    ///
+    /// # Errors
+    /// 1429 when the primary cannot be reached.
+    pub async fn pin(&self) -> Result<Pinned> {
+        let lent = self.inner.primary().make().await?;
+        Ok(Pinned::new(lent, Arc::clone(&self.inner.config)))
+    }
+
+    /// What the servers do.
+    pub fn status(&self) -> LinkStatus {
+        let latest = self.inner.latest.lock();
+        LinkStatus {
+            name: self.name().to_owned(),
+            servers: self.inner.servers.iter().map(|server| server.status()).collect(),
+            snapshot: latest.snapshot,
+            lock_held: latest.lock_held,
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) fn primary(&self) -> &Arc<Server> {
+        &self.servers[0]
+    }
+
+    /// A connection to the primary in that state.
+    pub(crate) async fn lend(&self, settings: &SessionSettings) -> Result<Lent> {
+        self.primary().lend(settings).await
+    }
+
+    /// A connection to the primary on which the information schema tells the present.
+    pub(crate) async fn lend_for_metadata(&self) -> Result<Lent> {
+        let mut lent = self.lend(&SessionSettings::default()).await?;
+        let version = Arc::clone(lent.version());
+        if !version.is_mariadb && version.number >= (8, 0, 0) {
+            // MySQL 8 gives estimates of yesterday otherwise.
+            let mut settings = SessionSettings::default();
+            settings.others.insert("information_schema_stats_expiry".into(), "0".into());
+            lent.apply(&settings).await?;
+        }
+        Ok(lent)
+    }
+
+    /// A connection to a replica that answers, each in turn, else to the primary.
+    async fn lend_replica(&self, settings: &SessionSettings) -> Result<Lent> {
+        let replicas = &self.servers[1..];
+        let first = {
+            let mut latest = self.latest.lock();
+            latest.next_replica = latest.next_replica.wrapping_add(1);
+            latest.next_replica
+        };
+        for turn in 0..replicas.len() {
+            let server = &replicas[(first.wrapping_add(turn)) % replicas.len()];
+            if !server.seems_up() {
+                continue;
+            }
+            match server.lend(settings).await {
+                Ok(lent) => return Ok(lent),
+                Err(error) => tracing::debug!(server = %server.label(), %error, "not used"),
+            }
+        }
+        self.lend(settings).await
+    }
+
+    pub(crate) fn forget(&self) {
+        self.databases.clear();
+        self.tables.clear();
+        self.table.clear();
+        self.described.clear();
+        self.splits.clear();
+    }
+
+    /// A table by the server's name of its database.
+    pub(crate) async fn remote_table(
+        self: &Arc<Self>,
+        database: &str,
+        table: &str,
+    ) -> Result<Option<Arc<RemoteTable>>> {
+        let key = (database.to_owned(), table.to_owned());
+        match self.table.find(&key) {
+            Found::Fresh(found) => Ok(Some(found)),
+            Found::Stale(found) => {
+                let inner = Arc::clone(self);
+                tokio::spawn(async move {
+                    if let Err(error) = inner.load_table(key).await {
+                        tracing::debug!(link = %inner.config.name, %error, "table not read again");
+                    }
+                });
+                Ok(Some(found))
+            }
+            Found::Nothing => self.load_table(key).await,
+        }
+    }
+
+    async fn load_table(&self, key: (String, String)) -> Result<Option<Arc<RemoteTable>>> {
+        let epoch = self.table.epoch();
+        let loaded = async {
+            let mut connection = self.lend_for_metadata().await?;
+            load::table(&mut connection, &key.0, &key.1).await
+        }
+        .await;
+        let found = match loaded {
+            Ok(found) => found.map(Arc::new),
+            Err(error) => {
+                self.table.put(key, None, epoch);
+                return Err(error);
+            }
+        };
+        self.table.put(key, found.clone(), epoch);
+        Ok(found)
+    }
+}
+
+fn start_reaping(servers: &[Arc<Server>]) {
+    let servers: Vec<_> = servers.iter().map(Arc::downgrade).collect();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(REAP_EVERY).await;
+            let alive: Vec<_> = servers.iter().filter_map(std::sync::Weak::upgrade).collect();
+            if alive.is_empty() {
+                return;
+            }
+            for server in alive {
+                server.reap();
+            }
+        }
+    });
+}

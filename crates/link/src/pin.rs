@@ -1,0 +1,134 @@
+//! A connection to the primary of one's own, for writes and transactions.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pelorus_error::Result;
+use pelorus_mysql_wire::ServerStatus;
+use pelorus_mysql_wire::prepared::Value;
+use pelorus_mysql_wire::rows::Format;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Duration, timeout};
+
+use crate::config::LinkConfig;
+use crate::connection::Connection;
+use crate::relay::{Relay, Source, relay};
+use crate::server::Lent;
+use crate::settings::SessionSettings;
+
+/// How long a stopped statement may take to end before its connection is given up.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection to the primary that nobody else uses. Dropping it rolls an open transaction back.
+#[derive(Debug)]
+pub struct Pinned {
+    lent: Arc<tokio::sync::Mutex<Lent>>,
+    config: Arc<LinkConfig>,
+    /// Status as of the latest answer, for questions between statements.
+    status: Arc<Mutex<ServerStatus>>,
+}
+
+impl Pinned {
+    pub(crate) fn new(mut lent: Lent, config: Arc<LinkConfig>) -> Self {
+        // Statements may leave behind temporary tables, user variables, locks.
+        lent.do_not_keep();
+        let status = Arc::new(Mutex::new(lent.status()));
+        Self { lent: Arc::new(tokio::sync::Mutex::new(lent)), config, status }
+    }
+
+    /// Runs a statement unchanged. Waits for the result of the statement before to be read or
+    /// dropped.
+    pub async fn execute(
+        &mut self,
+        settings: &SessionSettings,
+        sql: &str,
+        format: Format,
+    ) -> Result<Relay> {
+        self.execute_with(settings, sql, format, &[]).await
+    }
+
+    /// Runs a statement with values for its `?`; rows come in binary.
+    pub async fn execute_with(
+        &mut self,
+        settings: &SessionSettings,
+        sql: &str,
+        format: Format,
+        params: &[Value<'_>],
+    ) -> Result<Relay> {
+        let guard = Arc::clone(&self.lent).lock_owned().await;
+        if !guard.is_reusable() {
+            return Err(guard.lost("the connection broke before"));
+        }
+        let mut held = Held { guard: Some(guard), status: Arc::clone(&self.status) };
+        held.connection().apply(settings).await?;
+        relay(held, &self.config, sql, format, params).await
+    }
+
+    /// The server's status bits as of the latest answer.
+    pub fn status(&self) -> u16 {
+        self.status.lock().0
+    }
+
+    /// Whether the server has a transaction open, as of the latest answer.
+    pub fn in_transaction(&self) -> bool {
+        self.status.lock().has(ServerStatus::IN_TRANSACTION)
+    }
+
+    /// Whether `autocommit` is on, as of the latest answer.
+    pub fn autocommit(&self) -> bool {
+        self.status.lock().has(ServerStatus::AUTOCOMMIT)
+    }
+
+    /// Whether the connection can still be used.
+    pub fn is_usable(&self) -> bool {
+        self.lent.try_lock().map_or(true, |lent| lent.is_reusable() && !lent_is_gone(&lent))
+    }
+}
+
+fn lent_is_gone(lent: &Lent) -> bool {
+    !lent.is_quiet()
+}
+
+/// The pinned connection while a result is read. Dropped in the middle, it stops the statement and
+/// reads the rest, so that the transaction lives on.
+struct Held {
+    guard: Option<OwnedMutexGuard<Lent>>,
+    status: Arc<Mutex<ServerStatus>>,
+}
+
+impl Source for Held {
+    fn connection(&mut self) -> &mut Connection {
+        self.guard.as_mut().expect("held until it is dropped")
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Some(mut guard) = self.guard.take() else { return };
+        if !guard.is_busy() {
+            *self.status.lock() = guard.status();
+            return;
+        }
+        let status = Arc::clone(&self.status);
+        let runtime = guard.runtime().clone();
+        runtime.spawn(async move {
+            let stopped = timeout(STOP_PATIENCE, stop(&mut guard)).await;
+            if let Ok(Err(error)) = stopped {
+                tracing::debug!(server = %guard.label(), %error, "statement not stopped");
+            }
+            *status.lock() = guard.status();
+        });
+    }
+}
+
+/// Stops the statement and reads its answer to the end.
+async fn stop(lent: &mut Lent) -> Result<()> {
+    let server = Arc::clone(lent.server());
+    server.kill(lent.id(), true).await?;
+    lent.drain().await?;
+    // A kill that came late would hit the next statement: let it hit this one.
+    match lent.run("DO 0").await {
+        Err(error) if !lent.is_reusable() => Err(error),
+        _ => Ok(()),
+    }
+}

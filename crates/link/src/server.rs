@@ -1,0 +1,324 @@
+//! One server of a link: its pool of connections, its health, and how statements on it are stopped.
+//!
+//! A connection is lent as [`Lent`]. Given back in order it waits for the next user; given back in
+//! the middle of an answer (its user was dropped) it is closed and the statement is killed by a
+//! connection of its own, so that nothing goes on running for nobody.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pelorus_env::Env;
+use pelorus_error::{Code, Error, Result};
+use tokio::runtime::Handle;
+
+use crate::connection::{Address, Connection, ServerVersion, connect};
+use crate::settings::SessionSettings;
+use crate::status::{ServerState, ServerStatus};
+
+/// A server with its pool.
+#[derive(Debug)]
+pub(crate) struct Server {
+    address: Address,
+    env: Env,
+    is_primary: bool,
+    idle_timeout: Duration,
+    idle: Mutex<Vec<Resting>>,
+    /// Connections that exist, lent or resting.
+    open: AtomicUsize,
+    closed: AtomicBool,
+    health: Mutex<Health>,
+    pub(crate) ranges: AtomicU64,
+    pub(crate) rows: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Resting {
+    connection: Connection,
+    since: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Health {
+    state: Option<ServerState>,
+    version: Option<Arc<ServerVersion>>,
+    latency: Option<Duration>,
+    last_error: Option<String>,
+    /// Estimated rows of ranges per second of reading, smoothed.
+    speed: Option<f64>,
+}
+
+impl Server {
+    pub(crate) fn new(
+        address: Address,
+        is_primary: bool,
+        idle_timeout: Duration,
+        env: Env,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            address,
+            env,
+            is_primary,
+            idle_timeout,
+            idle: Mutex::default(),
+            open: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            health: Mutex::default(),
+            ranges: AtomicU64::new(0),
+            rows: AtomicU64::new(0),
+        })
+    }
+
+    /// How errors name it.
+    pub(crate) fn label(&self) -> &Arc<str> {
+        &self.address.label
+    }
+
+    /// Its address alone.
+    pub(crate) fn place(&self) -> String {
+        self.address.endpoint.to_string()
+    }
+
+    pub(crate) fn is_primary(&self) -> bool {
+        self.is_primary
+    }
+
+    /// Lends a connection in the state that `settings` ask for.
+    pub(crate) async fn lend(self: &Arc<Self>, settings: &SessionSettings) -> Result<Lent> {
+        let mut lent = match self.take_resting(settings) {
+            Some(connection) => self.wrap(connection),
+            None => self.make().await?,
+        };
+        lent.apply(settings).await?;
+        Ok(lent)
+    }
+
+    /// Makes a new connection.
+    pub(crate) async fn make(self: &Arc<Self>) -> Result<Lent> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::new(
+                Code::ConnectToForeign,
+                format!("Unable to connect to foreign data source: {} is closed", self.label()),
+            ));
+        }
+        let start = self.env.clock.monotonic();
+        match connect(&self.address, &self.env).await {
+            Ok(connection) => {
+                self.open.fetch_add(1, Ordering::Relaxed);
+                let mut health = self.health.lock();
+                health.version = Some(Arc::clone(connection.version()));
+                health.latency = Some(self.env.clock.monotonic().saturating_sub(start));
+                health.state = Some(ServerState::Up);
+                drop(health);
+                Ok(self.wrap(connection))
+            }
+            Err(error) => {
+                self.note_failure(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Remembers what went wrong, for people to look at.
+    pub(crate) fn note_failure(&self, error: &Error) {
+        if matches!(error.code(), Code::ConnectToForeign | Code::QueryOnForeign) {
+            let mut health = self.health.lock();
+            health.last_error = Some(error.message().to_owned());
+            if error.code() == Code::ConnectToForeign {
+                health.state = Some(ServerState::Down);
+            }
+        }
+    }
+
+    pub(crate) fn set_state(&self, state: ServerState) {
+        self.health.lock().state = Some(state);
+    }
+
+    /// Whether it is worth asking: not known to be down.
+    pub(crate) fn seems_up(&self) -> bool {
+        self.health.lock().state != Some(ServerState::Down)
+    }
+
+    /// Estimated rows per second that one of its connections reads.
+    pub(crate) fn speed(&self) -> Option<f64> {
+        self.health.lock().speed
+    }
+
+    /// Notes how long a range took.
+    pub(crate) fn note_range(&self, est_rows: u64, sent: u64, elapsed: Duration) {
+        self.ranges.fetch_add(1, Ordering::Relaxed);
+        self.rows.fetch_add(sent, Ordering::Relaxed);
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let seen = est_rows.max(1) as f64 / elapsed.as_secs_f64().max(1e-4);
+        let mut health = self.health.lock();
+        health.speed = Some(health.speed.map_or(seen, |speed| speed * 0.7 + seen * 0.3));
+    }
+
+    /// Stops a statement on another connection of this server.
+    pub(crate) async fn kill(self: &Arc<Self>, id: u32, query_only: bool) -> Result<()> {
+        let mut connection = self.lend(&SessionSettings::default()).await?;
+        let what = if query_only { "QUERY" } else { "CONNECTION" };
+        match connection.run(&format!("KILL {what} {id}")).await {
+            // It has ended by itself.
+            Err(error) if error.errno() == Code::NoSuchThread.errno() => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+
+    /// Closes connections that nobody has used for long.
+    pub(crate) fn reap(&self) {
+        let now = self.env.clock.monotonic();
+        let mut idle = self.idle.lock();
+        let (kept, old): (Vec<_>, Vec<_>) = std::mem::take(&mut *idle)
+            .into_iter()
+            .partition(|resting| now.saturating_sub(resting.since) <= self.idle_timeout);
+        *idle = kept;
+        drop(idle);
+        self.discard_all(old.into_iter().map(|resting| resting.connection).collect());
+    }
+
+    /// Closes every connection that rests and lends no more.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        let all = std::mem::take(&mut *self.idle.lock());
+        self.discard_all(all.into_iter().map(|resting| resting.connection).collect());
+    }
+
+    pub(crate) fn status(&self) -> ServerStatus {
+        let idle = self.idle.lock().len();
+        let health = self.health.lock();
+        ServerStatus {
+            address: self.place(),
+            is_primary: self.is_primary,
+            state: health.state.unwrap_or(ServerState::Unknown),
+            version: health.version.as_ref().map(|version| version.text.clone()),
+            latency: health.latency,
+            connections: self.open.load(Ordering::Relaxed),
+            idle,
+            ranges: self.ranges.load(Ordering::Relaxed),
+            rows: self.rows.load(Ordering::Relaxed),
+            speed: health.speed,
+            last_error: health.last_error.clone(),
+        }
+    }
+
+    fn take_resting(&self, settings: &SessionSettings) -> Option<Connection> {
+        loop {
+            let mut idle = self.idle.lock();
+            // The latest of those that need the fewest changes: old ones may then go.
+            let best = idle
+                .iter()
+                .enumerate()
+                .rev()
+                .min_by_key(|(_, resting)| resting.connection.applied.distance(settings))
+                .map(|(at, _)| at)?;
+            let resting = idle.swap_remove(best);
+            drop(idle);
+            let age = self.env.clock.monotonic().saturating_sub(resting.since);
+            if resting.connection.is_quiet() && age <= self.idle_timeout {
+                return Some(resting.connection);
+            }
+            self.discard_all(vec![resting.connection]);
+        }
+    }
+
+    fn discard_all(&self, connections: Vec<Connection>) {
+        if connections.is_empty() {
+            return;
+        }
+        self.open.fetch_sub(connections.len(), Ordering::Relaxed);
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                for connection in connections {
+                    connection.quit().await;
+                }
+            });
+        }
+    }
+
+    fn wrap(self: &Arc<Self>, connection: Connection) -> Lent {
+        Lent {
+            connection: Some(connection),
+            server: Arc::clone(self),
+            runtime: Handle::current(),
+            keep: true,
+        }
+    }
+
+    fn take_back(self: &Arc<Self>, connection: Connection, keep: bool, runtime: &Handle) {
+        use pelorus_mysql_wire::ServerStatus as Bits;
+        let in_transaction = connection.status().has(Bits::IN_TRANSACTION);
+        if keep
+            && connection.is_reusable()
+            && !in_transaction
+            && !self.closed.load(Ordering::Relaxed)
+        {
+            let since = self.env.clock.monotonic();
+            self.idle.lock().push(Resting { connection, since });
+            return;
+        }
+        self.open.fetch_sub(1, Ordering::Relaxed);
+        if connection.is_busy() {
+            // Closing the socket alone would leave the statement running until it next sends.
+            let id = connection.id();
+            let server = Arc::clone(self);
+            drop(connection);
+            runtime.spawn(async move {
+                if let Err(error) = server.kill(id, false).await {
+                    tracing::debug!(server = %server.label(), %error, "statement not stopped");
+                }
+            });
+        } else {
+            runtime.spawn(connection.quit());
+        }
+    }
+}
+
+/// A connection lent by its pool.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    /// `None` only while it is being given back.
+    connection: Option<Connection>,
+    server: Arc<Server>,
+    runtime: Handle,
+    keep: bool,
+}
+
+impl Lent {
+    pub(crate) fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Closes the connection when it is given back: its session has state that nobody tracks.
+    pub(crate) fn do_not_keep(&mut self) {
+        self.keep = false;
+    }
+}
+
+impl Deref for Lent {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection.as_ref().expect("a lent connection is there until it is dropped")
+    }
+}
+
+impl DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection.as_mut().expect("a lent connection is there until it is dropped")
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.server.take_back(connection, self.keep, &self.runtime);
+        }
+    }
+}

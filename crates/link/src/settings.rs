@@ -1,0 +1,215 @@
+//! The session state that a statement needs on a server, and how a connection gets into it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use pelorus_error::{Code, Error, Result};
+
+/// Session state for a statement. A connection that is in another state is changed first; what is
+/// `None` has the server's default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionSettings {
+    /// `sql_mode`.
+    pub sql_mode: Option<String>,
+    /// `time_zone`.
+    pub time_zone: Option<String>,
+    /// `collation_connection`, a utf8mb4 collation that the server knows; literals have it.
+    pub collation_connection: Option<String>,
+    /// The current database, by the server's name. `None` leaves whichever the connection has:
+    /// every name in the statement must then be qualified.
+    pub database: Option<String>,
+    /// The moment that `NOW()` gives, in seconds since 1970.
+    pub timestamp: Option<f64>,
+    /// Other session variables: name, and the value as SQL (`5`, `'text'`).
+    pub others: BTreeMap<String, String>,
+}
+
+/// The state that a connection is in.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    settings: SessionSettings,
+    /// Nobody knows the state; the connection cannot be used again.
+    unknown: bool,
+}
+
+/// What must be sent to change the state.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// A `SET` statement.
+    pub(crate) set: Option<String>,
+    /// A database to use.
+    pub(crate) database: Option<String>,
+}
+
+impl Change {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// How many commands it takes.
+    pub(crate) fn count(&self) -> usize {
+        usize::from(self.set.is_some()) + usize::from(self.database.is_some())
+    }
+}
+
+impl Applied {
+    /// What leads from this state to another.
+    ///
+    /// # Errors
+    /// When a value cannot be written in SQL safely.
+    pub(crate) fn change(&self, wanted: &SessionSettings) -> Result<Change> {
+        if self.unknown {
+            return Err(Error::internal("a connection in an unknown state was used again"));
+        }
+        let now = &self.settings;
+        let mut set = Assignments::default();
+        set.text("sql_mode", &now.sql_mode, &wanted.sql_mode)?;
+        set.text("time_zone", &now.time_zone, &wanted.time_zone)?;
+        // DEFAULT would be the server's collation in whatever charset it has.
+        if now.collation_connection != wanted.collation_connection {
+            match &wanted.collation_connection {
+                Some(name) => set.add("collation_connection", &quote(name)?),
+                None => set.raw("NAMES utf8mb4"),
+            }
+        }
+        if now.timestamp != wanted.timestamp {
+            match wanted.timestamp {
+                Some(at) if at.is_finite() => set.add("timestamp", &format!("{at:.6}")),
+                _ => set.add("timestamp", "DEFAULT"),
+            }
+        }
+        for (name, value) in &wanted.others {
+            if now.others.get(name) != Some(value) {
+                set.add(check_name(name)?, value);
+            }
+        }
+        for name in now.others.keys().filter(|name| !wanted.others.contains_key(*name)) {
+            set.add(check_name(name)?, "DEFAULT");
+        }
+        let database = wanted.database.clone().filter(|name| now.database.as_ref() != Some(name));
+        Ok(Change { set: set.finish(), database })
+    }
+
+    /// The connection is in that state now.
+    pub(crate) fn set(&mut self, settings: &SessionSettings) {
+        let database = settings.database.clone().or_else(|| self.settings.database.take());
+        self.settings = settings.clone();
+        self.settings.database = database;
+        self.unknown = false;
+    }
+
+    /// Nothing is known of the state any more.
+    pub(crate) fn forget(&mut self) {
+        self.unknown = true;
+    }
+
+    /// How many settings differ, to find the connection that needs the least.
+    pub(crate) fn distance(&self, wanted: &SessionSettings) -> usize {
+        let now = &self.settings;
+        usize::from(now.sql_mode != wanted.sql_mode)
+            + usize::from(now.time_zone != wanted.time_zone)
+            + usize::from(now.collation_connection != wanted.collation_connection)
+            + usize::from(now.timestamp != wanted.timestamp)
+            + usize::from(now.others != wanted.others)
+            + usize::from(wanted.database.is_some() && now.database != wanted.database)
+    }
+}
+
+#[derive(Default)]
+struct Assignments(String);
+
+impl Assignments {
+    fn text(&mut self, name: &str, now: &Option<String>, wanted: &Option<String>) -> Result<()> {
+        if now != wanted {
+            match wanted {
+                Some(value) => self.add(name, &quote(value)?),
+                None => self.add(name, "DEFAULT"),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: &str, value: &str) {
+        self.raw(&format!("{name}={value}"));
+    }
+
+    fn raw(&mut self, text: &str) {
+        let start = if self.0.is_empty() { "SET " } else { ", " };
+        // A `String` accepts every write.
+        write!(self.0, "{start}{text}").ok();
+    }
+
+    fn finish(self) -> Option<String> {
+        (!self.0.is_empty()).then_some(self.0)
+    }
+}
+
+/// Quotes a value so that it means the same whether or not backslashes escape.
+fn quote(value: &str) -> Result<String> {
+    if value.contains(['\\', '\0']) {
+        return Err(Error::new(
+            Code::WrongValueForVariable,
+            format!("value '{value}' has a backslash"),
+        ));
+    }
+    Ok(format!("'{}'", value.replace('\'', "''")))
+}
+
+fn check_name(name: &str) -> Result<&str> {
+    if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        Ok(name)
+    } else {
+        Err(Error::internal(format!("'{name}' is no variable")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> SessionSettings {
+        SessionSettings {
+            sql_mode: Some("ANSI_QUOTES".into()),
+            timestamp: Some(1.5),
+            database: Some("shop".into()),
+            others: [("div_precision_increment".to_owned(), "6".to_owned())].into(),
+            ..SessionSettings::default()
+        }
+    }
+
+    #[test]
+    fn only_differences_are_sent() {
+        let mut applied = Applied::default();
+        let change = applied.change(&settings()).unwrap();
+        assert_eq!(
+            change.set.as_deref(),
+            Some("SET sql_mode='ANSI_QUOTES', timestamp=1.500000, div_precision_increment=6")
+        );
+        assert_eq!(change.database.as_deref(), Some("shop"));
+        applied.set(&settings());
+        assert!(applied.change(&settings()).unwrap().is_empty());
+        assert_eq!(applied.distance(&settings()), 0);
+
+        let change = applied.change(&SessionSettings::default()).unwrap();
+        assert_eq!(
+            change.set.as_deref(),
+            Some("SET sql_mode=DEFAULT, timestamp=DEFAULT, div_precision_increment=DEFAULT")
+        );
+        assert_eq!(change.database, None);
+        applied.set(&SessionSettings::default());
+        assert!(applied.change(&settings()).unwrap().database.is_none());
+    }
+
+    #[test]
+    fn values_cannot_end_their_quotes() {
+        let applied = Applied::default();
+        let mut wanted =
+            SessionSettings { time_zone: Some("a', x='b".into()), ..SessionSettings::default() };
+        assert_eq!(
+            applied.change(&wanted).unwrap().set.as_deref(),
+            Some("SET time_zone='a'', x=''b'")
+        );
+        wanted.time_zone = Some("\\".into());
+        assert_eq!(applied.change(&wanted).unwrap_err().errno(), 1231);
+    }
+}

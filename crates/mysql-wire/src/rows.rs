@@ -1,0 +1,25 @@
+//! Result rows: payloads of the text and the binary protocol to Arrow arrays and back.
+//!
+//! A value either comes over exactly or its column is refused by name; nothing is rounded or cut.
+//! Decoding appends to one growing buffer per column and allocates nothing per row. Which array
+//! holds which type is said by [`pelorus_types::ColumnType::arrow`].
+
+mod column;
+mod decode;
+mod encode;
+mod text;
+
+pub use decode::RowDecoder;
+pub use encode::{RowEncoder, encode_binary_row, encode_text_row};
+
+/// The form of a result row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Rows of `COM_QUERY`: every value as text.
+    Text,
+    /// Rows of `COM_STMT_EXECUTE`: values in binary.
+    Binary,
+}
+
+#[cfg(test)]
+mod tests;
