@@ -40,7 +40,7 @@ impl Take {
 }
 
 /// The states of one aggregate for many groups, numbered from 0.
-pub trait Accumulator: fmt::Debug + Send {
+pub trait Accumulator: fmt::Debug + Send + Sync {
     /// Takes rows in: `groups[row]` is the group of each row; rows whose filter is not true are
     /// left out. `total` is the number of groups so far.
     fn update(

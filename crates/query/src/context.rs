@@ -24,7 +24,7 @@ pub struct QueryContext {
     /// What linked servers are told before they run a part of the statement.
     pub settings: SessionSettings,
     /// How the text is read.
-    pub parse: pelorus_sql::ParseOptions,
+    pub mode: pelorus_sql::Mode,
     /// How work is split.
     pub options: PlanOptions,
 }
@@ -95,4 +95,22 @@ pub trait InfoSchema: Send + Sync {
     /// The rows of a table in the columns' Arrow forms. `equals` are `column = text` conditions
     /// that every row of interest meets; they may be used to fetch less.
     async fn rows(&self, table: &str, equals: &[(String, String)]) -> Result<RecordBatch>;
+}
+
+impl std::fmt::Debug for QueryContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueryContext")
+            .field("database", &self.database)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Database::Linked { link, remote } => write!(f, "{remote} on {}", link.name()),
+            Database::Info(_) => f.write_str("Pelorus's inside"),
+        }
+    }
 }

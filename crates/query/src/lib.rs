@@ -1,27 +1,51 @@
 //! Plans and runs queries: what linked servers do, what happens here, and how the parts meet.
 //!
-//! Entry points: [`run`], [`describe`], [`explain`].
+//! Entry points: [`run`], [`describe`], [`explain`]. This crate is where DataFusion lives; it knows
+//! no protocol.
+//!
+//! | module | what it owns |
+//! | --- | --- |
+//! | [`context`] | what a query needs to know of its session |
+//! | `bind` | syntax tree to DataFusion plan, with MySQL's names and types |
+//! | `federate` | what linked servers do, whole or split |
+//! | `udf` | MySQL's functions as DataFusion sees them |
+//! | `run` | whole or here, and the execution |
+//! | `explain` | the plan for people |
 
+mod bind;
 pub mod context;
+mod explain;
+mod federate;
 mod result;
+mod run;
+mod udf;
 
 pub use context::{Catalog, Database, InfoSchema, PlanOptions, QueryContext, Variables};
 pub use result::{Block, BlockStream, QueryResult, RowForm};
 
-use pelorus_error::{Error, Result};
+use pelorus_error::Result;
 use pelorus_types::Column;
 
 /// Runs one query (SELECT, WITH, VALUES, TABLE) and returns its rows as they are made.
-pub async fn run(_context: &QueryContext, _sql: &str, _form: RowForm) -> Result<QueryResult> {
-    Err(Error::unsupported("queries"))
+///
+/// # Errors
+/// What MySQL would say, or 1235 for what Pelorus refuses.
+pub async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<QueryResult> {
+    run::run(context, sql, form).await
 }
 
 /// Finds the result columns of one query without running it; `?` may stand for values.
-pub async fn describe(_context: &QueryContext, _sql: &str) -> Result<Vec<Column>> {
-    Err(Error::unsupported("queries"))
+///
+/// # Errors
+/// As [`run`].
+pub async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Column>> {
+    run::describe(context, sql).await
 }
 
 /// Says how one query would run: a row a step.
-pub async fn explain(_context: &QueryContext, _sql: &str) -> Result<QueryResult> {
-    Err(Error::unsupported("queries"))
+///
+/// # Errors
+/// As [`run`].
+pub async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
+    explain::explain(context, sql).await
 }

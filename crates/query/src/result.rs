@@ -38,3 +38,9 @@ pub struct QueryResult {
     /// Notes for `SHOW WARNINGS` that planning gave: (code, text).
     pub warnings: Vec<(u16, String)>,
 }
+
+impl std::fmt::Debug for QueryResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueryResult").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Collation(pub u16);
 
+/// No collation: text of which it is not known how it compares. It may be shown, not compared.
+pub const UNKNOWN: Collation = Collation(0);
 /// `binary`: bytes without a charset; also what numbers and dates carry.
 pub const BINARY: Collation = Collation(63);
 /// `utf8mb4_general_ci`: MariaDB's default for connections.
@@ -40,8 +42,11 @@ struct Table {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut table =
-        Table { by_id: HashMap::new(), by_name: HashMap::new(), default_of_charset: HashMap::new() };
+    let mut table = Table {
+        by_id: HashMap::new(),
+        by_name: HashMap::new(),
+        default_of_charset: HashMap::new(),
+    };
     for line in include_str!("collations.tsv").lines().filter(|line| !line.starts_with('#')) {
         let mut fields = line.split('\t');
         let mut next = || fields.next().unwrap_or_default();

@@ -276,7 +276,9 @@ impl ColumnType {
             Year | Bit => DataType::UInt64,
             Tiny | Short | Int24 | Long | LongLong if self.is_unsigned() => DataType::UInt64,
             Tiny | Short | Int24 | Long | LongLong => DataType::Int64,
-            OldDecimal | NewDecimal => crate::number::decimal_arrow(self.precision(), self.decimals),
+            OldDecimal | NewDecimal => {
+                crate::number::decimal_arrow(self.precision(), self.decimals)
+            }
             Float => DataType::Float32,
             Double => DataType::Float64,
             Date | DateTime | Timestamp | Time => DataType::Int64,

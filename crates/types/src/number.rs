@@ -203,9 +203,12 @@ mod tests {
 
     #[test]
     fn floats_have_six_digits() {
-        for (value, text) in
-            [(0.1_f32, "0.1"), (1.0 / 3.0, "0.333333"), (16_777_216.0, "16777200"), (1e10, "10000000000")]
-        {
+        for (value, text) in [
+            (0.1_f32, "0.1"),
+            (1.0 / 3.0, "0.333333"),
+            (16_777_216.0, "16777200"),
+            (1e10, "10000000000"),
+        ] {
             let mut out = String::new();
             write_float(&mut out, value);
             assert_eq!(out, text);

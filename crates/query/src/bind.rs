@@ -1,0 +1,27 @@
+//! Turns the syntax tree of a query into a DataFusion plan with MySQL's names, types and rules.
+//!
+//! DataFusion's own SQL planner is not used: names, types and coercions are MySQL's business and
+//! are settled here, so that the plan holds nothing that DataFusion could read differently.
+//!
+//! | module | what it binds |
+//! | --- | --- |
+//! | [`scope`] | names to columns |
+//! | [`typed`] | an expression with its MySQL type |
+//! | [`expr`] | expressions |
+//! | [`from`] | FROM clauses |
+//! | [`leaf`] | tables of a FROM clause |
+//! | [`literal`] | constants |
+//! | [`select`] | one SELECT block |
+//! | [`aggregate`] | GROUP BY, aggregates, HAVING |
+//! | [`query`] | set operations, ORDER BY, LIMIT, WITH |
+
+pub(crate) mod aggregate;
+pub(crate) mod expr;
+pub(crate) mod from;
+pub(crate) mod leaf;
+pub(crate) mod literal;
+pub(crate) mod query;
+pub(crate) mod scope;
+pub(crate) mod select;
+pub(crate) mod subquery;
+pub(crate) mod typed;

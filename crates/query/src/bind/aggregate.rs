@@ -1,0 +1,221 @@
+//! GROUP BY and aggregates.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use pelorus_error::{Error, Result};
+use pelorus_functions::aggregate::{self, AggregateCall};
+use pelorus_functions::{Arg, EvalContext};
+use sqlparser::ast::{
+    self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArguments, Visit, Visitor,
+};
+
+use super::expr::{Computed, ExprBinder, canonical};
+use super::query::{Binder, column_expr};
+use super::typed::Typed;
+use crate::udf::{self, from_datafusion};
+
+/// MySQL's aggregate functions.
+const NAMES: &[&str] = &[
+    "ANY_VALUE",
+    "AVG",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "COUNT",
+    "GROUP_CONCAT",
+    "JSON_ARRAYAGG",
+    "JSON_OBJECTAGG",
+    "MAX",
+    "MIN",
+    "STD",
+    "STDDEV",
+    "STDDEV_POP",
+    "STDDEV_SAMP",
+    "SUM",
+    "VARIANCE",
+    "VAR_POP",
+    "VAR_SAMP",
+];
+
+/// Whether a function of this upper-case name is an aggregate.
+pub(crate) fn is_aggregate(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+/// Whether an expression holds an aggregate of its own block.
+pub(crate) fn contains(expr: &ast::Expr) -> bool {
+    let mut found = Vec::new();
+    collect(expr, &mut found);
+    !found.is_empty()
+}
+
+/// Adds the aggregates that an expression holds, those of its subqueries aside.
+pub(crate) fn collect(expr: &ast::Expr, found: &mut Vec<ast::Function>) {
+    struct Finder<'a> {
+        depth: usize,
+        found: &'a mut Vec<ast::Function>,
+    }
+    impl Visitor for Finder<'_> {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+            self.depth += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+            self.depth -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
+            if self.depth == 0
+                && let ast::Expr::Function(function) = expr
+                && function.over.is_none()
+                && is_aggregate(&name_of(function))
+            {
+                self.found.push(function.clone());
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    // The visitor never breaks off.
+    let _: ControlFlow<()> = expr.visit(&mut Finder { depth: 0, found });
+}
+
+/// The upper-case name of a function.
+pub(crate) fn name_of(function: &ast::Function) -> String {
+    function.name.to_string().replace('`', "").to_ascii_uppercase()
+}
+
+/// What an aggregate is called with.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    /// The upper-case name.
+    pub(crate) name: String,
+    /// DISTINCT is given.
+    pub(crate) distinct: bool,
+    /// `COUNT(*)`.
+    pub(crate) star: bool,
+    /// The arguments.
+    pub(crate) args: Vec<&'a ast::Expr>,
+}
+
+/// Reads an aggregate call; clauses such as ORDER BY and SEPARATOR are refused.
+pub(crate) fn call_of(function: &ast::Function) -> Result<Call<'_>> {
+    let FunctionArguments::List(list) = &function.args else {
+        return Err(Error::unsupported(function));
+    };
+    if !list.clauses.is_empty() || function.filter.is_some() || !function.within_group.is_empty() {
+        return Err(Error::unsupported(function));
+    }
+    let mut call = Call {
+        name: name_of(function),
+        distinct: list.duplicate_treatment == Some(DuplicateTreatment::Distinct),
+        star: false,
+        args: Vec::new(),
+    };
+    for arg in &list.args {
+        match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => call.args.push(expr),
+            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if call.name == "COUNT" => {
+                call.star = true;
+            }
+            _ => return Err(Error::unsupported(function)),
+        }
+    }
+    Ok(call)
+}
+
+/// What a block groups by, and the expressions above the groups.
+pub(crate) struct Grouping<'a> {
+    /// The keys, aliases and ordinals resolved.
+    pub(crate) keys: &'a [ast::Expr],
+    /// The expressions in which aggregates are looked for.
+    pub(crate) over: Vec<&'a ast::Expr>,
+}
+
+impl Binder<'_> {
+    /// Adds grouping to a plan; the result maps keys and aggregates to columns of the new plan.
+    pub(crate) fn aggregate(
+        &self,
+        plan: LogicalPlan,
+        binder: &ExprBinder<'_>,
+        grouping: &Grouping<'_>,
+    ) -> Result<(LogicalPlan, Computed)> {
+        let context = &self.context.eval;
+        let mut computed = Computed::new();
+        let (mut groups, mut aggregates) = (Vec::new(), Vec::new());
+        for key in grouping.keys {
+            let text = canonical(key, binder.scope);
+            if computed.contains_key(&text) {
+                continue;
+            }
+            let value = binder.value(key)?;
+            let group = value.sort_key(context);
+            let name = self.fresh("g");
+            groups.push(group.clone().alias(&name));
+            let bound = if group == value.expr {
+                value.at(column_expr(&name), None)
+            } else {
+                let pick = self.fresh("v");
+                aggregates.push(any_value(&value, context)?.alias(&pick));
+                value.at(column_expr(&pick), Some(column_expr(&name)))
+            };
+            computed.insert(text, bound);
+        }
+        let mut functions = Vec::new();
+        for expr in &grouping.over {
+            collect(expr, &mut functions);
+        }
+        for function in functions {
+            let text = canonical(&ast::Expr::Function(function.clone()), binder.scope);
+            if computed.contains_key(&text) {
+                continue;
+            }
+            let name = self.fresh("a");
+            let (expr, call) = self.aggregate_call(&function, binder)?;
+            aggregates.push(expr.alias(&name));
+            computed.insert(text, Typed::of_aggregate(column_expr(&name), &call));
+        }
+        let plan = LogicalPlanBuilder::from(plan)
+            .aggregate(groups, aggregates)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        Ok((plan, computed))
+    }
+
+    fn aggregate_call(
+        &self,
+        function: &ast::Function,
+        binder: &ExprBinder<'_>,
+    ) -> Result<(Expr, Arc<AggregateCall>)> {
+        let call = call_of(function)?;
+        let args = call.args.iter().map(|arg| binder.value(arg)).collect::<Result<Vec<_>>>()?;
+        bind(&call.name, call.distinct, args, &self.context.eval)
+    }
+}
+
+/// An aggregate over bound arguments. `COUNT(*)` has none.
+pub(crate) fn bind(
+    name: &str,
+    distinct: bool,
+    args: Vec<Typed>,
+    context: &Arc<EvalContext>,
+) -> Result<(Expr, Arc<AggregateCall>)> {
+    let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
+    let call = Arc::new(aggregate::resolve(name, distinct, &described, context)?);
+    let mut exprs: Vec<Expr> = args.into_iter().map(|arg| arg.expr).collect();
+    if exprs.is_empty() {
+        // DataFusion counts rows by the length of an argument.
+        exprs.push(lit(1_i64));
+    }
+    Ok((udf::aggregate(Arc::clone(&call), exprs), call))
+}
+
+/// Any value of a group.
+pub(crate) fn any_value(value: &Typed, context: &Arc<EvalContext>) -> Result<Expr> {
+    Ok(bind("ANY_VALUE", false, vec![value.clone()], context)?.0)
+}

@@ -1,0 +1,635 @@
+//! Expressions: from the syntax tree to DataFusion, with MySQL's types.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::Subquery as DfSubquery;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::{self as functions, Arg, Value};
+use pelorus_types::ColumnType;
+use sqlparser::ast::{
+    self, BinaryOperator, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments,
+    TrimWhereField, UnaryOperator, VisitMut, VisitorMut,
+};
+
+use super::query::BoundQuery;
+use super::scope::Scope;
+use super::typed::Typed;
+use crate::context::QueryContext;
+
+/// Subqueries of a block, bound beforehand, by their text.
+pub(crate) type Subqueries = HashMap<String, BoundQuery>;
+
+/// Expressions that were computed already, by their canonical text.
+pub(crate) type Computed = HashMap<String, Typed>;
+
+/// What a name means that is both an alias of the select list and a column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clash {
+    /// The column, as in GROUP BY.
+    Column,
+    /// Refused: MySQL's choice depends on where in the expression the name stands.
+    Refuse,
+}
+
+/// Binds the expressions of one clause.
+#[derive(Clone, Copy)]
+pub(crate) struct ExprBinder<'a> {
+    /// The session's side.
+    pub(crate) context: &'a QueryContext,
+    /// The columns that can be named.
+    pub(crate) scope: &'a Scope,
+    /// Group keys, aggregates: taken instead of binding the expression again.
+    pub(crate) computed: &'a Computed,
+    /// Columns may be taken only from `computed`: the block is grouped.
+    pub(crate) only_computed: bool,
+    /// Aliases of the select list that the clause may use.
+    pub(crate) aliases: &'a [(String, Typed)],
+    /// What a name means that is both an alias and a column.
+    pub(crate) clash: Clash,
+    /// Bound subqueries.
+    pub(crate) subqueries: &'a Subqueries,
+    /// The name that errors give the clause.
+    pub(crate) clause: &'static str,
+}
+
+impl ExprBinder<'_> {
+    /// Binds an expression to its value.
+    pub(crate) fn value(&self, expr: &ast::Expr) -> Result<Typed> {
+        if let Some(found) = self.computed_value(expr) {
+            return Ok(found);
+        }
+        match expr {
+            ast::Expr::Nested(inner) => self.value(inner),
+            ast::Expr::Identifier(name) => self.name(std::slice::from_ref(name)),
+            ast::Expr::CompoundIdentifier(path) => self.name(path),
+            ast::Expr::Value(_) | ast::Expr::Prefixed { .. } | ast::Expr::TypedString(_) => {
+                Typed::literal(super::literal::literal(expr, self.context)?)
+            }
+            ast::Expr::UnaryOp { op, expr } => self.unary(*op, expr),
+            ast::Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
+            ast::Expr::IsNull(inner) => self.apply("IS NULL", &[inner]),
+            ast::Expr::IsNotNull(inner) => self.apply("IS NOT NULL", &[inner]),
+            ast::Expr::IsTrue(inner) => self.apply("IS TRUE", &[inner]),
+            ast::Expr::IsNotTrue(inner) => self.apply("IS NOT TRUE", &[inner]),
+            ast::Expr::IsFalse(inner) => self.apply("IS FALSE", &[inner]),
+            ast::Expr::IsNotFalse(inner) => self.apply("IS NOT FALSE", &[inner]),
+            ast::Expr::IsUnknown(inner) => self.apply("IS NULL", &[inner]),
+            ast::Expr::IsNotUnknown(inner) => self.apply("IS NOT NULL", &[inner]),
+            ast::Expr::Between { expr, negated, low, high } => {
+                let inner = self.apply("BETWEEN", &[expr, low, high])?;
+                self.negate_if(*negated, inner)
+            }
+            ast::Expr::InList { expr, list, negated } => {
+                let mut args = vec![expr.as_ref()];
+                args.extend(list);
+                let inner = self.apply("IN", &args)?;
+                self.negate_if(*negated, inner)
+            }
+            ast::Expr::Like { negated, any: false, expr, pattern, escape_char } => {
+                let mut args = vec![expr.as_ref(), pattern.as_ref()];
+                args.extend(escape_char.as_deref());
+                let inner = self.apply("LIKE", &args)?;
+                self.negate_if(*negated, inner)
+            }
+            ast::Expr::RLike { negated, expr, pattern, .. } => {
+                let inner = self.apply("REGEXP", &[expr, pattern])?;
+                self.negate_if(*negated, inner)
+            }
+            ast::Expr::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref())
+            }
+            ast::Expr::Cast { expr, data_type, .. } => self.cast(expr, data_type),
+            ast::Expr::Convert { expr, data_type: Some(data_type), charset: None, .. } => {
+                self.cast(expr, data_type)
+            }
+            ast::Expr::Extract { field, expr, .. } => {
+                let unit = self.text(&field.to_string().to_ascii_uppercase())?;
+                self.call("EXTRACT", vec![unit, self.value(expr)?])
+            }
+            ast::Expr::Ceil { expr, field } => self.rounding("CEIL", expr, field),
+            ast::Expr::Floor { expr, field } => self.rounding("FLOOR", expr, field),
+            ast::Expr::Position { expr, r#in } => self.apply("LOCATE", &[expr, r#in]),
+            ast::Expr::Substring { expr, substring_from: Some(from), substring_for, .. } => {
+                let mut args = vec![expr.as_ref(), from.as_ref()];
+                args.extend(substring_for.as_deref());
+                self.apply("SUBSTRING", &args)
+            }
+            ast::Expr::Trim { trim_where, trim_what, expr, trim_characters: None } => {
+                self.trim(*trim_where, trim_what.as_deref(), expr)
+            }
+            ast::Expr::Collate { expr, collation } => {
+                let name = self.text(&collation.to_string())?;
+                self.call("COLLATE", vec![self.value(expr)?, name])
+            }
+            ast::Expr::Function(function) => self.function(function),
+            ast::Expr::Subquery(query) => self.scalar_subquery(query),
+            ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. } => {
+                Ok(number(self.predicate(expr)?))
+            }
+            other => Err(Error::unsupported(format_args!("{other}"))),
+        }
+    }
+
+    /// Binds an expression to a condition: a Boolean with NULL for unknown.
+    pub(crate) fn predicate(&self, expr: &ast::Expr) -> Result<Expr> {
+        if self.computed_value(expr).is_none() {
+            match expr {
+                ast::Expr::Nested(inner) => return self.predicate(inner),
+                ast::Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+                    return Ok(self.predicate(left)?.and(self.predicate(right)?));
+                }
+                ast::Expr::BinaryOp { left, op: BinaryOperator::Or, right } => {
+                    return Ok(self.predicate(left)?.or(self.predicate(right)?));
+                }
+                ast::Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
+                    return Ok(datafusion::logical_expr::not(self.predicate(expr)?));
+                }
+                ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+                    if let Some(native) = self.native_equality(left, right)? {
+                        return Ok(native);
+                    }
+                }
+                ast::Expr::Exists { subquery, negated } => {
+                    let bound = self.subquery(subquery)?;
+                    return Ok(Expr::Exists(Exists {
+                        subquery: plan_of(bound),
+                        negated: *negated,
+                    }));
+                }
+                ast::Expr::InSubquery { expr, subquery, negated } => {
+                    return self.in_subquery(expr, subquery, *negated);
+                }
+                _ => {}
+            }
+        }
+        let value = self.value(expr)?;
+        Ok(value.truth(&self.context.eval))
+    }
+
+    /// Binds `left = right` to an equality that DataFusion can hash, where that means the same.
+    fn native_equality(&self, left: &ast::Expr, right: &ast::Expr) -> Result<Option<Expr>> {
+        if matches!(left, ast::Expr::Tuple(_)) || matches!(right, ast::Expr::Tuple(_)) {
+            return Ok(None);
+        }
+        let (left, right) = (self.value(left)?, self.value(right)?);
+        let numbers = left.ty.is_integer() && right.ty.is_integer()
+            || left.ty.is_decimal() && right.ty.is_decimal();
+        let same_numbers = numbers && left.ty.arrow() == right.ty.arrow();
+        let dates = left.ty.is_date() && right.ty.is_date();
+        let text = left.ty.is_string()
+            && right.ty.is_string()
+            && left.ty.wire != pelorus_types::WireType::Json
+            && right.ty.wire != pelorus_types::WireType::Json
+            && left.ty.collation == right.ty.collation;
+        if same_numbers || dates {
+            return Ok(Some(left.expr.eq(right.expr)));
+        }
+        if text {
+            // The keys of a server are not ours: compare the values by our own keys.
+            let key = |side: Typed| side.without_key().sort_key(&self.context.eval);
+            return Ok(Some(key(left).eq(key(right))));
+        }
+        Ok(None)
+    }
+
+    fn computed_value(&self, expr: &ast::Expr) -> Option<Typed> {
+        if self.computed.is_empty() {
+            return None;
+        }
+        self.computed.get(&canonical(expr, self.scope)).cloned()
+    }
+
+    fn name(&self, path: &[ast::Ident]) -> Result<Typed> {
+        let parts: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
+        if let Some(first) = path.first()
+            && first.quote_style.is_none()
+            && first.value.starts_with('@')
+        {
+            return self.variable(&parts);
+        }
+        let alias = || match parts[..] {
+            [name] => self.alias(name),
+            _ => Ok(None),
+        };
+        let missing = || {
+            Error::new(
+                Code::UnknownColumn,
+                format!("Unknown column '{}' in '{}'", parts.join("."), self.clause),
+            )
+        };
+        let column = self.scope.find(&parts, self.clause)?;
+        if self.clash == Clash::Refuse
+            && let (Some(column), Some(alias)) = (column, alias()?)
+        {
+            let same = alias.origin.as_ref().is_some_and(|origin| {
+                origin.org_name.eq_ignore_ascii_case(&column.name)
+                    && origin.table.eq_ignore_ascii_case(&column.table)
+            });
+            if same {
+                return Ok(alias);
+            }
+            return Err(Error::unsupported(format_args!(
+                "'{}' in {}, which is both an alias and a column",
+                parts.join("."),
+                self.clause
+            )));
+        }
+        match column {
+            Some(column) if !self.only_computed => Ok(column.value.clone()),
+            Some(column) => Err(Error::new(
+                Code::WrongFieldWithGroup,
+                format!(
+                    "Expression of {} contains nonaggregated column '{}' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by",
+                    self.clause,
+                    [column.schema.as_str(), &column.table, &column.name]
+                        .into_iter()
+                        .filter(|part| !part.is_empty())
+                        .collect::<Vec<_>>()
+                        .join("."),
+                ),
+            )),
+            None => alias()?.ok_or_else(missing),
+        }
+    }
+
+    fn alias(&self, name: &str) -> Result<Option<Typed>> {
+        let mut hits = self.aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name));
+        let first = hits.next();
+        if let (Some((_, first)), Some((_, second))) = (first, hits.next())
+            && first.expr != second.expr
+        {
+            return Err(Error::new(
+                Code::AmbiguousColumn,
+                format!("Column '{name}' in {} is ambiguous", self.clause),
+            ));
+        }
+        Ok(first.map(|(_, value)| value.clone()))
+    }
+
+    fn variable(&self, parts: &[&str]) -> Result<Typed> {
+        let joined = parts.join(".");
+        let (value, ty) = match joined.strip_prefix("@@") {
+            None => self.context.variables.user(joined.trim_start_matches('@').trim_matches('`')),
+            Some(rest) => {
+                let (scope, name) = match rest.split_once('.') {
+                    Some((scope, name)) if is_scope(scope) => (scope, name),
+                    _ => ("", rest),
+                };
+                self.context.variables.system(name, scope.eq_ignore_ascii_case("global"))?
+            }
+        };
+        self.constant(value, ty)
+    }
+
+    fn constant(&self, value: Value, ty: ColumnType) -> Result<Typed> {
+        Typed::literal(Arg::literal(value, ty, ""))
+    }
+
+    fn text(&self, text: &str) -> Result<Typed> {
+        Typed::literal(functions::literal::text(text, &self.context.eval))
+    }
+
+    fn call(&self, name: &str, args: Vec<Typed>) -> Result<Typed> {
+        Typed::apply(name, args, &self.context.eval)
+    }
+
+    fn apply(&self, name: &str, args: &[&ast::Expr]) -> Result<Typed> {
+        let args = args.iter().map(|arg| self.value(arg)).collect::<Result<Vec<_>>>()?;
+        self.call(name, args)
+    }
+
+    fn negate_if(&self, negated: bool, inner: Typed) -> Result<Typed> {
+        if negated { self.call("NOT", vec![inner]) } else { Ok(inner) }
+    }
+
+    fn unary(&self, op: UnaryOperator, expr: &ast::Expr) -> Result<Typed> {
+        let name = match op {
+            UnaryOperator::Plus => return self.value(expr),
+            UnaryOperator::Minus => {
+                // `-9223372036854775808` is one literal to MySQL.
+                if let ast::Expr::Value(value) = expr
+                    && let ast::Value::Number(digits, _) = &value.value
+                    && digits == "9223372036854775808"
+                {
+                    let ty = ColumnType::bigint().not_null();
+                    return self.constant(Value::Int(i64::MIN), ty);
+                }
+                "-"
+            }
+            UnaryOperator::Not | UnaryOperator::BangNot => "NOT",
+            UnaryOperator::BitwiseNot => "~",
+            other => return Err(Error::unsupported(other)),
+        };
+        self.apply(name, &[expr])
+    }
+
+    fn binary(&self, left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr) -> Result<Typed> {
+        if let Some(typed) = self.interval_arithmetic(left, op, right)? {
+            return Ok(typed);
+        }
+        if let (ast::Expr::Tuple(left), ast::Expr::Tuple(right)) = (left, right) {
+            return self.row_comparison(left, op, right);
+        }
+        let name = match op {
+            BinaryOperator::Plus => "+",
+            BinaryOperator::Minus => "-",
+            BinaryOperator::Multiply => "*",
+            BinaryOperator::Divide => "/",
+            BinaryOperator::Modulo => "%",
+            BinaryOperator::MyIntegerDivide => "DIV",
+            BinaryOperator::Eq => "=",
+            BinaryOperator::NotEq => "<>",
+            BinaryOperator::Lt => "<",
+            BinaryOperator::LtEq => "<=",
+            BinaryOperator::Gt => ">",
+            BinaryOperator::GtEq => ">=",
+            BinaryOperator::Spaceship => "<=>",
+            BinaryOperator::And => "AND",
+            BinaryOperator::Or => "OR",
+            BinaryOperator::Xor => "XOR",
+            BinaryOperator::BitwiseAnd => "&",
+            BinaryOperator::BitwiseOr => "|",
+            BinaryOperator::BitwiseXor => "^",
+            BinaryOperator::PGBitwiseShiftLeft => "<<",
+            BinaryOperator::PGBitwiseShiftRight => ">>",
+            BinaryOperator::StringConcat if self.context.mode.pipes_as_concat => "CONCAT",
+            BinaryOperator::StringConcat => "OR",
+            other => return Err(Error::unsupported(format_args!("operator {other}"))),
+        };
+        self.apply(name, &[left, right])
+    }
+
+    /// `(a, b) = (c, d)` and its negation; other comparisons of rows are refused.
+    fn row_comparison(
+        &self,
+        left: &[ast::Expr],
+        op: &BinaryOperator,
+        right: &[ast::Expr],
+    ) -> Result<Typed> {
+        if left.len() != right.len() {
+            return Err(Error::new(
+                Code::OperandColumns,
+                format!("Operand should contain {} column(s)", left.len()),
+            ));
+        }
+        let mut all: Option<Typed> = None;
+        for (left, right) in left.iter().zip(right) {
+            let one = self.apply("=", &[left, right])?;
+            all = Some(match all {
+                Some(before) => self.call("AND", vec![before, one])?,
+                None => one,
+            });
+        }
+        let all = all.ok_or_else(|| Error::unsupported("empty rows"))?;
+        match op {
+            BinaryOperator::Eq => Ok(all),
+            BinaryOperator::NotEq => self.call("NOT", vec![all]),
+            other => Err(Error::unsupported(format_args!("rows compared by {other}"))),
+        }
+    }
+
+    fn interval_arithmetic(
+        &self,
+        left: &ast::Expr,
+        op: &BinaryOperator,
+        right: &ast::Expr,
+    ) -> Result<Option<Typed>> {
+        let (name, date, interval) = match (left, op, right) {
+            (date, BinaryOperator::Plus, ast::Expr::Interval(interval))
+            | (ast::Expr::Interval(interval), BinaryOperator::Plus, date) => {
+                ("DATE_ADD", date, interval)
+            }
+            (date, BinaryOperator::Minus, ast::Expr::Interval(interval)) => {
+                ("DATE_SUB", date, interval)
+            }
+            _ => return Ok(None),
+        };
+        let mut args = vec![self.value(date)?];
+        args.extend(self.interval(interval)?);
+        self.call(name, args).map(Some)
+    }
+
+    /// The amount and the unit of an INTERVAL, as two arguments.
+    fn interval(&self, interval: &ast::Interval) -> Result<[Typed; 2]> {
+        let unit = match &interval.leading_field {
+            Some(field) if interval.last_field.is_none() => field.to_string().to_ascii_uppercase(),
+            _ => return Err(Error::unsupported(interval)),
+        };
+        Ok([self.value(&interval.value)?, self.text(&unit)?])
+    }
+
+    fn case(
+        &self,
+        operand: Option<&ast::Expr>,
+        conditions: &[ast::CaseWhen],
+        else_result: Option<&ast::Expr>,
+    ) -> Result<Typed> {
+        let mut args = Vec::new();
+        let operand = operand.map(|operand| self.value(operand)).transpose()?;
+        for when in conditions {
+            let condition = self.value(&when.condition)?;
+            args.push(match &operand {
+                Some(operand) => self.call("=", vec![operand.clone(), condition])?,
+                None => condition,
+            });
+            args.push(self.value(&when.result)?);
+        }
+        if let Some(result) = else_result {
+            args.push(self.value(result)?);
+        }
+        self.call("CASE", args)
+    }
+
+    fn cast(&self, expr: &ast::Expr, to: &ast::DataType) -> Result<Typed> {
+        let value = self.value(expr)?;
+        // CAST resolves by the target's text: `CAST AS DECIMAL(10,2)`.
+        let name = format!("CAST AS {to}");
+        let call = functions::resolve(&name, &[value.arg()], &self.context.eval)?;
+        Ok(Typed::of_call(call, vec![value]))
+    }
+
+    fn rounding(&self, name: &str, expr: &ast::Expr, kind: &CeilFloorKind) -> Result<Typed> {
+        match kind {
+            CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) => {
+                self.apply(name, &[expr])
+            }
+            _ => Err(Error::new(
+                Code::WrongParameterCount,
+                format!("Incorrect parameter count in the call to native function '{name}'"),
+            )),
+        }
+    }
+
+    fn trim(
+        &self,
+        side: Option<TrimWhereField>,
+        what: Option<&ast::Expr>,
+        expr: &ast::Expr,
+    ) -> Result<Typed> {
+        let name = match side {
+            None | Some(TrimWhereField::Both) => "TRIM",
+            Some(TrimWhereField::Leading) => "TRIM LEADING",
+            Some(TrimWhereField::Trailing) => "TRIM TRAILING",
+        };
+        let mut args = vec![self.value(expr)?];
+        args.extend(what.map(|what| self.value(what)).transpose()?);
+        self.call(name, args)
+    }
+
+    fn function(&self, function: &ast::Function) -> Result<Typed> {
+        let name = function.name.to_string().replace('`', "").to_ascii_uppercase();
+        if function.over.is_some() {
+            return Err(Error::unsupported("window functions over several servers"));
+        }
+        let args = plain_arguments(function)?;
+        if args.is_empty()
+            && let Some((value, ty)) = self.context.variables.session_function(&name)
+        {
+            return self.constant(value, ty);
+        }
+        if super::aggregate::is_aggregate(&name) {
+            return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));
+        }
+        let mut bound = Vec::new();
+        for (at, arg) in args.into_iter().enumerate() {
+            match arg {
+                ast::Expr::Interval(interval) => bound.extend(self.interval(interval)?),
+                // TIMESTAMPDIFF(DAY, a, b) and TIMESTAMPADD take a unit, which parses as a name.
+                ast::Expr::Identifier(unit)
+                    if at == 0 && matches!(name.as_str(), "TIMESTAMPDIFF" | "TIMESTAMPADD") =>
+                {
+                    bound.push(self.text(&unit.value.to_ascii_uppercase())?);
+                }
+                arg => bound.push(self.value(arg)?),
+            }
+        }
+        self.call(&name, bound)
+    }
+
+    fn subquery(&self, query: &ast::Query) -> Result<&BoundQuery> {
+        self.subqueries
+            .get(&query.to_string())
+            .ok_or_else(|| Error::unsupported(format_args!("subquery in {}", self.clause)))
+    }
+
+    fn scalar_subquery(&self, query: &ast::Query) -> Result<Typed> {
+        let bound = self.subquery(query)?;
+        let [column] = &bound.columns[..] else {
+            return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
+        };
+        Ok(Typed::computed(Expr::ScalarSubquery(plan_of(bound)), column.value.ty.nullable()))
+    }
+
+    fn in_subquery(&self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
+        let bound = self.subquery(query)?;
+        let left = self.value(expr)?;
+        let [column] = &bound.columns[..] else {
+            return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
+        };
+        let right = &column.value;
+        let comparable = left.ty.arrow() == right.ty.arrow()
+            && (left.ty.is_integer() && right.ty.is_integer()
+                || left.ty.is_decimal() && right.ty.is_decimal()
+                || left.ty.is_date() && right.ty.is_date());
+        if !comparable {
+            return Err(Error::unsupported("IN (subquery) over values of different types"));
+        }
+        Ok(Expr::InSubquery(InSubquery {
+            expr: Box::new(left.expr),
+            subquery: plan_of(bound),
+            negated,
+        }))
+    }
+}
+
+/// A condition as MySQL's 1, 0 or NULL.
+fn number(condition: Expr) -> Typed {
+    let expr = datafusion::logical_expr::cast(condition, arrow::datatypes::DataType::Int64);
+    Typed::computed(expr, ColumnType::boolean())
+}
+
+fn plan_of(bound: &BoundQuery) -> DfSubquery {
+    DfSubquery {
+        subquery: Arc::new(bound.plan.clone()),
+        outer_ref_columns: Vec::new(),
+        spans: datafusion::common::Spans::new(),
+    }
+}
+
+fn is_scope(word: &str) -> bool {
+    ["global", "session", "local", "persist", "persist_only"]
+        .iter()
+        .any(|scope| word.eq_ignore_ascii_case(scope))
+}
+
+/// The arguments of a call that has nothing but expressions.
+pub(crate) fn plain_arguments(function: &ast::Function) -> Result<Vec<&ast::Expr>> {
+    match &function.args {
+        FunctionArguments::None => Ok(Vec::new()),
+        FunctionArguments::Subquery(_) => Err(Error::unsupported(function)),
+        FunctionArguments::List(list) => {
+            if !list.clauses.is_empty() || list.duplicate_treatment.is_some() {
+                return Err(Error::unsupported(function));
+            }
+            list.args
+                .iter()
+                .map(|arg| match arg {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
+                    _ => Err(Error::unsupported(function)),
+                })
+                .collect()
+        }
+    }
+}
+
+/// The text of an expression in which every spelling of a column and of a function is the same, so
+/// that equal expressions have equal texts.
+pub(crate) fn canonical(expr: &ast::Expr, scope: &Scope) -> String {
+    let mut copy = expr.clone();
+    while let ast::Expr::Nested(inner) = copy {
+        copy = *inner;
+    }
+    let mut visitor = Canonical { scope };
+    // The visitor never breaks off.
+    let _: ControlFlow<()> = copy.visit(&mut visitor);
+    copy.to_string()
+}
+
+struct Canonical<'a> {
+    scope: &'a Scope,
+}
+
+impl VisitorMut for Canonical<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        let path: Vec<&str> = match expr {
+            ast::Expr::Identifier(name) => vec![name.value.as_str()],
+            ast::Expr::CompoundIdentifier(path) => {
+                path.iter().map(|part| part.value.as_str()).collect()
+            }
+            ast::Expr::Function(function) => {
+                for part in &mut function.name.0 {
+                    if let ast::ObjectNamePart::Identifier(ident) = part {
+                        ident.value = ident.value.to_ascii_uppercase();
+                        ident.quote_style = None;
+                    }
+                }
+                return ControlFlow::Continue(());
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        if let Ok(Some(column)) = self.scope.find(&path, "") {
+            *expr = ast::Expr::CompoundIdentifier(vec![
+                ast::Ident::with_quote('`', column.schema.to_ascii_lowercase()),
+                ast::Ident::with_quote('`', column.table.to_ascii_lowercase()),
+                ast::Ident::with_quote('`', column.name.to_ascii_lowercase()),
+            ]);
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,244 @@
+//! FROM clauses that are put together here: tables of several servers, derived tables, tables that
+//! show Pelorus's inside.
+//!
+//! A table of a server becomes a leaf that reads the columns the block needs, filtered on the
+//! server by every condition of WHERE that concerns this table alone.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::common::JoinType;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use pelorus_error::{Code, Error, Result};
+use sqlparser::ast::{self, JoinConstraint, TableFactor};
+
+use super::expr::Subqueries;
+use super::query::{Binder, BoundQuery, Ctes};
+use super::scope::Scope;
+use crate::context::Database;
+use crate::federate::block::{Kind, constraint};
+use crate::federate::place::{database_name, resolve};
+use crate::udf::from_datafusion;
+
+impl Binder<'_> {
+    /// Binds a FROM clause; one row without columns where there is none.
+    pub(crate) async fn from(
+        &self,
+        select: &ast::Select,
+        ctes: &Ctes,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let mut bound: Option<(LogicalPlan, Scope)> = None;
+        for item in &select.from {
+            let mut side = self.factor(&item.relation, select, ctes, true).await?;
+            for join in &item.joins {
+                let kind = Kind::of(&join.join_operator)
+                    .ok_or_else(|| Error::unsupported(&join.join_operator_text()))?;
+                let right = self.factor(&join.relation, select, ctes, kind != Kind::Left).await?;
+                side = self.join(side, right, kind, constraint(&join.join_operator))?;
+            }
+            bound = Some(match bound {
+                Some(before) => self.join(before, side, Kind::Inner, None)?,
+                None => side,
+            });
+        }
+        match bound {
+            Some(bound) => Ok(bound),
+            None => {
+                let plan = LogicalPlanBuilder::empty(true).build().map_err(from_datafusion)?;
+                Ok((plan, Scope::default()))
+            }
+        }
+    }
+
+    /// Binds one table or derived table. `filtered` says whether conditions of WHERE may be applied
+    /// before joining: not on the side that an outer join fills with NULL.
+    fn factor<'b>(
+        &'b self,
+        factor: &'b TableFactor,
+        select: &'b ast::Select,
+        ctes: &'b Ctes,
+        filtered: bool,
+    ) -> BoxFuture<'b, Result<(LogicalPlan, Scope)>> {
+        async move {
+            match factor {
+                TableFactor::Table { name, alias, args: None, partitions, .. }
+                    if partitions.is_empty() =>
+                {
+                    let alias = alias.as_ref().map(|alias| alias.name.value.as_str());
+                    self.table(name, alias, select, ctes, filtered).await
+                }
+                TableFactor::Derived { lateral: false, subquery, alias, .. } => {
+                    let alias = alias.as_ref().ok_or_else(|| {
+                        Error::new(
+                            Code::DerivedMustHaveAlias,
+                            "Every derived table must have its own alias",
+                        )
+                    })?;
+                    let bound = self.query(subquery, ctes).await?;
+                    derived(bound, alias)
+                }
+                TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                    let mut side =
+                        self.factor(&table_with_joins.relation, select, ctes, false).await?;
+                    for join in &table_with_joins.joins {
+                        let kind = Kind::of(&join.join_operator)
+                            .ok_or_else(|| Error::unsupported(&join.join_operator_text()))?;
+                        let right = self.factor(&join.relation, select, ctes, false).await?;
+                        side = self.join(side, right, kind, constraint(&join.join_operator))?;
+                    }
+                    Ok(side)
+                }
+                other => Err(Error::unsupported(other)),
+            }
+        }
+        .boxed()
+    }
+
+    async fn table(
+        &self,
+        name: &ast::ObjectName,
+        alias: Option<&str>,
+        select: &ast::Select,
+        ctes: &Ctes,
+        filtered: bool,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let parts: Vec<&str> =
+            name.0.iter().filter_map(|part| part.as_ident()).map(|it| it.value.as_str()).collect();
+        let (database, table) = match parts[..] {
+            [table] => (None, table),
+            [database, table] => (Some(database), table),
+            _ => return Err(Error::unsupported(name)),
+        };
+        let alias = alias.unwrap_or(table);
+        if database.is_none()
+            && let Some(cte) = ctes.get(&table.to_ascii_lowercase())
+        {
+            // A common table expression does not see itself.
+            let mut outer = ctes.clone();
+            outer.remove(&table.to_ascii_lowercase());
+            let bound = self.query(&cte.query, &outer).await?;
+            let mut named = cte.alias.clone();
+            named.name = ast::Ident::new(alias);
+            return derived(bound, &named);
+        }
+        let local = database_name(self.context, database)?;
+        match resolve(self.context, Some(local))? {
+            Database::Info(schema) => self.info_table(local, table, alias, schema, select).await,
+            Database::Linked { link, remote } => {
+                let Some(found) = link.table(&remote, table).await? else {
+                    return Err(Error::new(
+                        Code::NoSuchTable,
+                        format!("Table '{local}.{table}' doesn't exist"),
+                    ));
+                };
+                self.remote_leaf(&link, &found, (local, alias), select, filtered).await
+            }
+        }
+    }
+
+    /// Joins two sides.
+    fn join(
+        &self,
+        left: (LogicalPlan, Scope),
+        right: (LogicalPlan, Scope),
+        kind: Kind,
+        constraint: Option<&JoinConstraint>,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let (left_plan, left_scope) = left;
+        let (right_plan, right_scope) = right;
+        let names: HashSet<&str> =
+            left_scope.columns.iter().map(|column| column.table.as_str()).collect();
+        if let Some(twice) = right_scope.columns.iter().find(|it| names.contains(&*it.table)) {
+            return Err(Error::new(
+                Code::NonUniqueTable,
+                format!("Not unique table/alias: '{}'", twice.table),
+            ));
+        }
+        let mut scope = left_scope;
+        scope.columns.extend(right_scope.columns);
+        let nothing = Subqueries::new();
+        let on: Vec<Expr> = match constraint {
+            None | Some(JoinConstraint::None) => Vec::new(),
+            Some(JoinConstraint::On(condition)) => {
+                vec![self.clause(&scope, &nothing, "on clause").predicate(condition)?]
+            }
+            Some(JoinConstraint::Using(_) | JoinConstraint::Natural) => {
+                return Err(Error::unsupported("USING and NATURAL over several servers"));
+            }
+        };
+        let builder = LogicalPlanBuilder::from(left_plan);
+        let joined = match (kind, on.is_empty()) {
+            (Kind::Inner, true) => builder.cross_join(right_plan),
+            (kind, _) => builder.join_on(right_plan, kind.join_type(), on),
+        };
+        let plan = joined.and_then(LogicalPlanBuilder::build).map_err(from_datafusion)?;
+        for column in &mut scope.columns {
+            if kind != Kind::Inner {
+                column.value.set_nullable();
+            }
+        }
+        Ok((plan, scope))
+    }
+}
+
+impl Kind {
+    fn join_type(self) -> JoinType {
+        match self {
+            Kind::Inner => JoinType::Inner,
+            Kind::Left => JoinType::Left,
+            Kind::Right => JoinType::Right,
+        }
+    }
+}
+
+/// The operator of a join in words, for errors.
+trait OperatorText {
+    fn join_operator_text(&self) -> String;
+}
+
+impl OperatorText for ast::Join {
+    fn join_operator_text(&self) -> String {
+        format!("join with {}", self.relation)
+    }
+}
+
+/// A query under a name, its columns renamed where the alias says so.
+fn derived(bound: BoundQuery, alias: &ast::TableAlias) -> Result<(LogicalPlan, Scope)> {
+    let table = &alias.name.value;
+    let renamed = !alias.columns.is_empty();
+    if renamed && alias.columns.len() != bound.columns.len() {
+        return Err(Error::new(
+            Code::ViewWrongList,
+            "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts",
+        ));
+    }
+    let mut scope = Scope::default();
+    let mut seen = HashSet::new();
+    let columns = bound
+        .columns
+        .into_iter()
+        .enumerate()
+        .map(|(at, column)| {
+            let mut meta = column.meta;
+            if renamed {
+                meta.name.clone_from(&alias.columns[at].name.value);
+            }
+            if !seen.insert(meta.name.to_ascii_lowercase()) {
+                return Err(Error::new(
+                    Code::DuplicateColumn,
+                    format!("Duplicate column name '{}'", meta.name),
+                ));
+            }
+            // Clients see the derived table as the source of its columns.
+            meta.org_table.clear();
+            meta.schema.clear();
+            let mut value = column.value;
+            value.origin = Some(Arc::new(meta));
+            Ok(value)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    scope.push_relation("", table, columns);
+    Ok((bound.plan, scope))
+}

@@ -1,0 +1,322 @@
+//! Leaves of plans that are put together here: a table of a server, a table of Pelorus's inside.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest};
+use pelorus_sql::{literal, normalise};
+use sqlparser::ast::{self, BinaryOperator, SelectItem, Visit, Visitor};
+
+use super::query::{Binder, column_expr};
+use super::scope::Scope;
+use super::typed::Typed;
+use crate::context::InfoSchema;
+use crate::federate::block::remote_columns;
+use crate::federate::render;
+use crate::udf::into_datafusion;
+
+impl Binder<'_> {
+    /// A table of a server that is joined here: only the columns that the block names, only the
+    /// rows that pass the conditions on this table alone.
+    pub(crate) async fn remote_leaf(
+        &self,
+        link: &Link,
+        table: &RemoteTable,
+        (schema, alias): (&str, &str),
+        select: &ast::Select,
+        filtered: bool,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let mut columns = remote_columns(table);
+        if !takes_all(select, alias) {
+            columns.retain(|column| self.mentioned.column(alias, &column.name));
+        }
+        if columns.is_empty() {
+            // Something must be read to count the rows.
+            columns.extend(remote_columns(table).into_iter().take(1));
+        }
+        let list: Vec<String> = columns.iter().map(|column| literal::name(&column.name)).collect();
+        let conditions = match (&select.selection, filtered) {
+            (Some(selection), true) => {
+                self.own_conditions(selection, table, alias, select.from.len() == 1)
+            }
+            _ => Vec::new(),
+        };
+        let conditions = if conditions.is_empty() {
+            "1=1".to_owned()
+        } else {
+            let texts: Vec<String> = conditions.iter().map(|it| format!("({it})")).collect();
+            texts.join(" AND ")
+        };
+        let fragment = Fragment {
+            parts: [
+                format!(
+                    "SELECT {} FROM {}.{}",
+                    list.join(", "),
+                    literal::name(&table.database),
+                    literal::name(&table.name)
+                ),
+                format!(" AS {} WHERE {conditions} AND (", literal::name(alias)),
+                ")".to_owned(),
+            ],
+        };
+        let options = &self.context.options;
+        let (ranges, how) = if table.rows >= options.split_rows_min && options.streams > 1 {
+            let split = link.split(table, None, options.streams * 4).await?;
+            (split.ranges.clone(), split.how.clone())
+        } else {
+            (vec![KeyRange::whole(table.rows)], "one range".to_owned())
+        };
+        let request = ScanRequest {
+            settings: self.context.settings.clone(),
+            fragment,
+            ranges,
+            qualifier: alias.to_owned(),
+            tables: vec![(table.database.clone(), table.name.clone())],
+            streams: options.streams,
+            buffer_whole_range: true,
+            expected: columns.iter().map(|column| column.ty).collect(),
+        };
+        let (plan, typed) = self.fragment(link, request, &columns, how)?;
+        let mut scope = Scope::default();
+        scope.push_relation(schema, alias, typed);
+        Ok((plan, scope))
+    }
+
+    /// The conditions of WHERE that concern one table alone, as text for its server.
+    fn own_conditions(
+        &self,
+        selection: &ast::Expr,
+        table: &RemoteTable,
+        alias: &str,
+        only_table: bool,
+    ) -> Vec<String> {
+        normalise::conjuncts(selection)
+            .into_iter()
+            .filter(|condition| is_own(condition, table, alias, only_table))
+            .filter_map(|condition| render::expression(self.context, condition).ok())
+            .collect()
+    }
+
+    /// A table of Pelorus's inside.
+    pub(crate) async fn info_table(
+        &self,
+        schema: &str,
+        table: &str,
+        alias: &str,
+        source: Arc<dyn InfoSchema>,
+        select: &ast::Select,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let columns = source.table(table).ok_or_else(|| {
+            Error::new(Code::UnknownTable, format!("Unknown table '{table}' in {schema}"))
+        })?;
+        let equals = select
+            .selection
+            .as_ref()
+            .map_or_else(Vec::new, |selection| self.equalities(selection, alias, &columns));
+        let names: Vec<String> = columns.iter().map(|_| self.fresh("c")).collect();
+        let fields: Vec<Field> =
+            columns.iter().zip(&names).map(|(it, name)| it.field().with_name(name)).collect();
+        let arrow = Arc::new(Schema::new(fields));
+        let stream =
+            InfoStream { source, table: table.to_owned(), equals, schema: Arc::clone(&arrow) };
+        let plan = self.leaf(arrow, vec![Arc::new(stream)])?;
+        let typed = columns
+            .iter()
+            .zip(&names)
+            .map(|(column, name)| Typed::column(column_expr(name), column))
+            .collect();
+        let mut scope = Scope::default();
+        scope.push_relation(schema, alias, typed);
+        Ok((plan, scope))
+    }
+
+    /// Conditions `column = 'text'` of WHERE, which tell what not to fetch.
+    fn equalities(
+        &self,
+        selection: &ast::Expr,
+        alias: &str,
+        columns: &[pelorus_types::Column],
+    ) -> Vec<(String, String)> {
+        let name_of = |expr: &ast::Expr| match expr {
+            ast::Expr::Identifier(name) => Some(name.value.clone()),
+            ast::Expr::CompoundIdentifier(path) => match &path[..] {
+                [table, name] if table.value.eq_ignore_ascii_case(alias) => {
+                    Some(name.value.clone())
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let text_of = |expr: &ast::Expr| match literal::constant(expr, self.context.mode) {
+            Some(literal::Constant::Text { text, .. }) => Some(text),
+            _ => match expr {
+                ast::Expr::Function(function)
+                    if matches!(
+                        super::aggregate::name_of(function).as_str(),
+                        "DATABASE" | "SCHEMA"
+                    ) =>
+                {
+                    self.context.database.clone()
+                }
+                _ => None,
+            },
+        };
+        let mut found = Vec::new();
+        for condition in normalise::conjuncts(selection) {
+            let ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = condition else {
+                continue;
+            };
+            for (name, value) in [(left, right), (right, left)] {
+                if let (Some(name), Some(value)) = (name_of(name), text_of(value))
+                    && columns.iter().any(|column| column.name.eq_ignore_ascii_case(&name))
+                {
+                    found.push((name.to_ascii_uppercase(), value));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether a condition names nothing but columns of one table, and means the same on its server.
+fn is_own(condition: &ast::Expr, table: &RemoteTable, alias: &str, only_table: bool) -> bool {
+    struct Finder<'a> {
+        table: &'a RemoteTable,
+        alias: &'a str,
+        only_table: bool,
+        columns: usize,
+    }
+    impl Visitor for Finder<'_> {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+
+        fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
+            let own = match expr {
+                // A bare name could be another table's column too, which only the whole FROM
+                // clause tells; with one table there is no doubt.
+                ast::Expr::Identifier(name) => {
+                    self.only_table && self.table.column(&name.value).is_some()
+                }
+                ast::Expr::CompoundIdentifier(path) => match &path[..] {
+                    [table, column] => {
+                        table.value.eq_ignore_ascii_case(self.alias)
+                            && self.table.column(&column.value).is_some()
+                    }
+                    _ => false,
+                },
+                ast::Expr::Function(function) => {
+                    function.over.is_none()
+                        && !crate::federate::block::runs_once(function)
+                        && !super::aggregate::is_aggregate(&super::aggregate::name_of(function))
+                }
+                _ => return ControlFlow::Continue(()),
+            };
+            if !own {
+                return ControlFlow::Break(());
+            }
+            self.columns += usize::from(!matches!(expr, ast::Expr::Function(_)));
+            ControlFlow::Continue(())
+        }
+    }
+    let mut finder = Finder { table, alias, only_table, columns: 0 };
+    condition.visit(&mut finder).is_continue() && finder.columns > 0
+}
+
+/// Whether a block takes all columns of a table.
+fn takes_all(select: &ast::Select, alias: &str) -> bool {
+    select.projection.iter().any(|item| match item {
+        SelectItem::Wildcard(_) => true,
+        SelectItem::QualifiedWildcard(kind, _) => {
+            let text = kind.to_string();
+            let table = text.rsplit('.').next().unwrap_or_default();
+            table.trim_matches('`').eq_ignore_ascii_case(alias)
+        }
+        _ => false,
+    })
+}
+
+/// Every column that a statement names, in lower case.
+#[derive(Debug, Default)]
+pub(crate) struct Mentioned {
+    bare: HashSet<String>,
+    qualified: HashSet<(String, String)>,
+}
+
+impl Mentioned {
+    /// Looks through a query and its subqueries.
+    pub(crate) fn of(query: &ast::Query) -> Self {
+        let mut this = Self::default();
+        // The visitor never breaks off.
+        let _: ControlFlow<()> = query.visit(&mut this);
+        this
+    }
+
+    fn column(&self, alias: &str, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        self.bare.contains(&name) || self.qualified.contains(&(alias.to_ascii_lowercase(), name))
+    }
+}
+
+impl Visitor for Mentioned {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
+        match expr {
+            ast::Expr::Identifier(name) => {
+                self.bare.insert(name.value.to_ascii_lowercase());
+            }
+            ast::Expr::CompoundIdentifier(path) => {
+                if let [.., table, column] = &path[..] {
+                    self.qualified.insert((
+                        table.value.to_ascii_lowercase(),
+                        column.value.to_ascii_lowercase(),
+                    ));
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The rows of a table of Pelorus's inside, made when they are asked for.
+struct InfoStream {
+    source: Arc<dyn InfoSchema>,
+    table: String,
+    equals: Vec<(String, String)>,
+    schema: SchemaRef,
+}
+
+impl std::fmt::Debug for InfoStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "rows of {}", self.table)
+    }
+}
+
+impl PartitionStream for InfoStream {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let source = Arc::clone(&self.source);
+        let (table, equals) = (self.table.clone(), self.equals.clone());
+        let schema = Arc::clone(&self.schema);
+        let rows = futures::stream::once(async move {
+            let batch = source.rows(&table, &equals).await.map_err(into_datafusion)?;
+            RecordBatch::try_new(schema, batch.columns().to_vec()).map_err(Into::into)
+        });
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows))
+    }
+}

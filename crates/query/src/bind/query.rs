@@ -1,0 +1,386 @@
+//! Whole queries: set operations, ORDER BY and LIMIT around SELECT blocks, WITH.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use datafusion::common::Column as DfColumn;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions as functions;
+use pelorus_sql::Parsed;
+use pelorus_types::Column;
+use sqlparser::ast::{
+    self, LimitClause, OrderByExpr, OrderByKind, SetExpr, SetOperator, SetQuantifier,
+};
+
+use super::leaf::Mentioned;
+use super::select::Ordering as BlockOrder;
+use super::typed::Typed;
+use crate::context::QueryContext;
+use crate::federate::place::{Place, place};
+use crate::federate::scan::Journal;
+use crate::udf::from_datafusion;
+
+/// A query as a plan, with what its columns mean.
+#[derive(Clone, Debug)]
+pub(crate) struct BoundQuery {
+    /// The plan. It may carry more columns than the query has: keys that order and group.
+    pub(crate) plan: LogicalPlan,
+    /// The columns of the query; their expressions name columns of the plan.
+    pub(crate) columns: Vec<BoundColumn>,
+}
+
+/// A column of a bound query.
+#[derive(Clone, Debug)]
+pub(crate) struct BoundColumn {
+    /// What the client sees.
+    pub(crate) meta: Column,
+    /// The column of the plan.
+    pub(crate) value: Typed,
+}
+
+/// Common table expressions in reach, innermost last.
+pub(crate) type Ctes = HashMap<String, Arc<ast::Cte>>;
+
+/// Binds the queries of one statement.
+pub(crate) struct Binder<'a> {
+    /// The session's side.
+    pub(crate) context: &'a QueryContext,
+    /// The statement, which knows the names of columns without alias.
+    pub(crate) parsed: &'a Parsed,
+    /// Every column name in the statement: what a table need not give otherwise.
+    pub(crate) mentioned: Mentioned,
+    /// What servers are asked.
+    pub(crate) journal: Journal,
+    names: AtomicUsize,
+}
+
+impl<'a> Binder<'a> {
+    /// A binder for one statement.
+    pub(crate) fn new(context: &'a QueryContext, parsed: &'a Parsed) -> Self {
+        Self {
+            context,
+            parsed,
+            mentioned: Mentioned::of(&parsed.query),
+            journal: Journal::default(),
+            names: AtomicUsize::new(0),
+        }
+    }
+
+    /// A name that no other column of the statement's plan has.
+    pub(crate) fn fresh(&self, prefix: &str) -> String {
+        format!("{prefix}{}", self.names.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Binds a query. `ctes` are the common table expressions that it can name. A query whose
+    /// tables all live on one server is left to that server.
+    pub(crate) fn query<'b>(
+        &'b self,
+        query: &'b ast::Query,
+        ctes: &'b Ctes,
+    ) -> BoxFuture<'b, Result<BoundQuery>> {
+        async move {
+            match place(self.context, query, &ctes.keys().cloned().collect())? {
+                Place::Server(link) => self.remote(&link, query).await,
+                Place::Nowhere | Place::Here => self.local(query, ctes).await,
+            }
+        }
+        .boxed()
+    }
+
+    /// Binds a query here, whatever its parts may be.
+    pub(crate) fn local<'b>(
+        &'b self,
+        query: &'b ast::Query,
+        ctes: &'b Ctes,
+    ) -> BoxFuture<'b, Result<BoundQuery>> {
+        async move {
+            refuse_extras(query)?;
+            let mut inner = ctes.clone();
+            if let Some(with) = &query.with {
+                if with.recursive {
+                    return Err(Error::unsupported("WITH RECURSIVE over several servers"));
+                }
+                for cte in &with.cte_tables {
+                    inner.insert(cte.alias.name.value.to_ascii_lowercase(), Arc::new(cte.clone()));
+                }
+            }
+            let order = order_of(query)?;
+            let limit = limit_of(query)?;
+            match query.body.as_ref() {
+                SetExpr::Select(select) => {
+                    self.select(select, BlockOrder { by: order, limit }, &inner).await
+                }
+                body => {
+                    let bound = self.set_expr(body, &inner).await?;
+                    self.order_output(bound, order, limit)
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn set_expr<'b>(
+        &'b self,
+        body: &'b SetExpr,
+        ctes: &'b Ctes,
+    ) -> BoxFuture<'b, Result<BoundQuery>> {
+        async move {
+            match body {
+                SetExpr::Select(_) => self.query(&plain_query(body), ctes).await,
+                SetExpr::Query(query) => self.query(query, ctes).await,
+                SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } => {
+                    let left = self.set_expr(left, ctes).await?;
+                    let right = self.set_expr(right, ctes).await?;
+                    let all = match set_quantifier {
+                        SetQuantifier::All => true,
+                        SetQuantifier::Distinct | SetQuantifier::None => false,
+                        other => return Err(Error::unsupported(format_args!("UNION {other}"))),
+                    };
+                    self.union(left, right, all)
+                }
+                SetExpr::Values(values) => self.values(values),
+                other => Err(Error::unsupported(other)),
+            }
+        }
+        .boxed()
+    }
+
+    fn union(&self, left: BoundQuery, right: BoundQuery, all: bool) -> Result<BoundQuery> {
+        if left.columns.len() != right.columns.len() {
+            return Err(Error::new(
+                Code::WrongColumnCountInUnion,
+                "The used SELECT statements have a different number of columns",
+            ));
+        }
+        let types = left
+            .columns
+            .iter()
+            .zip(&right.columns)
+            .map(|(left, right)| {
+                functions::common_type(&[left.value.ty, right.value.ty], &self.context.eval)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let names: Vec<String> = types.iter().map(|_| self.fresh("c")).collect();
+        let side = |query: &BoundQuery| -> Result<LogicalPlan> {
+            let exprs = query.columns.iter().zip(&types).zip(&names).map(|((column, ty), name)| {
+                let value = column.value.clone().without_key();
+                value.converted(*ty, &self.context.eval).expr.alias(name)
+            });
+            LogicalPlanBuilder::from(query.plan.clone())
+                .project(exprs.collect::<Vec<_>>())
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(from_datafusion)
+        };
+        let plan = LogicalPlanBuilder::from(side(&left)?)
+            .union(side(&right)?)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        let columns = left
+            .columns
+            .iter()
+            .zip(&types)
+            .zip(&names)
+            .map(|((column, ty), name)| BoundColumn {
+                meta: Column::computed(&column.meta.name, *ty),
+                value: Typed::computed(column_expr(name), *ty),
+            })
+            .collect();
+        let bound = BoundQuery { plan, columns };
+        if all { Ok(bound) } else { self.distinct(bound) }
+    }
+
+    fn values(&self, values: &ast::Values) -> Result<BoundQuery> {
+        Err(Error::unsupported(values))
+    }
+
+    /// Keeps one row of each set of equal rows.
+    pub(crate) fn distinct(&self, query: BoundQuery) -> Result<BoundQuery> {
+        let context = &self.context.eval;
+        let mut groups = Vec::new();
+        let mut picks = Vec::new();
+        let mut columns = Vec::new();
+        for column in query.columns {
+            let key = column.value.sort_key(context);
+            let key_name = self.fresh("k");
+            groups.push(key.clone().alias(&key_name));
+            let value = if key == column.value.expr {
+                column.value.at(column_expr(&key_name), None)
+            } else {
+                let name = self.fresh("c");
+                picks.push(super::aggregate::any_value(&column.value, context)?.alias(&name));
+                column.value.at(column_expr(&name), Some(column_expr(&key_name)))
+            };
+            columns.push(BoundColumn { meta: column.meta, value });
+        }
+        let plan = LogicalPlanBuilder::from(query.plan)
+            .aggregate(groups, picks)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        Ok(BoundQuery { plan, columns })
+    }
+
+    /// ORDER BY and LIMIT over a query whose output columns alone can be named.
+    fn order_output(
+        &self,
+        query: BoundQuery,
+        order: &[OrderByExpr],
+        limit: Option<Limit>,
+    ) -> Result<BoundQuery> {
+        let mut keys = Vec::new();
+        for term in order {
+            let column = match &term.expr {
+                ast::Expr::Value(value) => ordinal(&value.value, query.columns.len())?,
+                ast::Expr::Identifier(name) => query
+                    .columns
+                    .iter()
+                    .position(|column| column.meta.name.eq_ignore_ascii_case(&name.value)),
+                other => {
+                    return Err(Error::unsupported(format_args!("ORDER BY {other} of a UNION")));
+                }
+            };
+            let Some(column) = column else {
+                return Err(Error::new(
+                    Code::UnknownColumn,
+                    format!("Unknown column '{}' in 'order clause'", term.expr),
+                ));
+            };
+            let key = query.columns[column].value.sort_key(&self.context.eval);
+            keys.push(sort_term(key, term)?);
+        }
+        let plan = ordered(query.plan, keys, limit)?;
+        Ok(BoundQuery { plan, columns: query.columns })
+    }
+}
+
+/// A query that is nothing but this body.
+pub(crate) fn plain_query(body: &SetExpr) -> ast::Query {
+    ast::Query {
+        with: None,
+        body: Box::new(body.clone()),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}
+
+/// LIMIT with its offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limit {
+    /// Rows left out first.
+    pub(crate) skip: usize,
+    /// Rows at most.
+    pub(crate) fetch: usize,
+}
+
+/// A reference to a column that [`Binder::fresh`] named.
+pub(crate) fn column_expr(name: &str) -> Expr {
+    Expr::Column(DfColumn::new_unqualified(name))
+}
+
+/// Adds a sort and a limit to a plan.
+pub(crate) fn ordered(
+    plan: LogicalPlan,
+    keys: Vec<SortExpr>,
+    limit: Option<Limit>,
+) -> Result<LogicalPlan> {
+    let mut builder = LogicalPlanBuilder::from(plan);
+    if !keys.is_empty() {
+        builder = builder.sort(keys).map_err(from_datafusion)?;
+    }
+    if let Some(limit) = limit {
+        builder = builder.limit(limit.skip, Some(limit.fetch)).map_err(from_datafusion)?;
+    }
+    builder.build().map_err(from_datafusion)
+}
+
+/// One term of ORDER BY over a key. NULL is MySQL's smallest value.
+pub(crate) fn sort_term(key: Expr, term: &OrderByExpr) -> Result<SortExpr> {
+    if term.options.nulls_first.is_some() || term.with_fill.is_some() {
+        return Err(Error::unsupported(term));
+    }
+    let ascending = is_ascending(term)?;
+    Ok(SortExpr::new(key, ascending, ascending))
+}
+
+/// Whether a term of ORDER BY goes up.
+pub(crate) fn is_ascending(term: &OrderByExpr) -> Result<bool> {
+    match &term.options.sort {
+        None | Some(ast::OrderBySort::Asc) => Ok(true),
+        Some(ast::OrderBySort::Desc) => Ok(false),
+        Some(_) => Err(Error::unsupported(term)),
+    }
+}
+
+/// The terms of ORDER BY; empty without one.
+pub(crate) fn order_of(query: &ast::Query) -> Result<&[OrderByExpr]> {
+    match &query.order_by {
+        None => Ok(&[]),
+        Some(order) => match &order.kind {
+            OrderByKind::Expressions(terms) if order.interpolate.is_none() => Ok(terms),
+            _ => Err(Error::unsupported(order)),
+        },
+    }
+}
+
+/// LIMIT in numbers.
+pub(crate) fn limit_of(query: &ast::Query) -> Result<Option<Limit>> {
+    let count = |expr: &ast::Expr| -> Result<usize> {
+        if let ast::Expr::Value(value) = expr
+            && let ast::Value::Number(digits, _) = &value.value
+            && let Ok(count) = digits.parse::<u64>()
+        {
+            // A limit above what memory can address is no limit.
+            return Ok(usize::try_from(count).unwrap_or(usize::MAX));
+        }
+        Err(Error::unsupported(format_args!("LIMIT {expr}")))
+    };
+    match &query.limit_clause {
+        None => Ok(None),
+        Some(LimitClause::LimitOffset { limit: Some(limit), offset, limit_by })
+            if limit_by.is_empty() =>
+        {
+            let skip = offset.as_ref().map_or(Ok(0), |offset| count(&offset.value))?;
+            Ok(Some(Limit { skip, fetch: count(limit)? }))
+        }
+        Some(LimitClause::OffsetCommaLimit { offset, limit }) => {
+            Ok(Some(Limit { skip: count(offset)?, fetch: count(limit)? }))
+        }
+        Some(other) => Err(Error::unsupported(other)),
+    }
+}
+
+/// The column that `ORDER BY 2` or `GROUP BY 2` means, from 0. `None` for a value that is not an
+/// integer, which orders nothing.
+pub(crate) fn ordinal(value: &ast::Value, columns: usize) -> Result<Option<usize>> {
+    let ast::Value::Number(digits, _) = value else { return Ok(None) };
+    let Ok(position) = digits.parse::<usize>() else { return Ok(None) };
+    if position == 0 || position > columns {
+        return Err(Error::new(
+            Code::UnknownColumn,
+            format!("Unknown column '{digits}' in 'order clause'"),
+        ));
+    }
+    Ok(Some(position - 1))
+}
+
+/// Refuses what MySQL does not have or what only a linked server can do.
+fn refuse_extras(query: &ast::Query) -> Result<()> {
+    if !query.locks.is_empty() {
+        return Err(Error::unsupported("locking reads over several servers"));
+    }
+    let foreign = query.fetch.is_some()
+        || query.for_clause.is_some()
+        || query.settings.is_some()
+        || query.format_clause.is_some()
+        || !query.pipe_operators.is_empty();
+    if foreign { Err(Error::unsupported(query)) } else { Ok(()) }
+}

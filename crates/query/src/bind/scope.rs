@@ -1,0 +1,122 @@
+//! The names that an expression may use, and the columns that they lead to.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_types::Column;
+use sqlparser::ast::{self, Visit, Visitor};
+
+use super::typed::Typed;
+
+/// A column that can be named.
+#[derive(Clone, Debug)]
+pub(crate) struct ScopeColumn {
+    /// The database, where the table is a real one.
+    pub(crate) schema: String,
+    /// The table or its alias.
+    pub(crate) table: String,
+    /// The column's name.
+    pub(crate) name: String,
+    /// Named by USING or NATURAL: found by its bare name only through the left side.
+    pub(crate) hidden: bool,
+    /// What it stands for.
+    pub(crate) value: Typed,
+}
+
+/// The columns of a FROM clause in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    /// The columns.
+    pub(crate) columns: Vec<ScopeColumn>,
+}
+
+impl Scope {
+    /// Adds the columns of a table or derived table under a name.
+    pub(crate) fn push_relation(&mut self, schema: &str, table: &str, columns: Vec<Typed>) {
+        for value in columns {
+            let name = value.origin.as_ref().map_or_else(String::new, |origin| origin.name.clone());
+            let mut value = value;
+            value.origin = value.origin.map(|origin| {
+                Arc::new(Column {
+                    schema: if schema.is_empty() { origin.schema.clone() } else { schema.into() },
+                    table: table.to_owned(),
+                    ..(*origin).clone()
+                })
+            });
+            self.columns.push(ScopeColumn {
+                schema: schema.to_owned(),
+                table: table.to_owned(),
+                name,
+                hidden: false,
+                value,
+            });
+        }
+    }
+
+    /// Finds `[[schema.]table.]name`. `Ok(None)` when there is no such column.
+    ///
+    /// # Errors
+    /// 1052 when several columns fit.
+    pub(crate) fn find(&self, path: &[&str], clause: &str) -> Result<Option<&ScopeColumn>> {
+        let (name, table, schema) = match *path {
+            [name] => (name, None, None),
+            [table, name] => (name, Some(table), None),
+            [schema, table, name] => (name, Some(table), Some(schema)),
+            _ => return Err(Error::new(Code::Syntax, "a column name has at most three parts")),
+        };
+        // Columns never care about case; aliases of tables do on servers whose names do, but a
+        // statement that uses both spellings for different tables is beyond what we accept.
+        let mut hits = self.columns.iter().filter(|column| {
+            column.name.eq_ignore_ascii_case(name)
+                && match table {
+                    Some(table) => column.table.eq_ignore_ascii_case(table),
+                    None => !column.hidden,
+                }
+                && schema.is_none_or(|schema| column.schema.eq_ignore_ascii_case(schema))
+        });
+        let first = hits.next();
+        if first.is_some() && hits.next().is_some() {
+            return Err(Error::new(
+                Code::AmbiguousColumn,
+                format!("Column '{}' in {clause} is ambiguous", path.join(".")),
+            ));
+        }
+        Ok(first)
+    }
+
+    /// The columns of `table.*`, or of `*` when no table is given.
+    pub(crate) fn wildcard(&self, table: Option<&str>) -> Result<Vec<&ScopeColumn>> {
+        let hits: Vec<_> = self
+            .columns
+            .iter()
+            .filter(|column| match table {
+                Some(table) => column.table.eq_ignore_ascii_case(table),
+                None => !column.hidden,
+            })
+            .collect();
+        match table {
+            Some(table) if hits.is_empty() => {
+                Err(Error::new(Code::UnknownTable, format!("Unknown table '{table}'")))
+            }
+            _ => Ok(hits),
+        }
+    }
+}
+
+/// Adds the names without a table that an expression uses, its subqueries included.
+pub(crate) fn bare_names(expr: &ast::Expr, names: &mut Vec<String>) {
+    struct Finder<'a>(&'a mut Vec<String>);
+    impl Visitor for Finder<'_> {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
+            if let ast::Expr::Identifier(name) = expr {
+                self.0.push(name.value.clone());
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    // The visitor never breaks off.
+    let _: ControlFlow<()> = expr.visit(&mut Finder(names));
+}

@@ -1,0 +1,451 @@
+//! One SELECT block: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY and LIMIT.
+
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use pelorus_error::{Code, Error, Result};
+use pelorus_types::Column;
+use sqlparser::ast::{self, Distinct, GroupByExpr, OrderByExpr, SelectItem};
+
+use super::aggregate::{self, Grouping};
+use super::expr::{Clash, Computed, ExprBinder, Subqueries};
+use super::query::{
+    Binder, BoundColumn, BoundQuery, Ctes, Limit, column_expr, ordered, ordinal, sort_term,
+};
+use super::scope::Scope;
+use super::typed::Typed;
+use crate::udf::from_datafusion;
+
+/// ORDER BY and LIMIT of a block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ordering<'a> {
+    /// The terms.
+    pub(crate) by: &'a [OrderByExpr],
+    /// How many rows.
+    pub(crate) limit: Option<Limit>,
+}
+
+/// An item of the select list once `*` is spelt out.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    /// What the client sees.
+    pub(crate) name: String,
+    /// The alias given in the text.
+    pub(crate) alias: Option<String>,
+    /// The expression; `None` for a column that `*` brought.
+    pub(crate) expr: Option<ast::Expr>,
+    /// The column that `*` brought.
+    pub(crate) column: Option<Typed>,
+}
+
+impl Binder<'_> {
+    /// Binds one block with its ORDER BY and LIMIT.
+    pub(crate) async fn select(
+        &self,
+        select: &ast::Select,
+        order: Ordering<'_>,
+        ctes: &Ctes,
+    ) -> Result<BoundQuery> {
+        refuse_extras(select)?;
+        let (plan, scope) = self.from(select, ctes).await?;
+        let items = items(select, &scope, self.parsed.names(select))?;
+        let subqueries = self.subqueries(select, order.by, ctes).await?;
+        let plan = match &select.selection {
+            Some(condition) => {
+                let binder = self.clause(&scope, &subqueries, "where clause");
+                filter(plan, binder.predicate(condition)?)?
+            }
+            None => plan,
+        };
+        let distinct = is_distinct(select)?;
+        self.finish(plan, &scope, &Block { select, order, items, subqueries, distinct })
+    }
+
+    /// Everything after WHERE.
+    fn finish(&self, plan: LogicalPlan, scope: &Scope, block: &Block<'_>) -> Result<BoundQuery> {
+        let group_by = group_terms(block.select, &block.items, scope)?;
+        let grouped = !group_by.is_empty()
+            || block.items.iter().any(|item| item.expr.as_ref().is_some_and(aggregate::contains))
+            || block.select.having.as_ref().is_some_and(aggregate::contains)
+            || block.order.by.iter().any(|term| aggregate::contains(&term.expr));
+        let (plan, computed) = if grouped {
+            let binder = self.clause(scope, &block.subqueries, "group statement");
+            let grouping = Grouping { keys: &group_by, over: block.expressions() };
+            self.aggregate(plan, &binder, &grouping)?
+        } else {
+            (plan, Computed::new())
+        };
+        let binder = ExprBinder {
+            computed: &computed,
+            only_computed: grouped,
+            ..self.clause(scope, &block.subqueries, "field list")
+        };
+        let values = block
+            .items
+            .iter()
+            .map(|item| match (&item.expr, &item.column) {
+                (Some(expr), _) => binder.value(expr),
+                (None, Some(column)) if !grouped => Ok(column.clone()),
+                (None, Some(column)) => self.grouped_column(column, &binder),
+                (None, None) => Err(Error::internal("an item without expression")),
+            })
+            .collect::<Result<Vec<_>>>()?;
+        self.project(plan, &binder, block, values)
+    }
+
+    /// A column that `*` brought into a grouped block.
+    fn grouped_column(&self, column: &Typed, binder: &ExprBinder<'_>) -> Result<Typed> {
+        let origin = column.origin.as_ref().ok_or_else(|| Error::unsupported("* over groups"))?;
+        binder.value(&ast::Expr::CompoundIdentifier(vec![
+            ast::Ident::new(&origin.table),
+            ast::Ident::new(&origin.name),
+        ]))
+    }
+
+    /// HAVING, the select list, DISTINCT, ORDER BY and LIMIT.
+    pub(crate) fn project(
+        &self,
+        plan: LogicalPlan,
+        binder: &ExprBinder<'_>,
+        block: &Block<'_>,
+        values: Vec<Typed>,
+    ) -> Result<BoundQuery> {
+        let aliases: Vec<(String, Typed)> = block
+            .items
+            .iter()
+            .zip(&values)
+            .filter_map(|(item, value)| Some((item.alias.clone()?, value.clone())))
+            .collect();
+        let late = ExprBinder { aliases: &aliases, clash: Clash::Refuse, ..*binder };
+        let plan = match &block.select.having {
+            Some(having) => {
+                let late = ExprBinder { clause: "having clause", ..late };
+                filter(plan, late.predicate(having)?)?
+            }
+            None => plan,
+        };
+        let late = ExprBinder { clause: "order clause", ..late };
+        let terms = block
+            .order
+            .by
+            .iter()
+            .map(|term| self.order_value(term, &late, block, &values))
+            .collect::<Result<Vec<_>>>()?;
+        let mut exprs = Vec::new();
+        let mut columns = Vec::new();
+        for (item, value) in block.items.iter().zip(&values) {
+            columns.push(self.output_column(item, value, &mut exprs));
+        }
+        let mut keys = Vec::new();
+        for (value, term) in terms.into_iter().zip(block.order.by) {
+            let Some(value) = value else { continue };
+            let key = value.sort_key(&self.context.eval);
+            if block.distinct {
+                let place = values.iter().position(|item| item.expr == value.expr);
+                let Some(place) = place else {
+                    return Err(Error::unsupported(
+                        "SELECT DISTINCT ordered by an expression that is not selected",
+                    ));
+                };
+                keys.push((Err(place), term));
+            } else {
+                let name = self.fresh("s");
+                exprs.push(key.alias(&name));
+                keys.push((Ok(column_expr(&name)), term));
+            }
+        }
+        let plan = LogicalPlanBuilder::from(plan)
+            .project(exprs)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        let mut query = BoundQuery { plan, columns };
+        if block.distinct {
+            query = self.distinct(query)?;
+        }
+        let keys = keys
+            .into_iter()
+            .map(|(key, term)| {
+                let key = key.unwrap_or_else(|place| {
+                    query.columns[place].value.sort_key(&self.context.eval)
+                });
+                sort_term(key, term)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        query.plan = ordered(query.plan, keys, block.order.limit)?;
+        Ok(query)
+    }
+
+    /// The value that a term of ORDER BY means; `None` where it orders nothing.
+    fn order_value(
+        &self,
+        term: &OrderByExpr,
+        binder: &ExprBinder<'_>,
+        block: &Block<'_>,
+        values: &[Typed],
+    ) -> Result<Option<Typed>> {
+        match &term.expr {
+            ast::Expr::Value(value) => {
+                Ok(ordinal(&value.value, values.len())?.map(|at| values[at].clone()))
+            }
+            ast::Expr::Identifier(name) => {
+                // A bare name is an alias first, then a column.
+                let mut hits = block.items.iter().zip(values).filter(|(item, _)| {
+                    item.alias.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(&name.value))
+                });
+                match (hits.next(), hits.next()) {
+                    (Some((_, first)), Some((_, second))) if first.expr != second.expr => {
+                        Err(Error::new(
+                            Code::AmbiguousColumn,
+                            format!("Column '{}' in order clause is ambiguous", name.value),
+                        ))
+                    }
+                    (Some((_, value)), _) => Ok(Some(value.clone())),
+                    _ => binder.value(&term.expr).map(Some),
+                }
+            }
+            expr => binder.value(expr).map(Some),
+        }
+    }
+
+    /// Adds an item to a projection and describes the column that it becomes.
+    fn output_column(&self, item: &Item, value: &Typed, exprs: &mut Vec<Expr>) -> BoundColumn {
+        let name = self.fresh("c");
+        let value = value.clone().settled(&self.context.eval);
+        exprs.push(value.expr.clone().alias(&name));
+        let key = value.key.as_ref().map(|key| {
+            let name = self.fresh("k");
+            exprs.push(key.clone().alias(&name));
+            column_expr(&name)
+        });
+        let meta = match &value.origin {
+            Some(origin) => Column {
+                // A column without alias is named as the table spells it.
+                name: item.alias.clone().unwrap_or_else(|| origin.name.clone()),
+                ty: value.ty,
+                ..(**origin).clone()
+            },
+            None => Column::computed(&item.name, value.ty),
+        };
+        let mut value = Typed::column(column_expr(&name), &meta);
+        value.key = key;
+        BoundColumn { meta, value }
+    }
+
+    /// A binder for a clause that sees the FROM clause and nothing else.
+    pub(crate) fn clause<'b>(
+        &'b self,
+        scope: &'b Scope,
+        subqueries: &'b Subqueries,
+        clause: &'static str,
+    ) -> ExprBinder<'b> {
+        static NOTHING: std::sync::LazyLock<Computed> = std::sync::LazyLock::new(Computed::new);
+        ExprBinder {
+            context: self.context,
+            scope,
+            computed: &NOTHING,
+            only_computed: false,
+            aliases: &[],
+            clash: Clash::Column,
+            subqueries,
+            clause,
+        }
+    }
+
+    /// Binds the subqueries of a block's expressions. One that names a column of the block itself
+    /// fails with error 1054 inside, which is told as unsupported: correlated.
+    async fn subqueries(
+        &self,
+        select: &ast::Select,
+        order: &[OrderByExpr],
+        ctes: &Ctes,
+    ) -> Result<Subqueries> {
+        let mut found = Vec::new();
+        for expr in expressions(select, order) {
+            super::subquery::collect(expr, &mut found);
+        }
+        let mut bound = Subqueries::new();
+        for query in found {
+            let text = query.to_string();
+            let result = self.query(&query, ctes).await.map_err(|error| match error.code() {
+                Code::UnknownColumn => Error::unsupported("correlated subqueries"),
+                _ => error,
+            })?;
+            bound.insert(text, result);
+        }
+        Ok(bound)
+    }
+}
+
+/// A block on its way.
+pub(crate) struct Block<'a> {
+    /// The block as it was written.
+    pub(crate) select: &'a ast::Select,
+    /// Its ORDER BY and LIMIT.
+    pub(crate) order: Ordering<'a>,
+    /// The select list, `*` spelt out.
+    pub(crate) items: Vec<Item>,
+    /// Bound subqueries.
+    pub(crate) subqueries: Subqueries,
+    /// Equal rows are still to be merged.
+    pub(crate) distinct: bool,
+}
+
+impl<'a> Block<'a> {
+    /// The expressions that stand above grouping.
+    fn expressions(&'a self) -> Vec<&'a ast::Expr> {
+        let items = self.items.iter().filter_map(|item| item.expr.as_ref());
+        let order = self.order.by.iter().map(|term| &term.expr);
+        items.chain(&self.select.having).chain(order).collect()
+    }
+}
+
+fn expressions<'a>(
+    select: &'a ast::Select,
+    order: &'a [OrderByExpr],
+) -> impl Iterator<Item = &'a ast::Expr> {
+    let items = select.projection.iter().filter_map(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    });
+    items.chain(&select.selection).chain(&select.having).chain(order.iter().map(|term| &term.expr))
+}
+
+/// Spells out the select list. `names` are what MySQL calls items without alias: their text.
+pub(crate) fn items(
+    select: &ast::Select,
+    scope: &Scope,
+    names: Option<&[Option<String>]>,
+) -> Result<Vec<Item>> {
+    let mut items = Vec::new();
+    for (at, item) in select.projection.iter().enumerate() {
+        match item {
+            SelectItem::UnnamedExpr(expr) => items.push(Item {
+                name: names
+                    .and_then(|names| names.get(at)?.clone())
+                    .unwrap_or_else(|| default_name(expr)),
+                alias: None,
+                expr: Some(expr.clone()),
+                column: None,
+            }),
+            SelectItem::ExprWithAlias { expr, alias } => items.push(Item {
+                name: alias.value.clone(),
+                alias: Some(alias.value.clone()),
+                expr: Some(expr.clone()),
+                column: None,
+            }),
+            SelectItem::Wildcard(_) => {
+                if select.from.is_empty() {
+                    return Err(Error::new(Code::NoTablesUsed, "No tables used"));
+                }
+                items.extend(scope.wildcard(None)?.into_iter().map(starred));
+            }
+            SelectItem::QualifiedWildcard(
+                ast::SelectItemQualifiedWildcardKind::ObjectName(name),
+                _,
+            ) => {
+                let table = name.0.last().and_then(|part| part.as_ident());
+                let table = table.map(|ident| ident.value.as_str());
+                items.extend(scope.wildcard(table)?.into_iter().map(starred));
+            }
+            other => return Err(Error::unsupported(other)),
+        }
+    }
+    Ok(items)
+}
+
+fn starred(column: &super::scope::ScopeColumn) -> Item {
+    Item { name: column.name.clone(), alias: None, expr: None, column: Some(column.value.clone()) }
+}
+
+fn default_name(expr: &ast::Expr) -> String {
+    match expr {
+        ast::Expr::Identifier(name) => name.value.clone(),
+        ast::Expr::CompoundIdentifier(path) => {
+            path.last().map_or_else(String::new, |name| name.value.clone())
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The terms of GROUP BY with ordinals and aliases replaced by what they stand for.
+pub(crate) fn group_terms(
+    select: &ast::Select,
+    items: &[Item],
+    scope: &Scope,
+) -> Result<Vec<ast::Expr>> {
+    let GroupByExpr::Expressions(terms, modifiers) = &select.group_by else {
+        return Err(Error::unsupported("GROUP BY ALL"));
+    };
+    if !modifiers.is_empty() {
+        return Err(Error::unsupported("GROUP BY ... WITH ROLLUP over several servers"));
+    }
+    terms
+        .iter()
+        .map(|term| match term {
+            ast::Expr::Value(value) => match ordinal(&value.value, items.len())? {
+                Some(at) => item_expression(&items[at]),
+                None => Ok(term.clone()),
+            },
+            ast::Expr::Identifier(name) => {
+                // GROUP BY looks at the columns of FROM first, then at aliases.
+                if scope.find(&[&name.value], "group statement")?.is_some() {
+                    return Ok(term.clone());
+                }
+                let hit = items.iter().find(|item| {
+                    item.alias.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(&name.value))
+                });
+                hit.map_or_else(|| Ok(term.clone()), item_expression)
+            }
+            _ => Ok(term.clone()),
+        })
+        .collect()
+}
+
+/// The expression of an item.
+pub(crate) fn item_expression(item: &Item) -> Result<ast::Expr> {
+    if let Some(expr) = &item.expr {
+        if aggregate::contains(expr) {
+            return Err(Error::new(
+                Code::WrongGroupField,
+                format!("Can't group on '{}'", item.name),
+            ));
+        }
+        return Ok(expr.clone());
+    }
+    let origin = item.column.as_ref().and_then(|column| column.origin.clone());
+    let origin = origin.ok_or_else(|| Error::unsupported("GROUP BY of a column from *"))?;
+    Ok(ast::Expr::CompoundIdentifier(vec![
+        ast::Ident::with_quote('`', &origin.table),
+        ast::Ident::with_quote('`', &origin.name),
+    ]))
+}
+
+/// Whether DISTINCT is set.
+pub(crate) fn is_distinct(select: &ast::Select) -> Result<bool> {
+    match &select.distinct {
+        None | Some(Distinct::All) => Ok(false),
+        Some(Distinct::Distinct) => Ok(true),
+        Some(Distinct::On(_)) => Err(Error::unsupported("DISTINCT ON")),
+    }
+}
+
+fn filter(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan> {
+    LogicalPlanBuilder::from(plan)
+        .filter(condition)
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(from_datafusion)
+}
+
+/// Refuses what only a linked server can do.
+fn refuse_extras(select: &ast::Select) -> Result<()> {
+    let extra = select.into.is_some()
+        || select.top.is_some()
+        || select.prewhere.is_some()
+        || select.qualify.is_some()
+        || !select.named_window.is_empty()
+        || !select.connect_by.is_empty()
+        || !select.lateral_views.is_empty()
+        || !select.cluster_by.is_empty()
+        || !select.distribute_by.is_empty()
+        || !select.sort_by.is_empty()
+        || select.exclude.is_some();
+    if extra { Err(Error::unsupported(select)) } else { Ok(()) }
+}

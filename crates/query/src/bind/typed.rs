@@ -1,0 +1,268 @@
+//! An expression with its MySQL type: what binding an expression gives.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use pelorus_error::Result;
+use pelorus_functions::aggregate::AggregateCall;
+use pelorus_functions::{self as functions, Arg, Call, EvalContext, Value};
+use pelorus_types::{Column, ColumnType};
+
+use crate::udf::{self, into_datafusion};
+
+/// A bound expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    /// What DataFusion computes.
+    pub(crate) expr: Expr,
+    /// The MySQL type.
+    pub(crate) ty: ColumnType,
+    /// What the resolution of functions needs to know.
+    arg: Arg,
+    /// An expression whose bytes group and order like the value under its collation, where a
+    /// linked server computed it (`WEIGHT_STRING`).
+    pub(crate) key: Option<Expr>,
+    /// The column that the expression is nothing but a name for.
+    pub(crate) origin: Option<Arc<Column>>,
+}
+
+impl Typed {
+    /// A column of a plan, in the form of its type.
+    pub(crate) fn column(expr: Expr, column: &Column) -> Self {
+        let text: Vec<String> = [&column.schema, &column.table, &column.name]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .map(|part| format!("`{part}`"))
+            .collect();
+        Self {
+            expr,
+            ty: column.ty,
+            arg: Arg::column(column.ty, text.join(".")),
+            key: None,
+            origin: Some(Arc::new(column.clone())),
+        }
+    }
+
+    /// A value that is neither a constant nor a column, in the form of its type.
+    pub(crate) fn computed(expr: Expr, ty: ColumnType) -> Self {
+        Self { expr, ty, arg: Arg::column(ty, String::new()), key: None, origin: None }
+    }
+
+    /// A literal.
+    pub(crate) fn literal(arg: Arg) -> Result<Self> {
+        let value = arg.constant.clone().unwrap_or(Value::Null);
+        let array = functions::array_of(&value, &arg.ty)?;
+        let scalar = ScalarValue::try_from_array(&array, 0).map_err(udf::from_datafusion)?;
+        Ok(Self { expr: Expr::Literal(scalar, None), ty: arg.ty, arg, key: None, origin: None })
+    }
+
+    /// The result of an aggregate, found in a column of a plan.
+    pub(crate) fn of_aggregate(expr: Expr, call: &AggregateCall) -> Self {
+        let ty = call.return_type();
+        Self { expr, ty, arg: call.as_arg(), key: None, origin: None }
+    }
+
+    /// What the resolution of functions needs to know.
+    pub(crate) fn arg(&self) -> Arg {
+        self.arg.clone()
+    }
+
+    /// The same column somewhere else in the plan.
+    #[must_use]
+    pub(crate) fn at(&self, expr: Expr, key: Option<Expr>) -> Self {
+        let mut arg = self.arg.clone();
+        arg.constant = None;
+        Self { expr, key, arg, ty: self.ty, origin: self.origin.clone() }
+    }
+
+    /// The value's key as a value: bytes, where a server made one.
+    #[must_use]
+    pub(crate) fn as_key(self) -> Self {
+        match self.key {
+            Some(key) => {
+                let ty = ColumnType::new(
+                    pelorus_types::WireType::LongBlob,
+                    pelorus_types::collation::BINARY,
+                    u32::MAX,
+                    0,
+                );
+                Self::computed(key, ty)
+            }
+            None => self,
+        }
+    }
+
+    /// The same value without the key that a server made.
+    #[must_use]
+    pub(crate) fn without_key(self) -> Self {
+        Self { key: None, ..self }
+    }
+
+    /// Says that an outer join may fill it with NULL.
+    pub(crate) fn set_nullable(&mut self) {
+        self.ty = self.ty.nullable();
+        self.arg.ty = self.ty;
+    }
+
+    /// Applies a function or operator by name.
+    pub(crate) fn apply(name: &str, args: Vec<Typed>, context: &Arc<EvalContext>) -> Result<Typed> {
+        let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
+        let call = functions::resolve(name, &described, context)?;
+        Ok(Self::of_call(call, args))
+    }
+
+    /// The result of a resolved call.
+    pub(crate) fn of_call(call: Call, args: Vec<Typed>) -> Typed {
+        let ty = call.return_type();
+        let arg = Arg::of(&call, None);
+        let name = call.name().to_owned();
+        let expr = udf::call(&name, call, args.into_iter().map(|arg| arg.expr).collect());
+        Typed { expr, ty, arg, key: None, origin: None }
+    }
+
+    /// The same value in another type, as in assignments and UNION.
+    pub(crate) fn converted(self, to: ColumnType, context: &Arc<EvalContext>) -> Typed {
+        let settled = self.settled(context);
+        if settled.ty.arrow() == to.arrow() && same_form(&settled.ty, &to) {
+            let arg = Arg { ty: to, ..settled.arg };
+            return Typed { ty: to, arg, ..settled };
+        }
+        let what = Form::Convert { from: settled.ty, to };
+        Typed::computed(form(what, context, settled.expr), to)
+    }
+
+    /// The value as a condition: a Boolean, NULL for unknown.
+    pub(crate) fn truth(self, context: &Arc<EvalContext>) -> Expr {
+        let ty = self.ty;
+        form(Form::Truth(ty), context, self.expr)
+    }
+
+    /// The value in the form of its type: decimals rounded to the digits that they show, as when
+    /// MySQL sends or stores them.
+    #[must_use]
+    pub(crate) fn settled(self, context: &Arc<EvalContext>) -> Typed {
+        if !self.ty.is_decimal() || self.arg.scale == self.ty.decimals {
+            return self;
+        }
+        let expr = form(Form::Settle(self.ty), context, self.expr);
+        Typed { expr, arg: Arg { scale: self.ty.decimals, ..self.arg }, ..self }
+    }
+
+    /// What to group, order and join by: equal exactly where MySQL calls the values equal, and
+    /// ordered as MySQL orders them (NULL aside).
+    pub(crate) fn sort_key(&self, context: &Arc<EvalContext>) -> Expr {
+        if let Some(key) = &self.key {
+            return key.clone();
+        }
+        if !functions::needs_key(&self.ty) {
+            return self.clone().settled(context).expr;
+        }
+        form(Form::Key(self.ty), context, self.expr.clone())
+    }
+}
+
+fn form(what: Form, context: &Arc<EvalContext>, expr: Expr) -> Expr {
+    let udf = FormUdf {
+        what,
+        context: Arc::clone(context),
+        signature: Signature::any(1, Volatility::Immutable),
+    };
+    ScalarUDF::new_from_impl(udf).call(vec![expr])
+}
+
+/// Whether values of both types look the same in their common Arrow form.
+fn same_form(from: &ColumnType, to: &ColumnType) -> bool {
+    if from.is_date() || to.is_date() {
+        // A DATE fits a DATETIME as it is, not the other way round.
+        return from.wire == to.wire
+            || (from.is_date() && to.is_date() && to.wire != pelorus_types::WireType::Date);
+    }
+    from.is_integer() && to.is_integer()
+        || from.is_decimal() && to.is_decimal()
+        || from.is_string() && to.is_string()
+        || from.wire == to.wire
+}
+
+/// A change of form that has no name in SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Form {
+    /// Implicit conversion.
+    Convert { from: ColumnType, to: ColumnType },
+    /// The key of [`Typed::sort_key`].
+    Key(ColumnType),
+    /// The rounding of [`Typed::settled`].
+    Settle(ColumnType),
+    /// The truth of [`Typed::truth`].
+    Truth(ColumnType),
+}
+
+#[derive(Debug)]
+struct FormUdf {
+    what: Form,
+    context: Arc<EvalContext>,
+    signature: Signature,
+}
+
+impl PartialEq for FormUdf {
+    fn eq(&self, other: &Self) -> bool {
+        self.what == other.what && Arc::ptr_eq(&self.context, &other.context)
+    }
+}
+
+impl Eq for FormUdf {}
+
+impl std::hash::Hash for FormUdf {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.what.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for FormUdf {
+    fn name(&self) -> &str {
+        match self.what {
+            Form::Convert { .. } => "convert",
+            Form::Key(_) => "collation_key",
+            Form::Settle(_) => "settle",
+            Form::Truth(_) => "truth",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> std::result::Result<DataType, DataFusionError> {
+        Ok(match self.what {
+            Form::Convert { to, .. } | Form::Settle(to) => to.arrow(),
+            Form::Key(ty) => functions::key_type(&ty),
+            Form::Truth(_) => DataType::Boolean,
+        })
+    }
+
+    fn invoke_with_args(
+        &self,
+        args: ScalarFunctionArgs,
+    ) -> std::result::Result<ColumnarValue, DataFusionError> {
+        let (array, constant) = match &args.args[0] {
+            ColumnarValue::Array(array) => (Arc::clone(array), false),
+            ColumnarValue::Scalar(value) => (value.to_array_of_size(1)?, true),
+        };
+        let result = match self.what {
+            Form::Convert { from, to } => functions::convert(&array, &from, &to, &self.context),
+            Form::Key(ty) => functions::comparison_keys(&array, &ty),
+            Form::Settle(ty) => functions::settle(&array, &ty),
+            Form::Truth(ty) => functions::truth(&array, &ty, &self.context)
+                .map(|truth| -> ArrayRef { Arc::new(truth) }),
+        }
+        .map_err(into_datafusion)?;
+        if constant {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
+        }
+        Ok(ColumnarValue::Array(result))
+    }
+}

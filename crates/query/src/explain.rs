@@ -1,0 +1,110 @@
+//! EXPLAIN: says what is sent where and what happens here, a row a step.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringArray, UInt64Array};
+use arrow::datatypes::Schema;
+use arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::displayable;
+use pelorus_error::{Error, Result};
+use pelorus_sql::parse_query;
+use pelorus_types::{Column, ColumnType, collation};
+
+use crate::bind::query::Binder;
+use crate::context::QueryContext;
+use crate::result::{Block, QueryResult};
+use crate::run::{self, Plan};
+use crate::udf::from_datafusion;
+
+/// A step of a plan.
+struct Step {
+    /// The link, or `pelorus` for what happens here.
+    place: String,
+    /// What happens, in a few words.
+    operation: String,
+    /// How many ranges it is cut into.
+    ranges: u64,
+    /// The statement or the plan.
+    detail: String,
+}
+
+/// Says how one query would run.
+pub(crate) async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
+    let parsed = parse_query(sql, context.mode).map_err(|unparsed| unparsed.error)?;
+    let binder = Binder::new(context, &parsed);
+    let steps = match run::plan(&binder, sql).await? {
+        Plan::Whole { link, text, why, .. } => vec![Step {
+            place: link.name().to_owned(),
+            operation: format!("whole statement: {why}"),
+            ranges: 1,
+            detail: text,
+        }],
+        Plan::Here { bound, .. } => {
+            let mut steps: Vec<Step> = binder
+                .journal
+                .entries()
+                .into_iter()
+                .map(|entry| Step {
+                    place: entry.link,
+                    operation: format!("fragment: {}", entry.how),
+                    ranges: entry.ranges as u64,
+                    detail: entry.sql,
+                })
+                .collect();
+            let plan = run::output(bound, context)?;
+            steps.extend(here(context, &plan).await?);
+            steps
+        }
+    };
+    rows(steps)
+}
+
+/// The operators that run here, outermost first.
+async fn here(context: &QueryContext, plan: &LogicalPlan) -> Result<Vec<Step>> {
+    let state = run::state(context)?;
+    let physical = state.create_physical_plan(plan).await.map_err(from_datafusion)?;
+    let text = displayable(physical.as_ref()).indent(false).to_string();
+    Ok(text
+        .lines()
+        .map(|line| {
+            let depth = line.len() - line.trim_start().len();
+            let (operation, detail) = line.trim().split_once(':').unwrap_or((line.trim(), ""));
+            Step {
+                place: "pelorus".to_owned(),
+                operation: format!("{}{operation}", " ".repeat(depth)),
+                ranges: 1,
+                detail: detail.trim().to_owned(),
+            }
+        })
+        .collect())
+}
+
+fn rows(steps: Vec<Step>) -> Result<QueryResult> {
+    let text = |name: &str| {
+        Column::computed(name, ColumnType::varchar(16_383, collation::UTF8MB4_GENERAL_CI))
+    };
+    let columns = vec![
+        Column::computed("id", ColumnType::bigint_unsigned()),
+        text("place"),
+        text("operation"),
+        Column::computed("ranges", ColumnType::bigint_unsigned()),
+        text("detail"),
+    ];
+    let ids = UInt64Array::from_iter_values(1..=steps.len() as u64);
+    let strings = |part: fn(&Step) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(steps.iter().map(part)))
+    };
+    let arrays: Vec<ArrayRef> = vec![
+        Arc::new(ids),
+        strings(|step| &step.place),
+        strings(|step| &step.operation),
+        Arc::new(UInt64Array::from_iter_values(steps.iter().map(|step| step.ranges))),
+        strings(|step| &step.detail),
+    ];
+    let schema = Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>());
+    let batch = RecordBatch::try_new(Arc::new(schema), arrays)
+        .map_err(|error| Error::internal("EXPLAIN rows").caused_by(error))?;
+    let rows = futures::stream::iter([Ok(Block::Batch(batch))]);
+    Ok(QueryResult { columns, rows: Box::pin(rows), warnings: Vec::new() })
+}

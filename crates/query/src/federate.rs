@@ -1,0 +1,28 @@
+//! What linked servers do for a query.
+//!
+//! A query block whose tables all live on one server is sent there as SQL, so that the server
+//! itself evaluates filters, joins, functions and collations. It goes **whole**, or it is **split**:
+//! its largest table is cut into key ranges, every range runs as a fragment of its own, and the
+//! parts are merged here.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | [`place`] | finds where the tables of a query live |
+//! | [`render`] | writes a tree as text for a server |
+//! | [`decide`] | whole or split, from the server's own estimate |
+//! | [`remote`] | a query that one server could answer |
+//! | [`block`] | what a block must be like to be split |
+//! | [`groups`] | fragments and merge of a grouped block |
+//! | [`rows`] | fragments and merge of a block that returns rows |
+//! | [`scan`] | a fragment as a leaf of a DataFusion plan |
+//! | [`collations`] | under which collations the columns of a fragment compare |
+
+pub(crate) mod block;
+pub(crate) mod collations;
+pub(crate) mod decide;
+pub(crate) mod groups;
+pub(crate) mod place;
+pub(crate) mod remote;
+pub(crate) mod render;
+pub(crate) mod rows;
+pub(crate) mod scan;

@@ -1,0 +1,401 @@
+//! A grouped block, split: every range groups its own rows, the groups of all ranges are merged
+//! here.
+//!
+//! A fragment selects the group keys, the arguments of `COUNT(DISTINCT ..)` as further keys, and a
+//! partial aggregate for each aggregate of the block. Around it, `WEIGHT_STRING` turns text keys
+//! into bytes that compare as the text does under its collation on the server, so merging and
+//! ordering need no collation here.
+
+use std::collections::HashMap;
+
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use pelorus_error::Result;
+use pelorus_types::{Column, ColumnType, Flags, WireType, collation};
+use sqlparser::ast::{self, Ident, SelectItem};
+
+use super::block::{Block, Tail, unbounded};
+use super::decide;
+use crate::bind::aggregate::{self, Call};
+use crate::bind::expr::{Computed, ExprBinder, Subqueries, canonical};
+use crate::bind::query::{Binder, BoundQuery, column_expr};
+use crate::bind::select;
+use crate::bind::typed::Typed;
+use crate::udf::from_datafusion;
+use pelorus_link::Estimate;
+
+/// How the partial results of an aggregate are merged.
+#[derive(Clone, Debug, PartialEq)]
+enum Merge {
+    /// The counts of all ranges, added.
+    Count(usize),
+    /// The sums of all ranges, added.
+    Sum(usize),
+    /// Sum and count of all ranges, added and divided.
+    Average { sum: usize, count: usize },
+    /// The least or greatest of all ranges.
+    Extreme { name: &'static str, part: usize },
+    /// How many different combinations of these further keys there are.
+    CountDistinct(Vec<usize>),
+}
+
+/// What the fragments of a grouped block compute.
+struct Plan {
+    /// The group keys, with their canonical text.
+    keys: Vec<(String, ast::Expr)>,
+    /// Further keys, for `COUNT(DISTINCT ..)`.
+    further: Vec<(String, ast::Expr)>,
+    /// Partial aggregates.
+    parts: Vec<ast::Expr>,
+    /// The aggregates of the block by canonical text.
+    merges: Vec<(String, Merge)>,
+}
+
+impl Plan {
+    /// Works out what the fragments compute; `None` when an aggregate cannot be merged.
+    fn of(block: &Block<'_>, keys: Vec<ast::Expr>, functions: &[ast::Function]) -> Option<Self> {
+        let mut plan =
+            Self { keys: Vec::new(), further: Vec::new(), parts: Vec::new(), merges: Vec::new() };
+        for key in keys {
+            let text = canonical(&key, &block.scope);
+            if !plan.keys.iter().any(|(known, _)| *known == text) {
+                plan.keys.push((text, key));
+            }
+        }
+        for function in functions {
+            let whole = ast::Expr::Function(function.clone());
+            let text = canonical(&whole, &block.scope);
+            if plan.merges.iter().any(|(known, _)| *known == text) {
+                continue;
+            }
+            let call = aggregate::call_of(function).ok()?;
+            let merge = plan.merge(block, &call, whole)?;
+            plan.merges.push((text, merge));
+        }
+        Some(plan)
+    }
+
+    fn merge(&mut self, block: &Block<'_>, call: &Call<'_>, whole: ast::Expr) -> Option<Merge> {
+        let one = |call: &Call<'_>| (call.args.len() == 1).then(|| call.args[0].clone());
+        Some(match (call.name.as_str(), call.distinct) {
+            ("COUNT", false) => Merge::Count(self.part(whole)),
+            ("COUNT", true) => Merge::CountDistinct(self.further(block, &call.args)),
+            ("SUM", false) => Merge::Sum(self.part(whole)),
+            ("AVG", false) => {
+                let arg = one(call)?;
+                let sum = self.part(invoke("SUM", arg.clone()));
+                Merge::Average { sum, count: self.part(invoke("COUNT", arg)) }
+            }
+            // DISTINCT changes nothing for the least and the greatest.
+            ("MIN", _) => {
+                Merge::Extreme { name: "MIN", part: self.part(invoke("MIN", one(call)?)) }
+            }
+            ("MAX", _) => {
+                Merge::Extreme { name: "MAX", part: self.part(invoke("MAX", one(call)?)) }
+            }
+            _ => return None,
+        })
+    }
+
+    fn part(&mut self, expr: ast::Expr) -> usize {
+        if let Some(at) = self.parts.iter().position(|known| *known == expr) {
+            return at;
+        }
+        self.parts.push(expr);
+        self.parts.len() - 1
+    }
+
+    fn further(&mut self, block: &Block<'_>, args: &[&ast::Expr]) -> Vec<usize> {
+        args.iter()
+            .map(|&arg| {
+                let text = canonical(arg, &block.scope);
+                match self.further.iter().position(|(known, _)| *known == text) {
+                    Some(at) => at,
+                    None => {
+                        self.further.push((text, arg.clone()));
+                        self.further.len() - 1
+                    }
+                }
+            })
+            .collect()
+    }
+
+    /// Whether the further keys serve one `COUNT(DISTINCT ..)` only; with several, every
+    /// combination of their values would travel.
+    fn travels_lightly(&self) -> bool {
+        let mut lists = self.merges.iter().filter_map(|(_, merge)| match merge {
+            Merge::CountDistinct(list) => Some(list),
+            _ => None,
+        });
+        match lists.next() {
+            Some(first) => lists.all(|list| list == first),
+            None => true,
+        }
+    }
+
+    fn projection(&self) -> Vec<SelectItem> {
+        let named = |prefix: &str, at: usize, expr: &ast::Expr| SelectItem::ExprWithAlias {
+            expr: expr.clone(),
+            alias: Ident::with_quote('`', format!("pelorus_{prefix}{at}")),
+        };
+        let keys = self.keys.iter().enumerate().map(|(at, (_, key))| named("g", at, key));
+        let further = self.further.iter().enumerate().map(|(at, (_, key))| named("d", at, key));
+        let parts = self.parts.iter().enumerate().map(|(at, part)| named("p", at, part));
+        keys.chain(further).chain(parts).collect()
+    }
+
+    /// The expressions whose collation matters, in the order of the fragment's columns.
+    fn sources(&self) -> Vec<ast::Expr> {
+        let parts = self.parts.iter().cloned();
+        self.group_by().into_iter().chain(parts).collect()
+    }
+
+    /// Whether a column of the fragment is compared with others of its kind.
+    fn compares(&self, at: usize) -> bool {
+        let keys = self.keys.len() + self.further.len();
+        at < keys
+            || self.merges.iter().any(|(_, merge)| match merge {
+                Merge::Extreme { part, .. } => keys + part == at,
+                _ => false,
+            })
+    }
+
+    fn group_by(&self) -> Vec<ast::Expr> {
+        self.keys.iter().chain(&self.further).map(|(_, key)| key.clone()).collect()
+    }
+}
+
+pub(crate) fn invoke(name: &str, arg: ast::Expr) -> ast::Expr {
+    ast::Expr::Function(ast::Function {
+        name: ast::ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: ast::FunctionArguments::None,
+        args: ast::FunctionArguments::List(ast::FunctionArgumentList {
+            duplicate_treatment: None,
+            args: vec![ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(arg))],
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+impl Binder<'_> {
+    /// Splits a grouped block (DISTINCT is grouping by everything). `None` when it has to go whole.
+    pub(crate) async fn split_groups(
+        &self,
+        block: &Block<'_>,
+        estimate: &Estimate,
+    ) -> Result<Option<BoundQuery>> {
+        let mut keys = select::group_terms(block.select, &block.items, &block.scope)?;
+        let above = block.above();
+        let mut functions = Vec::new();
+        above.iter().for_each(|expr| aggregate::collect(expr, &mut functions));
+        if select::is_distinct(block.select)? {
+            if !keys.is_empty() || !functions.is_empty() {
+                return Ok(None);
+            }
+            keys = block.item_expressions()?;
+        }
+        let Some(plan) = Plan::of(block, keys, &functions) else { return Ok(None) };
+        if !plan.travels_lightly() {
+            return Ok(None);
+        }
+        let inner = block.inner(self, plan.projection(), plan.group_by(), Tail::default())?;
+        let inner = inner.to_string();
+        let described =
+            block.link.describe(&self.context.settings, &unbounded(&inner)).await?.columns.clone();
+        let Some(mut columns) = self.true_columns(block, described, &plan.sources()).await? else {
+            return Ok(None);
+        };
+        let compared: Vec<bool> = (0..columns.len()).map(|at| plan.compares(at)).collect();
+        let Some(weights) = weights(&columns, &compared) else { return Ok(None) };
+        let text = with_weights(&inner, &columns, &weights);
+        columns.extend(weights.iter().map(Weight::column));
+        let key = decide::covering_key(estimate, &block.driving().alias);
+        let (request, how) = self.request(block, &text, key, &columns).await?;
+        let (leaf, typed) = self.fragment(&block.link, request, &columns, how)?;
+        let typed = attach_keys(typed, &weights);
+        let (merged, computed) = self.merge(leaf, &plan, &typed)?;
+        self.above_groups(block, merged, &computed).map(Some)
+    }
+
+    /// Merges the groups of all ranges; the result maps the block's keys and aggregates to columns
+    /// of the plan.
+    fn merge(
+        &self,
+        leaf: LogicalPlan,
+        plan: &Plan,
+        typed: &[Typed],
+    ) -> Result<(LogicalPlan, Computed)> {
+        let context = &self.context.eval;
+        let (keys, rest) = typed.split_at(plan.keys.len());
+        let (further, parts) = rest.split_at(plan.further.len());
+        let mut computed: Computed = HashMap::new();
+        let (mut groups, mut aggregates) = (Vec::new(), Vec::new());
+        for ((text, _), value) in plan.keys.iter().zip(keys) {
+            let name = self.fresh("g");
+            let group = value.sort_key(context);
+            groups.push(group.clone().alias(&name));
+            let bound = if group == value.expr {
+                value.at(column_expr(&name), None)
+            } else {
+                let pick = self.fresh("v");
+                aggregates.push(aggregate::any_value(value, context)?.alias(&pick));
+                value.at(column_expr(&pick), Some(column_expr(&name)))
+            };
+            computed.insert(text.clone(), bound);
+        }
+        for (text, merge) in &plan.merges {
+            let name = self.fresh("a");
+            let (expr, bound) = self.merged(merge, further, parts, &name)?;
+            aggregates.push(expr.alias(&name));
+            computed.insert(text.clone(), bound);
+        }
+        let plan = LogicalPlanBuilder::from(leaf)
+            .aggregate(groups, aggregates)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        Ok((plan, computed))
+    }
+
+    fn merged(
+        &self,
+        merge: &Merge,
+        further: &[Typed],
+        parts: &[Typed],
+        name: &str,
+    ) -> Result<(Expr, Typed)> {
+        let bind = |function: &str, distinct: bool, args: Vec<Typed>| {
+            let (expr, call) = aggregate::bind(function, distinct, args, &self.context.eval)?;
+            Ok((expr, Typed::of_aggregate(column_expr(name), &call)))
+        };
+        match merge {
+            Merge::Count(part) => bind("COUNT_MERGE", false, vec![parts[*part].clone()]),
+            Merge::Sum(part) => bind("SUM_MERGE", false, vec![parts[*part].clone()]),
+            Merge::Average { sum, count } => {
+                bind("AVG_MERGE", false, vec![parts[*sum].clone(), parts[*count].clone()])
+            }
+            Merge::Extreme { name, part } => bind(name, false, vec![parts[*part].clone()]),
+            Merge::CountDistinct(list) => {
+                let args = list.iter().map(|at| further[*at].clone().as_key()).collect();
+                bind("COUNT", true, args)
+            }
+        }
+    }
+
+    /// HAVING, the select list, ORDER BY and LIMIT over merged groups.
+    fn above_groups(
+        &self,
+        block: &Block<'_>,
+        plan: LogicalPlan,
+        computed: &Computed,
+    ) -> Result<BoundQuery> {
+        let subqueries = Subqueries::new();
+        let binder = ExprBinder {
+            computed,
+            only_computed: true,
+            ..self.clause(&block.scope, &subqueries, "field list")
+        };
+        let mut values = Vec::new();
+        for expr in block.item_expressions()? {
+            values.push(binder.value(&expr)?);
+        }
+        self.project(
+            plan,
+            &binder,
+            &select::Block {
+                select: block.select,
+                order: block.order,
+                items: block.items.clone(),
+                subqueries: Subqueries::new(),
+                distinct: false,
+            },
+            values,
+        )
+    }
+}
+
+impl Block<'_> {
+    /// The select list as expressions.
+    pub(crate) fn item_expressions(&self) -> Result<Vec<ast::Expr>> {
+        self.items.iter().map(select::item_expression).collect()
+    }
+
+    /// The expressions that stand above grouping.
+    fn above(&self) -> Vec<ast::Expr> {
+        let items = self.items.iter().filter_map(|item| item.expr.clone());
+        let order = self.order.by.iter().map(|term| term.expr.clone());
+        items.chain(self.select.having.clone()).chain(order).collect()
+    }
+}
+
+/// A key that the server makes of a text column.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Weight {
+    /// The column that it is of.
+    pub(crate) of: usize,
+    /// The expression, over the fragment's column names.
+    pub(crate) sql: String,
+}
+
+impl Weight {
+    /// The column that carries it.
+    pub(crate) fn column(&self) -> Column {
+        let ty = ColumnType::new(WireType::LongBlob, collation::BINARY, u32::MAX, 0);
+        Column::computed(format!("pelorus_w{}", self.of), ty)
+    }
+}
+
+/// Longest text, in characters, whose key is padded to full length.
+const PADDED_CHARS_MAX: u32 = 512;
+
+/// The keys of the text columns that are compared; `None` when some column's values cannot be
+/// compared by bytes of the server's making.
+///
+/// Under PAD SPACE, `a` equals `a ` and sorts after `a` with a tab: only weights of texts padded to
+/// one length agree with that. Under NO PAD the plain weights do.
+pub(crate) fn weights(columns: &[Column], compared: &[bool]) -> Option<Vec<Weight>> {
+    let mut weights = Vec::new();
+    for (of, (column, _)) in columns.iter().zip(compared).enumerate().filter(|(_, it)| *it.1) {
+        let enumerated = column.ty.flags.has(Flags::ENUM) || column.ty.flags.has(Flags::SET);
+        match column.ty.wire {
+            WireType::Json | WireType::Geometry | WireType::Vector => return None,
+            // ENUM and SET order by number and compare by text: two keys would be needed.
+            _ if enumerated => return None,
+            _ if !column.ty.is_string() || column.ty.is_binary_string() => continue,
+            _ => {}
+        }
+        let name = pelorus_sql::literal::name(&column.name);
+        let chars = column.ty.length / 4;
+        let sql = match column.ty.collation.info() {
+            None => return None,
+            Some(info) if info.no_pad => format!("WEIGHT_STRING({name})"),
+            Some(_) if chars > PADDED_CHARS_MAX => return None,
+            Some(_) => format!("WEIGHT_STRING({name} AS CHAR({}))", chars.max(1)),
+        };
+        weights.push(Weight { of, sql });
+    }
+    Some(weights)
+}
+
+/// Puts the text keys around a fragment.
+pub(crate) fn with_weights(inner: &str, described: &[Column], weights: &[Weight]) -> String {
+    if weights.is_empty() {
+        return inner.to_owned();
+    }
+    let mut items: Vec<String> =
+        described.iter().map(|column| pelorus_sql::literal::name(&column.name)).collect();
+    items.extend(weights.iter().map(|weight| weight.sql.clone()));
+    format!("SELECT {} FROM ({inner}) AS pelorus_t", items.join(", "))
+}
+
+/// Gives the columns their keys; the columns of the keys themselves are dropped.
+pub(crate) fn attach_keys(mut typed: Vec<Typed>, weights: &[Weight]) -> Vec<Typed> {
+    let keys = typed.split_off(typed.len() - weights.len());
+    for (weight, key) in weights.iter().zip(keys) {
+        typed[weight.of].key = Some(key.expr);
+    }
+    typed
+}

@@ -1,0 +1,76 @@
+//! Finds where the tables of a query live.
+
+use std::collections::HashSet;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::Link;
+use pelorus_sql::normalise;
+use sqlparser::ast;
+
+use crate::context::{Database, QueryContext};
+
+/// Where the tables of a query live.
+pub(crate) enum Place {
+    /// The query reads no table.
+    Nowhere,
+    /// All tables are on one linked server.
+    Server(Link),
+    /// Tables of several servers, or tables that show Pelorus's inside.
+    Here,
+}
+
+/// Looks at every table of a query and its subqueries. `known` are names that common table
+/// expressions around the query define; a query that uses one is bound here.
+pub(crate) fn place(
+    context: &QueryContext,
+    query: &ast::Query,
+    known: &HashSet<String>,
+) -> Result<Place> {
+    let mut found: Option<Link> = None;
+    for reference in normalise::table_references(query) {
+        let name = &reference.table;
+        if name.database.is_none() && known.contains(&name.name.to_ascii_lowercase()) {
+            return Ok(Place::Here);
+        }
+        match resolve(context, name.database.as_deref())? {
+            Database::Info(_) => return Ok(Place::Here),
+            Database::Linked { link, .. } => match &found {
+                Some(first) if first.name() != link.name() => return Ok(Place::Here),
+                Some(_) => {}
+                None => found = Some(link),
+            },
+        }
+    }
+    Ok(found.map_or(Place::Nowhere, Place::Server))
+}
+
+/// Where a database leads, or the current one where none is named.
+pub(crate) fn resolve(context: &QueryContext, database: Option<&str>) -> Result<Database> {
+    let name = database
+        .or(context.database.as_deref())
+        .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))?;
+    context
+        .catalog
+        .database(name)
+        .ok_or_else(|| Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'")))
+}
+
+/// The name of a database that a table reference means.
+pub(crate) fn database_name<'a>(
+    context: &'a QueryContext,
+    database: Option<&'a str>,
+) -> Result<&'a str> {
+    database
+        .or(context.database.as_deref())
+        .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))
+}
+
+/// The names that stand before a dot in a text that is not understood: databases, perhaps.
+pub(crate) fn databases_of_text(sql: &str, mode: pelorus_sql::Mode) -> Vec<String> {
+    let tokens: Vec<_> = pelorus_sql::tokens(sql, mode);
+    tokens
+        .windows(2)
+        .filter(|pair| pair[1].text(sql) == ".")
+        .map(|pair| pair[0].text(sql).trim_matches('`').to_owned())
+        .collect()
+}

@@ -1,0 +1,197 @@
+//! Writes a tree as text for a linked server: tables qualified by the server's names, and what
+//! belongs to our session replaced by its value.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use pelorus_error::{Error, Result};
+use pelorus_functions::Value;
+use pelorus_sql::{literal, normalise};
+use pelorus_types::temporal;
+use sqlparser::ast::{self, VisitMut, VisitorMut};
+
+use super::place::{database_name, resolve};
+use crate::context::{Database, QueryContext};
+
+/// Rewrites a query, all of whose tables are on one server, for that server.
+///
+/// # Errors
+/// 1235 for what the server would evaluate in its own session instead of ours.
+pub(crate) fn for_server(context: &QueryContext, query: &ast::Query) -> Result<ast::Query> {
+    Ok(rewrite(context, query)?.0)
+}
+
+/// Like [`for_server`]; also says whether the text as it was written would mean something else on
+/// the server.
+pub(crate) fn rewrite(context: &QueryContext, query: &ast::Query) -> Result<(ast::Query, bool)> {
+    let real: HashSet<(Option<String>, String)> = normalise::table_references(query)
+        .into_iter()
+        .map(|reference| (reference.table.database, reference.table.name))
+        .collect();
+    let mut copy = query.clone();
+    let mut rewriter = Rewriter { context, real, ours: false, error: None };
+    let _: ControlFlow<()> = copy.visit(&mut rewriter);
+    match rewriter.error {
+        Some(error) => Err(error),
+        None => Ok((copy, rewriter.ours)),
+    }
+}
+
+/// Writes a condition on one table for its server.
+///
+/// # Errors
+/// 1235 for what has no text that the server reads alike.
+pub(crate) fn expression(context: &QueryContext, expr: &ast::Expr) -> Result<String> {
+    let mut copy = expr.clone();
+    let mut rewriter = Rewriter { context, real: HashSet::new(), ours: false, error: None };
+    let _: ControlFlow<()> = copy.visit(&mut rewriter);
+    rewriter.error.map_or_else(|| Ok(copy.to_string()), Err)
+}
+
+struct Rewriter<'a> {
+    context: &'a QueryContext,
+    real: HashSet<(Option<String>, String)>,
+    /// Something of our session, or a database under another name, was replaced.
+    ours: bool,
+    error: Option<Error>,
+}
+
+impl Rewriter<'_> {
+    fn try_do(&mut self, result: Result<()>) -> ControlFlow<()> {
+        match result {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn relation(&mut self, name: &mut ast::ObjectName) -> Result<()> {
+        let parts: Vec<&str> =
+            name.0.iter().filter_map(|part| part.as_ident()).map(|it| it.value.as_str()).collect();
+        let (database, table) = match parts[..] {
+            [table] => (None, table),
+            [database, table] => (Some(database), table),
+            _ => return Err(Error::unsupported(name)),
+        };
+        // A name that WITH defines stays as it is.
+        if !self.real.contains(&(database.map(str::to_owned), table.to_owned())) {
+            return Ok(());
+        }
+        let local = database_name(self.context, database)?;
+        if let Database::Linked { remote, .. } = resolve(self.context, Some(local))? {
+            self.ours |= database.is_some_and(|database| database != remote);
+            *name = ast::ObjectName::from(vec![
+                ast::Ident::with_quote('`', remote),
+                ast::Ident::with_quote('`', table),
+            ]);
+        }
+        Ok(())
+    }
+
+    fn expr(&mut self, expr: &mut ast::Expr) -> Result<()> {
+        match expr {
+            ast::Expr::CompoundIdentifier(path) if path.len() == 3 => {
+                let local = path[0].value.clone();
+                if let Database::Linked { remote, .. } = resolve(self.context, Some(&local))? {
+                    self.ours |= local != remote;
+                    path[0] = ast::Ident::with_quote('`', remote);
+                }
+                Ok(())
+            }
+            ast::Expr::BinaryOp { op: ast::BinaryOperator::Assignment, .. } => {
+                Err(Error::unsupported("assigning variables within a query on a linked server"))
+            }
+            ast::Expr::Identifier(name) if is_variable(name) => self.variable(expr),
+            ast::Expr::CompoundIdentifier(path) if path.first().is_some_and(is_variable) => {
+                self.variable(expr)
+            }
+            ast::Expr::Function(function) => {
+                let name = crate::bind::aggregate::name_of(function);
+                let bare = match &function.args {
+                    ast::FunctionArguments::None => true,
+                    ast::FunctionArguments::List(list) => list.args.is_empty(),
+                    ast::FunctionArguments::Subquery(_) => false,
+                };
+                if bare && let Some((value, _)) = self.context.variables.session_function(&name) {
+                    self.ours = true;
+                    *expr = value_expr(&value, self.context)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn variable(&mut self, expr: &mut ast::Expr) -> Result<()> {
+        let text = expr.to_string();
+        let value = match text.strip_prefix("@@") {
+            // The server's own variables are not ours: `@@version` is Pelorus's.
+            Some(rest) => {
+                let (scope, name) = rest.split_once('.').unwrap_or(("", rest));
+                self.context.variables.system(name, scope.eq_ignore_ascii_case("global"))?.0
+            }
+            None => self.context.variables.user(text.trim_start_matches('@').trim_matches('`')).0,
+        };
+        self.ours = true;
+        *expr = value_expr(&value, self.context)?;
+        Ok(())
+    }
+}
+
+impl VisitorMut for Rewriter<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
+        let into = match query.body.as_ref() {
+            ast::SetExpr::Select(select) => select.into.is_some(),
+            _ => false,
+        };
+        let refused = Err(Error::unsupported("SELECT ... INTO"));
+        self.try_do(if into { refused } else { Ok(()) })
+    }
+
+    fn pre_visit_relation(&mut self, relation: &mut ast::ObjectName) -> ControlFlow<()> {
+        let result = self.relation(relation);
+        self.try_do(result)
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        let result = self.expr(expr);
+        self.try_do(result)
+    }
+}
+
+fn is_variable(name: &ast::Ident) -> bool {
+    name.quote_style.is_none() && name.value.starts_with('@')
+}
+
+/// A value as a literal that a server reads as the same value.
+pub(crate) fn value_expr(value: &Value, context: &QueryContext) -> Result<ast::Expr> {
+    let mode = context.mode;
+    let mut text = String::new();
+    match value {
+        Value::Null => text.push_str("NULL"),
+        Value::Int(number) => text = number.to_string(),
+        Value::UInt(number) => text = number.to_string(),
+        Value::Decimal(decimal) => text = decimal.to_text(),
+        Value::Double(number) => {
+            text = literal::double(*number)
+                .ok_or_else(|| Error::unsupported("numbers that are not finite"))?;
+        }
+        Value::Text(string) => text = literal::text(string, mode),
+        Value::Bytes(bytes) => text = literal::bytes(bytes),
+        Value::Date(packed) => {
+            let date = temporal::DateTime::unpack(*packed);
+            temporal::write_datetime(&mut text, date, 6);
+            text = literal::datetime(&text);
+        }
+        Value::Time(micros) => {
+            temporal::write_time(&mut text, *micros, 6);
+            text = literal::time(&text);
+        }
+    }
+    let parsed = pelorus_sql::parse_expression(&text, mode).map_err(|unparsed| unparsed.error)?;
+    Ok(normalise::nested(parsed))
+}

@@ -1,0 +1,139 @@
+//! A block that returns rows as they are, split: every range filters and computes, here the rows
+//! are put one after another, or sorted and cut when the block orders them.
+//!
+//! With ORDER BY and LIMIT every range sends its own first rows only.
+
+use pelorus_error::Result;
+use pelorus_link::Estimate;
+use sqlparser::ast::{self, Ident, OrderByExpr, SelectItem};
+
+use super::block::{Block, Tail, unbounded};
+use super::decide;
+use super::groups::{Weight, attach_keys, weights, with_weights};
+use crate::bind::query::{Binder, BoundColumn, BoundQuery, ordered, ordinal, sort_term};
+
+impl Binder<'_> {
+    /// Splits a block without groups. `None` when it has to go whole.
+    pub(crate) async fn split_rows(
+        &self,
+        block: &Block<'_>,
+        estimate: &Estimate,
+    ) -> Result<Option<BoundQuery>> {
+        // The first rows that the server finds are the answer: nothing to share.
+        if block.order.by.is_empty() && block.order.limit.is_some() {
+            return Ok(None);
+        }
+        if block.select.having.is_some() {
+            return Ok(None);
+        }
+        let items = block.item_expressions()?;
+        let Some(terms) = block.order_expressions(&items)? else { return Ok(None) };
+        let named = |prefix: &str, at: usize, expr: &ast::Expr| SelectItem::ExprWithAlias {
+            expr: expr.clone(),
+            alias: Ident::with_quote('`', format!("pelorus_{prefix}{at}")),
+        };
+        let projection = items
+            .iter()
+            .enumerate()
+            .map(|(at, item)| named("c", at, item))
+            .chain(terms.iter().enumerate().map(|(at, (term, _))| named("o", at, term)))
+            .collect();
+        let tail = Tail {
+            order_by: block.order.limit.and_then(|_| order_by(&terms)),
+            limit: block.order.limit.map(|limit| limit.skip.saturating_add(limit.fetch)),
+            any_row: false,
+        };
+        let inner = block.inner(self, projection, Vec::new(), tail)?.to_string();
+        let described =
+            block.link.describe(&self.context.settings, &unbounded(&inner)).await?.columns.clone();
+        let mut sources = items.clone();
+        sources.extend(terms.iter().map(|(term, _)| term.clone()));
+        let Some(mut columns) = self.true_columns(block, described, &sources).await? else {
+            return Ok(None);
+        };
+        let compared: Vec<bool> = (0..columns.len()).map(|at| at >= items.len()).collect();
+        let Some(weights) = weights(&columns, &compared) else { return Ok(None) };
+        let text = with_weights(&inner, &columns, &weights);
+        columns.extend(weights.iter().map(Weight::column));
+        let key = decide::covering_key(estimate, &block.driving().alias);
+        let (request, how) = self.request(block, &text, key, &columns).await?;
+        let (leaf, typed) = self.fragment(&block.link, request, &columns, how)?;
+        let mut typed = attach_keys(typed, &weights);
+        let order = typed.split_off(items.len());
+        let keys = order
+            .iter()
+            .zip(&terms)
+            .map(|(value, (_, term))| sort_term(value.sort_key(&self.context.eval), term))
+            .collect::<Result<Vec<_>>>()?;
+        let plan = ordered(leaf, keys, block.order.limit)?;
+        let columns = typed
+            .into_iter()
+            .zip(&columns)
+            .map(|(value, column)| BoundColumn { meta: column.clone(), value })
+            .collect();
+        Ok(Some(BoundQuery { plan, columns }))
+    }
+}
+
+fn order_by(terms: &[(ast::Expr, OrderByExpr)]) -> Option<ast::OrderBy> {
+    let terms: Vec<OrderByExpr> = terms
+        .iter()
+        .map(|(expr, term)| OrderByExpr { expr: expr.clone(), ..term.clone() })
+        .collect();
+    if terms.is_empty() {
+        return None;
+    }
+    Some(ast::OrderBy { kind: ast::OrderByKind::Expressions(terms), interpolate: None })
+}
+
+impl Block<'_> {
+    /// The terms of ORDER BY with ordinals and aliases replaced by what they stand for; `None`
+    /// when a name could mean two things.
+    fn order_expressions(
+        &self,
+        items: &[ast::Expr],
+    ) -> Result<Option<Vec<(ast::Expr, OrderByExpr)>>> {
+        let mut terms = Vec::new();
+        for term in self.order.by {
+            let expr = match &term.expr {
+                ast::Expr::Value(value) => match ordinal(&value.value, items.len())? {
+                    Some(at) => items[at].clone(),
+                    None => continue,
+                },
+                ast::Expr::Identifier(name) => {
+                    let hits: Vec<&ast::Expr> = self
+                        .items
+                        .iter()
+                        .zip(items)
+                        .filter(|(item, _)| {
+                            item.alias
+                                .as_ref()
+                                .is_some_and(|alias| alias.eq_ignore_ascii_case(&name.value))
+                        })
+                        .map(|(_, expr)| expr)
+                        .collect();
+                    match hits[..] {
+                        [] => term.expr.clone(),
+                        [one] => one.clone(),
+                        _ => return Ok(None),
+                    }
+                }
+                other if self.mentions_alias(other) => return Ok(None),
+                other => other.clone(),
+            };
+            terms.push((expr, term.clone()));
+        }
+        Ok(Some(terms))
+    }
+
+    /// Whether an expression uses an alias of the select list.
+    pub(crate) fn mentions_alias(&self, expr: &ast::Expr) -> bool {
+        let mut names = Vec::new();
+        crate::bind::scope::bare_names(expr, &mut names);
+        names.iter().any(|name| {
+            self.items.iter().any(|item| {
+                item.alias.as_ref().is_some_and(|alias| alias.eq_ignore_ascii_case(name))
+            })
+        })
+    }
+}

@@ -1,0 +1,324 @@
+//! Runs a statement: handed over whole, or planned and executed here.
+
+use std::sync::{Arc, OnceLock};
+
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::SessionConfig;
+use futures::StreamExt;
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::{Format, Link, Relay, RelayItem, Target};
+use pelorus_sql::{Parsed, parse_query};
+use pelorus_types::Column;
+use sqlparser::ast;
+
+use crate::bind::query::{Binder, BoundQuery, Ctes};
+use crate::context::{Database, QueryContext};
+use crate::federate::{block, decide, place, render};
+use crate::result::{Block, QueryResult, RowForm};
+use crate::udf::from_datafusion;
+
+/// How a statement runs.
+pub(crate) enum Plan {
+    /// One server takes the text.
+    Whole {
+        /// The server.
+        link: Link,
+        /// The text for it.
+        text: String,
+        /// Names of the columns, where the text is not as it was written.
+        names: Option<Vec<Option<String>>>,
+        /// Why it goes whole.
+        why: String,
+    },
+    /// DataFusion runs it.
+    Here {
+        /// The plan.
+        bound: BoundQuery,
+        /// The columns that clients see.
+        columns: Vec<Column>,
+        /// The way out if something turns up that cannot be done here.
+        otherwise: Option<(Link, String)>,
+    },
+}
+
+/// Runs one query.
+pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<QueryResult> {
+    let parsed = match parse_query(sql, context.mode) {
+        Ok(parsed) => parsed,
+        Err(unparsed) => {
+            let Some(link) = unread_link(context, sql)? else { return Err(unparsed.error) };
+            return relay(context, &link, sql, form, None).await;
+        }
+    };
+    let context = &with_time(context, &parsed.query);
+    let binder = Binder::new(context, &parsed);
+    match plan(&binder, sql).await? {
+        Plan::Whole { link, text, names, .. } => {
+            relay(context, &link, &text, form, names.as_deref()).await
+        }
+        Plan::Here { bound, columns, otherwise } => {
+            match start(context, bound, &columns).await {
+                Ok(result) => Ok(result),
+                // Only the rows told that something cannot be done here.
+                Err(error) if error.code() == Code::NotSupportedYet && otherwise.is_some() => {
+                    let (link, text) = otherwise.ok_or(error)?;
+                    relay(context, &link, &text, form, None).await
+                }
+                Err(error) => Err(error),
+            }
+        }
+    }
+}
+
+/// Finds the result columns of one query.
+pub(crate) async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Column>> {
+    let parsed = match parse_query(sql, context.mode) {
+        Ok(parsed) => parsed,
+        Err(unparsed) => {
+            let Some(link) = unread_link(context, sql)? else { return Err(unparsed.error) };
+            return Ok(link.describe(&context.settings, sql).await?.columns.clone());
+        }
+    };
+    let binder = Binder::new(context, &parsed);
+    if let Some(link) = binder.only_server()? {
+        let (text, names) = text_for(context, &parsed, sql)?;
+        let mut columns = link.describe(&context.settings, &text).await?.columns.clone();
+        rename(&mut columns, names.as_deref());
+        return Ok(columns);
+    }
+    let bound = binder.query(&parsed.query, &Ctes::new()).await?;
+    Ok(bound.columns.into_iter().map(|column| column.meta).collect())
+}
+
+/// Decides how a statement runs.
+pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
+    let (context, parsed) = (binder.context, binder.parsed);
+    let Some(link) = binder.only_server()? else {
+        let bound = binder.query(&parsed.query, &Ctes::new()).await?;
+        let columns = bound.columns.iter().map(|column| column.meta.clone()).collect();
+        return Ok(Plan::Here { bound, columns, otherwise: None });
+    };
+    let (text, names) = text_for(context, parsed, sql)?;
+    let whole = |why: &str| Plan::Whole {
+        link: link.clone(),
+        text: text.clone(),
+        names: names.clone(),
+        why: why.to_owned(),
+    };
+    let Ok(estimate) = link.explain(&context.settings, &text).await else {
+        // Whatever is wrong, the server says it best when it gets the statement itself.
+        return Ok(whole("the server does not explain it"));
+    };
+    if estimate.optimized_away {
+        return Ok(whole("the server knows the answer without reading rows"));
+    }
+    if decide::takes_whole(&estimate, &context.options) {
+        return Ok(whole(&format!("the server expects {} rows", estimate.rows_examined)));
+    }
+    let Some(bound) = binder.split(&link, &parsed.query, &estimate).await? else {
+        return Ok(whole("it cannot be split"));
+    };
+    let mut columns = link.describe(&context.settings, &text).await?.columns.clone();
+    rename(&mut columns, names.as_deref());
+    match conform(binder, bound, &columns) {
+        Some(bound) => Ok(Plan::Here { bound, columns, otherwise: Some((link, text)) }),
+        None => Ok(whole("its types would differ here")),
+    }
+}
+
+/// Brings the columns of a plan into the types that the server gives for the statement; `None`
+/// when ours differ in more than length.
+fn conform(binder: &Binder<'_>, mut bound: BoundQuery, columns: &[Column]) -> Option<BoundQuery> {
+    if bound.columns.len() != columns.len() {
+        return None;
+    }
+    for (ours, theirs) in bound.columns.iter_mut().zip(columns) {
+        let (from, to) = (&ours.value.ty, &theirs.ty);
+        let same_class = from.is_integer() && to.is_integer()
+            || from.is_decimal() && to.is_decimal()
+            || from.is_float() && to.is_float()
+            || from.is_string() && to.is_string()
+            || from.wire == to.wire;
+        let same_digits =
+            !(from.is_decimal() || from.is_temporal()) || from.decimals == to.decimals;
+        if !same_class || !same_digits {
+            tracing::debug!(?from, ?to, column = theirs.name, "types differ");
+            return None;
+        }
+        ours.value = ours.value.clone().converted(*to, &binder.context.eval);
+        ours.meta = theirs.clone();
+    }
+    Some(bound)
+}
+
+/// The text that one server gets for a statement, and the names of its columns where the text is
+/// not as it was written.
+fn text_for(
+    context: &QueryContext,
+    parsed: &Parsed,
+    sql: &str,
+) -> Result<(String, Option<Vec<Option<String>>>)> {
+    let (query, ours) = render::rewrite(context, &parsed.query)?;
+    let local = context.database.as_deref();
+    let moved = local.is_some() && local != context.settings.database.as_deref();
+    if !ours && !moved {
+        return Ok((sql.to_owned(), None));
+    }
+    let names = first_block(&parsed.query).and_then(|block| parsed.names(block));
+    Ok((query.to_string(), names.map(<[_]>::to_vec)))
+}
+
+/// The block that names the columns of a query.
+fn first_block(query: &ast::Query) -> Option<&ast::Select> {
+    let mut body = query.body.as_ref();
+    loop {
+        match body {
+            ast::SetExpr::Select(select) => return Some(select),
+            ast::SetExpr::Query(query) => body = query.body.as_ref(),
+            ast::SetExpr::SetOperation { left, .. } => body = left.as_ref(),
+            _ => return None,
+        }
+    }
+}
+
+fn rename(columns: &mut [Column], names: Option<&[Option<String>]>) {
+    let Some(names) = names else { return };
+    if names.len() != columns.len() {
+        // `*` stands for several columns, whose names are right anyway.
+        return;
+    }
+    for (column, name) in columns.iter_mut().zip(names) {
+        if let (Some(name), true) = (name, column.org_name.is_empty()) {
+            column.name.clone_from(name);
+        }
+    }
+}
+
+/// Tells every server the same time when the statement asks for it.
+fn with_time(context: &QueryContext, query: &ast::Query) -> QueryContext {
+    let mut context = context.clone();
+    if block::asks_time(query) {
+        #[expect(clippy::cast_precision_loss, reason = "microseconds fit until the year 2255")]
+        let seconds = context.eval.now_micros as f64 / 1e6;
+        context.settings.timestamp = Some(seconds);
+    }
+    context
+}
+
+/// The link that takes a text which is not understood here: that of the current database.
+fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<Link>> {
+    let Some(database) = context.database.as_deref() else { return Ok(None) };
+    let Some(Database::Linked { link, remote }) = context.catalog.database(database) else {
+        return Ok(None);
+    };
+    // Names cannot be changed in a text that is not understood.
+    if remote != database {
+        return Err(Error::unsupported(format_args!(
+            "this statement in database '{database}', which the server knows as '{remote}'"
+        )));
+    }
+    for name in place::databases_of_text(sql, context.mode) {
+        match context.catalog.database(&name) {
+            Some(Database::Linked { link: other, remote }) if other.name() == link.name() => {
+                if remote != name {
+                    return Ok(None);
+                }
+            }
+            Some(_) => return Ok(None),
+            None => {}
+        }
+    }
+    Ok(Some(link))
+}
+
+/// Hands a statement over; rows come through as the server encoded them.
+async fn relay(
+    context: &QueryContext,
+    link: &Link,
+    text: &str,
+    form: RowForm,
+    names: Option<&[Option<String>]>,
+) -> Result<QueryResult> {
+    let format = match form {
+        RowForm::Text => Format::Text,
+        RowForm::Binary => Format::Binary,
+    };
+    match link.relay(&context.settings, text, format, Target::Primary).await? {
+        Relay::Rows(rows) => {
+            let mut columns = rows.columns.clone();
+            rename(&mut columns, names);
+            let rows = rows.filter_map(|item| async move {
+                match item {
+                    Ok(RelayItem::Encoded(bytes)) => Some(Ok(Block::Encoded(bytes))),
+                    Ok(RelayItem::End { .. }) => None,
+                    Err(error) => Some(Err(error)),
+                }
+            });
+            Ok(QueryResult { columns, rows: Box::pin(rows), warnings: Vec::new() })
+        }
+        Relay::Done(_) => Err(Error::internal("a query gave no rows")),
+    }
+}
+
+/// Executes a plan up to its first rows, so that what cannot be done here shows in time.
+async fn start(
+    context: &QueryContext,
+    bound: BoundQuery,
+    columns: &[Column],
+) -> Result<QueryResult> {
+    let mut stream = execute(context, output(bound, context)?).await?;
+    let first = stream.next().await.transpose().map_err(from_datafusion)?;
+    let rows = futures::stream::iter(first.map(Ok))
+        .chain(stream)
+        .map(|batch| batch.map(Block::Batch).map_err(from_datafusion));
+    Ok(QueryResult { columns: columns.to_vec(), rows: Box::pin(rows), warnings: Vec::new() })
+}
+
+/// The plan less the columns that only order and group.
+pub(crate) fn output(bound: BoundQuery, context: &QueryContext) -> Result<LogicalPlan> {
+    let exprs: Vec<_> = bound
+        .columns
+        .into_iter()
+        .enumerate()
+        .map(|(at, column)| column.value.settled(&context.eval).expr.alias(format!("result{at}")))
+        .collect();
+    LogicalPlanBuilder::from(bound.plan)
+        .project(exprs)
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(from_datafusion)
+}
+
+/// The memory and disk that all queries share.
+fn runtime(memory_bytes: usize) -> Result<Arc<RuntimeEnv>> {
+    static RUNTIME: OnceLock<Arc<RuntimeEnv>> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(Arc::clone(runtime));
+    }
+    let pool: Arc<dyn MemoryPool> = Arc::new(FairSpillPool::new(memory_bytes));
+    let runtime =
+        RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().map_err(from_datafusion)?;
+    Ok(Arc::clone(RUNTIME.get_or_init(|| runtime)))
+}
+
+/// DataFusion's side of a statement: none of its own functions, MySQL's are in the plan.
+pub(crate) fn state(context: &QueryContext) -> Result<SessionState> {
+    let config = SessionConfig::new()
+        .with_target_partitions(context.options.streams.max(1))
+        .with_information_schema(false)
+        .with_batch_size(8192);
+    Ok(SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime(context.options.memory_bytes)?)
+        .build())
+}
+
+async fn execute(context: &QueryContext, plan: LogicalPlan) -> Result<SendableRecordBatchStream> {
+    let state = state(context)?;
+    let physical = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
+    execute_stream(physical, state.task_ctx()).map_err(from_datafusion)
+}

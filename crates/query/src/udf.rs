@@ -1,0 +1,321 @@
+//! Wraps MySQL's functions and aggregates so that DataFusion can plan and run them.
+//!
+//! DataFusion sees each resolved call as a function of its own whose types are fixed already: it
+//! never coerces an argument and never picks an overload.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{Array, ArrayRef, BooleanArray, new_empty_array};
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, EmitTo, Expr, GroupsAccumulator,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+};
+use pelorus_error::Error;
+use pelorus_functions::Call;
+use pelorus_functions::aggregate::{self, AggregateCall, Take};
+
+type DfResult<T> = Result<T, DataFusionError>;
+
+/// Carries an error of ours through DataFusion.
+pub(crate) fn into_datafusion(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// Finds our error in what DataFusion gives back; anything else becomes an internal error, except
+/// exhausted memory, which has a class of its own.
+pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
+    match error {
+        DataFusionError::External(inner) => match inner.downcast::<Error>() {
+            Ok(ours) => *ours,
+            Err(inner) => match inner.downcast::<DataFusionError>() {
+                Ok(inner) => from_datafusion(*inner),
+                Err(inner) => Error::internal(format!("query failed: {inner}")),
+            },
+        },
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
+            from_datafusion(*inner)
+        }
+        DataFusionError::ArrowError(inner, _) => match *inner {
+            arrow::error::ArrowError::ExternalError(inner) => {
+                from_datafusion(DataFusionError::External(inner))
+            }
+            inner => Error::internal(format!("query failed: {inner}")),
+        },
+        DataFusionError::Shared(inner) => match Arc::try_unwrap(inner) {
+            Ok(inner) => from_datafusion(inner),
+            Err(inner) => shared(&inner),
+        },
+        DataFusionError::ResourcesExhausted(text) => Error::new(
+            pelorus_error::Code::OutOfMemory,
+            format!("the query needs more memory than pelorus_query_memory allows: {text}"),
+        ),
+        DataFusionError::NotImplemented(text) => Error::unsupported(text),
+        other => Error::internal(format!("query failed: {other}")),
+    }
+}
+
+/// The same for an error that several streams hold: its text and code are copied.
+fn shared(error: &DataFusionError) -> Error {
+    if let DataFusionError::External(inner) = error
+        && let Some(ours) = inner.downcast_ref::<Error>()
+    {
+        return Error::new(ours.code(), ours.message());
+    }
+    Error::internal(format!("query failed: {error}"))
+}
+
+/// One resolved call. Two are the same only if they are the same object: their resolution may
+/// depend on constants that DataFusion does not see.
+struct CallUdf {
+    name: String,
+    call: Call,
+    id: u64,
+    signature: Signature,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+fn signature(arguments: usize, volatility: Volatility) -> Signature {
+    let types = if arguments == 0 { TypeSignature::Nullary } else { TypeSignature::Any(arguments) };
+    Signature::new(types, volatility)
+}
+
+impl fmt::Debug for CallUdf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.name, self.id)
+    }
+}
+
+impl PartialEq for CallUdf {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for CallUdf {}
+
+impl Hash for CallUdf {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for CallUdf {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> DfResult<DataType> {
+        Ok(self.call.arrow_type())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
+        let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let arrays = args
+            .args
+            .iter()
+            .map(|arg| match arg {
+                ColumnarValue::Array(array) => Ok(Arc::clone(array)),
+                ColumnarValue::Scalar(value) => value.to_array_of_size(1),
+            })
+            .collect::<DfResult<Vec<ArrayRef>>>()?;
+        let rows = if constant && self.call.is_deterministic() { 1 } else { args.number_rows };
+        let result = self.call.evaluate(&arrays, rows).map_err(into_datafusion)?;
+        if constant && result.len() == 1 {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
+        }
+        Ok(ColumnarValue::Array(result))
+    }
+}
+
+/// A call of a resolved function as an expression. `name` is what EXPLAIN shows.
+pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>) -> Expr {
+    let volatility =
+        if call.is_deterministic() { Volatility::Immutable } else { Volatility::Volatile };
+    let udf = CallUdf {
+        name: name.to_ascii_lowercase(),
+        signature: signature(args.len(), volatility),
+        call,
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+    };
+    ScalarUDF::new_from_impl(udf).call(args)
+}
+
+/// One resolved aggregate.
+struct AggregateUdf {
+    call: Arc<AggregateCall>,
+    name: String,
+    id: u64,
+    signature: Signature,
+}
+
+impl fmt::Debug for AggregateUdf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.name, self.id)
+    }
+}
+
+impl PartialEq for AggregateUdf {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for AggregateUdf {}
+
+impl Hash for AggregateUdf {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl AggregateUDFImpl for AggregateUdf {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> DfResult<DataType> {
+        Ok(self.call.arrow_type())
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> DfResult<Box<dyn Accumulator>> {
+        let mut inner = self.call.accumulator();
+        // The one group exists even when no row comes.
+        let empty: Vec<ArrayRef> =
+            args.expr_fields.iter().map(|field| new_empty_array(field.data_type())).collect();
+        inner.update(&empty, &[], None, 1).map_err(into_datafusion)?;
+        Ok(Box::new(OneGroup { inner }))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> DfResult<Vec<FieldRef>> {
+        Ok(self
+            .call
+            .state_types()
+            .iter()
+            .enumerate()
+            .map(|(at, ty)| Arc::new(Field::new(format!("{}[{at}]", args.name), ty.clone(), true)))
+            .collect())
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        _: AccumulatorArgs<'_>,
+    ) -> DfResult<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(ManyGroups { call: Arc::clone(&self.call), inner: self.call.accumulator() }))
+    }
+}
+
+/// An aggregate over all rows.
+#[derive(Debug)]
+struct OneGroup {
+    inner: Box<dyn aggregate::Accumulator>,
+}
+
+impl Accumulator for OneGroup {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> DfResult<()> {
+        let rows = values.first().map_or(0, |array| array.len());
+        self.inner.update(values, &vec![0; rows], None, 1).map_err(into_datafusion)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> DfResult<()> {
+        let rows = states.first().map_or(0, |array| array.len());
+        self.inner.merge(states, &vec![0; rows], 1).map_err(into_datafusion)
+    }
+
+    fn state(&mut self) -> DfResult<Vec<ScalarValue>> {
+        let arrays = self.inner.state(Take::All).map_err(into_datafusion)?;
+        arrays.iter().map(|array| ScalarValue::try_from_array(array, 0)).collect()
+    }
+
+    fn evaluate(&mut self) -> DfResult<ScalarValue> {
+        let array = self.inner.evaluate(Take::All).map_err(into_datafusion)?;
+        ScalarValue::try_from_array(&array, 0)
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+}
+
+/// An aggregate over groups.
+#[derive(Debug)]
+struct ManyGroups {
+    call: Arc<AggregateCall>,
+    inner: Box<dyn aggregate::Accumulator>,
+}
+
+fn take(emit: EmitTo) -> Take {
+    match emit {
+        EmitTo::All => Take::All,
+        EmitTo::First(count) => Take::First(count),
+    }
+}
+
+impl GroupsAccumulator for ManyGroups {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> DfResult<()> {
+        self.inner.update(values, groups, filter, total).map_err(into_datafusion)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> DfResult<()> {
+        self.inner.merge(states, groups, total).map_err(into_datafusion)
+    }
+
+    fn evaluate(&mut self, emit: EmitTo) -> DfResult<ArrayRef> {
+        self.inner.evaluate(take(emit)).map_err(into_datafusion)
+    }
+
+    fn state(&mut self, emit: EmitTo) -> DfResult<Vec<ArrayRef>> {
+        self.inner.state(take(emit)).map_err(into_datafusion)
+    }
+
+    fn convert_to_state(
+        &self,
+        values: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+    ) -> DfResult<Vec<ArrayRef>> {
+        let rows = values.first().map_or(0, |array| array.len());
+        let groups: Vec<usize> = (0..rows).collect();
+        let mut fresh = self.call.accumulator();
+        fresh.update(values, &groups, filter, rows).map_err(into_datafusion)?;
+        fresh.state(Take::All).map_err(into_datafusion)
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+}
+
+/// A call of a resolved aggregate as an expression.
+pub(crate) fn aggregate(call: Arc<AggregateCall>, args: Vec<Expr>) -> Expr {
+    let udf = AggregateUdf {
+        name: call.name().to_ascii_lowercase(),
+        signature: signature(args.len(), Volatility::Immutable),
+        call,
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+    };
+    AggregateUDF::new_from_impl(udf).call(args)
+}
