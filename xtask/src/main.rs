@@ -1,18 +1,28 @@
 //! Chores of this repository that need more than one cargo command: `cargo xtask tidy`.
 
-#![allow(clippy::print_stdout, reason = "this is a command-line tool")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool")]
 
 mod layers;
 mod links;
 mod text;
 mod tree;
 
+use std::process::ExitCode;
+
 use anyhow::bail;
 
-fn main() -> anyhow::Result<()> {
-    match std::env::args().nth(1).as_deref() {
+fn main() -> ExitCode {
+    let done = match std::env::args().nth(1).as_deref() {
         Some("tidy") => tidy(),
-        _ => bail!("usage: cargo xtask tidy"),
+        _ => Err(anyhow::anyhow!("usage: cargo xtask tidy")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // One level, without a backtrace: the complaints are for a person.
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
     }
 }
 

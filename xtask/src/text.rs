@@ -24,7 +24,8 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
     ("TcpStream", &["link", "mysql-server", "server", "testkit", "bench"]),
     ("TcpListener", &["mysql-server", "server", "testkit", "bench"]),
     ("UnixStream", &["link", "mysql-server", "server", "testkit", "bench"]),
-    ("std::env::var", &["server", "bench", "testkit"]),
+    // The engine looks up passwords that a link gives by reference to the environment.
+    ("std::env::var", &["engine", "server", "bench", "testkit"]),
     ("unsafe {", &[]),
 ];
 
