@@ -74,10 +74,9 @@ pub fn constant_value(value: &Value, mode: Mode) -> Option<Constant> {
         Value::SingleQuotedString(raw) => {
             Constant::Text { text: unescape(raw, '\'', mode), charset: None }
         }
-        Value::NationalStringLiteral(raw) => Constant::Text {
-            text: unescape(raw, '\'', mode),
-            charset: Some("utf8mb3".to_owned()),
-        },
+        Value::NationalStringLiteral(raw) => {
+            Constant::Text { text: unescape(raw, '\'', mode), charset: Some("utf8mb3".to_owned()) }
+        }
         Value::HexStringLiteral(digits) => {
             Constant::Hex { bytes: hex_bytes(digits), charset: None }
         }

@@ -1,4 +1,21 @@
-//! Queries into trees.
+//! Queries into trees, by recursive descent over MySQL's grammar.
+//!
+//! Invariants:
+//! - A tree that is returned means what MySQL reads in the text. Where the grammars of MySQL and
+//!   MariaDB differ (`a LIKE b LIKE c`, `1 IS TRUE IS TRUE`) neither reading is chosen.
+//! - Printing the tree and reading the text again gives the same tree.
+//! - No text makes it recurse deeper than [`MAX_DEPTH`], and no tree is higher, so that whoever
+//!   walks a tree may recurse. Long chains of `AND` and `OR` become balanced trees.
+//!
+//! | module | reads |
+//! | --- | --- |
+//! | `cursor` | tokens, one after the other |
+//! | `query` | `WITH`, set operations, `SELECT` and its clauses |
+//! | `table` | what stands behind `FROM` |
+//! | `expr` | operators |
+//! | `primary` | operands |
+//! | `function` | calls with a syntax of their own |
+//! | `types` | the types of `CAST` |
 
 use std::fmt;
 
@@ -6,6 +23,20 @@ use pelorus_error::Error;
 use sqlparser::ast::{Expr, Query, Select};
 
 use crate::Mode;
+
+mod cursor;
+mod expr;
+mod function;
+mod primary;
+mod query;
+mod table;
+mod types;
+mod words;
+
+use cursor::Parser;
+
+/// How deep expressions and queries may nest.
+pub const MAX_DEPTH: usize = 200;
 
 /// A text that is not read as a query of MySQL's grammar as far as we know it: it may be wrong, or
 /// only beyond us. Either way a server can be asked: the text as a whole can go to the one server
@@ -35,9 +66,14 @@ impl From<Unparsed> for Error {
 /// A parsed query.
 ///
 /// Printing the tree gives text that means the same as the source when it is read in the same
-/// [`Mode`]. The printer puts no parentheses: whoever builds trees wraps operands in
-/// [`Expr::Nested`], see [`crate::normalise::nested`]. Strings keep the escapes of the source and are read with
+/// [`Mode`]. The printer puts no parentheses: whoever builds trees wraps operands, see
+/// [`crate::normalise::nested`]. Strings keep the escapes of the source and are read with
 /// [`crate::literal::constant`].
+///
+/// What the tree does not tell apart, since it means the same: `MOD` and `%`, `!=` and `<>`,
+/// `CONVERT(x, t)` and `CAST(x AS t)`, `SUBSTRING(x FROM n)` and `SUBSTRING(x, n)`,
+/// `POSITION(a IN b)` and `LOCATE(a, b)`, `a SOUNDS LIKE b` and `SOUNDEX(a) = SOUNDEX(b)`,
+/// `LOCK IN SHARE MODE` and `FOR SHARE`, `TABLE t` and `SELECT * FROM t`, `FROM DUAL` and nothing.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The tree.
@@ -51,7 +87,7 @@ impl Parsed {
     /// The names that MySQL gives to the result columns of a `SELECT` of this query, one for each
     /// select item; `None` for `*`. A `SELECT` that was not in the source has none.
     ///
-    /// For a column the name is as written; MySQL shows it as the table spells it.
+    /// For a column the name is as written, which is also how MySQL shows it.
     pub fn names(&self, select: &Select) -> Option<&[Option<String>]> {
         let block = select.select_token.0.span.start.column;
         self.names.get(usize::try_from(block).ok()?.checked_sub(1)?).map(Vec::as_slice)
@@ -64,7 +100,15 @@ impl Parsed {
 /// # Errors
 /// [`Unparsed`] for everything that is not certain to be read as MySQL reads it.
 pub fn parse_query(sql: &str, mode: Mode) -> Result<Parsed, Unparsed> {
-    Err(Unparsed { error: crate::lexer::syntax_error(sql, 0), at: usize::from(mode.ansi_quotes) })
+    let mut parser = Parser::new(sql, mode)?;
+    let query = parser.query_expression()?;
+    parser.take_symbol(";");
+    parser.expect_end()?;
+    Ok(Parsed {
+        query: Box::new(query),
+        placeholders: parser.placeholders(),
+        names: parser.into_names(),
+    })
 }
 
 /// Parses one expression, for instance the value of a `SET` or the filter of a `SHOW`.
@@ -72,5 +116,11 @@ pub fn parse_query(sql: &str, mode: Mode) -> Result<Parsed, Unparsed> {
 /// # Errors
 /// [`Unparsed`], as for queries.
 pub fn parse_expression(sql: &str, mode: Mode) -> Result<Expr, Unparsed> {
-    Err(Unparsed { error: crate::lexer::syntax_error(sql, 0), at: usize::from(mode.ansi_quotes) })
+    let mut parser = Parser::new(sql, mode)?;
+    let expr = parser.expr()?;
+    parser.expect_end()?;
+    Ok(expr)
 }
+
+#[cfg(test)]
+mod tests;

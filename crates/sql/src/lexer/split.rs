@@ -65,7 +65,8 @@ impl Body {
     }
 
     fn follow(&mut self, text: &str) {
-        let at_start = self.last == ";" || self.last == ":" || STARTERS.contains(&self.last.as_str());
+        let at_start =
+            self.last == ";" || self.last == ":" || STARTERS.contains(&self.last.as_str());
         match text {
             "IF" | "CASE" | "LOOP" | "WHILE" | "REPEAT" if self.last == "END" => {}
             "BEGIN" | "CASE" => self.open += 1,
@@ -106,7 +107,11 @@ pub fn bind(sql: &str, mode: Mode, literals: &[impl AsRef<str>]) -> Result<Strin
         }
         out.push_str(literal);
         from = place.end;
-        if sql.as_bytes().get(from).is_some_and(|&byte| super::scan::is_name_byte(byte) || byte == b'\'') {
+        if sql
+            .as_bytes()
+            .get(from)
+            .is_some_and(|&byte| super::scan::is_name_byte(byte) || byte == b'\'')
+        {
             out.push(' ');
         }
     }

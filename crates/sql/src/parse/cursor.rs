@@ -1,0 +1,235 @@
+//! Tokens one after the other, and what the parser remembers on its way.
+
+use pelorus_error::Error;
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+
+use super::{MAX_DEPTH, Unparsed, words};
+use crate::Mode;
+use crate::lexer::{self, Token, TokenKind};
+
+pub(super) type Result<T> = std::result::Result<T, Unparsed>;
+
+/// The state of one parse.
+#[derive(Debug)]
+pub(super) struct Parser<'a> {
+    pub(super) sql: &'a str,
+    pub(super) mode: Mode,
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    /// How high the highest tree is that was built since the last look.
+    pub(super) height: usize,
+    /// The names of the columns of every `SELECT`, in order of their first words.
+    pub(super) names: Vec<Vec<Option<String>>>,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(sql: &'a str, mode: Mode) -> Result<Self> {
+        let tokens = lexer::tokens(sql, mode);
+        if let Some(last) = tokens.last().filter(|last| last.kind == TokenKind::Invalid) {
+            let error = lexer::syntax_error(sql, last.start);
+            return Err(Unparsed { error, at: last.start });
+        }
+        Ok(Self { sql, mode, tokens, at: 0, depth: 0, height: 0, names: Vec::new() })
+    }
+
+    pub(super) fn placeholders(&self) -> usize {
+        self.tokens.iter().filter(|token| token.kind == TokenKind::Placeholder).count()
+    }
+
+    pub(super) fn into_names(self) -> Vec<Vec<Option<String>>> {
+        self.names
+    }
+
+    /// The error for the current token.
+    pub(super) fn unexpected<T>(&self) -> Result<T> {
+        let at = self.peek().map_or(self.sql.len(), |token| token.start);
+        Err(Unparsed { error: lexer::syntax_error(self.sql, at), at })
+    }
+
+    /// The error for what is understood but cannot stand in a tree.
+    pub(super) fn unsupported<T>(&self, what: &str) -> Result<T> {
+        let at = self.peek().map_or(self.sql.len(), |token| token.start);
+        Err(Unparsed { error: Error::unsupported(what), at })
+    }
+
+    /// Runs a reader one level deeper.
+    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= MAX_DEPTH {
+            return self.unsupported("such deep nesting");
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The tokens from a position up to the current one.
+    pub(super) fn since(&self, position: usize) -> &[Token] {
+        self.tokens.get(position..self.at).unwrap_or_default()
+    }
+
+    pub(super) fn peek(&self) -> Option<Token> {
+        self.peek_at(0)
+    }
+
+    pub(super) fn peek_at(&self, ahead: usize) -> Option<Token> {
+        self.tokens.get(self.at + ahead).copied()
+    }
+
+    pub(super) fn advance(&mut self) {
+        self.at += 1;
+    }
+
+    pub(super) fn text(&self, token: Token) -> &'a str {
+        token.text(self.sql)
+    }
+
+    /// The next token when it is of this kind.
+    pub(super) fn take_kind(&mut self, kind: TokenKind) -> Option<Token> {
+        let token = self.peek().filter(|token| token.kind == kind)?;
+        self.at += 1;
+        Some(token)
+    }
+
+    pub(super) fn is_word_at(&self, ahead: usize, word: &str) -> bool {
+        self.peek_at(ahead).is_some_and(|token| token.is_word(self.sql, word))
+    }
+
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        self.is_word_at(0, word)
+    }
+
+    pub(super) fn is_any_word(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.is_word(word))
+    }
+
+    pub(super) fn take_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes all the words or none.
+    pub(super) fn take_words(&mut self, words: &[&str]) -> bool {
+        let found = words.iter().enumerate().all(|(ahead, word)| self.is_word_at(ahead, word));
+        if found {
+            self.at += words.len();
+        }
+        found
+    }
+
+    pub(super) fn expect_word(&mut self, word: &str) -> Result<()> {
+        if self.take_word(word) { Ok(()) } else { self.unexpected() }
+    }
+
+    pub(super) fn is_symbol_at(&self, ahead: usize, symbol: &str) -> bool {
+        self.peek_at(ahead).is_some_and(|token| token.is_symbol(self.sql, symbol))
+    }
+
+    pub(super) fn is_symbol(&self, symbol: &str) -> bool {
+        self.is_symbol_at(0, symbol)
+    }
+
+    pub(super) fn take_symbol(&mut self, symbol: &str) -> bool {
+        let found = self.is_symbol(symbol);
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(super) fn expect_symbol(&mut self, symbol: &str) -> Result<()> {
+        if self.take_symbol(symbol) { Ok(()) } else { self.unexpected() }
+    }
+
+    pub(super) fn expect_end(&self) -> Result<()> {
+        if self.peek().is_none() { Ok(()) } else { self.unexpected() }
+    }
+
+    /// A list with commas of at least one element.
+    pub(super) fn list<T>(
+        &mut self,
+        mut read: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut out = vec![read(self)?];
+        while self.take_symbol(",") {
+            out.push(read(self)?);
+        }
+        Ok(out)
+    }
+
+    /// A list in parentheses.
+    pub(super) fn parenthesised<T>(
+        &mut self,
+        read: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.expect_symbol("(")?;
+        let out = self.list(read)?;
+        self.expect_symbol(")")?;
+        Ok(out)
+    }
+
+    /// Whether the current token can be a name where a keyword may stand as well.
+    pub(super) fn is_name(&self) -> bool {
+        self.peek().is_some_and(|token| match token.kind {
+            TokenKind::Quoted => true,
+            TokenKind::Word => !words::is_reserved(self.text(token)),
+            _ => false,
+        })
+    }
+
+    /// A name.
+    pub(super) fn ident(&mut self) -> Result<Ident> {
+        if !self.is_name() {
+            return self.unexpected();
+        }
+        self.any_ident()
+    }
+
+    /// A name behind a dot, where reserved words are names too.
+    pub(super) fn any_ident(&mut self) -> Result<Ident> {
+        let Some(token) = self.peek() else { return self.unexpected() };
+        let ident = match token.kind {
+            TokenKind::Word => Ident::new(self.text(token)),
+            TokenKind::Quoted => {
+                let name = lexer::unquote_name(self.text(token));
+                self.quoted_ident(name)?
+            }
+            _ => return self.unexpected(),
+        };
+        self.at += 1;
+        Ok(ident)
+    }
+
+    /// A name in backticks. The printer of the tree takes two backticks for one that is escaped
+    /// already; such names are left to the server.
+    pub(super) fn quoted_ident(&self, name: String) -> Result<Ident> {
+        if name.contains("``") || name.contains("\\`") {
+            return self.unsupported("a name with these backticks");
+        }
+        Ok(Ident::with_quote('`', name))
+    }
+
+    /// `name` or `database.name`.
+    pub(super) fn object_name(&mut self) -> Result<ObjectName> {
+        let mut parts = vec![ObjectNamePart::Identifier(self.ident()?)];
+        if self.take_symbol(".") {
+            parts.push(ObjectNamePart::Identifier(self.any_ident()?));
+        }
+        Ok(ObjectName(parts))
+    }
+
+    /// An integer literal.
+    pub(super) fn integer(&mut self) -> Result<u64> {
+        let value = self
+            .peek()
+            .filter(|token| token.kind == TokenKind::Integer)
+            .and_then(|token| self.text(token).parse().ok());
+        let Some(value) = value else { return self.unexpected() };
+        self.at += 1;
+        Ok(value)
+    }
+}
