@@ -367,9 +367,7 @@ impl Connection {
         mut visit: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<response::Ok> {
         loop {
-            let end = self
-                .rows_until(|payload| visit(payload).map(ControlFlow::Continue))
-                .await?;
+            let end = self.rows_until(|payload| visit(payload).map(ControlFlow::Continue)).await?;
             if let Some(end) = end {
                 return Ok(end);
             }

@@ -168,10 +168,7 @@ async fn start(
     };
     if usize::from(statement.params) != params.len() {
         connection.close_statement(statement.id);
-        return Err(Error::new(
-            Code::WrongArguments,
-            "Incorrect arguments to mysqld_stmt_execute",
-        ));
+        return Err(Error::new(Code::WrongArguments, "Incorrect arguments to mysqld_stmt_execute"));
     }
     let answer = connection.execute(statement.id, params).await;
     if answer.is_err() {

@@ -31,8 +31,11 @@ pub(crate) async fn table(
     database: &str,
     table: &str,
 ) -> Result<Option<RemoteTable>> {
-    let filter =
-        format!("WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}", quote_text(database), quote_text(table));
+    let filter = format!(
+        "WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+        quote_text(database),
+        quote_text(table)
+    );
     let select = |what: &str, order: &str| {
         format!("SELECT * FROM information_schema.{what} {filter} ORDER BY TABLE_NAME{order}")
     };
@@ -112,12 +115,8 @@ async fn read_types(
         return Ok(());
     }
     let names: Vec<_> = columns.iter().map(|column| quote_name(&column.name)).collect();
-    let sql = format!(
-        "SELECT {} FROM {}.{}",
-        names.join(", "),
-        quote_name(database),
-        quote_name(table)
-    );
+    let sql =
+        format!("SELECT {} FROM {}.{}", names.join(", "), quote_name(database), quote_name(table));
     let statement = connection.prepare(&sql).await?;
     connection.close_statement(statement.id);
     for (column, described) in columns.iter_mut().zip(&statement.columns) {
