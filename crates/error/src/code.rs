@@ -233,6 +233,8 @@ codes! {
     ReadOnlyTransaction = 1792, b"25006", Denied;
     /// The statement took longer than `max_execution_time`.
     ExecutionTimeout = 3024, b"HY000", Resource;
+    /// FETCH from a statement whose rows are not kept.
+    StatementHasNoCursor = 1421, b"HY000", InvalidInput;
     /// A packet whose bytes do not add up.
     MalformedPacket = 1835, b"HY000", InvalidInput;
     /// The account may not log in.
@@ -259,6 +261,8 @@ codes! {
     TransactionInProgress = 1568, b"25001", Conflict;
     /// A password hash that its plugin does not write.
     PasswordFormat = 1827, b"HY000", InvalidInput;
+    /// A client was idle for longer than `wait_timeout`.
+    ClientInteractionTimeout = 4031, b"HY000", Unavailable;
     /// Connections must be encrypted.
     SecureTransportRequired = 3159, b"HY000", Denied;
 }

@@ -1,1 +1,31 @@
-//! stub
+//! The MySQL edge: listens, encrypts, authenticates, reads commands and streams results.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`backend`] | what the edge needs of an engine |
+//! | [`config`] | what the edge is started with |
+//! | `server` | the accept loop: limits, and the end of all connections |
+//! | `channel` | one connection's bytes: packets, timeouts, the switch to TLS |
+//! | `login`, `proof` | the handshake, and how clients prove who they are |
+//! | `keys` | the certificate and the key pair that clients see |
+//! | `connection` | the command loop |
+//! | `statements` | what the edge keeps for prepared statements |
+//! | `rows`, `results` | result sets on their way to the client |
+
+pub mod backend;
+pub mod config;
+
+mod channel;
+mod connection;
+mod keys;
+mod login;
+mod proof;
+mod results;
+mod rows;
+mod server;
+mod statements;
+
+pub use config::{EdgeConfig, TlsMode};
+#[cfg(unix)]
+pub use server::serve_unix;
+pub use server::{Edge, serve};

@@ -302,6 +302,21 @@ impl FrameWriter {
         result
     }
 
+    /// Like [`Self::packet`] for a payload that may turn out impossible: then nothing is left of it.
+    #[inline]
+    pub fn try_packet<E>(
+        &mut self,
+        write: impl FnOnce(&mut BytesMut) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (start, sequence) = (self.out.len(), self.sequence);
+        let result = self.packet(write);
+        if result.is_err() {
+            self.out.truncate(start);
+            self.sequence = sequence;
+        }
+        result
+    }
+
     fn header(&mut self, length: usize) {
         let [a, b, c, ..] = length.to_le_bytes();
         self.out.put_slice(&[a, b, c, self.sequence]);
@@ -411,6 +426,18 @@ mod tests {
             assert!(reader.unread().len() <= 200_000);
         }
         assert_eq!((errors, seen), (1, vec![b"next".to_vec()]));
+    }
+
+    #[test]
+    fn a_failed_packet_leaves_nothing() {
+        let mut writer = FrameWriter::new();
+        writer.payload(b"kept");
+        let before = writer.len();
+        let failed: Result<(), &str> = writer.try_packet(|out| {
+            out.extend_from_slice(b"half");
+            Err("no")
+        });
+        assert_eq!((failed, writer.len(), writer.sequence()), (Err("no"), before, 1));
     }
 
     #[test]

@@ -68,8 +68,9 @@ pub fn put_ok(out: &mut BytesMut, header: u8, caps: Capabilities, ok: &Ok) {
         if !ok.changes.is_empty() {
             put_changes(out, &ok.changes);
         }
-    } else {
-        out.put_slice(ok.info.as_bytes());
+    } else if !ok.info.is_empty() {
+        // The protocol's description has no length here; MySQL writes one and its clients skip it.
+        put_lenenc_bytes(out, ok.info.as_bytes());
     }
 }
 

@@ -1,0 +1,348 @@
+//! The command loop of one connection.
+
+use bytes::{BufMut as _, Bytes};
+use pelorus_engine::api::Outcome;
+use pelorus_error::{Code, Error, Result};
+use pelorus_mysql_wire::command::{CURSOR_OTHERS, CURSOR_READ_ONLY, Command, StmtExecute};
+use pelorus_mysql_wire::prepared::PrepareOk;
+use pelorus_mysql_wire::rows::Format;
+use pelorus_mysql_wire::{Capabilities, charset, response};
+use pelorus_types::{Collation, Column, ColumnType, WireType, collation};
+use tokio::sync::watch::Receiver;
+
+use crate::backend::{Backend, BackendSession};
+use crate::channel::{Channel, Gone};
+use crate::login::Door;
+use crate::results::{
+    Answer, fetch, open_cursor, put_columns, put_end, put_error, put_plain_ok, send_outcome,
+    status_of, watch,
+};
+use crate::rows::RowSource;
+use crate::statements::Statements;
+
+/// One logged-in client.
+pub(crate) struct Connection<'a, B: Backend> {
+    pub(crate) door: Door<'a, B>,
+    pub(crate) channel: &'a mut Channel,
+    pub(crate) session: B::Session,
+    pub(crate) statements: Statements,
+}
+
+/// Whether the connection goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Command,
+    Quit,
+}
+
+impl<B: Backend> Connection<'_, B> {
+    /// Runs commands until the client leaves, is killed, or the server stops. `stop` turns true
+    /// when the server stops: then the command at hand is the last.
+    pub(crate) async fn run(&mut self, mut stop: Receiver<bool>) -> Gone {
+        loop {
+            match self.turn(&mut stop).await {
+                Ok(Next::Command) => {}
+                Ok(Next::Quit) => return Gone::Closed,
+                Err(gone) => return gone,
+            }
+        }
+    }
+
+    async fn turn(&mut self, stop: &mut Receiver<bool>) -> Result<Next, Gone> {
+        let idle = self.door.settings.wait_timeout;
+        let killed = self.session.killed();
+        let payload = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return Err(self.bye(server_shutdown())),
+            () = killed => return Err(Gone::Closed),
+            payload = self.channel.read_command(idle) => payload?,
+        };
+        let next = match payload {
+            Ok(payload) => self.answer(payload).await?,
+            Err(error) => {
+                self.channel.error(&error);
+                Next::Command
+            }
+        };
+        self.channel.flush().await?;
+        if self.session.is_killed() {
+            return Err(Gone::Closed);
+        }
+        Ok(next)
+    }
+
+    /// The last word to a client that has asked nothing.
+    fn bye(&mut self, error: Error) -> Gone {
+        self.channel.writer.set_sequence(0);
+        Gone::Because(error)
+    }
+
+    async fn answer(&mut self, payload: Bytes) -> Result<Next, Gone> {
+        let command = match Command::parse(&payload, self.channel.capabilities) {
+            Ok(command) => command,
+            Err(error) => {
+                self.channel.error(&error);
+                return Ok(Next::Command);
+            }
+        };
+        match command {
+            Command::Quit => return Ok(Next::Quit),
+            Command::Ping => put_plain_ok(self.channel, &self.session),
+            Command::Query(text) => self.query(text).await?,
+            Command::InitDb(name) => self.init_db(name).await?,
+            Command::FieldList { table, wild } => self.field_list(table, wild).await?,
+            Command::Statistics => {
+                let line = self.door.backend.statistics();
+                self.channel.writer.packet(|out| out.put_slice(line.as_bytes()));
+            }
+            Command::ProcessKill(id) => {
+                let done = self.door.backend.kill(&self.session, id.into(), false);
+                self.plain(done);
+            }
+            Command::ChangeUser(change) => {
+                self.statements.clear();
+                self.door.change_user(self.channel, &mut self.session, change).await?;
+            }
+            Command::SetOption(option) => self.set_option(option),
+            Command::ResetConnection => {
+                self.statements.clear();
+                let killed = self.session.killed();
+                let done = watch(self.channel, killed, self.session.reset()).await?;
+                self.plain(done);
+            }
+            Command::Other(_) => {
+                self.channel.error(&Error::new(Code::UnknownCommand, "Unknown command"));
+            }
+            statement => self.prepared(statement).await?,
+        }
+        Ok(Next::Command)
+    }
+
+    async fn prepared(&mut self, command: Command<'_>) -> Result<(), Gone> {
+        match command {
+            Command::StmtPrepare(text) => self.prepare(text).await?,
+            Command::StmtExecute(execute) => self.execute(execute).await?,
+            Command::StmtFetch { id, rows } => self.fetch(id, rows).await?,
+            Command::StmtSendLongData { id, parameter, data } => {
+                let id = self.statements.resolve(id);
+                let count = self.session.parameter_count(id).unwrap_or(0);
+                let most = self.door.settings.max_allowed_packet;
+                self.statements.long_data(id, parameter, data, (count, most));
+            }
+            // There is no answer to it.
+            Command::StmtClose(id) => {
+                let id = self.statements.resolve(id);
+                self.statements.close(id);
+                self.session.close_prepared(id);
+            }
+            Command::StmtReset(id) => {
+                let id = self.statements.resolve(id);
+                let done =
+                    self.statements.get(id, "mysqld_stmt_reset").map(|statement| statement.reset());
+                self.plain(done);
+            }
+            _ => self.channel.error(&Error::new(Code::UnknownCommand, "Unknown command")),
+        }
+        Ok(())
+    }
+
+    /// Answers OK or ERR.
+    fn plain(&mut self, done: Result<()>) {
+        match done {
+            Ok(()) => put_plain_ok(self.channel, &self.session),
+            Err(error) => put_error(self.channel, &error),
+        }
+    }
+
+    fn client(&self) -> Collation {
+        self.session.client_collation()
+    }
+
+    /// Open cursors must not stand in the way of the next statement.
+    async fn settle_cursors(&mut self) -> Result<(), Gone> {
+        let killed = self.session.killed();
+        watch(self.channel, killed, self.statements.hoard_cursors()).await
+    }
+
+    async fn query(&mut self, text: &[u8]) -> Result<(), Gone> {
+        self.settle_cursors().await?;
+        let text = match charset::decode(self.client(), text) {
+            Ok(text) => text,
+            Err(error) => {
+                self.channel.error(&error);
+                return Ok(());
+            }
+        };
+        let mut rest: &str = &text;
+        loop {
+            let (statement, after) = self.session.next_statement(rest);
+            let killed = self.session.killed();
+            let outcome = watch(self.channel, killed, self.session.execute(statement)).await?;
+            let more = !after.is_empty();
+            let answer =
+                send_outcome(self.channel, &self.session, outcome, Format::Text, more).await?;
+            if !more || answer == Answer::Failed {
+                return Ok(());
+            }
+            self.channel.flush_if_much().await?;
+            rest = after;
+        }
+    }
+
+    async fn init_db(&mut self, name: &[u8]) -> Result<(), Gone> {
+        let done = match charset::decode(self.client(), name) {
+            Ok(name) => {
+                let killed = self.session.killed();
+                watch(self.channel, killed, self.session.use_database(&name)).await?
+            }
+            Err(error) => Err(error),
+        };
+        self.plain(done);
+        Ok(())
+    }
+
+    async fn field_list(&mut self, table: &[u8], wild: &[u8]) -> Result<(), Gone> {
+        let client = self.client();
+        let names = charset::decode(client, table)
+            .and_then(|table| Ok((table, charset::decode(client, wild)?)));
+        let columns = match names {
+            Ok((table, wild)) => {
+                let killed = self.session.killed();
+                watch(self.channel, killed, self.session.list_fields(&table, &wild)).await?
+            }
+            Err(error) => Err(error),
+        };
+        match columns {
+            Ok(columns) => {
+                for column in &columns {
+                    let put = |out: &mut _| response::put_column(out, column, Some(None));
+                    self.channel.writer.packet(put);
+                }
+                put_end(self.channel, 0, status_of(&self.session));
+            }
+            Err(error) => put_error(self.channel, &error),
+        }
+        Ok(())
+    }
+
+    fn set_option(&mut self, option: u16) {
+        if option > 1 {
+            self.channel.error(&Error::new(Code::UnknownCommand, "Unknown command"));
+            return;
+        }
+        self.session.set_multi_statements(option == 0);
+        put_end(self.channel, 0, status_of(&self.session));
+    }
+
+    async fn prepare(&mut self, text: &[u8]) -> Result<(), Gone> {
+        self.settle_cursors().await?;
+        let prepared = match charset::decode(self.client(), text) {
+            Ok(text) => {
+                let killed = self.session.killed();
+                watch(self.channel, killed, self.session.prepare(&text)).await?
+            }
+            Err(error) => Err(error),
+        };
+        let prepared =
+            match prepared.and_then(|prepared| Ok((columns_of(&prepared.columns)?, prepared))) {
+                Ok((columns, prepared)) => (columns, prepared),
+                Err(error) => {
+                    put_error(self.channel, &error);
+                    return Ok(());
+                }
+            };
+        let (columns, prepared) = prepared;
+        self.statements.opened(prepared.id);
+        let answer = PrepareOk {
+            id: prepared.id,
+            columns,
+            parameters: prepared.parameters,
+            warnings: prepared.warnings,
+        };
+        self.channel.writer.packet(|out| answer.put(out));
+        let parameter = Column::computed("?", parameter_type());
+        let parameters = vec![parameter; usize::from(prepared.parameters)];
+        for list in [&parameters, &prepared.columns] {
+            put_columns(self.channel, list);
+            let eof = !self.channel.capabilities.has(Capabilities::DEPRECATE_EOF);
+            if eof && !list.is_empty() {
+                put_end(self.channel, 0, status_of(&self.session));
+            }
+        }
+        Ok(())
+    }
+
+    async fn execute(&mut self, execute: StmtExecute<'_>) -> Result<(), Gone> {
+        let id = self.statements.resolve(execute.id);
+        let outcome = match self.bind(id, &execute) {
+            Ok(parameters) => {
+                self.settle_cursors().await?;
+                let killed = self.session.killed();
+                let run = self.session.execute_prepared(id, parameters);
+                watch(self.channel, killed, run).await?
+            }
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(Outcome::Rows(result)) if execute.flags & CURSOR_READ_ONLY != 0 => {
+                let source = RowSource::new(result, Format::Binary);
+                open_cursor(self.channel, &self.session, &source);
+                if let Ok(statement) = self.statements.get(id, "mysqld_stmt_execute") {
+                    statement.cursor = Some(source);
+                }
+            }
+            outcome => {
+                send_outcome(self.channel, &self.session, outcome, Format::Binary, false).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bind(
+        &mut self,
+        id: u32,
+        execute: &StmtExecute<'_>,
+    ) -> Result<Vec<pelorus_engine::api::Parameter>> {
+        let client = self.client();
+        let statement = self.statements.get(id, "mysqld_stmt_execute")?;
+        if execute.flags & CURSOR_OTHERS != 0 {
+            return Err(Error::unsupported("cursors that update or scroll"));
+        }
+        let count = self.session.parameter_count(id).unwrap_or(0);
+        statement.parameters(execute.parameters, count, client)
+    }
+
+    async fn fetch(&mut self, id: u32, rows: u32) -> Result<(), Gone> {
+        let id = self.statements.resolve(id);
+        let cursor = self.statements.get(id, "mysqld_stmt_fetch").and_then(|statement| {
+            statement.cursor.as_mut().ok_or_else(|| {
+                Error::new(
+                    Code::StatementHasNoCursor,
+                    format!("The statement ({id}) has no open cursor."),
+                )
+            })
+        });
+        match cursor {
+            Ok(cursor) => fetch(self.channel, &self.session, cursor, rows).await,
+            Err(error) => {
+                put_error(self.channel, &error);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn server_shutdown() -> Error {
+    Error::new(Code::ServerShutdown, "Server shutdown in progress")
+}
+
+/// The answer to PREPARE counts columns in 16 bits.
+fn columns_of(columns: &[Column]) -> Result<u16> {
+    u16::try_from(columns.len()).map_err(|_| Error::unsupported("results of this many columns"))
+}
+
+/// Types of parameters are not known before they are bound: clients see strings, as from MySQL
+/// before 8.0.22.
+fn parameter_type() -> ColumnType {
+    ColumnType::new(WireType::VarString, collation::BINARY, 0, 0)
+}

@@ -1,0 +1,144 @@
+//! The certificate for TLS and the RSA key pair for passwords on open lines. Both are made once,
+//! kept in the data folder, and stay the same over restarts so that clients can pin them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pelorus_env::Env;
+use pelorus_error::{Error, Result};
+use pelorus_mysql_wire::auth::RsaKeys;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::sync::OnceCell;
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::{EdgeConfig, TlsMode};
+
+const CERTIFICATE: &str = "server-cert.pem";
+const CERTIFICATE_KEY: &str = "server-key.pem";
+const RSA_KEY: &str = "private_key.pem";
+
+/// Reads or makes what TLS needs; `None` when it is off.
+pub(crate) fn acceptor(config: &EdgeConfig, env: &Env) -> Result<Option<TlsAcceptor>> {
+    let (certificate, key) = match &config.tls {
+        TlsMode::Off => return Ok(None),
+        TlsMode::Own => own_certificate(&config.data, env)?,
+        TlsMode::Files { certificate, key } => (must_read(certificate, env)?, must_read(key, env)?),
+    };
+    let bad =
+        |what: &str, error: String| Error::internal(format!("cannot use the {what}: {error}"));
+    let chain = CertificateDer::pem_slice_iter(&certificate)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| bad("TLS certificate", error.to_string()))?;
+    let key =
+        PrivateKeyDer::from_pem_slice(&key).map_err(|error| bad("TLS key", error.to_string()))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let server = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+        .map_err(|error| bad("TLS certificate", error.to_string()))?;
+    Ok(Some(TlsAcceptor::from(Arc::new(server))))
+}
+
+fn must_read(path: &Path, env: &Env) -> Result<Vec<u8>> {
+    let failed =
+        |cause: String| Error::internal(format!("cannot read {}: {cause}", path.display()));
+    env.files
+        .read(path)
+        .map_err(|error| failed(error.to_string()))?
+        .ok_or_else(|| failed("no such file".to_owned()))
+}
+
+fn own_certificate(folder: &Path, env: &Env) -> Result<(Vec<u8>, Vec<u8>)> {
+    let read = |name| {
+        env.files.read(&folder.join(name)).map_err(|error| {
+            Error::internal(format!("cannot read {name} in the data folder")).caused_by(error)
+        })
+    };
+    if let (Some(certificate), Some(key)) = (read(CERTIFICATE)?, read(CERTIFICATE_KEY)?) {
+        return Ok((certificate, key));
+    }
+    let made =
+        rcgen::generate_simple_self_signed(vec!["pelorus".to_owned(), "localhost".to_owned()])
+            .map_err(|error| Error::internal("cannot make a TLS certificate").caused_by(error))?;
+    let certificate = made.cert.pem().into_bytes();
+    let key = made.signing_key.serialize_pem().into_bytes();
+    keep(folder, CERTIFICATE_KEY, &key, env)?;
+    keep(folder, CERTIFICATE, &certificate, env)?;
+    Ok((certificate, key))
+}
+
+fn keep(folder: &Path, name: &str, bytes: &[u8], env: &Env) -> Result<()> {
+    env.files
+        .create_folder(folder)
+        .and_then(|()| env.files.replace(&folder.join(name), bytes))
+        .map_err(|error| {
+            Error::internal(format!("cannot write {name} in the data folder")).caused_by(error)
+        })
+}
+
+/// The RSA key pair, made when the first client needs it: that takes up to some seconds.
+#[derive(Debug)]
+pub(crate) struct RsaStore {
+    folder: std::path::PathBuf,
+    env: Env,
+    keys: OnceCell<Arc<RsaKeys>>,
+}
+
+impl RsaStore {
+    pub(crate) fn new(config: &EdgeConfig, env: &Env) -> Self {
+        Self { folder: config.data.clone(), env: env.clone(), keys: OnceCell::new() }
+    }
+
+    /// The key pair: from memory, from the data folder, or newly made and kept there.
+    pub(crate) async fn keys(&self) -> Result<Arc<RsaKeys>> {
+        let load = || async {
+            let (folder, env) = (self.folder.clone(), self.env.clone());
+            tokio::task::spawn_blocking(move || load_or_make(&folder, &env).map(Arc::new))
+                .await
+                .map_err(|error| Error::internal("cannot make an RSA key").caused_by(error))?
+        };
+        self.keys.get_or_try_init(load).await.cloned()
+    }
+}
+
+fn load_or_make(folder: &Path, env: &Env) -> Result<RsaKeys> {
+    let stored = env.files.read(&folder.join(RSA_KEY)).map_err(|error| {
+        Error::internal("cannot read the RSA key in the data folder").caused_by(error)
+    })?;
+    if let Some(pem) = stored {
+        return RsaKeys::from_pem(&String::from_utf8_lossy(&pem));
+    }
+    let keys = RsaKeys::generate(env.random.as_ref())?;
+    keep(folder, RSA_KEY, keys.to_pem()?.as_bytes(), env)?;
+    Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn keys_are_made_once_and_kept() {
+        let env = Env::in_memory(1);
+        let config = EdgeConfig::new("data");
+        let first = RsaStore::new(&config, &env).keys().await.unwrap();
+        let second = RsaStore::new(&config, &env).keys().await.unwrap();
+        assert_eq!(first.public_pem(), second.public_pem());
+        assert!(acceptor(&config, &env).unwrap().is_some());
+        let certificate = env.files.read(&config.data.join(CERTIFICATE)).unwrap();
+        assert!(acceptor(&config, &env).unwrap().is_some());
+        assert_eq!(env.files.read(&config.data.join(CERTIFICATE)).unwrap(), certificate);
+    }
+
+    #[test]
+    fn files_that_are_missing_are_named() {
+        let config = EdgeConfig {
+            tls: TlsMode::Files { certificate: "a.pem".into(), key: "b.pem".into() },
+            ..EdgeConfig::new("data")
+        };
+        let Err(error) = acceptor(&config, &Env::in_memory(1)) else { panic!("it read nothing") };
+        assert!(error.message().contains("a.pem"), "{error}");
+    }
+}

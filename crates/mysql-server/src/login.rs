@@ -1,0 +1,261 @@
+//! The handshake: greeting, TLS, the client's answer, and the session that comes of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use pelorus_engine::Settings;
+use pelorus_engine::api::{Credential, Login};
+use pelorus_error::{Code, Error, Result};
+use pelorus_mysql_wire::auth::{self, CACHING_SHA2, NATIVE, SCRAMBLE};
+use pelorus_mysql_wire::handshake::{ChangeUser, FirstPacket, Greeting, Response};
+use pelorus_mysql_wire::{Capabilities, ServerStatus, charset};
+use pelorus_types::{Collation, collation};
+use tokio_rustls::TlsAcceptor;
+
+use crate::backend::{Backend, BackendSession};
+use crate::channel::{Channel, Gone};
+use crate::proof::{Claim, Guard, Verdict, access_denied};
+use crate::results::put_plain_ok;
+
+/// What this server can do, TLS apart.
+const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
+    .with(Capabilities::FOUND_ROWS)
+    .with(Capabilities::LONG_FLAG)
+    .with(Capabilities::CONNECT_WITH_DB)
+    .with(Capabilities::ODBC)
+    .with(Capabilities::IGNORE_SPACE)
+    .with(Capabilities::PROTOCOL_41)
+    .with(Capabilities::INTERACTIVE)
+    .with(Capabilities::TRANSACTIONS)
+    .with(Capabilities::SECURE_CONNECTION)
+    .with(Capabilities::MULTI_STATEMENTS)
+    .with(Capabilities::MULTI_RESULTS)
+    .with(Capabilities::PS_MULTI_RESULTS)
+    .with(Capabilities::PLUGIN_AUTH)
+    .with(Capabilities::CONNECT_ATTRS)
+    .with(Capabilities::PLUGIN_AUTH_LENENC)
+    .with(Capabilities::DEPRECATE_EOF);
+
+/// The largest packet of a client that has not logged in.
+pub(crate) const LOGIN_PACKET: usize = 256 << 10;
+
+/// Where a client comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) Option<SocketAddr>);
+
+impl Peer {
+    /// The host as messages name it.
+    fn host(self) -> String {
+        self.0.map_or_else(|| "localhost".to_owned(), |peer| peer.ip().to_canonical().to_string())
+    }
+
+    /// A local socket, which nobody can listen to.
+    fn is_local_socket(self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// What a login needs beside its own connection.
+pub(crate) struct Door<'a, B: Backend> {
+    pub(crate) backend: &'a Arc<B>,
+    pub(crate) guard: &'a Guard,
+    pub(crate) tls: Option<&'a TlsAcceptor>,
+    pub(crate) settings: &'a Settings,
+    pub(crate) peer: Peer,
+}
+
+impl<B: Backend> Door<'_, B> {
+    /// Greets a client, checks who it is and opens its session.
+    pub(crate) async fn log_in(&self, channel: &mut Channel) -> Result<B::Session, Gone> {
+        let id = self.backend.next_connection_id();
+        let scramble = auth::new_scramble(self.guard.random());
+        // A local socket needs no encryption.
+        let tls = self.tls.filter(|_| !self.peer.is_local_socket());
+        let offered = match tls {
+            Some(_) => CAPABILITIES.with(Capabilities::SSL),
+            None => CAPABILITIES,
+        };
+        let greeting = Greeting {
+            server_version: self.settings.server_version.clone(),
+            connection_id: low_half(id),
+            scramble,
+            capabilities: offered,
+            mariadb_capabilities: 0,
+            collation: low_byte(collation::UTF8MB4_0900_AI_CI),
+            status: ServerStatus::AUTOCOMMIT,
+            plugin: CACHING_SHA2.to_owned(),
+        };
+        channel.writer.packet(|out| greeting.put(out));
+        channel.expect_answer();
+        channel.flush().await?;
+        let response = self.response(channel, tls, offered).await?;
+        if self.settings.require_secure_transport && !self.is_secure(channel) {
+            return Err(Gone::Because(Error::new(
+                Code::SecureTransportRequired,
+                "Connections using insecure transport are prohibited while \
+                 --require_secure_transport=ON.",
+            )));
+        }
+        let multi = channel.capabilities.has(Capabilities::MULTI_STATEMENTS);
+        let claim = Claim {
+            plugin: response.plugin.clone().unwrap_or_else(|| NATIVE.to_owned()),
+            proof: response.auth.clone(),
+            scramble,
+            secure: self.is_secure(channel),
+            ask_anew: false,
+        };
+        let login = self.login_of(&response, channel).map_err(Gone::Because)?;
+        self.check(channel, &login.user, claim).await?;
+        let mut session = self.backend.connect(id, login).await.map_err(Gone::Because)?;
+        session.set_multi_statements(multi);
+        put_plain_ok(channel, &session);
+        channel.flush().await?;
+        Ok(session)
+    }
+
+    fn is_secure(&self, channel: &Channel) -> bool {
+        channel.encrypted || self.peer.is_local_socket()
+    }
+
+    /// Reads the client's answer, over TLS when it asks for that.
+    async fn response(
+        &self,
+        channel: &mut Channel,
+        tls: Option<&TlsAcceptor>,
+        offered: Capabilities,
+    ) -> Result<Response, Gone> {
+        let first = self.first_packet(channel).await?;
+        let response = match (first, tls) {
+            (FirstPacket::Response(response), _) => response,
+            (FirstPacket::SslRequest(_), Some(acceptor)) => {
+                channel.start_tls(acceptor).await?;
+                match self.first_packet(channel).await? {
+                    FirstPacket::Response(response) => response,
+                    FirstPacket::SslRequest(_) => return Err(Gone::Because(bad_handshake())),
+                }
+            }
+            (FirstPacket::SslRequest(_), None) => return Err(Gone::Because(bad_handshake())),
+        };
+        channel.capabilities = response.capabilities.and(offered);
+        Ok(*response)
+    }
+
+    async fn first_packet(&self, channel: &mut Channel) -> Result<FirstPacket, Gone> {
+        let limit = self.settings.connect_timeout;
+        let payload = channel.read(limit).await?.map_err(Gone::Because)?;
+        FirstPacket::parse(&payload).map_err(|error| {
+            // Rubbish is a bad handshake; what has its own number keeps it.
+            let rubbish = error.code() == Code::MalformedPacket;
+            Gone::Because(if rubbish { bad_handshake() } else { error })
+        })
+    }
+
+    fn login_of(&self, response: &Response, channel: &Channel) -> Result<Login> {
+        let collation = handshake_collation(response.collation);
+        let text = |bytes: &[u8]| charset::decode(collation, bytes).map(|text| text.into_owned());
+        Ok(Login {
+            user: text(&response.user)?,
+            peer: self.peer.0,
+            database: response.database.as_deref().map(text).transpose()?,
+            collation: collation.0,
+            found_rows: channel.capabilities.has(Capabilities::FOUND_ROWS),
+            encrypted: channel.encrypted,
+            attributes: response.attributes.clone(),
+        })
+    }
+
+    /// Lets the client in or not.
+    async fn check(&self, channel: &mut Channel, user: &str, claim: Claim) -> Result<(), Gone> {
+        let address = self.peer.0.map(|peer| peer.ip().to_canonical());
+        let credential = self.backend.credential(user, address);
+        let credential = credential.as_ref();
+        let secure = claim.secure;
+        let verdict = self.guard.examine(channel, user, credential, claim).await?;
+        self.judge(user, credential, verdict, secure).map_err(Gone::Because)
+    }
+
+    fn judge(
+        &self,
+        user: &str,
+        credential: Option<&Credential>,
+        verdict: Verdict,
+        secure: bool,
+    ) -> Result<()> {
+        let host = self.peer.host();
+        let Some(credential) = credential else {
+            let with_password = verdict != Verdict::Refused { with_password: false };
+            return Err(access_denied(user, &host, with_password));
+        };
+        if let Verdict::Refused { with_password } = verdict {
+            return Err(access_denied(user, &host, with_password));
+        }
+        if credential.require_ssl && !secure {
+            return Err(access_denied(user, &host, !credential.authentication.is_empty()));
+        }
+        if credential.locked {
+            return Err(Error::new(
+                Code::AccountLocked,
+                format!("Access denied for user '{user}'@'{host}'. Account is locked."),
+            ));
+        }
+        Ok(())
+    }
+
+    /// COM_CHANGE_USER: the client proves anew who it is, to a new challenge, and its session
+    /// becomes another's. A failure ends the connection, as in MySQL.
+    pub(crate) async fn change_user(
+        &self,
+        channel: &mut Channel,
+        session: &mut B::Session,
+        change: ChangeUser,
+    ) -> Result<(), Gone> {
+        let collation =
+            change.collation.map_or(collation::UTF8MB4_0900_AI_CI, |number| Collation(number));
+        let text = |bytes: &[u8]| {
+            charset::decode(collation, bytes).map(|text| text.into_owned()).map_err(Gone::Because)
+        };
+        let login = Login {
+            user: text(&change.user)?,
+            peer: self.peer.0,
+            database: change.database.as_deref().map(text).transpose()?,
+            collation: collation.0,
+            found_rows: channel.capabilities.has(Capabilities::FOUND_ROWS),
+            encrypted: channel.encrypted,
+            attributes: change.attributes,
+        };
+        let claim = Claim {
+            plugin: change.plugin.unwrap_or_else(|| NATIVE.to_owned()),
+            proof: change.auth,
+            scramble: [0; SCRAMBLE],
+            secure: self.is_secure(channel),
+            ask_anew: true,
+        };
+        self.check(channel, &login.user, claim).await?;
+        session.change_user(login).await.map_err(Gone::Because)?;
+        put_plain_ok(channel, session);
+        Ok(())
+    }
+}
+
+fn bad_handshake() -> Error {
+    Error::new(Code::BadHandshake, "Bad handshake")
+}
+
+/// The greeting has room for half of a connection's number.
+fn low_half(id: u64) -> u32 {
+    u32::try_from(id & u64::from(u32::MAX)).unwrap_or_default()
+}
+
+fn low_byte(collation: Collation) -> u8 {
+    collation.0.to_le_bytes()[0]
+}
+
+/// The collation that a client's byte means. Those that no client can speak, and numbers that are
+/// not known, mean the server's own.
+fn handshake_collation(byte: u8) -> Collation {
+    let collation = Collation(u16::from(byte));
+    let usable = collation
+        .info()
+        .is_some_and(|info| !matches!(info.charset, "ucs2" | "utf16" | "utf16le" | "utf32"));
+    if usable { collation } else { collation::UTF8MB4_0900_AI_CI }
+}

@@ -1,0 +1,200 @@
+//! Pieces of a result set on their way into packets, row by row.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use arrow::record_batch::RecordBatch;
+use bytes::{Buf as _, Bytes};
+use futures::Stream as _;
+use pelorus_engine::api::{ResultSet, Rows};
+use pelorus_error::{Error, Result};
+use pelorus_mysql_wire::frame::FrameWriter;
+use pelorus_mysql_wire::rows::{Format, RowEncoder};
+use pelorus_types::Column;
+
+use crate::channel::FLUSH;
+
+/// A result set that gives as many rows at a time as are asked for.
+pub(crate) struct RowSource {
+    pub(crate) columns: Vec<Column>,
+    format: Format,
+    pieces: std::collections::VecDeque<Piece>,
+    /// Rows still to come; `None` once the stream has ended.
+    stream: Option<pelorus_engine::api::RowStream>,
+    end: Option<Result<u16>>,
+}
+
+enum Piece {
+    Batch { batch: RecordBatch, next: usize },
+    Encoded(Bytes),
+}
+
+/// What [`RowSource::write`] came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// As many rows as were asked for, or enough to be sent; there may be more.
+    Wrote(usize),
+    /// No rows are here; [`RowSource::more`] waits for them.
+    Empty,
+}
+
+impl RowSource {
+    pub(crate) fn new(result: ResultSet, format: Format) -> Self {
+        Self {
+            columns: result.columns,
+            format,
+            pieces: std::collections::VecDeque::new(),
+            stream: Some(result.rows),
+            end: None,
+        }
+    }
+
+    /// Waits for more rows: `false` at the end. Giving up the wait loses nothing.
+    pub(crate) async fn more(&mut self) -> bool {
+        std::future::poll_fn(|context| self.poll_more(context)).await
+    }
+
+    /// Whether more rows are there at once; `None` when one must wait for the answer.
+    pub(crate) fn more_now(&mut self) -> Option<bool> {
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        match self.poll_more(&mut context) {
+            Poll::Ready(more) => Some(more),
+            Poll::Pending => None,
+        }
+    }
+
+    fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<bool> {
+        let Some(stream) = &mut self.stream else { return Poll::Ready(!self.pieces.is_empty()) };
+        match Pin::new(stream).poll_next(context) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Some(Ok(Rows::Batch(batch)))) => {
+                self.pieces.push_back(Piece::Batch { batch, next: 0 });
+                return Poll::Ready(true);
+            }
+            Poll::Ready(Some(Ok(Rows::Encoded(bytes)))) => {
+                self.pieces.push_back(Piece::Encoded(bytes));
+                return Poll::Ready(true);
+            }
+            Poll::Ready(Some(Ok(Rows::End { warnings }))) => self.finish(Ok(warnings)),
+            Poll::Ready(Some(Err(error))) => self.finish(Err(error)),
+            // A result that just stops would look complete to the client.
+            Poll::Ready(None) => {
+                self.finish(Err(Error::internal("a result stopped before its end")));
+            }
+        }
+        Poll::Ready(!self.pieces.is_empty())
+    }
+
+    fn finish(&mut self, end: Result<u16>) {
+        self.stream = None;
+        self.end = Some(end);
+    }
+
+    /// Whether all rows were written.
+    pub(crate) fn is_done(&self) -> bool {
+        self.stream.is_none() && self.pieces.is_empty()
+    }
+
+    /// How the result ended: its warnings, or the error that cut it off.
+    pub(crate) fn take_end(&mut self) -> Result<u16> {
+        self.end.take().unwrap_or(Ok(0))
+    }
+
+    /// Looks for the end when there are no rows here, so that the last rows can be called that.
+    pub(crate) fn peek(&mut self) {
+        if self.pieces.is_empty() {
+            self.more_now();
+        }
+    }
+
+    /// Ends the result with an error; rows that were not written are dropped.
+    fn fail(&mut self, error: Error) {
+        self.pieces.clear();
+        self.finish(Err(error));
+    }
+
+    /// Writes up to `most` rows of those that are here, until there is enough to be sent.
+    pub(crate) fn write(&mut self, writer: &mut FrameWriter, most: usize) -> Progress {
+        let Some(piece) = self.pieces.front_mut() else { return Progress::Empty };
+        match piece.write(&self.columns, self.format, writer, most) {
+            Ok((wrote, done)) => {
+                if done {
+                    self.pieces.pop_front();
+                }
+                Progress::Wrote(wrote)
+            }
+            Err(error) => {
+                self.fail(error);
+                Progress::Empty
+            }
+        }
+    }
+
+    /// Takes all rows to come into memory, as long as they do not exceed `limit` bytes.
+    pub(crate) async fn hoard(&mut self, limit: usize) {
+        let mut seen = 0;
+        let mut bytes = 0;
+        while self.stream.is_some() {
+            self.more().await;
+            for piece in self.pieces.iter().skip(seen) {
+                bytes += piece.bytes();
+            }
+            seen = self.pieces.len();
+            if bytes > limit {
+                return self.fail(Error::unsupported(
+                    "another statement while a cursor has this many rows to come",
+                ));
+            }
+        }
+    }
+}
+
+impl Piece {
+    fn bytes(&self) -> usize {
+        match self {
+            Piece::Batch { batch, .. } => batch.get_array_memory_size(),
+            Piece::Encoded(bytes) => bytes.len(),
+        }
+    }
+
+    /// Writes rows; tells how many, and whether the piece is used up.
+    fn write(
+        &mut self,
+        columns: &[Column],
+        format: Format,
+        writer: &mut FrameWriter,
+        most: usize,
+    ) -> Result<(usize, bool)> {
+        let mut wrote = 0;
+        match self {
+            Piece::Batch { batch, next } => {
+                let mut encoder = RowEncoder::new(batch, columns, format)?;
+                while *next < batch.num_rows() && wrote < most && writer.len() < FLUSH {
+                    writer.try_packet(|out| encoder.encode(*next, out))?;
+                    *next += 1;
+                    wrote += 1;
+                }
+                Ok((wrote, *next == batch.num_rows()))
+            }
+            Piece::Encoded(bytes) => {
+                while !bytes.is_empty() && wrote < most && writer.len() < FLUSH {
+                    let row = next_row(bytes)
+                        .ok_or_else(|| Error::internal("relayed rows are cut wrongly"))?;
+                    writer.payload(&row);
+                    wrote += 1;
+                }
+                Ok((wrote, bytes.is_empty()))
+            }
+        }
+    }
+}
+
+/// Takes a row off the front: its length, then its payload.
+fn next_row(bytes: &mut Bytes) -> Option<Bytes> {
+    let length = u32::from_le_bytes(*bytes.first_chunk::<4>()?) as usize;
+    if bytes.len() - 4 < length {
+        return None;
+    }
+    bytes.advance(4);
+    Some(bytes.split_to(length))
+}

@@ -1,0 +1,260 @@
+//! The accept loop: limits, and the end of all connections when the server stops.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use pelorus_engine::Engine;
+use pelorus_env::Env;
+use pelorus_error::{Code, Error, Result};
+use pelorus_mysql_wire::Capabilities;
+use pelorus_mysql_wire::frame::FrameWriter;
+use pelorus_mysql_wire::response;
+use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
+use tokio::sync::watch::{self, Receiver};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::backend::Backend;
+use crate::channel::{Channel, Gone, Stream};
+use crate::config::EdgeConfig;
+use crate::connection::Connection;
+use crate::keys::{self, RsaStore};
+use crate::login::{Door, LOGIN_PACKET, Peer};
+use crate::proof::{Guard, SharedGuard};
+use crate::statements::Statements;
+
+/// What all connections of one server share, over any number of listeners.
+pub struct Edge<B: Backend> {
+    shared: Arc<Shared<B>>,
+}
+
+struct Shared<B: Backend> {
+    backend: Arc<B>,
+    guard: SharedGuard,
+    tls: Option<TlsAcceptor>,
+    grace: Duration,
+    /// Connections that are open, over all listeners.
+    open: Arc<Semaphore>,
+}
+
+/// More connections than this are never allowed.
+const MOST_CONNECTIONS: usize = 100_000;
+
+impl<B: Backend> Clone for Edge<B> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<B: Backend> std::fmt::Debug for Edge<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Edge").finish_non_exhaustive()
+    }
+}
+
+impl<B: Backend> Edge<B> {
+    /// Reads or makes certificate and keys.
+    ///
+    /// # Errors
+    /// When the certificate or the data folder cannot be used.
+    pub fn new(backend: Arc<B>, config: &EdgeConfig, env: &Env) -> Result<Self> {
+        let guard = Guard::new(env.clone(), RsaStore::new(config, env));
+        Ok(Self {
+            shared: Arc::new(Shared {
+                backend,
+                guard: Arc::new(guard),
+                tls: keys::acceptor(config, env)?,
+                grace: config.shutdown_grace,
+                open: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
+            }),
+        })
+    }
+
+    /// Serves clients that come over TCP until `shutdown` is done; then waits for running
+    /// statements for the configured grace.
+    ///
+    /// # Errors
+    /// None at present: a failing `accept` is tried again.
+    pub async fn serve(&self, listener: TcpListener, shutdown: impl Future) -> Result<()> {
+        let accept = || async {
+            let (stream, peer) = listener.accept().await?;
+            // Answers are whole when they are sent; waiting for more to send would only delay them.
+            stream.set_nodelay(true).ok();
+            Ok((stream, Some(peer)))
+        };
+        self.accept_all(accept, shutdown).await;
+        Ok(())
+    }
+
+    /// Serves clients that come over a local socket; otherwise like [`Self::serve`].
+    ///
+    /// # Errors
+    /// None at present.
+    #[cfg(unix)]
+    pub async fn serve_unix(&self, listener: UnixListener, shutdown: impl Future) -> Result<()> {
+        let accept = || async {
+            let (stream, _) = listener.accept().await?;
+            Ok((stream, None))
+        };
+        self.accept_all(accept, shutdown).await;
+        Ok(())
+    }
+
+    async fn accept_all<S, A, F>(&self, accept: A, shutdown: impl Future)
+    where
+        S: Stream + 'static,
+        A: Fn() -> F,
+        F: Future<Output = std::io::Result<(S, Option<SocketAddr>)>>,
+    {
+        let (stop, stopped) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        let mut shutdown = pin!(shutdown);
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                _ = &mut shutdown => break,
+                Some(ended) = connections.join_next() => {
+                    report(ended);
+                    continue;
+                }
+                accepted = accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    let shared = self.shared.clone();
+                    match shared.admit() {
+                        Some(permit) => {
+                            let stopped = stopped.clone();
+                            connections.spawn(shared.attend(stream, Peer(peer), permit, stopped));
+                        }
+                        None => {
+                            connections.spawn(turn_away(stream));
+                        }
+                    }
+                }
+                // Out of file descriptors, or a client that left before it was accepted.
+                Err(error) => {
+                    tracing::warn!("cannot accept a connection: {error}");
+                    sleep(Duration::from_millis(20)).await;
+                }
+            }
+        }
+        drop(accept);
+        stop.send(true).ok();
+        let all = async {
+            while let Some(ended) = connections.join_next().await {
+                report(ended)
+            }
+        };
+        if timeout(self.shared.grace, all).await.is_err() {
+            connections.shutdown().await;
+        }
+    }
+}
+
+fn report(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!("a connection ended in a panic: {error}");
+    }
+}
+
+/// Tells a client that there are too many already. Small enough for the socket's own buffer, so
+/// nobody waits.
+async fn turn_away(stream: impl Stream) {
+    let mut stream = pin!(stream);
+    let mut writer = FrameWriter::new();
+    let error = Error::new(Code::TooManyConnections, "Too many connections");
+    // Before the greeting a client is not known to understand SQL states.
+    writer.packet(|out: &mut BytesMut| response::put_err(out, Capabilities::default(), &error));
+    let farewell = async {
+        use tokio::io::AsyncWriteExt as _;
+        stream.write_all(&writer.take()).await?;
+        stream.shutdown().await
+    };
+    timeout(Duration::from_secs(1), farewell).await.ok();
+}
+
+impl<B: Backend> Shared<B> {
+    /// A place for one more connection, as long as there is one.
+    fn admit(&self) -> Option<OwnedSemaphorePermit> {
+        let most = self.backend.settings().max_connections.min(MOST_CONNECTIONS);
+        let permit = self.open.clone().try_acquire_owned().ok()?;
+        let open = MOST_CONNECTIONS - self.open.available_permits();
+        (open <= most).then_some(permit)
+    }
+
+    async fn attend(
+        self: Arc<Self>,
+        stream: impl Stream + 'static,
+        peer: Peer,
+        permit: OwnedSemaphorePermit,
+        stop: Receiver<bool>,
+    ) {
+        let settings = self.backend.settings();
+        let mut channel = Channel::new(Box::new(stream), LOGIN_PACKET);
+        channel.read_timeout = settings.net_read_timeout.min(settings.connect_timeout);
+        channel.write_timeout = settings.net_write_timeout;
+        let door = Door {
+            backend: &self.backend,
+            guard: &self.guard,
+            tls: self.tls.as_ref(),
+            settings: &settings,
+            peer,
+        };
+        let login = timeout(settings.connect_timeout, door.log_in(&mut channel));
+        let gone = match login.await {
+            Ok(Ok(session)) => {
+                channel.set_max_payload(settings.max_allowed_packet);
+                channel.read_timeout = settings.net_read_timeout;
+                let statements = Statements::default();
+                let mut connection =
+                    Connection { door, channel: &mut channel, session, statements };
+                connection.run(stop).await
+            }
+            Ok(Err(gone)) => gone,
+            // MySQL says nothing to a client that does not get on with its login either.
+            Err(_) => Gone::Closed,
+        };
+        tracing::debug!(?peer, ?gone, "connection ended");
+        channel.close(gone).await;
+        drop(permit);
+    }
+}
+
+/// Serves MySQL clients that come over TCP until `shutdown` is done.
+///
+/// # Errors
+/// When the certificate or the data folder cannot be used.
+pub async fn serve(
+    listener: TcpListener,
+    engine: Arc<Engine>,
+    config: EdgeConfig,
+    env: Env,
+    shutdown: impl Future,
+) -> Result<()> {
+    Edge::new(engine, &config, &env)?.serve(listener, shutdown).await
+}
+
+/// Serves MySQL clients that come over a local socket until `shutdown` is done.
+///
+/// # Errors
+/// When the certificate or the data folder cannot be used.
+#[cfg(unix)]
+pub async fn serve_unix(
+    listener: UnixListener,
+    engine: Arc<Engine>,
+    config: EdgeConfig,
+    env: Env,
+    shutdown: impl Future,
+) -> Result<()> {
+    Edge::new(engine, &config, &env)?.serve_unix(listener, shutdown).await
+}

@@ -1,0 +1,191 @@
+//! What the edge keeps for prepared statements: types of parameters, long data, open cursors.
+
+use std::collections::HashMap;
+
+use pelorus_engine::api::Parameter;
+use pelorus_error::{Code, Error, Result};
+use pelorus_mysql_wire::charset;
+use pelorus_mysql_wire::prepared::{self, ParameterType, Value};
+use pelorus_types::Collation;
+
+use crate::rows::RowSource;
+
+/// The prepared statements of one connection.
+#[derive(Default)]
+pub(crate) struct Statements {
+    open: HashMap<u32, Statement>,
+    /// The one prepared last, which MariaDB's clients can call by no number.
+    last: Option<u32>,
+}
+
+/// The edge's part of a prepared statement.
+#[derive(Default)]
+pub(crate) struct Statement {
+    types: Vec<ParameterType>,
+    long_data: Vec<Option<Vec<u8>>>,
+    /// What went wrong with long data, which has no answer of its own.
+    long_data_error: Option<Error>,
+    pub(crate) cursor: Option<RowSource>,
+}
+
+/// Open cursors may take this much memory when another statement runs.
+const CURSOR_MEMORY: usize = 256 << 20;
+
+impl Statements {
+    pub(crate) fn opened(&mut self, id: u32) {
+        self.open.insert(id, Statement::default());
+        self.last = Some(id);
+    }
+
+    pub(crate) fn close(&mut self, id: u32) {
+        self.open.remove(&id);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.open.clear();
+        self.last = None;
+    }
+
+    /// The number that a client means.
+    pub(crate) fn resolve(&self, id: u32) -> u32 {
+        if id == prepared::LAST_PREPARED { self.last.unwrap_or(id) } else { id }
+    }
+
+    /// The statement, or MySQL's error 1243 in the words of the command.
+    pub(crate) fn get(&mut self, id: u32, command: &str) -> Result<&mut Statement> {
+        self.open.get_mut(&id).ok_or_else(|| {
+            Error::new(
+                Code::UnknownStatement,
+                format!("Unknown prepared statement handler ({id}) given to {command}"),
+            )
+        })
+    }
+
+    /// Keeps a piece of a parameter. There is no answer, so a failure waits for EXECUTE.
+    pub(crate) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8], limits: (u16, usize)) {
+        let (count, most) = limits;
+        let Some(statement) = self.open.get_mut(&id) else { return };
+        if parameter >= count {
+            statement.long_data_error = Some(Error::new(
+                Code::WrongArguments,
+                "Incorrect arguments to mysqld_stmt_send_long_data",
+            ));
+            return;
+        }
+        let index = usize::from(parameter);
+        if statement.long_data.len() <= index {
+            statement.long_data.resize(index + 1, None);
+        }
+        let held: usize = statement.long_data.iter().flatten().map(Vec::len).sum();
+        if held + data.len() > most {
+            statement.long_data_error = Some(Error::new(
+                Code::PacketTooLarge,
+                "Parameter of prepared statement which is set through mysql_send_long_data() is \
+                 longer than 'max_allowed_packet' bytes",
+            ));
+            statement.long_data.clear();
+            return;
+        }
+        statement.long_data[index].get_or_insert_default().extend_from_slice(data);
+    }
+
+    /// Takes the rows of open cursors into memory: the next statement may need what they run on.
+    pub(crate) async fn hoard_cursors(&mut self) {
+        for statement in self.open.values_mut() {
+            if let Some(cursor) = &mut statement.cursor {
+                cursor.hoard(CURSOR_MEMORY).await;
+            }
+        }
+    }
+}
+
+impl Statement {
+    /// Forgets long data and cursor.
+    pub(crate) fn reset(&mut self) {
+        self.long_data.clear();
+        self.long_data_error = None;
+        self.cursor = None;
+    }
+
+    /// Reads the parameters of EXECUTE; long data is used up.
+    pub(crate) fn parameters(
+        &mut self,
+        bytes: &[u8],
+        count: u16,
+        client: Collation,
+    ) -> Result<Vec<Parameter>> {
+        self.cursor = None;
+        let long_data = std::mem::take(&mut self.long_data);
+        if let Some(error) = self.long_data_error.take() {
+            return Err(error);
+        }
+        let values = prepared::parse_parameters(bytes, count, &mut self.types, &long_data)?;
+        values.into_iter().map(|value| parameter(value, client)).collect()
+    }
+}
+
+fn parameter(value: Value<'_>, client: Collation) -> Result<Parameter> {
+    Ok(match value {
+        Value::Null => Parameter::Null,
+        Value::Int(value) => Parameter::Int(value),
+        Value::UInt(value) => Parameter::UInt(value),
+        Value::Float(value) => Parameter::Float(value),
+        Value::Double(value) => Parameter::Double(value),
+        Value::Decimal(text) => Parameter::Decimal(decimal(text)?),
+        // Some drivers bind bytes as strings; what is no text is bytes then.
+        Value::Text(bytes) => match charset::decode(client, bytes) {
+            Ok(text) => Parameter::Text(text.into_owned()),
+            Err(error) if error.code() == Code::InvalidCharacterString => {
+                Parameter::Bytes(bytes.to_vec())
+            }
+            Err(error) => return Err(error),
+        },
+        Value::Bytes(bytes) => Parameter::Bytes(bytes.to_vec()),
+        Value::Date(packed) => Parameter::Date(packed),
+        Value::DateTime(packed) => Parameter::DateTime(packed),
+        Value::Time(micros) => Parameter::Time(micros),
+    })
+}
+
+/// The text of a DECIMAL, which the engine may put into a statement: digits, and nothing else.
+fn decimal(text: &[u8]) -> Result<String> {
+    let refused = || Error::new(Code::WrongArguments, "Incorrect arguments to mysqld_stmt_execute");
+    let text = std::str::from_utf8(text).map_err(|_| refused())?;
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let any = !whole.is_empty() || !fraction.is_empty();
+    if any && all_digits(whole) && all_digits(fraction) {
+        Ok(text.to_owned())
+    } else {
+        Err(refused())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_digits_or_refused() {
+        for text in ["1", "-1.50", "+.5", "7."] {
+            assert_eq!(decimal(text.as_bytes()).unwrap(), text);
+        }
+        for text in ["", "-", ".", "1e5", "1 or 1=1", "--1", "1.2.3"] {
+            assert_eq!(decimal(text.as_bytes()).unwrap_err().errno(), 1210, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_none_becomes_bytes() {
+        let utf8 = pelorus_types::collation::UTF8MB4_0900_AI_CI;
+        assert_eq!(
+            parameter(Value::Text(b"\xff"), utf8).unwrap(),
+            Parameter::Bytes(b"\xff".to_vec())
+        );
+        assert_eq!(
+            parameter(Value::Text(b"\xe9"), Collation(8)).unwrap(),
+            Parameter::Text("é".to_owned())
+        );
+    }
+}
