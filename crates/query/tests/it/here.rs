@@ -1,0 +1,193 @@
+//! Queries that touch no server.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Int64Array, StringArray};
+use arrow::datatypes::Schema;
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use bytes::BytesMut;
+use futures::StreamExt;
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::{EvalContext, Value};
+use pelorus_link::SessionSettings;
+use pelorus_mysql_wire::rows::{Format, RowEncoder};
+use pelorus_query::{
+    Block, Catalog, Database, InfoSchema, PlanOptions, QueryContext, RowForm, Variables,
+};
+use pelorus_types::{Column, ColumnType, collation};
+
+struct OneSchema;
+
+impl Catalog for OneSchema {
+    fn database(&self, name: &str) -> Option<Database> {
+        (name == "inside").then(|| Database::Info(Arc::new(Fleet)))
+    }
+}
+
+struct NoVariables;
+
+impl Variables for NoVariables {
+    fn user(&self, _: &str) -> (Value, ColumnType) {
+        (Value::Null, ColumnType::null())
+    }
+
+    fn system(&self, name: &str, _: bool) -> Result<(Value, ColumnType)> {
+        match name {
+            "answer" => Ok((Value::Int(42), ColumnType::bigint())),
+            _ => Err(Error::new(Code::UnknownSystemVariable, name)),
+        }
+    }
+
+    fn session_function(&self, _: &str) -> Option<(Value, ColumnType)> {
+        None
+    }
+}
+
+/// A table `ships (name, year, class)`.
+struct Fleet;
+
+#[async_trait]
+impl InfoSchema for Fleet {
+    fn table(&self, name: &str) -> Option<Vec<Column>> {
+        let text = ColumnType::varchar(20, collation::UTF8MB4_GENERAL_CI);
+        (name == "ships").then(|| {
+            vec![
+                Column::computed("name", text),
+                Column::computed("year", ColumnType::bigint()),
+                Column::computed("class", text),
+            ]
+        })
+    }
+
+    async fn rows(&self, table: &str, _: &[(String, String)]) -> Result<RecordBatch> {
+        let columns = self.table(table).ok_or_else(|| Error::internal("no such table"))?;
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from(vec!["Ulysses", "Argo", "beagle", "Bounty", "Santa Maria"])),
+            Arc::new(Int64Array::from(vec![Some(1900), None, Some(1820), Some(1784), Some(1460)])),
+            Arc::new(StringArray::from(vec![Some("X"), Some("x"), None, Some("y"), Some("Y")])),
+        ];
+        let schema = Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>());
+        RecordBatch::try_new(Arc::new(schema), arrays).map_err(|_| Error::internal("rows"))
+    }
+}
+
+fn context() -> QueryContext {
+    QueryContext {
+        database: Some("inside".into()),
+        catalog: Arc::new(OneSchema),
+        variables: Arc::new(NoVariables),
+        eval: Arc::new(EvalContext::default()),
+        settings: SessionSettings::default(),
+        mode: pelorus_sql::Mode::default(),
+        options: PlanOptions::default(),
+    }
+}
+
+/// Runs a query and writes its columns' names and its rows as a client would show them.
+async fn show(sql: &str) -> Result<String> {
+    let result = pelorus_query::run(&context(), sql, RowForm::Text).await?;
+    let names: Vec<&str> = result.columns.iter().map(|column| column.name.as_str()).collect();
+    let mut out = names.join("|");
+    let mut rows = result.rows;
+    while let Some(block) = rows.next().await {
+        let Block::Batch(batch) = block? else { panic!("rows of a server") };
+        let encoder = RowEncoder::new(&batch, &result.columns, Format::Text)?;
+        for row in 0..encoder.rows() {
+            let mut bytes = BytesMut::new();
+            encoder.encode(row, &mut bytes)?;
+            out.push_str(" / ");
+            out.push_str(&fields(&bytes).join("|"));
+        }
+    }
+    Ok(out)
+}
+
+/// Splits a row of the text protocol; short values only.
+fn fields(mut payload: &[u8]) -> Vec<String> {
+    let mut fields = Vec::new();
+    while let Some((&length, rest)) = payload.split_first() {
+        if length == 0xFB {
+            fields.push("NULL".to_owned());
+            payload = rest;
+            continue;
+        }
+        let (value, rest) = rest.split_at(usize::from(length));
+        fields.push(String::from_utf8_lossy(value).into_owned());
+        payload = rest;
+    }
+    fields
+}
+
+async fn check(sql: &str, expected: &str) {
+    match show(sql).await {
+        Ok(shown) => assert_eq!(shown, expected, "{sql}"),
+        Err(error) => panic!("{sql}: {} {}", error.errno(), error.message()),
+    }
+}
+
+#[tokio::test]
+async fn expressions_have_the_values_and_names_of_mysql() {
+    check("SELECT 1 + 1", "1 + 1 / 2").await;
+    check("SELECT 7 / 2 AS a, 7 DIV 2, 7 % 4, -7 DIV 2", "a|7 DIV 2|7 % 4|-7 DIV 2 / 3.5000|3|3|-3").await;
+    check("SELECT 10 DIV 3 + 1, 1 OR 1 XOR 1", "10 DIV 3 + 1|1 OR 1 XOR 1 / 4|1").await;
+    check("SELECT 1/0, NULL + 1, 1 > 0, NOT 5", "1/0|NULL + 1|1 > 0|NOT 5 / NULL|NULL|1|0").await;
+    check("SELECT IF(1 > 2, 'a', 'b') x, CASE 3 WHEN 3 THEN 1.50 ELSE 2 END y", "x|y / b|1.50").await;
+    check("SELECT @@answer, 'abc'", "@@answer|abc / 42|abc").await;
+    check("SELECT round(7 / 9, 2) r", "r / 0.78").await;
+}
+
+#[tokio::test]
+async fn text_groups_orders_and_compares_under_its_collation() {
+    check("SELECT name FROM ships ORDER BY name DESC LIMIT 2", "name / Ulysses / Santa Maria").await;
+    check("SELECT name FROM ships WHERE name = 'BEAGLE'", "name / beagle").await;
+    check(
+        "SELECT count(*) AS n, max(year) FROM ships GROUP BY class ORDER BY class",
+        "n|max(year) / 1|1820 / 2|1900 / 2|1784",
+    )
+    .await;
+    check("SELECT count(DISTINCT class) FROM ships", "count(DISTINCT class) / 2").await;
+}
+
+#[tokio::test]
+async fn clauses_find_their_names_as_in_mysql() {
+    check("SELECT year AS y FROM ships WHERE year > 1800 ORDER BY y", "y / 1820 / 1900").await;
+    check(
+        "SELECT class, count(*) AS n FROM ships GROUP BY class HAVING n > 1 AND class = 'x'",
+        "class|n / X|2",
+    )
+    .await;
+    check("SELECT s.* FROM ships s WHERE s.year IS NULL", "name|year|class / Argo|NULL|x").await;
+    check(
+        "SELECT a.name, b.name FROM ships a JOIN ships b ON a.class = b.class AND a.year < b.year",
+        "name|name / Santa Maria|Bounty",
+    )
+    .await;
+    check("SELECT year FROM ships ORDER BY year LIMIT 1, 1", "year / 1460").await;
+    check("SELECT n FROM (SELECT count(*) AS n FROM ships) t", "n / 5").await;
+    check("WITH t AS (SELECT 1 AS a UNION ALL SELECT 2) SELECT sum(a) FROM t", "sum(a) / 3").await;
+    check("SELECT count(*), sum(year) FROM ships WHERE 1 = 0", "count(*)|sum(year) / 0|NULL").await;
+}
+
+#[tokio::test]
+async fn mistakes_get_the_errors_of_mysql() {
+    for (sql, errno) in [
+        ("SELECT nothing FROM ships", 1054),
+        ("SELECT 1 FROM nowhere.ships", 1049),
+        ("SELECT 1 FROM boats", 1109),
+        ("SELECT year FROM ships a, ships b", 1052),
+        ("SELECT 1 FROM ships, ships", 1066),
+        ("SELECT * FROM (SELECT 1)", 1248),
+        ("SELECT name, count(*) FROM ships GROUP BY class", 1055),
+        ("SELECT SELECT", 1064),
+        ("SELECT nosuch(1)", 1305),
+        ("SELECT @@nosuch", 1193),
+        ("SELECT 9223372036854775807 + 1", 1690),
+        ("SELECT sum(count(*)) FROM ships", 1111),
+    ] {
+        match show(sql).await {
+            Ok(shown) => panic!("{sql} gives {shown}"),
+            Err(error) => assert_eq!(error.errno(), errno, "{sql}: {}", error.message()),
+        }
+    }
+}
