@@ -14,7 +14,7 @@ from pelorus_tools.processes import wait_for
 
 # Takes long on any machine, is split into ranges, and is found in a list of processes.
 SLOW = ("SELECT count(*) FROM link_lab.wide "
-        "WHERE SHA2(CONCAT(id, REPEAT('marker', 20000)), 512) <> 'slow'")
+        "WHERE SHA2(CONCAT(id, REPEAT('marker', 8000)), 512) <> 'slow'")
 DIGITS = " UNION ALL ".join(["SELECT 0 AS d", *(f"SELECT {d}" for d in range(1, 10))])
 
 
