@@ -1,0 +1,102 @@
+//! What the measuring program has written.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// All figures of a run.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Measured {
+    /// Rows of the table.
+    pub(crate) rows: u64,
+    /// What it was measured on.
+    pub(crate) machine: Machine,
+    /// The times.
+    pub(crate) cases: Vec<Times>,
+    /// Versions, sizes, counts.
+    pub(crate) facts: Facts,
+    /// Peers that could not be had, with the reason.
+    pub(crate) missing: BTreeMap<String, String>,
+    /// Results that differed from MariaDB's.
+    pub(crate) differences: Vec<String>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Machine {
+    cpu: String,
+    pub(crate) cores: u32,
+    memory_bytes: u64,
+    system: String,
+    release: String,
+}
+
+/// The counted runs of one case on one system.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Times {
+    /// The query, and what was special.
+    pub(crate) case: String,
+    /// The system.
+    pub(crate) system: String,
+    /// Milliseconds of each run.
+    pub(crate) times_ms: Vec<f64>,
+}
+
+/// What is known besides times.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Facts {
+    /// The most memory that Pelorus held.
+    pub(crate) pelorus_peak_bytes: Option<u64>,
+    /// Ranges read by the servers, by role.
+    #[serde(default)]
+    pub(crate) ranges: BTreeMap<String, u64>,
+    /// Size of the table on disk.
+    pub(crate) table_bytes: Option<u64>,
+    pub(crate) mariadb_version: Option<String>,
+    pub(crate) spark_version: Option<String>,
+    pub(crate) duckdb_version: Option<String>,
+}
+
+impl Times {
+    /// The median; half-way between the two in the middle when the count is even.
+    pub(crate) fn median_ms(&self) -> f64 {
+        let mut sorted = self.times_ms.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        match sorted.len() {
+            0 => f64::NAN,
+            count if count % 2 == 1 => sorted[middle],
+            _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+        }
+    }
+
+    /// The fastest run.
+    pub(crate) fn min_ms(&self) -> f64 {
+        self.times_ms.iter().copied().fold(f64::NAN, f64::min)
+    }
+}
+
+impl Measured {
+    /// The median of a case on a system, if it was measured.
+    pub(crate) fn median_ms(&self, case: &str, system: &str) -> Option<f64> {
+        let found = self.cases.iter().find(|times| times.case == case && times.system == system)?;
+        (!found.times_ms.is_empty()).then(|| found.median_ms())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(times_ms: &[f64]) -> Times {
+        Times { case: "1".into(), system: "x".into(), times_ms: times_ms.to_vec() }
+    }
+
+    #[test]
+    fn the_median_stands_in_the_middle() {
+        assert_eq!(times(&[3.0, 1.0, 2.0]).median_ms(), 2.0);
+        assert_eq!(times(&[4.0, 1.0, 2.0, 3.0]).median_ms(), 2.5);
+        assert_eq!(times(&[4.0, 1.0]).min_ms(), 1.0);
+        assert!(times(&[]).median_ms().is_nan());
+    }
+}
