@@ -16,7 +16,6 @@ use pelorus_mysql_wire::frame::{FrameReader, FrameWriter};
 use pelorus_mysql_wire::lenenc::Reader;
 use pelorus_mysql_wire::prepared::{PrepareOk, Value, put_execute};
 use pelorus_mysql_wire::response::{self, Head, RowOrEnd};
-use pelorus_mysql_wire::rows::{Format, RowDecoder};
 use pelorus_mysql_wire::{Capabilities, ServerStatus};
 use pelorus_types::Column;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -421,11 +420,6 @@ impl Connection {
                 Ok(Answer::Rows(columns))
             }
         }
-    }
-
-    /// A decoder for rows that follow.
-    pub(crate) fn decoder(columns: &[Column], format: Format) -> Result<RowDecoder> {
-        RowDecoder::new(columns.to_vec(), format)
     }
 
     /// An error that names this server: it went away.

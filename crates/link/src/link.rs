@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use pelorus_env::Env;
-use pelorus_error::Result;
+use pelorus_error::{Code, Result};
 use pelorus_mysql_wire::prepared::Value;
 use pelorus_mysql_wire::rows::Format;
 use pelorus_types::Column;
@@ -20,7 +20,7 @@ use crate::scan::{self, Scan, ScanRequest};
 use crate::server::{Lent, Server};
 use crate::settings::SessionSettings;
 use crate::snapshot::SnapshotMode;
-use crate::split::{self, Split, SplitKey};
+use crate::split::{self, Split, SplitCache};
 use crate::status::LinkStatus;
 use crate::table::{RemoteTable, TableName, load};
 use crate::tls;
@@ -44,7 +44,7 @@ pub(crate) struct Inner {
     tables: Cache<String, Arc<Vec<TableName>>>,
     table: Cache<(String, String), Arc<RemoteTable>>,
     described: Cache<(String, String), Arc<Described>>,
-    pub(crate) splits: Cache<SplitKey, Arc<Split>>,
+    pub(crate) splits: SplitCache,
     pub(crate) latest: Mutex<Latest>,
 }
 
@@ -94,7 +94,7 @@ impl Link {
             tables: Cache::new(env.clone()),
             table: Cache::new(env.clone()),
             described: Cache::new(env.clone()),
-            splits: Cache::new(env.clone()),
+            splits: SplitCache::default(),
             latest: Mutex::default(),
             env,
         };
@@ -298,9 +298,25 @@ impl Inner {
         self.primary().lend(settings).await
     }
 
+    /// A connection for questions that any server answers: the primary, else a replica.
+    pub(crate) async fn lend_reader(&self) -> Result<Lent> {
+        let settings = SessionSettings::default();
+        match self.lend(&settings).await {
+            Err(error) if error.code() == Code::ConnectToForeign => {
+                for server in &self.servers[1..] {
+                    if let Ok(lent) = server.lend(&settings).await {
+                        return Ok(lent);
+                    }
+                }
+                Err(error)
+            }
+            other => other,
+        }
+    }
+
     /// A connection to the primary on which the information schema tells the present.
     pub(crate) async fn lend_for_metadata(&self) -> Result<Lent> {
-        let mut lent = self.lend(&SessionSettings::default()).await?;
+        let mut lent = self.lend_reader().await?;
         let version = Arc::clone(lent.version());
         if !version.is_mariadb && version.number >= (8, 0, 0) {
             // MySQL 8 gives estimates of yesterday otherwise.

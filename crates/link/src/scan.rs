@@ -1,4 +1,14 @@
 //! One fragment over many ranges and servers.
+//!
+//! Ranges wait in a queue; each connection of the scan has a worker that takes the next one when
+//! it is done with the last, so a faster server reads more of them. When a connection is lost its
+//! range goes back to the queue and the others read it, for they all see the same moment. Batches
+//! flow through one bounded channel, so a slow reader holds the servers back and memory stays
+//! bounded. When nobody reads any more the workers drop their connections in the middle, which
+//! kills the statements on the servers.
+
+mod queue;
+mod work;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,12 +17,17 @@ use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
 use futures::Stream;
-use pelorus_error::Result;
+use parking_lot::Mutex;
+use pelorus_error::{Code, Error, Result};
 use pelorus_types::{Column, ColumnType};
 
+use self::queue::Queue;
+use self::work::Work;
 use crate::link::Inner;
+use crate::relay;
+use crate::server::Server;
 use crate::settings::SessionSettings;
-use crate::snapshot::SnapshotMode;
+use crate::snapshot::{self, SnapshotMode};
 use crate::split::KeyRange;
 
 /// The SQL of a fragment around the places where a range goes: `parts[0]`, partition clause,
@@ -108,6 +123,9 @@ pub struct ScanReport {
     pub lock_held: Option<Duration>,
     /// What a person should know, such as a weaker snapshot or a replica left out.
     pub warnings: Vec<String>,
+    /// How long it took until every connection saw the moment.
+    pub opened_in: Duration,
+    ranges: Mutex<Vec<RangeReport>>,
 }
 
 /// What became of one range.
@@ -126,12 +144,100 @@ pub struct RangeReport {
 }
 
 impl ScanReport {
-    /// The ranges read so far.
+    /// The ranges read so far, in the order in which they ended.
     pub fn ranges(&self) -> Vec<RangeReport> {
-        Vec::new()
+        self.ranges.lock().clone()
+    }
+
+    fn note(&self, range: RangeReport) {
+        self.ranges.lock().push(range);
     }
 }
 
-pub(crate) async fn scan(_inner: &Arc<Inner>, _request: ScanRequest) -> Result<Scan> {
-    Err(pelorus_error::Error::unsupported("scans"))
+/// Starts a scan: brings the servers to one moment, checks the columns, sets workers to work.
+pub(crate) async fn scan(inner: &Arc<Inner>, request: ScanRequest) -> Result<Scan> {
+    if request.ranges.is_empty() {
+        return Err(Error::internal("a scan of no ranges"));
+    }
+    let start = inner.env.clock.monotonic();
+    let wanted = choose_servers(inner, &request);
+    let mut opened =
+        snapshot::open(inner, &request.settings, &request.tables, &wanted, request.ranges.len())
+            .await?;
+    let opened_in = inner.env.clock.monotonic().saturating_sub(start);
+    let queue = Queue::new(&request);
+    let first = queue.take_first();
+    let connection = &mut opened.connections[0];
+    let statement = connection.prepare(&first.sql).await?;
+    if !fits(&statement.columns, &request.expected) {
+        inner.forget();
+        return Err(changed(&request));
+    }
+    let mut columns = statement.columns.clone();
+    relay::localize(&inner.config, &mut columns);
+    let report = Arc::new(ScanReport {
+        mode: opened.mode,
+        lock_held: opened.lock_held,
+        warnings: opened.warnings,
+        opened_in,
+        ranges: Mutex::default(),
+    });
+    let workers = opened.connections.len();
+    let (shared, cancelled, batches) = work::outputs(workers);
+    let job = Work {
+        queue: Arc::new(queue),
+        columns: columns.clone().into(),
+        report: Arc::clone(&report),
+        env: inner.env.clone(),
+        buffer: if request.buffer_whole_range { work::buffer_of(workers) } else { 0 },
+        batches,
+    };
+    job.start(opened.connections, first, statement, cancelled);
+    let streams = shared.into_iter().map(|batches| ScanStream { batches }).collect();
+    Ok(Scan { columns, streams, report })
+}
+
+/// How many connections to open on each server: no more than there are ranges, the primary first.
+fn choose_servers(inner: &Inner, request: &ScanRequest) -> Vec<(Arc<Server>, usize)> {
+    let each =
+        if request.streams == 0 { inner.config.connections_per_server } else { request.streams };
+    let mut left = request.ranges.len();
+    let mut wanted: Vec<(Arc<Server>, usize)> = Vec::new();
+    let alive = inner.servers.iter().filter(|server| server.is_primary() || server.seems_up());
+    for server in alive {
+        let count = each.max(1).min(left);
+        if count > 0 {
+            wanted.push((Arc::clone(server), count));
+            left -= count;
+        }
+    }
+    wanted
+}
+
+/// Whether columns are held as the plan expects them.
+fn fits(columns: &[Column], expected: &[ColumnType]) -> bool {
+    expected.is_empty()
+        || (columns.len() == expected.len()
+            && columns.iter().zip(expected).all(|(column, ty)| same_form(&column.ty, ty)))
+}
+
+/// Whether values of two types look the same: flags such as NOT NULL and lengths may differ.
+fn same_form(a: &ColumnType, b: &ColumnType) -> bool {
+    a.arrow() == b.arrow()
+        && (a.wire == b.wire
+            || (a.is_string() && b.is_string())
+            || (a.is_integer() && b.is_integer()))
+        && (!a.is_temporal() || a.decimals == b.decimals)
+}
+
+fn changed(request: &ScanRequest) -> Error {
+    let names: Vec<_> =
+        request.tables.iter().map(|(database, table)| format!("'{database}.{table}'")).collect();
+    Error::new(
+        Code::TableChanged,
+        format!(
+            "Table definition has changed, please retry transaction (linked table {})",
+            names.join(", ")
+        ),
+    )
 }

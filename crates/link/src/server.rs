@@ -141,6 +141,11 @@ impl Server {
         self.health.lock().state != Some(ServerState::Down)
     }
 
+    /// Whether it did not follow in time the last time.
+    pub(crate) fn is_lagging(&self) -> bool {
+        self.health.lock().state == Some(ServerState::Lagging)
+    }
+
     /// Estimated rows per second that one of its connections reads.
     pub(crate) fn speed(&self) -> Option<f64> {
         self.health.lock().speed

@@ -1,4 +1,67 @@
 //! How all readers of a scan see one moment.
+//!
+//! Every connection of a scan opens an InnoDB snapshot of its own (`START TRANSACTION WITH
+//! CONSISTENT SNAPSHOT, READ ONLY` under REPEATABLE READ). They agree on the scan's tables if no
+//! transaction that changed these tables became visible between the first and the last opening.
+//! That is made sure in one of three ways, tried in this order.
+//!
+//! # Without locks ([`SnapshotMode::Position`])
+//!
+//! A transaction `T` passes through these points in time: it is written to the binlog (`tW`), it
+//! becomes visible to new snapshots (`tV`), and it counts as executed (`tE`); `tW < tV < tE`.
+//!
+//! *MariaDB with a binlog.* A snapshot carries the binlog position up to which it contains
+//! everything (`binlog_snapshot_file`, `binlog_snapshot_position`): the server takes both under
+//! the lock that orders commits. Snapshots of one server with the same position are the same.
+//!
+//! *MySQL with GTIDs.* A GTID is *owned* from before `tW` until `tE`, and is in `gtid_executed`
+//! from `tE` on. Read before the openings: `gtid_owned`, then `gtid_executed` as `A`. Read after
+//! them: `gtid_owned`, then `gtid_executed` as `B`. Accept if both owned sets are empty and
+//! `A = B`. Suppose `T` became visible between the openings, so after `A` was read. It was not
+//! owned at the first reading, and not executed then (`tE > tV`), so it came to be owned later. At
+//! the second reading it is either still owned, or executed and so in `B` but not in `A`: seen in
+//! either case. No right beyond connecting is needed.
+//!
+//! *Replicas.* They must have executed `A` before they open (`MASTER_GTID_WAIT`,
+//! `WAIT_FOR_EXECUTED_GTID_SET`), so they have no less. They have no more, because what a replica
+//! has was written on the primary before, and nothing was: for MySQL by the same argument; for
+//! MariaDB because the GTID position of the binlog is read after all openings, too, and must be
+//! both `A` and the position of the primary's snapshots.
+//!
+//! # With a lock ([`SnapshotMode::Locked`])
+//!
+//! Where writers never pause long enough, a control connection runs `LOCK TABLES .. READ` on the
+//! scan's tables. It is granted when no open transaction has changed them (metadata locks are held
+//! up to the end of a transaction, after `tE`), and nobody changes them until `UNLOCK TABLES`. All
+//! primary's snapshots are opened while it is held. The primary's executed GTIDs read under the
+//! lock contain every change of these tables, so a replica that has them contains the same, and
+//! can contain no later change of these tables. Replicas are brought near before the lock is
+//! taken; one that has not arrived in [`HOLD`] is left out of the scan. Waiting for the lock and
+//! holding it are bounded by [`ACQUIRE`] and [`HOLD`]: beyond them writers would suffer.
+//!
+//! # Neither ([`SnapshotMode::Near`])
+//!
+//! The account may not lock, or the lock was not to be had in time: the primary's snapshots are
+//! opened as close together as can be, replicas are left out, and the scan says so in a warning.
+//!
+//! Changes that are not written to the binlog (`sql_log_bin = 0`) are covered by the lock only.
+
+mod open;
+
+pub(crate) use open::open;
+
+use std::time::Duration;
+
+/// How long to wait for the lock: pending, it already holds new writers up.
+pub const ACQUIRE: Duration = Duration::from_millis(250);
+/// How long the lock may be held.
+pub const HOLD: Duration = Duration::from_millis(200);
+/// How long a replica may take to come near before any lock is taken.
+pub const FOLLOW: Duration = Duration::from_millis(1000);
+/// How long a replica that was late the last time may take.
+const LATE_AGAIN: Duration = Duration::from_millis(50);
+/// How often opening without locks is tried.
+const ROUNDS: usize = 6;
 
 /// How the readers of a scan were brought to one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,7 +72,7 @@ pub enum SnapshotMode {
     Position,
     /// The tables were locked against writes for the moment in which the snapshots were opened.
     Locked,
-    /// The account may not do either: snapshots were opened as close together as possible and may
+    /// Neither was possible: snapshots were opened as close together as possible and may
     /// differ by what was committed in between.
     Near,
 }

@@ -3,5 +3,7 @@
 //! on standard error.
 
 mod basics;
+mod scan;
 mod servers;
+mod split;
 mod types;

@@ -1,0 +1,103 @@
+//! The ranges that are still to be read.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::ScanRequest;
+
+/// A range to be read.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    /// Its place in the request.
+    pub(super) range: usize,
+    pub(super) sql: String,
+    pub(super) est_rows: u64,
+    /// How often it has been begun.
+    pub(super) attempts: u32,
+}
+
+/// Jobs for the workers of a scan.
+#[derive(Debug)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    waiting: VecDeque<Job>,
+    /// Waiting or being read.
+    unfinished: usize,
+    workers: usize,
+}
+
+impl Queue {
+    pub(super) fn new(request: &ScanRequest) -> Self {
+        let mut waiting: Vec<_> = request
+            .ranges
+            .iter()
+            .enumerate()
+            .map(|(range, key_range)| Job {
+                range,
+                sql: request.fragment.render(key_range, &request.qualifier),
+                est_rows: key_range.est_rows(),
+                attempts: 0,
+            })
+            .collect();
+        // The largest first: what comes last should not take long.
+        waiting.sort_by_key(|job| std::cmp::Reverse(job.est_rows));
+        let state = State { unfinished: waiting.len(), waiting: waiting.into(), workers: 0 };
+        Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    /// The first job, which is prepared before there are workers.
+    pub(super) fn take_first(&self) -> Job {
+        let mut job = self.state.lock().waiting.pop_front().expect("a scan has at least one range");
+        job.attempts = 1;
+        job
+    }
+
+    pub(super) fn set_workers(&self, workers: usize) {
+        self.state.lock().workers = workers;
+    }
+
+    /// The next job; waits while others read what may come back. `None` when all are finished.
+    pub(super) async fn next(&self) -> Option<Job> {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            {
+                let mut state = self.state.lock();
+                if let Some(mut job) = state.waiting.pop_front() {
+                    job.attempts += 1;
+                    return Some(job);
+                }
+                if state.unfinished == 0 {
+                    return None;
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// A job is done.
+    pub(super) fn finish(&self) {
+        let mut state = self.state.lock();
+        state.unfinished = state.unfinished.saturating_sub(1);
+        if state.unfinished == 0 {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// A worker ends early; its job goes back. `false` when nobody is left to read it.
+    pub(super) fn give_back(&self, job: Job) -> bool {
+        let mut state = self.state.lock();
+        state.workers = state.workers.saturating_sub(1);
+        state.waiting.push_front(job);
+        self.changed.notify_waiters();
+        state.workers > 0
+    }
+}

@@ -1,0 +1,286 @@
+//! The workers of a scan.
+
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::record_batch::RecordBatch;
+use futures::{Stream, stream};
+use pelorus_env::Env;
+use pelorus_error::{Code, Error, Result};
+use pelorus_mysql_wire::rows::{Format, RowDecoder};
+use pelorus_types::Column;
+use tokio::sync::{Mutex, mpsc, watch};
+
+use super::queue::{Job, Queue};
+use super::{RangeReport, ScanReport, same_form};
+use crate::connection::{Answer, Statement};
+use crate::server::Lent;
+
+/// A batch ends at so many rows ...
+const BATCH_ROWS: usize = 16_384;
+/// ... or so many bytes.
+const BATCH_BYTES: usize = 2 << 20;
+/// Batches that wait for a reader, per worker.
+const WAITING: usize = 2;
+/// What all workers of a scan together may keep back until their ranges are complete.
+const BUFFERS: usize = 128 << 20;
+/// What one worker may keep back at most.
+const BUFFER: usize = 32 << 20;
+
+type Batches = Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>;
+
+/// What one worker may keep back.
+pub(super) fn buffer_of(workers: usize) -> usize {
+    (BUFFERS / workers.max(1)).min(BUFFER)
+}
+
+/// What the streams of a scan share. When the last of them is dropped the workers learn it.
+struct Output {
+    batches: Mutex<mpsc::Receiver<Result<RecordBatch>>>,
+    _wanted: watch::Sender<()>,
+}
+
+/// Makes the outputs of a scan, the sign that nobody wants them any more, and the way in.
+pub(super) fn outputs(
+    workers: usize,
+) -> (Vec<Batches>, watch::Receiver<()>, mpsc::Sender<Result<RecordBatch>>) {
+    let (sender, receiver) = mpsc::channel(workers * WAITING);
+    let (wanted, cancelled) = watch::channel(());
+    let output = Arc::new(Output { batches: Mutex::new(receiver), _wanted: wanted });
+    let streams = (0..workers)
+        .map(|_| {
+            let batches = stream::unfold(Arc::clone(&output), |output| async move {
+                let batch = output.batches.lock().await.recv().await;
+                batch.map(|batch| (batch, output))
+            });
+            Box::pin(batches) as Batches
+        })
+        .collect();
+    (streams, cancelled, sender)
+}
+
+/// What the workers of a scan share.
+#[derive(Clone)]
+pub(super) struct Work {
+    pub(super) queue: Arc<Queue>,
+    pub(super) columns: Arc<[Column]>,
+    pub(super) report: Arc<ScanReport>,
+    pub(super) env: Env,
+    /// Bytes of a range that are kept back until it is complete.
+    pub(super) buffer: usize,
+    pub(super) batches: mpsc::Sender<Result<RecordBatch>>,
+}
+
+/// Why a range was not read.
+enum Failure {
+    /// Somebody else may read it.
+    Lost(Error),
+    /// The scan fails.
+    Fatal(Error),
+    /// Nobody wants it any more.
+    Unwanted,
+}
+
+impl Work {
+    /// Sets a worker to work for each connection; the first goes on with what it has prepared.
+    pub(super) fn start(
+        self,
+        connections: Vec<Lent>,
+        first: Job,
+        statement: Statement,
+        cancelled: watch::Receiver<()>,
+    ) {
+        self.queue.set_workers(connections.len());
+        // Dropped by the worker that fails: the others see it and stop.
+        let (failed, failures) = watch::channel(false);
+        let failed = Arc::new(failed);
+        let mut prepared = Some((first, statement));
+        for connection in connections {
+            let work = self.clone();
+            let prepared = prepared.take();
+            let mut cancelled = cancelled.clone();
+            let mut failures = failures.clone();
+            let failed = Arc::clone(&failed);
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = work.run(connection, prepared, &failed) => {}
+                    _ = cancelled.changed() => {}
+                    _ = failures.wait_for(|failed| *failed) => {}
+                }
+            });
+        }
+    }
+
+    /// Takes job after job.
+    async fn run(
+        self,
+        mut connection: Lent,
+        mut prepared: Option<(Job, Statement)>,
+        failed: &watch::Sender<bool>,
+    ) {
+        loop {
+            let (job, statement) = match prepared.take() {
+                Some((job, statement)) => (job, Some(statement)),
+                None => match self.queue.next().await {
+                    Some(job) => (job, None),
+                    None => break,
+                },
+            };
+            match self.read(&mut connection, &job, statement).await {
+                Ok(()) => self.queue.finish(),
+                Err(Failure::Unwanted) => return,
+                Err(Failure::Fatal(error)) => return self.fail(error, failed).await,
+                Err(Failure::Lost(error)) => {
+                    connection.server().note_failure(&error);
+                    tracing::warn!(server = %connection.label(), %error, "range goes elsewhere");
+                    drop(connection);
+                    if !self.queue.give_back(job) {
+                        self.fail(error, failed).await;
+                    }
+                    return;
+                }
+            }
+        }
+        // The end of the results must not wait for the end of the transaction.
+        drop(self.batches);
+        if let Err(error) = connection.run("COMMIT").await {
+            tracing::debug!(server = %connection.label(), %error, "snapshot not closed");
+        }
+    }
+
+    async fn fail(&self, error: Error, failed: &watch::Sender<bool>) {
+        // The error first: the workers that stop close the channel.
+        self.batches.send(Err(error)).await.ok();
+        failed.send_replace(true);
+    }
+
+    /// Reads one range.
+    async fn read(
+        &self,
+        connection: &mut Lent,
+        job: &Job,
+        statement: Option<Statement>,
+    ) -> Result<(), Failure> {
+        let start = self.env.clock.monotonic();
+        let mut kept = Kept { batches: Vec::new(), bytes: 0, flowing: self.buffer == 0, sent: 0 };
+        let result = self.rows(connection, job, statement, &mut kept).await;
+        let rows = match result {
+            Ok(rows) => rows,
+            Err(Failure::Lost(error)) if kept.sent > 0 => return Err(Failure::Fatal(error)),
+            Err(failure) => return Err(failure),
+        };
+        self.flow(&mut kept).await?;
+        let elapsed = self.env.clock.monotonic().saturating_sub(start);
+        connection.server().note_range(job.est_rows, rows, elapsed);
+        self.note(connection, job, rows, elapsed);
+        Ok(())
+    }
+
+    async fn rows(
+        &self,
+        connection: &mut Lent,
+        job: &Job,
+        statement: Option<Statement>,
+        kept: &mut Kept,
+    ) -> Result<u64, Failure> {
+        let statement = match statement {
+            Some(statement) => statement,
+            None => connection.prepare(&job.sql).await.map_err(classify)?,
+        };
+        self.check(&statement.columns)?;
+        let answer = connection.execute(statement.id, &[]).await.map_err(classify)?;
+        let columns = match answer {
+            Answer::Rows(columns) => columns,
+            Answer::Done(_) => {
+                return Err(Failure::Fatal(Error::internal("a fragment without rows")));
+            }
+        };
+        self.check(&columns)?;
+        let mut decoder =
+            RowDecoder::new(Arc::clone(&self.columns), Format::Binary).map_err(Failure::Fatal)?;
+        let mut rows = 0;
+        loop {
+            let end = connection
+                .rows_until(|payload| {
+                    decoder.push(payload)?;
+                    let full =
+                        decoder.len() >= BATCH_ROWS || decoder.payload_bytes() >= BATCH_BYTES;
+                    Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                })
+                .await
+                .map_err(classify)?;
+            if !decoder.is_empty() {
+                rows += decoder.len() as u64;
+                let batch = decoder.finish().map_err(Failure::Fatal)?;
+                kept.bytes += batch.get_array_memory_size();
+                kept.batches.push(batch);
+                if kept.flowing || kept.bytes > self.buffer {
+                    kept.flowing = true;
+                    self.flow(kept).await?;
+                }
+            }
+            if end.is_some() {
+                break;
+            }
+        }
+        connection.close_statement(statement.id);
+        Ok(rows)
+    }
+
+    /// Hands on what was kept back.
+    async fn flow(&self, kept: &mut Kept) -> Result<(), Failure> {
+        kept.bytes = 0;
+        for batch in kept.batches.drain(..) {
+            kept.sent += 1;
+            self.batches.send(Ok(batch)).await.map_err(|_| Failure::Unwanted)?;
+        }
+        Ok(())
+    }
+
+    /// All ranges must be of the same columns: somebody may change a table in between.
+    fn check(&self, columns: &[Column]) -> Result<(), Failure> {
+        let same = columns.len() == self.columns.len()
+            && columns.iter().zip(self.columns.iter()).all(|(a, b)| same_form(&a.ty, &b.ty));
+        if same {
+            return Ok(());
+        }
+        Err(Failure::Fatal(Error::new(
+            Code::TableChanged,
+            "Table definition has changed, please retry transaction",
+        )))
+    }
+
+    fn note(&self, connection: &Lent, job: &Job, rows: u64, elapsed: Duration) {
+        self.report.note(RangeReport {
+            range: job.range,
+            server: connection.server().place(),
+            elapsed,
+            rows,
+            attempts: job.attempts,
+        });
+    }
+}
+
+/// Batches of a range.
+struct Kept {
+    batches: Vec<RecordBatch>,
+    bytes: usize,
+    /// Batches go on as they come.
+    flowing: bool,
+    /// Batches that went on.
+    sent: usize,
+}
+
+/// Tells a server that is lost from a statement that fails.
+fn classify(error: Error) -> Failure {
+    // Shutdown; network errors; connection killed (MariaDB, MySQL), closed for being idle.
+    const GONE: [u16; 10] = [1053, 1077, 1079, 1158, 1159, 1160, 1161, 1927, 3169, 4031];
+    let lost = match error.code() {
+        Code::QueryOnForeign | Code::ConnectToForeign => true,
+        Code::Remote(code) => GONE.contains(&code.errno),
+        _ => false,
+    };
+    if lost { Failure::Lost(error) } else { Failure::Fatal(error) }
+}
