@@ -39,6 +39,7 @@ pub struct Login {
 }
 
 /// What a statement gives.
+#[derive(Debug)]
 pub enum Outcome {
     /// No rows: counts and ids.
     Done(Done),
@@ -65,6 +66,12 @@ pub struct ResultSet {
     pub columns: Vec<Column>,
     /// The rows; the last item is [`Rows::End`] unless the stream fails. Dropping it stops the work.
     pub rows: RowStream,
+}
+
+impl std::fmt::Debug for ResultSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ResultSet").field("columns", &self.columns).finish_non_exhaustive()
+    }
 }
 
 /// Rows on their way.

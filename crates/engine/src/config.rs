@@ -75,6 +75,12 @@ pub struct Settings {
     pub max_connections: usize,
     /// Whether connections over TCP must be encrypted.
     pub require_secure_transport: bool,
+    /// Where the server listens, for `@@bind_address`.
+    pub bind_address: String,
+    /// The TCP port, for `@@port`; 0 without TCP.
+    pub port: u16,
+    /// The path of the local socket, for `@@socket`; empty without one.
+    pub socket: String,
 }
 
 impl Default for Settings {
@@ -88,6 +94,9 @@ impl Default for Settings {
             connect_timeout: Duration::from_secs(10),
             max_connections: 1_000,
             require_secure_transport: false,
+            bind_address: String::new(),
+            port: 0,
+            socket: String::new(),
         }
     }
 }

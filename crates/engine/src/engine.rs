@@ -2,45 +2,147 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use pelorus_error::{Error, Result};
+use pelorus_env::Env;
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::Link;
 
+use crate::accounts::{Account, Accounts};
 use crate::api::{Credential, Login};
-use crate::config::{EngineConfig, Settings};
+use crate::config::{EngineConfig, SERVER_VERSION, Settings};
+use crate::handle::Handle;
+use crate::info::RemoteInfo;
+use crate::links::Links;
+use crate::process::{Activity, Process, Processes};
+use crate::servers::{Server, Servers};
 use crate::session::Session;
+use crate::status::Counters;
+use crate::variables::{Globals, VarValue};
+use crate::zone::Zone;
+
+/// How often links are looked after when no statement does it.
+const WATCH: Duration = Duration::from_secs(10);
 
 /// One Pelorus server. Sessions hold it; edges log clients in through it.
-#[derive(Debug)]
 pub struct Engine {
-    config: EngineConfig,
+    env: Env,
+    settings: Settings,
+    accounts: Accounts,
+    generated_root_password: Option<String>,
+    servers: Servers,
+    links: Links,
+    remote_info: RemoteInfo,
+    globals: Globals,
+    processes: Processes,
+    counters: Counters,
+    zone: Zone,
+    cores: usize,
+    started: Duration,
     next_id: AtomicU64,
+    most_sessions: AtomicUsize,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
 }
 
 impl Engine {
     /// Opens the data folder and the links.
     ///
     /// # Errors
-    /// When the data folder cannot be used. A link that cannot be reached is no error: it is retried.
+    /// When the data folder cannot be used, or the configuration says something that cannot be. A
+    /// link that cannot be reached is no error: it is tried again.
     pub async fn open(config: EngineConfig) -> Result<Arc<Engine>> {
-        Ok(Arc::new(Self { config, next_id: AtomicU64::new(1) }))
+        let env = config.env;
+        env.files.create_folder(&config.data).map_err(|error| {
+            Error::internal(format!("cannot create {}", config.data.display())).caused_by(error)
+        })?;
+        let (accounts, generated_root_password) =
+            Accounts::open(&env, &config.data, &config.root_password)?;
+        let servers = Servers::open(&env, &config.data, &config.links)?;
+        let zone = Zone::of_machine(&env);
+        if zone.is_variable {
+            tracing::warn!(
+                zone = zone.name,
+                "this machine's time zone has daylight saving; expressions that run here use its \
+                 distance of now (set time_zone to an offset to choose)"
+            );
+        }
+        let data = config.data.display().to_string();
+        let globals =
+            Globals::new(computed(&data, &config.settings, &zone, &env), &config.variables)?;
+        let engine = Arc::new(Self {
+            links: Links::new(&env),
+            started: env.clock.monotonic(),
+            settings: config.settings,
+            cores: std::thread::available_parallelism().map_or(2, usize::from),
+            env,
+            accounts,
+            generated_root_password,
+            servers,
+            remote_info: RemoteInfo::default(),
+            globals,
+            processes: Processes::default(),
+            counters: Counters::default(),
+            zone,
+            next_id: AtomicU64::new(1),
+            most_sessions: AtomicUsize::new(0),
+        });
+        for server in engine.servers.all() {
+            engine.open_link(&server).await;
+        }
+        engine.links.refresh().await;
+        tokio::spawn(watch(Arc::downgrade(&engine)));
+        Ok(engine)
+    }
+
+    /// Opens the link of a definition. What is wrong is logged; [`watch`] tries again.
+    async fn open_link(&self, server: &Server) {
+        let link = match server.link_config(&self.env, self.cores) {
+            Ok(config) => Link::open(config, self.env.clone()).await,
+            Err(error) => Err(error),
+        };
+        match link {
+            Ok(link) => {
+                self.links.insert(link);
+            }
+            Err(error) => tracing::warn!(
+                server = server.name,
+                error = pelorus_error::display_chain(&error),
+                "a linked server cannot be opened; it is tried again"
+            ),
+        }
     }
 
     /// The password of `root`, when this start made one up.
     pub fn generated_root_password(&self) -> Option<String> {
-        None
+        self.generated_root_password.clone()
     }
 
     /// Limits and texts for edges. Later changes by `SET GLOBAL` show in later calls.
     pub fn settings(&self) -> Settings {
-        self.config.settings.clone()
+        let seconds = |name| Duration::from_secs(self.globals.get(name).count());
+        let size = |name| usize::try_from(self.globals.get(name).count()).unwrap_or(usize::MAX);
+        Settings {
+            max_allowed_packet: size("max_allowed_packet"),
+            wait_timeout: seconds("wait_timeout"),
+            net_read_timeout: seconds("net_read_timeout"),
+            net_write_timeout: seconds("net_write_timeout"),
+            connect_timeout: seconds("connect_timeout"),
+            max_connections: size("max_connections"),
+            require_secure_transport: self.globals.get("require_secure_transport").is_on(),
+            ..self.settings.clone()
+        }
     }
 
     /// How the account that fits this user and host proves itself; `None` when there is none.
     /// `peer` is `None` on a local socket.
     pub fn credential(&self, user: &str, peer: Option<IpAddr>) -> Option<Credential> {
-        let _ = (user, peer);
-        None
+        self.accounts.find(user, peer).map(Credential::from)
     }
 
     /// A number for a connection that is about to be greeted; [`Self::connect`] takes it over.
@@ -52,9 +154,21 @@ impl Engine {
     /// Begins a session for a client whose password the edge has verified.
     ///
     /// # Errors
-    /// Too many connections (1040), unknown database (1049).
+    /// Too many connections (1040), unknown database (1049), an account that is gone (1045).
     pub async fn connect(self: &Arc<Self>, id: u64, login: Login) -> Result<Session> {
-        Ok(Session::new(self.clone(), id, login))
+        let activity =
+            Activity { command: "Sleep", since: self.env.clock.monotonic(), ..Activity::default() };
+        let process = Arc::new(Process::new(Handle::new(id), activity));
+        if !self.processes.add(process.clone(), self.settings().max_connections) {
+            return Err(Error::new(Code::TooManyConnections, "Too many connections"));
+        }
+        // Ordering: counts are only looked at by people.
+        self.most_sessions.fetch_max(self.processes.len(), Ordering::Relaxed);
+        let result = Session::begin(self.clone(), process.clone(), login).await;
+        if result.is_err() {
+            self.forget_session(&process);
+        }
+        result
     }
 
     /// `KILL`: stops another session's statement, or the session.
@@ -62,15 +176,245 @@ impl Engine {
     /// # Errors
     /// No such id (1094), or not allowed (1095).
     pub fn kill(&self, by: &Session, id: u64, query_only: bool) -> Result<()> {
-        let _ = (by, id, query_only);
-        Err(Error::unsupported("KILL"))
+        let missing = || Error::new(Code::NoSuchThread, format!("Unknown thread id: {id}"));
+        let process = self.processes.get(id).ok_or_else(missing)?;
+        if by.is_read_only() && process.activity().user != by.login().user {
+            return Err(Error::new(Code::KillDenied, format!("You are not owner of thread {id}")));
+        }
+        if query_only {
+            process.handle.kill_query();
+        } else {
+            process.handle.kill_connection();
+        }
+        Ok(())
     }
 
     /// What `COM_STATISTICS` answers.
     pub fn statistics(&self) -> String {
-        String::new()
+        let uptime = self.uptime();
+        let questions = self.total("Questions");
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people to look at")]
+        let rate = questions as f64 / uptime.max(1) as f64;
+        format!(
+            "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  \
+             Flush tables: 0  Open tables: 0  Queries per second avg: {rate:.3}",
+            self.processes.len()
+        )
     }
 
     /// Ends all sessions and closes the links.
-    pub async fn close(&self) {}
+    pub async fn close(&self) {
+        for process in self.processes.all() {
+            process.handle.kill_connection();
+        }
+        for link in self.links.all() {
+            link.close().await;
+        }
+    }
+
+    /// The links and how they stand, for the start's report: name, address, and its databases or
+    /// why it cannot be reached.
+    pub fn report_links(&self) -> Vec<LinkReport> {
+        let databases = self.links.databases();
+        self.servers
+            .all()
+            .into_iter()
+            .map(|server| {
+                let open = self.links.get(&server.name);
+                let failure = match open {
+                    Some(_) => self.links.failure(&server.name),
+                    None => Some("its password or certificate cannot be read".to_owned()),
+                };
+                let databases = databases
+                    .iter()
+                    .filter(|database| database.link.name().eq_ignore_ascii_case(&server.name))
+                    .map(|database| database.local.clone())
+                    .collect();
+                let address = match &server.socket {
+                    Some(socket) => socket.display().to_string(),
+                    None if server.port == 0 => format!("{}:3306", server.host),
+                    None => format!("{}:{}", server.host, server.port),
+                };
+                LinkReport { name: server.name, address, databases, failure }
+            })
+            .collect()
+    }
+
+    pub(crate) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    pub(crate) fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    pub(crate) fn links(&self) -> &Links {
+        &self.links
+    }
+
+    pub(crate) fn remote_info(&self) -> &RemoteInfo {
+        &self.remote_info
+    }
+
+    pub(crate) fn globals(&self) -> &Globals {
+        &self.globals
+    }
+
+    pub(crate) fn processes(&self) -> &Processes {
+        &self.processes
+    }
+
+    pub(crate) fn zone(&self) -> &Zone {
+        &self.zone
+    }
+
+    pub(crate) fn cores(&self) -> usize {
+        self.cores
+    }
+
+    /// The account of a login that the edge has verified; it may have gone since.
+    pub(crate) fn account_of(&self, login: &Login) -> Result<Account> {
+        let address = login.peer.map(|peer| peer.ip());
+        self.accounts.find(&login.user, address).ok_or_else(|| {
+            let host = address.map_or_else(|| "localhost".to_owned(), |ip| ip.to_string());
+            Error::new(
+                Code::AccessDenied,
+                format!("Access denied for user '{}'@'{host}' (using password: YES)", login.user),
+            )
+        })
+    }
+
+    pub(crate) fn forget_session(&self, process: &Process) {
+        self.processes.remove(process.handle.id());
+        self.counters.absorb(&process.counters);
+    }
+
+    fn uptime(&self) -> u64 {
+        self.env.clock.monotonic().saturating_sub(self.started).as_secs()
+    }
+
+    /// A count of all sessions, those that ended included.
+    fn total(&self, name: &str) -> u64 {
+        self.totals().into_iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| count)
+    }
+
+    fn totals(&self) -> Vec<(&'static str, u64)> {
+        let sum = Counters::default();
+        sum.absorb(&self.counters);
+        for process in self.processes.all() {
+            sum.absorb(&process.counters);
+        }
+        sum.list()
+    }
+
+    /// The lines of `SHOW STATUS`, of one session or of all.
+    pub(crate) fn status(&self, global: bool, process: &Process) -> Vec<(String, String)> {
+        let counters = if global { self.totals() } else { process.counters.list() };
+        let mut all: Vec<(String, String)> = counters
+            .into_iter()
+            .map(|(name, count)| (name.to_owned(), count.to_string()))
+            .collect();
+        let sessions = self.processes.all();
+        let running =
+            sessions.iter().filter(|process| process.activity().command != "Sleep").count();
+        // Ordering: counts are only looked at by people.
+        let begun = self.next_id.load(Ordering::Relaxed) - 1;
+        let most = self.most_sessions.load(Ordering::Relaxed);
+        for (name, value) in [
+            ("Connections", begun),
+            ("Max_used_connections", most as u64),
+            ("Pelorus_links", self.links.all().len() as u64),
+            ("Threads_connected", sessions.len() as u64),
+            ("Threads_running", running as u64),
+            ("Uptime", self.uptime()),
+        ] {
+            all.push((name.to_owned(), value.to_string()));
+        }
+        all
+    }
+}
+
+/// How a link stands.
+#[derive(Clone, Debug)]
+pub struct LinkReport {
+    /// The link.
+    pub name: String,
+    /// Where its primary is.
+    pub address: String,
+    /// The databases that it shows, by their names here.
+    pub databases: Vec<String>,
+    /// Why it cannot be reached.
+    pub failure: Option<String>,
+}
+
+/// Values of variables that are known only now.
+fn computed(
+    data: &str,
+    settings: &Settings,
+    zone: &Zone,
+    env: &Env,
+) -> Vec<(&'static str, VarValue)> {
+    let text = |text: &str| VarValue::Text(text.to_owned());
+    let seconds = |time: Duration| VarValue::UInt(time.as_secs());
+    let hostname = env
+        .files
+        .read(std::path::Path::new("/etc/hostname"))
+        .ok()
+        .flatten()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    vec![
+        ("basedir", text("")),
+        ("bind_address", text(&settings.bind_address)),
+        ("connect_timeout", seconds(settings.connect_timeout)),
+        ("datadir", text(&format!("{data}/"))),
+        ("hostname", text(hostname.as_deref().unwrap_or("localhost").trim())),
+        ("max_allowed_packet", VarValue::UInt(settings.max_allowed_packet as u64)),
+        ("max_connections", VarValue::UInt(settings.max_connections as u64)),
+        ("net_read_timeout", seconds(settings.net_read_timeout)),
+        ("net_write_timeout", seconds(settings.net_write_timeout)),
+        ("port", VarValue::UInt(u64::from(settings.port))),
+        ("require_secure_transport", VarValue::Bool(settings.require_secure_transport)),
+        ("secure_file_priv", VarValue::Null),
+        ("server_uuid", text(&uuid(env))),
+        ("socket", text(&settings.socket)),
+        ("system_time_zone", text(&zone.name)),
+        ("tmpdir", text(&std::env::temp_dir().display().to_string())),
+        ("version", text(SERVER_VERSION)),
+        ("version_compile_machine", text(std::env::consts::ARCH)),
+        ("version_compile_os", text(std::env::consts::OS)),
+        ("wait_timeout", seconds(settings.wait_timeout)),
+    ]
+}
+
+/// A random UUID (version 4).
+fn uuid(env: &Env) -> String {
+    let mut bytes = [0; 16];
+    env.random.fill(&mut bytes);
+    bytes[6] = bytes[6] & 0x0F | 0x40;
+    bytes[8] = bytes[8] & 0x3F | 0x80;
+    let digits = crate::hex::encode(&bytes).to_ascii_lowercase();
+    let (a, rest) = digits.split_at(8);
+    let (b, rest) = rest.split_at(4);
+    let (c, rest) = rest.split_at(4);
+    let (d, e) = rest.split_at(4);
+    format!("{a}-{b}-{c}-{d}-{e}")
+}
+
+/// Looks after the links while nobody else does: opens those that could not be opened, and asks
+/// those that were away.
+async fn watch(engine: std::sync::Weak<Engine>) {
+    loop {
+        tokio::time::sleep(WATCH).await;
+        let Some(engine) = engine.upgrade() else { return };
+        for server in engine.servers.all() {
+            if engine.links.get(&server.name).is_none() {
+                engine.open_link(&server).await;
+            }
+        }
+        engine.links.refresh().await;
+    }
 }

@@ -5,16 +5,41 @@
 //! | [`api`] | the plain types that edges see |
 //! | [`config`] | what the engine is started with |
 //! | [`engine`] | accounts, links and sessions of one server |
-//! | [`handle`] | telling a session from outside to stop |
 //! | [`session`] | one client's state, and what becomes of a statement |
+//! | [`handle`], `process` | sessions seen from outside: the list of them, `KILL` |
+//! | `accounts` | who may log in, from where |
+//! | `servers`, `seal` | definitions of linked servers, and their passwords on disk |
+//! | `links` | open links, and which of them shows which database |
+//! | `variables` | system variables |
+//! | `info` | `information_schema`, `mysql` and `pelorus` |
+//! | `diagnostics`, `status` | warnings and counters |
+//! | `grid`, `collect`, `scalar`, `pattern` | small results and single values |
+//!
+//! It knows no protocol: edges translate bytes to the calls of [`Session`] and back. Files of the
+//! data folder are written in `format` modules only, and through `Env`.
 
+mod accounts;
 pub mod api;
+mod collect;
 pub mod config;
+mod diagnostics;
 pub mod engine;
+mod grid;
 pub mod handle;
+mod hex;
+mod info;
+mod links;
+mod pattern;
+mod process;
+mod scalar;
+mod seal;
+mod servers;
 pub mod session;
+mod status;
+mod variables;
+mod zone;
 
 pub use config::{EngineConfig, LinkSpec, RootPassword, Settings};
-pub use engine::Engine;
+pub use engine::{Engine, LinkReport};
 pub use handle::Handle;
 pub use session::Session;

@@ -1,26 +1,165 @@
 //! One client's state, and what becomes of a statement.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`view`] | what a statement sees of the session |
+//! | `run` | the frame of every statement: rights, kill, time limit, warnings, counters |
+//! | `dispatch` | which statement goes where |
+//! | `query` | queries, and the context that they run in |
+//! | `place` | which linked server the tables of a statement are on |
+//! | `pinned` | statements on a connection of the session's own |
+//! | `transaction` | transactions |
+//! | `set` | `SET` |
+//! | `prepared` | prepared statements |
+//! | `users`, `links` | accounts and linked servers |
+//! | `show` | `SHOW`, `DESCRIBE` |
+//! | `stream` | results on their way to the client |
+
+mod dispatch;
+mod links;
+mod pinned;
+mod place;
+mod prepared;
+mod query;
+mod run;
+mod set;
+mod show;
+mod stream;
+mod transaction;
+mod users;
+pub(crate) mod view;
 
 use std::sync::Arc;
 
-use pelorus_error::{Error, Result};
-use pelorus_types::Column;
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::Mode;
+use pelorus_types::{Collation, Column};
 
+use crate::accounts::AccountName;
 use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus};
+use crate::diagnostics::Diagnostics;
 use crate::engine::Engine;
 use crate::handle::Handle;
+use crate::process::Process;
+use crate::variables::{SessionVariables, VarValue};
+use prepared::PreparedStatements;
+use transaction::Transaction;
+use view::UserVariables;
+
+pub(crate) use stream::payloads;
 
 /// One client's session.
-#[derive(Debug)]
 pub struct Session {
     engine: Arc<Engine>,
-    handle: Handle,
+    process: Arc<Process>,
     login: Login,
+    account: AccountName,
+    read_only: bool,
+    database: Option<String>,
+    variables: SessionVariables,
+    /// What `sql_mode` says about reading text; kept because every statement needs it.
+    mode: Mode,
+    user_variables: Arc<UserVariables>,
+    diagnostics: Diagnostics,
+    last_insert_id: u64,
+    row_count: i64,
+    transaction: Transaction,
+    prepared: PreparedStatements,
     multi_statements: bool,
 }
 
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id())
+            .field("account", &self.account)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Session {
-    pub(crate) fn new(engine: Arc<Engine>, id: u64, login: Login) -> Self {
-        Self { engine, handle: Handle::new(id), login, multi_statements: false }
+    /// Begins a session of an account that was verified.
+    pub(crate) async fn begin(
+        engine: Arc<Engine>,
+        process: Arc<Process>,
+        login: Login,
+    ) -> Result<Self> {
+        let account = engine.account_of(&login)?;
+        let variables = SessionVariables::new(engine.globals());
+        let mut session = Self {
+            engine,
+            process,
+            read_only: account.read_only,
+            account: account.name,
+            login,
+            database: None,
+            mode: Mode::default(),
+            variables,
+            user_variables: Arc::default(),
+            diagnostics: Diagnostics::default(),
+            last_insert_id: 0,
+            row_count: 0,
+            transaction: Transaction::default(),
+            prepared: PreparedStatements::default(),
+            multi_statements: false,
+        };
+        session.start_state().await?;
+        Ok(session)
+    }
+
+    /// The state after login.
+    async fn start_state(&mut self) -> Result<()> {
+        self.variables = SessionVariables::new(self.engine.globals());
+        self.user_variables = Arc::default();
+        self.diagnostics = Diagnostics::default();
+        self.last_insert_id = 0;
+        self.row_count = 0;
+        self.transaction = Transaction::default();
+        self.prepared = PreparedStatements::default();
+        self.use_client_collation();
+        self.settings_changed();
+        self.database = None;
+        if let Some(database) = self.login.database.clone().filter(|name| !name.is_empty()) {
+            self.change_database(&database).await?;
+        }
+        self.show_activity();
+        Ok(())
+    }
+
+    /// The charset that the client named at login; one that cannot be a client's, or that is not
+    /// known, leaves the default, as MySQL does.
+    fn use_client_collation(&mut self) {
+        let collation = Collation(self.login.collation);
+        let Some(info) = collation.info() else { return };
+        if matches!(info.charset, "ucs2" | "utf16" | "utf16le" | "utf32") {
+            return;
+        }
+        let charset = VarValue::Text(info.charset.to_owned());
+        for name in ["character_set_client", "character_set_connection", "character_set_results"] {
+            self.variables.put(name, charset.clone());
+        }
+        self.variables.put("collation_connection", VarValue::Text(info.name.to_owned()));
+    }
+
+    /// Renews what is derived from variables.
+    fn settings_changed(&mut self) {
+        self.mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
+    }
+
+    /// Shows user, host and database in the list of sessions.
+    fn show_activity(&self) {
+        let host = match self.login.peer {
+            Some(peer) if peer.ip().to_canonical().is_loopback() => {
+                format!("localhost:{}", peer.port())
+            }
+            Some(peer) => peer.to_string(),
+            None => "localhost".to_owned(),
+        };
+        self.process.update(|activity| {
+            activity.user.clone_from(&self.login.user);
+            activity.host = host;
+            activity.database.clone_from(&self.database);
+        });
     }
 
     /// The engine that it belongs to.
@@ -30,7 +169,12 @@ impl Session {
 
     /// The connection id.
     pub fn id(&self) -> u64 {
-        self.handle.id()
+        self.process.handle.id()
+    }
+
+    /// Whether the account may only read.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// Who is logged in.
@@ -40,18 +184,43 @@ impl Session {
 
     /// The state that OK and EOF packets carry.
     pub fn status(&self) -> SessionStatus {
-        SessionStatus { in_transaction: false, autocommit: true, no_backslash_escapes: false }
+        SessionStatus {
+            in_transaction: self.transaction.is_open(),
+            autocommit: self.variables.is_on("autocommit"),
+            no_backslash_escapes: self.mode.no_backslash_escapes,
+        }
     }
 
     /// The outside end of this session.
     pub fn handle(&self) -> Handle {
-        self.handle.clone()
+        self.process.handle.clone()
+    }
+
+    /// The charset in which the client writes statements, by its default collation.
+    pub fn client_collation(&self) -> Collation {
+        let name = self.variables.get("character_set_client");
+        Collation::default_of(name.text()).unwrap_or(pelorus_types::collation::UTF8MB4_0900_AI_CI)
+    }
+
+    /// The charset in which the client wants text, by its default collation; `None` when it wants
+    /// text as it is.
+    pub fn results_collation(&self) -> Option<Collation> {
+        match self.variables.get("character_set_results") {
+            VarValue::Text(name) => Collation::default_of(&name),
+            _ => None,
+        }
     }
 
     /// Cuts the first statement from a text; the second part is the rest, empty when there is none.
-    /// Without multi-statements the whole text is the statement.
+    /// Without multi-statements the whole text is the statement, and a second one in it is a
+    /// syntax error.
     pub fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str) {
-        (sql, "")
+        if !self.multi_statements {
+            return (sql, "");
+        }
+        let (first, rest) = pelorus_sql::next_statement(sql, self.mode);
+        let is_empty = pelorus_sql::tokens(rest, self.mode).is_empty();
+        (first, if is_empty { "" } else { rest })
     }
 
     /// Runs one statement.
@@ -59,8 +228,7 @@ impl Session {
     /// # Errors
     /// Whatever MySQL would say; the session goes on.
     pub async fn execute(&mut self, sql: &str, format: RowFormat) -> Result<Outcome> {
-        let _ = format;
-        Err(Error::unsupported(sql))
+        self.run("Query", sql, format).await
     }
 
     /// Prepares one statement for [`Self::execute_prepared`].
@@ -68,7 +236,7 @@ impl Session {
     /// # Errors
     /// Whatever MySQL would say; the session goes on.
     pub async fn prepare(&mut self, sql: &str) -> Result<Prepared> {
-        Err(Error::unsupported(sql))
+        self.prepare_numbered(sql).await
     }
 
     /// Runs a prepared statement; relayed rows come in [`RowFormat::Binary`].
@@ -80,19 +248,20 @@ impl Session {
         id: u32,
         parameters: Vec<Parameter>,
     ) -> Result<Outcome> {
-        let _ = (id, parameters);
-        Err(Error::unsupported("prepared statements"))
+        crate::status::count(&self.process.counters.stmt_execute);
+        let sql = self.prepared.bound(id, &parameters, self.mode)?;
+        self.run("Execute", &sql, RowFormat::Binary).await
     }
 
     /// How many `?` a prepared statement has; `None` when there is no such statement.
     pub fn parameter_count(&self, id: u32) -> Option<u16> {
-        let _ = id;
-        None
+        self.prepared.parameter_count(id)
     }
 
     /// Forgets a prepared statement; one that does not exist is no error.
     pub fn close_prepared(&mut self, id: u32) {
-        let _ = id;
+        crate::status::count(&self.process.counters.stmt_close);
+        self.prepared.close(id);
     }
 
     /// Changes the current database (`COM_INIT_DB`).
@@ -100,7 +269,8 @@ impl Session {
     /// # Errors
     /// Unknown database (1049).
     pub async fn use_database(&mut self, name: &str) -> Result<()> {
-        Err(Error::unsupported(name))
+        crate::status::count(&self.process.counters.admin);
+        self.change_database(name).await
     }
 
     /// The columns of a table whose names fit a LIKE pattern (`COM_FIELD_LIST`); empty fits all.
@@ -108,8 +278,19 @@ impl Session {
     /// # Errors
     /// No database (1046), no such table (1146).
     pub async fn list_fields(&mut self, table: &str, wild: &str) -> Result<Vec<Column>> {
-        let _ = wild;
-        Err(Error::unsupported(table))
+        crate::status::count(&self.process.counters.admin);
+        if self.database.is_none() {
+            return Err(Error::new(Code::NoDatabase, "No database selected"));
+        }
+        let view = self.view();
+        let context = self.context(&view);
+        let sql = format!("SELECT * FROM {}", pelorus_sql::literal::name(table));
+        let columns = pelorus_query::describe(&context, &sql).await?;
+        let like = crate::pattern::Like::show(wild);
+        Ok(columns
+            .into_iter()
+            .filter(|column| wild.is_empty() || like.matches(&column.name))
+            .collect())
     }
 
     /// Becomes another user, verified by the edge; everything else is as after a new login.
@@ -117,16 +298,24 @@ impl Session {
     /// # Errors
     /// Unknown database (1049).
     pub async fn change_user(&mut self, login: Login) -> Result<()> {
+        let account = self.engine.account_of(&login)?;
+        self.account = account.name;
+        self.read_only = account.read_only;
         self.login = login;
-        self.reset().await
+        self.start_state().await
     }
 
     /// Back to the state after login (`COM_RESET_CONNECTION`): transactions are rolled back,
-    /// variables and prepared statements forgotten.
+    /// variables and prepared statements forgotten. The current database stays, as in MySQL.
     ///
     /// # Errors
-    /// When the database named at login is gone.
+    /// None at present.
     pub async fn reset(&mut self) -> Result<()> {
+        let database = self.database.take();
+        self.login.database = None;
+        self.start_state().await?;
+        self.database = database;
+        self.show_activity();
         Ok(())
     }
 
@@ -135,3 +324,20 @@ impl Session {
         self.multi_statements = on;
     }
 }
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.engine.forget_session(&self.process);
+    }
+}
+
+const _: fn() = || {
+    fn sent_between_threads<T: Send>(_: T) {}
+    // Edges run sessions on a runtime of several threads.
+    let _ = |session: &'static mut Session| {
+        sent_between_threads(session.execute("", RowFormat::Text));
+        sent_between_threads(session.prepare(""));
+    };
+    fn send<T: Send>() {}
+    send::<Session>();
+};

@@ -1,0 +1,134 @@
+//! The accounts file: JSON with a format number. A change of meaning takes a new number and a reader
+//! for the old one.
+
+use pelorus_error::{Code, Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::{Account, AccountName};
+
+/// The format that is written.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    format: u32,
+    accounts: Vec<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    user: String,
+    host: String,
+    plugin: String,
+    /// The plugin's hash in hexadecimal digits: `caching_sha2_password` salts are any bytes.
+    authentication: String,
+    read_only: bool,
+    locked: bool,
+    require_ssl: bool,
+    /// Seconds since 1970.
+    password_changed: u64,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
+}
+
+/// Writes the file.
+pub(crate) fn encode(accounts: &[Account]) -> Result<Vec<u8>> {
+    let accounts = accounts
+        .iter()
+        .map(|account| Entry {
+            user: account.name.user.clone(),
+            host: account.name.host.clone(),
+            plugin: account.plugin.clone(),
+            authentication: crate::hex::encode(&account.authentication),
+            read_only: account.read_only,
+            locked: account.locked,
+            require_ssl: account.require_ssl,
+            password_changed: account.password_changed,
+        })
+        .collect();
+    let mut bytes = serde_json::to_vec_pretty(&File { format: FORMAT, accounts })
+        .map_err(|error| Error::internal("cannot write accounts").caused_by(error))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Reads the file.
+///
+/// # Errors
+/// When it is damaged or of a newer format.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Account>> {
+    let damaged = |error: serde_json::Error| {
+        Error::new(Code::Internal, format!("the accounts file is damaged: {error}"))
+            .caused_by(error)
+    };
+    let Version { format } = serde_json::from_slice(bytes).map_err(damaged)?;
+    if format != FORMAT {
+        return Err(Error::internal(format!(
+            "the accounts file has format {format}; this version reads format {FORMAT}"
+        )));
+    }
+    let file: File = serde_json::from_slice(bytes).map_err(damaged)?;
+    file.accounts
+        .into_iter()
+        .map(|entry| {
+            Ok(Account {
+                name: AccountName::new(&entry.user, &entry.host)?,
+                plugin: entry.plugin,
+                authentication: crate::hex::decode(&entry.authentication)
+                    .ok_or_else(|| Error::internal("the accounts file is damaged: a hash"))?,
+                read_only: entry.read_only,
+                locked: entry.locked,
+                require_ssl: entry.require_ssl,
+                password_changed: entry.password_changed,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Vec<Account> {
+        vec![
+            Account {
+                name: AccountName::new("root", "localhost").unwrap(),
+                plugin: "caching_sha2_password".into(),
+                authentication: b"$A$005$\x01salt".to_vec(),
+                read_only: false,
+                locked: false,
+                require_ssl: false,
+                password_changed: 1_700_000_000,
+            },
+            Account {
+                name: AccountName::new("report", "10.%").unwrap(),
+                plugin: "mysql_native_password".into(),
+                authentication: b"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19".to_vec(),
+                read_only: true,
+                locked: false,
+                require_ssl: true,
+                password_changed: 1_700_000_001,
+            },
+        ]
+    }
+
+    #[test]
+    fn the_golden_file_reads_and_is_written_again() {
+        let golden = include_bytes!("../../golden/accounts-1.json");
+        assert_eq!(decode(golden).unwrap(), sample());
+        assert_eq!(encode(&sample()).unwrap(), golden);
+    }
+
+    #[test]
+    fn damage_and_newer_formats_are_named() {
+        let error = decode(b"{\"format\": 99, \"whatever\": 1}").unwrap_err();
+        assert!(error.message().contains("format 99"), "{error}");
+        assert!(decode(b"{").unwrap_err().message().contains("damaged"));
+        assert!(decode(b"{\"format\":1,\"accounts\":[{}]}").is_err());
+    }
+}

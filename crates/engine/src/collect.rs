@@ -1,0 +1,53 @@
+//! Whole results in memory, for small ones that the engine itself needs.
+
+use arrow::record_batch::RecordBatch;
+use futures::StreamExt;
+use pelorus_error::Result;
+use pelorus_link::{Format, RelayItem, RelayedRows};
+use pelorus_mysql_wire::rows::RowDecoder;
+use pelorus_types::Column;
+
+use crate::api::{RowStream, Rows};
+use crate::session::payloads;
+
+/// All rows of a result in Arrow form. Encoded rows must be in the text format.
+pub(crate) async fn batches(columns: &[Column], mut rows: RowStream) -> Result<Vec<RecordBatch>> {
+    let mut decoder = RowDecoder::new(columns.to_vec(), Format::Text)?;
+    let mut batches = Vec::new();
+    while let Some(item) = rows.next().await {
+        match item? {
+            Rows::Batch(batch) => batches.push(batch),
+            Rows::Encoded(bytes) => {
+                for payload in payloads(&bytes) {
+                    decoder.push(payload)?;
+                }
+            }
+            Rows::End { .. } => {}
+        }
+    }
+    if !decoder.is_empty() {
+        batches.push(decoder.finish()?);
+    }
+    Ok(batches)
+}
+
+/// All rows that a linked server sends, in the text format.
+pub(crate) async fn relayed(mut rows: RelayedRows) -> Result<RecordBatch> {
+    let mut decoder = RowDecoder::new(rows.columns.clone(), Format::Text)?;
+    while let Some(item) = rows.next().await {
+        if let RelayItem::Encoded(bytes) = item? {
+            for payload in payloads(&bytes) {
+                decoder.push(payload)?;
+            }
+        }
+    }
+    decoder.finish()
+}
+
+/// Reads a result to its end.
+pub(crate) async fn drain(mut rows: RowStream) -> Result<()> {
+    while let Some(item) = rows.next().await {
+        item?;
+    }
+    Ok(())
+}

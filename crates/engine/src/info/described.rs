@@ -1,0 +1,110 @@
+//! Rows of the information schema that describe our own schemas, tables and columns.
+
+use pelorus_types::{ColumnType, WireType};
+
+use super::definitions::{ALL, ColumnDefinition, Definition};
+use crate::grid::{Cell, Grid};
+use crate::session::view::View;
+
+/// Adds the rows of `SCHEMATA`, `TABLES` and `COLUMNS`; the other tables say nothing of ours.
+pub(super) fn fill(_view: &View, table: &str, grid: &mut Grid) {
+    match table {
+        "SCHEMATA" => {
+            for schema in super::SCHEMAS {
+                add(grid, |name| schema_cell(schema, name));
+            }
+        }
+        "TABLES" => {
+            for definition in ALL.iter() {
+                add(grid, |name| table_cell(definition, name));
+            }
+        }
+        "COLUMNS" => {
+            for definition in ALL.iter() {
+                for (at, column) in definition.columns.iter().enumerate() {
+                    add(grid, |name| column_cell(definition, column, at + 1, name));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Adds a row; columns of which nothing is said are NULL, empty or zero, as they can be.
+fn add(grid: &mut Grid, cell: impl Fn(&str) -> Option<Cell>) {
+    let row = grid
+        .columns
+        .iter()
+        .map(|column| cell(&column.name).unwrap_or_else(|| empty(&column.ty)))
+        .collect();
+    grid.push(row);
+}
+
+fn empty(ty: &ColumnType) -> Cell {
+    if ty.is_nullable() {
+        Cell::Null
+    } else if ty.is_string() {
+        Cell::Text(String::new())
+    } else if ty.is_unsigned() {
+        Cell::UInt(0)
+    } else {
+        Cell::Int(0)
+    }
+}
+
+fn schema_cell(schema: &str, name: &str) -> Option<Cell> {
+    Some(match name {
+        "CATALOG_NAME" => "def".into(),
+        "SCHEMA_NAME" => schema.into(),
+        "DEFAULT_CHARACTER_SET_NAME" => "utf8mb4".into(),
+        "DEFAULT_COLLATION_NAME" => "utf8mb4_0900_ai_ci".into(),
+        "DEFAULT_ENCRYPTION" => "NO".into(),
+        _ => return None,
+    })
+}
+
+fn table_cell(definition: &Definition, name: &str) -> Option<Cell> {
+    Some(match name {
+        "TABLE_CATALOG" => "def".into(),
+        "TABLE_SCHEMA" => definition.schema.into(),
+        "TABLE_NAME" => definition.name.into(),
+        "TABLE_TYPE" => "SYSTEM VIEW".into(),
+        "VERSION" => Cell::Int(10),
+        _ => return None,
+    })
+}
+
+fn column_cell(
+    definition: &Definition,
+    column: &ColumnDefinition,
+    ordinal: usize,
+    name: &str,
+) -> Option<Cell> {
+    let ty = &column.ty;
+    let is_text = ty.is_string() && ty.wire != WireType::Json;
+    let bytes = u64::from(ty.length);
+    Some(match name {
+        "TABLE_CATALOG" => "def".into(),
+        "TABLE_SCHEMA" => definition.schema.into(),
+        "TABLE_NAME" => definition.name.into(),
+        "COLUMN_NAME" => column.name.into(),
+        "ORDINAL_POSITION" => ordinal.into(),
+        "IS_NULLABLE" => if ty.is_nullable() { "YES" } else { "NO" }.into(),
+        "DATA_TYPE" => {
+            let end = column.sql_type.find(['(', ' ']).unwrap_or(column.sql_type.len());
+            column.sql_type[..end].into()
+        }
+        "COLUMN_TYPE" => column.sql_type.as_str().into(),
+        "CHARACTER_MAXIMUM_LENGTH" if is_text => Cell::Int(i64::from(ty.length / 4)),
+        "CHARACTER_OCTET_LENGTH" if is_text => Cell::Int(i64::try_from(bytes).ok()?),
+        "NUMERIC_PRECISION" if ty.is_integer() => {
+            Cell::UInt(if ty.wire == WireType::LongLong { 20 } else { 10 })
+        }
+        "NUMERIC_SCALE" if ty.is_integer() => Cell::UInt(0),
+        "DATETIME_PRECISION" if ty.is_temporal() => Cell::UInt(u64::from(ty.decimals)),
+        "CHARACTER_SET_NAME" if is_text => "utf8mb4".into(),
+        "COLLATION_NAME" if is_text => "utf8mb4_0900_ai_ci".into(),
+        "PRIVILEGES" => "select".into(),
+        _ => return None,
+    })
+}

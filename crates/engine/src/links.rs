@@ -1,0 +1,217 @@
+//! The links that are open, and which of them shows which database.
+//!
+//! Names are looked up without waiting in a list that [`Links::refresh`] renews; a statement
+//! refreshes before it is planned. A server that is away keeps the databases it was last known by, so
+//! that a statement on them fails with the reason and not with "unknown database".
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use pelorus_env::Env;
+use pelorus_error::{Error, Result};
+use pelorus_link::Link;
+
+/// How long a list of databases counts as fresh.
+const FRESH: Duration = Duration::from_secs(1);
+/// How long a server that failed is left alone before it is asked again for its databases.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// One open link and its databases by their names here.
+#[derive(Debug)]
+struct Entry {
+    link: Link,
+    known: RwLock<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// (name here, name there).
+    databases: Arc<Vec<(String, String)>>,
+    /// When to ask again, on the monotonic clock; `None` before the first answer.
+    next: Option<Duration>,
+    /// Why the latest attempt failed.
+    failure: Option<String>,
+}
+
+/// A database of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkedDatabase {
+    pub(crate) link: Link,
+    /// The name on this side, spelt as the server spells it.
+    pub(crate) local: String,
+    /// The name on the server.
+    pub(crate) remote: String,
+}
+
+/// All open links.
+#[derive(Debug)]
+pub(crate) struct Links {
+    env: Env,
+    entries: RwLock<BTreeMap<String, Arc<Entry>>>,
+}
+
+impl Links {
+    pub(crate) fn new(env: &Env) -> Self {
+        Self { env: env.clone(), entries: RwLock::default() }
+    }
+
+    /// Adds a link, in place of one of the same name, which is returned to be closed.
+    pub(crate) fn insert(&self, link: Link) -> Option<Link> {
+        let known = Known {
+            // What the definition names is known without asking.
+            databases: Arc::new(link.config().databases.clone()),
+            ..Known::default()
+        };
+        let key = link.name().to_lowercase();
+        let entry = Arc::new(Entry { link, known: RwLock::new(known) });
+        self.entries.write().insert(key, entry).map(|old| old.link.clone())
+    }
+
+    /// Takes a link away; the caller closes it.
+    pub(crate) fn remove(&self, name: &str) -> Option<Link> {
+        self.entries.write().remove(&name.to_lowercase()).map(|entry| entry.link.clone())
+    }
+
+    /// All links, by name.
+    pub(crate) fn all(&self) -> Vec<Link> {
+        self.entries.read().values().map(|entry| entry.link.clone()).collect()
+    }
+
+    /// A link by name, in any case.
+    pub(crate) fn get(&self, name: &str) -> Option<Link> {
+        self.entries.read().get(&name.to_lowercase()).map(|entry| entry.link.clone())
+    }
+
+    /// Asks servers for their databases where the list is not fresh. Servers that are away are
+    /// asked again after a while only.
+    pub(crate) async fn refresh(&self) {
+        let now = self.env.clock.monotonic();
+        let due: Vec<Arc<Entry>> = self
+            .entries
+            .read()
+            .values()
+            .filter(|entry| entry.known.read().next.is_none_or(|next| next <= now))
+            .cloned()
+            .collect();
+        futures::future::join_all(due.iter().map(|entry| entry.refresh(&self.env))).await;
+    }
+
+    /// Makes the next [`Self::refresh`] ask all servers, after `CREATE DATABASE` and the like.
+    pub(crate) fn forget(&self) {
+        for entry in self.entries.read().values() {
+            entry.known.write().next = None;
+        }
+    }
+
+    /// The database that is shown under a name.
+    ///
+    /// # Errors
+    /// When two links show one name: neither is taken, because an answer from the wrong one would
+    /// be silently wrong.
+    pub(crate) fn database(&self, name: &str) -> Result<Option<LinkedDatabase>> {
+        let entries = self.entries.read();
+        let find = |same: fn(&str, &str) -> bool| -> Vec<LinkedDatabase> {
+            let mut found = Vec::new();
+            for entry in entries.values() {
+                for (local, remote) in entry.known.read().databases.iter() {
+                    if same(local, name) {
+                        let (local, remote) = (local.clone(), remote.clone());
+                        found.push(LinkedDatabase { link: entry.link.clone(), local, remote });
+                    }
+                }
+            }
+            found
+        };
+        let mut found = find(|a, b| a == b);
+        if found.is_empty() {
+            // Servers with lower_case_table_names take any case; on others two names can differ in
+            // case only, and then no guess is made.
+            found = find(str::eq_ignore_ascii_case);
+            if found.len() > 1 {
+                return Ok(None);
+            }
+        }
+        if found.len() > 1 {
+            return Err(ambiguous(name, &found));
+        }
+        Ok(found.pop())
+    }
+
+    /// All databases that links show, by name.
+    pub(crate) fn databases(&self) -> Vec<LinkedDatabase> {
+        let mut all: Vec<LinkedDatabase> = Vec::new();
+        for entry in self.entries.read().values() {
+            all.extend(entry.known.read().databases.iter().map(|(local, remote)| LinkedDatabase {
+                link: entry.link.clone(),
+                local: local.clone(),
+                remote: remote.clone(),
+            }));
+        }
+        all.sort_by(|a, b| a.local.cmp(&b.local));
+        all
+    }
+
+    /// Why a link's databases could not be asked for the last time; `None` when they could.
+    pub(crate) fn failure(&self, name: &str) -> Option<String> {
+        let entry = self.entries.read().get(&name.to_lowercase()).cloned()?;
+        let failure = entry.known.read().failure.clone();
+        failure
+    }
+}
+
+impl Entry {
+    async fn refresh(&self, env: &Env) {
+        let answer = self.link.databases().await;
+        let now = env.clock.monotonic();
+        let mut known = self.known.write();
+        match answer {
+            Ok(names) => {
+                let config = self.link.config();
+                let pair = |name: String| {
+                    let remote = config.remote_database(&name).unwrap_or(&name).to_owned();
+                    (name, remote)
+                };
+                if known.failure.take().is_some() {
+                    tracing::info!(link = self.link.name(), "linked server answers again");
+                }
+                known.databases =
+                    Arc::new(names.into_iter().filter(|name| !is_own(name)).map(pair).collect());
+                known.next = Some(now + FRESH);
+            }
+            Err(error) => {
+                let failure = error.message().to_owned();
+                if known.failure.as_ref() != Some(&failure) {
+                    tracing::warn!(
+                        link = self.link.name(),
+                        error = pelorus_error::display_chain(&error),
+                        "linked server does not answer; it is tried again"
+                    );
+                }
+                known.failure = Some(failure);
+                known.next = Some(now + PAUSE);
+            }
+        }
+    }
+}
+
+/// Databases of our own, and those that every server has for itself.
+pub(crate) fn is_own(name: &str) -> bool {
+    ["information_schema", "mysql", "performance_schema", "sys", "pelorus"]
+        .iter()
+        .any(|own| own.eq_ignore_ascii_case(name))
+}
+
+fn ambiguous(name: &str, found: &[LinkedDatabase]) -> Error {
+    let links: Vec<String> =
+        found.iter().map(|database| format!("'{}'", database.link.name())).collect();
+    Error::new(
+        pelorus_error::Code::UnknownDatabase,
+        format!(
+            "database '{name}' is on the servers {}; show one of them under another name: ALTER \
+             SERVER name OPTIONS (DATABASES 'name_there AS name_here')",
+            links.join(" and ")
+        ),
+    )
+}

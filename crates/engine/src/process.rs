@@ -1,0 +1,90 @@
+//! The list of sessions: who is there, and what they do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::handle::Handle;
+use crate::status::Counters;
+
+/// What a session shows of itself.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) handle: Handle,
+    pub(crate) counters: Counters,
+    state: Mutex<Activity>,
+}
+
+/// What a session does at a moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Activity {
+    pub(crate) user: String,
+    /// `host:port`, or `localhost` on a local socket.
+    pub(crate) host: String,
+    pub(crate) database: Option<String>,
+    /// `Sleep`, `Query`, `Execute`, ...
+    pub(crate) command: &'static str,
+    /// When the command began, on the monotonic clock.
+    pub(crate) since: Duration,
+    pub(crate) state: &'static str,
+    /// The text of the running statement, without passwords.
+    pub(crate) info: Option<String>,
+}
+
+impl Process {
+    pub(crate) fn new(handle: Handle, activity: Activity) -> Self {
+        Self { handle, counters: Counters::default(), state: Mutex::new(activity) }
+    }
+
+    pub(crate) fn activity(&self) -> Activity {
+        self.state.lock().clone()
+    }
+
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Activity)) {
+        change(&mut self.state.lock());
+    }
+
+    /// The statement is over.
+    pub(crate) fn sleep(&self, now: Duration) {
+        self.update(|activity| {
+            activity.command = "Sleep";
+            activity.state = "";
+            activity.info = None;
+            activity.since = now;
+        });
+    }
+}
+
+/// All sessions by connection id.
+#[derive(Debug, Default)]
+pub(crate) struct Processes(RwLock<BTreeMap<u64, Arc<Process>>>);
+
+impl Processes {
+    /// Adds a session unless there are `limit` already.
+    pub(crate) fn add(&self, process: Arc<Process>, limit: usize) -> bool {
+        let mut all = self.0.write();
+        if all.len() >= limit {
+            return false;
+        }
+        all.insert(process.handle.id(), process);
+        true
+    }
+
+    pub(crate) fn remove(&self, id: u64) {
+        self.0.write().remove(&id);
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<Arc<Process>> {
+        self.0.read().get(&id).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Process>> {
+        self.0.read().values().cloned().collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.read().len()
+    }
+}

@@ -1,0 +1,209 @@
+//! Which statement goes where.
+
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::Statement;
+use pelorus_sql::statement::{Explain, ExplainTarget, Kill};
+
+use super::Session;
+use super::place::unknown_database;
+use super::view::View;
+use crate::api::{Done, Outcome, RowFormat};
+use crate::info::InfoTables;
+use crate::scalar::text_of;
+
+impl Session {
+    /// Runs a statement that the account may run.
+    pub(super) async fn dispatch(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        statement: &Statement,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        match statement {
+            Statement::Empty => Err(Error::new(Code::EmptyQuery, "Query was empty")),
+            Statement::Query(facts) => self.query(view, sql, facts, format).await,
+            Statement::Explain(explain) => self.explain(view, sql, explain, format).await,
+            Statement::Describe(describe) => self.describe(view, describe, format).await,
+            Statement::Show(show) => self.show(view, sql, show, format).await,
+            Statement::Set(assignments) => self.set(view, assignments).await,
+            Statement::Use(name) => {
+                self.change_database(name).await?;
+                Ok(done())
+            }
+            Statement::Begin(begin) => Ok(self.begin_transaction(*begin)),
+            Statement::Commit(completion) => self.end_transaction("COMMIT", *completion).await,
+            Statement::Rollback(completion) => self.end_transaction("ROLLBACK", *completion).await,
+            Statement::Savepoint(name) => self.savepoint(name).await,
+            Statement::ReleaseSavepoint(name) => self.to_savepoint(true, name).await,
+            Statement::RollbackTo(name) => self.to_savepoint(false, name).await,
+            Statement::Prepare(prepare) => self.prepare_named(prepare),
+            Statement::Execute(execute) => self.execute_named(view, execute, format).await,
+            Statement::ExecuteImmediate(source) => {
+                self.execute_immediate(view, source, format).await
+            }
+            Statement::Deallocate(name) => self.deallocate(name),
+            Statement::Kill(kill) => self.kill(view, kill).await,
+            Statement::Do(expressions) => {
+                self.run_expressions(view, expressions).await?;
+                Ok(done())
+            }
+            Statement::Write(write) => self.write(sql, write, format).await,
+            Statement::Ddl(ddl) => self.ddl(sql, ddl, format).await,
+            Statement::Maintenance(maintenance) => {
+                self.hand_on(sql, &maintenance.tables, &maintenance.verb, format).await
+            }
+            Statement::Handler(table) => {
+                self.hand_on(sql, std::slice::from_ref(table), "HANDLER", format).await
+            }
+            Statement::LockTables(tables) => self.lock_tables(sql, tables, format).await,
+            Statement::UnlockTables => self.unlock_tables().await,
+            Statement::Flush(words) => self.flush(words),
+            Statement::Unknown(_) => Err(pelorus_sql::lexer::syntax_error(sql, 0)),
+            Statement::Xa => Err(Error::unsupported("XA transactions")),
+            Statement::Grant(_) => Err(Error::unsupported(
+                "GRANT and REVOKE; an account may do everything, or only read: ALTER USER ... READ \
+                 ONLY | READ WRITE",
+            )),
+            Statement::Administration(words) => Err(Error::unsupported(words)),
+            Statement::Help(_) => Err(Error::unsupported("HELP")),
+            other => self.accounts_or_servers(other).await,
+        }
+    }
+
+    async fn accounts_or_servers(&mut self, statement: &Statement) -> Result<Outcome> {
+        match statement {
+            Statement::SetPassword(set) => self.set_password(set),
+            Statement::CreateUser(create) => self.create_user(create),
+            Statement::AlterUser(alter) => self.alter_user(alter),
+            Statement::DropUser(drop) => self.drop_user(drop),
+            Statement::RenameUser(pairs) => self.rename_user(pairs),
+            Statement::CreateServer(create) => self.create_server(create).await,
+            Statement::AlterServer(alter) => self.alter_server(alter).await,
+            Statement::DropServer(drop) => self.drop_server(drop).await,
+            other => Err(Error::unsupported(format_args!("{other:?}"))),
+        }
+    }
+
+    /// `USE`.
+    pub(super) async fn change_database(&mut self, name: &str) -> Result<()> {
+        if name.is_empty() {
+            return Err(Error::new(Code::NoDatabase, "No database selected"));
+        }
+        let local = if InfoTables::is_schema(name) {
+            name.to_ascii_lowercase()
+        } else {
+            self.linked_database(name).await?
+        };
+        self.database = Some(local);
+        self.show_activity();
+        Ok(())
+    }
+
+    /// The name of a database as its server spells it. One that is not in the list may be new, so
+    /// the servers are asked once more.
+    async fn linked_database(&self, name: &str) -> Result<String> {
+        let links = self.engine.links();
+        links.refresh().await;
+        if let Some(found) = links.database(name)? {
+            return Ok(found.local);
+        }
+        links.forget();
+        links.refresh().await;
+        match links.database(name)? {
+            Some(found) => Ok(found.local),
+            None => Err(self.unknown_or_away(name)),
+        }
+    }
+
+    /// Error 1049, or why a server that may have the database does not answer.
+    fn unknown_or_away(&self, name: &str) -> Error {
+        let links = self.engine.links();
+        let away = links.all().into_iter().find_map(|link| links.failure(link.name()));
+        match away {
+            Some(failure) => Error::new(
+                Code::UnknownDatabase,
+                format!("Unknown database '{name}' (a linked server does not answer: {failure})"),
+            ),
+            None => unknown_database(name),
+        }
+    }
+
+    async fn kill(&mut self, view: &Arc<View>, kill: &Kill) -> Result<Outcome> {
+        let (value, ty) = self.evaluate(view, &kill.id).await?;
+        let text = text_of(&value, &ty);
+        let id = text
+            .parse()
+            .map_err(|_| Error::new(Code::NoSuchThread, format!("Unknown thread id: {text}")))?;
+        self.engine.kill(self, id, kill.query_only)?;
+        if id == self.id() {
+            return Err(Error::new(Code::QueryInterrupted, "Query execution was interrupted"));
+        }
+        Ok(done())
+    }
+
+    /// `FLUSH`: forgets what is cached; what does not exist here is refused.
+    fn flush(&mut self, words: &[String]) -> Result<Outcome> {
+        let words: Vec<&str> = words
+            .iter()
+            .map(String::as_str)
+            .filter(|word| !matches!(*word, "NO_WRITE_TO_BINLOG" | "LOCAL"))
+            .collect();
+        match words.as_slice() {
+            // Accounts are read when somebody logs in.
+            ["PRIVILEGES"] => {}
+            ["TABLES" | "TABLE"] => {
+                self.engine.links().forget();
+                for link in self.engine.links().all() {
+                    link.forget();
+                }
+            }
+            ["STATUS"] => self.process.counters.clear(),
+            other => return Err(Error::unsupported(format_args!("FLUSH {}", other.join(" ")))),
+        }
+        Ok(done())
+    }
+
+    async fn explain(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        explain: &Explain,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let (text, statement) = match &explain.target {
+            ExplainTarget::Connection(_) => {
+                return Err(Error::unsupported("EXPLAIN FOR CONNECTION"));
+            }
+            ExplainTarget::Statement(text, statement) => (text, statement),
+        };
+        match statement.as_ref() {
+            Statement::Query(facts) if !explain.analyze => {
+                if !matches!(explain.format.as_deref(), None | Some("TRADITIONAL" | "TREE")) {
+                    return Err(Error::unsupported("EXPLAIN FORMAT = JSON"));
+                }
+                if !facts.tables.is_empty() {
+                    self.engine.links().refresh().await;
+                }
+                let context = self.context(view);
+                let result = pelorus_query::explain(&context, text).await?;
+                let diagnostics = self.diagnostics.clone();
+                let rows = super::stream::blocks(result.rows, context.eval.clone(), diagnostics);
+                Ok(Outcome::Rows(crate::api::ResultSet { columns: result.columns, rows }))
+            }
+            Statement::Query(_) => Err(Error::unsupported("EXPLAIN ANALYZE")),
+            Statement::Write(write) => {
+                let tables = write.tables.clone();
+                self.hand_on(sql, &tables, "EXPLAIN", format).await
+            }
+            _ => Err(Error::unsupported("EXPLAIN of this statement")),
+        }
+    }
+}
+
+/// An OK without numbers.
+pub(super) fn done() -> Outcome {
+    Outcome::Done(Done::default())
+}

@@ -1,0 +1,300 @@
+//! Statements on a connection of the session's own: writes, schema changes, and everything inside a
+//! transaction. The text travels unchanged.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::{Format, Link, Relay};
+use pelorus_sql::statement::{Ddl, DdlAction, TableName, Write, WriteKind};
+use pelorus_sql::{TokenKind, literal};
+
+use super::Session;
+use super::place::Place;
+use super::stream;
+use crate::api::{Done, Outcome, RowFormat};
+use crate::scalar::sql_of;
+
+impl Session {
+    /// `INSERT`, `UPDATE` and the like.
+    pub(super) async fn write(
+        &mut self,
+        sql: &str,
+        write: &Write,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        if write.local || write.kind == WriteKind::Load {
+            return Err(Error::unsupported("LOAD DATA"));
+        }
+        let has_variables = || {
+            let mut tokens = pelorus_sql::lexer::Lexer::new(sql, self.mode);
+            tokens.any(|token| token.kind == TokenKind::UserVariable)
+        };
+        if write.kind == WriteKind::Call && has_variables() {
+            // The procedure may change them, on a connection where nobody would see it.
+            return Err(Error::unsupported("CALL with user variables as arguments"));
+        }
+        let place = self.place(&write.tables).await?;
+        let link = self.link_for(&place, "a statement that writes", sql)?;
+        self.on_pinned(&link, sql, format, true).await
+    }
+
+    /// Schema changes.
+    pub(super) async fn ddl(&mut self, sql: &str, ddl: &Ddl, format: RowFormat) -> Result<Outcome> {
+        if matches!(ddl.object.as_str(), "DATABASE" | "SCHEMA") {
+            return self.database_ddl(sql, ddl, format).await;
+        }
+        if matches!(
+            ddl.object.as_str(),
+            "ROLE" | "TABLESPACE" | "LOGFILE" | "RESOURCE" | "SPATIAL" | "LIBRARY"
+        ) {
+            return Err(Error::unsupported(format_args!("DDL of {}", ddl.object)));
+        }
+        let tables: Vec<TableName> = ddl.names.iter().chain(&ddl.tables).cloned().collect();
+        let place = self.place(&tables).await?;
+        let link = self.link_for(&place, "DDL", sql)?;
+        let outcome = self.on_pinned(&link, sql, format, false).await;
+        if ddl.temporary
+            && ddl.action == DdlAction::Create
+            && outcome.is_ok()
+            && let Some(own) = self.transaction.pinned.get_mut(link.name())
+        {
+            own.has_temporary = true;
+        }
+        link.forget();
+        outcome
+    }
+
+    /// `CREATE`, `ALTER` and `DROP DATABASE`.
+    async fn database_ddl(&mut self, sql: &str, ddl: &Ddl, format: RowFormat) -> Result<Outcome> {
+        let Some(name) = ddl.names.first().map(|name| name.name.clone()) else {
+            return Err(Error::new(Code::NoDatabase, "No database selected"));
+        };
+        self.engine.links().refresh().await;
+        let link = match self.engine.links().database(&name)? {
+            Some(found) if found.local != found.remote => {
+                return Err(Error::unsupported(format_args!(
+                    "DDL of database '{name}', which is '{}' on its server",
+                    found.remote
+                )));
+            }
+            Some(found) => found.link,
+            None if crate::links::is_own(&name) => {
+                return Err(Error::new(
+                    Code::DatabaseAccessDenied,
+                    format!("Access denied for user {} to database '{name}'", self.account),
+                ));
+            }
+            None => self.link_for_new_database()?,
+        };
+        let outcome = self.on_pinned(&link, sql, format, false).await;
+        link.forget();
+        self.engine.links().forget();
+        if ddl.action == DdlAction::Drop
+            && outcome.is_ok()
+            && self.database.as_deref() == Some(name.as_str())
+        {
+            self.database = None;
+            self.show_activity();
+        }
+        outcome
+    }
+
+    /// The server of a database that is not there yet.
+    fn link_for_new_database(&self) -> Result<Link> {
+        match self.engine.links().all().as_slice() {
+            [] => Err(no_link()),
+            [link] if link.config().databases.is_empty() => Ok(link.clone()),
+            [link] => Err(Error::unsupported(format_args!(
+                "databases beyond those that server '{}' shows (option DATABASES)",
+                link.name()
+            ))),
+            _ => Err(Error::unsupported(
+                "DDL of a database that no server has, when several servers are linked",
+            )),
+        }
+    }
+
+    /// `ANALYZE TABLE`, `LOCK TABLES`, `HANDLER` and the like: handed on as they are.
+    pub(super) async fn hand_on(
+        &mut self,
+        sql: &str,
+        tables: &[TableName],
+        what: &str,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let place = self.place(tables).await?;
+        let link = self.link_for(&place, what, sql)?;
+        self.on_pinned(&link, sql, format, true).await
+    }
+
+    /// `LOCK TABLES`.
+    pub(super) async fn lock_tables(
+        &mut self,
+        sql: &str,
+        tables: &[(TableName, bool)],
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let tables: Vec<TableName> = tables.iter().map(|(table, _)| table.clone()).collect();
+        let place = self.place(&tables).await?;
+        let link = self.link_for(&place, "LOCK TABLES", sql)?;
+        let outcome = self.on_pinned(&link, sql, format, false).await?;
+        if let Some(own) = self.transaction.pinned.get_mut(link.name()) {
+            own.has_locks = true;
+        }
+        Ok(outcome)
+    }
+
+    /// `UNLOCK TABLES`, on every connection that holds some.
+    pub(super) async fn unlock_tables(&mut self) -> Result<Outcome> {
+        let names: Vec<String> = self
+            .transaction
+            .pinned
+            .iter()
+            .filter(|(_, own)| own.has_locks)
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in names {
+            self.on_own(&name, "UNLOCK TABLES").await?;
+            if let Some(own) = self.transaction.pinned.get_mut(&name) {
+                own.has_locks = false;
+            }
+        }
+        Ok(Outcome::Done(Done::default()))
+    }
+
+    /// The one link of a statement that must go to one.
+    fn link_for(&self, place: &Place, what: &str, sql: &str) -> Result<Link> {
+        match place.only_link(what)? {
+            Some(link) => {
+                self.check_names(place, sql)?;
+                Ok(link)
+            }
+            None => match &place.own {
+                Some(own) => Err(Error::new(
+                    Code::DatabaseAccessDenied,
+                    format!("Access denied for user {} to database '{own}'", self.account),
+                )),
+                None => Err(no_link()),
+            },
+        }
+    }
+
+    /// Runs a statement on the own connection to a link. `joins` tells whether `autocommit = 0`
+    /// makes it begin a transaction.
+    pub(super) async fn on_pinned(
+        &mut self,
+        link: &Link,
+        sql: &str,
+        format: RowFormat,
+        joins: bool,
+    ) -> Result<Outcome> {
+        // The bodies of stored programs have variables of their own time.
+        let preset = if joins { self.user_variables_of(sql)? } else { None };
+        if joins {
+            self.begin_implicitly();
+        }
+        self.join(link).await?;
+        let name = link.name().to_owned();
+        if let Some(preset) = preset {
+            self.on_own(&name, &preset).await?;
+        }
+        let mut settings = self.link_settings();
+        settings.database = self.remote_database(link);
+        let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
+        let format = match format {
+            RowFormat::Text => Format::Text,
+            RowFormat::Binary => Format::Binary,
+        };
+        let Some(own) = self.transaction.pinned.get_mut(&name) else {
+            return Err(Error::internal("the connection was made above"));
+        };
+        own.unsettled = true;
+        let result = own.pinned.execute(&settings, &sql, format).await;
+        own.unsettled = false;
+        let in_transaction = own.pinned.in_transaction();
+        crate::status::count(&self.process.counters.relayed);
+        match result {
+            Ok(relay) => {
+                self.transaction.warnings_on = Some(name.clone());
+                Ok(self.relayed(&name, relay, in_transaction))
+            }
+            Err(error) => Err(self.after_failure(&name, error)),
+        }
+    }
+
+    fn relayed(&mut self, name: &str, relay: Relay, in_transaction: bool) -> Outcome {
+        match relay {
+            Relay::Rows(rows) => Outcome::Rows(stream::relayed(rows)),
+            Relay::Done(done) => {
+                // Statements such as DDL end the transaction on the server.
+                let on_link = self
+                    .transaction
+                    .open
+                    .as_ref()
+                    .is_some_and(|open| open.link.as_deref() == Some(name));
+                if on_link && !in_transaction {
+                    self.transaction.open = None;
+                }
+                if done.last_insert_id != 0 {
+                    self.last_insert_id = done.last_insert_id;
+                }
+                Outcome::Done(Done {
+                    affected_rows: done.affected_rows,
+                    last_insert_id: done.last_insert_id,
+                    warnings: done.warnings,
+                    info: done.info,
+                })
+            }
+        }
+    }
+
+    /// User variables that a text reads must be known on the server's connection too: the `SET`
+    /// that makes them so.
+    ///
+    /// # Errors
+    /// A text that changes user variables: the change would be lost (1235).
+    fn user_variables_of(&self, sql: &str) -> Result<Option<String>> {
+        let tokens = pelorus_sql::tokens(sql, self.mode);
+        let mut names: Vec<String> = Vec::new();
+        for (at, token) in tokens.iter().enumerate() {
+            if token.kind != TokenKind::UserVariable {
+                continue;
+            }
+            let is_set = tokens.get(at + 1).is_some_and(|next| next.is_symbol(sql, ":="));
+            if is_set {
+                return Err(Error::unsupported("assignment to user variables with :="));
+            }
+            let name = variable_name(token.text(sql), self.mode);
+            if !names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let assignments = names
+            .iter()
+            .map(|name| {
+                let (value, ty) = self
+                    .user_variables
+                    .get(&name.to_lowercase())
+                    .cloned()
+                    .unwrap_or_else(crate::scalar::unset);
+                Ok(format!("@{} = {}", literal::name(name), sql_of(&value, &ty, self.mode)?))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Some(format!("SET {}", assignments.join(", "))))
+    }
+}
+
+/// The name in `@name`, `` @`name` ``, `@'name'`.
+pub(super) fn variable_name(text: &str, mode: pelorus_sql::Mode) -> String {
+    let text = text.strip_prefix('@').unwrap_or(text);
+    match text.chars().next() {
+        Some('`') => text.trim_matches('`').replace("``", "`"),
+        Some('\'' | '"') => literal::text_of_token(text, mode),
+        _ => text.to_owned(),
+    }
+}
+
+fn no_link() -> Error {
+    Error::unsupported("tables of its own; link a server with CREATE SERVER")
+}

@@ -1,0 +1,126 @@
+//! Which linked server the tables of a statement are on.
+
+use std::collections::BTreeMap;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::Link;
+use pelorus_sql::statement::TableName;
+
+use super::Session;
+use crate::info::InfoTables;
+
+/// Where the tables of a statement are.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    /// By name of the link.
+    links: BTreeMap<String, Link>,
+    /// Databases whose name here is not the one on the server: (here, there).
+    renamed: Vec<(String, String)>,
+    /// The first of our own databases that is named.
+    pub(super) own: Option<String>,
+}
+
+impl Place {
+    /// The one link that everything is on; `None` when there is no linked table.
+    ///
+    /// # Errors
+    /// More than one link, or a mix with our own tables (1235).
+    pub(super) fn only_link(&self, what: &str) -> Result<Option<Link>> {
+        let mut links = self.links.values();
+        let Some(link) = links.next() else { return Ok(None) };
+        if let Some(other) = links.next() {
+            return Err(Error::unsupported(format_args!(
+                "{what} on tables of the servers '{}' and '{}' at once",
+                link.name(),
+                other.name()
+            )));
+        }
+        if let Some(own) = &self.own {
+            return Err(Error::unsupported(format_args!(
+                "{what} on tables of server '{}' and of {own} at once",
+                link.name()
+            )));
+        }
+        Ok(Some(link.clone()))
+    }
+}
+
+impl Session {
+    /// Finds the servers of the tables that a statement names.
+    ///
+    /// # Errors
+    /// A name without database when none is chosen (1046), an unknown database (1049).
+    pub(super) async fn place(&self, tables: &[TableName]) -> Result<Place> {
+        let mut place = Place::default();
+        if tables.is_empty() {
+            return Ok(place);
+        }
+        self.engine.links().refresh().await;
+        for table in tables {
+            let is_dual = table.database.is_none() && table.name.eq_ignore_ascii_case("dual");
+            if is_dual {
+                continue;
+            }
+            let database = self.database_of(table)?;
+            self.place_database(&mut place, database)?;
+        }
+        Ok(place)
+    }
+
+    /// The database of a table as the session means it.
+    pub(super) fn database_of<'a>(&'a self, table: &'a TableName) -> Result<&'a str> {
+        table
+            .database
+            .as_deref()
+            .or(self.database.as_deref())
+            .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))
+    }
+
+    fn place_database(&self, place: &mut Place, database: &str) -> Result<()> {
+        if InfoTables::is_schema(database) {
+            place.own.get_or_insert_with(|| database.to_owned());
+            return Ok(());
+        }
+        let found =
+            self.engine.links().database(database)?.ok_or_else(|| unknown_database(database))?;
+        if found.local != found.remote {
+            place.renamed.push((found.local.clone(), found.remote.clone()));
+        }
+        place.links.insert(found.link.name().to_owned(), found.link);
+        Ok(())
+    }
+
+    /// Refuses a text that must travel unchanged but names a database by its name here, which the
+    /// server does not know.
+    pub(super) fn check_names(&self, place: &Place, sql: &str) -> Result<()> {
+        if place.renamed.is_empty() {
+            return Ok(());
+        }
+        let references = pelorus_sql::statement::references(sql, self.mode);
+        let qualified = |name: &str| {
+            references.qualifiers.iter().any(|qualifier| qualifier.eq_ignore_ascii_case(name))
+                || references.tables.iter().any(|table| {
+                    table.database.as_deref().is_some_and(|db| db.eq_ignore_ascii_case(name))
+                })
+        };
+        match place.renamed.iter().find(|(here, _)| qualified(here)) {
+            Some((here, there)) => Err(Error::unsupported(format_args!(
+                "the name `{here}` in a statement for its server, where it is `{there}`; write USE \
+                 `{here}` and leave the name out"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The current database by its name on a server; `None` when it is not there.
+    pub(super) fn remote_database(&self, link: &Link) -> Option<String> {
+        let current = self.database.as_deref()?;
+        let found = self.engine.links().database(current).ok()??;
+        (found.link.name() == link.name()).then_some(found.remote)
+    }
+}
+
+/// Error 1049.
+pub(super) fn unknown_database(name: &str) -> Error {
+    Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))
+}

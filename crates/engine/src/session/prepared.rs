@@ -1,0 +1,228 @@
+//! Prepared statements: by number for the binary protocol, by name for `PREPARE`.
+//!
+//! A statement is kept as text. Its parameters become literals when it is executed, so that a
+//! linked server sees what it would see from a client that writes literals.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::Statement;
+use pelorus_sql::statement::{Execute, Prepare, PrepareSource};
+
+use super::Session;
+use super::view::View;
+use crate::api::{Done, Outcome, Parameter, Prepared, RowFormat};
+use crate::scalar::{sql_of, sql_of_parameter, text_of, unset};
+use crate::status::count;
+
+/// Most parameters of a statement, as the protocol counts them.
+const PARAMETERS_MAX: usize = 65_535;
+
+/// The prepared statements of a session.
+#[derive(Debug, Default)]
+pub(super) struct PreparedStatements {
+    numbered: BTreeMap<u32, Entry>,
+    /// By name in lower case.
+    named: BTreeMap<String, Entry>,
+    last: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    sql: String,
+    parameters: u16,
+}
+
+impl PreparedStatements {
+    fn len(&self) -> usize {
+        self.numbered.len() + self.named.len()
+    }
+
+    pub(super) fn parameter_count(&self, id: u32) -> Option<u16> {
+        self.numbered.get(&id).map(|entry| entry.parameters)
+    }
+
+    pub(super) fn close(&mut self, id: u32) {
+        self.numbered.remove(&id);
+    }
+
+    /// The text of a numbered statement with its parameters.
+    pub(super) fn bound(
+        &self,
+        id: u32,
+        parameters: &[Parameter],
+        mode: pelorus_sql::Mode,
+    ) -> Result<String> {
+        let entry = self.numbered.get(&id).ok_or_else(|| {
+            let name = id.to_string();
+            unknown(&name, "mysqld_stmt_execute")
+        })?;
+        let literals = parameters
+            .iter()
+            .map(|parameter| sql_of_parameter(parameter, mode))
+            .collect::<Result<Vec<_>>>()?;
+        pelorus_sql::bind(&entry.sql, mode, &literals)
+    }
+}
+
+impl Session {
+    /// Prepares a statement for the binary protocol.
+    pub(super) async fn prepare_numbered(&mut self, sql: &str) -> Result<Prepared> {
+        let counters = &self.process.counters;
+        count(&counters.queries);
+        count(&counters.stmt_prepare);
+        let result = self.prepare_checked(sql).await;
+        if let Err(error) = &result {
+            self.diagnostics.begin(usize::MAX);
+            self.diagnostics.error(error);
+        }
+        result
+    }
+
+    async fn prepare_checked(&mut self, sql: &str) -> Result<Prepared> {
+        let (entry, statement) = self.check_preparable(sql)?;
+        let columns = match &statement {
+            Statement::Query(_) => {
+                let view = self.view();
+                self.engine.links().refresh().await;
+                pelorus_query::describe(&self.context(&view), sql).await?
+            }
+            // What other statements give is told when they are executed.
+            _ => Vec::new(),
+        };
+        let parameters = entry.parameters;
+        let numbers = &mut self.prepared;
+        // Numbers are used again only after four billion statements; skip those still in use.
+        loop {
+            numbers.last = numbers.last.wrapping_add(1).max(1);
+            if !numbers.numbered.contains_key(&numbers.last) {
+                break;
+            }
+        }
+        let id = numbers.last;
+        numbers.numbered.insert(id, entry);
+        Ok(Prepared { id, parameters, columns, warnings: 0 })
+    }
+
+    fn check_preparable(&self, sql: &str) -> Result<(Entry, Statement)> {
+        let limit = self.engine.globals().get("max_prepared_stmt_count").count();
+        if self.prepared.len() as u64 >= limit {
+            return Err(Error::new(
+                Code::TooManyPrepared,
+                format!(
+                    "Can't create more than max_prepared_stmt_count statements (current value: \
+                     {limit})"
+                ),
+            ));
+        }
+        let statement = pelorus_sql::classify(sql, self.mode)?;
+        match &statement {
+            Statement::Empty => return Err(Error::new(Code::EmptyQuery, "Query was empty")),
+            Statement::Prepare(_)
+            | Statement::Execute(_)
+            | Statement::ExecuteImmediate(_)
+            | Statement::Deallocate(_) => {
+                return Err(Error::new(
+                    Code::NotPreparable,
+                    "This command is not supported in the prepared statement protocol yet",
+                ));
+            }
+            _ => {}
+        }
+        let parameters = pelorus_sql::placeholders(sql, self.mode).len();
+        if parameters > PARAMETERS_MAX {
+            return Err(Error::new(
+                Code::TooManyParameters,
+                "Prepared statement contains too many placeholders",
+            ));
+        }
+        let parameters = u16::try_from(parameters).unwrap_or(u16::MAX);
+        Ok((Entry { sql: sql.to_owned(), parameters }, statement))
+    }
+
+    /// `PREPARE name FROM ...`. A statement of that name is gone even when the new one is wrong.
+    pub(super) fn prepare_named(&mut self, prepare: &Prepare) -> Result<Outcome> {
+        let name = prepare.name.to_lowercase();
+        self.prepared.named.remove(&name);
+        let sql = self.prepare_source(&prepare.source)?;
+        let (entry, _) = self.check_preparable(&sql)?;
+        self.prepared.named.insert(name, entry);
+        let done = Done { info: "Statement prepared".to_owned(), ..Done::default() };
+        Ok(Outcome::Done(done))
+    }
+
+    fn prepare_source(&self, source: &PrepareSource) -> Result<String> {
+        match source {
+            PrepareSource::Text(text) => Ok(text.clone()),
+            PrepareSource::Variable(name) => {
+                let (value, ty) =
+                    self.user_variables.get(&name.to_lowercase()).cloned().unwrap_or_else(unset);
+                // MySQL reads the text "NULL" from a variable that is NULL.
+                Ok(if value.is_null() { "NULL".to_owned() } else { text_of(&value, &ty) })
+            }
+        }
+    }
+
+    /// `EXECUTE name USING ...`.
+    pub(super) async fn execute_named(
+        &mut self,
+        view: &Arc<View>,
+        execute: &Execute,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let entry = self
+            .prepared
+            .named
+            .get(&execute.name.to_lowercase())
+            .cloned()
+            .ok_or_else(|| unknown(&execute.name, "EXECUTE"))?;
+        let mut literals = Vec::with_capacity(execute.using.len());
+        for expression in &execute.using {
+            let (value, ty) = self.evaluate(view, expression).await?;
+            literals.push(sql_of(&value, &ty, self.mode)?);
+        }
+        let sql = pelorus_sql::bind(&entry.sql, self.mode, &literals)?;
+        self.run_text(view, &sql, format).await
+    }
+
+    /// `EXECUTE IMMEDIATE` (MariaDB).
+    pub(super) async fn execute_immediate(
+        &mut self,
+        view: &Arc<View>,
+        source: &PrepareSource,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let sql = self.prepare_source(source)?;
+        self.check_preparable(&sql)?;
+        self.run_text(view, &sql, format).await
+    }
+
+    /// Runs a text inside of another statement.
+    async fn run_text(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let statement = pelorus_sql::classify(sql, self.mode)?;
+        Box::pin(self.checked(view, sql, &statement, format)).await
+    }
+
+    /// `DEALLOCATE PREPARE name`.
+    pub(super) fn deallocate(&mut self, name: &str) -> Result<Outcome> {
+        self.prepared
+            .named
+            .remove(&name.to_lowercase())
+            .map(|_| Outcome::Done(Done::default()))
+            .ok_or_else(|| unknown(name, "DEALLOCATE PREPARE"))
+    }
+}
+
+/// Error 1243.
+fn unknown(name: &str, command: &str) -> Error {
+    Error::new(
+        Code::UnknownStatement,
+        format!("Unknown prepared statement handler ({name}) given to {command}"),
+    )
+}

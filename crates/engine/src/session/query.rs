@@ -1,0 +1,251 @@
+//! Queries: where they run, and the context that they run in.
+
+use std::sync::Arc;
+
+use pelorus_error::{Error, Result};
+use pelorus_functions::{EvalContext, SqlMode, TimeZone};
+use pelorus_link::SessionSettings;
+use pelorus_query::{PlanOptions, QueryContext, RowForm};
+use pelorus_sql::statement::{QueryFacts, TableName};
+use pelorus_types::{Collation, collation};
+
+use super::view::{SessionCatalog, View};
+use super::{Session, stream};
+use crate::api::{Outcome, ResultSet, RowFormat};
+use crate::scalar::{Typed, value_at};
+use crate::variables::{VarValue, check};
+
+impl Session {
+    /// Runs a query.
+    pub(super) async fn query(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        facts: &QueryFacts,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        if facts.into_file {
+            return Err(Error::unsupported("SELECT ... INTO OUTFILE"));
+        }
+        if !facts.into_variables.is_empty() {
+            return Err(Error::unsupported("SELECT ... INTO @variable"));
+        }
+        if facts.assigns {
+            return Err(Error::unsupported("assignment to user variables with := in queries"));
+        }
+        if facts.calc_found_rows {
+            return Err(Error::unsupported("SQL_CALC_FOUND_ROWS"));
+        }
+        if self.must_pin(&facts.tables, facts.locking).await? {
+            let place = self.place(&facts.tables).await?;
+            let what = "a query inside a transaction";
+            if let Some(link) = place.only_link(what)? {
+                self.check_names(&place, sql)?;
+                return self.on_pinned(&link, sql, format, true).await;
+            }
+        }
+        if !facts.tables.is_empty() {
+            self.engine.links().refresh().await;
+            self.check_ambiguous(&facts.tables)?;
+        }
+        self.query_here(view, sql, format).await
+    }
+
+    /// Whether a query belongs on the session's own connection: inside a transaction, with locks,
+    /// and where the connection holds tables that no other sees.
+    async fn must_pin(&self, tables: &[TableName], locking: bool) -> Result<bool> {
+        if tables.is_empty() {
+            return Ok(false);
+        }
+        let in_transaction = self.transaction.is_open() || !self.variables.is_on("autocommit");
+        if in_transaction || locking {
+            return Ok(true);
+        }
+        if !self.transaction.holds_state() {
+            return Ok(false);
+        }
+        let place = self.place(tables).await?;
+        // A query over several links cannot see temporary tables; without them it may go on.
+        Ok(place
+            .only_link("a query")
+            .ok()
+            .flatten()
+            .is_some_and(|link| self.transaction.holds_state_on(link.name())))
+    }
+
+    /// A name that two links show is refused before anything is planned.
+    fn check_ambiguous(&self, tables: &[TableName]) -> Result<()> {
+        for table in tables {
+            if let Some(database) = table.database.as_deref().or(self.database.as_deref()) {
+                self.engine.links().database(database)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans and runs a query outside of any transaction.
+    pub(super) async fn query_here(
+        &self,
+        view: &Arc<View>,
+        sql: &str,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let context = self.context(view);
+        self.run_query(&context, sql, format).await.map(Outcome::Rows)
+    }
+
+    pub(super) async fn run_query(
+        &self,
+        context: &QueryContext,
+        sql: &str,
+        format: RowFormat,
+    ) -> Result<ResultSet> {
+        let form = match format {
+            RowFormat::Text => RowForm::Text,
+            RowFormat::Binary => RowForm::Binary,
+        };
+        let result = pelorus_query::run(context, sql, form).await?;
+        for (code, message) in result.warnings {
+            self.diagnostics.warn(code, message);
+        }
+        let rows = stream::blocks(result.rows, context.eval.clone(), self.diagnostics.clone());
+        Ok(ResultSet { columns: result.columns, rows })
+    }
+
+    /// What a query needs to know of this session.
+    pub(super) fn context(&self, view: &Arc<View>) -> QueryContext {
+        let default = PlanOptions::default();
+        let streams = usize::try_from(self.variables.count("pelorus_streams")).unwrap_or(0);
+        let memory = usize::try_from(self.variables.count("pelorus_query_memory"));
+        let options = PlanOptions {
+            streams: if streams == 0 { self.engine.cores().max(2) } else { streams },
+            split_rows_min: self.variables.count("pelorus_min_split_rows"),
+            memory_bytes: memory.unwrap_or(default.memory_bytes),
+            only_full_group_by: self.has_sql_mode("ONLY_FULL_GROUP_BY"),
+        };
+        QueryContext {
+            database: self.database.clone(),
+            catalog: Arc::new(SessionCatalog::new(view.clone())),
+            variables: view.clone(),
+            eval: Arc::new(self.eval_context(view)),
+            settings: self.link_settings(),
+            mode: self.mode,
+            options,
+        }
+    }
+
+    pub(super) fn has_sql_mode(&self, word: &str) -> bool {
+        self.variables.get("sql_mode").text().split(',').any(|mode| mode == word)
+    }
+
+    /// What linked servers are told. Defaults are left out where servers differ in them: the zone
+    /// `SYSTEM` is the server's own, and MariaDB has no `utf8mb4_0900_ai_ci`.
+    pub(super) fn link_settings(&self) -> SessionSettings {
+        let text = |name| self.variables.get(name).text().to_owned();
+        let zone = text("time_zone");
+        let timestamp = match self.variables.get("timestamp") {
+            VarValue::Double(moment) if moment > 0.0 => Some(moment),
+            _ => None,
+        };
+        SessionSettings {
+            sql_mode: Some(text("sql_mode")),
+            time_zone: (zone != "SYSTEM").then_some(zone),
+            collation_connection: self.link_collation(),
+            database: None,
+            timestamp,
+            others: self.variables.relayed(),
+        }
+    }
+
+    /// The collation of literals on linked servers, whose connections speak utf8mb4.
+    fn link_collation(&self) -> Option<String> {
+        let name = self.variables.get("collation_connection");
+        let collation = Collation::by_name(name.text())?;
+        let is_utf8mb4 = collation.charset() == "utf8mb4";
+        (is_utf8mb4 && collation != collation::UTF8MB4_0900_AI_CI).then(|| collation.name())
+    }
+
+    fn eval_context(&self, view: &View) -> EvalContext {
+        let collation = self.variables.get("collation_connection");
+        let small = |name| u8::try_from(self.variables.count(name)).unwrap_or(u8::MAX);
+        let moment = match self.variables.get("timestamp") {
+            #[expect(clippy::cast_possible_truncation, reason = "checked against 2^32 seconds")]
+            VarValue::Double(moment) if moment > 0.0 => (moment * 1e6) as i64,
+            _ => view.now_micros,
+        };
+        EvalContext {
+            now_micros: moment,
+            time_zone: self.time_zone(),
+            collation: Collation::by_name(collation.text())
+                .unwrap_or(collation::UTF8MB4_0900_AI_CI),
+            sql_mode: self.eval_sql_mode(),
+            div_precision_increment: small("div_precision_increment"),
+            group_concat_max_len: self.variables.count("group_concat_max_len"),
+            max_allowed_packet: self.variables.count("max_allowed_packet"),
+            default_week_format: small("default_week_format"),
+            user: view.user.clone(),
+            current_user: format!("{}@{}", view.account.user, view.account.host),
+            connection_id: view.id,
+            database: view.database.clone(),
+            version: crate::config::SERVER_VERSION.to_owned(),
+            ..EvalContext::default()
+        }
+    }
+
+    fn time_zone(&self) -> TimeZone {
+        let zone = self.variables.get("time_zone");
+        let seconds = match check::zone_offset(zone.text()) {
+            Some(seconds) => seconds,
+            None => self.engine.zone().offset_seconds,
+        };
+        if seconds == 0 { TimeZone::Utc } else { TimeZone::Offset(seconds) }
+    }
+
+    fn eval_sql_mode(&self) -> SqlMode {
+        SqlMode {
+            error_for_division_by_zero: self.has_sql_mode("ERROR_FOR_DIVISION_BY_ZERO"),
+            no_unsigned_subtraction: self.has_sql_mode("NO_UNSIGNED_SUBTRACTION"),
+            no_zero_date: self.has_sql_mode("NO_ZERO_DATE"),
+            no_zero_in_date: self.has_sql_mode("NO_ZERO_IN_DATE"),
+            no_backslash_escapes: self.mode.no_backslash_escapes,
+            pad_char_to_full_length: self.has_sql_mode("PAD_CHAR_TO_FULL_LENGTH"),
+            time_truncate_fractional: self.has_sql_mode("TIME_TRUNCATE_FRACTIONAL"),
+            allow_invalid_dates: self.has_sql_mode("ALLOW_INVALID_DATES"),
+        }
+    }
+
+    /// The value of one expression.
+    ///
+    /// # Errors
+    /// Whatever the expression gives; more than one column (1241).
+    pub(super) async fn evaluate(&self, view: &Arc<View>, expression: &str) -> Result<Typed> {
+        if let Some(value) = self.simple_value(view, expression)? {
+            return Ok(value);
+        }
+        let context = self.context(view);
+        let result =
+            pelorus_query::run(&context, &format!("SELECT {expression}"), RowForm::Text).await?;
+        let rows = stream::blocks(result.rows, context.eval.clone(), self.diagnostics.clone());
+        let batches = crate::collect::batches(&result.columns, rows).await?;
+        let [column] = result.columns.as_slice() else {
+            return Err(Error::new(
+                pelorus_error::Code::OperandColumns,
+                "Operand should contain 1 column(s)",
+            ));
+        };
+        let first = batches.iter().find(|batch| batch.num_rows() > 0);
+        let value = match first {
+            Some(batch) => value_at(batch.column(0), &column.ty, 0)?,
+            None => pelorus_functions::Value::Null,
+        };
+        Ok((value, column.ty))
+    }
+
+    /// Runs expressions for their effects (`DO`).
+    pub(super) async fn run_expressions(&self, view: &Arc<View>, expressions: &str) -> Result<()> {
+        let context = self.context(view);
+        let sql = format!("SELECT {expressions}");
+        let set = self.run_query(&context, &sql, RowFormat::Text).await?;
+        crate::collect::drain(set.rows).await
+    }
+}

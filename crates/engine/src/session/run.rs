@@ -1,0 +1,288 @@
+//! The frame of every statement: rights, kill, time limit, warnings and counters.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::Statement;
+use pelorus_sql::statement::{DdlAction, ShowKind, WriteKind};
+
+use super::Session;
+use super::stream::{Limits, Running, guard};
+use super::view::View;
+use crate::api::{Outcome, RowFormat};
+use crate::status::count;
+
+/// Most characters of a statement that the list of sessions shows.
+const INFO_CHARS_MAX: usize = 65_535;
+
+impl Session {
+    /// Runs a statement from its text to its result.
+    pub(super) async fn run(
+        &mut self,
+        command: &'static str,
+        sql: &str,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let counters = &self.process.counters;
+        count(&counters.questions);
+        count(&counters.queries);
+        let statement = match pelorus_sql::classify(sql, self.mode) {
+            Ok(statement) => statement,
+            Err(error) => return self.failed(error),
+        };
+        let running = self.show_running(command, &statement, sql);
+        let view = self.view();
+        if !reads_diagnostics(&statement) {
+            let limit = usize::try_from(self.variables.count("max_error_count"));
+            self.diagnostics.begin(limit.unwrap_or(usize::MAX));
+            self.transaction.forget_warnings();
+        }
+        let handle = self.handle();
+        let mark = handle.mark();
+        let limits = Limits { handle, mark, time: self.time_limit(&statement) };
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.checked(&view, sql, &statement, format) => outcome,
+            error = limits.clone().reached() => Err(error),
+        };
+        match outcome {
+            Ok(Outcome::Rows(set)) => {
+                self.row_count = -1;
+                let diagnostics = self.diagnostics.clone();
+                Ok(Outcome::Rows(guard(set, limits, diagnostics, running)))
+            }
+            Ok(Outcome::Done(mut done)) => {
+                self.row_count = i64::try_from(done.affected_rows).unwrap_or(i64::MAX);
+                done.warnings = done.warnings.max(self.diagnostics.packet_count());
+                Ok(Outcome::Done(done))
+            }
+            Err(error) => self.failed(error),
+        }
+    }
+
+    fn failed(&mut self, error: Error) -> Result<Outcome> {
+        self.row_count = -1;
+        self.diagnostics.error(&error);
+        if error.code() == Code::Internal {
+            tracing::error!(
+                session = self.id(),
+                error = pelorus_error::display_chain(&error),
+                "statement failed"
+            );
+        }
+        Err(error)
+    }
+
+    pub(super) async fn checked(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        statement: &Statement,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        self.check_rights(statement)?;
+        self.count_statement(statement);
+        if statement.implicit_commit() {
+            self.commit_before(statement).await?;
+        }
+        self.dispatch(view, sql, statement, format).await
+    }
+
+    /// The session as of now.
+    pub(super) fn view(&self) -> Arc<View> {
+        let since_epoch = self.engine.env().clock.since_epoch();
+        Arc::new(View {
+            engine: self.engine.clone(),
+            id: self.id(),
+            user: format!("{}@{}", self.login.user, self.host()),
+            account: self.account.clone(),
+            read_only: self.read_only,
+            database: self.database.clone(),
+            variables: self.variables.clone(),
+            user_variables: self.user_variables.clone(),
+            warning_count: self.diagnostics.count(),
+            error_count: self.diagnostics.errors(),
+            found_rows: self.diagnostics.found_rows(),
+            last_insert_id: self.last_insert_id,
+            row_count: self.row_count,
+            now_micros: i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX),
+        })
+    }
+
+    /// Where the client comes from, as `USER()` says it.
+    fn host(&self) -> String {
+        match self.login.peer.map(|peer| peer.ip().to_canonical()) {
+            Some(address) if !address.is_loopback() => address.to_string(),
+            _ => "localhost".to_owned(),
+        }
+    }
+
+    fn show_running(&self, command: &'static str, statement: &Statement, sql: &str) -> Running {
+        let info = if has_secret(statement) {
+            "(statement with a password)".to_owned()
+        } else {
+            sql.chars().take(INFO_CHARS_MAX).collect()
+        };
+        let env = self.engine.env().clone();
+        self.process.update(|activity| {
+            activity.command = command;
+            activity.state = "executing";
+            activity.info = Some(info);
+            activity.since = env.clock.monotonic();
+        });
+        Running { process: self.process.clone(), env }
+    }
+
+    /// `max_execution_time` holds for SELECT only.
+    fn time_limit(&self, statement: &Statement) -> Option<Duration> {
+        let milliseconds = self.variables.count("max_execution_time");
+        (milliseconds > 0 && matches!(statement, Statement::Query(_)))
+            .then(|| Duration::from_millis(milliseconds))
+    }
+
+    /// Refuses what read-only accounts, servers and transactions may not do.
+    fn check_rights(&mut self, statement: &Statement) -> Result<()> {
+        if let Some(account) = self.engine.accounts().get(&self.account) {
+            self.read_only = account.read_only;
+        }
+        let locks = matches!(statement, Statement::Query(facts) if facts.locking);
+        if self.read_only && (statement.is_write() || locks) && !is_own_password(statement) {
+            return Err(self.denied(statement));
+        }
+        let globals = self.engine.globals();
+        for name in ["super_read_only", "read_only"] {
+            if globals.get(name).is_on() && changes_data(statement) {
+                return Err(Error::new(
+                    Code::OptionPreventsStatement,
+                    format!(
+                        "The MySQL server is running with the --{} option so it cannot execute \
+                         this statement",
+                        name.replace('_', "-")
+                    ),
+                ));
+            }
+        }
+        if changes_data(statement) && self.transaction_is_read_only() {
+            return Err(Error::new(
+                Code::ReadOnlyTransaction,
+                "Cannot execute statement in a READ ONLY transaction.",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What a read-only account is told.
+    fn denied(&self, statement: &Statement) -> Error {
+        let account = &self.account;
+        let on_table = |command: &str, table: &str| {
+            Error::new(
+                Code::TableAccessDenied,
+                format!("{command} command denied to user {account} for table '{table}'"),
+            )
+        };
+        let first = |tables: &[pelorus_sql::statement::TableName]| {
+            tables.first().map_or_else(String::new, |table| table.name.clone())
+        };
+        match statement {
+            Statement::Write(write) => on_table(write_word(write.kind), &first(&write.tables)),
+            Statement::Ddl(ddl) => on_table(ddl_word(ddl.action), &first(&ddl.names)),
+            Statement::Query(facts) => {
+                on_table("SELECT with locking clause", &first(&facts.tables))
+            }
+            Statement::LockTables(_) => on_table("LOCK TABLES", ""),
+            _ => Error::new(
+                Code::SpecificAccessDenied,
+                format!(
+                    "Access denied; account {account} is READ ONLY, and this statement needs one \
+                     that may change things"
+                ),
+            ),
+        }
+    }
+
+    fn count_statement(&self, statement: &Statement) {
+        let counters = &self.process.counters;
+        count(match statement {
+            Statement::Query(_) => &counters.select,
+            Statement::Show(_) | Statement::Describe(_) => &counters.show,
+            Statement::Set(_) => &counters.set,
+            Statement::Begin(_) => &counters.begin,
+            Statement::Commit(_) => &counters.commit,
+            Statement::Rollback(_) => &counters.rollback,
+            Statement::Kill(_) => &counters.kill,
+            Statement::Prepare(_) => &counters.stmt_prepare,
+            Statement::Execute(_) => &counters.stmt_execute,
+            Statement::Deallocate(_) => &counters.stmt_close,
+            Statement::Write(write) => match write.kind {
+                WriteKind::Insert => &counters.insert,
+                WriteKind::Replace => &counters.replace,
+                WriteKind::Update => &counters.update,
+                WriteKind::Delete => &counters.delete,
+                _ => return,
+            },
+            _ => return,
+        });
+    }
+}
+
+/// Statements that show the diagnostics of the one before leave them alone.
+fn reads_diagnostics(statement: &Statement) -> bool {
+    matches!(statement, Statement::Show(show) if matches!(
+        show.kind,
+        ShowKind::Warnings | ShowKind::Errors | ShowKind::CountWarnings | ShowKind::CountErrors
+    ))
+}
+
+/// Statements whose text may hold a password are not shown to others.
+fn has_secret(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::SetPassword(_)
+            | Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::CreateServer(_)
+            | Statement::AlterServer(_)
+            | Statement::Grant(_)
+    )
+}
+
+/// Everybody may change the own password.
+fn is_own_password(statement: &Statement) -> bool {
+    use pelorus_sql::statement::UserName::Current;
+    match statement {
+        Statement::SetPassword(set) => set.user == Current,
+        Statement::AlterUser(alter) => {
+            alter.users.iter().all(|spec| spec.user == Current)
+                && alter.options == pelorus_sql::statement::UserOptions::default()
+        }
+        _ => false,
+    }
+}
+
+/// Changes to rows and schemas of linked servers.
+fn changes_data(statement: &Statement) -> bool {
+    matches!(statement, Statement::Write(_) | Statement::Ddl(_))
+        || matches!(statement, Statement::Maintenance(_)) && statement.is_write()
+}
+
+fn write_word(kind: WriteKind) -> &'static str {
+    match kind {
+        WriteKind::Insert | WriteKind::Replace => "INSERT",
+        WriteKind::Update => "UPDATE",
+        WriteKind::Delete => "DELETE",
+        WriteKind::Load => "LOAD",
+        WriteKind::Import => "IMPORT",
+        WriteKind::Call => "EXECUTE",
+        WriteKind::Compound => "BEGIN",
+    }
+}
+
+fn ddl_word(action: DdlAction) -> &'static str {
+    match action {
+        DdlAction::Create => "CREATE",
+        DdlAction::Alter => "ALTER",
+        DdlAction::Drop | DdlAction::Truncate => "DROP",
+        DdlAction::Rename => "ALTER",
+    }
+}

@@ -1,0 +1,356 @@
+//! `SET`: system variables, user variables, charsets, transactions.
+
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::Value;
+use pelorus_sql::statement::{Assignment, Charset, Isolation, Scope, SetValue, Target};
+use pelorus_sql::{TokenKind, literal};
+use pelorus_types::{Collation, ColumnType, collation};
+
+use super::Session;
+use super::pinned::variable_name;
+use super::view::View;
+use crate::api::{Done, Outcome};
+use crate::scalar::{Typed, for_variable, text_of};
+use crate::variables::check::{check_charset, find_collation, wrong_value};
+use crate::variables::{VarValue, Variable, find};
+
+/// Warning of a value that was cut to a variable's bounds.
+const TRUNCATED: u16 = 1292;
+
+impl Session {
+    /// `SET`. Values are worked out before anything is assigned; an error leaves later ones as they
+    /// were, as in MySQL.
+    pub(super) async fn set(
+        &mut self,
+        view: &Arc<View>,
+        assignments: &[Assignment],
+    ) -> Result<Outcome> {
+        for assignment in assignments {
+            match assignment {
+                Assignment::User { name, expression } => {
+                    let (value, ty) = self.evaluate(view, expression).await?;
+                    let variables = Arc::make_mut(&mut self.user_variables);
+                    variables.insert(name.to_lowercase(), for_variable(value, ty));
+                }
+                Assignment::Variable { scope, name, value } => {
+                    self.set_variable(view, *scope, name, value).await?;
+                }
+                Assignment::Names { charset, collation } => {
+                    self.set_names(charset, collation.as_deref())?;
+                }
+                Assignment::CharacterSet(charset) => self.set_character_set(charset)?,
+                Assignment::Transaction { target, isolation, read_only } => {
+                    self.set_transaction(*target, *isolation, *read_only)?;
+                }
+                Assignment::Other(words) => {
+                    return Err(Error::unsupported(format_args!("SET {words}")));
+                }
+            }
+        }
+        self.settings_changed();
+        Ok(Outcome::Done(Done::default()))
+    }
+
+    async fn set_variable(
+        &mut self,
+        view: &Arc<View>,
+        scope: Scope,
+        name: &str,
+        value: &SetValue,
+    ) -> Result<()> {
+        let variable = find(name)?;
+        let value = match value {
+            SetValue::Default => None,
+            SetValue::Word(word) => Some(VarValue::Text(word.clone())),
+            SetValue::Text(text) => Some(VarValue::Text(text.clone())),
+            SetValue::Expression(expression) => {
+                let (value, ty) = self.evaluate(view, expression).await?;
+                Some(variable_value(variable, value, &ty)?)
+            }
+        };
+        match scope {
+            Scope::Session => self.set_session(variable, value).await,
+            Scope::Global => self.set_global(variable, value),
+            Scope::Persist | Scope::PersistOnly => Err(Error::unsupported("SET PERSIST")),
+        }
+    }
+
+    fn set_global(&mut self, variable: &'static Variable, value: Option<VarValue>) -> Result<()> {
+        if self.read_only {
+            return Err(Error::new(
+                Code::SpecificAccessDenied,
+                "Access denied; you need (at least one of) the SUPER or SYSTEM_VARIABLES_ADMIN \
+                 privilege(s) for this operation",
+            ));
+        }
+        let default = || VarValue::Text(variable.default.unwrap_or_default().to_owned());
+        let value = value.unwrap_or_else(default);
+        let note = self.engine.globals().set(variable, &value)?;
+        self.note_truncation(note);
+        Ok(())
+    }
+
+    async fn set_session(
+        &mut self,
+        variable: &'static Variable,
+        value: Option<VarValue>,
+    ) -> Result<()> {
+        match (variable.name, &value) {
+            ("last_insert_id" | "identity", Some(VarValue::UInt(id))) => {
+                self.last_insert_id = *id;
+                return Ok(());
+            }
+            ("last_insert_id" | "identity", Some(VarValue::Int(id))) => {
+                self.last_insert_id = u64::try_from(*id).unwrap_or(0);
+                return Ok(());
+            }
+            ("transaction_isolation" | "transaction_read_only", _)
+                if self.transaction.is_open() =>
+            {
+                return Err(transaction_in_progress());
+            }
+            _ => {}
+        }
+        let old_autocommit = self.variables.get("autocommit");
+        match value {
+            None => self.variables.reset(variable, self.engine.globals())?,
+            Some(value) => {
+                let note = self.variables.set(variable, &value)?;
+                self.note_truncation(note);
+            }
+        }
+        self.after_set(variable.name, &old_autocommit).await
+    }
+
+    /// What setting some variables means for others.
+    async fn after_set(&mut self, name: &str, old_autocommit: &VarValue) -> Result<()> {
+        match name {
+            "autocommit" => {
+                let on = self.variables.is_on("autocommit");
+                self.variables.put("autocommit", old_autocommit.clone());
+                self.set_autocommit(on).await?;
+            }
+            // A connection collation and charset always belong together.
+            "collation_connection" => {
+                let name = self.variables.get("collation_connection");
+                let charset = find_collation(name.text())?.charset().to_owned();
+                self.variables.put("character_set_connection", VarValue::Text(charset));
+            }
+            "character_set_connection" => {
+                let name = self.variables.get("character_set_connection");
+                let collation = check_charset(name.text())?.name();
+                self.variables.put("collation_connection", VarValue::Text(collation));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn note_truncation(&self, note: Option<String>) {
+        if let Some(text) = note {
+            self.diagnostics.warn(TRUNCATED, text);
+        }
+    }
+
+    /// `SET NAMES`.
+    fn set_names(&mut self, charset: &Charset, collation: Option<&str>) -> Result<()> {
+        let charset = self.named_charset(charset)?;
+        let default = check_charset(&charset)?;
+        let collation = match collation {
+            None => default,
+            Some(name) => {
+                let collation = find_collation(name)?;
+                if collation.charset() != charset {
+                    return Err(Error::new(
+                        Code::CollationCharsetMismatch,
+                        format!(
+                            "COLLATION '{}' is not valid for CHARACTER SET '{charset}'",
+                            collation.name()
+                        ),
+                    ));
+                }
+                collation
+            }
+        };
+        let text = VarValue::Text(charset);
+        // The first one refuses charsets that a client cannot have.
+        for name in ["character_set_client", "character_set_results", "character_set_connection"] {
+            self.variables.set(find(name)?, &text)?;
+        }
+        self.variables.put("collation_connection", VarValue::Text(collation.name()));
+        Ok(())
+    }
+
+    /// `SET CHARACTER SET`: the connection gets the charset of the database.
+    fn set_character_set(&mut self, charset: &Charset) -> Result<()> {
+        let charset = VarValue::Text(self.named_charset(charset)?);
+        self.variables.set(find("character_set_client")?, &charset)?;
+        self.variables.set(find("character_set_results")?, &charset)?;
+        let database = self.variables.get("character_set_database");
+        let collation = self.variables.get("collation_database");
+        self.variables.put("character_set_connection", database);
+        self.variables.put("collation_connection", collation);
+        Ok(())
+    }
+
+    fn named_charset(&self, charset: &Charset) -> Result<String> {
+        match charset {
+            Charset::Default => {
+                Ok(self.engine.globals().get("character_set_client").text().to_owned())
+            }
+            Charset::Name(name) => {
+                let name = name.to_ascii_lowercase();
+                let name = if name == "utf8" { "utf8mb3".to_owned() } else { name };
+                check_charset(&name)?;
+                Ok(name)
+            }
+        }
+    }
+
+    /// `SET TRANSACTION`.
+    fn set_transaction(
+        &mut self,
+        target: Target,
+        isolation: Option<Isolation>,
+        read_only: Option<bool>,
+    ) -> Result<()> {
+        if target == Target::Next {
+            if self.transaction.is_open() {
+                return Err(transaction_in_progress());
+            }
+            self.transaction.next_isolation = isolation.or(self.transaction.next_isolation);
+            self.transaction.next_read_only = read_only.or(self.transaction.next_read_only);
+            return Ok(());
+        }
+        let isolation = isolation.map(|level| VarValue::Text(isolation_value(level).to_owned()));
+        let read_only = read_only.map(VarValue::Bool);
+        for (name, value) in
+            [("transaction_isolation", isolation), ("transaction_read_only", read_only)]
+        {
+            let Some(value) = value else { continue };
+            let variable = find(name)?;
+            if target == Target::Global {
+                self.set_global(variable, Some(value))?;
+            } else {
+                self.variables.set(variable, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a single literal or variable, which most expressions of `SET` are; anything
+    /// else gives `None` and is planned as a query.
+    pub(super) fn simple_value(&self, view: &View, expression: &str) -> Result<Option<Typed>> {
+        let tokens = pelorus_sql::tokens(expression, self.mode);
+        let (negative, token) = match tokens.as_slice() {
+            [token] => (false, token),
+            [minus, token] if minus.is_symbol(expression, "-") => (true, token),
+            _ => return Ok(None),
+        };
+        let text = token.text(expression);
+        Ok(match token.kind {
+            TokenKind::Integer => integer(text, negative),
+            _ if negative => None,
+            TokenKind::Text => {
+                let value = literal::text_of_token(text, self.mode);
+                let name = self.variables.get("collation_connection");
+                let collation =
+                    Collation::by_name(name.text()).unwrap_or(collation::UTF8MB4_0900_AI_CI);
+                let chars = u32::try_from(value.chars().count()).unwrap_or(u32::MAX);
+                Some((Value::Text(value), ColumnType::varchar(chars, collation)))
+            }
+            TokenKind::Word if text.eq_ignore_ascii_case("NULL") => {
+                Some((Value::Null, ColumnType::null()))
+            }
+            TokenKind::UserVariable => {
+                let name = variable_name(text, self.mode).to_lowercase();
+                Some(self.user_variables.get(&name).cloned().unwrap_or_else(crate::scalar::unset))
+            }
+            TokenKind::SystemVariable => {
+                let (global, name) = system_name(text);
+                let (value, ty) = view.read_variable(&name, global)?;
+                Some((value.to_value(), ty))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Scope and name of `@@name`, `@@global.name`.
+fn system_name(text: &str) -> (bool, String) {
+    let name = text.trim_start_matches('@').replace('`', "");
+    match name.split_once('.') {
+        Some((scope, rest)) if scope.eq_ignore_ascii_case("global") => (true, rest.to_owned()),
+        Some((scope, rest))
+            if scope.eq_ignore_ascii_case("session") || scope.eq_ignore_ascii_case("local") =>
+        {
+            (false, rest.to_owned())
+        }
+        _ => (false, name),
+    }
+}
+
+fn integer(text: &str, negative: bool) -> Option<Typed> {
+    if negative {
+        let value = format!("-{text}").parse().ok()?;
+        return Some((Value::Int(value), ColumnType::bigint()));
+    }
+    match text.parse::<i64>() {
+        Ok(value) => Some((Value::Int(value), ColumnType::bigint())),
+        Err(_) => Some((Value::UInt(text.parse().ok()?), ColumnType::bigint_unsigned())),
+    }
+}
+
+/// The value of an expression as one for a system variable.
+fn variable_value(variable: &Variable, value: Value, ty: &ColumnType) -> Result<VarValue> {
+    Ok(match value {
+        Value::Null => VarValue::Null,
+        Value::Int(value) => VarValue::Int(value),
+        Value::UInt(value) => VarValue::UInt(value),
+        Value::Double(value) => VarValue::Double(value),
+        Value::Decimal(decimal) if decimal.scale == 0 => decimal
+            .to_text()
+            .parse()
+            .map(VarValue::UInt)
+            .map_err(|_| wrong_value(variable, &VarValue::Text(decimal.to_text())))?,
+        Value::Decimal(decimal) => VarValue::Double(decimal.to_f64()),
+        other => VarValue::Text(text_of(&other, ty)),
+    })
+}
+
+fn isolation_value(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadUncommitted => "READ-UNCOMMITTED",
+        Isolation::ReadCommitted => "READ-COMMITTED",
+        Isolation::RepeatableRead => "REPEATABLE-READ",
+        Isolation::Serializable => "SERIALIZABLE",
+    }
+}
+
+fn transaction_in_progress() -> Error {
+    Error::new(
+        Code::TransactionInProgress,
+        "Transaction characteristics can't be changed while a transaction is in progress",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_of_system_variables_are_read() {
+        assert_eq!(system_name("@@autocommit"), (false, "autocommit".to_owned()));
+        assert_eq!(system_name("@@GLOBAL.`x`"), (true, "x".to_owned()));
+        assert_eq!(system_name("@@session.x"), (false, "x".to_owned()));
+    }
+
+    #[test]
+    fn integers_are_signed_until_they_do_not_fit() {
+        assert_eq!(integer("5", true).unwrap().0, Value::Int(-5));
+        assert_eq!(integer("18446744073709551615", false).unwrap().0, Value::UInt(u64::MAX));
+        assert!(integer("99999999999999999999", false).is_none());
+    }
+}

@@ -1,0 +1,350 @@
+//! `SHOW` and `DESCRIBE`: about linked databases the server answers, about Pelorus itself we do.
+
+mod accounts;
+mod filter;
+mod server;
+mod tables;
+
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::{Format, Link, Relay, Target};
+use pelorus_sql::statement::{Describe, Show, ShowKind, TableName};
+use pelorus_sql::{Mode, literal};
+
+use super::dispatch::done;
+use super::place::unknown_database;
+use super::view::View;
+use super::{Session, stream};
+use crate::api::{Outcome, RowFormat};
+use crate::grid::Grid;
+use crate::info::InfoTables;
+use crate::links::LinkedDatabase;
+
+/// Where the database of a `SHOW` is.
+enum Home {
+    Own(String),
+    Linked(LinkedDatabase),
+}
+
+impl Session {
+    /// `SHOW ...`.
+    pub(super) async fn show(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        show: &Show,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        match show.kind {
+            ShowKind::Tables
+            | ShowKind::TableStatus
+            | ShowKind::Columns
+            | ShowKind::Index
+            | ShowKind::Triggers
+            | ShowKind::Events
+            | ShowKind::OpenTables
+            | ShowKind::CreateTable
+            | ShowKind::CreateView
+            | ShowKind::CreateTrigger
+            | ShowKind::CreateEvent
+            | ShowKind::CreateFunction
+            | ShowKind::CreateProcedure
+            | ShowKind::FunctionCode
+            | ShowKind::ProcedureCode => self.show_in_database(view, sql, show, format).await,
+            ShowKind::CreateDatabase => self.show_create_database(sql, show, format).await,
+            ShowKind::Warnings | ShowKind::Errors if self.transaction.warnings_on.is_some() => {
+                self.show_remote_warnings(sql, format).await
+            }
+            _ => self.show_own(view, show, format).await,
+        }
+    }
+
+    /// What is ours, as a small result with `LIKE` and `WHERE`.
+    async fn show_own(
+        &mut self,
+        view: &Arc<View>,
+        show: &Show,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let mut pattern_column = 0;
+        let grid = match show.kind {
+            ShowKind::Variables => server::variables(view, show.global == Some(true)),
+            ShowKind::Status => self.show_status(show.global == Some(true)),
+            ShowKind::Processlist => server::processlist(view, show.full),
+            ShowKind::Warnings => self.show_conditions(false, show.limit),
+            ShowKind::Errors => self.show_conditions(true, show.limit),
+            ShowKind::CountWarnings => {
+                server::one_count("@@session.warning_count", view.warning_count)
+            }
+            ShowKind::CountErrors => server::one_count("@@session.error_count", view.error_count),
+            ShowKind::Databases => self.show_databases().await,
+            ShowKind::Engines => server::info(view, "ENGINES").await?,
+            ShowKind::CharacterSet => server::info(view, "CHARACTER_SETS").await?,
+            ShowKind::Collation => server::info(view, "COLLATIONS").await?,
+            ShowKind::Plugins => server::plugins(),
+            ShowKind::Privileges => server::privileges(),
+            ShowKind::Servers => server::servers(view),
+            ShowKind::CreateServer => self.show_create_server(show)?,
+            ShowKind::Grants => self.show_grants(show)?,
+            ShowKind::CreateUser => self.show_create_user(show)?,
+            ShowKind::FunctionStatus | ShowKind::ProcedureStatus => {
+                pattern_column = 1;
+                self.show_routines(view, show.kind).await?
+            }
+            ShowKind::Profiles => Err(Error::unsupported("SHOW PROFILES"))?,
+            _ => {
+                let words = show.rest.join(" ");
+                return Err(Error::unsupported(format_args!("SHOW {:?} {words}", show.kind)));
+            }
+        };
+        self.finish_show(view, grid, pattern_column, show, format).await
+    }
+
+    /// Applies `LIKE` and `WHERE`.
+    async fn finish_show(
+        &self,
+        view: &Arc<View>,
+        mut grid: Grid,
+        pattern_column: usize,
+        show: &Show,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        if let Some(pattern) = &show.like {
+            grid.keep_like(pattern_column, pattern);
+        }
+        match &show.filter {
+            Some(condition) => {
+                self.filtered(view, grid, condition, format).await.map(Outcome::Rows)
+            }
+            None => stream::grid(&grid).map(Outcome::Rows),
+        }
+    }
+
+    /// What concerns one database.
+    async fn show_in_database(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        show: &Show,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        if show.kind == ShowKind::OpenTables && show.database.is_none() {
+            let grid = tables::no_open_tables();
+            return self.finish_show(view, grid, 1, show, format).await;
+        }
+        let home = self.home(show).await?;
+        match home {
+            Home::Own(schema) => {
+                let grid = tables::own(&schema, show)?;
+                self.finish_show(view, grid, 0, show, format).await
+            }
+            Home::Linked(database) => {
+                let renamed = database.local != database.remote;
+                let text = if renamed { show_text(show, &database)? } else { sql.to_owned() };
+                let outcome = self.relay_show(&database, &text, format).await?;
+                Ok(if renamed { with_local_name(outcome, &database) } else { outcome })
+            }
+        }
+    }
+
+    /// The database that a `SHOW` is about.
+    async fn home(&self, show: &Show) -> Result<Home> {
+        let named = show
+            .database
+            .as_deref()
+            .or_else(|| show.table.as_ref().and_then(|table| table.database.as_deref()));
+        let name = named
+            .or(self.database.as_deref())
+            .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))?;
+        if InfoTables::is_schema(name) {
+            return Ok(Home::Own(name.to_ascii_lowercase()));
+        }
+        let links = self.engine.links();
+        links.refresh().await;
+        links.database(name)?.map(Home::Linked).ok_or_else(|| unknown_database(name))
+    }
+
+    /// Lets a server answer; on the session's own connection when that sees more.
+    async fn relay_show(
+        &mut self,
+        database: &LinkedDatabase,
+        sql: &str,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let link = &database.link;
+        if self.transaction.holds_state_on(link.name()) {
+            return self.on_pinned(link, sql, format, false).await;
+        }
+        let mut settings = self.link_settings();
+        settings.database = self.remote_database(link).or_else(|| Some(database.remote.clone()));
+        relay(link, &settings, sql, format).await
+    }
+
+    /// `SHOW WARNINGS` after a statement that ran on the session's own connection.
+    async fn show_remote_warnings(&mut self, sql: &str, format: RowFormat) -> Result<Outcome> {
+        let name = self.transaction.warnings_on.clone().unwrap_or_default();
+        match self.transaction.pinned.get(&name).map(|own| own.link.clone()) {
+            Some(link) => {
+                let outcome = self.on_pinned(&link, sql, format, false).await?;
+                self.transaction.warnings_on = Some(name);
+                Ok(outcome)
+            }
+            None => Ok(done()),
+        }
+    }
+
+    async fn show_create_database(
+        &mut self,
+        sql: &str,
+        show: &Show,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let name = show.table.as_ref().map(|table| table.name.clone()).unwrap_or_default();
+        if InfoTables::is_schema(&name) {
+            return stream::grid(&tables::create_database(&name)).map(Outcome::Rows);
+        }
+        let links = self.engine.links();
+        links.refresh().await;
+        let database = links.database(&name)?.ok_or_else(|| unknown_database(&name))?;
+        if database.local != database.remote {
+            return Err(Error::unsupported(format_args!(
+                "SHOW CREATE DATABASE of '{name}', which is '{}' on its server",
+                database.remote
+            )));
+        }
+        self.relay_show(&database, sql, format).await
+    }
+
+    /// `DESCRIBE t [column]` is `SHOW COLUMNS` of some columns.
+    pub(super) async fn describe(
+        &mut self,
+        view: &Arc<View>,
+        describe: &Describe,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let show = Show {
+            kind: ShowKind::Columns,
+            full: false,
+            extended: false,
+            global: None,
+            database: describe.table.database.clone(),
+            table: Some(describe.table.clone()),
+            if_not_exists: false,
+            like: describe.column.clone(),
+            filter: None,
+            limit: None,
+            user: None,
+            rest: Vec::new(),
+        };
+        let sql = columns_text(&show, &describe.table);
+        self.show_in_database(view, &sql, &show, format).await
+    }
+}
+
+/// Hands a statement to a server's primary.
+async fn relay(
+    link: &Link,
+    settings: &pelorus_link::SessionSettings,
+    sql: &str,
+    format: RowFormat,
+) -> Result<Outcome> {
+    let format = match format {
+        RowFormat::Text => Format::Text,
+        RowFormat::Binary => Format::Binary,
+    };
+    match link.relay(settings, sql, format, Target::Primary).await? {
+        Relay::Rows(rows) => Ok(Outcome::Rows(stream::relayed(rows))),
+        Relay::Done(_) => Err(Error::internal("SHOW gave no rows")),
+    }
+}
+
+fn text(value: &str) -> String {
+    literal::text(value, Mode::default())
+}
+
+fn columns_text(show: &Show, table: &TableName) -> String {
+    let mut sql = format!("SHOW COLUMNS FROM {}", literal::name(&table.name));
+    if let Some(database) = &table.database {
+        sql.push_str(&format!(" FROM {}", literal::name(database)));
+    }
+    if let Some(pattern) = &show.like {
+        sql.push_str(&format!(" LIKE {}", text(pattern)));
+    }
+    sql
+}
+
+/// The text of a `SHOW` with the server's name of the database.
+fn show_text(show: &Show, database: &LinkedDatabase) -> Result<String> {
+    let words = match show.kind {
+        ShowKind::Tables => "TABLES",
+        ShowKind::TableStatus => "TABLE STATUS",
+        ShowKind::Columns => "COLUMNS",
+        ShowKind::Index => "INDEX",
+        ShowKind::Triggers => "TRIGGERS",
+        ShowKind::Events => "EVENTS",
+        ShowKind::OpenTables => "OPEN TABLES",
+        ShowKind::CreateTable => "CREATE TABLE",
+        ShowKind::CreateView => "CREATE VIEW",
+        ShowKind::CreateTrigger => "CREATE TRIGGER",
+        ShowKind::CreateEvent => "CREATE EVENT",
+        ShowKind::CreateFunction => "CREATE FUNCTION",
+        ShowKind::CreateProcedure => "CREATE PROCEDURE",
+        other => return Err(Error::unsupported(format_args!("SHOW {other:?}"))),
+    };
+    let remote = literal::name(&database.remote);
+    let table = show.table.as_ref().map(|table| literal::name(&table.name));
+    let mut sql = String::from("SHOW ");
+    if show.extended {
+        sql.push_str("EXTENDED ");
+    }
+    if show.full {
+        sql.push_str("FULL ");
+    }
+    sql.push_str(words);
+    match table {
+        Some(table) if words.starts_with("CREATE") => sql.push_str(&format!(" {remote}.{table}")),
+        Some(table) => sql.push_str(&format!(" FROM {table} FROM {remote}")),
+        None => sql.push_str(&format!(" FROM {remote}")),
+    }
+    if let Some(pattern) = &show.like {
+        sql.push_str(&format!(" LIKE {}", text(pattern)));
+    }
+    if let Some(condition) = &show.filter {
+        sql.push_str(&format!(" WHERE {condition}"));
+    }
+    Ok(sql)
+}
+
+/// `Tables_in_db` names the database.
+fn with_local_name(outcome: Outcome, database: &LinkedDatabase) -> Outcome {
+    match outcome {
+        Outcome::Rows(mut set) => {
+            for column in &mut set.columns {
+                if let Some(rest) = column.name.strip_prefix("Tables_in_")
+                    && let Some(rest) = rest.strip_prefix(database.remote.as_str())
+                {
+                    column.name = format!("Tables_in_{}{rest}", database.local);
+                }
+            }
+            Outcome::Rows(set)
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn describe_becomes_show_columns() {
+        let table = TableName { database: Some("d".into()), name: "t`x".into() };
+        let statement = pelorus_sql::classify("SHOW COLUMNS FROM t", Mode::default());
+        if let Ok(pelorus_sql::Statement::Show(mut show)) = statement {
+            show.like = Some("a'b".into());
+            let sql = columns_text(&show, &table);
+            assert_eq!(sql, "SHOW COLUMNS FROM `t``x` FROM `d` LIKE 'a\\'b'");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `SHOW GRANTS`, `SHOW CREATE USER`, `SHOW CREATE SERVER`.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::literal;
+use pelorus_sql::statement::{Show, UserName};
+
+use super::super::Session;
+use crate::accounts::{Account, AccountName};
+use crate::grid::{Grid, text};
+use crate::info::READ_PRIVILEGES;
+
+impl Session {
+    /// `SHOW GRANTS [FOR account]`.
+    pub(super) fn show_grants(&self, show: &Show) -> Result<Grid> {
+        let account = self.shown_account(show)?;
+        let title = format!("Grants for {}@{}", account.name.user, account.name.host);
+        let mut grid = Grid::new(vec![text(&title, 1024)]);
+        let name = quoted(&account.name);
+        let grant = if account.read_only {
+            format!("GRANT {} ON *.* TO {name}", READ_PRIVILEGES.join(", "))
+        } else {
+            format!("GRANT ALL PRIVILEGES ON *.* TO {name} WITH GRANT OPTION")
+        };
+        grid.push(vec![grant.into()]);
+        Ok(grid)
+    }
+
+    /// `SHOW CREATE USER`.
+    pub(super) fn show_create_user(&self, show: &Show) -> Result<Grid> {
+        let account = self.shown_account(show)?;
+        let title = format!("CREATE USER for {}@{}", account.name.user, account.name.host);
+        let mut grid = Grid::new(vec![text(&title, 1024)]);
+        let hash = String::from_utf8_lossy(&account.authentication);
+        let mut sql =
+            format!("CREATE USER {} IDENTIFIED WITH '{}'", quoted(&account.name), account.plugin);
+        if !hash.is_empty() {
+            sql.push_str(&format!(" AS {}", super::text(&hash)));
+        }
+        sql.push_str(if account.require_ssl { " REQUIRE SSL" } else { " REQUIRE NONE" });
+        sql.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
+        if account.read_only {
+            sql.push_str(" READ ONLY");
+        }
+        grid.push(vec![sql.into()]);
+        Ok(grid)
+    }
+
+    /// The account that is asked about; others than the own one need the right to see them.
+    fn shown_account(&self, show: &Show) -> Result<Account> {
+        let name = self.account_name(show.user.as_ref().unwrap_or(&UserName::Current))?;
+        if name != self.account && self.read_only {
+            return Err(Error::new(
+                Code::SpecificAccessDenied,
+                format!(
+                    "Access denied; account {} is READ ONLY and sees itself only",
+                    self.account
+                ),
+            ));
+        }
+        self.engine.accounts().get(&name).ok_or_else(|| {
+            Error::new(
+                Code::NoSuchGrant,
+                format!(
+                    "There is no such grant defined for user '{}' on host '{}'",
+                    name.user, name.host
+                ),
+            )
+        })
+    }
+
+    /// `SHOW CREATE SERVER name`, with stars for the password.
+    pub(super) fn show_create_server(&self, show: &Show) -> Result<Grid> {
+        let name = show.table.as_ref().map(|table| table.name.as_str()).unwrap_or_default();
+        let server = self.engine.servers().get(name)?;
+        let mut grid = Grid::new(vec![text("Server", 64), text("Create Server", 1024)]);
+        grid.push(vec![server.name.clone().into(), server.create_statement().into()]);
+        Ok(grid)
+    }
+}
+
+/// An account as `GRANT` writes it.
+fn quoted(name: &AccountName) -> String {
+    format!("{}@{}", literal::name(&name.user), literal::name(&name.host))
+}

@@ -1,0 +1,247 @@
+//! Results on their way to the client: they stop when the session is killed or the time is over,
+//! and leave their counts and warnings behind.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use pelorus_env::Env;
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::EvalContext;
+use pelorus_link::{RelayItem, RelayedRows};
+use pelorus_query::{Block, BlockStream};
+
+use crate::api::{ResultSet, RowStream, Rows};
+use crate::diagnostics::Diagnostics;
+use crate::grid::Grid;
+use crate::handle::Handle;
+use crate::process::Process;
+
+/// Shows the session as busy until it is dropped.
+pub(super) struct Running {
+    pub(super) process: Arc<Process>,
+    pub(super) env: Env,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.process.sleep(self.env.clock.monotonic());
+    }
+}
+
+/// When a statement is to stop before its end.
+#[derive(Clone)]
+pub(super) struct Limits {
+    pub(super) handle: Handle,
+    /// The mark of the handle when the statement began.
+    pub(super) mark: u64,
+    /// How long it may take from now.
+    pub(super) time: Option<Duration>,
+}
+
+impl Limits {
+    /// Waits until the statement is to stop and says why.
+    pub(super) async fn reached(self) -> Error {
+        let late = async {
+            match self.time {
+                Some(time) => tokio::time::sleep(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.handle.stopped_since(self.mark) => {
+                Error::new(Code::QueryInterrupted, "Query execution was interrupted")
+            }
+            () = late => Error::new(
+                Code::ExecutionTimeout,
+                "Query execution was interrupted, maximum statement execution time exceeded",
+            ),
+        }
+    }
+}
+
+/// A result that minds its limits.
+struct Guarded {
+    inner: Option<RowStream>,
+    reached: Pin<Box<dyn Future<Output = Error> + Send>>,
+    diagnostics: Diagnostics,
+    running: Running,
+    rows: u64,
+}
+
+/// Puts a result under its limits.
+pub(super) fn guard(
+    set: ResultSet,
+    limits: Limits,
+    diagnostics: Diagnostics,
+    running: Running,
+) -> ResultSet {
+    let rows = Guarded {
+        inner: Some(set.rows),
+        reached: Box::pin(limits.reached()),
+        diagnostics,
+        running,
+        rows: 0,
+    };
+    ResultSet { columns: set.columns, rows: Box::pin(rows) }
+}
+
+impl Guarded {
+    fn fail(&mut self, error: Error) -> Poll<Option<Result<Rows>>> {
+        self.finish();
+        self.diagnostics.error(&error);
+        Poll::Ready(Some(Err(error)))
+    }
+
+    fn finish(&mut self) {
+        self.inner = None;
+        self.diagnostics.set_found_rows(self.rows);
+        // Ordering: counts are only looked at by people.
+        let sent = &self.running.process.counters.rows_sent;
+        sent.fetch_add(self.rows, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+impl Stream for Guarded {
+    type Item = Result<Rows>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.inner.is_none() {
+            return Poll::Ready(None);
+        }
+        if let Poll::Ready(error) = self.reached.as_mut().poll(context) {
+            return self.fail(error);
+        }
+        let Some(inner) = self.inner.as_mut() else { return Poll::Ready(None) };
+        let Poll::Ready(item) = inner.as_mut().poll_next(context) else { return Poll::Pending };
+        match item {
+            Some(Ok(Rows::End { warnings })) => {
+                self.finish();
+                let own = self.diagnostics.packet_count();
+                Poll::Ready(Some(Ok(Rows::End { warnings: warnings.max(own) })))
+            }
+            Some(Ok(rows)) => {
+                self.rows += count(&rows);
+                Poll::Ready(Some(Ok(rows)))
+            }
+            Some(Err(error)) => self.fail(error),
+            None => self.fail(Error::internal("a result ended without its end")),
+        }
+    }
+}
+
+fn count(rows: &Rows) -> u64 {
+    match rows {
+        Rows::Batch(batch) => batch.num_rows() as u64,
+        Rows::Encoded(bytes) => encoded_rows(bytes),
+        Rows::End { .. } => 0,
+    }
+}
+
+fn encoded_rows(mut bytes: &[u8]) -> u64 {
+    let mut count = 0;
+    while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
+        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        bytes = rest.get(length..).unwrap_or_default();
+        count += 1;
+    }
+    count
+}
+
+/// The rows of a query; its warnings go to the session at the end.
+pub(super) fn blocks(
+    rows: BlockStream,
+    eval: Arc<EvalContext>,
+    diagnostics: Diagnostics,
+) -> RowStream {
+    let rows = rows.map(|block| {
+        block.map(|block| match block {
+            Block::Batch(batch) => Rows::Batch(batch),
+            Block::Encoded(bytes) => Rows::Encoded(bytes),
+        })
+    });
+    let end = futures::stream::once(async move {
+        for (code, message) in eval.take_warnings() {
+            diagnostics.warn(code, message);
+        }
+        Ok(Rows::End { warnings: 0 })
+    });
+    Box::pin(stop_after_error(rows.chain(end)))
+}
+
+/// Ends a stream after its first error.
+fn stop_after_error(
+    rows: impl Stream<Item = Result<Rows>> + Send,
+) -> impl Stream<Item = Result<Rows>> + Send {
+    rows.scan(false, |failed, item| {
+        let result = (!*failed).then_some(item);
+        *failed = matches!(result, Some(Err(_)));
+        futures::future::ready(result)
+    })
+}
+
+/// The rows that a linked server sends.
+pub(super) fn relayed(rows: RelayedRows) -> ResultSet {
+    let columns = rows.columns.clone();
+    let rows = rows.map(|item| {
+        item.map(|item| match item {
+            RelayItem::Encoded(bytes) => Rows::Encoded(bytes),
+            RelayItem::End { warnings, .. } => Rows::End { warnings },
+        })
+    });
+    ResultSet { columns, rows: Box::pin(rows) }
+}
+
+/// The rows of a small result.
+pub(crate) fn grid(grid: &Grid) -> Result<ResultSet> {
+    let batch = grid.batch()?;
+    let items = [Ok(Rows::Batch(batch)), Ok(Rows::End { warnings: 0 })];
+    Ok(ResultSet { columns: grid.columns.clone(), rows: Box::pin(futures::stream::iter(items)) })
+}
+
+/// Splits what [`Rows::Encoded`] holds into payloads.
+pub(crate) fn payloads(bytes: &Bytes) -> impl Iterator<Item = &[u8]> {
+    let mut rest: &[u8] = bytes;
+    std::iter::from_fn(move || {
+        let (length, after) = rest.split_first_chunk::<4>()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let payload = after.get(..length)?;
+        rest = after.get(length..)?;
+        Some(payload)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_rows_are_counted_and_split() {
+        let bytes = Bytes::from_static(&[1, 0, 0, 0, 7, 0, 0, 0, 0, 2, 0, 0, 0, 8, 9]);
+        assert_eq!(encoded_rows(&bytes), 3);
+        let rows: Vec<_> = payloads(&bytes).collect();
+        assert_eq!(rows, [&[7][..], &[], &[8, 9]]);
+        assert_eq!(payloads(&Bytes::from_static(&[9, 0, 0, 0, 1])).count(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_killed_result_ends_with_error_1317() {
+        let handle = Handle::new(1);
+        let activity = crate::process::Activity::default();
+        let process = Arc::new(Process::new(handle.clone(), activity));
+        let limits = Limits { handle: handle.clone(), mark: handle.mark(), time: None };
+        let set = ResultSet {
+            columns: Vec::new(),
+            rows: Box::pin(futures::stream::pending::<Result<Rows>>()),
+        };
+        let running = Running { process, env: Env::in_memory(1) };
+        let mut set = guard(set, limits, Diagnostics::default(), running);
+        handle.kill_query();
+        let error = set.rows.next().await.unwrap().unwrap_err();
+        assert_eq!(error.errno(), 1317);
+        assert!(set.rows.next().await.is_none());
+    }
+}

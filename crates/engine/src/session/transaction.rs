@@ -1,0 +1,349 @@
+//! Transactions. They live on linked servers: each session has at most one connection of its own to
+//! each server, and a transaction is on one of them, chosen by the first statement that needs a
+//! table.
+
+use std::collections::BTreeMap;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::{Format, Link, Pinned};
+use pelorus_sql::Statement;
+use pelorus_sql::statement::{Begin, Completion, Isolation};
+
+use super::Session;
+use crate::api::{Done, Outcome};
+use crate::variables::VarValue;
+
+/// The transactional state of a session.
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    /// The open transaction.
+    pub(super) open: Option<Open>,
+    /// Connections of the session's own, by name of the link. They are kept once made, because
+    /// `LAST_INSERT_ID()` inside a later statement, temporary tables and locks belong to them.
+    pub(super) pinned: BTreeMap<String, Own>,
+    /// `SET TRANSACTION` without scope: for the next one only.
+    pub(super) next_isolation: Option<Isolation>,
+    pub(super) next_read_only: Option<bool>,
+    /// The link whose own connection ran the latest statement; it has its warnings.
+    pub(super) warnings_on: Option<String>,
+}
+
+/// An open transaction.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    pub(super) begin: Begin,
+    /// The link that it is on, once a statement needed one.
+    pub(super) link: Option<String>,
+    /// Savepoints that were set before a link was chosen.
+    pub(super) savepoints: Vec<String>,
+    /// Begun by `autocommit = 0`, not by a statement.
+    pub(super) implicit: bool,
+    isolation: Option<Isolation>,
+}
+
+/// A connection of the session's own.
+#[derive(Debug)]
+pub(super) struct Own {
+    pub(super) link: Link,
+    pub(super) pinned: Pinned,
+    /// A statement was begun and its end was not seen: it was killed in the middle.
+    pub(super) unsettled: bool,
+    /// Names of temporary tables and whatever else only this connection knows.
+    pub(super) has_temporary: bool,
+    /// `LOCK TABLES` is in force.
+    pub(super) has_locks: bool,
+}
+
+impl Transaction {
+    /// Whether a transaction is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether some own connection has state that others do not see.
+    pub(super) fn holds_state(&self) -> bool {
+        self.pinned.values().any(|own| own.has_temporary || own.has_locks)
+    }
+
+    pub(super) fn holds_state_on(&self, link: &str) -> bool {
+        self.pinned.get(link).is_some_and(|own| own.has_temporary || own.has_locks)
+    }
+
+    /// A statement that makes warnings of its own begins.
+    pub(super) fn forget_warnings(&mut self) {
+        self.warnings_on = None;
+    }
+}
+
+impl Session {
+    /// Whether a write would be refused because the transaction only reads.
+    pub(super) fn transaction_is_read_only(&self) -> bool {
+        match &self.transaction.open {
+            Some(open) => open
+                .begin
+                .read_only
+                .unwrap_or_else(|| self.variables.is_on("transaction_read_only")),
+            None => self.variables.is_on("transaction_read_only"),
+        }
+    }
+
+    /// `BEGIN`, `START TRANSACTION`. An open one was committed before.
+    pub(super) fn begin_transaction(&mut self, begin: Begin) -> Outcome {
+        let read_only = begin.read_only.or(self.transaction.next_read_only.take());
+        self.transaction.open = Some(Open {
+            begin: Begin { read_only, ..begin },
+            isolation: self.transaction.next_isolation.take(),
+            ..Open::default()
+        });
+        Outcome::Done(Done::default())
+    }
+
+    /// With `autocommit` off, a statement on a linked table begins a transaction.
+    pub(super) fn begin_implicitly(&mut self) {
+        if self.transaction.open.is_none() && !self.variables.is_on("autocommit") {
+            self.begin_transaction(Begin::default());
+            if let Some(open) = &mut self.transaction.open {
+                open.implicit = true;
+            }
+        }
+    }
+
+    /// `COMMIT` and `ROLLBACK`.
+    pub(super) async fn end_transaction(
+        &mut self,
+        word: &str,
+        completion: Completion,
+    ) -> Result<Outcome> {
+        if completion.release == Some(true) {
+            return Err(Error::unsupported(format_args!("{word} RELEASE")));
+        }
+        let open = self.transaction.open.take();
+        let begin = open.as_ref().map(|open| (open.begin, open.isolation));
+        if let Some(link) = open.and_then(|open| open.link) {
+            let result = self.on_own(&link, word).await;
+            // A connection that is lost has rolled back by itself.
+            let is_gone = !self.transaction.pinned.contains_key(&link);
+            if !(is_gone && word == "ROLLBACK") {
+                result?;
+            }
+        }
+        if let (Some(true), Some((begin, isolation))) = (completion.chain, begin) {
+            self.begin_transaction(begin);
+            if let Some(open) = &mut self.transaction.open {
+                open.isolation = isolation;
+            }
+        }
+        Ok(Outcome::Done(Done::default()))
+    }
+
+    /// Commits before a statement that ends transactions. Those that run on the transaction's own
+    /// connection do it there by themselves.
+    pub(super) async fn commit_before(&mut self, statement: &Statement) -> Result<()> {
+        let is_relayed = matches!(
+            statement,
+            Statement::Ddl(_) | Statement::Maintenance(_) | Statement::LockTables(_)
+        );
+        if !is_relayed && self.transaction.is_open() {
+            self.end_transaction("COMMIT", Completion::default()).await?;
+        }
+        Ok(())
+    }
+
+    /// `SAVEPOINT`.
+    pub(super) async fn savepoint(&mut self, name: &str) -> Result<Outcome> {
+        let sql = format!("SAVEPOINT {}", pelorus_sql::literal::name(name));
+        match &mut self.transaction.open {
+            // Outside of a transaction a savepoint is gone at once.
+            None => {}
+            Some(open) => match open.link.clone() {
+                Some(link) => self.on_own(&link, &sql).await?,
+                None => open.savepoints.push(name.to_owned()),
+            },
+        }
+        Ok(Outcome::Done(Done::default()))
+    }
+
+    /// `ROLLBACK TO SAVEPOINT` and `RELEASE SAVEPOINT`.
+    pub(super) async fn to_savepoint(&mut self, release: bool, name: &str) -> Result<Outcome> {
+        let missing =
+            || Error::new(Code::NoSuchFunction, format!("SAVEPOINT {name} does not exist"));
+        let verb = if release { "RELEASE SAVEPOINT" } else { "ROLLBACK TO SAVEPOINT" };
+        let open = self.transaction.open.as_mut().ok_or_else(missing)?;
+        if let Some(link) = open.link.clone() {
+            let sql = format!("{verb} {}", pelorus_sql::literal::name(name));
+            self.on_own(&link, &sql).await?;
+        } else {
+            let at = open
+                .savepoints
+                .iter()
+                .rposition(|known| known.eq_ignore_ascii_case(name))
+                .ok_or_else(missing)?;
+            open.savepoints.truncate(if release { at } else { at + 1 });
+        }
+        Ok(Outcome::Done(Done::default()))
+    }
+
+    /// Makes the own connection to a link, and begins the open transaction on it.
+    ///
+    /// # Errors
+    /// A transaction that is on another link already (1235), or a server that is away.
+    pub(super) async fn join(&mut self, link: &Link) -> Result<()> {
+        let name = link.name().to_owned();
+        if let Some(bound) = self.transaction.open.as_ref().and_then(|open| open.link.as_deref())
+            && bound != name
+        {
+            return Err(Error::unsupported(format_args!(
+                "a transaction on the servers '{bound}' and '{name}' at once"
+            )));
+        }
+        self.drop_unsettled(&name)?;
+        if !self.transaction.pinned.contains_key(&name) {
+            let pinned = link.pin().await?;
+            let own = Own {
+                link: link.clone(),
+                pinned,
+                unsettled: false,
+                has_temporary: false,
+                has_locks: false,
+            };
+            self.transaction.pinned.insert(name.clone(), own);
+        }
+        let Some(open) = &mut self.transaction.open else { return Ok(()) };
+        if open.link.is_some() {
+            return Ok(());
+        }
+        let (begin, isolation) = (open.begin, open.isolation);
+        let savepoints = open.savepoints.clone();
+        if let Some(level) = isolation.map(isolation_words).or_else(|| self.isolation_setting()) {
+            self.on_own(&name, &format!("SET TRANSACTION ISOLATION LEVEL {level}")).await?;
+        }
+        self.on_own(&name, &start_text(begin, self.variables.is_on("transaction_read_only")))
+            .await?;
+        for savepoint in savepoints {
+            let savepoint = pelorus_sql::literal::name(&savepoint);
+            self.on_own(&name, &format!("SAVEPOINT {savepoint}")).await?;
+        }
+        if let Some(open) = &mut self.transaction.open {
+            open.link = Some(name);
+        }
+        Ok(())
+    }
+
+    /// The session's isolation level when it was set to something else than the default.
+    fn isolation_setting(&self) -> Option<&'static str> {
+        match self.variables.get("transaction_isolation").text() {
+            "READ-UNCOMMITTED" => Some("READ UNCOMMITTED"),
+            "READ-COMMITTED" => Some("READ COMMITTED"),
+            "SERIALIZABLE" => Some("SERIALIZABLE"),
+            // The server's own default is usually the same, and may be what its owner wants.
+            _ => None,
+        }
+    }
+
+    /// A connection whose last statement was stopped in the middle cannot be trusted any more.
+    fn drop_unsettled(&mut self, name: &str) -> Result<()> {
+        if !self.transaction.pinned.get(name).is_some_and(|own| own.unsettled) {
+            return Ok(());
+        }
+        let lost_state = self.transaction.holds_state_on(name);
+        self.transaction.pinned.remove(name);
+        // `COMMIT` has taken the transaction out of the session already.
+        let was_open =
+            self.transaction.open.as_ref().is_none_or(|open| open.link.as_deref() == Some(name));
+        if was_open {
+            self.transaction.open = None;
+        }
+        if was_open || lost_state {
+            return Err(Error::new(
+                Code::QueryOnForeign,
+                format!(
+                    "the connection to server '{name}' was ended with the statement that was \
+                     stopped; its transaction was rolled back"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Runs a statement without rows on an own connection that exists.
+    pub(super) async fn on_own(&mut self, name: &str, sql: &str) -> Result<()> {
+        self.drop_unsettled(name)?;
+        let mut settings = self.link_settings();
+        let Some(own) = self.transaction.pinned.get_mut(name) else {
+            return Err(Error::internal(format!("no connection to server '{name}'")));
+        };
+        settings.database = None;
+        own.unsettled = true;
+        let result = own.pinned.execute(&settings, sql, Format::Text).await;
+        own.unsettled = false;
+        if let Err(error) = result {
+            return Err(self.after_failure(name, error));
+        }
+        Ok(())
+    }
+
+    /// What a failure on an own connection means for the transaction.
+    pub(super) fn after_failure(&mut self, name: &str, error: Error) -> Error {
+        let is_lost = matches!(error.code(), Code::ConnectToForeign | Code::QueryOnForeign);
+        // After a deadlock the server has rolled the whole transaction back.
+        let is_rolled_back = is_lost || error.errno() == Code::Deadlock.errno();
+        let on_link =
+            self.transaction.open.as_ref().is_some_and(|open| open.link.as_deref() == Some(name));
+        if is_lost {
+            self.transaction.pinned.remove(name);
+        }
+        if is_rolled_back && on_link {
+            self.transaction.open = None;
+        }
+        error
+    }
+
+    /// `SET autocommit`: switching it on commits.
+    pub(super) async fn set_autocommit(&mut self, on: bool) -> Result<()> {
+        let was_on = self.variables.is_on("autocommit");
+        self.variables.put("autocommit", VarValue::Bool(on));
+        if on && !was_on && self.transaction.is_open() {
+            self.end_transaction("COMMIT", Completion::default()).await?;
+        }
+        Ok(())
+    }
+}
+
+fn isolation_words(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadUncommitted => "READ UNCOMMITTED",
+        Isolation::ReadCommitted => "READ COMMITTED",
+        Isolation::RepeatableRead => "REPEATABLE READ",
+        Isolation::Serializable => "SERIALIZABLE",
+    }
+}
+
+fn start_text(begin: Begin, read_only_by_default: bool) -> String {
+    let mut traits = Vec::new();
+    if begin.consistent_snapshot {
+        traits.push("WITH CONSISTENT SNAPSHOT");
+    }
+    match begin.read_only {
+        Some(true) => traits.push("READ ONLY"),
+        Some(false) => traits.push("READ WRITE"),
+        None if read_only_by_default => traits.push("READ ONLY"),
+        None => {}
+    }
+    format!("START TRANSACTION {}", traits.join(", ")).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transactions_are_begun_with_their_traits() {
+        assert_eq!(start_text(Begin::default(), false), "START TRANSACTION");
+        assert_eq!(start_text(Begin::default(), true), "START TRANSACTION READ ONLY");
+        let begin = Begin { read_only: Some(false), consistent_snapshot: true };
+        assert_eq!(
+            start_text(begin, true),
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ WRITE"
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! Statements about accounts.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::statement::{
+    AlterUser, Authentication, CreateUser, DropUser, Method, Require, SetPassword, UserName,
+    UserOptions, UserSpec,
+};
+
+use super::Session;
+use super::dispatch::done;
+use crate::accounts::{AccountName, Change, Proof};
+use crate::api::Outcome;
+
+/// Note that an account was there already, or was not.
+const USER_EXISTS: u16 = 3163;
+const USER_MISSING: u16 = 3162;
+
+impl Session {
+    pub(super) fn create_user(&mut self, create: &CreateUser) -> Result<Outcome> {
+        if create.or_replace {
+            return Err(Error::unsupported("CREATE OR REPLACE USER"));
+        }
+        let new = self.changes(&create.users, &create.options)?;
+        for name in self.engine.accounts().create(&new, create.if_not_exists)? {
+            self.diagnostics.note(USER_EXISTS, format!("Authorization ID {name} already exists."));
+        }
+        Ok(done())
+    }
+
+    pub(super) fn alter_user(&mut self, alter: &AlterUser) -> Result<Outcome> {
+        let changes = self.changes(&alter.users, &alter.options)?;
+        for (name, change) in &changes {
+            let locks_out = change.locked == Some(true) || change.read_only == Some(true);
+            if *name == self.account && locks_out {
+                return Err(Error::new(
+                    Code::CannotUser,
+                    format!(
+                        "Operation ALTER USER failed for {name}: an account cannot lock itself out"
+                    ),
+                ));
+            }
+        }
+        for name in self.engine.accounts().alter(&changes, alter.if_exists)? {
+            let text = format!("Authorization ID {name} does not exist.");
+            self.diagnostics.note(USER_MISSING, text);
+        }
+        Ok(done())
+    }
+
+    pub(super) fn drop_user(&mut self, drop: &DropUser) -> Result<Outcome> {
+        let names =
+            drop.users.iter().map(|user| self.account_name(user)).collect::<Result<Vec<_>>>()?;
+        for name in self.engine.accounts().drop(&names, drop.if_exists)? {
+            let text = format!("Authorization ID {name} does not exist.");
+            self.diagnostics.note(USER_MISSING, text);
+        }
+        Ok(done())
+    }
+
+    pub(super) fn rename_user(&mut self, pairs: &[(UserName, UserName)]) -> Result<Outcome> {
+        let pairs = pairs
+            .iter()
+            .map(|(from, to)| Ok((self.account_name(from)?, self.account_name(to)?)))
+            .collect::<Result<Vec<_>>>()?;
+        self.engine.accounts().rename(&pairs)?;
+        if let Some((_, to)) = pairs.iter().find(|(from, _)| *from == self.account) {
+            self.account = to.clone();
+        }
+        Ok(done())
+    }
+
+    pub(super) fn set_password(&mut self, set: &SetPassword) -> Result<Outcome> {
+        if set.function {
+            return Err(Error::unsupported("SET PASSWORD to a hash"));
+        }
+        let Some(password) = &set.password else {
+            return Err(Error::unsupported("SET PASSWORD TO RANDOM"));
+        };
+        let name = self.account_name(&set.user)?;
+        if self.engine.accounts().get(&name).is_none() {
+            return Err(Error::new(
+                Code::PasswordNoMatch,
+                "Can't find any matching row in the user table",
+            ));
+        }
+        let proof = Proof::Password(password.expose().to_owned(), None);
+        let change = Change { proof: Some(proof), ..Change::default() };
+        self.engine.accounts().alter(&[(name, change)], false)?;
+        Ok(done())
+    }
+
+    fn changes(
+        &self,
+        users: &[UserSpec],
+        options: &UserOptions,
+    ) -> Result<Vec<(AccountName, Change)>> {
+        if let Some(other) = options.others.first() {
+            return Err(Error::unsupported(format_args!("account option {other}")));
+        }
+        let require_ssl = match &options.require {
+            None => None,
+            Some(Require::None) => Some(false),
+            Some(Require::Ssl) => Some(true),
+            Some(Require::Other(words)) => {
+                return Err(Error::unsupported(format_args!("REQUIRE {words}")));
+            }
+        };
+        users
+            .iter()
+            .map(|spec| {
+                let change = Change {
+                    proof: spec.authentication.as_ref().map(proof).transpose()?,
+                    read_only: options.read_only,
+                    locked: options.locked,
+                    require_ssl,
+                };
+                Ok((self.account_name(&spec.user)?, change))
+            })
+            .collect()
+    }
+
+    /// The account that a statement names.
+    pub(super) fn account_name(&self, user: &UserName) -> Result<AccountName> {
+        match user {
+            UserName::Current => Ok(self.account.clone()),
+            UserName::Account(account) => AccountName::new(&account.user, &account.host),
+        }
+    }
+}
+
+fn proof(authentication: &Authentication) -> Result<Proof> {
+    let plugin = authentication.plugin.clone();
+    match &authentication.method {
+        Method::Password(password) => Ok(Proof::Password(password.expose().to_owned(), plugin)),
+        Method::Hash(hash) => {
+            let bytes = hash.expose().as_bytes();
+            let guess = if bytes.starts_with(b"*") {
+                "mysql_native_password"
+            } else {
+                crate::accounts::DEFAULT_PLUGIN
+            };
+            Ok(Proof::Hash(bytes.to_vec(), plugin.unwrap_or_else(|| guess.to_owned())))
+        }
+        Method::Plugin => Ok(Proof::Password(String::new(), plugin)),
+        Method::Random => Err(Error::unsupported("IDENTIFIED BY RANDOM PASSWORD")),
+    }
+}

@@ -1,0 +1,135 @@
+//! What a statement sees of its session: a snapshot that queries may keep while they run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::Value;
+use pelorus_query::{Catalog, Database, Variables};
+use pelorus_types::{ColumnType, collation};
+
+use crate::accounts::AccountName;
+use crate::config::SERVER_VERSION;
+use crate::engine::Engine;
+use crate::info::InfoTables;
+use crate::scalar::{Typed, unset};
+use crate::variables::{Scope, SessionVariables, VarValue, Variable, find};
+
+/// User variables by name in lower case.
+pub(crate) type UserVariables = BTreeMap<String, Typed>;
+
+/// The session as of the beginning of a statement.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) id: u64,
+    /// `USER()`: the name given at login and where it came from.
+    pub(crate) user: String,
+    /// `CURRENT_USER()`.
+    pub(crate) account: AccountName,
+    pub(crate) read_only: bool,
+    pub(crate) database: Option<String>,
+    pub(crate) variables: SessionVariables,
+    pub(crate) user_variables: Arc<UserVariables>,
+    /// Of the statement before.
+    pub(crate) warning_count: usize,
+    pub(crate) error_count: usize,
+    pub(crate) found_rows: u64,
+    pub(crate) last_insert_id: u64,
+    pub(crate) row_count: i64,
+    /// Start of the statement in microseconds since 1970.
+    pub(crate) now_micros: i64,
+}
+
+impl View {
+    /// The value of a variable as the session sees it, those included that are worked out.
+    pub(crate) fn variable(&self, variable: &Variable) -> VarValue {
+        match variable.name {
+            "warning_count" => VarValue::UInt(self.warning_count as u64),
+            "error_count" => VarValue::UInt(self.error_count as u64),
+            "last_insert_id" | "identity" => VarValue::UInt(self.last_insert_id),
+            "pseudo_thread_id" => VarValue::UInt(self.id),
+            "timestamp" => match self.variables.get("timestamp") {
+                VarValue::Double(moment) if moment > 0.0 => VarValue::Double(moment),
+                #[expect(clippy::cast_precision_loss, reason = "microseconds since 1970 fit 2^53")]
+                _ => VarValue::Double(self.now_micros as f64 / 1e6),
+            },
+            name if variable.scope == Scope::Global => self.engine.globals().get(name),
+            name => self.variables.get(name),
+        }
+    }
+
+    /// `@@name`, `@@session.name` and `@@global.name`.
+    pub(crate) fn read_variable(&self, name: &str, global: bool) -> Result<(VarValue, ColumnType)> {
+        let variable = find(name)?;
+        if global && variable.scope == Scope::Session {
+            return Err(Error::new(
+                Code::ReadOnlyVariable,
+                format!("Variable '{}' is a SESSION variable", variable.name),
+            ));
+        }
+        let value =
+            if global { self.engine.globals().get(variable.name) } else { self.variable(variable) };
+        Ok((value, variable.column_type()))
+    }
+}
+
+impl Variables for View {
+    fn user(&self, name: &str) -> Typed {
+        self.user_variables.get(&name.to_lowercase()).cloned().unwrap_or_else(unset)
+    }
+
+    fn system(&self, name: &str, global: bool) -> Result<Typed> {
+        let (value, ty) = self.read_variable(name, global)?;
+        Ok((value.to_value(), ty))
+    }
+
+    fn session_function(&self, name: &str) -> Option<Typed> {
+        let text = |text: &str, chars: u32| {
+            let ty = ColumnType::varchar(chars, collation::UTF8MB4_0900_AI_CI);
+            (Value::Text(text.to_owned()), ty)
+        };
+        let unsigned = |value| (Value::UInt(value), ColumnType::bigint_unsigned().not_null());
+        let signed = |value| (Value::Int(value), ColumnType::bigint().not_null());
+        Some(match name {
+            "DATABASE" | "SCHEMA" => match &self.database {
+                Some(database) => text(database, 64),
+                None => (Value::Null, text("", 64).1),
+            },
+            "USER" | "SESSION_USER" | "SYSTEM_USER" => text(&self.user, 288),
+            "CURRENT_USER" => text(&format!("{}@{}", self.account.user, self.account.host), 288),
+            "CURRENT_ROLE" => text("NONE", 65_535),
+            "CONNECTION_ID" => unsigned(self.id),
+            "VERSION" => {
+                let (value, ty) = text(SERVER_VERSION, u32::try_from(SERVER_VERSION.len()).ok()?);
+                (value, ty.not_null())
+            }
+            "LAST_INSERT_ID" => unsigned(self.last_insert_id),
+            "FOUND_ROWS" => signed(i64::try_from(self.found_rows).unwrap_or(i64::MAX)),
+            "ROW_COUNT" => signed(self.row_count),
+            _ => return None,
+        })
+    }
+}
+
+/// Finds databases for a statement: our own first, then those of links.
+pub(crate) struct SessionCatalog {
+    view: Arc<View>,
+}
+
+impl SessionCatalog {
+    pub(crate) fn new(view: Arc<View>) -> Self {
+        Self { view }
+    }
+}
+
+impl Catalog for SessionCatalog {
+    fn database(&self, name: &str) -> Option<Database> {
+        if let Some(info) = InfoTables::of(name, &self.view) {
+            return Some(Database::Info(Arc::new(info)));
+        }
+        // A name that two links show was refused before planning.
+        let found = self.view.engine.links().database(name).ok()??;
+        Some(Database::Linked { link: found.link, remote: found.remote })
+    }
+}
