@@ -173,23 +173,22 @@ impl Session {
             VarValue::Double(moment) if moment > 0.0 => (moment * 1e6) as i64,
             _ => view.now_micros,
         };
-        EvalContext {
-            now_micros: moment,
-            time_zone: self.time_zone(),
-            collation: Collation::by_name(collation.text())
-                .unwrap_or(collation::UTF8MB4_0900_AI_CI),
-            sql_mode: self.eval_sql_mode(),
-            div_precision_increment: small("div_precision_increment"),
-            group_concat_max_len: self.variables.count("group_concat_max_len"),
-            max_allowed_packet: self.variables.count("max_allowed_packet"),
-            default_week_format: small("default_week_format"),
-            user: view.user.clone(),
-            current_user: format!("{}@{}", view.account.user, view.account.host),
-            connection_id: view.id,
-            database: view.database.clone(),
-            version: crate::config::SERVER_VERSION.to_owned(),
-            ..EvalContext::default()
-        }
+        let mut context = EvalContext::default();
+        context.now_micros = moment;
+        context.time_zone = self.time_zone();
+        context.collation =
+            Collation::by_name(collation.text()).unwrap_or(collation::UTF8MB4_0900_AI_CI);
+        context.sql_mode = self.eval_sql_mode();
+        context.div_precision_increment = small("div_precision_increment");
+        context.group_concat_max_len = self.variables.count("group_concat_max_len");
+        context.max_allowed_packet = self.variables.count("max_allowed_packet");
+        context.default_week_format = small("default_week_format");
+        context.user = view.user.clone();
+        context.current_user = format!("{}@{}", view.account.user, view.account.host);
+        context.connection_id = view.id;
+        context.database = view.database.clone();
+        context.version = crate::config::SERVER_VERSION.to_owned();
+        context
     }
 
     fn time_zone(&self) -> TimeZone {
