@@ -28,4 +28,4 @@ mod statements;
 pub use config::{EdgeConfig, TlsMode};
 #[cfg(unix)]
 pub use server::serve_unix;
-pub use server::{Edge, serve};
+pub use server::{Edge, listen, serve};

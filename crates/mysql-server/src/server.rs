@@ -12,9 +12,9 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::Capabilities;
 use pelorus_mysql_wire::frame::FrameWriter;
 use pelorus_mysql_wire::response;
-use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch::{self, Receiver};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -228,6 +228,25 @@ impl<B: Backend> Shared<B> {
         channel.close(gone).await;
         drop(permit);
     }
+}
+
+/// Connections that may wait to be accepted; the operating system may allow fewer.
+const BACKLOG: u32 = 4096;
+
+/// Opens a listener that also a crowd can reach: its queue is as long as the system allows.
+///
+/// # Errors
+/// When the address is taken or not one of this machine's.
+pub fn listen(address: SocketAddr) -> Result<TcpListener> {
+    let open = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        // After a restart connections of the old process may still be closing.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    open().map_err(|error| Error::internal(format!("cannot listen on {address}")).caused_by(error))
 }
 
 /// Serves MySQL clients that come over TCP until `shutdown` is done.
