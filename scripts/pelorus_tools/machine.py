@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def prepare(purpose: str) -> None:
     """Makes the machine ready for `demo`, `test`, `clients` or `bench`."""
     if find("cargo") is None:
         fail("Rust is missing. Install it with your package manager or rustup, then try again.")
-    _packages(PURPOSES[purpose])
+    _packages(PURPOSES[purpose], headers=purpose == "test")
     files = ["requirements.txt"]
     if purpose in ("test", "clients"):
         files.append("requirements-test.txt")
@@ -63,8 +64,11 @@ def prepare(purpose: str) -> None:
             say(f"  ! The tests against MySQL will be skipped: {reason}")
 
 
-def _packages(wanted: list[tuple[str, str]]) -> None:
+def _packages(wanted: list[tuple[str, str]], headers: bool) -> None:
     missing = sorted({package for program, package in wanted if find(program) is None})
+    # mysqlclient is compiled, which takes Python's header files.
+    if headers and not Path(sysconfig.get_path("include"), "Python.h").exists():
+        missing.append("python3-dev")
     if _no_venv():
         missing.append("python3-venv")
     if not missing:
