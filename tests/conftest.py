@@ -12,6 +12,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 from pelorus_tools import machine, pelorus, processes, servers, sqldiff  # noqa: E402
 
 _report = sqldiff.Report()
+# Every Pelorus that was started, and those that tests share and so must never end.
+_all: list[pelorus.Pelorus] = []
+_shared: list[pelorus.Pelorus] = []
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +40,10 @@ def mysql():
 def pelorus_mariadb(mariadb):
     """A Pelorus linked to the private MariaDB."""
     server = pelorus.Pelorus(links=[mariadb.url()], name="pelorus-mariadb")
+    _all.append(server)
+    _shared.append(server)
     yield server
+    _shared.remove(server)
     server.stop()
 
 
@@ -45,7 +51,10 @@ def pelorus_mariadb(mariadb):
 def pelorus_mysql(mysql):
     """A Pelorus linked to the private MySQL."""
     server = pelorus.Pelorus(links=[mysql.url()], name="pelorus-mysql")
+    _all.append(server)
+    _shared.append(server)
     yield server
+    _shared.remove(server)
     server.stop()
 
 
@@ -64,6 +73,7 @@ def linked_maker():
     def make(*links: str, **more) -> pelorus.Pelorus:
         server = pelorus.Pelorus(links=list(links), **more)
         made.append(server)
+        _all.append(server)
         return server
     yield make
     for server in made:
@@ -71,14 +81,13 @@ def linked_maker():
 
 
 @pytest.fixture(autouse=True)
-def _pelorus_survives(request):
-    """After every test the shared Pelorus still runs and has not panicked."""
+def _pelorus_survives():
+    """After every test the shared servers still run, and nothing has panicked anywhere."""
     yield
-    for name in ("pelorus_mariadb", "pelorus_mysql"):
-        if name in request.fixturenames:
-            server = request.getfixturevalue(name)
-            assert server.process.alive(), f"{name} ended:\n{server.process.tail()}"
-            assert "panicked at" not in server.log(), f"{name} panicked:\n{server.process.tail(60)}"
+    for server in _shared:
+        assert server.process.alive(), f"{server.name} ended:\n{server.process.tail()}"
+    for server in _all:
+        assert "panicked at" not in server.log(), f"{server.name} panicked:\n{server.log()[-5000:]}"
 
 
 @pytest.fixture
