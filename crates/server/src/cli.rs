@@ -1,0 +1,130 @@
+//! Commands and options.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{self, Config};
+use crate::server;
+
+/// Run slow reports of MySQL and MariaDB servers in parallel, through the MySQL protocol.
+///
+/// Link your servers, point your client at this one's port, and send the same SQL:
+///
+///   pelorus serve --link mysql://reader@db1:3306/shop?replicas=db2
+///   mysql --host 127.0.0.1 --port 3307 --user root --password shop
+#[derive(Debug, Parser)]
+#[command(name = "pelorus", version, verbatim_doc_comment, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve clients until Ctrl-C or SIGTERM.
+    Serve(ServeOptions),
+    /// Look at the configuration without serving.
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Say whether file and options are right, and what follows from them.
+    Check(ServeOptions),
+}
+
+/// What the command line says; each stands above the same setting of the file.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ServeOptions {
+    /// Configuration file (TOML).
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Folder of accounts, linked servers and keys [default: pelorus-data].
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Address and port for clients; may be repeated [default: 127.0.0.1:3307].
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Vec<String>,
+    /// Path of a local socket for clients.
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Server to link: mysql://user[:password]@host[:port]/[database][?replicas=host2,host3]; may
+    /// be repeated.
+    #[arg(long, value_name = "URL")]
+    pub link: Vec<String>,
+    /// File with the password that root gets at the first start; without one (and without
+    /// PELORUS_ROOT_PASSWORD) a password is made up and printed once.
+    #[arg(long, value_name = "FILE")]
+    pub root_password_file: Option<PathBuf>,
+    /// Refuse connections over TCP that are not encrypted.
+    #[arg(long)]
+    pub require_secure_transport: bool,
+    /// How much is logged: error, warn, info, debug [default: info].
+    #[arg(long, value_name = "LEVEL")]
+    pub log: Option<String>,
+}
+
+/// Why the command ended, and the exit code: 2 for wrong input, 1 for everything else.
+#[derive(Debug)]
+pub struct Failure {
+    /// What happened.
+    pub error: anyhow::Error,
+    /// The exit code.
+    pub code: u8,
+}
+
+/// Runs the command that the command line names.
+///
+/// # Errors
+/// Wrong options or configuration, or a server that cannot start.
+pub fn run() -> Result<(), Failure> {
+    let wrong_input = |error| Failure { error, code: 2 };
+    match Cli::parse().command {
+        Command::Serve(options) => {
+            let config = config::load(&options).map_err(wrong_input)?;
+            serve(config).map_err(|error| Failure { error, code: 1 })
+        }
+        Command::Config { command: ConfigCommand::Check(options) } => {
+            let config = config::load(&options).map_err(wrong_input)?;
+            write!(std::io::stdout(), "{}the configuration is right\n", config.describe())
+                .context("cannot write")
+                .map_err(|error| Failure { error, code: 1 })
+        }
+    }
+}
+
+fn serve(config: Config) -> anyhow::Result<()> {
+    tracing_subscriber::fmt()
+        .with_max_level(config.log)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .init();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(async {
+        let listeners = server::Listeners::bind(&config).await?;
+        server::run(config, listeners, server::stop_signal()?).await
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn help_begins_with_the_task() {
+        Cli::command().debug_assert();
+        let help = Cli::command().render_long_help().to_string();
+        assert!(help.starts_with("Run slow reports"), "{help}");
+    }
+}

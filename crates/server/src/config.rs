@@ -1,0 +1,432 @@
+//! The configuration file, and what follows from file, environment and options together.
+//!
+//! Settings come in two stages: everything is read and checked first, then resolved once into a
+//! [`Config`]. An unknown key is an error.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use pelorus_engine::{LinkSpec, RootPassword, Settings};
+use pelorus_mysql_server::TlsMode;
+use toml::{Table, Value};
+use tracing::level_filters::LevelFilter;
+
+use crate::cli::ServeOptions;
+use crate::{link_url, suggest};
+
+/// The environment variable with the first password of root.
+pub const ROOT_PASSWORD_VARIABLE: &str = "PELORUS_ROOT_PASSWORD";
+
+/// Everything that [`crate::server::run`] needs.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The data folder.
+    pub data: PathBuf,
+    /// Addresses to listen on.
+    pub listen: Vec<String>,
+    /// The local socket.
+    pub socket: Option<PathBuf>,
+    /// Encryption of client connections.
+    pub tls: TlsMode,
+    /// Linked servers.
+    pub links: Vec<LinkSpec>,
+    /// The first password of root.
+    pub root_password: RootPassword,
+    /// Limits for edges.
+    pub settings: Settings,
+    /// System variables by name.
+    pub variables: Vec<(String, String)>,
+    /// How much is logged.
+    pub log: LevelFilter,
+}
+
+/// The keys of the file with what they mean; `[tls]`, `[variables]` and `[[link]]` are tables.
+const KEYS: &[(&str, &str)] = &[
+    ("data", "folder of accounts, linked servers and keys"),
+    ("listen", "address and port for clients, or a list of them"),
+    ("socket", "path of a local socket for clients"),
+    ("root_password_file", "file with the first password of root"),
+    ("require_secure_transport", "refuse TCP connections that are not encrypted"),
+    ("log", "error, warn, info or debug"),
+    ("tls", "certificate and key of the server"),
+    ("variables", "system variables and their global values"),
+    ("link", "linked servers, each with the options of CREATE SERVER in lower case"),
+];
+const TLS_KEYS: [&str; 3] = ["mode", "certificate", "key"];
+const LINK_KEYS: [&str; 16] = [
+    "name",
+    "url",
+    "host",
+    "port",
+    "socket",
+    "user",
+    "password",
+    "password_env",
+    "password_file",
+    "database",
+    "databases",
+    "replicas",
+    "connections",
+    "tls",
+    "tls_ca",
+    "owner",
+];
+
+/// Reads the file that the options name, and puts the options above it.
+///
+/// # Errors
+/// Says what is wrong, where, and what would be right.
+pub fn load(options: &ServeOptions) -> Result<Config> {
+    let file = match &options.config {
+        None => File::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+            File::parse(&text).with_context(|| format!("in {}", path.display()))?
+        }
+    };
+    resolve(options, file)
+}
+
+/// What the file says.
+#[derive(Debug, Default)]
+struct File {
+    data: Option<PathBuf>,
+    listen: Vec<String>,
+    socket: Option<PathBuf>,
+    root_password_file: Option<PathBuf>,
+    require_secure_transport: Option<bool>,
+    log: Option<String>,
+    tls: Option<TlsMode>,
+    variables: Vec<(String, String)>,
+    links: Vec<LinkSpec>,
+}
+
+impl File {
+    fn parse(text: &str) -> Result<Self> {
+        let table: Table = text.parse().context("it is not TOML")?;
+        let mut file = File::default();
+        for (key, value) in &table {
+            match key.as_str() {
+                "data" => file.data = Some(string(key, value)?.into()),
+                "listen" => file.listen = strings(key, value)?,
+                "socket" => file.socket = Some(string(key, value)?.into()),
+                "root_password_file" => {
+                    file.root_password_file = Some(string(key, value)?.into());
+                }
+                "require_secure_transport" => {
+                    let on =
+                        value.as_bool().context("require_secure_transport is true or false")?;
+                    file.require_secure_transport = Some(on);
+                }
+                "log" => file.log = Some(string(key, value)?),
+                "tls" => file.tls = Some(tls(table_of(key, value)?)?),
+                "variables" => file.variables = variables(table_of(key, value)?)?,
+                "link" => file.links = links(value)?,
+                other => bail!("{}", unknown("setting", other, KEYS.iter().map(|(key, _)| *key))),
+            }
+        }
+        Ok(file)
+    }
+}
+
+fn unknown<'a>(kind: &str, key: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    match suggest::nearest(key, known.clone()) {
+        Some(nearest) => format!("there is no {kind} '{key}'; did you mean '{nearest}'?"),
+        None => {
+            let known: Vec<&str> = known.collect();
+            format!("there is no {kind} '{key}'; there are {}", known.join(", "))
+        }
+    }
+}
+
+fn string(key: &str, value: &Value) -> Result<String> {
+    value.as_str().map(str::to_owned).with_context(|| format!("'{key}' is a text in quotes"))
+}
+
+fn strings(key: &str, value: &Value) -> Result<Vec<String>> {
+    match value {
+        Value::Array(items) => items.iter().map(|item| string(key, item)).collect(),
+        one => Ok(vec![string(key, one)?]),
+    }
+}
+
+fn table_of<'a>(key: &str, value: &'a Value) -> Result<&'a Table> {
+    value.as_table().with_context(|| format!("'{key}' is a table: [{key}]"))
+}
+
+/// A number, text or truth value as text.
+fn scalar(key: &str, value: &Value) -> Result<String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(number.to_string()),
+        Value::Boolean(on) => Ok(if *on { "ON" } else { "OFF" }.to_owned()),
+        Value::Array(items) => {
+            let items: Vec<String> =
+                items.iter().map(|item| scalar(key, item)).collect::<Result<_>>()?;
+            Ok(items.join(","))
+        }
+        _ => bail!("'{key}' is a text or a number"),
+    }
+}
+
+fn tls(table: &Table) -> Result<TlsMode> {
+    let mut texts = [None, None, None];
+    for (key, value) in table {
+        let at = TLS_KEYS
+            .iter()
+            .position(|known| known == key)
+            .with_context(|| unknown("setting in [tls]", key, TLS_KEYS.into_iter()))?;
+        texts[at] = Some(string(key, value)?);
+    }
+    match texts {
+        [None | Some(_), Some(certificate), Some(key)] if texts_mode(&texts) != "off" => {
+            Ok(TlsMode::Files { certificate: certificate.into(), key: key.into() })
+        }
+        [_, Some(_), None] | [_, None, Some(_)] => {
+            bail!("[tls] needs both certificate and key, or neither")
+        }
+        [Some(ref mode), None, None] if mode == "off" => Ok(TlsMode::Off),
+        [Some(ref mode), None, None] if mode != "own" => {
+            bail!("mode in [tls] is own or off, or left out beside certificate and key")
+        }
+        _ => Ok(TlsMode::Own),
+    }
+}
+
+fn texts_mode(texts: &[Option<String>; 3]) -> &str {
+    texts[0].as_deref().unwrap_or("files")
+}
+
+fn variables(table: &Table) -> Result<Vec<(String, String)>> {
+    table.iter().map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect()
+}
+
+fn links(value: &Value) -> Result<Vec<LinkSpec>> {
+    let items = value.as_array().context("links are written [[link]]")?;
+    items.iter().map(|item| link(table_of("link", item)?)).collect()
+}
+
+fn link(table: &Table) -> Result<LinkSpec> {
+    let mut spec = match table.get("url") {
+        Some(url) => link_url::parse(&string("url", url)?).context("in url of [[link]]")?,
+        None => LinkSpec { name: String::new(), options: Vec::new() },
+    };
+    for (key, value) in table {
+        match key.as_str() {
+            "url" => {}
+            "name" => spec.name = string(key, value)?,
+            key if LINK_KEYS.contains(&key) => {
+                spec.options.push((key.to_ascii_uppercase(), scalar(key, value)?));
+            }
+            other => bail!("{}", unknown("setting in [[link]]", other, LINK_KEYS.into_iter())),
+        }
+    }
+    if spec.name.is_empty() {
+        bail!("a [[link]] needs a name");
+    }
+    if !spec.options.iter().any(|(name, _)| name == "HOST" || name == "SOCKET") {
+        bail!("link '{}' needs a host", spec.name);
+    }
+    Ok(spec)
+}
+
+/// Puts the options above the file and fills in what neither says.
+fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
+    let mut links = file.links;
+    for url in &options.link {
+        let mut spec = link_url::parse(url).context("in --link")?;
+        let base = spec.name.clone();
+        let mut number = 2;
+        while links.iter().any(|other| other.name.eq_ignore_ascii_case(&spec.name)) {
+            spec.name = format!("{base}_{number}");
+            number += 1;
+        }
+        links.push(spec);
+    }
+    let listen = if !options.listen.is_empty() {
+        options.listen.clone()
+    } else if !file.listen.is_empty() {
+        file.listen
+    } else {
+        vec!["127.0.0.1:3307".to_owned()]
+    };
+    for address in &listen {
+        check_address(address)?;
+    }
+    let socket = options.socket.clone().or(file.socket);
+    let password_file = options.root_password_file.clone().or(file.root_password_file);
+    let settings = Settings {
+        require_secure_transport: options.require_secure_transport
+            || file.require_secure_transport.unwrap_or(false),
+        bind_address: listen.first().map(|address| host(address).to_owned()).unwrap_or_default(),
+        port: listen.first().and_then(|address| port(address)).unwrap_or(0),
+        socket: socket.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
+        ..Settings::default()
+    };
+    let log = options.log.clone().or(file.log).unwrap_or_else(|| "info".to_owned());
+    Ok(Config {
+        data: options.data.clone().or(file.data).unwrap_or_else(|| "pelorus-data".into()),
+        listen,
+        socket,
+        tls: file.tls.unwrap_or(TlsMode::Own),
+        links,
+        root_password: root_password(password_file.as_deref())?,
+        settings,
+        variables: file.variables,
+        log: log
+            .parse()
+            .ok()
+            .with_context(|| format!("log is error, warn, info or debug, not '{log}'"))?,
+    })
+}
+
+/// The first password of root: from the file, else from the environment, else made up.
+fn root_password(file: Option<&Path>) -> Result<RootPassword> {
+    if let Some(path) = file {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the password file {}", path.display()))?;
+        let password = text.trim_end_matches(['\r', '\n']);
+        if password.is_empty() {
+            bail!("the password file {} is empty", path.display());
+        }
+        return Ok(RootPassword::Given(password.to_owned()));
+    }
+    match std::env::var(ROOT_PASSWORD_VARIABLE) {
+        Ok(password) if !password.is_empty() => Ok(RootPassword::Given(password)),
+        _ => Ok(RootPassword::Generate),
+    }
+}
+
+fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
+}
+
+fn port(address: &str) -> Option<u16> {
+    address.rsplit_once(':')?.1.parse().ok()
+}
+
+fn check_address(address: &str) -> Result<()> {
+    if port(address).is_none() || host(address).is_empty() {
+        bail!("'{address}' is no address to listen on; write host:port, as in 127.0.0.1:3307");
+    }
+    Ok(())
+}
+
+impl Config {
+    /// The effective settings, a line each; passwords do not show.
+    pub fn describe(&self) -> String {
+        let mut out = String::new();
+        let mut line = |name: &str, value: &dyn std::fmt::Display| {
+            // A `String` accepts every write.
+            writeln!(out, "{name} = {value}").ok();
+        };
+        line("data", &self.data.display());
+        line("listen", &self.listen.join(", "));
+        if let Some(socket) = &self.socket {
+            line("socket", &socket.display());
+        }
+        let tls = match &self.tls {
+            TlsMode::Off => "off".to_owned(),
+            TlsMode::Own => "own certificate".to_owned(),
+            TlsMode::Files { certificate, .. } => certificate.display().to_string(),
+        };
+        line("tls", &tls);
+        line("require_secure_transport", &self.settings.require_secure_transport);
+        for (name, value) in &self.variables {
+            line(&format!("variables.{name}"), value);
+        }
+        for link in &self.links {
+            let options: Vec<String> = link
+                .options
+                .iter()
+                .map(|(name, value)| {
+                    let value = if name == "PASSWORD" { "***" } else { value.as_str() };
+                    format!("{name} {value}")
+                })
+                .collect();
+            line(&format!("link {}", link.name), &options.join(", "));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load_text(text: &str) -> Result<Config> {
+        resolve(&ServeOptions::default(), File::parse(text)?)
+    }
+
+    #[test]
+    fn a_full_file_is_read() {
+        let config = load_text(
+            r#"
+            data = "/tmp/p"
+            listen = ["127.0.0.1:3310", "[::1]:3310"]
+            log = "debug"
+            [variables]
+            wait_timeout = 600
+            sql_mode = "ANSI"
+            [tls]
+            certificate = "c.pem"
+            key = "k.pem"
+            [[link]]
+            name = "shop"
+            host = "db1"
+            user = "reader"
+            password_env = "SHOP"
+            replicas = ["db2", "db3:3307"]
+            connections = 4
+            [[link]]
+            name = "wiki"
+            url = "mysql://u:pw@h/wiki"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.listen.len(), 2);
+        assert_eq!(config.settings.port, 3310);
+        assert_eq!(config.variables[0], ("sql_mode".to_owned(), "ANSI".to_owned()));
+        assert!(config.links[0].options.contains(&("REPLICAS".into(), "db2,db3:3307".into())));
+        let text = config.describe();
+        assert!(text.contains("link wiki") && !text.contains("pw,") && text.contains("***"));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, says) in [
+            ("lisen = 'x'", "did you mean 'listen'"),
+            ("listen = 5", "'listen' is a text"),
+            ("listen = 'localhost'", "host:port"),
+            ("log = 'loud'", "not 'loud'"),
+            ("[[link]]\nname = 'a'", "needs a host"),
+            ("[[link]]\nhost = 'a'", "needs a name"),
+            ("[[link]]\nname = 'a'\nhots = 'b'", "did you mean 'host'"),
+            ("[tls]\ncertificate = 'c'", "both certificate and key"),
+            ("[tls]\nmode = 'maybe'", "own or off"),
+            ("data = ", "not TOML"),
+        ] {
+            let error = format!("{:#}", load_text(text).unwrap_err());
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn options_stand_above_the_file() {
+        let options = ServeOptions {
+            listen: vec!["127.0.0.1:1".into()],
+            link: vec!["mysql://u@h/shop".into(), "mysql://u@h2/shop".into()],
+            ..ServeOptions::default()
+        };
+        let file = File::parse("listen = '127.0.0.1:2'\ndata = 'd'").unwrap();
+        let config = resolve(&options, file).unwrap();
+        assert_eq!(
+            (config.listen[0].as_str(), config.data.as_path()),
+            ("127.0.0.1:1", Path::new("d"))
+        );
+        assert_eq!(config.links[1].name, "shop_2");
+    }
+}

@@ -1,0 +1,15 @@
+//! Everything behind the `pelorus` command: command line, configuration, wiring, start and stop.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`cli`] | commands and options |
+//! | [`config`] | the configuration file, and what follows from file and options together |
+//! | `link_url` | `--link mysql://...` |
+//! | `suggest` | "did you mean" |
+//! | [`server`] | [`server::run`]: the server from its start to its end |
+
+pub mod cli;
+pub mod config;
+mod link_url;
+pub mod server;
+mod suggest;

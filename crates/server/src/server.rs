@@ -1,0 +1,195 @@
+//! The server from its start to its end.
+
+use std::future::Future;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use pelorus_engine::{Engine, EngineConfig};
+use pelorus_env::Env;
+use pelorus_error::display_chain;
+use pelorus_mysql_server::{Edge, EdgeConfig};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::config::Config;
+
+/// Where clients come in.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    /// TCP.
+    pub tcp: Vec<TcpListener>,
+    /// Local sockets with their paths.
+    pub local: Vec<(UnixListener, PathBuf)>,
+}
+
+impl Listeners {
+    /// Opens what the configuration names.
+    ///
+    /// # Errors
+    /// An address that is taken or not ours.
+    pub async fn bind(config: &Config) -> Result<Self> {
+        let mut listeners = Self::default();
+        for address in &config.listen {
+            let listener = TcpListener::bind(address.as_str()).await.with_context(|| {
+                format!("cannot listen on {address}; choose another address with --listen")
+            })?;
+            listeners.tcp.push(listener);
+        }
+        if let Some(path) = &config.socket {
+            let listener = bind_local(path).await?;
+            listeners.local.push((listener, path.clone()));
+        }
+        Ok(listeners)
+    }
+}
+
+/// Opens a local socket; a file that a server left behind is taken away first.
+async fn bind_local(path: &Path) -> Result<UnixListener> {
+    let failed = || format!("cannot listen on the socket {}", path.display());
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            if UnixStream::connect(path).await.is_ok() {
+                bail!("{}: another server listens there", failed());
+            }
+            std::fs::remove_file(path).with_context(failed)?;
+            UnixListener::bind(path).with_context(failed)
+        }
+        result => result.with_context(failed),
+    }
+}
+
+/// Done when Ctrl-C or SIGTERM comes.
+///
+/// # Errors
+/// When signals cannot be received.
+pub fn stop_signal() -> Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot receive Ctrl-C")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot receive SIGTERM")?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// Serves clients until `shutdown` is done; then lets running statements end for a while.
+///
+/// # Errors
+/// A data folder, key or certificate that cannot be used.
+pub async fn run(
+    config: Config,
+    listeners: Listeners,
+    shutdown: impl Future<Output = ()>,
+) -> Result<()> {
+    let env = Env::real();
+    let engine = open_engine(&config, &env).await?;
+    let edge_config = EdgeConfig { tls: config.tls.clone(), ..EdgeConfig::new(&config.data) };
+    let edge = Edge::new(engine.clone(), &edge_config, &env)
+        .map_err(|error| anyhow::anyhow!("{}", display_chain(&error)))?;
+    report(&config, &engine, &listeners);
+
+    let (stop, stopped) = watch::channel(());
+    let mut serving = JoinSet::new();
+    // The channel closes when the server is to stop.
+    let wait =
+        |mut stopped: watch::Receiver<()>| async move { while stopped.changed().await.is_ok() {} };
+    let mut paths = Vec::new();
+    for listener in listeners.tcp {
+        let (edge, stopped) = (edge.clone(), stopped.clone());
+        serving.spawn(async move { edge.serve(listener, wait(stopped)).await });
+    }
+    for (listener, path) in listeners.local {
+        paths.push(path);
+        let (edge, stopped) = (edge.clone(), stopped.clone());
+        serving.spawn(async move { edge.serve_unix(listener, wait(stopped)).await });
+    }
+    drop(stopped);
+    shutdown.await;
+    tracing::info!("stopping");
+    drop(stop);
+    while let Some(ended) = serving.join_next().await {
+        if let Ok(Err(error)) = ended {
+            tracing::error!(error = display_chain(&error), "a listener failed");
+        }
+    }
+    engine.close().await;
+    for path in paths {
+        // The next start takes away what is left.
+        std::fs::remove_file(path).ok();
+    }
+    Ok(())
+}
+
+async fn open_engine(config: &Config, env: &Env) -> Result<Arc<Engine>> {
+    let engine = EngineConfig {
+        env: env.clone(),
+        data: config.data.clone(),
+        settings: config.settings.clone(),
+        root_password: config.root_password.clone(),
+        links: config.links.clone(),
+        variables: config.variables.clone(),
+    };
+    Engine::open(engine).await.map_err(|error| anyhow::anyhow!("{}", display_chain(&error)))
+}
+
+/// Says on standard output what was started and what to do next.
+fn report(config: &Config, engine: &Engine, listeners: &Listeners) {
+    let mut out = format!("Pelorus {}\n", env!("CARGO_PKG_VERSION"));
+    for listener in &listeners.tcp {
+        if let Ok(address) = listener.local_addr() {
+            out.push_str(&format!(
+                "listening on {address}: mysql --host {} --port {} --user root --password\n",
+                address.ip(),
+                address.port()
+            ));
+        }
+    }
+    for (_, path) in &listeners.local {
+        out.push_str(&format!("listening on {}\n", path.display()));
+    }
+    if let Some(password) = engine.generated_root_password() {
+        out.push_str(&format!(
+            "the password of root is {password}\n(it is shown this once; change it with SET \
+             PASSWORD = '...')\n"
+        ));
+    }
+    let links = engine.report_links();
+    if links.is_empty() {
+        out.push_str(
+            "no server is linked yet: --link mysql://user@host/database, or CREATE SERVER\n",
+        );
+    }
+    for link in links {
+        match link.failure {
+            None => out.push_str(&format!(
+                "linked {} ({}): {}\n",
+                link.name,
+                link.address,
+                if link.databases.is_empty() {
+                    "it shows no databases to this account".to_owned()
+                } else {
+                    link.databases.join(", ")
+                }
+            )),
+            Some(failure) => out.push_str(&format!(
+                "NOT linked {} ({}): {failure}\n  check host, user and password ({}); it is tried \
+                 again\n",
+                link.name,
+                link.address,
+                if config.links.iter().any(|spec| spec.name == link.name) {
+                    "--link or [[link]]"
+                } else {
+                    "ALTER SERVER"
+                }
+            )),
+        }
+    }
+    let mut stdout = std::io::stdout().lock();
+    // Whoever closed our output does not read it.
+    stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush()).ok();
+}
