@@ -33,6 +33,8 @@ class Server:
         more.setdefault("charset", "utf8mb4")
         more.setdefault("autocommit", True)
         more.setdefault("connect_timeout", 60)
+        # Nothing waits for ever, so a hang is a failure with a trace.
+        more.setdefault("read_timeout", 600)
         return pymysql.connect(host="127.0.0.1", port=self.port, user=user, password=password,
                                **more)
 
