@@ -16,14 +16,17 @@ use tokio_rustls::TlsAcceptor;
 use crate::config::{EdgeConfig, TlsMode};
 
 const CERTIFICATE: &str = "server-cert.pem";
-const CERTIFICATE_KEY: &str = "server-key.pem";
+const PAIR: &str = "server-cert-and-key.pem";
 const RSA_KEY: &str = "private_key.pem";
 
 /// Reads or makes what TLS needs; `None` when it is off.
 pub(crate) fn acceptor(config: &EdgeConfig, env: &Env) -> Result<Option<TlsAcceptor>> {
     let (certificate, key) = match &config.tls {
         TlsMode::Off => return Ok(None),
-        TlsMode::Own => own_certificate(&config.data, env)?,
+        TlsMode::Own => {
+            let pair = own_certificate(&config.data, env)?;
+            (pair.clone(), pair)
+        }
         TlsMode::Files { certificate, key } => (must_read(certificate, env)?, must_read(key, env)?),
     };
     let bad =
@@ -50,23 +53,23 @@ fn must_read(path: &Path, env: &Env) -> Result<Vec<u8>> {
         .ok_or_else(|| failed("no such file".to_owned()))
 }
 
-fn own_certificate(folder: &Path, env: &Env) -> Result<(Vec<u8>, Vec<u8>)> {
-    let read = |name| {
-        env.files.read(&folder.join(name)).map_err(|error| {
-            Error::internal(format!("cannot read {name} in the data folder")).caused_by(error)
-        })
-    };
-    if let (Some(certificate), Some(key)) = (read(CERTIFICATE)?, read(CERTIFICATE_KEY)?) {
-        return Ok((certificate, key));
+/// Certificate and key are one file, so that they always belong together; the certificate is
+/// also a file of its own, to be given to clients.
+fn own_certificate(folder: &Path, env: &Env) -> Result<Vec<u8>> {
+    let stored = env.files.read(&folder.join(PAIR)).map_err(|error| {
+        Error::internal(format!("cannot read {PAIR} in the data folder")).caused_by(error)
+    })?;
+    if let Some(pair) = stored {
+        return Ok(pair);
     }
-    let made =
-        rcgen::generate_simple_self_signed(vec!["pelorus".to_owned(), "localhost".to_owned()])
-            .map_err(|error| Error::internal("cannot make a TLS certificate").caused_by(error))?;
-    let certificate = made.cert.pem().into_bytes();
-    let key = made.signing_key.serialize_pem().into_bytes();
-    keep(folder, CERTIFICATE_KEY, &key, env)?;
-    keep(folder, CERTIFICATE, &certificate, env)?;
-    Ok((certificate, key))
+    let names = vec!["pelorus".to_owned(), "localhost".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names)
+        .map_err(|error| Error::internal("cannot make a TLS certificate").caused_by(error))?;
+    let certificate = made.cert.pem();
+    let pair = format!("{certificate}{}", made.signing_key.serialize_pem()).into_bytes();
+    keep(folder, PAIR, &pair, env)?;
+    keep(folder, CERTIFICATE, certificate.as_bytes(), env)?;
+    Ok(pair)
 }
 
 fn keep(folder: &Path, name: &str, bytes: &[u8], env: &Env) -> Result<()> {
