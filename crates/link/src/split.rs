@@ -235,8 +235,8 @@ fn join_cells(
     for (at, cell) in cells.iter().enumerate() {
         let first = *start.get_or_insert(at);
         here += cell.rows;
-        // The next of `count` equal shares that is not reached yet.
-        let share = total * (before * count / total.max(1) + 1) / count;
+        // The next of `count` equal shares that is not nearly reached yet.
+        let share = total * ((before * count + total / 2) / total.max(1) + 1) / count;
         let next = cells.get(at + 1);
         // A cut is best where it is nearest to the equal share.
         let over = (before + here).abs_diff(share);

@@ -20,6 +20,8 @@ const ROUNDS: usize = 8;
 /// EXPLAINs that finding a split may take in all.
 const BUDGET: usize = 400;
 
+const FORCE: &str = "FORCE INDEX";
+
 /// What is asked of one heavy cell.
 struct Heavy {
     /// Its place among the cells.
@@ -77,14 +79,20 @@ struct Dive<'a> {
 }
 
 impl Dive<'_> {
-    /// `FROM table PARTITION (p) FORCE INDEX (key) WHERE ..` of a cell.
-    fn from(&self, lower: Option<&Bound>, upper: Option<&Bound>, extra: Option<&str>) -> String {
+    /// `FROM table PARTITION (p) hint (key) WHERE ..` of a cell.
+    fn from(
+        &self,
+        hint: &str,
+        lower: Option<&Bound>,
+        upper: Option<&Bound>,
+        extra: Option<&str>,
+    ) -> String {
         let partition = self
             .partition
             .map(|name| format!(" PARTITION ({})", quote_name(name)))
             .unwrap_or_default();
         let mut text = format!(
-            "FROM {}.{}{partition} FORCE INDEX ({})",
+            "FROM {}.{}{partition} {hint} ({})",
             quote_name(&self.table.database),
             quote_name(&self.table.name),
             quote_name(&self.key.name)
@@ -184,8 +192,8 @@ impl Dive<'_> {
                 .map(|(value, part)| format!("{} = {value}", quote_name(&part.column)))
                 .collect();
             extra.push(format!("{column} IS NOT NULL"));
-            let from =
-                self.from(cell.lower.as_ref(), cell.upper.as_ref(), Some(&extra.join(" AND ")));
+            let extra = extra.join(" AND ");
+            let from = self.from(FORCE, cell.lower.as_ref(), cell.upper.as_ref(), Some(&extra));
             queries.push(format!("SELECT {select} {from} ORDER BY {column} LIMIT 1"));
             queries.push(format!("SELECT {select} {from} ORDER BY {column} DESC LIMIT 1"));
         }
@@ -275,14 +283,14 @@ impl Dive<'_> {
             result.push(Cell { lower, upper: cell.upper, rows: 0 });
         }
         let explain = self.connection.version().explain();
+        // MySQL does not look into an index that it is forced to use anyway.
+        let hint = if self.connection.version().is_mariadb { FORCE } else { "USE INDEX" };
         let queries: Vec<_> = asked
             .iter()
             .map(|at| {
                 let cell = &result[*at];
-                format!(
-                    "{explain}SELECT 1 {}",
-                    self.from(cell.lower.as_ref(), cell.upper.as_ref(), None)
-                )
+                let from = self.from(hint, cell.lower.as_ref(), cell.upper.as_ref(), None);
+                format!("{explain}SELECT 1 {from}")
             })
             .collect();
         self.asked += queries.len();
