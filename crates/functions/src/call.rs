@@ -101,6 +101,12 @@ impl Call {
         self
     }
 
+    /// NOT NULL when every argument is.
+    pub(crate) fn null_with(mut self, args: &[Arg]) -> Self {
+        self.ty = crate::shape::null_if_any(self.ty, args);
+        self
+    }
+
     pub(crate) fn changing(mut self) -> Self {
         self.deterministic = false;
         self

@@ -72,3 +72,14 @@ pub fn settle(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
     let ctx = EvalContext::default();
     convert(array, ty, ty, &ctx)
 }
+
+/// The type as MySQL reports it to a client whose results are in the charset of `results`: text
+/// changes its charset, and its length with it.
+pub fn reported(ty: &ColumnType, results: pelorus_types::Collation) -> ColumnType {
+    if !ty.is_string() || ty.is_binary_string() || ty.wire == WireType::Json {
+        return *ty;
+    }
+    let chars = ty.length / crate::collate::charset::width(ty.collation).max(1);
+    let length = chars.saturating_mul(crate::collate::charset::width(results));
+    ColumnType { collation: results, length, ..*ty }
+}

@@ -385,11 +385,12 @@ fn round_decimal(value: Decimal) -> i128 {
     value.round_to_integer().to_i128().unwrap_or(0)
 }
 
-/// A double as an integer: rounded to even, cut to the range of BIGINT (UNSIGNED above).
+/// A double as an integer: rounded to even, cut to the range of BIGINT.
 pub(crate) fn double_to_int(value: f64) -> i128 {
     let rounded = crate::decimal::rint(value);
     #[expect(clippy::cast_possible_truncation, reason = "saturates")]
-    clamp_int(rounded as i128)
+    let whole = rounded as i128;
+    whole.clamp(i128::from(i64::MIN), i128::from(i64::MAX))
 }
 
 /// A double as a decimal: by its shortest digits.

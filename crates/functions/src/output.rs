@@ -134,3 +134,11 @@ pub fn array_of(value: &Value, ty: &ColumnType) -> Result<ArrayRef> {
     output.push(value.clone())?;
     Ok(output.finish())
 }
+
+/// The value in a row of an array.
+pub fn value_at(array: &ArrayRef, ty: &ColumnType, row: usize) -> Result<Value> {
+    let ctx = crate::context::EvalContext::default();
+    let slot = crate::input::Slot::of_type(*ty);
+    let one = array.slice(row, 1);
+    Ok(crate::input::Input::new(&one, &slot, &ctx)?.value(0))
+}

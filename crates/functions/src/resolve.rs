@@ -8,7 +8,7 @@ use crate::call::Call;
 use crate::context::EvalContext;
 use crate::errors::no_such_function;
 use crate::value::Arg;
-use crate::{arithmetic, bits, compare, conditional, logic, names, round};
+use crate::{arithmetic, bits, cast, compare, conditional, logic, math, names, round, string};
 
 /// Binds a function or operator by name, in any case, to its arguments.
 ///
@@ -19,14 +19,17 @@ use crate::{arithmetic, bits, compare, conditional, logic, names, round};
 /// when, result, ..., else).
 pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let upper = name.to_ascii_uppercase();
-    let name_of_bound = upper.as_str();
-    let bound = operator(name_of_bound, args, ctx).or_else(|| number(name_of_bound, args, ctx));
+    let written = name;
+    let name = upper.as_str();
+    let bound = operator(name, args, ctx)
+        .or_else(|| number(name, args, ctx))
+        .or_else(|| text(name, args, ctx));
     match bound {
         Some(call) => call,
         None if names::is_function(&upper) => {
             Err(Error::unsupported(format_args!("the function {upper}")))
         }
-        None => Err(no_such_function(ctx.database.as_deref(), name)),
+        None => Err(no_such_function(ctx.database.as_deref(), written)),
     }
 }
 
@@ -47,6 +50,7 @@ fn operator(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<C
         "NULLIF" => conditional::null_if(name, args, ctx),
         "CASE" => conditional::searched_case(name, args, ctx),
         "CASE WHEN" => conditional::simple_case(name, args, ctx),
+        "COLLATE" => cast::collate(name, args, ctx),
         "STRCMP" => compare::strcmp(name, args, ctx),
         _ => return None,
     })
@@ -58,6 +62,56 @@ fn number(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Cal
         "ABS" => round::abs(name, args, ctx),
         "CEIL" | "CEILING" | "FLOOR" => round::to_integer(name, args, ctx),
         "SIGN" => round::sign(name, args, ctx),
+        "PI" => math::pi(name, args, ctx),
+        _ => return math::unary(name, args, ctx).or_else(|| math::binary(name, args, ctx)),
+    })
+}
+
+fn text(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Call>> {
+    use string::{build, codes, like, list, measure, part, search};
+    Some(match name {
+        "LIKE" | "NOT LIKE" => like::like(name, args, ctx),
+        "REGEXP" | "NOT REGEXP" | "RLIKE" | "NOT RLIKE" | "REGEXP_LIKE" => {
+            like::regexp(name, args, ctx)
+        }
+        "CONCAT" => build::concat(name, args, ctx),
+        "CONCAT_WS" => build::concat_ws(name, args, ctx),
+        "UPPER" | "UCASE" | "LOWER" | "LCASE" => build::letter_case(name, args, ctx),
+        "REVERSE" => build::reverse(name, args, ctx),
+        "REPEAT" => build::repeat(name, args, ctx),
+        "SPACE" => build::space(name, args, ctx),
+        "LPAD" | "RPAD" => build::pad(name, args, ctx),
+        "REPLACE" => build::replace(name, args, ctx),
+        "INSERT" => build::insert(name, args, ctx),
+        "QUOTE" => build::quote(name, args, ctx),
+        "SUBSTRING" | "SUBSTR" | "MID" => part::substring(name, args, ctx),
+        "LEFT" | "RIGHT" => part::side(name, args, ctx),
+        "TRIM" | "TRIM LEADING" | "TRIM TRAILING" | "LTRIM" | "RTRIM" => {
+            part::trim(name, args, ctx)
+        }
+        "SUBSTRING_INDEX" => part::substring_index(name, args, ctx),
+        "LENGTH" | "OCTET_LENGTH" | "BIT_LENGTH" | "CHAR_LENGTH" | "CHARACTER_LENGTH" => {
+            measure::length(name, args, ctx)
+        }
+        "ASCII" | "ORD" => measure::code(name, args, ctx),
+        "CRC32" => measure::crc32(name, args, ctx),
+        "LOCATE" | "INSTR" | "POSITION" => search::locate(name, args, ctx),
+        "FIELD" => search::field(name, args, ctx),
+        "FIND_IN_SET" => search::find_in_set(name, args, ctx),
+        "ELT" => list::elt(name, args, ctx),
+        "MAKE_SET" => list::make_set(name, args, ctx),
+        "EXPORT_SET" => list::export_set(name, args, ctx),
+        "HEX" => codes::hex(name, args, ctx),
+        "UNHEX" => codes::unhex(name, args, ctx),
+        "CONV" | "BIN" | "OCT" => codes::conv(name, args, ctx),
+        "CHAR" | "CHAR USING" => codes::char_of(name, args, ctx),
+        "FORMAT" => codes::format(name, args, ctx),
+        "INET_ATON" => codes::inet_aton(name, args, ctx),
+        "INET_NTOA" => codes::inet_ntoa(name, args, ctx),
+        "IS_IPV4" | "IS_IPV6" => codes::is_address(name, args, ctx),
+        "CHARSET" | "COLLATION" | "COERCIBILITY" => codes::about(name, args, ctx),
+        "TO_BASE64" => codes::to_base64(name, args, ctx),
+        "FROM_BASE64" => codes::from_base64(name, args, ctx),
         _ => return None,
     })
 }

@@ -113,7 +113,7 @@ where
 /// Truth values as the integers 0 and 1.
 pub(crate) fn truths(
     rows: usize,
-    truth: impl Fn(usize) -> Result<Option<bool>>,
+    mut truth: impl FnMut(usize) -> Result<Option<bool>>,
 ) -> Result<Int64Array> {
     (0..rows).map(|row| Ok(truth(row)?.map(i64::from))).collect()
 }

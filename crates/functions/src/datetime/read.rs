@@ -27,6 +27,14 @@ impl Lenience {
     /// A date of the calendar only.
     pub(crate) const STRICT: Lenience = Lenience { zero_parts: false, zero_date: false };
 
+    /// What conversions let pass under the session's `sql_mode`.
+    pub(crate) fn of(ctx: &crate::context::EvalContext) -> Self {
+        Self {
+            zero_parts: !ctx.sql_mode.no_zero_in_date,
+            zero_date: !ctx.sql_mode.no_zero_date,
+        }
+    }
+
     fn allows(self, date: DateTime) -> bool {
         let zero = date.year == 0 && date.month == 0 && date.day == 0;
         if zero {

@@ -1,0 +1,336 @@
+//! Functions that put text together: `CONCAT`, `REPEAT`, `LPAD`, `REPLACE`, `INSERT`, `REVERSE`,
+//! `UPPER`, ...
+
+use std::sync::Arc;
+
+use pelorus_error::Result;
+
+use super::{Str, agreed, longest, of_text, own_text, too_long, value_of};
+use crate::call::Call;
+use crate::context::EvalContext;
+use crate::errors::parameter_count;
+use crate::shape;
+use crate::value::{Arg, Value};
+
+fn refs(args: &[Arg]) -> Vec<&Arg> {
+    args.iter().collect()
+}
+
+/// Binds `CONCAT`.
+pub(crate) fn concat(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    if args.is_empty() {
+        return Err(parameter_count(name));
+    }
+    let total = |binary: bool| {
+        args.iter().map(|arg| longest(arg, binary)).fold(0, u32::saturating_add)
+    };
+    of_text(name, args, ctx, &refs(args), total, |batch, row, binary| {
+        let mut out = Vec::new();
+        for input in &batch.inputs {
+            match Str::read(input, row, binary)? {
+                Some(part) => out.extend_from_slice(part.as_bytes()),
+                None => return Ok(Value::Null),
+            }
+        }
+        value_of(out, binary)
+    })
+}
+
+/// Binds `CONCAT_WS`.
+pub(crate) fn concat_ws(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [separator, parts @ ..] = args else { return Err(parameter_count(name)) };
+    if parts.is_empty() {
+        return Err(parameter_count(name));
+    }
+    let gaps = u32::try_from(parts.len() - 1).unwrap_or(u32::MAX);
+    let total = |binary: bool| {
+        let parts = parts.iter().map(|arg| longest(arg, binary)).fold(0, u32::saturating_add);
+        parts.saturating_add(longest(separator, binary).saturating_mul(gaps))
+    };
+    of_text(name, args, ctx, &refs(args), total, |batch, row, binary| {
+        let Some(separator) = Str::read(&batch.inputs[0], row, binary)? else {
+            return Ok(Value::Null);
+        };
+        let mut out = Vec::new();
+        let mut first = true;
+        for input in &batch.inputs[1..] {
+            if let Some(part) = Str::read(input, row, binary)? {
+                if !first {
+                    out.extend_from_slice(separator.as_bytes());
+                }
+                first = false;
+                out.extend_from_slice(part.as_bytes());
+            }
+        }
+        value_of(out, binary)
+    })
+}
+
+/// Binds `UPPER` and `LOWER`.
+pub(crate) fn letter_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [arg] = args else { return Err(parameter_count(name)) };
+    let upper = matches!(name, "UPPER" | "UCASE");
+    of_text(name, args, ctx, &[arg], |binary| longest(arg, binary), move |batch, row, binary| {
+        Ok(match Str::read(&batch.inputs[0], row, binary)? {
+            None => Value::Null,
+            Some(Str::Text(text)) => Value::Text(text.chars().map(|c| change_case(c, upper)).collect()),
+            Some(bytes) => bytes.into_value(),
+        })
+    })
+}
+
+/// One character for one character, as MySQL's tables have it: those whose other case is several
+/// characters keep their own.
+fn change_case(c: char, upper: bool) -> char {
+    if c.is_ascii() {
+        return if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+    }
+    if !upper && c == '\u{130}' {
+        return 'i';
+    }
+    let mut changed: (Option<char>, Option<char>) = (None, None);
+    if upper {
+        let mut all = c.to_uppercase();
+        changed = (all.next(), all.next());
+    } else {
+        let mut all = c.to_lowercase();
+        changed.0 = all.next();
+        changed.1 = all.next();
+    }
+    match changed {
+        (Some(one), None) => one,
+        _ => c,
+    }
+}
+
+/// Binds `REVERSE`.
+pub(crate) fn reverse(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [arg] = args else { return Err(parameter_count(name)) };
+    of_text(name, args, ctx, &[arg], |binary| longest(arg, binary), |batch, row, binary| {
+        Ok(match Str::read(&batch.inputs[0], row, binary)? {
+            None => Value::Null,
+            Some(Str::Text(text)) => Value::Text(text.chars().rev().collect()),
+            Some(Str::Bytes(bytes)) => Value::Bytes(bytes.iter().rev().copied().collect()),
+        })
+    })
+}
+
+/// Characters of a result whose length is not known before the rows are.
+pub(crate) const UNBOUNDED: u32 = 16_777_216;
+
+/// A count that is constant and not NULL, as an unsigned number of characters.
+pub(crate) fn constant_count(arg: &Arg) -> Option<i64> {
+    match &arg.constant {
+        Some(Value::Null) | None => None,
+        Some(value) => constant_integer(value),
+    }
+}
+
+/// A constant as an integer, rounded as MySQL rounds it.
+pub(crate) fn constant_integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(value) => Some(*value),
+        Value::UInt(value) => Some(i64::try_from(*value).unwrap_or(i64::MAX)),
+        Value::Decimal(value) => {
+            value.round_to_integer().to_i128().and_then(|value| i64::try_from(value).ok())
+        }
+        Value::Double(value) => i64::try_from(crate::input::double_to_int(*value)).ok(),
+        Value::Text(text) => {
+            i64::try_from(crate::parse::integer_prefix(text.as_bytes()).value).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Binds `REPEAT`.
+pub(crate) fn repeat(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [arg, count] = args else { return Err(parameter_count(name)) };
+    let known = constant_count(count);
+    let chars = |binary: bool| match known {
+        Some(count) if count >= 0 => {
+            longest(arg, binary).saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
+        }
+        Some(_) => UNBOUNDED,
+        None => UNBOUNDED * 4,
+    };
+    let limit = ctx.max_allowed_packet;
+    of_text(name, args, ctx, &[arg], chars, move |batch, row, binary| {
+        let text = Str::read(&batch.inputs[0], row, binary)?;
+        let (Some(text), Some(count)) = (text, batch.inputs[1].int(row)) else {
+            return Ok(Value::Null);
+        };
+        let count = u64::try_from(count.max(0)).unwrap_or(u64::MAX);
+        let length = u64::try_from(text.as_bytes().len()).unwrap_or(u64::MAX);
+        if length.saturating_mul(count) > limit {
+            return Ok(too_long("repeat", limit, batch.ctx));
+        }
+        let count = usize::try_from(if length == 0 { 0 } else { count }).unwrap_or(0);
+        value_of(text.as_bytes().repeat(count), binary)
+    })
+}
+
+/// Binds `SPACE`.
+pub(crate) fn space(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [count] = args else { return Err(parameter_count(name)) };
+    let chars = match (constant_count(count), &count.constant) {
+        (Some(count), _) => u32::try_from(count.max(0)).unwrap_or(u32::MAX),
+        (None, Some(_)) => 0,
+        (None, None) => UNBOUNDED * 4,
+    };
+    let limit = ctx.max_allowed_packet;
+    Ok(Call::rowwise(name, args, ctx, own_text(chars, ctx), move |batch, row| {
+        let Some(count) = batch.inputs[0].int(row) else { return Ok(Value::Null) };
+        let count = u64::try_from(count.max(0)).unwrap_or(u64::MAX);
+        if count > limit {
+            return Ok(too_long("space", limit, batch.ctx));
+        }
+        Ok(Value::Text(" ".repeat(usize::try_from(count).unwrap_or(0))))
+    }))
+}
+
+/// Binds `LPAD` and `RPAD`.
+pub(crate) fn pad(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [arg, length, padding] = args else { return Err(parameter_count(name)) };
+    let left = name == "LPAD";
+    let known = constant_count(length).and_then(|length| u32::try_from(length).ok());
+    let chars = move |_: bool| known.unwrap_or(UNBOUNDED);
+    let limit = ctx.max_allowed_packet;
+    let shown = name.to_ascii_lowercase();
+    of_text(name, args, ctx, &[arg, padding], chars, move |batch, row, binary| {
+        let [text, length, padding] = batch.inputs.as_slice() else { return Ok(Value::Null) };
+        let (Some(text), Some(length), Some(padding)) = (
+            Str::read(text, row, binary)?,
+            length.int(row),
+            Str::read(padding, row, binary)?,
+        ) else {
+            return Ok(Value::Null);
+        };
+        let Ok(length) = u64::try_from(length) else { return Ok(Value::Null) };
+        let have = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        if length <= have {
+            return Ok(text.slice(0, usize::try_from(length).unwrap_or(usize::MAX)));
+        }
+        if padding.len() == 0 {
+            return Ok(text.into_value());
+        }
+        if length > limit {
+            return Ok(too_long(&shown, limit, batch.ctx));
+        }
+        let missing = usize::try_from(length - have).unwrap_or(0);
+        let whole = padding.as_bytes().repeat(missing / padding.len());
+        let rest = padding.slice(0, missing % padding.len());
+        let rest: &[u8] = match &rest {
+            Value::Text(text) => text.as_bytes(),
+            Value::Bytes(bytes) => bytes,
+            _ => &[],
+        };
+        let fill = [whole.as_slice(), rest].concat();
+        let parts = if left { [&fill, text.as_bytes()] } else { [text.as_bytes(), &fill] };
+        value_of(parts.concat(), binary)
+    })
+}
+
+/// Binds `REPLACE`.
+pub(crate) fn replace(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [arg, _, _] = args else { return Err(parameter_count(name)) };
+    let chars = |binary: bool| longest(arg, binary);
+    of_text(name, args, ctx, &refs(args), chars, |batch, row, binary| {
+        let [text, from, to] = batch.inputs.as_slice() else { return Ok(Value::Null) };
+        let (Some(text), Some(from), Some(to)) = (
+            Str::read(text, row, binary)?,
+            Str::read(from, row, binary)?,
+            Str::read(to, row, binary)?,
+        ) else {
+            return Ok(Value::Null);
+        };
+        if from.as_bytes().is_empty() {
+            return Ok(text.into_value());
+        }
+        match (&text, &from, &to) {
+            (Str::Text(text), Str::Text(from), Str::Text(to)) => {
+                Ok(Value::Text(text.replace(from.as_ref(), to)))
+            }
+            _ => {
+                let replaced = replace_bytes(text.as_bytes(), from.as_bytes(), to.as_bytes());
+                Ok(Value::Bytes(replaced))
+            }
+        }
+    })
+}
+
+fn replace_bytes(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        if text[at..].starts_with(from) {
+            out.extend_from_slice(to);
+            at += from.len();
+        } else {
+            out.push(text[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+/// Binds `INSERT`.
+pub(crate) fn insert(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [arg, _, _, new] = args else { return Err(parameter_count(name)) };
+    let chars = |binary: bool| longest(arg, binary).saturating_add(longest(new, binary));
+    of_text(name, args, ctx, &[arg, new], chars, |batch, row, binary| {
+        let [text, position, count, new] = batch.inputs.as_slice() else { return Ok(Value::Null) };
+        let (Some(text), Some(position), Some(count), Some(new)) = (
+            Str::read(text, row, binary)?,
+            position.int(row),
+            count.int(row),
+            Str::read(new, row, binary)?,
+        ) else {
+            return Ok(Value::Null);
+        };
+        let length = text.len();
+        let Some(start) = usize::try_from(position - 1).ok().filter(|start| *start < length) else {
+            return Ok(text.into_value());
+        };
+        let count = usize::try_from(count).unwrap_or(length).min(length - start);
+        let bytes = |value: Value| match value {
+            Value::Text(text) => text.into_bytes(),
+            Value::Bytes(bytes) => bytes,
+            _ => Vec::new(),
+        };
+        let before = bytes(text.slice(0, start));
+        let after = bytes(text.slice(start + count, length));
+        value_of([before.as_slice(), new.as_bytes(), after.as_slice()].concat(), binary)
+    })
+}
+
+/// Binds `QUOTE`.
+pub(crate) fn quote(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [arg] = args else { return Err(parameter_count(name)) };
+    let (mixed, binary) = agreed(&[arg], ctx, "quote")?;
+    if binary && !arg.is_null() {
+        return Err(pelorus_error::Error::unsupported("QUOTE of bytes"));
+    }
+    let collation = if arg.is_null() { ctx.collation } else { mixed.collation };
+    let chars = if arg.is_null() { 4 } else { longest(arg, false) * 2 + 2 };
+    let ty = shape::text_type(chars, collation).nullable();
+    let call = Call::rowwise(name, args, ctx, ty, |batch, row| {
+        let Some(text) = batch.inputs[0].text(row)? else {
+            return Ok(Value::Text("NULL".to_owned()));
+        };
+        let mut out = String::from("'");
+        for c in text.chars() {
+            match c {
+                '\0' => out.push_str("\\0"),
+                '\u{1a}' => out.push_str("\\Z"),
+                '\'' | '\\' => {
+                    out.push('\\');
+                    out.push(c);
+                }
+                _ => out.push(c),
+            }
+        }
+        out.push('\'');
+        Ok(Value::Text(out))
+    });
+    Ok(call.with_coercibility(mixed.coercibility))
+}

@@ -1,0 +1,347 @@
+//! `LIKE` and `REGEXP`.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use pelorus_error::{Code, Error, Result};
+use pelorus_types::ColumnType;
+use regex::Regex;
+
+use super::{Str, agreed, wrong_arguments};
+use crate::call::{Batch, Call};
+use crate::collate::weight::Rules;
+use crate::context::EvalContext;
+use crate::errors::parameter_count;
+use crate::shape::null_if_any;
+use crate::value::{Arg, Value};
+use crate::vector::truths;
+
+/// A part of a LIKE pattern.
+#[derive(Clone, Debug, PartialEq)]
+enum Piece<T> {
+    Just(T),
+    One,
+    Many,
+}
+
+/// Binds `LIKE` and `NOT LIKE`: text, pattern and, if given, the escape character.
+pub(crate) fn like(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let (text, pattern, escape) = match args {
+        [text, pattern] => (text, pattern, default_escape(ctx)),
+        [text, pattern, escape] => (text, pattern, escape_char(escape)?),
+        _ => return Err(parameter_count(name)),
+    };
+    let negated = name == "NOT LIKE";
+    let (mixed, binary) = agreed(&[text, pattern], ctx, "like")?;
+    let rules = Rules::of(mixed.collation);
+    let ty = null_if_any(ColumnType::boolean(), &args[..2]);
+    let word = if negated { "not like" } else { "like" };
+    let shown = format!("({} {word} {})", text.text, pattern.text);
+    let kernel = move |batch: &Batch<'_>| {
+        let (text, pattern) = (&batch.inputs[0], &batch.inputs[1]);
+        if !binary && pattern.is_one() && !pattern.is_null(0) && !text.is_one() {
+            if let Some(result) = like_column(batch, &rules, escape, negated)? {
+                return Ok(result);
+            }
+        }
+        let result = truths(batch.rows, |row| {
+            let (Some(text), Some(pattern)) =
+                (Str::read(text, row, binary)?, Str::read(pattern, row, binary)?)
+            else {
+                return Ok(None);
+            };
+            Ok(Some(like_one(&text, &pattern, escape, &rules)? != negated))
+        })?;
+        Ok(Arc::new(result) as ArrayRef)
+    };
+    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(shown))
+}
+
+fn default_escape(ctx: &EvalContext) -> Option<char> {
+    (!ctx.sql_mode.no_backslash_escapes).then_some('\\')
+}
+
+fn escape_char(escape: &Arg) -> Result<Option<char>> {
+    let text = match &escape.constant {
+        Some(Value::Text(text)) => text.clone(),
+        Some(Value::Null) => return Ok(Some('\\')),
+        Some(Value::Bytes(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => return Err(wrong_arguments("ESCAPE")),
+    };
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (one, None) => Ok(one),
+        _ => Err(wrong_arguments("ESCAPE")),
+    }
+}
+
+/// A column against one pattern, which is read once.
+fn like_column(
+    batch: &Batch<'_>,
+    rules: &Rules,
+    escape: Option<char>,
+    negated: bool,
+) -> Result<Option<ArrayRef>> {
+    let Some(column) = batch.inputs[0].array.as_string_opt::<i32>() else { return Ok(None) };
+    let Some(pattern) = batch.inputs[1].text(0)? else { return Ok(None) };
+    let pieces = pieces(pattern.chars(), escape, '%', '_');
+    let mut chars = Vec::new();
+    let result = truths(batch.rows, |row| {
+        if column.is_null(row) {
+            return Ok(None);
+        }
+        chars.clear();
+        chars.extend(column.value(row).chars());
+        Ok(Some(matches(&chars, &pieces, &|a, b| rules.same_char(*a, *b))? != negated))
+    })?;
+    Ok(Some(Arc::new(result)))
+}
+
+fn like_one(
+    text: &Str<'_>,
+    pattern: &Str<'_>,
+    escape: Option<char>,
+    rules: &Rules,
+) -> Result<bool> {
+    match (text, pattern) {
+        (Str::Text(text), Str::Text(pattern)) => {
+            let pieces = pieces(pattern.chars(), escape, '%', '_');
+            let chars: Vec<char> = text.chars().collect();
+            matches(&chars, &pieces, &|a, b| rules.same_char(*a, *b))
+        }
+        _ => {
+            let escape = escape.and_then(|escape| u8::try_from(u32::from(escape)).ok());
+            let pieces = pieces(pattern.as_bytes().iter().copied(), escape, b'%', b'_');
+            matches(text.as_bytes(), &pieces, &|a, b| Ok(a == b))
+        }
+    }
+}
+
+fn pieces<T: PartialEq + Copy>(
+    pattern: impl Iterator<Item = T>,
+    escape: Option<T>,
+    many: T,
+    one: T,
+) -> Vec<Piece<T>> {
+    let mut pieces = Vec::new();
+    let mut pattern = pattern.peekable();
+    while let Some(c) = pattern.next() {
+        if Some(c) == escape && pattern.peek().is_some() {
+            pieces.extend(pattern.next().map(Piece::Just));
+        } else if c == many {
+            if pieces.last() != Some(&Piece::Many) {
+                pieces.push(Piece::Many);
+            }
+        } else if c == one {
+            pieces.push(Piece::One);
+        } else {
+            pieces.push(Piece::Just(c));
+        }
+    }
+    pieces
+}
+
+/// Matches with one point of return: the last `%` takes one character more and all goes on from
+/// there.
+fn matches<T>(
+    text: &[T],
+    pieces: &[Piece<T>],
+    same: &impl Fn(&T, &T) -> Result<bool>,
+) -> Result<bool> {
+    let (mut at, mut piece) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    loop {
+        let fits = match pieces.get(piece) {
+            None => at == text.len(),
+            Some(Piece::Many) => {
+                retry = Some((at, piece + 1));
+                piece += 1;
+                continue;
+            }
+            Some(Piece::One) => at < text.len(),
+            Some(Piece::Just(c)) => at < text.len() && same(&text[at], c)?,
+        };
+        if fits {
+            if piece == pieces.len() {
+                return Ok(true);
+            }
+            at += 1;
+            piece += 1;
+            continue;
+        }
+        match retry {
+            Some((from, resume)) if from < text.len() => {
+                retry = Some((from + 1, resume));
+                at = from + 1;
+                piece = resume;
+            }
+            _ => return Ok(false),
+        }
+    }
+}
+
+/// Binds `REGEXP`, `NOT REGEXP` and `REGEXP_LIKE` of two arguments.
+pub(crate) fn regexp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [text, pattern] = args else {
+        if name == "REGEXP_LIKE" && args.len() == 3 {
+            return Err(Error::unsupported("REGEXP_LIKE with a match type"));
+        }
+        return Err(parameter_count(name));
+    };
+    let negated = name.starts_with("NOT ");
+    let (mixed, binary) = agreed(&[text, pattern], ctx, "regexp")?;
+    if binary && !text.is_null() && !pattern.is_null() {
+        return Err(Error::unsupported("regular expressions on bytes"));
+    }
+    let fold = !mixed.collation.is_binary_order() && !mixed.collation.name().contains("_cs");
+    let ty = null_if_any(ColumnType::boolean(), args);
+    let shown = format!("regexp_like({},{})", text.text, pattern.text);
+    let kernel = move |batch: &Batch<'_>| {
+        let (text, pattern) = (&batch.inputs[0], &batch.inputs[1]);
+        let mut known: Option<(String, Pattern)> = None;
+        let result = truths(batch.rows, |row| {
+            let (Some(text), Some(pattern)) = (text.text(row)?, pattern.text(row)?) else {
+                return Ok(None);
+            };
+            if known.as_ref().is_none_or(|(text, _)| *text != pattern) {
+                known = Some((pattern.clone().into_owned(), Pattern::new(&pattern, fold)?));
+            }
+            let Some((_, compiled)) = &known else { return Ok(None) };
+            Ok(Some(compiled.is_match(&text)? != negated))
+        })?;
+        Ok(Arc::new(result) as ArrayRef)
+    };
+    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(shown))
+}
+
+/// A pattern that means the same to ICU, which MySQL uses, and to the engine here.
+struct Pattern {
+    regex: Regex,
+    fold: bool,
+    /// Whether it asks about line ends, where the two engines differ.
+    lines: bool,
+    /// Whether it names classes of characters, which here hold ASCII only.
+    classes: bool,
+}
+
+impl Pattern {
+    fn new(pattern: &str, fold: bool) -> Result<Self> {
+        if pattern.is_empty() {
+            return Err(Error::new(
+                Code::RegularExpression,
+                "Illegal argument to a regular expression.",
+            ));
+        }
+        if !is_portable(pattern) {
+            return Err(Error::unsupported(format_args!("the regular expression '{pattern}'")));
+        }
+        let source = if fold { format!("(?i){pattern}") } else { pattern.to_owned() };
+        let regex = Regex::new(&source).map_err(|error| {
+            Error::unsupported(format_args!("the regular expression '{pattern}'")).caused_by(error)
+        })?;
+        let lines = pattern.contains(['.', '$', '^']);
+        let classes = pattern.contains("[:") || pattern.contains('\\') || pattern.contains("[^");
+        Ok(Self { regex, fold, lines, classes })
+    }
+
+    fn is_match(&self, text: &str) -> Result<bool> {
+        let line_end =
+            |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+        let refused = (self.lines && text.contains(line_end))
+            || (!text.is_ascii() && (self.classes || (self.fold && has_odd_case(text))));
+        if refused {
+            return Err(Error::unsupported("this regular expression on such a text"));
+        }
+        Ok(self.regex.is_match(text))
+    }
+}
+
+/// Characters that fold to several, which ICU follows and the engine here does not.
+fn has_odd_case(text: &str) -> bool {
+    text.chars().any(|c| {
+        !c.is_ascii() && (c.to_uppercase().count() != 1 || c.to_lowercase().count() != 1)
+    })
+}
+
+/// Only what both engines read alike: no look-around, possessive or lazy doubling, set operations,
+/// Unicode properties or named groups.
+fn is_portable(pattern: &str) -> bool {
+    let bytes = pattern.as_bytes();
+    let mut in_class = false;
+    let mut at = 0;
+    while at < bytes.len() {
+        let next = bytes.get(at + 1).copied();
+        match bytes[at] {
+            b'\\' => {
+                let plain = next.is_some_and(|c| {
+                    matches!(c, b'd' | b's' | b'w' | b'D' | b'S' | b'W') || c.is_ascii_punctuation()
+                });
+                if !plain {
+                    return false;
+                }
+                at += 1;
+            }
+            b'(' if !in_class && next == Some(b'?') => return false,
+            b'+' | b'*' | b'?' | b'}' if !in_class && next == Some(b'+') => return false,
+            b'[' if in_class => {
+                let Some(end) = pattern[at..].find(":]").filter(|_| next == Some(b':')) else {
+                    return false;
+                };
+                at += end + 1;
+            }
+            b'[' => {
+                in_class = true;
+                // A bracket that closes at once is a member to one engine, an error to the other.
+                let after = if next == Some(b'^') { bytes.get(at + 2) } else { bytes.get(at + 1) };
+                if after == Some(&b']') {
+                    return false;
+                }
+            }
+            b']' => in_class = false,
+            b'&' | b'~' | b'-' if in_class && next == Some(bytes[at]) => return false,
+            _ => {}
+        }
+        at += 1;
+    }
+    !in_class
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn simple(text: &str, pattern: &str) -> bool {
+        let pieces = pieces(pattern.chars(), Some('\\'), '%', '_');
+        let chars: Vec<char> = text.chars().collect();
+        matches(&chars, &pieces, &|a, b| Ok(a == b)).unwrap()
+    }
+
+    #[test]
+    fn patterns() {
+        assert!(simple("abc", "a%c"));
+        assert!(simple("aab", "%ab"));
+        assert!(simple("", "%"));
+        assert!(!simple("", "_"));
+        assert!(simple("a%", "a\\%"));
+        assert!(!simple("ab", "a\\%"));
+        assert!(simple("abcbcd", "a%bcd"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_like_itself_with_gaps(text in "[a-c]{0,12}", cut in 0_usize..12) {
+            let cut = cut.min(text.len());
+            let pattern = format!("{}%{}", &text[..cut], &text[cut..]);
+            prop_assert!(simple(&text, &pattern));
+        }
+
+        #[test]
+        fn any_pattern_is_read(pattern in ".{0,20}", text in ".{0,20}") {
+            let _ = simple(&text, &pattern);
+            if let Ok(compiled) = Pattern::new(&pattern, true) {
+                let _ = compiled.is_match(&text);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Functions that look for one text in others: `LOCATE`, `INSTR`, `FIELD`, `FIND_IN_SET`.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use pelorus_error::Result;
+use pelorus_types::collation;
+
+use super::{Str, agreed};
+use crate::call::Call;
+use crate::collate::weight::Rules;
+use crate::compare::{self, Kind};
+use crate::context::EvalContext;
+use crate::errors::parameter_count;
+use crate::shape::{bigint_type, null_if_any};
+use crate::value::{Arg, Value};
+
+/// Binds `LOCATE(needle, text[, from])` and `INSTR(text, needle)`.
+pub(crate) fn locate(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let swapped = name == "INSTR";
+    if args.len() < 2 || args.len() > if swapped { 2 } else { 3 } {
+        return Err(parameter_count(name));
+    }
+    let (mixed, binary) = agreed(&[&args[0], &args[1]], ctx, &name.to_ascii_lowercase())?;
+    let rules = Rules::of(mixed.collation);
+    let ty = null_if_any(bigint_type(11, false), args);
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+        let (needle, text) = if swapped { (1, 0) } else { (0, 1) };
+        let (Some(needle), Some(text)) = (
+            Str::read(&batch.inputs[needle], row, binary)?,
+            Str::read(&batch.inputs[text], row, binary)?,
+        ) else {
+            return Ok(Value::Null);
+        };
+        let from = match batch.inputs.get(2) {
+            None => 1,
+            Some(from) => match from.int(row) {
+                Some(from) => from,
+                None => return Ok(Value::Null),
+            },
+        };
+        let Ok(from) = usize::try_from(from - 1) else { return Ok(Value::Int(0)) };
+        let found = find(&needle, &text, from, &rules)?;
+        Ok(Value::Int(found.map_or(0, |at| i64::try_from(at + 1).unwrap_or(i64::MAX))))
+    }))
+}
+
+/// Number of the character where the needle begins, at or after `from`.
+fn find(needle: &Str<'_>, text: &Str<'_>, from: usize, rules: &Rules) -> Result<Option<usize>> {
+    match (needle, text) {
+        (Str::Text(needle), Str::Text(text)) => {
+            let text: Vec<char> = text.chars().collect();
+            let needle: Vec<char> = needle.chars().collect();
+            find_by(&needle, &text, from, |a, b| rules.same_char(*a, *b))
+        }
+        _ => find_by(needle.as_bytes(), text.as_bytes(), from, |a, b| Ok(a == b)),
+    }
+}
+
+fn find_by<T>(
+    needle: &[T],
+    text: &[T],
+    from: usize,
+    same: impl Fn(&T, &T) -> Result<bool>,
+) -> Result<Option<usize>> {
+    if from > text.len() || needle.len() > text.len() - from {
+        return Ok(None);
+    }
+    'start: for start in from..=text.len() - needle.len() {
+        for (a, b) in needle.iter().zip(&text[start..]) {
+            if !same(a, b)? {
+                continue 'start;
+            }
+        }
+        return Ok(Some(start));
+    }
+    Ok(None)
+}
+
+/// Binds `FIELD`.
+pub(crate) fn field(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    if args.len() < 2 {
+        return Err(parameter_count(name));
+    }
+    let real: Vec<&Arg> = args.iter().filter(|arg| !arg.is_null()).collect();
+    let all = |test: fn(&Arg) -> bool| real.iter().all(|arg| test(arg));
+    let kind = if all(|arg| arg.ty.is_string()) {
+        let (mixed, _) = agreed(&real, ctx, "field")?;
+        if mixed.collation == collation::BINARY {
+            Kind::Bytes
+        } else {
+            Kind::Text(Rules::of(mixed.collation))
+        }
+    } else if all(|arg| arg.ty.is_integer()) {
+        Kind::Int
+    } else if all(|arg| arg.ty.is_integer() || arg.ty.is_decimal()) {
+        Kind::Decimal
+    } else {
+        Kind::Real
+    };
+    let ty = bigint_type(11, false).not_null();
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+        let [wanted, list @ ..] = batch.inputs.as_slice() else { return Ok(Value::Int(0)) };
+        for (at, item) in (1_i64..).zip(list) {
+            if compare::compare(&kind, wanted, item, row)? == Some(Ordering::Equal) {
+                return Ok(Value::Int(at));
+            }
+        }
+        Ok(Value::Int(0))
+    }))
+}
+
+/// Binds `FIND_IN_SET`.
+pub(crate) fn find_in_set(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [a, b] = args else { return Err(parameter_count(name)) };
+    let (mixed, binary) = agreed(&[a, b], ctx, "find_in_set")?;
+    let rules = Rules::of(mixed.collation);
+    let ty = null_if_any(bigint_type(11, false), args);
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+        let (Some(wanted), Some(set)) = (
+            Str::read(&batch.inputs[0], row, binary)?,
+            Str::read(&batch.inputs[1], row, binary)?,
+        ) else {
+            return Ok(Value::Null);
+        };
+        if set.as_bytes().is_empty() {
+            return Ok(Value::Int(0));
+        }
+        let mut scratch = Default::default();
+        for (at, item) in (1_i64..).zip(set.as_bytes().split(|byte| *byte == b',')) {
+            let same = match (&wanted, std::str::from_utf8(item)) {
+                (Str::Text(wanted), Ok(item)) => {
+                    rules.compare(wanted, item, &mut scratch)?.is_eq()
+                }
+                _ => wanted.as_bytes() == item,
+            };
+            if same && !wanted.as_bytes().contains(&b',') {
+                return Ok(Value::Int(at));
+            }
+        }
+        Ok(Value::Int(0))
+    }))
+}
