@@ -95,7 +95,7 @@ impl Engine {
         for server in engine.servers.all() {
             engine.open_link(&server).await;
         }
-        engine.links.refresh().await;
+        engine.links.refresh_within(crate::links::PATIENCE_AT_FIRST).await;
         tokio::spawn(watch(Arc::downgrade(&engine)));
         Ok(engine)
     }

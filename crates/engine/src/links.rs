@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::RwLock;
@@ -18,11 +19,17 @@ const FRESH: Duration = Duration::from_secs(1);
 /// How long a server that failed is left alone before it is asked again for its databases.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// How long a statement waits for a server's list when an older one is there, and when none is.
+const PATIENCE: Duration = Duration::from_millis(200);
+pub(crate) const PATIENCE_AT_FIRST: Duration = Duration::from_secs(5);
+
 /// One open link and its databases by their names here.
 #[derive(Debug)]
 struct Entry {
     link: Link,
     known: RwLock<Known>,
+    /// A question about its databases is on its way.
+    is_asked: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +72,8 @@ impl Links {
             ..Known::default()
         };
         let key = link.name().to_lowercase();
-        let entry = Arc::new(Entry { link, known: RwLock::new(known) });
+        let entry =
+            Arc::new(Entry { link, known: RwLock::new(known), is_asked: AtomicBool::new(false) });
         self.entries.write().insert(key, entry).map(|old| old.link.clone())
     }
 
@@ -85,8 +93,14 @@ impl Links {
     }
 
     /// Asks servers for their databases where the list is not fresh. Servers that are away are
-    /// asked again after a while only.
+    /// asked again after a while only, and nobody waits long for one that was heard of before: the
+    /// question goes on without the statement that asked it.
     pub(crate) async fn refresh(&self) {
+        self.refresh_within(PATIENCE).await;
+    }
+
+    /// The same with patience for servers that were heard of before.
+    pub(crate) async fn refresh_within(&self, patience: Duration) {
         let now = self.env.clock.monotonic();
         let due: Vec<Arc<Entry>> = self
             .entries
@@ -95,7 +109,25 @@ impl Links {
             .filter(|entry| entry.known.read().next.is_none_or(|next| next <= now))
             .cloned()
             .collect();
-        futures::future::join_all(due.iter().map(|entry| entry.refresh(&self.env))).await;
+        let questions = due.into_iter().map(|entry| {
+            let is_known = !entry.known.read().databases.is_empty();
+            let limit = if is_known { patience } else { PATIENCE_AT_FIRST };
+            // Ordering: the flag only keeps two questions from running at once.
+            let is_asked = entry.is_asked.swap(true, Ordering::Relaxed);
+            let question = (!is_asked).then(|| {
+                let env = self.env.clone();
+                tokio::spawn(async move {
+                    entry.refresh(&env).await;
+                    entry.is_asked.store(false, Ordering::Relaxed);
+                })
+            });
+            async move {
+                if let Some(question) = question {
+                    tokio::time::timeout(limit, question).await.ok();
+                }
+            }
+        });
+        futures::future::join_all(questions).await;
     }
 
     /// Makes the next [`Self::refresh`] ask all servers, after `CREATE DATABASE` and the like.
@@ -156,14 +188,22 @@ impl Links {
     /// Why a link's databases could not be asked for the last time; `None` when they could.
     pub(crate) fn failure(&self, name: &str) -> Option<String> {
         let entry = self.entries.read().get(&name.to_lowercase()).cloned()?;
-        let failure = entry.known.read().failure.clone();
-        failure
+        let known = entry.known.read();
+        known.failure.clone()
     }
 }
 
 impl Entry {
+    /// The databases; where the definition names them, at least that the server answers.
+    async fn ask(&self) -> Result<Vec<String>> {
+        if !self.link.config().databases.is_empty() {
+            self.link.check().await?;
+        }
+        self.link.databases().await
+    }
+
     async fn refresh(&self, env: &Env) {
-        let answer = self.link.databases().await;
+        let answer = self.ask().await;
         let now = env.clock.monotonic();
         let mut known = self.known.write();
         match answer {
@@ -178,7 +218,8 @@ impl Entry {
                 }
                 known.databases =
                     Arc::new(names.into_iter().filter(|name| !is_own(name)).map(pair).collect());
-                known.next = Some(now + FRESH);
+                let is_given = !config.databases.is_empty();
+                known.next = Some(now + if is_given { PAUSE } else { FRESH });
             }
             Err(error) => {
                 let failure = error.message().to_owned();

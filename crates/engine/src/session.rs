@@ -25,6 +25,8 @@ mod run;
 mod set;
 mod show;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod transaction;
 mod users;
 pub(crate) mod view;
@@ -338,6 +340,6 @@ const _: fn() = || {
         sent_between_threads(session.execute("", RowFormat::Text));
         sent_between_threads(session.prepare(""));
     };
-    fn send<T: Send>() {}
+    fn send<T: Send + Sync>() {}
     send::<Session>();
 };

@@ -37,8 +37,8 @@ impl Session {
             Statement::Commit(completion) => self.end_transaction("COMMIT", *completion).await,
             Statement::Rollback(completion) => self.end_transaction("ROLLBACK", *completion).await,
             Statement::Savepoint(name) => self.savepoint(name).await,
-            Statement::ReleaseSavepoint(name) => self.to_savepoint(true, name).await,
-            Statement::RollbackTo(name) => self.to_savepoint(false, name).await,
+            Statement::ReleaseSavepoint(name) => self.back_to_savepoint(true, name).await,
+            Statement::RollbackTo(name) => self.back_to_savepoint(false, name).await,
             Statement::Prepare(prepare) => self.prepare_named(prepare),
             Statement::Execute(execute) => self.execute_named(view, execute, format).await,
             Statement::ExecuteImmediate(source) => {

@@ -206,9 +206,7 @@ impl Session {
         let Some(own) = self.transaction.pinned.get_mut(&name) else {
             return Err(Error::internal("the connection was made above"));
         };
-        own.unsettled = true;
         let result = own.pinned.execute(&settings, &sql, format).await;
-        own.unsettled = false;
         let in_transaction = own.pinned.in_transaction();
         crate::status::count(&self.process.counters.relayed);
         match result {

@@ -57,8 +57,13 @@ impl Session {
         if tables.is_empty() {
             return Ok(false);
         }
-        let in_transaction = self.transaction.is_open() || !self.variables.is_on("autocommit");
-        if in_transaction || locking {
+        if locking || self.transaction.is_bound() {
+            return Ok(true);
+        }
+        // What `autocommit = 0` makes of reads before the first write is the user's choice.
+        let is_implicit = !self.variables.is_on("autocommit")
+            && self.variables.get("pelorus_parallel_reads").text() == "AUTOCOMMIT";
+        if self.transaction.is_open() || is_implicit {
             return Ok(true);
         }
         if !self.transaction.holds_state() {

@@ -20,37 +20,44 @@ use crate::variables::{VarValue, Variable, find};
 const TRUNCATED: u16 = 1292;
 
 impl Session {
-    /// `SET`. Values are worked out before anything is assigned; an error leaves later ones as they
-    /// were, as in MySQL.
+    /// `SET`. Expressions see the values from before the statement, and an error undoes what the
+    /// statement has set already.
     pub(super) async fn set(
         &mut self,
         view: &Arc<View>,
         assignments: &[Assignment],
     ) -> Result<Outcome> {
+        let before = (self.variables.clone(), self.user_variables.clone(), self.last_insert_id);
         for assignment in assignments {
-            match assignment {
-                Assignment::User { name, expression } => {
-                    let (value, ty) = self.evaluate(view, expression).await?;
-                    let variables = Arc::make_mut(&mut self.user_variables);
-                    variables.insert(name.to_lowercase(), for_variable(value, ty));
-                }
-                Assignment::Variable { scope, name, value } => {
-                    self.set_variable(view, *scope, name, value).await?;
-                }
-                Assignment::Names { charset, collation } => {
-                    self.set_names(charset, collation.as_deref())?;
-                }
-                Assignment::CharacterSet(charset) => self.set_character_set(charset)?,
-                Assignment::Transaction { target, isolation, read_only } => {
-                    self.set_transaction(*target, *isolation, *read_only)?;
-                }
-                Assignment::Other(words) => {
-                    return Err(Error::unsupported(format_args!("SET {words}")));
-                }
+            if let Err(error) = self.assign(view, assignment).await {
+                (self.variables, self.user_variables, self.last_insert_id) = before;
+                return Err(error);
             }
         }
         self.settings_changed();
         Ok(Outcome::Done(Done::default()))
+    }
+
+    async fn assign(&mut self, view: &Arc<View>, assignment: &Assignment) -> Result<()> {
+        match assignment {
+            Assignment::User { name, expression } => {
+                let (value, ty) = self.evaluate(view, expression).await?;
+                let variables = Arc::make_mut(&mut self.user_variables);
+                variables.insert(name.to_lowercase(), for_variable(value, ty));
+                Ok(())
+            }
+            Assignment::Variable { scope, name, value } => {
+                self.set_variable(view, *scope, name, value).await
+            }
+            Assignment::Names { charset, collation } => {
+                self.set_names(charset, collation.as_deref())
+            }
+            Assignment::CharacterSet(charset) => self.set_character_set(charset),
+            Assignment::Transaction { target, isolation, read_only } => {
+                self.set_transaction(*target, *isolation, *read_only)
+            }
+            Assignment::Other(words) => Err(Error::unsupported(format_args!("SET {words}"))),
+        }
     }
 
     async fn set_variable(
@@ -266,7 +273,7 @@ impl Session {
             }
             TokenKind::UserVariable => {
                 let name = variable_name(text, self.mode).to_lowercase();
-                Some(self.user_variables.get(&name).cloned().unwrap_or_else(crate::scalar::unset))
+                Some(view.user_variables.get(&name).cloned().unwrap_or_else(crate::scalar::unset))
             }
             TokenKind::SystemVariable => {
                 let (global, name) = system_name(text);

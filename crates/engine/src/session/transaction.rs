@@ -46,8 +46,6 @@ pub(super) struct Open {
 pub(super) struct Own {
     pub(super) link: Link,
     pub(super) pinned: Pinned,
-    /// A statement was begun and its end was not seen: it was killed in the middle.
-    pub(super) unsettled: bool,
     /// Names of temporary tables and whatever else only this connection knows.
     pub(super) has_temporary: bool,
     /// `LOCK TABLES` is in force.
@@ -58,6 +56,11 @@ impl Transaction {
     /// Whether a transaction is open.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// Whether a transaction is open that a server takes part in.
+    pub(super) fn is_bound(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.link.is_some())
     }
 
     /// Whether some own connection has state that others do not see.
@@ -164,7 +167,7 @@ impl Session {
     }
 
     /// `ROLLBACK TO SAVEPOINT` and `RELEASE SAVEPOINT`.
-    pub(super) async fn to_savepoint(&mut self, release: bool, name: &str) -> Result<Outcome> {
+    pub(super) async fn back_to_savepoint(&mut self, release: bool, name: &str) -> Result<Outcome> {
         let missing =
             || Error::new(Code::NoSuchFunction, format!("SAVEPOINT {name} does not exist"));
         let verb = if release { "RELEASE SAVEPOINT" } else { "ROLLBACK TO SAVEPOINT" };
@@ -196,16 +199,10 @@ impl Session {
                 "a transaction on the servers '{bound}' and '{name}' at once"
             )));
         }
-        self.drop_unsettled(&name)?;
+        self.drop_broken(&name)?;
         if !self.transaction.pinned.contains_key(&name) {
             let pinned = link.pin().await?;
-            let own = Own {
-                link: link.clone(),
-                pinned,
-                unsettled: false,
-                has_temporary: false,
-                has_locks: false,
-            };
+            let own = Own { link: link.clone(), pinned, has_temporary: false, has_locks: false };
             self.transaction.pinned.insert(name.clone(), own);
         }
         let Some(open) = &mut self.transaction.open else { return Ok(()) };
@@ -240,42 +237,47 @@ impl Session {
         }
     }
 
-    /// A connection whose last statement was stopped in the middle cannot be trusted any more.
-    fn drop_unsettled(&mut self, name: &str) -> Result<()> {
-        if !self.transaction.pinned.get(name).is_some_and(|own| own.unsettled) {
+    /// Gives up an own connection that broke. Without a transaction or other state on it nothing is
+    /// lost, and the next statement gets another one.
+    ///
+    /// # Errors
+    /// The transaction, tables or locks that were lost with it (1430).
+    fn drop_broken(&mut self, name: &str) -> Result<()> {
+        if self.transaction.pinned.get(name).is_none_or(|own| own.pinned.is_usable()) {
             return Ok(());
         }
         let lost_state = self.transaction.holds_state_on(name);
         self.transaction.pinned.remove(name);
-        // `COMMIT` has taken the transaction out of the session already.
-        let was_open =
-            self.transaction.open.as_ref().is_none_or(|open| open.link.as_deref() == Some(name));
-        if was_open {
+        if !self.roll_back_on(name) && !lost_state {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::QueryOnForeign,
+            format!(
+                "the connection to server '{name}' was lost; what it held (transaction, temporary \
+                 tables, locks) is gone"
+            ),
+        ))
+    }
+
+    /// Forgets the open transaction if it is on this link, because the server rolled it back.
+    fn roll_back_on(&mut self, name: &str) -> bool {
+        let on_link =
+            self.transaction.open.as_ref().is_some_and(|open| open.link.as_deref() == Some(name));
+        if on_link {
             self.transaction.open = None;
         }
-        if was_open || lost_state {
-            return Err(Error::new(
-                Code::QueryOnForeign,
-                format!(
-                    "the connection to server '{name}' was ended with the statement that was \
-                     stopped; its transaction was rolled back"
-                ),
-            ));
-        }
-        Ok(())
+        on_link
     }
 
     /// Runs a statement without rows on an own connection that exists.
     pub(super) async fn on_own(&mut self, name: &str, sql: &str) -> Result<()> {
-        self.drop_unsettled(name)?;
         let mut settings = self.link_settings();
         let Some(own) = self.transaction.pinned.get_mut(name) else {
             return Err(Error::internal(format!("no connection to server '{name}'")));
         };
         settings.database = None;
-        own.unsettled = true;
         let result = own.pinned.execute(&settings, sql, Format::Text).await;
-        own.unsettled = false;
         if let Err(error) = result {
             return Err(self.after_failure(name, error));
         }
@@ -285,15 +287,12 @@ impl Session {
     /// What a failure on an own connection means for the transaction.
     pub(super) fn after_failure(&mut self, name: &str, error: Error) -> Error {
         let is_lost = matches!(error.code(), Code::ConnectToForeign | Code::QueryOnForeign);
-        // After a deadlock the server has rolled the whole transaction back.
-        let is_rolled_back = is_lost || error.errno() == Code::Deadlock.errno();
-        let on_link =
-            self.transaction.open.as_ref().is_some_and(|open| open.link.as_deref() == Some(name));
         if is_lost {
             self.transaction.pinned.remove(name);
         }
-        if is_rolled_back && on_link {
-            self.transaction.open = None;
+        // After a deadlock the server has rolled the whole transaction back.
+        if is_lost || error.errno() == Code::Deadlock.errno() {
+            self.roll_back_on(name);
         }
         error
     }

@@ -110,6 +110,7 @@ pub(crate) const TABLE: &[Variable] = &[
     variable("optimizer_search_depth", Both, Int(0, 62), Some("62"), Relayed, "How thoroughly linked servers look for plans."),
     variable("optimizer_switch", Both, Switches, Some(""), Relayed, "Switches for the optimizers of linked servers; empty leaves theirs."),
     variable("pelorus_min_split_rows", Both, Int(0, u64::MAX), Some("100000"), Here, "Statements for which a linked server expects to examine fewer rows are handed to it whole."),
+    variable("pelorus_parallel_reads", Both, Enum(&["AUTOCOMMIT", "ALWAYS"]), Some("AUTOCOMMIT"), Here, "ALWAYS: with autocommit = 0, queries before the first write run in parallel too, each at a moment of its own."),
     variable("pelorus_query_memory", Both, Int(1048576, u64::MAX), Some("268435456"), Here, "Bytes that sorts, joins and groups of a query may hold before they spill."),
     variable("pelorus_snapshot", Global, Enum(&["LOCKED", "BEST_EFFORT"]), Some("BEST_EFFORT"), Never, "How readers agree on one moment; pelorus.links shows what each link reached."),
     variable("pelorus_streams", Both, Int(0, 256), Some("0"), Here, "Connections per server that one query uses; 0 leaves it to the link."),

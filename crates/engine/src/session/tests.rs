@@ -1,0 +1,256 @@
+//! Sessions without any linked server: everything that Pelorus answers by itself.
+
+use std::path::PathBuf;
+
+use pelorus_env::Env;
+use pelorus_types::Column;
+
+use super::*;
+use crate::api::Rows;
+use crate::config::{EngineConfig, RootPassword, Settings};
+
+async fn engine() -> Arc<Engine> {
+    let config = EngineConfig {
+        env: Env::in_memory(1),
+        data: PathBuf::from("/data"),
+        settings: Settings::default(),
+        root_password: RootPassword::Given("secret".to_owned()),
+        links: Vec::new(),
+        variables: vec![("wait_timeout".to_owned(), "600".to_owned())],
+    };
+    Engine::open(config).await.unwrap()
+}
+
+fn login(user: &str) -> Login {
+    Login {
+        user: user.to_owned(),
+        peer: None,
+        database: None,
+        collation: 255,
+        found_rows: false,
+        encrypted: false,
+        attributes: Vec::new(),
+    }
+}
+
+async fn session(engine: &Arc<Engine>, user: &str) -> Session {
+    engine.connect(engine.next_connection_id(), login(user)).await.unwrap()
+}
+
+/// The rows of a statement as text, NULL as `NULL`.
+async fn rows(session: &mut Session, sql: &str) -> Vec<Vec<String>> {
+    match session.execute(sql, RowFormat::Text).await.unwrap() {
+        Outcome::Done(_) => Vec::new(),
+        Outcome::Rows(set) => {
+            let batches = crate::collect::batches(&set.columns, set.rows).await.unwrap();
+            batches.iter().flat_map(|batch| text_rows(&set.columns, batch)).collect()
+        }
+    }
+}
+
+fn text_rows(columns: &[Column], batch: &arrow::record_batch::RecordBatch) -> Vec<Vec<String>> {
+    let cell = |column: usize, row| {
+        let ty = &columns[column].ty;
+        let value = crate::scalar::value_at(batch.column(column), ty, row).unwrap();
+        if value.is_null() { "NULL".to_owned() } else { crate::scalar::text_of(&value, ty) }
+    };
+    (0..batch.num_rows())
+        .map(|row| (0..columns.len()).map(|column| cell(column, row)).collect())
+        .collect()
+}
+
+async fn errno(session: &mut Session, sql: &str) -> u16 {
+    match session.execute(sql, RowFormat::Text).await {
+        Ok(_) => 0,
+        Err(error) => error.errno(),
+    }
+}
+
+async fn run(session: &mut Session, sql: &str) {
+    assert_eq!(errno(session, sql).await, 0, "{sql}");
+}
+
+#[tokio::test]
+async fn variables_are_set_shown_and_refused() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    let shown = rows(&mut root, "SHOW VARIABLES LIKE 'wait%'").await;
+    assert_eq!(shown, [["wait_timeout", "600"]]);
+    run(&mut root, "SET wait_timeout = 60, @x = 'a', autocommit = OFF").await;
+    assert!(!root.status().autocommit);
+    assert_eq!(root.variables.count("wait_timeout"), 60);
+    for (sql, code) in [
+        ("SET nonsense = 1", 1193),
+        ("SET version = '1'", 1238),
+        ("SET autocommit = 'maybe'", 1231),
+        ("SET wait_timeout = 'x'", 1232),
+        ("SET GLOBAL timestamp = 1", 1228),
+        ("SET max_connections = 5", 1229),
+        ("SET time_zone = 'Mars/Olympus'", 1298),
+        ("SET NAMES klingon", 1115),
+        ("SET NAMES latin1 COLLATE utf8mb4_bin", 1253),
+        ("SET sql_auto_is_null = 1", 1235),
+    ] {
+        assert_eq!(errno(&mut root, sql).await, code, "{sql}");
+    }
+    run(&mut root, "SET wait_timeout = 0").await;
+    let warnings = rows(&mut root, "SHOW WARNINGS").await;
+    assert_eq!(warnings, [["Warning", "1292", "Truncated incorrect wait_timeout value: '0'"]]);
+    assert_eq!(rows(&mut root, "SHOW COUNT(*) WARNINGS").await, [["1"]]);
+    run(&mut root, "SET wait_timeout = 5").await;
+    assert!(rows(&mut root, "SHOW WARNINGS").await.is_empty());
+    assert_eq!(errno(&mut root, "SET wait_timeout = 7, nonsense = 1").await, 1193);
+    assert_eq!(root.variables.count("wait_timeout"), 5, "an error undoes the statement");
+}
+
+#[tokio::test]
+async fn read_only_accounts_only_read() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "CREATE USER 'ann'@'localhost' IDENTIFIED BY 'a' READ ONLY").await;
+    assert_eq!(errno(&mut root, "CREATE USER 'ann'@'localhost' IDENTIFIED BY 'a'").await, 1396);
+    assert_eq!(errno(&mut root, "CREATE USER ''@'localhost'").await, 1396);
+    let grants = rows(&mut root, "SHOW GRANTS FOR 'ann'@'localhost'").await;
+    assert_eq!(grants, [["GRANT SELECT, SHOW DATABASES, SHOW VIEW ON *.* TO `ann`@`localhost`"]]);
+    let mut ann = session(&engine, "ann").await;
+    for (sql, code) in [
+        ("CREATE USER b IDENTIFIED BY 'b'", 1227),
+        ("DROP USER root@localhost", 1227),
+        ("CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h')", 1227),
+        ("INSERT INTO d.t VALUES (1)", 1142),
+        ("DROP TABLE d.t", 1142),
+        ("SET GLOBAL wait_timeout = 5", 1227),
+        ("SHOW GRANTS FOR root@localhost", 1227),
+    ] {
+        assert_eq!(errno(&mut ann, sql).await, code, "{sql}");
+    }
+    run(&mut ann, "SET PASSWORD = 'new'").await;
+    run(&mut root, "ALTER USER 'ann'@'localhost' READ WRITE").await;
+    run(&mut ann, "SET GLOBAL wait_timeout = 500").await;
+    assert_eq!(errno(&mut ann, "ALTER USER 'ann'@'localhost' ACCOUNT LOCK").await, 1396);
+    assert_eq!(errno(&mut ann, "GRANT SELECT ON *.* TO ann").await, 1235);
+}
+
+#[tokio::test]
+async fn sessions_are_listed_and_killed() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    let other = session(&engine, "root").await;
+    let list = rows(&mut root, "SHOW PROCESSLIST").await;
+    assert_eq!(list.len(), 2);
+    assert_eq!(list[0][4], "Query");
+    assert_eq!(list[0][7], "SHOW PROCESSLIST");
+    assert_eq!(list[1][4], "Sleep");
+    let sql = format!("KILL {}", other.id());
+    run(&mut root, &sql).await;
+    assert!(other.handle().is_killed());
+    other.handle().killed().await;
+    drop(other);
+    assert_eq!(errno(&mut root, &sql).await, 1094);
+    assert_eq!(rows(&mut root, "SHOW PROCESSLIST").await.len(), 1);
+    assert!(engine.statistics().contains("Threads: 1"));
+}
+
+#[tokio::test]
+async fn too_many_connections_are_turned_away() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "SET GLOBAL max_connections = 1").await;
+    let error = engine.connect(99, login("root")).await.unwrap_err();
+    assert_eq!(error.errno(), 1040);
+}
+
+#[tokio::test]
+async fn an_unreachable_server_is_not_linked() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    let sql = "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST '127.0.0.1', PORT 1, USER \
+               'u', PASSWORD 'hidden')";
+    let error = root.execute(sql, RowFormat::Text).await.unwrap_err();
+    assert_eq!(error.errno(), 1429, "{error}");
+    assert!(!error.message().contains("hidden"));
+    assert_eq!(errno(&mut root, "DROP SERVER s").await, 1477);
+    run(&mut root, "DROP SERVER IF EXISTS s").await;
+    assert_eq!(rows(&mut root, "SHOW WARNINGS").await[0][1], "1477");
+}
+
+#[tokio::test]
+async fn databases_of_ours_can_be_used_and_described() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    assert_eq!(errno(&mut root, "SHOW TABLES").await, 1046);
+    assert_eq!(errno(&mut root, "USE nowhere").await, 1049);
+    run(&mut root, "USE INFORMATION_SCHEMA").await;
+    let tables = rows(&mut root, "SHOW TABLES LIKE 'SCHEMATA'").await;
+    assert_eq!(tables, [["SCHEMATA"]]);
+    let databases = rows(&mut root, "SHOW DATABASES").await;
+    assert_eq!(databases, [["information_schema"], ["mysql"], ["pelorus"]]);
+    let columns = rows(&mut root, "DESCRIBE mysql.user").await;
+    assert_eq!(columns[1][..2], ["User".to_owned(), "varchar(32)".to_owned()]);
+    assert_eq!(errno(&mut root, "SHOW COLUMNS FROM nothing").await, 1146);
+    assert_eq!(errno(&mut root, "INSERT INTO mysql.user VALUES (1)").await, 1044);
+}
+
+#[tokio::test]
+async fn transactions_without_tables_begin_and_end() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "START TRANSACTION READ ONLY").await;
+    assert!(root.status().in_transaction);
+    assert_eq!(errno(&mut root, "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE").await, 1568);
+    assert_eq!(errno(&mut root, "INSERT INTO d.t VALUES (1)").await, 1792);
+    run(&mut root, "SAVEPOINT a").await;
+    run(&mut root, "ROLLBACK TO a").await;
+    assert_eq!(errno(&mut root, "ROLLBACK TO b").await, 1305);
+    run(&mut root, "COMMIT").await;
+    assert!(!root.status().in_transaction);
+}
+
+#[tokio::test]
+async fn prepared_statements_are_kept_by_name_and_number() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "PREPARE s FROM 'SET @a = ?'").await;
+    run(&mut root, "SET @v = 'it''s'").await;
+    run(&mut root, "EXECUTE s USING @v").await;
+    let (value, _) = root.user_variables.get("a").cloned().unwrap();
+    assert_eq!(value, pelorus_functions::Value::Text("it's".to_owned()));
+    assert_eq!(errno(&mut root, "EXECUTE s").await, 1210);
+    run(&mut root, "DEALLOCATE PREPARE s").await;
+    assert_eq!(errno(&mut root, "EXECUTE s USING @v").await, 1243);
+    let prepared = root.prepare("SET @b = ?").await.unwrap();
+    assert_eq!((prepared.parameters, root.parameter_count(prepared.id)), (1, Some(1)));
+    root.execute_prepared(prepared.id, vec![Parameter::Int(-5)]).await.unwrap();
+    let (value, _) = root.user_variables.get("b").cloned().unwrap();
+    assert_eq!(value, pelorus_functions::Value::Int(-5));
+    root.close_prepared(prepared.id);
+    let error = root.execute_prepared(prepared.id, Vec::new()).await.unwrap_err();
+    assert_eq!(error.errno(), 1243);
+}
+
+#[tokio::test]
+async fn a_reset_forgets_everything_but_the_database() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "USE pelorus").await;
+    run(&mut root, "SET @a = 1, wait_timeout = 7").await;
+    run(&mut root, "BEGIN").await;
+    root.reset().await.unwrap();
+    assert!(root.user_variables.is_empty() && !root.status().in_transaction);
+    assert_eq!(root.variables.count("wait_timeout"), 600);
+    assert_eq!(root.database.as_deref(), Some("pelorus"));
+}
+
+#[tokio::test]
+async fn statements_are_cut_only_when_several_are_allowed() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    assert_eq!(root.next_statement("SET @a = 1; SET @b = 2").1, "");
+    root.set_multi_statements(true);
+    assert_eq!(root.next_statement("SET @a = 1; SET @b = 2").0, "SET @a = 1");
+    assert_eq!(root.next_statement("SET @a = 1;  -- done\n").1, "");
+    root.set_multi_statements(false);
+    assert_eq!(errno(&mut root, "SET @a = 1; SET @b = 2").await, 1064);
+    assert_eq!(errno(&mut root, "").await, 1065);
+    assert_eq!(errno(&mut root, "NONSENSE").await, 1064);
+}
