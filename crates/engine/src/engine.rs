@@ -289,8 +289,9 @@ impl Engine {
     }
 
     pub(crate) fn forget_session(&self, process: &Process) {
-        self.processes.remove(process.handle.id());
-        self.counters.absorb(&process.counters);
+        if self.processes.remove(process.handle.id()) {
+            self.counters.absorb(&process.counters);
+        }
     }
 
     fn uptime(&self) -> u64 {

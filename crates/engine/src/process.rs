@@ -72,8 +72,9 @@ impl Processes {
         true
     }
 
-    pub(crate) fn remove(&self, id: u64) {
-        self.0.write().remove(&id);
+    /// Takes a session out; whether it was there.
+    pub(crate) fn remove(&self, id: u64) -> bool {
+        self.0.write().remove(&id).is_some()
     }
 
     pub(crate) fn get(&self, id: u64) -> Option<Arc<Process>> {

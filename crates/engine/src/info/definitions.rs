@@ -95,7 +95,7 @@ const OWN: &[OwnTable] = &[
             ("latency_ms", NullableDouble),
             ("connections", Int),
             ("idle", Int),
-            ("ranges_read", Int),
+            ("ranges", Int),
             ("rows_read", Int),
             ("rows_per_second", NullableDouble),
             ("last_error", NullableText(1024)),

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone};
 use pelorus_link::SessionSettings;
 use pelorus_query::{PlanOptions, QueryContext, RowForm};
 use pelorus_sql::statement::{QueryFacts, TableName};
 use pelorus_types::{Collation, collation};
 
+use super::show::relay;
 use super::view::{SessionCatalog, View};
 use super::{Session, stream};
 use crate::api::{Outcome, ResultSet, RowFormat};
@@ -48,7 +49,38 @@ impl Session {
             self.engine.links().refresh().await;
             self.check_ambiguous(&facts.tables)?;
         }
-        self.query_here(view, sql, format).await
+        match self.query_here(view, sql, format).await {
+            Err(error) if error.code() == Code::NotSupportedYet => {
+                self.query_of_names(sql, facts, format, error).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// A query of the information schema that cannot run here goes to the linked server as a whole,
+    /// when there is just one and it shows all its databases under their own names: then its
+    /// answer is ours, but for the databases that it keeps for itself.
+    async fn query_of_names(
+        &self,
+        sql: &str,
+        facts: &QueryFacts,
+        format: RowFormat,
+        error: Error,
+    ) -> Result<Outcome> {
+        const SCHEMA: &str = "information_schema";
+        let is_of_names = !facts.tables.is_empty()
+            && facts.tables.iter().all(|table| {
+                self.database_of(table).is_ok_and(|name| name.eq_ignore_ascii_case(SCHEMA))
+            });
+        let links = self.engine.links().all();
+        match links.as_slice() {
+            [link] if is_of_names && link.config().databases.is_empty() => {
+                let mut settings = self.link_settings();
+                settings.database = self.remote_database(link).or_else(|| Some(SCHEMA.to_owned()));
+                relay(link, &settings, sql, format).await
+            }
+            _ => Err(error),
+        }
     }
 
     /// Whether a query belongs on the session's own connection: inside a transaction, with locks,
@@ -232,10 +264,7 @@ impl Session {
         let rows = stream::blocks(result.rows, context.eval.clone(), self.diagnostics.clone());
         let batches = crate::collect::batches(&result.columns, rows).await?;
         let [column] = result.columns.as_slice() else {
-            return Err(Error::new(
-                pelorus_error::Code::OperandColumns,
-                "Operand should contain 1 column(s)",
-            ));
+            return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
         };
         let first = batches.iter().find(|batch| batch.num_rows() > 0);
         let value = match first {

@@ -242,8 +242,8 @@ impl Session {
     }
 }
 
-/// Hands a statement to a server's primary.
-async fn relay(
+/// Hands a statement that gives rows to a server's primary.
+pub(super) async fn relay(
     link: &Link,
     settings: &pelorus_link::SessionSettings,
     sql: &str,
@@ -255,7 +255,7 @@ async fn relay(
     };
     match link.relay(settings, sql, format, Target::Primary).await? {
         Relay::Rows(rows) => Ok(Outcome::Rows(stream::relayed(rows))),
-        Relay::Done(_) => Err(Error::internal("SHOW gave no rows")),
+        Relay::Done(_) => Err(Error::internal("a statement gave no rows")),
     }
 }
 

@@ -214,8 +214,10 @@ impl Session {
         if let Some(level) = isolation.map(isolation_words).or_else(|| self.isolation_setting()) {
             self.on_own(&name, &format!("SET TRANSACTION ISOLATION LEVEL {level}")).await?;
         }
-        self.on_own(&name, &start_text(begin, self.variables.is_on("transaction_read_only")))
-            .await?;
+        // A read-only account cannot let stored functions write either.
+        let begin = if self.read_only { Begin { read_only: Some(true), ..begin } } else { begin };
+        let start = start_text(begin, self.variables.is_on("transaction_read_only"));
+        self.on_own(&name, &start).await?;
         for savepoint in savepoints {
             let savepoint = pelorus_sql::literal::name(&savepoint);
             self.on_own(&name, &format!("SAVEPOINT {savepoint}")).await?;
