@@ -24,14 +24,14 @@ use sqlparser::ast::{Expr, Query, Select};
 
 use crate::Mode;
 
-mod cursor;
+pub(crate) mod cursor;
 mod expr;
 mod function;
 mod primary;
 mod query;
 mod table;
 mod types;
-mod words;
+pub(crate) mod words;
 
 use cursor::Parser;
 

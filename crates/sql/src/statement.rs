@@ -9,8 +9,9 @@ use pelorus_error::Result;
 use crate::Mode;
 
 pub mod account;
-mod cursor;
+pub(crate) mod cursor;
 mod data;
+mod define;
 mod read;
 pub mod server;
 pub mod set;
@@ -19,7 +20,7 @@ pub mod show;
 pub use account::{Account, Authentication, Method, Require, UserName, UserOptions, UserSpec};
 pub use data::References;
 pub use server::{AlterServer, CreateServer, ServerOptions};
-pub use set::{Assignment, Charset, Isolation, Scope, SetValue, Target};
+pub use set::{Assignment, Charset, Isolation, Scope, SetValue, Target, system_variable};
 pub use show::{Show, ShowKind};
 
 pub use data::references;

@@ -7,24 +7,24 @@ use super::{MAX_DEPTH, Unparsed, words};
 use crate::Mode;
 use crate::lexer::{self, Token, TokenKind};
 
-pub(super) type Result<T> = std::result::Result<T, Unparsed>;
+pub(crate) type Result<T> = std::result::Result<T, Unparsed>;
 
 /// The state of one parse.
 #[derive(Debug)]
-pub(super) struct Parser<'a> {
-    pub(super) sql: &'a str,
-    pub(super) mode: Mode,
+pub(crate) struct Parser<'a> {
+    pub(crate) sql: &'a str,
+    pub(crate) mode: Mode,
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
     /// How high the highest tree is that was built since the last look.
-    pub(super) height: usize,
+    pub(crate) height: usize,
     /// The names of the columns of every `SELECT`, in order of their first words.
-    pub(super) names: Vec<Vec<Option<String>>>,
+    pub(crate) names: Vec<Vec<Option<String>>>,
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(sql: &'a str, mode: Mode) -> Result<Self> {
+    pub(crate) fn new(sql: &'a str, mode: Mode) -> Result<Self> {
         let tokens = lexer::tokens(sql, mode);
         if let Some(last) = tokens.last().filter(|last| last.kind == TokenKind::Invalid) {
             let error = lexer::syntax_error(sql, last.start);
@@ -33,28 +33,28 @@ impl<'a> Parser<'a> {
         Ok(Self { sql, mode, tokens, at: 0, depth: 0, height: 0, names: Vec::new() })
     }
 
-    pub(super) fn placeholders(&self) -> usize {
+    pub(crate) fn placeholders(&self) -> usize {
         self.tokens.iter().filter(|token| token.kind == TokenKind::Placeholder).count()
     }
 
-    pub(super) fn into_names(self) -> Vec<Vec<Option<String>>> {
+    pub(crate) fn into_names(self) -> Vec<Vec<Option<String>>> {
         self.names
     }
 
     /// The error for the current token.
-    pub(super) fn unexpected<T>(&self) -> Result<T> {
+    pub(crate) fn unexpected<T>(&self) -> Result<T> {
         let at = self.peek().map_or(self.sql.len(), |token| token.start);
         Err(Unparsed { error: lexer::syntax_error(self.sql, at), at })
     }
 
     /// The error for what is understood but cannot stand in a tree.
-    pub(super) fn unsupported<T>(&self, what: &str) -> Result<T> {
+    pub(crate) fn unsupported<T>(&self, what: &str) -> Result<T> {
         let at = self.peek().map_or(self.sql.len(), |token| token.start);
         Err(Unparsed { error: Error::unsupported(what), at })
     }
 
     /// Runs a reader one level deeper.
-    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(crate) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= MAX_DEPTH {
             return self.unsupported("such deep nesting");
         }
@@ -64,58 +64,58 @@ impl<'a> Parser<'a> {
         result
     }
 
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.at
     }
 
     /// The tokens from a position up to the current one.
-    pub(super) fn since(&self, position: usize) -> &[Token] {
+    pub(crate) fn since(&self, position: usize) -> &[Token] {
         self.tokens.get(position..self.at).unwrap_or_default()
     }
 
-    pub(super) fn peek(&self) -> Option<Token> {
+    pub(crate) fn peek(&self) -> Option<Token> {
         self.peek_at(0)
     }
 
-    pub(super) fn peek_at(&self, ahead: usize) -> Option<Token> {
+    pub(crate) fn peek_at(&self, ahead: usize) -> Option<Token> {
         self.tokens.get(self.at + ahead).copied()
     }
 
-    pub(super) fn advance(&mut self) {
+    pub(crate) fn advance(&mut self) {
         self.at += 1;
     }
 
-    pub(super) fn text(&self, token: Token) -> &'a str {
+    pub(crate) fn text(&self, token: Token) -> &'a str {
         token.text(self.sql)
     }
 
     /// The next token when it is of this kind.
-    pub(super) fn take_kind(&mut self, kind: TokenKind) -> Option<Token> {
+    pub(crate) fn take_kind(&mut self, kind: TokenKind) -> Option<Token> {
         let token = self.peek().filter(|token| token.kind == kind)?;
         self.at += 1;
         Some(token)
     }
 
-    pub(super) fn is_word_at(&self, ahead: usize, word: &str) -> bool {
+    pub(crate) fn is_word_at(&self, ahead: usize, word: &str) -> bool {
         self.peek_at(ahead).is_some_and(|token| token.is_word(self.sql, word))
     }
 
-    pub(super) fn is_word(&self, word: &str) -> bool {
+    pub(crate) fn is_word(&self, word: &str) -> bool {
         self.is_word_at(0, word)
     }
 
-    pub(super) fn is_any_word(&self, words: &[&str]) -> bool {
+    pub(crate) fn is_any_word(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.is_word(word))
     }
 
-    pub(super) fn take_word(&mut self, word: &str) -> bool {
+    pub(crate) fn take_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         self.at += usize::from(found);
         found
     }
 
     /// Takes all the words or none.
-    pub(super) fn take_words(&mut self, words: &[&str]) -> bool {
+    pub(crate) fn take_words(&mut self, words: &[&str]) -> bool {
         let found = words.iter().enumerate().all(|(ahead, word)| self.is_word_at(ahead, word));
         if found {
             self.at += words.len();
@@ -123,34 +123,34 @@ impl<'a> Parser<'a> {
         found
     }
 
-    pub(super) fn expect_word(&mut self, word: &str) -> Result<()> {
+    pub(crate) fn expect_word(&mut self, word: &str) -> Result<()> {
         if self.take_word(word) { Ok(()) } else { self.unexpected() }
     }
 
-    pub(super) fn is_symbol_at(&self, ahead: usize, symbol: &str) -> bool {
+    pub(crate) fn is_symbol_at(&self, ahead: usize, symbol: &str) -> bool {
         self.peek_at(ahead).is_some_and(|token| token.is_symbol(self.sql, symbol))
     }
 
-    pub(super) fn is_symbol(&self, symbol: &str) -> bool {
+    pub(crate) fn is_symbol(&self, symbol: &str) -> bool {
         self.is_symbol_at(0, symbol)
     }
 
-    pub(super) fn take_symbol(&mut self, symbol: &str) -> bool {
+    pub(crate) fn take_symbol(&mut self, symbol: &str) -> bool {
         let found = self.is_symbol(symbol);
         self.at += usize::from(found);
         found
     }
 
-    pub(super) fn expect_symbol(&mut self, symbol: &str) -> Result<()> {
+    pub(crate) fn expect_symbol(&mut self, symbol: &str) -> Result<()> {
         if self.take_symbol(symbol) { Ok(()) } else { self.unexpected() }
     }
 
-    pub(super) fn expect_end(&self) -> Result<()> {
+    pub(crate) fn expect_end(&self) -> Result<()> {
         if self.peek().is_none() { Ok(()) } else { self.unexpected() }
     }
 
     /// A list with commas of at least one element.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         mut read: impl FnMut(&mut Self) -> Result<T>,
     ) -> Result<Vec<T>> {
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A list in parentheses.
-    pub(super) fn parenthesised<T>(
+    pub(crate) fn parenthesised<T>(
         &mut self,
         read: impl FnMut(&mut Self) -> Result<T>,
     ) -> Result<Vec<T>> {
@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether the current token can be a name where a keyword may stand as well.
-    pub(super) fn is_name(&self) -> bool {
+    pub(crate) fn is_name(&self) -> bool {
         self.peek().is_some_and(|token| match token.kind {
             TokenKind::Quoted => true,
             TokenKind::Word => !words::is_reserved(self.text(token)),
@@ -182,7 +182,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A name.
-    pub(super) fn ident(&mut self) -> Result<Ident> {
+    pub(crate) fn ident(&mut self) -> Result<Ident> {
         if !self.is_name() {
             return self.unexpected();
         }
@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A name behind a dot, where reserved words are names too.
-    pub(super) fn any_ident(&mut self) -> Result<Ident> {
+    pub(crate) fn any_ident(&mut self) -> Result<Ident> {
         let Some(token) = self.peek() else { return self.unexpected() };
         let ident = match token.kind {
             TokenKind::Word => Ident::new(self.text(token)),
@@ -206,7 +206,7 @@ impl<'a> Parser<'a> {
 
     /// A name in backticks. The printer of the tree takes two backticks for one that is escaped
     /// already; such names are left to the server.
-    pub(super) fn quoted_ident(&self, name: String) -> Result<Ident> {
+    pub(crate) fn quoted_ident(&self, name: String) -> Result<Ident> {
         if name.contains("``") || name.contains("\\`") {
             return self.unsupported("a name with these backticks");
         }
@@ -214,7 +214,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `name` or `database.name`.
-    pub(super) fn object_name(&mut self) -> Result<ObjectName> {
+    pub(crate) fn object_name(&mut self) -> Result<ObjectName> {
         let mut parts = vec![ObjectNamePart::Identifier(self.ident()?)];
         if self.take_symbol(".") {
             parts.push(ObjectNamePart::Identifier(self.any_ident()?));
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
     }
 
     /// An integer literal.
-    pub(super) fn integer(&mut self) -> Result<u64> {
+    pub(crate) fn integer(&mut self) -> Result<u64> {
         let value = self
             .peek()
             .filter(|token| token.kind == TokenKind::Integer)

@@ -235,7 +235,6 @@ impl Parser<'_> {
         let mut index_hints = Vec::new();
         while self.is_any_word(&["USE", "FORCE", "IGNORE"]) {
             index_hints.push(self.index_hint()?);
-            self.take_symbol(",");
         }
         Ok(TableFactor::Table {
             name,
