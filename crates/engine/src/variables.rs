@@ -128,4 +128,44 @@ mod tests {
         let error = find("nonsense").unwrap_err();
         assert_eq!((error.errno(), error.message()), (1193, "Unknown system variable 'nonsense'"));
     }
+
+    /// The page of the reference that the table makes.
+    fn page() -> String {
+        let mut page = "# System variables\n\nGenerated from \
+                        `crates/engine/src/variables/table.rs`.\n\n| name | scope | default | \
+                        setting it | meaning |\n| --- | --- | --- | --- | --- |\n"
+            .to_owned();
+        for variable in TABLE {
+            let scope = match variable.scope {
+                Scope::Global => "global",
+                Scope::Both => "both",
+                Scope::Session => "session",
+            };
+            let effect = match variable.change {
+                Change::Here => "takes effect here",
+                Change::Relayed => "handed to linked servers",
+                Change::NoEffect => "no effect",
+                Change::OnlyDefault => "only the default",
+                Change::Never => "read only",
+            };
+            let default = match variable.default {
+                None | Some("") => String::new(),
+                Some(default) => format!("`{}`", default.replace('|', "\\|")),
+            };
+            page.push_str(&format!(
+                "| `{}` | {scope} | {default} | {effect} | {} |\n",
+                variable.name, variable.doc
+            ));
+        }
+        page
+    }
+
+    #[test]
+    fn the_reference_page_is_fresh() {
+        let written = include_str!("../../../docs/reference/variables.md");
+        for (expected, found) in page().lines().zip(written.lines()) {
+            assert_eq!(found, expected, "docs/reference/variables.md");
+        }
+        assert_eq!(page().lines().count(), written.lines().count());
+    }
 }
