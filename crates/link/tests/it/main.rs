@@ -3,6 +3,7 @@
 //! on standard error.
 
 mod basics;
+mod replicas;
 mod scan;
 mod servers;
 mod split;

@@ -11,7 +11,7 @@ use pelorus_types::ColumnType;
 use crate::servers::{DATABASE, endpoints, links, run, settings, value};
 
 /// A table of `rows` numbers from 0.
-async fn numbers(link: &Link, table: &str, rows: u64) {
+pub(crate) async fn numbers(link: &Link, table: &str, rows: u64) {
     run(link, &format!("DROP TABLE IF EXISTS {table}")).await;
     run(link, &format!("CREATE TABLE {table} (id INT PRIMARY KEY, v INT NOT NULL)")).await;
     let mut at = 0;
@@ -24,7 +24,7 @@ async fn numbers(link: &Link, table: &str, rows: u64) {
     link.forget();
 }
 
-async fn request(link: &Link, table: &str, select: &str, ranges: usize) -> ScanRequest {
+pub(crate) async fn request(link: &Link, table: &str, select: &str, ranges: usize) -> ScanRequest {
     let known = link.table(DATABASE, table).await.unwrap().unwrap();
     let split = link.split(&known, None, ranges).await.unwrap();
     ScanRequest {
@@ -45,7 +45,7 @@ async fn request(link: &Link, table: &str, select: &str, ranges: usize) -> ScanR
     }
 }
 
-async fn all(scan: Scan) -> pelorus_error::Result<Vec<RecordBatch>> {
+pub(crate) async fn all(scan: Scan) -> pelorus_error::Result<Vec<RecordBatch>> {
     let mut streams = futures::stream::select_all(scan.streams);
     let mut batches = Vec::new();
     while let Some(batch) = streams.next().await {
@@ -163,7 +163,7 @@ async fn running(link: &Link, mark: &str) -> String {
     .await
 }
 
-async fn wait_for(link: &Link, mark: &str, count: &str) {
+pub(crate) async fn wait_for(link: &Link, mark: &str, count: &str) {
     for _ in 0..250 {
         if running(link, mark).await == count {
             return;

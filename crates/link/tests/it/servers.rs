@@ -19,13 +19,18 @@ pub(crate) fn endpoints() -> Vec<(&'static str, Endpoint)> {
                 eprintln!("{name} is not set: not tested");
                 return None;
             };
-            let mut fields = text.splitn(4, ':');
-            let mut next = || fields.next().unwrap_or_default().to_owned();
-            let (host, port) = (next(), next().parse().unwrap());
-            let (user, password) = (next(), Secret::new(next()));
-            Some((name, Endpoint { host, port, socket: None, user, password }))
+            Some((name, address(&text)))
         })
         .collect()
+}
+
+/// Reads `host:port:user:password`.
+pub(crate) fn address(text: &str) -> Endpoint {
+    let mut fields = text.splitn(4, ':');
+    let mut next = || fields.next().unwrap_or_default().to_owned();
+    let (host, port) = (next(), next().parse().unwrap());
+    let (user, password) = (next(), Secret::new(next()));
+    Endpoint { host, port, socket: None, user, password }
 }
 
 pub(crate) fn config(endpoint: &Endpoint) -> LinkConfig {

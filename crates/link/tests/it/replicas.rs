@@ -1,0 +1,158 @@
+//! A primary with a replica, given by `PELORUS_TEST_REPLICATED` as two addresses joined by a comma:
+//! `host:port:user:password,host:port:user:password`.
+
+use std::time::Duration;
+
+use arrow::array::AsArray as _;
+use arrow::datatypes::Decimal128Type;
+use pelorus_env::Env;
+use pelorus_link::{Format, Link, LinkConfig, ScanReport, ServerState, SnapshotMode};
+
+use crate::scan::{all, numbers, request, wait_for};
+use crate::servers::{DATABASE, address, config, run, settings, texts};
+
+/// Links to the pair, to the primary alone and to the replica alone.
+async fn pair() -> Option<(Link, Link, Link)> {
+    let Ok(text) = std::env::var("PELORUS_TEST_REPLICATED") else {
+        eprintln!("PELORUS_TEST_REPLICATED is not set: not tested");
+        return None;
+    };
+    let (primary, replica) = text.split_once(',').unwrap();
+    let (primary, replica) = (address(primary), address(replica));
+    let both = LinkConfig { replicas: vec![replica.clone()], ..config(&primary) };
+    let open = async |config| Link::open(config, Env::real()).await.unwrap();
+    let links = (open(both).await, open(config(&primary)).await, open(config(&replica)).await);
+    run(&links.1, &format!("CREATE DATABASE IF NOT EXISTS {DATABASE}")).await;
+    Some(links)
+}
+
+async fn caught_up(primary: &Link, replica: &Link) {
+    let position = crate::servers::value(primary, "SELECT @@gtid_binlog_pos").await;
+    let waited =
+        crate::servers::value(replica, &format!("SELECT MASTER_GTID_WAIT('{position}', 20)")).await;
+    assert_eq!(waited, "0");
+}
+
+/// The sum of a scan, and what it reports.
+async fn sum(link: &Link, table: &str, select: &str) -> (i128, std::sync::Arc<ScanReport>) {
+    let scan = link.scan(request(link, table, select, 8).await).await.unwrap();
+    let report = scan.report.clone();
+    let total = all(scan)
+        .await
+        .unwrap()
+        .iter()
+        .map(|batch| batch.column(0).as_primitive::<Decimal128Type>().value(0))
+        .sum();
+    (total, report)
+}
+
+fn servers_of(report: &ScanReport) -> usize {
+    let ranges = report.ranges();
+    ranges.iter().map(|range| &range.server).collect::<std::collections::HashSet<_>>().len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_reads_the_same_moment_or_is_left_out() {
+    let Some((both, primary, replica)) = pair().await else { return };
+    run(&primary, "SET GLOBAL innodb_flush_log_at_trx_commit = 2").await;
+    numbers(&primary, "replicated", 8_000).await;
+    caught_up(&primary, &replica).await;
+    let (total, report) = sum(&both, "replicated", "SUM(v)").await;
+    assert_eq!((total, report.mode), (800_000, SnapshotMode::Position), "{report:?}");
+    let (_, report) = sum(&both, "replicated", "SUM(v + SLEEP(0.0001))").await;
+    assert_eq!(servers_of(&report), 2, "{report:?}");
+
+    // While money moves.
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let writer = tokio::spawn({
+        let primary = primary.clone();
+        async move {
+            let mut pinned = primary.pin().await.unwrap();
+            let mut at = 1_u64;
+            while !*stopped.borrow() {
+                at = (at * 48_271 + 11) % 8_000;
+                for sql in [
+                    "BEGIN".to_owned(),
+                    format!("UPDATE replicated SET v = v - 7 WHERE id = {at}"),
+                    format!("UPDATE replicated SET v = v + 7 WHERE id = {}", (at + 3_999) % 8_000),
+                    "COMMIT".to_owned(),
+                ] {
+                    pinned.execute(&settings(), &sql, Format::Text).await.unwrap();
+                }
+            }
+        }
+    });
+    let mut seen = std::collections::BTreeMap::new();
+    for _ in 0..40 {
+        let (total, report) = sum(&both, "replicated", "SUM(v)").await;
+        assert_eq!(total, 800_000, "{report:?}");
+        let key = format!("{:?} on {} servers", report.mode, 2 - report.warnings.len());
+        *seen.entry(key).or_insert(0) += 1;
+        assert_ne!(report.mode, SnapshotMode::Near, "{report:?}");
+        assert!(report.lock_held.unwrap_or_default() < Duration::from_millis(400));
+    }
+    eprintln!("{seen:?}");
+
+    // A replica that stands still is left out.
+    run(&replica, "STOP SLAVE SQL_THREAD").await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    for _ in 0..3 {
+        let (total, report) = sum(&both, "replicated", "SUM(v)").await;
+        assert_eq!(total, 800_000);
+        assert_eq!(report.warnings.len(), 1, "{report:?}");
+        assert!(report.warnings[0].contains("left out"));
+    }
+    assert_eq!(both.status().servers[1].state, ServerState::Lagging);
+    stop.send(true).unwrap();
+    writer.await.unwrap();
+    run(&replica, "START SLAVE SQL_THREAD").await;
+    caught_up(&primary, &replica).await;
+    let (total, report) = sum(&both, "replicated", "SUM(v)").await;
+    assert_eq!((total, report.warnings.len()), (800_000, 0), "{report:?}");
+
+    // A replica whose connections die costs a retry.
+    let select = "/* replica_scan */ SUM(v), SUM(SLEEP(0.0003))";
+    let scan = both.scan(request(&both, "replicated", select, 8).await).await.unwrap();
+    wait_for(&replica, "replica_scan", "2").await;
+    let victims = texts(
+        &replica,
+        "SELECT ID FROM information_schema.PROCESSLIST \
+         WHERE INFO LIKE '%replica_scan%' AND INFO NOT LIKE '%PROCESSLIST%'",
+    )
+    .await;
+    for victim in victims {
+        run(&replica, &format!("KILL {}", victim[0].as_ref().unwrap())).await;
+    }
+    let report = scan.report.clone();
+    let total: i128 = all(scan)
+        .await
+        .unwrap()
+        .iter()
+        .map(|batch| batch.column(0).as_primitive::<Decimal128Type>().value(0))
+        .sum();
+    assert_eq!(total, 800_000);
+    assert!(report.ranges().iter().any(|range| range.attempts > 1), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_is_away_costs_nothing_but_a_warning() {
+    let Some((_, primary, _)) = pair().await else { return };
+    numbers(&primary, "replica_away", 5_000).await;
+    let mut config = primary.config().clone();
+    let mut nowhere = config.primary.clone();
+    nowhere.port = 9;
+    config.replicas = vec![nowhere];
+    let link = Link::open(config.clone(), Env::real()).await.unwrap();
+    for _ in 0..2 {
+        let (total, _) = sum(&link, "replica_away", "SUM(v)").await;
+        assert_eq!(total, 500_000);
+    }
+    assert_eq!(link.status().servers[1].state, ServerState::Down);
+
+    // And the other way round: the primary is away.
+    std::mem::swap(&mut config.primary, &mut config.replicas[0]);
+    let link = Link::open(config, Env::real()).await.unwrap();
+    let (total, report) = sum(&link, "replica_away", "SUM(v)").await;
+    assert_eq!(total, 500_000);
+    assert!(report.warnings.iter().any(|text| text.contains("answers alone")), "{report:?}");
+}
