@@ -209,8 +209,7 @@ impl<B: Backend> Door<'_, B> {
         session: &mut B::Session,
         change: ChangeUser,
     ) -> Result<(), Gone> {
-        let collation =
-            change.collation.map_or(collation::UTF8MB4_0900_AI_CI, |number| Collation(number));
+        let collation = change.collation.map_or(collation::UTF8MB4_0900_AI_CI, Collation);
         let text = |bytes: &[u8]| {
             charset::decode(collation, bytes).map(|text| text.into_owned()).map_err(Gone::Because)
         };

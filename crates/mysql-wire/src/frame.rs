@@ -99,6 +99,7 @@ impl FrameReader {
     ///
     /// A frame out of order is error 1156, after which the stream cannot go on. A payload that is
     /// too large is dropped to its end and then reported once as error 1153; the stream goes on.
+    #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend its items")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<&[u8]>> {
         match self.find()? {

@@ -249,7 +249,6 @@ pub fn put_datetime(out: &mut BytesMut, value: DateTime) {
 }
 
 /// Appends a TIME given in microseconds in its shortest form.
-#[expect(clippy::cast_possible_truncation, reason = "each part is a remainder that fits")]
 pub fn put_time(out: &mut BytesMut, micros: i64) {
     let negative = micros < 0;
     let total = micros.unsigned_abs();
