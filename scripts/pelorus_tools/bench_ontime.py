@@ -226,8 +226,7 @@ def about_machine() -> dict:
     memory = next(int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines()
                   if line.startswith("MemTotal:"))
     return {"cpu": names[0] if names else platform.machine(), "cores": os.cpu_count(),
-            "memory_bytes": memory * 1024, "system": platform.system(),
-            "release": platform.release()}
+            "memory_bytes": memory * 1024, "system": platform.system()}
 
 
 def main() -> None:

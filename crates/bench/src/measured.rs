@@ -28,7 +28,6 @@ pub(crate) struct Machine {
     pub(crate) cores: u32,
     memory_bytes: u64,
     system: String,
-    release: String,
 }
 
 /// The counted runs of one case on one system.

@@ -77,7 +77,7 @@ mod tests {
             .collect();
         let text = format!(
             r#"{{"rows": 10, "machine": {{"cpu": "c", "cores": 2, "memory_bytes": 1,
-                "system": "s", "release": "r"}}, "cases": [{}],
+                "system": "s"}}, "cases": [{}],
                 "facts": {{"pelorus_peak_bytes": 1048576, "ranges": {{"PRIMARY": 3, "REPLICA": 0}}}},
                 "missing": {{}}, "differences": []}}"#,
             cases.join(",")
