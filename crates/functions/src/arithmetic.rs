@@ -78,14 +78,11 @@ fn result_type(op: Op, kind: Numeric, args: &[Arg], ctx: &EvalContext) -> Column
             shape::bigint_type(additive + u32::from(!either), either)
         }
         (Op::Mul, Numeric::Int) => shape::bigint_type(p1 + p2 + u32::from(!either), either),
-        (Op::Mod, Numeric::Int) => {
-            let length = shape_length(left).max(shape_length(right));
-            shape::bigint_type(length, unsigned1)
-        }
-        (Op::IntDiv, _) => int_divide_type(left, unsigned1 || unsigned2),
+        (Op::Mod, Numeric::Int) => shape::bigint_type(p1.max(p2) + 1, unsigned1),
+        (Op::IntDiv, _) => int_divide_type(left, right, unsigned1 || unsigned2),
         (Op::Add | Op::Sub, Numeric::Decimal) => {
-            let scale = s1.max(s2).min(u32::from(MAX_SCALE));
-            shape::decimal_type(additive, scale, both)
+            // One digit more than a DECIMAL may have is reported all the same.
+            shape::decimal_of(additive.min(66), s1.max(s2), both)
         }
         (Op::Mul, Numeric::Decimal) => shape::decimal_type(p1 + p2, s1 + s2, both),
         (Op::Div, Numeric::Int | Numeric::Decimal) => {
@@ -101,27 +98,20 @@ fn result_type(op: Op, kind: Numeric, args: &[Arg], ctx: &EvalContext) -> Column
     }
 }
 
-/// Display length where an operator takes over its argument's.
-fn shape_length(arg: &Arg) -> u32 {
-    let temporal_sign = u32::from(arg.ty.is_temporal());
-    if arg.ty.is_temporal() {
-        u32::from(shape::precision(arg)) + temporal_sign
-    } else {
-        arg.ty.length
-    }
-}
-
-fn int_divide_type(left: &Arg, unsigned: bool) -> ColumnType {
+fn int_divide_type(left: &Arg, right: &Arg, unsigned: bool) -> ColumnType {
     let ty = &left.ty;
-    let length = if ty.is_string() {
-        shape::chars(ty) + 1
-    } else if ty.is_decimal() || ty.is_temporal() {
+    let exact = |arg: &Arg| arg.ty.is_decimal() || arg.ty.is_temporal() || arg.ty.is_integer();
+    let length = if exact(left) {
+        let shift = if exact(right) { u32::from(right.ty.decimals) } else { 0 };
         u32::from(shape::precision(left)).saturating_sub(u32::from(ty.decimals))
-            + u32::from(!ty.is_unsigned())
+            + shift
+            + u32::from(!unsigned)
+    } else if ty.wire == pelorus_types::WireType::Float {
+        ty.length + 1
     } else if ty.is_float() {
-        if ty.decimals >= NOT_FIXED { ty.length.max(22) } else { 21 }
+        if ty.decimals >= NOT_FIXED { 22 } else { 21 }
     } else {
-        ty.length.max(1)
+        shape::chars(ty) + 1
     };
     shape::bigint_type(length.min(22), unsigned)
 }
@@ -175,6 +165,8 @@ fn integers(
         let value = match op {
             Op::Add => a + b,
             Op::Sub => a - b,
+            // MySQL refuses the least BIGINT as a product of numbers of different sign.
+            Op::Mul if !unsigned && a * b == i128::from(i64::MIN) => i128::MIN,
             // 64 by 64 bits always fits.
             Op::Mul => a * b,
             _ if b == 0 => {
@@ -205,7 +197,7 @@ fn fast_integers(op: Op, batch: &Batch<'_>, text: &str) -> Result<Option<ArrayRe
     let checked: fn(i64, i64) -> Option<i64> = match op {
         Op::Add => i64::checked_add,
         Op::Sub => i64::checked_sub,
-        Op::Mul => i64::checked_mul,
+        Op::Mul => |a, b| a.checked_mul(b).filter(|product| *product != i64::MIN),
         _ => return Ok(None),
     };
     let result: Int64Array = vector::try_zip(a, b, batch.rows, |a, b| {

@@ -82,7 +82,8 @@ pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Cal
         }),
         CastTarget::Time(digits) => Call::rowwise("CAST", args, ctx, ty, move |batch, row| {
             let micros = read::time(&batch.inputs[0], row)?;
-            Ok(micros.map_or(Value::Null, |micros| Value::Time(round_time(micros, digits, batch.ctx))))
+            Ok(micros
+                .map_or(Value::Null, |micros| Value::Time(round_time(micros, digits, batch.ctx))))
         }),
         CastTarget::Decimal(..) => Call::rowwise("CAST", args, ctx, ty, move |batch, row| {
             let value = batch.inputs[0].decimal(row);
@@ -94,9 +95,9 @@ pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Cal
             Ok(batch.inputs[0].real(row).map_or(Value::Null, Value::Double))
         }),
         CastTarget::Float => float_cast(args, ctx, ty),
-        CastTarget::Year => Call::rowwise("CAST", args, ctx, ty, |batch, row| {
-            year(&batch.inputs[0], row)
-        }),
+        CastTarget::Year => {
+            Call::rowwise("CAST", args, ctx, ty, |batch, row| year(&batch.inputs[0], row))
+        }
         CastTarget::Json => return Err(Error::unsupported("CAST AS JSON")),
     };
     Ok(call.with_text(format!("cast({} as {word})", arg.text)))
@@ -159,16 +160,9 @@ fn target_type(target: CastTarget, arg: &Arg) -> Result<(ColumnType, String)> {
 fn check_decimal(precision: u8, scale: u8, arg: &Arg) -> Result<(u8, u8)> {
     let precision = if precision == 0 && scale == 0 { 10 } else { precision };
     if precision > 65 {
-        let message = format!(
-            "Too-big precision {precision} specified for '{}'. Maximum is 65.",
-            arg.text
-        );
-        return Err(too_big(1426, message));
-    }
-    if scale > 30 {
         let message =
-            format!("Too big scale {scale} specified for column '{}'. Maximum is 30.", arg.text);
-        return Err(too_big(1425, message));
+            format!("Too-big precision {precision} specified for '{}'. Maximum is 65.", arg.text);
+        return Err(too_big(1426, message));
     }
     if scale > precision {
         let message = format!(
@@ -176,6 +170,11 @@ fn check_decimal(precision: u8, scale: u8, arg: &Arg) -> Result<(u8, u8)> {
             arg.text
         );
         return Err(too_big(1427, message));
+    }
+    if scale > 30 {
+        let message =
+            format!("Too big scale {scale} specified for column '{}'. Maximum is 30.", arg.text);
+        return Err(too_big(1425, message));
     }
     Ok((precision, scale))
 }
@@ -203,7 +202,10 @@ fn signed(input: &Input<'_>, row: usize) -> Option<i64> {
     }
     let value = input.int(row)?;
     if input.ty.is_string() && value > i128::from(i64::MAX) {
-        input.ctx().warn(1105, "Cast to signed converted positive out-of-range integer to its negative complement");
+        input.ctx().warn(
+            1105,
+            "Cast to signed converted positive out-of-range integer to its negative complement",
+        );
     }
     #[expect(clippy::cast_possible_truncation, reason = "two's complement, as MySQL has it")]
     Some(value as i64)
@@ -225,10 +227,9 @@ fn unsigned(input: &Input<'_>, row: usize) -> Option<u64> {
         input.int(row)?
     };
     if input.ty.is_string() && value < 0 {
-        input.ctx().warn(
-            1105,
-            "Cast to unsigned converted negative integer to its positive complement",
-        );
+        input
+            .ctx()
+            .warn(1105, "Cast to unsigned converted negative integer to its positive complement");
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "two's complement")]
     Some(value as u64)
@@ -374,7 +375,7 @@ pub(crate) fn collate(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         ));
     }
     let chars = text_length(arg);
-    let ty = shape::null_if_any(shape::text_type(chars, collation), std::slice::from_ref(arg));
+    let ty = shape::text_type(chars, collation).nullable();
     let text = format!("({} collate {})", arg.text, collation.name());
     let call = Call::rowwise(name, args, ctx, ty, |batch, row| {
         Ok(batch.inputs[0].text(row)?.map_or(Value::Null, |text| Value::Text(text.into_owned())))

@@ -1,7 +1,7 @@
 //! The type that several types have in common: of `IF`, `CASE`, `COALESCE`, `UNION`.
 
 use pelorus_error::{Error, Result};
-use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
+use pelorus_types::{Collation, ColumnType, Flags, WireType, collation as collations};
 
 use crate::collate::mix::mix;
 use crate::context::EvalContext;
@@ -50,7 +50,7 @@ pub(crate) fn common(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Resul
 }
 
 fn with_flags(wire: WireType, length: u32, decimals: u8, flags: Flags) -> ColumnType {
-    let mut ty = ColumnType::new(wire, collation::BINARY, length, decimals);
+    let mut ty = ColumnType::new(wire, collations::BINARY, length, decimals);
     ty.flags = flags;
     ty
 }
@@ -158,7 +158,11 @@ fn integer(args: &[&Arg], same: bool) -> Option<ColumnType> {
 }
 
 fn text(args: &[&Arg], collation: Collation) -> ColumnType {
-    let chars = args.iter().map(|arg| text_chars(&arg.ty)).max().unwrap_or(0);
+    let bytes = collation == collations::BINARY;
+    let chars_of = |arg: &&Arg| {
+        if bytes && arg.ty.is_string() { arg.ty.length } else { crate::cast::text_length(arg) }
+    };
+    let chars = args.iter().map(chars_of).max().unwrap_or(0);
     let blob = args.iter().map(|arg| blob_rank(arg.ty.wire)).max().unwrap_or(0);
     let mut ty = shape::text_type(chars, collation);
     if blob > 0 {

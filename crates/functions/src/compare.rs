@@ -46,12 +46,7 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
     let all = |test: fn(&Arg) -> bool| real.iter().all(|arg| test(arg));
     let any = |test: fn(&Arg) -> bool| real.iter().any(|arg| test(arg));
     if all(|arg| arg.ty.is_string()) {
-        let mixed = mix(&real, ctx, operation)?;
-        return Ok(if mixed.collation == collation::BINARY {
-            Kind::Bytes
-        } else {
-            Kind::Text(Rules::of(mixed.collation))
-        });
+        return text_kind(&real, ctx, operation);
     }
     if all(|arg| arg.ty.wire == WireType::Time) {
         return Ok(Kind::Time);
@@ -62,12 +57,16 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
             || (arg.constant.is_some() && arg.ty.is_integer())
     };
     if any(|arg| arg.ty.is_date()) && real.iter().all(comparable_as_date) {
+        check_constant_dates(&real)?;
         return Ok(Kind::Date);
     }
     if any(|arg| arg.ty.wire == WireType::Time)
-        && all(|arg| arg.ty.wire == WireType::Time || arg.constant_text().is_some())
+        && all(|arg| arg.ty.wire == WireType::Time || arg.ty.is_string())
     {
-        return Ok(Kind::Time);
+        // A column takes the constant to its own type; otherwise both are text.
+        let column = any(|arg| arg.ty.wire == WireType::Time && arg.origin == Origin::Column)
+            && all(|arg| arg.ty.wire == WireType::Time || arg.constant_text().is_some());
+        return if column { Ok(Kind::Time) } else { text_kind(&real, ctx, operation) };
     }
     Ok(match real.iter().map(|arg| shape::numeric(arg)).max() {
         Some(Numeric::Int) | None => Kind::Int,
@@ -75,6 +74,32 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
         Some(Numeric::Real) if exact_integers(&real) => Kind::Int,
         Some(Numeric::Real) => Kind::Real,
     })
+}
+
+/// Compares as text, or as bytes when the arguments agree on that.
+pub(crate) fn text_kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
+    let mixed = mix(args, ctx, operation)?;
+    Ok(if mixed.collation == collation::BINARY {
+        Kind::Bytes
+    } else {
+        Kind::Text(Rules::of(mixed.collation))
+    })
+}
+
+/// Error 1525 for a constant text that is no date, beside dates.
+fn check_constant_dates(args: &[&Arg]) -> Result<()> {
+    let plain = args.iter().all(|arg| arg.ty.wire == WireType::Date || !arg.ty.is_date());
+    for text in args.iter().filter_map(|arg| arg.constant_text()) {
+        if crate::datetime::parse::datetime(text).value.is_none() {
+            let kind = if plain { "DATE" } else { "DATETIME" };
+            return Err(Error::remote(
+                1525,
+                *b"HY000",
+                format!("Incorrect {kind} value: '{text}'"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Integer columns beside literal texts that are wholly integers compare as integers.

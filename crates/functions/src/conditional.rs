@@ -62,6 +62,9 @@ pub(crate) fn null_if(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     if first.ty.is_integer() {
         common.ty = crate::shape::bigint_type(first.ty.length, first.ty.is_unsigned());
     }
+    if first.ty.is_float() {
+        common.ty.length = first.ty.length;
+    }
     common.ty = common.ty.nullable();
     let to = common.ty;
     Ok(bind(name, args, ctx, common, move |batch, row| {

@@ -121,9 +121,9 @@ impl Decimal {
         }
     }
 
-    /// Whether the number has at most 65 digits.
+    /// Whether MySQL's words of digits hold the number: a little more than 65 digits pass.
     pub(crate) fn fits(self) -> bool {
-        self.units.wrapping_abs() < pow10(MAX_PRECISION.max(self.scale).min(76))
+        self.units.wrapping_abs() < pow10(76)
     }
 
     pub(crate) fn is_zero(self) -> bool {

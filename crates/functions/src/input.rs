@@ -204,7 +204,7 @@ impl<'a> Input<'a> {
 
     fn text_to_real(&self, text: &[u8]) -> f64 {
         let read = parse::double_prefix(text);
-        if read.truncated {
+        if read.truncated && !text.is_empty() {
             self.warn_truncated("DOUBLE", text);
         }
         read.value

@@ -27,6 +27,8 @@ mod convert;
 mod datetime;
 mod decimal;
 mod errors;
+mod extreme;
+mod info;
 mod input;
 mod keys;
 pub mod literal;

@@ -59,6 +59,8 @@ fn double(text: &str) -> Result<Arg> {
 
 fn decimal(text: &str) -> Result<Arg> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let kept = whole.trim_start_matches('0');
+    let whole = if kept.is_empty() { &whole[..whole.len().min(1)] } else { kept };
     let scale = u32::try_from(fraction.len()).unwrap_or(u32::MAX);
     let precision = u32::try_from(whole.len()).unwrap_or(u32::MAX).saturating_add(scale);
     if precision > 65 || scale > 38 {
@@ -128,7 +130,9 @@ pub fn timestamp(text: &str, ctx: &EvalContext) -> Result<Arg> {
     let parsed = parse::datetime(text);
     let date = parsed
         .value
-        .filter(|date| !parsed.truncated && parsed.has_time && allowed(*date, ctx))
+        .filter(|date| {
+            !parsed.truncated && parsed.has_time && parsed.offset.is_none() && allowed(*date, ctx)
+        })
         .ok_or_else(|| wrong("DATETIME", text))?;
     let ty = temporal_type(WireType::DateTime, parsed.fraction).not_null();
     Ok(Arg::literal(Value::Date(date.pack()), ty, format!("TIMESTAMP'{text}'")))

@@ -34,7 +34,7 @@ pub(crate) fn unary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<
         "EXP" => |x| Given::Number(x.exp()),
         "LN" => |x| logarithm(x, f64::ln),
         "LOG" if args.len() == 1 => |x| logarithm(x, f64::ln),
-        "LOG2" => |x| logarithm(x, |x| x.ln() / std::f64::consts::LN_2),
+        "LOG2" => |x| logarithm(x, f64::log2),
         "LOG10" => |x| logarithm(x, f64::log10),
         "SIN" => |x| Given::Number(x.sin()),
         "COS" => |x| Given::Number(x.cos()),

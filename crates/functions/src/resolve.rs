@@ -8,7 +8,10 @@ use crate::call::Call;
 use crate::context::EvalContext;
 use crate::errors::no_such_function;
 use crate::value::Arg;
-use crate::{arithmetic, bits, cast, compare, conditional, logic, math, names, round, string};
+use crate::{
+    arithmetic, bits, cast, compare, conditional, datetime, extreme, info, logic, math, names,
+    round, string,
+};
 
 /// Binds a function or operator by name, in any case, to its arguments.
 ///
@@ -23,7 +26,9 @@ pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call>
     let name = upper.as_str();
     let bound = operator(name, args, ctx)
         .or_else(|| number(name, args, ctx))
-        .or_else(|| text(name, args, ctx));
+        .or_else(|| text(name, args, ctx))
+        .or_else(|| date(name, args, ctx))
+        .or_else(|| session(name, args, ctx));
     match bound {
         Some(call) => call,
         None if names::is_function(&upper) => {
@@ -112,6 +117,57 @@ fn text(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Call>
         "CHARSET" | "COLLATION" | "COERCIBILITY" => codes::about(name, args, ctx),
         "TO_BASE64" => codes::to_base64(name, args, ctx),
         "FROM_BASE64" => codes::from_base64(name, args, ctx),
+        _ => return None,
+    })
+}
+
+fn date(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Call>> {
+    use datetime::{clock, difference, format, interval, make, part, scan};
+    Some(match name {
+        "YEAR" | "MONTH" | "DAY" | "DAYOFMONTH" | "QUARTER" | "DAYOFYEAR" | "DAYOFWEEK"
+        | "WEEKDAY" | "WEEKOFYEAR" | "TO_DAYS" | "TO_SECONDS" => part::of_date(name, args, ctx),
+        "HOUR" | "MINUTE" | "SECOND" | "MICROSECOND" | "TIME_TO_SEC" => {
+            part::of_time(name, args, ctx)
+        }
+        "WEEK" | "YEARWEEK" => part::week_of(name, args, ctx),
+        "DAYNAME" | "MONTHNAME" => part::name_of(name, args, ctx),
+        "EXTRACT" => part::extract(name, args, ctx),
+        "DATEDIFF" => difference::dates(name, args, ctx),
+        "TIMEDIFF" => difference::times(name, args, ctx),
+        "TIMESTAMPDIFF" => difference::timestamps(name, args, ctx),
+        "PERIOD_ADD" | "PERIOD_DIFF" => difference::periods(name, args, ctx),
+        "DATE" => make::date(name, args, ctx),
+        "TIME" => make::time(name, args, ctx),
+        "TIMESTAMP" => make::timestamp(name, args, ctx),
+        "LAST_DAY" => make::last_day(name, args, ctx),
+        "MAKEDATE" => make::makedate(name, args, ctx),
+        "MAKETIME" => make::maketime(name, args, ctx),
+        "SEC_TO_TIME" => make::sec_to_time(name, args, ctx),
+        "FROM_DAYS" => make::from_days(name, args, ctx),
+        "DATE_ADD" | "DATE_SUB" => interval::add(name, args, ctx),
+        "ADDDATE" | "SUBDATE" => interval::add_days(name, args, ctx),
+        "TIMESTAMPADD" => interval::timestamp_add(name, args, ctx),
+        "ADDTIME" | "SUBTIME" => interval::add_time(name, args, ctx),
+        "DATE_FORMAT" => format::date_format(name, args, ctx),
+        "TIME_FORMAT" => format::time_format(name, args, ctx),
+        "GET_FORMAT" => format::get_format(name, args, ctx),
+        "STR_TO_DATE" => scan::str_to_date(name, args, ctx),
+        "NOW" | "CURRENT_TIMESTAMP" | "LOCALTIME" | "LOCALTIMESTAMP" | "UTC_TIMESTAMP"
+        | "CURDATE" | "CURRENT_DATE" | "UTC_DATE" | "CURTIME" | "CURRENT_TIME" | "UTC_TIME" => {
+            clock::current(name, args, ctx)
+        }
+        "UNIX_TIMESTAMP" => clock::unix_timestamp(name, args, ctx),
+        "FROM_UNIXTIME" => clock::from_unixtime(name, args, ctx),
+        "CONVERT_TZ" => clock::convert_tz(name, args, ctx),
+        _ => return None,
+    })
+}
+
+fn session(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Call>> {
+    Some(match name {
+        "GREATEST" | "LEAST" => extreme::resolve(name, args, ctx),
+        "VERSION" | "DATABASE" | "SCHEMA" | "USER" | "SESSION_USER" | "SYSTEM_USER"
+        | "CURRENT_USER" | "CONNECTION_ID" => info::resolve(name, args, ctx),
         _ => return None,
     })
 }

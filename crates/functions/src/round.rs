@@ -23,6 +23,7 @@ pub(crate) fn round(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
         _ => return Err(parameter_count(name)),
     };
     let constant = match places {
+        Some(places) if places.is_null() => Some(0),
         None => Some(0),
         Some(places) => constant_places(places),
     };
@@ -72,7 +73,7 @@ fn constant_places(places: &Arg) -> Option<i64> {
 }
 
 fn round_kind(arg: &Arg) -> Numeric {
-    if arg.ty.is_temporal() && arg.ty.decimals == 0 { Numeric::Int } else { shape::numeric(arg) }
+    if arg.ty.is_temporal() { Numeric::Real } else { shape::numeric(arg) }
 }
 
 fn round_type(arg: &Arg, kind: Numeric, places: Option<i64>, truncate: bool) -> ColumnType {
@@ -197,7 +198,7 @@ pub(crate) fn to_integer(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Re
     let text = format!("{}({})", name.to_ascii_lowercase(), arg.text);
     let unsigned = arg.ty.is_unsigned();
     let whole_digits = shape::precision(arg).saturating_sub(arg.ty.decimals);
-    Ok(match shape::numeric(arg) {
+    Ok(match round_kind(arg) {
         Numeric::Int => {
             let ty = null_if_any(shape::bigint_type(21, unsigned), args);
             Call::rowwise(name, args, ctx, ty, move |batch, row| match batch.inputs[0].int(row) {
@@ -208,7 +209,9 @@ pub(crate) fn to_integer(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Re
         Numeric::Decimal => {
             let wide = whole_digits > 17;
             let ty = if wide {
-                shape::decimal_type(u32::from(whole_digits), 0, unsigned)
+                // Rounding up may carry into one more digit.
+                let carry = u32::from(arg.ty.decimals > 0);
+                shape::decimal_type(u32::from(whole_digits) + carry, 0, unsigned)
             } else {
                 shape::bigint_type(21, unsigned)
             };

@@ -61,7 +61,12 @@ pub(crate) fn precision(arg: &Arg) -> u8 {
 }
 
 fn hex_digits(arg: &Arg) -> u32 {
-    let digits = arg.ty.length.saturating_mul(3);
+    // Two decimal digits a byte and one more; bits of `b'101'` count as signed.
+    let digits = match arg.ty.length {
+        0 => 1,
+        1 => 3,
+        bytes => bytes.saturating_mul(5).div_ceil(2).min(20),
+    };
     if arg.ty.is_unsigned() { digits } else { digits.saturating_add(1) }
 }
 

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_types::{Collation, ColumnType, collation};
+use pelorus_types::{Collation, ColumnType, WireType, collation};
 
 use crate::call::{Batch, Call};
 use crate::cast::text_length;
@@ -32,11 +32,7 @@ pub(crate) enum Str<'a> {
 impl<'a> Str<'a> {
     /// Reads an argument as text, or as bytes where the operation is on bytes.
     pub(crate) fn read(input: &Input<'a>, row: usize, binary: bool) -> Result<Option<Str<'a>>> {
-        Ok(if binary {
-            input.bytes(row)?.map(Str::Bytes)
-        } else {
-            input.text(row)?.map(Str::Text)
-        })
+        Ok(if binary { input.bytes(row)?.map(Str::Bytes) } else { input.text(row)?.map(Str::Text) })
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -100,9 +96,17 @@ pub(crate) fn of_text(
     chars: impl Fn(bool) -> u32,
     row: impl Fn(&Batch<'_>, usize, bool) -> Result<Value> + Send + Sync + 'static,
 ) -> Result<Call> {
-    let mixed = mix(deciding, ctx, &name.to_ascii_lowercase())?;
+    let mut mixed = mix(deciding, ctx, &name.to_ascii_lowercase())?;
+    // These take the charset of what they change, and a bare NULL has none.
+    let changes = matches!(name, "REPLACE" | "INSERT" | "LPAD" | "RPAD" | "SUBSTRING_INDEX");
+    if changes && deciding.first().is_some_and(|arg| arg.is_null()) {
+        mixed.collation = collation::BINARY;
+    }
     let binary = mixed.collation == collation::BINARY;
-    let ty = shape::text_type(chars(binary), mixed.collation).nullable();
+    let mut ty = shape::text_type(chars(binary), mixed.collation).nullable();
+    if ty.length >= UNBOUNDED_BYTES {
+        ty.wire = WireType::LongBlob;
+    }
     let limit = ctx.max_allowed_packet;
     let shown = name.to_ascii_lowercase();
     let call = Call::rowwise(name, args, ctx, ty, move |batch, at| {
@@ -111,6 +115,9 @@ pub(crate) fn of_text(
     });
     Ok(call.with_coercibility(mixed.coercibility))
 }
+
+/// From this length on MySQL reports a result as LONGTEXT.
+const UNBOUNDED_BYTES: u32 = 16_777_216;
 
 /// NULL and a warning in place of what is longer than a packet may be.
 fn limited(value: Value, limit: u64, name: &str, ctx: &EvalContext) -> Value {

@@ -16,11 +16,13 @@ pub(crate) struct Parsed<T> {
     pub(crate) has_time: bool,
     /// Digits of the fraction.
     pub(crate) fraction: u8,
+    /// Seconds east of universal time, when the text says so.
+    pub(crate) offset: Option<i64>,
 }
 
 impl<T> Parsed<T> {
     fn none() -> Self {
-        Self { value: None, truncated: true, has_time: false, fraction: 0 }
+        Self { value: None, truncated: true, has_time: false, fraction: 0, offset: None }
     }
 }
 
@@ -128,14 +130,9 @@ pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
     let offset = if has_time { zone_offset(&mut cursor) } else { None };
     cursor.spaces();
     let truncated = cursor.at < cursor.text.len();
-    let value = build(parts, micros).and_then(|date| {
-        let date = if carry { date.plus_micros(1)? } else { date };
-        match offset {
-            Some(_) => None,
-            None => Some(date),
-        }
-    });
-    Parsed { value, truncated, has_time, fraction: digits }
+    let value =
+        build(parts, micros).and_then(|date| if carry { date.plus_micros(1) } else { Some(date) });
+    Parsed { value, truncated, has_time, fraction: digits, offset }
 }
 
 /// Skips what stands between two parts; `false` when no further part can follow.
@@ -295,7 +292,7 @@ pub(crate) fn time(text: &str) -> Parsed<i64> {
         None => (false, trimmed),
     };
     if !body.as_bytes().first().is_some_and(|byte| byte.is_ascii_digit()) {
-        return Parsed { value: None, truncated: true, has_time: true, fraction: 0 };
+        return Parsed { value: None, truncated: true, has_time: true, fraction: 0, offset: None };
     }
     if body.len() >= 12 && !negative {
         let date = datetime(body);
@@ -307,6 +304,7 @@ pub(crate) fn time(text: &str) -> Parsed<i64> {
                 truncated: date.truncated,
                 has_time: true,
                 fraction: date.fraction,
+                offset: None,
             };
         }
     }
@@ -316,8 +314,9 @@ pub(crate) fn time(text: &str) -> Parsed<i64> {
 fn time_of_day(body: &str, negative: bool) -> Parsed<i64> {
     let mut cursor = Cursor { text: body.as_bytes(), at: 0 };
     let (first, _) = cursor.digits(10);
-    let (mut days, mut hour, mut minute, mut second) = (0_i64, 0_i64, 0_i64, 0_i64);
     let first = i64::from(first);
+    let (mut days, mut minute, mut second) = (0, 0, 0);
+    let hour;
     let mut colons = false;
     let mark = cursor.at;
     if cursor.spaces() > 0 && cursor.peek().is_some_and(|byte| byte.is_ascii_digit()) {
@@ -349,7 +348,13 @@ fn time_of_day(body: &str, negative: bool) -> Parsed<i64> {
     cursor.spaces();
     let mut truncated = cursor.at < cursor.text.len();
     if minute > 59 || second > 59 {
-        return Parsed { value: None, truncated: true, has_time: true, fraction: digits };
+        return Parsed {
+            value: None,
+            truncated: true,
+            has_time: true,
+            fraction: digits,
+            offset: None,
+        };
     }
     let total = (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000
         + i64::from(micros)
@@ -357,7 +362,7 @@ fn time_of_day(body: &str, negative: bool) -> Parsed<i64> {
     let clamped = total.min(TIME_MAX_MICROS);
     truncated |= total > TIME_MAX_MICROS;
     let value = if negative { -clamped } else { clamped };
-    Parsed { value: Some(value), truncated, has_time: true, fraction: digits }
+    Parsed { value: Some(value), truncated, has_time: true, fraction: digits, offset: None }
 }
 
 #[cfg(test)]

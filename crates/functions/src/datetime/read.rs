@@ -6,6 +6,7 @@ use pelorus_error::Result;
 use pelorus_types::WireType;
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS};
 
+use crate::context::EvalContext;
 use crate::datetime::parse;
 use crate::decimal::Decimal;
 use crate::input::Input;
@@ -15,29 +16,34 @@ use crate::value::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lenience {
     /// `2024-01-00` passes.
-    pub(crate) zero_parts: bool,
+    zero_parts: bool,
     /// `0000-00-00` passes.
-    pub(crate) zero_date: bool,
+    zero_date: bool,
+    /// What a DATE or DATETIME holds passes, whatever it is.
+    held: bool,
 }
 
 impl Lenience {
     /// Everything that a DATE can hold.
-    pub(crate) const FUZZY: Lenience = Lenience { zero_parts: true, zero_date: true };
+    pub(crate) const FUZZY: Lenience = Lenience { zero_parts: true, zero_date: true, held: true };
 
     /// A date of the calendar only.
-    pub(crate) const STRICT: Lenience = Lenience { zero_parts: false, zero_date: false };
+    pub(crate) const STRICT: Lenience =
+        Lenience { zero_parts: false, zero_date: false, held: false };
 
     /// What conversions let pass under the session's `sql_mode`.
-    pub(crate) fn of(ctx: &crate::context::EvalContext) -> Self {
-        Self {
-            zero_parts: !ctx.sql_mode.no_zero_in_date,
-            zero_date: !ctx.sql_mode.no_zero_date,
-        }
+    pub(crate) fn of(ctx: &EvalContext) -> Self {
+        let mode = &ctx.sql_mode;
+        Self { zero_parts: !mode.no_zero_in_date, zero_date: !mode.no_zero_date, held: true }
+    }
+
+    /// What the functions that give a part of a date let pass.
+    pub(crate) fn part(ctx: &EvalContext) -> Self {
+        Self { zero_parts: true, zero_date: !ctx.sql_mode.no_zero_date, held: true }
     }
 
     fn allows(self, date: DateTime) -> bool {
-        let zero = date.year == 0 && date.month == 0 && date.day == 0;
-        if zero {
+        if date.year == 0 && date.month == 0 && date.day == 0 {
             return self.zero_date;
         }
         self.zero_parts || (date.month != 0 && date.day != 0)
@@ -57,7 +63,7 @@ pub(crate) fn datetime(
         Value::Null => return Ok(None),
         Value::Date(packed) => {
             let date = DateTime::unpack(packed);
-            if lenience.allows(date) {
+            if lenience.held || lenience.allows(date) {
                 return Ok(Some(date));
             }
             let text = input.text(row)?.unwrap_or_default();
@@ -99,7 +105,13 @@ fn year_as_date(year: Option<i128>) -> Option<DateTime> {
 
 fn text_as_datetime(text: &str, input: &Input<'_>, lenience: Lenience) -> Option<DateTime> {
     let parsed = parse::datetime(text);
-    let date = parsed.value.filter(|date| lenience.allows(*date));
+    let ctx = input.ctx();
+    let local = |date: DateTime| match parsed.offset {
+        // The offset says when it was; the session's zone says what the clock showed here.
+        Some(offset) => date.plus_micros((ctx.time_zone.offset_seconds() - offset) * 1_000_000),
+        None => Some(date),
+    };
+    let date = parsed.value.and_then(local).filter(|date| lenience.allows(*date));
     if date.is_none() {
         input.ctx().warn(1292, format!("Incorrect datetime value: '{text}'"));
     } else if parsed.truncated {
@@ -109,17 +121,17 @@ fn text_as_datetime(text: &str, input: &Input<'_>, lenience: Lenience) -> Option
 }
 
 /// A TIME on the day of the statement.
-pub(crate) fn time_as_datetime(micros: i64, ctx: &crate::context::EvalContext) -> Option<DateTime> {
+pub(crate) fn time_as_datetime(micros: i64, ctx: &EvalContext) -> Option<DateTime> {
     today(ctx).plus_micros(micros)
 }
 
 /// The day of the statement in the session's time zone.
-pub(crate) fn today(ctx: &crate::context::EvalContext) -> DateTime {
+pub(crate) fn today(ctx: &EvalContext) -> DateTime {
     now(ctx).midnight()
 }
 
 /// The start of the statement in the session's time zone.
-pub(crate) fn now(ctx: &crate::context::EvalContext) -> DateTime {
+pub(crate) fn now(ctx: &EvalContext) -> DateTime {
     DateTime::date(1970, 1, 1)
         .plus_micros(ctx.now_micros + ctx.time_zone.offset_seconds() * 1_000_000)
         .unwrap_or_default()

@@ -21,9 +21,8 @@ pub(crate) fn concat(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     if args.is_empty() {
         return Err(parameter_count(name));
     }
-    let total = |binary: bool| {
-        args.iter().map(|arg| longest(arg, binary)).fold(0, u32::saturating_add)
-    };
+    let total =
+        |binary: bool| args.iter().map(|arg| longest(arg, binary)).fold(0, u32::saturating_add);
     of_text(name, args, ctx, &refs(args), total, |batch, row, binary| {
         let mut out = Vec::new();
         for input in &batch.inputs {
@@ -70,13 +69,22 @@ pub(crate) fn concat_ws(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
 pub(crate) fn letter_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [arg] = args else { return Err(parameter_count(name)) };
     let upper = matches!(name, "UPPER" | "UCASE");
-    of_text(name, args, ctx, &[arg], |binary| longest(arg, binary), move |batch, row, binary| {
-        Ok(match Str::read(&batch.inputs[0], row, binary)? {
-            None => Value::Null,
-            Some(Str::Text(text)) => Value::Text(text.chars().map(|c| change_case(c, upper)).collect()),
-            Some(bytes) => bytes.into_value(),
-        })
-    })
+    of_text(
+        name,
+        args,
+        ctx,
+        &[arg],
+        |binary| longest(arg, binary),
+        move |batch, row, binary| {
+            Ok(match Str::read(&batch.inputs[0], row, binary)? {
+                None => Value::Null,
+                Some(Str::Text(text)) => {
+                    Value::Text(text.chars().map(|c| change_case(c, upper)).collect())
+                }
+                Some(bytes) => bytes.into_value(),
+            })
+        },
+    )
 }
 
 /// One character for one character, as MySQL's tables have it: those whose other case is several
@@ -106,13 +114,20 @@ fn change_case(c: char, upper: bool) -> char {
 /// Binds `REVERSE`.
 pub(crate) fn reverse(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [arg] = args else { return Err(parameter_count(name)) };
-    of_text(name, args, ctx, &[arg], |binary| longest(arg, binary), |batch, row, binary| {
-        Ok(match Str::read(&batch.inputs[0], row, binary)? {
-            None => Value::Null,
-            Some(Str::Text(text)) => Value::Text(text.chars().rev().collect()),
-            Some(Str::Bytes(bytes)) => Value::Bytes(bytes.iter().rev().copied().collect()),
-        })
-    })
+    of_text(
+        name,
+        args,
+        ctx,
+        &[arg],
+        |binary| longest(arg, binary),
+        |batch, row, binary| {
+            Ok(match Str::read(&batch.inputs[0], row, binary)? {
+                None => Value::Null,
+                Some(Str::Text(text)) => Value::Text(text.chars().rev().collect()),
+                Some(Str::Bytes(bytes)) => Value::Bytes(bytes.iter().rev().copied().collect()),
+            })
+        },
+    )
 }
 
 /// Characters of a result whose length is not known before the rows are.
@@ -198,11 +213,9 @@ pub(crate) fn pad(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Ca
     let shown = name.to_ascii_lowercase();
     of_text(name, args, ctx, &[arg, padding], chars, move |batch, row, binary| {
         let [text, length, padding] = batch.inputs.as_slice() else { return Ok(Value::Null) };
-        let (Some(text), Some(length), Some(padding)) = (
-            Str::read(text, row, binary)?,
-            length.int(row),
-            Str::read(padding, row, binary)?,
-        ) else {
+        let (Some(text), Some(length), Some(padding)) =
+            (Str::read(text, row, binary)?, length.int(row), Str::read(padding, row, binary)?)
+        else {
             return Ok(Value::Null);
         };
         let Ok(length) = u64::try_from(length) else { return Ok(Value::Null) };

@@ -38,7 +38,9 @@ pub(crate) fn hex(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Ca
     Ok(Call::rowwise(name, args, ctx, own_text(chars, ctx), move |batch, row| {
         let input = &batch.inputs[0];
         if number {
-            return Ok(number_bits(input, row).map_or(Value::Null, |bits| text(format!("{bits:X}"))));
+            return Ok(
+                number_bits(input, row).map_or(Value::Null, |bits| text(format!("{bits:X}")))
+            );
         }
         Ok(input.bytes(row)?.map_or(Value::Null, |bytes| text(hex_of(&bytes))))
     }))
@@ -64,7 +66,9 @@ pub(crate) fn unhex(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
             Some(bytes) => Ok(Value::Bytes(bytes)),
             None => {
                 let shown = String::from_utf8_lossy(&digits).into_owned();
-                batch.ctx.warn(1411, format!("Incorrect string value: '{shown}' for function unhex"));
+                batch
+                    .ctx
+                    .warn(1411, format!("Incorrect string value: '{shown}' for function unhex"));
                 Ok(Value::Null)
             }
         }
@@ -350,8 +354,7 @@ pub(crate) fn about(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
         return Ok(Call::rowwise(name, args, ctx, ty, move |_, _| Ok(Value::Int(strength))));
     }
     let collation = if arg.ty.is_string() { arg.ty.collation } else { collation::BINARY };
-    let answer =
-        if name == "CHARSET" { collation.charset().to_owned() } else { collation.name() };
+    let answer = if name == "CHARSET" { collation.charset().to_owned() } else { collation.name() };
     // MySQL's internal text is utf8mb3, and its answer is as long as 64 characters.
     let ty = own_text(64, ctx);
     let call = Call::rowwise(name, args, ctx, ty, move |_, _| Ok(text(answer.clone())));

@@ -245,8 +245,9 @@ impl Pattern {
     }
 
     fn is_match(&self, text: &str) -> Result<bool> {
-        let line_end =
-            |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+        let line_end = |c: char| {
+            matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+        };
         let refused = (self.lines && text.contains(line_end))
             || (!text.is_ascii() && (self.classes || (self.fold && has_odd_case(text))));
         if refused {
@@ -258,9 +259,8 @@ impl Pattern {
 
 /// Characters that fold to several, which ICU follows and the engine here does not.
 fn has_odd_case(text: &str) -> bool {
-    text.chars().any(|c| {
-        !c.is_ascii() && (c.to_uppercase().count() != 1 || c.to_lowercase().count() != 1)
-    })
+    text.chars()
+        .any(|c| !c.is_ascii() && (c.to_uppercase().count() != 1 || c.to_lowercase().count() != 1))
 }
 
 /// Only what both engines read alike: no look-around, possessive or lazy doubling, set operations,

@@ -43,7 +43,9 @@ pub(crate) fn make_set(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
         let mut out = Vec::new();
         let mut first = true;
         for (at, input) in batch.inputs[1..].iter().enumerate().take(64) {
-            if bits >> at & 1 == 1 && let Some(text) = Str::read(input, row, binary)? {
+            if bits >> at & 1 == 1
+                && let Some(text) = Str::read(input, row, binary)?
+            {
                 if !first {
                     out.push(b',');
                 }
@@ -69,10 +71,9 @@ pub(crate) fn export_set(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Re
     };
     of_text(name, args, ctx, &texts, chars, |batch, row, binary| {
         let Some(bits) = batch.inputs[0].bits(row) else { return Ok(Value::Null) };
-        let (Some(on), Some(off)) = (
-            Str::read(&batch.inputs[1], row, binary)?,
-            Str::read(&batch.inputs[2], row, binary)?,
-        ) else {
+        let (Some(on), Some(off)) =
+            (Str::read(&batch.inputs[1], row, binary)?, Str::read(&batch.inputs[2], row, binary)?)
+        else {
             return Ok(Value::Null);
         };
         let separator = match batch.inputs.get(3) {

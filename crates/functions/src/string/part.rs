@@ -95,27 +95,36 @@ pub(crate) fn trim(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
     }
     let arg = &args[0];
     let all: Vec<&Arg> = args.iter().collect();
-    of_text(name, args, ctx, &all, |binary| longest(arg, binary), move |batch, row, binary| {
-        let Some(text) = Str::read(&batch.inputs[0], row, binary)? else { return Ok(Value::Null) };
-        let cut = match batch.inputs.get(1) {
-            None => None,
-            Some(cut) => match Str::read(cut, row, binary)? {
-                None => return Ok(Value::Null),
-                some => some,
-            },
-        };
-        let cut = cut.as_ref().map_or(b" ".as_slice(), Str::as_bytes);
-        let mut rest = text.as_bytes();
-        if !cut.is_empty() {
-            while leading && let Some(shorter) = rest.strip_prefix(cut) {
-                rest = shorter;
+    of_text(
+        name,
+        args,
+        ctx,
+        &all,
+        |binary| longest(arg, binary),
+        move |batch, row, binary| {
+            let Some(text) = Str::read(&batch.inputs[0], row, binary)? else {
+                return Ok(Value::Null);
+            };
+            let cut = match batch.inputs.get(1) {
+                None => None,
+                Some(cut) => match Str::read(cut, row, binary)? {
+                    None => return Ok(Value::Null),
+                    some => some,
+                },
+            };
+            let cut = cut.as_ref().map_or(b" ".as_slice(), Str::as_bytes);
+            let mut rest = text.as_bytes();
+            if !cut.is_empty() {
+                while leading && let Some(shorter) = rest.strip_prefix(cut) {
+                    rest = shorter;
+                }
+                while trailing && let Some(shorter) = rest.strip_suffix(cut) {
+                    rest = shorter;
+                }
             }
-            while trailing && let Some(shorter) = rest.strip_suffix(cut) {
-                rest = shorter;
-            }
-        }
-        value_of(rest.to_vec(), binary)
-    })
+            value_of(rest.to_vec(), binary)
+        },
+    )
 }
 
 /// Binds `SUBSTRING_INDEX`.
@@ -124,11 +133,9 @@ pub(crate) fn substring_index(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) 
     let chars = |binary: bool| longest(arg, binary);
     of_text(name, args, ctx, &[arg, delimiter], chars, |batch, row, binary| {
         let [text, delimiter, count] = batch.inputs.as_slice() else { return Ok(Value::Null) };
-        let (Some(text), Some(delimiter), Some(count)) = (
-            Str::read(text, row, binary)?,
-            Str::read(delimiter, row, binary)?,
-            count.int(row),
-        ) else {
+        let (Some(text), Some(delimiter), Some(count)) =
+            (Str::read(text, row, binary)?, Str::read(delimiter, row, binary)?, count.int(row))
+        else {
             return Ok(Value::Null);
         };
         let (bytes, cut) = (text.as_bytes(), delimiter.as_bytes());

@@ -117,10 +117,9 @@ pub(crate) fn find_in_set(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
     let rules = Rules::of(mixed.collation);
     let ty = null_if_any(bigint_type(11, false), args);
     Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
-        let (Some(wanted), Some(set)) = (
-            Str::read(&batch.inputs[0], row, binary)?,
-            Str::read(&batch.inputs[1], row, binary)?,
-        ) else {
+        let (Some(wanted), Some(set)) =
+            (Str::read(&batch.inputs[0], row, binary)?, Str::read(&batch.inputs[1], row, binary)?)
+        else {
             return Ok(Value::Null);
         };
         if set.as_bytes().is_empty() {
@@ -129,9 +128,7 @@ pub(crate) fn find_in_set(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
         let mut scratch = Default::default();
         for (at, item) in (1_i64..).zip(set.as_bytes().split(|byte| *byte == b',')) {
             let same = match (&wanted, std::str::from_utf8(item)) {
-                (Str::Text(wanted), Ok(item)) => {
-                    rules.compare(wanted, item, &mut scratch)?.is_eq()
-                }
+                (Str::Text(wanted), Ok(item)) => rules.compare(wanted, item, &mut scratch)?.is_eq(),
                 _ => wanted.as_bytes() == item,
             };
             if same && !wanted.as_bytes().contains(&b',') {

@@ -18,7 +18,12 @@ pub enum Expr {
     Call(String, Vec<Expr>),
     Cast(Arc<Expr>, Vec<String>),
     Using(Arc<Expr>, String),
-    Aggregate { name: String, distinct: bool, args: Vec<Expr>, separator: Option<String> },
+    Aggregate {
+        name: String,
+        distinct: bool,
+        args: Vec<Expr>,
+        separator: Option<String>,
+    },
 }
 
 /// What a statement selects.
@@ -145,15 +150,46 @@ struct Parser {
 type Parsed = Result<Expr, String>;
 
 const UNITS: &[&str] = &[
-    "MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR",
-    "SECOND_MICROSECOND", "MINUTE_MICROSECOND", "MINUTE_SECOND", "HOUR_MICROSECOND",
-    "HOUR_SECOND", "HOUR_MINUTE", "DAY_MICROSECOND", "DAY_SECOND", "DAY_MINUTE", "DAY_HOUR",
+    "MICROSECOND",
+    "SECOND",
+    "MINUTE",
+    "HOUR",
+    "DAY",
+    "WEEK",
+    "MONTH",
+    "QUARTER",
+    "YEAR",
+    "SECOND_MICROSECOND",
+    "MINUTE_MICROSECOND",
+    "MINUTE_SECOND",
+    "HOUR_MICROSECOND",
+    "HOUR_SECOND",
+    "HOUR_MINUTE",
+    "DAY_MICROSECOND",
+    "DAY_SECOND",
+    "DAY_MINUTE",
+    "DAY_HOUR",
     "YEAR_MONTH",
 ];
 
 const AGGREGATES: &[&str] = &[
-    "COUNT", "SUM", "AVG", "MIN", "MAX", "BIT_AND", "BIT_OR", "BIT_XOR", "GROUP_CONCAT", "STD",
-    "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "ANY_VALUE",
+    "COUNT",
+    "SUM",
+    "AVG",
+    "MIN",
+    "MAX",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "GROUP_CONCAT",
+    "STD",
+    "STDDEV",
+    "STDDEV_POP",
+    "STDDEV_SAMP",
+    "VARIANCE",
+    "VAR_POP",
+    "VAR_SAMP",
+    "ANY_VALUE",
 ];
 
 /// Parses `SELECT item, ... [FROM t]`.
@@ -201,7 +237,11 @@ impl Parser {
     }
 
     fn word(&mut self, word: &str) -> Result<(), String> {
-        if self.take_word(word) { Ok(()) } else { Err(format!("{word} instead of {:?}", self.peek())) }
+        if self.take_word(word) {
+            Ok(())
+        } else {
+            Err(format!("{word} instead of {:?}", self.peek()))
+        }
     }
 
     fn take_sign(&mut self, sign: &str) -> bool {
@@ -211,7 +251,11 @@ impl Parser {
     }
 
     fn sign(&mut self, sign: &str) -> Result<(), String> {
-        if self.take_sign(sign) { Ok(()) } else { Err(format!("{sign} instead of {:?}", self.peek())) }
+        if self.take_sign(sign) {
+            Ok(())
+        } else {
+            Err(format!("{sign} instead of {:?}", self.peek()))
+        }
     }
 
     /// Name and binding power of the operator that comes next.

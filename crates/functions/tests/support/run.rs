@@ -91,7 +91,8 @@ impl Session {
             fields.push(values?.join("|"));
         }
         let warnings = ctx.take_warnings();
-        fields.push(warnings.iter().map(|(code, _)| code.to_string()).collect::<Vec<_>>().join(","));
+        fields
+            .push(warnings.iter().map(|(code, _)| code.to_string()).collect::<Vec<_>>().join(","));
         Ok(fields)
     }
 
@@ -149,15 +150,25 @@ impl Session {
                 let mut arrays: Vec<ArrayRef> =
                     found.iter().map(|found| spread(&found.array, rows)).collect();
                 if name == "GROUP_CONCAT" {
-                    arrays.push(array_of(&Value::Text(String::new()), &ColumnType::varchar(1, ctx.collation))?);
+                    arrays.push(array_of(
+                        &Value::Text(String::new()),
+                        &ColumnType::varchar(1, ctx.collation),
+                    )?);
                 }
                 // Through partial states, so that merging is tested too.
                 let half = rows / 2;
                 let mut first = call.accumulator();
                 let slice = |from: usize, len: usize| -> Vec<ArrayRef> {
-                    arrays.iter().map(|array| {
-                        if array.len() == 1 { Arc::clone(array) } else { array.slice(from, len) }
-                    }).collect()
+                    arrays
+                        .iter()
+                        .map(|array| {
+                            if array.len() == 1 {
+                                Arc::clone(array)
+                            } else {
+                                array.slice(from, len)
+                            }
+                        })
+                        .collect()
                 };
                 if arrays.is_empty() || rows < 2 || name == "GROUP_CONCAT" {
                     states.update(&arrays, &vec![0; rows], None, 1)?;
@@ -234,9 +245,10 @@ fn target(words: &[String]) -> Result<CastTarget> {
         "SIGNED" => CastTarget::Signed,
         "UNSIGNED" => CastTarget::Unsigned,
         "CHAR" => {
-            let charset = words.iter().position(|word| word == "SET").or_else(|| {
-                words.iter().position(|word| word == "CHARSET")
-            });
+            let charset = words
+                .iter()
+                .position(|word| word == "SET")
+                .or_else(|| words.iter().position(|word| word == "CHARSET"));
             let name = charset.and_then(|at| words.get(at + 1));
             let collation = match name {
                 Some(name) => Collation::default_of(name).ok_or_else(|| {
@@ -311,10 +323,7 @@ fn column_array(values: &[Option<Vec<u8>>], ty: &ColumnType) -> ArrayRef {
 
 fn describe(ty: &ColumnType) -> String {
     let ty = pelorus_functions::reported(ty, collation::UTF8MB4_0900_AI_CI);
-    format!(
-        "{},{},{},{},{}",
-        ty.wire as u8, ty.length, ty.decimals, ty.collation.0, ty.flags.0
-    )
+    format!("{},{},{},{},{}", ty.wire as u8, ty.length, ty.decimals, ty.collation.0, ty.flags.0)
 }
 
 fn show(array: &ArrayRef, ty: &ColumnType, row: usize, ctx: &EvalContext) -> Result<String> {

@@ -1,0 +1,191 @@
+//! The statement's time, and seconds since 1970: `NOW`, `CURDATE`, `UNIX_TIMESTAMP`,
+//! `FROM_UNIXTIME`, `CONVERT_TZ`.
+
+use std::sync::Arc;
+
+use arrow::datatypes::i256;
+use pelorus_error::{Error, Result};
+use pelorus_types::WireType;
+use pelorus_types::temporal::DateTime;
+
+use super::format;
+use super::make::datetime_decimals;
+use super::read::{self, Lenience};
+use crate::call::Call;
+use crate::common::temporal_type;
+use crate::context::{EvalContext, TimeZone};
+use crate::decimal::Decimal;
+use crate::errors::parameter_count;
+use crate::input::Input;
+use crate::shape::{Numeric, bigint_type, decimal_of, null_if_any, numeric_type};
+use crate::value::{Arg, Value};
+
+/// The last second that MySQL converts: 3001-01-18 23:59:59 in universal time.
+const LAST_SECOND: i64 = 32_536_771_199;
+const SECOND: i64 = 1_000_000;
+
+/// Binds `NOW`, `CURDATE`, `CURTIME`, `UTC_TIMESTAMP` and their other names.
+pub(crate) fn current(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let digits = match args {
+        [] => 0,
+        [digits] => digits.constant_int().unwrap_or(-1),
+        _ => return Err(parameter_count(name)),
+    };
+    let digits = u8::try_from(digits).ok().filter(|digits| *digits <= 6).ok_or_else(|| {
+        Error::remote(
+            1426,
+            *b"42000",
+            format!(
+                "Too-big precision {digits} specified for '{}'. Maximum is 6.",
+                name.to_ascii_lowercase()
+            ),
+        )
+    })?;
+    let utc = name.starts_with("UTC_");
+    let zone = if utc { TimeZone::Utc } else { ctx.time_zone };
+    let moment = at_zone(ctx.now_micros, zone);
+    let unit = 10_u32.pow(6 - u32::from(digits));
+    let moment = DateTime { micros: moment.micros / unit * unit, ..moment };
+    let (ty, value) = match name {
+        "CURDATE" | "CURRENT_DATE" | "UTC_DATE" => {
+            (temporal_type(WireType::Date, 0), Value::Date(moment.midnight().pack()))
+        }
+        "CURTIME" | "CURRENT_TIME" | "UTC_TIME" => {
+            let mut ty = temporal_type(WireType::Time, digits);
+            // Never negative and never beyond a day.
+            ty.length -= 2;
+            (ty, Value::Time(moment.time_micros()))
+        }
+        _ => (temporal_type(WireType::DateTime, digits), Value::Date(moment.pack())),
+    };
+    Ok(Call::rowwise(name, args, ctx, ty.not_null(), move |_, _| Ok(value.clone())))
+}
+
+fn at_zone(micros: i64, zone: TimeZone) -> DateTime {
+    DateTime::date(1970, 1, 1)
+        .plus_micros(micros + zone.offset_seconds() * SECOND)
+        .unwrap_or_default()
+}
+
+/// Microseconds since 1970 of a local date; `None` for what MySQL does not convert.
+fn unix_micros(date: DateTime, zone: TimeZone) -> Option<i64> {
+    if !date.is_valid() {
+        return None;
+    }
+    let days = date.day_number() - DateTime::date(1970, 1, 1).day_number();
+    let micros = days * 86_400 * SECOND + date.time_micros() - zone.offset_seconds() * SECOND;
+    (micros >= SECOND && micros < (LAST_SECOND + 1) * SECOND).then_some(micros)
+}
+
+/// Binds `UNIX_TIMESTAMP`.
+pub(crate) fn unix_timestamp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [arg] = args else {
+        if args.is_empty() {
+            let seconds = ctx.now_micros.div_euclid(SECOND);
+            let ty = bigint_type(21, false).not_null();
+            return Ok(Call::rowwise(name, args, ctx, ty, move |_, _| Ok(Value::Int(seconds))));
+        }
+        return Err(parameter_count(name));
+    };
+    let decimals = datetime_decimals(arg);
+    let ty = if decimals == 0 {
+        bigint_type(21, false)
+    } else {
+        decimal_of(11 + u32::from(decimals), u32::from(decimals), false)
+    };
+    let ty = null_if_any(ty, args);
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+        if batch.inputs[0].is_null(row) {
+            return Ok(Value::Null);
+        }
+        let date = read::datetime(&batch.inputs[0], row, Lenience::STRICT)?;
+        let micros = date.and_then(|date| unix_micros(date, batch.ctx.time_zone)).unwrap_or(0);
+        if decimals == 0 {
+            return Ok(Value::Int(micros / SECOND));
+        }
+        let units = i128::from(micros) / 10_i128.pow(6 - u32::from(decimals));
+        Ok(Value::Decimal(Decimal { units: i256::from_i128(units), scale: decimals }))
+    }))
+}
+
+/// The local date of seconds since 1970 in a row.
+pub(crate) fn from_unixtime_at(input: &Input<'_>, row: usize) -> Option<DateTime> {
+    let seconds = input.decimal(row)?.rescale(6)?;
+    let micros = i64::try_from(seconds.units.to_i128()?).ok()?;
+    if micros < 0 || micros / SECOND > LAST_SECOND {
+        return None;
+    }
+    Some(at_zone(micros, input.ctx().time_zone))
+}
+
+/// Binds `FROM_UNIXTIME`.
+pub(crate) fn from_unixtime(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let arg = match args {
+        [arg] => arg,
+        [_, _] => return format::unixtime_format(name, args, ctx),
+        _ => return Err(parameter_count(name)),
+    };
+    let decimals = match numeric_type(&arg.ty) {
+        Numeric::Int => 0,
+        _ if arg.is_null() => 0,
+        _ => arg.ty.decimals.min(6),
+    };
+    let ty = temporal_type(WireType::DateTime, decimals);
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+        let date = from_unixtime_at(&batch.inputs[0], row);
+        let date = date.and_then(|date| crate::cast::round_datetime(date, decimals, batch.ctx));
+        Ok(date.map_or(Value::Null, |date| Value::Date(date.pack())))
+    }))
+}
+
+/// Seconds of `+hh:mm`; `None` for anything else.
+fn offset(text: &str) -> Option<i64> {
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'+' => (1, &text[1..]),
+        b'-' => (-1, &text[1..]),
+        _ => return None,
+    };
+    let (hours, minutes) = rest.split_once(':')?;
+    let digits = |text: &str| {
+        let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse::<i64>().ok().filter(|_| plain && text.len() <= 2)
+    };
+    let (hours, minutes) = (digits(hours)?, digits(minutes)?);
+    let seconds = sign * (hours * 3600 + minutes * 60);
+    (minutes < 60 && (-(13 * 3600 + 59 * 60)..=14 * 3600).contains(&seconds)).then_some(seconds)
+}
+
+/// Binds `CONVERT_TZ` between fixed offsets; named zones are refused.
+pub(crate) fn convert_tz(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [date, _, _] = args else { return Err(parameter_count(name)) };
+    let ty = temporal_type(WireType::DateTime, datetime_decimals(date));
+    Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
+        let [date, from, to] = batch.inputs.as_slice() else { return Ok(Value::Null) };
+        let (Some(from), Some(to)) = (from.text(row)?, to.text(row)?) else {
+            return Ok(Value::Null);
+        };
+        let Some(date) = read::datetime(date, row, Lenience::STRICT)? else {
+            return Ok(Value::Null);
+        };
+        let (Some(from), Some(to)) = (zone(&from)?, zone(&to)?) else {
+            return Ok(Value::Null);
+        };
+        // Outside the range of TIMESTAMP the date stays as it is.
+        let moved = match unix_micros(date, TimeZone::Offset(i32::try_from(from).unwrap_or(0))) {
+            Some(micros) => at_zone(micros, TimeZone::Offset(i32::try_from(to).unwrap_or(0))),
+            None => date,
+        };
+        Ok(Value::Date(moved.pack()))
+    }))
+}
+
+fn zone(text: &str) -> Result<Option<i64>> {
+    if text.eq_ignore_ascii_case("SYSTEM") {
+        return Err(Error::unsupported("CONVERT_TZ with the time zone SYSTEM"));
+    }
+    match offset(text) {
+        Some(seconds) => Ok(Some(seconds)),
+        None if text.starts_with(['+', '-']) || text.is_empty() => Ok(None),
+        None => Err(Error::unsupported(format_args!("CONVERT_TZ with the time zone {text}"))),
+    }
+}

@@ -1,0 +1,289 @@
+//! `STR_TO_DATE`.
+
+use std::sync::Arc;
+
+use pelorus_error::Result;
+use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS, days_in_month};
+use pelorus_types::{ColumnType, WireType};
+
+use super::parse::full_year;
+use super::week;
+use super::{DAYS, MONTHS};
+use crate::call::Call;
+use crate::common::temporal_type;
+use crate::context::EvalContext;
+use crate::errors::parameter_count;
+use crate::value::{Arg, Value};
+
+/// The type that a format gives: its letters say whether date, time or both are read.
+fn format_type(format: &Arg) -> ColumnType {
+    let Some(text) = format.constant_text() else { return temporal_type(WireType::DateTime, 6) };
+    let (mut date, mut time, mut micros) = (false, false, false);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c == '%' {
+            match chars.next() {
+                Some('f') => micros = true,
+                Some('H' | 'I' | 'S' | 'T' | 'h' | 'i' | 'k' | 'l' | 'p' | 'r' | 's') => {
+                    time = true
+                }
+                Some(
+                    'M' | 'W' | 'a' | 'b' | 'c' | 'd' | 'e' | 'j' | 'm' | 'u' | 'U' | 'v' | 'V'
+                    | 'w' | 'x' | 'X' | 'y' | 'Y' | 'D',
+                ) => date = true,
+                _ => {}
+            }
+        }
+    }
+    let decimals = if micros { 6 } else { 0 };
+    match (date, time || micros) {
+        (true, true) => temporal_type(WireType::DateTime, decimals),
+        (false, true) => temporal_type(WireType::Time, decimals),
+        _ => temporal_type(WireType::Date, 0),
+    }
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+struct Found {
+    date: DateTime,
+    hour: u32,
+    half: Option<bool>,
+    twelve: bool,
+    year_day: Option<u32>,
+    weekday: Option<u32>,
+    week: Option<(u32, bool)>,
+    week_year: Option<(u32, bool)>,
+    strict_week: bool,
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+}
+
+impl Scanner<'_> {
+    fn number(&mut self, most: usize) -> Option<u32> {
+        let digits = self.text.bytes().take(most).take_while(|byte| byte.is_ascii_digit()).count();
+        let value = self.text[..digits].parse().ok()?;
+        self.text = &self.text[digits..];
+        Some(value)
+    }
+
+    fn name(&mut self, names: &[&str], short: bool) -> Option<u32> {
+        for (at, name) in names.iter().enumerate() {
+            let wanted = if short { &name[..3] } else { name };
+            let head = self.text.get(..wanted.len());
+            // A whole word is asked for, so that `Mayor` is not May.
+            let rest = self.text.get(wanted.len()..).unwrap_or_default();
+            let ends = !rest.starts_with(|c: char| c.is_ascii_alphabetic());
+            if head.is_some_and(|head| head.eq_ignore_ascii_case(wanted)) && ends {
+                self.text = rest;
+                return u32::try_from(at + 1).ok();
+            }
+        }
+        None
+    }
+
+    fn skip_spaces(&mut self) {
+        self.text = self.text.trim_start();
+    }
+}
+
+/// Reads a text by a format; the rest of the text that was not read comes back too.
+fn scan<'a>(text: &'a str, format: &str) -> Option<(Found, &'a str)> {
+    let mut scanner = Scanner { text };
+    let mut found = Found::default();
+    let mut format = format.chars().peekable();
+    while let Some(c) = format.next() {
+        if scanner.text.is_empty() {
+            break;
+        }
+        scanner.skip_spaces();
+        if scanner.text.is_empty() {
+            break;
+        }
+        if c == '%' && format.peek().is_some() {
+            let specifier = format.next()?;
+            part(&mut scanner, &mut found, specifier)?;
+        } else if !c.is_whitespace() {
+            scanner.text = scanner.text.strip_prefix(c)?;
+        }
+    }
+    Some((found, scanner.text))
+}
+
+fn part(scanner: &mut Scanner<'_>, found: &mut Found, specifier: char) -> Option<()> {
+    let small = |value: u32| u8::try_from(value).ok();
+    let date = &mut found.date;
+    match specifier {
+        'Y' => {
+            let before = scanner.text.len();
+            let year = scanner.number(4)?;
+            let year = if before - scanner.text.len() <= 2 { full_year(year) } else { year };
+            date.year = u16::try_from(year).ok()?;
+        }
+        'y' => date.year = u16::try_from(full_year(scanner.number(2)?)).ok()?,
+        'm' | 'c' => date.month = small(scanner.number(2)?)?,
+        'M' => date.month = small(scanner.name(&MONTHS, false)?)?,
+        'b' => date.month = small(scanner.name(&MONTHS, true)?)?,
+        'd' | 'e' => date.day = small(scanner.number(2)?)?,
+        'D' => {
+            date.day = small(scanner.number(2)?)?;
+            scanner.text = scanner.text.get(2..)?;
+        }
+        'h' | 'I' | 'l' => {
+            found.twelve = true;
+            found.hour = scanner.number(2)?;
+        }
+        'k' | 'H' => found.hour = scanner.number(2)?,
+        'i' => date.minute = small(scanner.number(2)?)?,
+        's' | 'S' => date.second = small(scanner.number(2)?)?,
+        'f' => {
+            let before = scanner.text.len();
+            let value = scanner.number(6)?;
+            let digits = u32::try_from(before - scanner.text.len()).ok()?;
+            date.micros = value * 10_u32.pow(6 - digits);
+        }
+        'p' => {
+            let head = scanner.text.get(..2)?;
+            found.half = Some(if head.eq_ignore_ascii_case("PM") {
+                true
+            } else if head.eq_ignore_ascii_case("AM") {
+                false
+            } else {
+                return None;
+            });
+            scanner.text = &scanner.text[2..];
+        }
+        'W' => found.weekday = Some(scanner.name(&DAYS, false)?),
+        'a' => found.weekday = Some(scanner.name(&DAYS, true)?),
+        'w' => {
+            let day = scanner.number(1).filter(|day| *day < 7)?;
+            found.weekday = Some(if day == 0 { 7 } else { day });
+        }
+        'j' => found.year_day = Some(scanner.number(3)?),
+        'V' | 'U' | 'v' | 'u' => {
+            found.strict_week = matches!(specifier, 'V' | 'v');
+            let week = scanner.number(2).filter(|week| *week <= 53)?;
+            if found.strict_week && week == 0 {
+                return None;
+            }
+            found.week = Some((week, matches!(specifier, 'U' | 'V')));
+        }
+        'X' | 'x' => found.week_year = Some((scanner.number(4)?, specifier == 'X')),
+        'r' | 'T' => {
+            let inner = if specifier == 'r' { "%I:%i:%S %p" } else { "%H:%i:%S" };
+            nested(scanner, found, inner)?;
+        }
+        '.' => scanner.text = scanner.text.trim_start_matches(|c: char| c.is_ascii_punctuation()),
+        '@' => scanner.text = scanner.text.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
+        '#' => scanner.text = scanner.text.trim_start_matches(|c: char| c.is_ascii_digit()),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn nested(scanner: &mut Scanner<'_>, found: &mut Found, format: &str) -> Option<()> {
+    let (inner, rest) = scan(scanner.text, format)?;
+    scanner.text = rest;
+    found.hour = inner.hour;
+    found.half = inner.half.or(found.half);
+    found.twelve |= inner.twelve;
+    found.date.minute = inner.date.minute;
+    found.date.second = inner.date.second;
+    Some(())
+}
+
+/// Puts the parts together; `None` for a date that cannot be.
+fn assembled(found: &Found) -> Option<DateTime> {
+    let mut date = found.date;
+    let mut hour = found.hour;
+    if let Some(afternoon) = found.half {
+        if hour > 12 || hour < 1 || !found.twelve {
+            return None;
+        }
+        hour = hour % 12 + if afternoon { 12 } else { 0 };
+    }
+    if let Some(day) = found.year_day.filter(|_| date.year > 0) {
+        let start = DateTime::date(date.year, 1, 1).day_number();
+        if day == 0 {
+            return None;
+        }
+        let day = DateTime::from_day_number(start + i64::from(day) - 1)?;
+        date = DateTime { year: day.year, month: day.month, day: day.day, ..date };
+    }
+    if let (Some((week, sunday_first)), Some(weekday)) = (found.week, found.weekday) {
+        let day = day_of_week(found, date.year, week, sunday_first, weekday)?;
+        date = DateTime { year: day.year, month: day.month, day: day.day, ..date };
+    }
+    let day_fits = date.month == 0 || date.day <= days_in_month(date.year, date.month);
+    if date.month > 12 || date.day > 31 || !day_fits || date.minute > 59 || date.second > 59 {
+        return None;
+    }
+    if hour > 23 {
+        return None;
+    }
+    date.hour = u8::try_from(hour).ok()?;
+    Some(date)
+}
+
+fn day_of_week(
+    found: &Found,
+    year: u16,
+    number: u32,
+    sunday_first: bool,
+    weekday: u32,
+) -> Option<DateTime> {
+    let year = match (found.strict_week, found.week_year) {
+        (true, Some((year, by_sunday))) if by_sunday == sunday_first => u16::try_from(year).ok()?,
+        (false, None) => year,
+        _ => return None,
+    };
+    let mut days = DateTime::date(year, 1, 1).day_number();
+    let first = week::weekday(days, sunday_first);
+    let (number, weekday) = (i64::from(number), i64::from(weekday));
+    if sunday_first {
+        days += (if first == 0 { 0 } else { 7 }) - first + (number - 1) * 7 + weekday % 7;
+    } else {
+        days += (if first <= 3 { 0 } else { 7 }) - first + (number - 1) * 7 + (weekday - 1);
+    }
+    DateTime::from_day_number(days).filter(|_| days > 0)
+}
+
+/// Binds `STR_TO_DATE`.
+pub(crate) fn str_to_date(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    let [_, format] = args else { return Err(parameter_count(name)) };
+    let ty = format_type(format);
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+        let (Some(text), Some(format)) = (batch.inputs[0].text(row)?, batch.inputs[1].text(row)?)
+        else {
+            return Ok(Value::Null);
+        };
+        let strict = batch.ctx.sql_mode.no_zero_date;
+        let scanned =
+            scan(&text, &format).and_then(|(found, rest)| Some((assembled(&found)?, rest)));
+        let has_date = ty.wire != WireType::Time;
+        let zero = |date: &DateTime| date.month == 0 || date.day == 0;
+        let kept = scanned.filter(|(date, _)| !(has_date && strict && zero(date)));
+        let Some((date, rest)) = kept else {
+            let kind = match ty.wire {
+                WireType::Date => "date",
+                WireType::Time => "time",
+                _ => "datetime",
+            };
+            batch
+                .ctx
+                .warn(1411, format!("Incorrect {kind} value: '{text}' for function str_to_date"));
+            return Ok(Value::Null);
+        };
+        if !rest.trim().is_empty() {
+            let kind = if ty.wire == WireType::Time { "time" } else { "datetime" };
+            batch.ctx.warn(1292, format!("Truncated incorrect {kind} value: '{text}'"));
+        }
+        Ok(match ty.wire {
+            WireType::Date => Value::Date(date.midnight().pack()),
+            WireType::Time => Value::Time(date.time_micros().min(TIME_MAX_MICROS)),
+            _ => Value::Date(date.pack()),
+        })
+    }))
+}
