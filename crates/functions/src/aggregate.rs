@@ -1,8 +1,12 @@
 //! Aggregates: bound to the types of their arguments, computed for many groups at once, and
 //! merged from partial states.
 
+mod bits;
+mod concat;
 mod count;
+mod distinct;
 mod extreme;
+mod spread;
 mod sum;
 
 use std::fmt;
@@ -151,7 +155,11 @@ impl AggregateCall {
     }
 }
 
-/// Binds an aggregate. `COUNT` without arguments is `COUNT(*)`.
+/// Binds an aggregate. `COUNT` without arguments is `COUNT(*)`. The last argument of
+/// `GROUP_CONCAT` is the separator as a constant; the rows come in the order that ORDER BY asks for.
+///
+/// `COUNT_MERGE(count)`, `SUM_MERGE(sum)` and `AVG_MERGE(sum, count)` unite columns of partial
+/// results that a server computed; the result of `SUM_MERGE` has the type of its argument.
 pub fn resolve(
     name: &str,
     distinct: bool,
@@ -159,28 +167,39 @@ pub fn resolve(
     ctx: &Arc<EvalContext>,
 ) -> Result<AggregateCall> {
     let upper = name.to_ascii_uppercase();
-    let one = |args: &[Arg]| if args.len() == 1 { Ok(()) } else { Err(parameter_count(name)) };
+    let plain = plain(&upper, args, ctx)?;
     // The least and the greatest are the same with and without repetition.
-    let repeats_matter = !matches!(upper.as_str(), "MIN" | "MAX" | "ANY_VALUE");
-    if distinct && repeats_matter {
-        return Err(Error::unsupported(format_args!("{upper}(DISTINCT ...)")));
+    let repeats_matter =
+        !matches!(upper.as_str(), "MIN" | "MAX" | "ANY_VALUE" | "BIT_AND" | "BIT_OR");
+    if !distinct || !repeats_matter {
+        return Ok(plain);
     }
     match upper.as_str() {
-        "COUNT" => Ok(count::count(&upper, args)),
-        "COUNT_MERGE" => one(args).map(|()| count::merge(&upper, args)),
-        "SUM" | "SUM_MERGE" => {
-            one(args)?;
-            Ok(sum::sum(&upper, &args[0], ctx))
+        "COUNT" | "SUM" | "AVG" if !args.is_empty() => {
+            Ok(distinct::wrap(plain, args, args.len(), ctx))
         }
-        "AVG" => {
-            one(args)?;
-            Ok(sum::average(&upper, args, ctx))
+        "GROUP_CONCAT" => Ok(distinct::wrap(plain, args, args.len() - 1, ctx)),
+        _ => Err(Error::unsupported(format_args!("{upper}(DISTINCT ...)"))),
+    }
+}
+
+fn plain(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<AggregateCall> {
+    match (name, args) {
+        ("COUNT", _) => Ok(count::count(name, args)),
+        ("COUNT_MERGE", [_]) => Ok(count::merge(name, args)),
+        ("SUM" | "SUM_MERGE", [arg]) => Ok(sum::sum(name, arg, ctx)),
+        ("AVG", [_]) | ("AVG_MERGE", [_, _]) => Ok(sum::average(name, args, ctx)),
+        ("MIN" | "MAX" | "ANY_VALUE", [arg]) => extreme::resolve(name, arg, ctx),
+        ("BIT_AND" | "BIT_OR" | "BIT_XOR", [arg]) => bits::resolve(name, arg, ctx),
+        (
+            "STD" | "STDDEV" | "STDDEV_POP" | "STDDEV_SAMP" | "VARIANCE" | "VAR_POP" | "VAR_SAMP",
+            [arg],
+        ) => Ok(spread::resolve(name, arg, ctx)),
+        ("GROUP_CONCAT", _) => concat::resolve(name, args, ctx),
+        ("JSON_ARRAYAGG" | "JSON_OBJECTAGG" | "ST_COLLECT", _) => {
+            Err(Error::unsupported(format_args!("the aggregate {name}")))
         }
-        "AVG_MERGE" if args.len() == 2 => Ok(sum::average(&upper, args, ctx)),
-        "MIN" | "MAX" | "ANY_VALUE" => {
-            one(args)?;
-            extreme::resolve(&upper, &args[0], ctx)
-        }
+        _ if crate::names::is_aggregate(name) => Err(parameter_count(name)),
         _ => Err(no_such_function(ctx.database.as_deref(), name)),
     }
 }

@@ -29,7 +29,6 @@ pub struct Call {
     scale: u8,
     storage: DataType,
     coercibility: Coercibility,
-    deterministic: bool,
     text: String,
     slots: Vec<Slot>,
     kernel: Kernel,
@@ -65,7 +64,6 @@ impl Call {
             } else {
                 Coercibility::Numeric
             },
-            deterministic: true,
             text: format!("{}({})", name.to_ascii_lowercase(), texts.join(",")),
             slots: args.iter().map(Slot::of).collect(),
             kernel,
@@ -107,11 +105,6 @@ impl Call {
         self
     }
 
-    pub(crate) fn changing(mut self) -> Self {
-        self.deterministic = false;
-        self
-    }
-
     /// The function's name as it was asked for.
     pub fn name(&self) -> &str {
         &self.name
@@ -146,7 +139,8 @@ impl Call {
 
     /// Whether the same arguments always give the same result within a statement.
     pub fn is_deterministic(&self) -> bool {
-        self.deterministic
+        // Functions of chance (RAND, UUID, SYSDATE) do not resolve yet.
+        true
     }
 
     /// Runs on `rows` rows. Arrays of length 1 stand for the same value in every row. The result

@@ -137,6 +137,11 @@ impl<'a> Input<'a> {
             Reader::UInt(array) => i128::from(array.value(at)),
             Reader::Dec128(_) | Reader::Dec256(_) => {
                 let value = self.decimal(row)?;
+                let most = i128::from(u64::MAX);
+                let whole = value.round_to_integer().to_i128();
+                if whole.is_none_or(|whole| whole > most || whole < i128::from(i64::MIN)) {
+                    self.warn_truncated("DECIMAL", value.to_text().as_bytes());
+                }
                 clamp_int(value.round_to_integer().to_i128().unwrap_or(if value.is_negative() {
                     i128::MIN
                 } else {
@@ -169,7 +174,10 @@ impl<'a> Input<'a> {
 
     fn text_to_int(&self, text: &[u8]) -> i128 {
         let read = parse::integer_prefix(text);
-        if read.truncated {
+        // Digits beyond the least BIGINT were cut off.
+        let below = read.value == i128::from(i64::MIN)
+            && parse::exact_integer(&String::from_utf8_lossy(text)) != Some(read.value);
+        if read.truncated || below {
             self.warn_truncated("INTEGER", text);
         }
         read.value

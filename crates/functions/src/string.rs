@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_types::{Collation, ColumnType, WireType, collation};
+use pelorus_types::{ColumnType, WireType, collation};
 
 use crate::call::{Batch, Call};
 use crate::cast::text_length;
@@ -155,11 +155,6 @@ pub(crate) fn own_text(chars: u32, ctx: &EvalContext) -> ColumnType {
 pub(crate) fn agreed(args: &[&Arg], ctx: &EvalContext, name: &str) -> Result<(Mixed, bool)> {
     let mixed = mix(args, ctx, name)?;
     Ok((mixed, mixed.collation == collation::BINARY))
-}
-
-/// Refuses to search in text whose equal characters are not known.
-pub(crate) fn exact_collation(collation: Collation) -> bool {
-    collation.is_binary_order()
 }
 
 /// Error 1210.

@@ -47,7 +47,8 @@ pub(crate) fn time_decimals(arg: &Arg) -> u8 {
 pub(crate) fn datetime_decimals(arg: &Arg) -> u8 {
     fraction_of(arg, |text| {
         let parsed = parse::datetime(text);
-        parsed.value.map(|_| parsed.fraction)
+        // Digits are counted even where the day is none of the calendar.
+        (parsed.value.is_some() || parsed.shaped).then_some(parsed.fraction)
     })
 }
 

@@ -16,13 +16,22 @@ pub(crate) struct Parsed<T> {
     pub(crate) has_time: bool,
     /// Digits of the fraction.
     pub(crate) fraction: u8,
+    /// Whether it looks like a date, though the calendar may not have the day.
+    pub(crate) shaped: bool,
     /// Seconds east of universal time, when the text says so.
     pub(crate) offset: Option<i64>,
 }
 
 impl<T> Parsed<T> {
     fn none() -> Self {
-        Self { value: None, truncated: true, has_time: false, fraction: 0, offset: None }
+        Self {
+            value: None,
+            truncated: true,
+            has_time: false,
+            fraction: 0,
+            offset: None,
+            shaped: false,
+        }
     }
 }
 
@@ -132,7 +141,7 @@ pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
     let truncated = cursor.at < cursor.text.len();
     let value =
         build(parts, micros).and_then(|date| if carry { date.plus_micros(1) } else { Some(date) });
-    Parsed { value, truncated, has_time, fraction: digits, offset }
+    Parsed { value, truncated, has_time, fraction: digits, offset, shaped: true }
 }
 
 /// Skips what stands between two parts; `false` when no further part can follow.
@@ -267,6 +276,10 @@ fn fraction_micros(value: Decimal) -> Option<u32> {
 pub(crate) fn number_as_time(value: Decimal) -> Option<i64> {
     let negative = value.is_negative();
     let whole = value.truncate(0).units.wrapping_abs();
+    let parts = whole.to_i128().unwrap_or(i128::MAX);
+    if parts / 100 % 100 > 59 || parts % 100 > 59 {
+        return None;
+    }
     if whole > i256::from_i128(8_385_959) {
         if whole >= i256::from_i128(10_000_000_000) {
             let positive = if negative { value.negate() } else { value };
@@ -292,7 +305,14 @@ pub(crate) fn time(text: &str) -> Parsed<i64> {
         None => (false, trimmed),
     };
     if !body.as_bytes().first().is_some_and(|byte| byte.is_ascii_digit()) {
-        return Parsed { value: None, truncated: true, has_time: true, fraction: 0, offset: None };
+        return Parsed {
+            value: None,
+            truncated: true,
+            has_time: true,
+            fraction: 0,
+            offset: None,
+            shaped: false,
+        };
     }
     if body.len() >= 12 && !negative {
         let date = datetime(body);
@@ -305,6 +325,7 @@ pub(crate) fn time(text: &str) -> Parsed<i64> {
                 has_time: true,
                 fraction: date.fraction,
                 offset: None,
+                shaped: true,
             };
         }
     }
@@ -354,6 +375,7 @@ fn time_of_day(body: &str, negative: bool) -> Parsed<i64> {
             has_time: true,
             fraction: digits,
             offset: None,
+            shaped: false,
         };
     }
     let total = (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000
@@ -362,7 +384,14 @@ fn time_of_day(body: &str, negative: bool) -> Parsed<i64> {
     let clamped = total.min(TIME_MAX_MICROS);
     truncated |= total > TIME_MAX_MICROS;
     let value = if negative { -clamped } else { clamped };
-    Parsed { value: Some(value), truncated, has_time: true, fraction: digits, offset: None }
+    Parsed {
+        value: Some(value),
+        truncated,
+        has_time: true,
+        fraction: digits,
+        offset: None,
+        shaped: false,
+    }
 }
 
 #[cfg(test)]
