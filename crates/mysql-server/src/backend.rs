@@ -35,6 +35,7 @@ pub trait BackendSession: Send + Sync + 'static {
     fn killed(&self) -> impl Future<Output = ()> + Send + 'static;
     fn is_killed(&self) -> bool;
     fn client_collation(&self) -> Collation;
+    fn results_collation(&self) -> Option<Collation>;
     fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str);
     fn execute(&mut self, sql: &str) -> impl Future<Output = Result<Outcome>> + Send;
     fn prepare(&mut self, sql: &str) -> impl Future<Output = Result<Prepared>> + Send;
@@ -100,6 +101,10 @@ impl BackendSession for Session {
 
     fn client_collation(&self) -> Collation {
         Session::client_collation(self)
+    }
+
+    fn results_collation(&self) -> Option<Collation> {
+        Session::results_collation(self)
     }
 
     fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str) {

@@ -1,7 +1,7 @@
 //! The command loop of one connection.
 
 use bytes::{BufMut as _, Bytes};
-use pelorus_engine::api::Outcome;
+use pelorus_engine::api::{Outcome, Prepared};
 use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::command::{CURSOR_OTHERS, CURSOR_READ_ONLY, Command, StmtExecute};
 use pelorus_mysql_wire::prepared::PrepareOk;
@@ -13,9 +13,10 @@ use tokio::sync::watch::Receiver;
 use crate::backend::{Backend, BackendSession};
 use crate::channel::{Channel, Gone};
 use crate::login::Door;
+use crate::recode::Recoder;
 use crate::results::{
-    Answer, fetch, open_cursor, put_columns, put_end, put_error, put_plain_ok, send_outcome,
-    status_of, watch,
+    Answer, fetch, names_of, open_cursor, put_columns, put_end, put_error, put_plain_ok,
+    send_outcome, status_of, watch,
 };
 use crate::rows::RowSource;
 use crate::statements::Statements;
@@ -214,8 +215,9 @@ impl<B: Backend> Connection<'_, B> {
         };
         match columns {
             Ok(columns) => {
+                let names = names_of(&self.session);
                 for column in &columns {
-                    let put = |out: &mut _| response::put_column(out, column, Some(None));
+                    let put = |out: &mut _| response::put_column(out, column, Some(None), names);
                     self.channel.writer.packet(put);
                 }
                 put_end(self.channel, 0, status_of(&self.session));
@@ -243,27 +245,30 @@ impl<B: Backend> Connection<'_, B> {
             }
             Err(error) => Err(error),
         };
-        let prepared =
-            match prepared.and_then(|prepared| Ok((columns_of(&prepared.columns)?, prepared))) {
-                Ok((columns, prepared)) => (columns, prepared),
-                Err(error) => {
-                    put_error(self.channel, &error);
-                    return Ok(());
-                }
-            };
-        let (columns, prepared) = prepared;
-        self.statements.opened(prepared.id);
+        if let Err(error) = prepared.and_then(|prepared| self.put_prepared(prepared)) {
+            put_error(self.channel, &error);
+        }
+        Ok(())
+    }
+
+    /// Answers PREPARE: the numbers, then the parameters and the columns.
+    fn put_prepared(&mut self, mut prepared: Prepared) -> Result<()> {
         let answer = PrepareOk {
             id: prepared.id,
-            columns,
+            columns: u16::try_from(prepared.columns.len())
+                .map_err(|_| Error::unsupported("results of this many columns"))?,
             parameters: prepared.parameters,
             warnings: prepared.warnings,
         };
+        // A charset that results cannot be written in is refused when there are some.
+        let client = self.session.results_collation();
+        Recoder::for_client(client, Format::Binary, &mut prepared.columns).ok();
+        self.statements.opened(prepared.id);
         self.channel.writer.packet(|out| answer.put(out));
         let parameter = Column::computed("?", parameter_type());
         let parameters = vec![parameter; usize::from(prepared.parameters)];
         for list in [&parameters, &prepared.columns] {
-            put_columns(self.channel, list);
+            put_columns(self.channel, list, names_of(&self.session));
             let eof = !self.channel.capabilities.has(Capabilities::DEPRECATE_EOF);
             if eof && !list.is_empty() {
                 put_end(self.channel, 0, status_of(&self.session));
@@ -283,19 +288,27 @@ impl<B: Backend> Connection<'_, B> {
             }
             Err(error) => Err(error),
         };
-        match outcome {
+        let outcome = match outcome {
             Ok(Outcome::Rows(result)) if execute.flags & CURSOR_READ_ONLY != 0 => {
-                let source = RowSource::new(result, Format::Binary);
-                open_cursor(self.channel, &self.session, &source);
-                if let Ok(statement) = self.statements.get(id, "mysqld_stmt_execute") {
-                    statement.cursor = Some(source);
+                match RowSource::new(result, Format::Binary, self.session.results_collation()) {
+                    Ok(source) => {
+                        self.keep_cursor(id, source);
+                        return Ok(());
+                    }
+                    Err(error) => Err(error),
                 }
             }
-            outcome => {
-                send_outcome(self.channel, &self.session, outcome, Format::Binary, false).await?;
-            }
-        }
+            outcome => outcome,
+        };
+        send_outcome(self.channel, &self.session, outcome, Format::Binary, false).await?;
         Ok(())
+    }
+
+    fn keep_cursor(&mut self, id: u32, source: RowSource) {
+        open_cursor(self.channel, &self.session, &source);
+        if let Ok(statement) = self.statements.get(id, "mysqld_stmt_execute") {
+            statement.cursor = Some(source);
+        }
     }
 
     fn bind(
@@ -334,11 +347,6 @@ impl<B: Backend> Connection<'_, B> {
 
 fn server_shutdown() -> Error {
     Error::new(Code::ServerShutdown, "Server shutdown in progress")
-}
-
-/// The answer to PREPARE counts columns in 16 bits.
-fn columns_of(columns: &[Column]) -> Result<u16> {
-    u16::try_from(columns.len()).map_err(|_| Error::unsupported("results of this many columns"))
 }
 
 /// Types of parameters are not known before they are bound: clients see strings, as from MySQL

@@ -10,7 +10,7 @@
 //! | `keys` | the certificate and the key pair that clients see |
 //! | `connection` | the command loop |
 //! | `statements` | what the edge keeps for prepared statements |
-//! | `rows`, `results` | result sets on their way to the client |
+//! | `rows`, `recode`, `results` | result sets on their way to the client |
 
 pub mod backend;
 pub mod config;
@@ -20,6 +20,7 @@ mod connection;
 mod keys;
 mod login;
 mod proof;
+mod recode;
 mod results;
 mod rows;
 mod server;

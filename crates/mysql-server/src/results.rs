@@ -2,10 +2,11 @@
 
 use pelorus_engine::api::{Done, Outcome, SessionStatus};
 use pelorus_error::{Error, Result, display_chain};
-use pelorus_mysql_wire::ServerStatus;
+use pelorus_mysql_wire::charset::Encoder;
 use pelorus_mysql_wire::lenenc::put_lenenc_int;
 use pelorus_mysql_wire::response;
 use pelorus_mysql_wire::rows::Format;
+use pelorus_mysql_wire::{Capabilities, ServerStatus};
 use pelorus_types::Column;
 
 use crate::backend::BackendSession;
@@ -70,17 +71,22 @@ pub(crate) fn put_end(channel: &mut Channel, warnings: u16, status: ServerStatus
     channel.writer.packet(|out| response::put_end_of_rows(out, capabilities, warnings, status));
 }
 
+/// In which charset a session's client reads names; those it cannot have come in UTF-8.
+pub(crate) fn names_of(session: &impl BackendSession) -> Encoder {
+    Encoder::of(session.results_collation()).unwrap_or(Encoder::AsIs)
+}
+
 /// Adds column definitions.
-pub(crate) fn put_columns(channel: &mut Channel, columns: &[Column]) {
+pub(crate) fn put_columns(channel: &mut Channel, columns: &[Column], names: Encoder) {
     for column in columns {
-        channel.writer.packet(|out| response::put_column(out, column, None));
+        channel.writer.packet(|out| response::put_column(out, column, None, names));
     }
 }
 
 /// Adds the number of columns and their definitions.
-fn put_head(channel: &mut Channel, columns: &[Column]) {
+fn put_head(channel: &mut Channel, columns: &[Column], names: Encoder) {
     channel.writer.packet(|out| put_lenenc_int(out, columns.len() as u64));
-    put_columns(channel, columns);
+    put_columns(channel, columns, names);
 }
 
 /// Sends the outcome of a statement; `more` says that another result follows.
@@ -102,22 +108,37 @@ pub(crate) async fn send_outcome<S: BackendSession>(
             Ok(Answer::Complete)
         }
         Ok(Outcome::Rows(result)) => {
-            let mut source = RowSource::new(result, format);
-            put_head(channel, &source.columns);
-            if !channel.capabilities.has(pelorus_mysql_wire::Capabilities::DEPRECATE_EOF) {
-                put_end(channel, 0, status_of(session).with(more));
-            }
-            send_rows(channel, session, &mut source, usize::MAX).await?;
-            match source.take_end() {
-                Ok(warnings) => {
-                    put_end(channel, warnings, status_of(session).with(more));
-                    Ok(Answer::Complete)
-                }
+            match RowSource::new(result, format, session.results_collation()) {
+                Ok(mut source) => send_result(channel, session, &mut source, more).await,
                 Err(error) => {
                     put_error(channel, &error);
                     Ok(Answer::Failed)
                 }
             }
+        }
+    }
+}
+
+/// Sends a result set.
+async fn send_result<S: BackendSession>(
+    channel: &mut Channel,
+    session: &S,
+    source: &mut RowSource,
+    more: ServerStatus,
+) -> Result<Answer, Gone> {
+    put_head(channel, &source.shown, names_of(session));
+    if !channel.capabilities.has(Capabilities::DEPRECATE_EOF) {
+        put_end(channel, 0, status_of(session).with(more));
+    }
+    send_rows(channel, session, source, usize::MAX).await?;
+    match source.take_end() {
+        Ok(warnings) => {
+            put_end(channel, warnings, status_of(session).with(more));
+            Ok(Answer::Complete)
+        }
+        Err(error) => {
+            put_error(channel, &error);
+            Ok(Answer::Failed)
         }
     }
 }
@@ -183,7 +204,7 @@ pub(crate) fn open_cursor<S: BackendSession>(
     session: &S,
     source: &RowSource,
 ) {
-    put_head(channel, &source.columns);
+    put_head(channel, &source.shown, names_of(session));
     put_end(channel, 0, status_of(session).with(ServerStatus::CURSOR_EXISTS));
 }
 

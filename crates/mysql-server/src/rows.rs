@@ -4,19 +4,24 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use arrow::record_batch::RecordBatch;
-use bytes::{Buf as _, Bytes};
+use bytes::{Buf as _, Bytes, BytesMut};
 use futures::Stream as _;
 use pelorus_engine::api::{ResultSet, Rows};
 use pelorus_error::{Error, Result};
 use pelorus_mysql_wire::frame::FrameWriter;
 use pelorus_mysql_wire::rows::{Format, RowEncoder};
-use pelorus_types::Column;
+use pelorus_types::{Collation, Column};
 
 use crate::channel::FLUSH;
+use crate::recode::Recoder;
 
 /// A result set that gives as many rows at a time as are asked for.
 pub(crate) struct RowSource {
-    pub(crate) columns: Vec<Column>,
+    /// The columns as the rows come.
+    columns: Vec<Column>,
+    /// The columns as the client is to see them.
+    pub(crate) shown: Vec<Column>,
+    recoder: Option<Recoder>,
     format: Format,
     pieces: std::collections::VecDeque<Piece>,
     /// Rows still to come; `None` once the stream has ended.
@@ -39,14 +44,26 @@ pub(crate) enum Progress {
 }
 
 impl RowSource {
-    pub(crate) fn new(result: ResultSet, format: Format) -> Self {
-        Self {
+    /// A source of rows in the client's charset.
+    ///
+    /// # Errors
+    /// A charset that text cannot be written in.
+    pub(crate) fn new(
+        result: ResultSet,
+        format: Format,
+        client: Option<Collation>,
+    ) -> Result<Self> {
+        let mut shown = result.columns.clone();
+        let recoder = Recoder::for_client(client, format, &mut shown)?;
+        Ok(Self {
             columns: result.columns,
+            shown,
+            recoder,
             format,
             pieces: std::collections::VecDeque::new(),
             stream: Some(result.rows),
             end: None,
-        }
+        })
     }
 
     /// Waits for more rows: `false` at the end. Giving up the wait loses nothing.
@@ -116,7 +133,9 @@ impl RowSource {
     /// Writes up to `most` rows of those that are here, until there is enough to be sent.
     pub(crate) fn write(&mut self, writer: &mut FrameWriter, most: usize) -> Progress {
         let Some(piece) = self.pieces.front_mut() else { return Progress::Empty };
-        match piece.write(&self.columns, self.format, writer, most) {
+        let form =
+            Form { columns: &self.columns, format: self.format, recoder: self.recoder.as_ref() };
+        match piece.write(&form, writer, most) {
             Ok((wrote, done)) => {
                 if done {
                     self.pieces.pop_front();
@@ -160,17 +179,24 @@ impl Piece {
     /// Writes rows; tells how many, and whether the piece is used up.
     fn write(
         &mut self,
-        columns: &[Column],
-        format: Format,
+        form: &Form<'_>,
         writer: &mut FrameWriter,
         most: usize,
     ) -> Result<(usize, bool)> {
         let mut wrote = 0;
         match self {
             Piece::Batch { batch, next } => {
-                let mut encoder = RowEncoder::new(batch, columns, format)?;
+                let mut encoder = RowEncoder::new(batch, form.columns, form.format)?;
+                let mut plain = BytesMut::new();
                 while *next < batch.num_rows() && wrote < most && writer.len() < FLUSH {
-                    writer.try_packet(|out| encoder.encode(*next, out))?;
+                    match form.recoder {
+                        None => writer.try_packet(|out| encoder.encode(*next, out))?,
+                        Some(recoder) => {
+                            plain.clear();
+                            encoder.encode(*next, &mut plain)?;
+                            writer.try_packet(|out| recoder.row(&plain, out))?;
+                        }
+                    }
                     *next += 1;
                     wrote += 1;
                 }
@@ -180,13 +206,23 @@ impl Piece {
                 while !bytes.is_empty() && wrote < most && writer.len() < FLUSH {
                     let row = next_row(bytes)
                         .ok_or_else(|| Error::internal("relayed rows are cut wrongly"))?;
-                    writer.payload(&row);
+                    match form.recoder {
+                        None => writer.payload(&row),
+                        Some(recoder) => writer.try_packet(|out| recoder.row(&row, out))?,
+                    }
                     wrote += 1;
                 }
                 Ok((wrote, bytes.is_empty()))
             }
         }
     }
+}
+
+/// How rows are to be written.
+struct Form<'a> {
+    columns: &'a [Column],
+    format: Format,
+    recoder: Option<&'a Recoder>,
 }
 
 /// Takes a row off the front: its length, then its payload.

@@ -60,9 +60,95 @@ fn invalid(charset: &str, bytes: &[u8], at: usize) -> Error {
     )
 }
 
+/// Writes text in the charset that a client wants results in (`character_set_results`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoder {
+    /// UTF-8, as everything here is.
+    AsIs,
+    /// UTF-8 of up to three bytes.
+    Utf8mb3,
+    /// Windows-1252.
+    Latin1,
+    /// 7 bits.
+    Ascii,
+    /// A charset that is written only as far as it is ASCII; all else is refused.
+    AsciiOrRefuse(&'static str),
+}
+
+impl Encoder {
+    /// The encoder of a collation's charset; text as it is when the client wants that (`None`).
+    /// Charsets that even ASCII looks different in are refused.
+    pub fn of(collation: Option<Collation>) -> Result<Self> {
+        let Some(collation) = collation else { return Ok(Self::AsIs) };
+        Ok(match collation.charset() {
+            "utf8mb4" | "binary" => Self::AsIs,
+            "utf8mb3" | "utf8" => Self::Utf8mb3,
+            "latin1" => Self::Latin1,
+            "ascii" => Self::Ascii,
+            charset @ ("ucs2" | "utf16" | "utf16le" | "utf32") => {
+                return Err(no_results_in(charset));
+            }
+            charset => Self::AsciiOrRefuse(charset),
+        })
+    }
+
+    /// Writes text. Characters that the charset has not become `?`, as MySQL does it.
+    pub fn encode(self, text: &[u8]) -> Result<Cow<'_, [u8]>> {
+        if self == Self::AsIs || text.is_ascii() {
+            return Ok(Cow::Borrowed(text));
+        }
+        let chars = String::from_utf8_lossy(text);
+        Ok(Cow::Owned(match self {
+            Self::AsIs => text.to_vec(),
+            Self::Latin1 => chars.chars().map(|c| latin1_byte(c).unwrap_or(b'?')).collect(),
+            Self::Ascii => chars
+                .chars()
+                .map(|c| u8::try_from(c).ok().filter(u8::is_ascii).unwrap_or(b'?'))
+                .collect(),
+            Self::Utf8mb3 => {
+                let narrow = |c: char| if c.len_utf8() > 3 { '?' } else { c };
+                chars.chars().map(narrow).collect::<String>().into_bytes()
+            }
+            Self::AsciiOrRefuse(charset) => return Err(no_results_in(charset)),
+        }))
+    }
+}
+
+fn no_results_in(charset: &str) -> Error {
+    Error::unsupported(format_args!("results in character set {charset}"))
+}
+
+/// The byte of a character in MySQL's `latin1`.
+fn latin1_byte(character: char) -> Option<u8> {
+    let high = CP1252_HIGH.iter().position(|high| *high == character);
+    match high {
+        Some(at) => u8::try_from(0x80 + at).ok(),
+        None => u8::try_from(character).ok().filter(|byte| !(0x80..=0x9F).contains(byte)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_are_written_in_the_clients_charset() {
+        let write = |collation, text: &str| {
+            Encoder::of(Some(Collation(collation)))?.encode(text.as_bytes()).map(Cow::into_owned)
+        };
+        assert_eq!(write(8, "café € 日").unwrap(), b"caf\xe9 \x80 ?");
+        assert_eq!(write(11, "café").unwrap(), b"caf?");
+        assert_eq!(write(33, "日😀").unwrap(), "日?".as_bytes());
+        assert_eq!(write(255, "日😀").unwrap(), "日😀".as_bytes());
+        assert_eq!(write(13, "plain").unwrap(), b"plain");
+        assert_eq!(write(13, "日").unwrap_err().errno(), 1235);
+        // ucs2
+        assert_eq!(write(35, "plain").unwrap_err().errno(), 1235);
+        for byte in 0_u8..=255 {
+            let text = decode(Collation(8), &[byte]).unwrap().into_owned();
+            assert_eq!(write(8, &text).unwrap(), [byte]);
+        }
+    }
 
     #[test]
     fn simple_charsets_are_read_and_broken_text_is_refused() {

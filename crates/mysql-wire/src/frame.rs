@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn payloads_beyond_16_mib_are_split_and_joined() {
         for extra in [0, 1, 7] {
-            let payload: Vec<u8> = (0..MAX_FRAME + extra).map(|at| (at % 251) as u8).collect();
+            let payload: Vec<u8> = (0..=250).cycle().take(MAX_FRAME + extra).collect();
             let mut by_copy = FrameWriter::new();
             by_copy.payload(&payload);
             let mut in_place = FrameWriter::new();

@@ -5,6 +5,7 @@ use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, Column, ColumnType, Flags, column};
 
 use crate::caps::{Capabilities, ServerStatus};
+use crate::charset::Encoder;
 use crate::lenenc::{Reader, malformed, put_lenenc_bytes, put_lenenc_int};
 
 /// First byte of an OK packet.
@@ -298,11 +299,19 @@ pub fn put_end_of_rows(
     }
 }
 
-/// Appends a column definition. `default` is the default value that COM_FIELD_LIST adds.
-pub fn put_column(out: &mut BytesMut, column: &Column, default: Option<Option<&[u8]>>) {
+/// Appends a column definition, with its names in the client's charset. `default` is the default
+/// value that COM_FIELD_LIST adds.
+pub fn put_column(
+    out: &mut BytesMut,
+    column: &Column,
+    default: Option<Option<&[u8]>>,
+    names: Encoder,
+) {
     put_lenenc_bytes(out, b"def");
     for text in [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name] {
-        put_lenenc_bytes(out, text.as_bytes());
+        // A name that the charset cannot hold is better sent in UTF-8 than not at all.
+        let bytes = names.encode(text.as_bytes());
+        put_lenenc_bytes(out, bytes.as_deref().unwrap_or(text.as_bytes()));
     }
     out.put_u8(0x0C);
     out.put_u16_le(column.ty.collation.0);
@@ -393,7 +402,7 @@ mod tests {
             ty.flags = Flags(numbers.2);
             let column = Column { schema, table, org_table, name, org_name, ty };
             let mut out = BytesMut::new();
-            put_column(&mut out, &column, None);
+            put_column(&mut out, &column, None, Encoder::AsIs);
             prop_assert_eq!(parse_column(&out).unwrap(), column);
         }
 

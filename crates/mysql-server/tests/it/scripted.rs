@@ -192,7 +192,7 @@ fn encoded(batch: &RecordBatch, format: Format) -> bytes::Bytes {
 }
 
 impl ScriptSession {
-    /// The statements: `ok`, `fail`, `wait`, `who`, `rows N`, `relay N`, `wide N`, `stall`,
+    /// The statements: `ok`, `fail`, `wait`, `who`, `rows N`, `relay N`, `wide N`, `cafe`, `stall`,
     /// `break`, `stop`.
     async fn run(&self, sql: &str, format: Format) -> Result<Outcome> {
         let (word, number) = sql.trim().split_once(' ').unwrap_or((sql.trim(), "0"));
@@ -242,6 +242,7 @@ impl ScriptSession {
                 let text = "w".repeat(usize::try_from(number).unwrap());
                 stream::iter([Ok(Rows::Batch(batch(0..1, &text)))]).chain(end(0)).boxed()
             }
+            "cafe" => stream::iter([Ok(Rows::Batch(batch(0..1, "café")))]).chain(end(0)).boxed(),
             "stall" => {
                 let work = Work::begin(&self.script);
                 let first = stream::iter([Ok(Rows::Batch(chunk(0, 2)))]);
@@ -276,6 +277,10 @@ impl BackendSession for ScriptSession {
 
     fn client_collation(&self) -> Collation {
         Collation(self.login.collation)
+    }
+
+    fn results_collation(&self) -> Option<Collation> {
+        Some(Collation(self.login.collation))
     }
 
     fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str) {

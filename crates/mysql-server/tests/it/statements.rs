@@ -128,6 +128,15 @@ async fn text_in_the_clients_charset_is_understood_and_other_text_is_an_error() 
     let error =
         latin1.command(|out| command::put_text(out, Code::Query, b"caf\xe9")).await.unwrap_err();
     assert!(error.message().contains("café"), "{}", error.message());
+
+    // Its results come in its charset too.
+    latin1.send(|out| command::put_text(out, Code::Query, b"cafe")).await.unwrap();
+    let mut payloads = Vec::new();
+    for _ in 0..5 {
+        payloads.push(latin1.read().await.unwrap());
+    }
+    assert_eq!(response::parse_column(&payloads[2]).unwrap().ty.collation.0, 8);
+    assert_eq!(payloads[3], &b"\x010\x04caf\xe9"[..]);
 }
 
 #[tokio::test]
