@@ -138,6 +138,8 @@ fn next_text<'a>(text: &'a str, inner: &Expr) -> Option<&'a str> {
 fn trimmed(name: &str) -> String {
     let invisible = |char: char| char.is_ascii_whitespace() || char.is_ascii_control();
     let name = name.trim_start_matches(invisible);
+    // A NUL ends a name.
+    let name = name.split('\0').next().unwrap_or_default();
     let mut end = name.len().min(MAX_BYTES);
     while !name.is_char_boundary(end) {
         end -= 1;

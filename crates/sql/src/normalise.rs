@@ -1,8 +1,18 @@
 //! Questions about a parsed tree, and small changes to it.
 
-use sqlparser::ast::{BinaryOperator, Expr, Query};
+use std::ops::ControlFlow;
 
-use crate::statement::TableName;
+use sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Visit,
+    Visitor,
+};
+
+use crate::Mode;
+use crate::statement::{Scope, TableName, system_variable};
+
+mod tables;
+
+pub use tables::{TableReference, rename_tables, table_references};
 
 /// Wraps an expression in parentheses unless it cannot fall apart without them.
 pub fn nested(expr: Expr) -> Expr {
@@ -13,6 +23,7 @@ pub fn nested(expr: Expr) -> Expr {
         | Expr::Value(_)
         | Expr::Function(_)
         | Expr::Subquery(_)
+        | Expr::Tuple(_)
         | Expr::Cast { .. } => expr,
         other => Expr::Nested(Box::new(other)),
     }
@@ -43,18 +54,365 @@ fn is_and(expr: &Expr) -> bool {
     }
 }
 
-/// A table that a query reads.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TableReference {
-    /// The table, as written.
-    pub table: TableName,
-    /// Its alias.
-    pub alias: Option<String>,
+/// All parts joined by `AND`, each in parentheses where it needs them; `None` of no parts.
+pub fn conjunction(parts: impl IntoIterator<Item = Expr>) -> Option<Expr> {
+    let parts: Vec<Expr> = parts.into_iter().map(nested).collect();
+    (!parts.is_empty()).then(|| crate::parse::balanced(parts, &BinaryOperator::And))
 }
 
-/// All real tables of a query and its subqueries; names that a `WITH` defines are left out where
-/// they hide a table.
-pub fn table_references(query: &Query) -> Vec<TableReference> {
-    let _ = query;
-    Vec::new()
+/// The expression without parentheses around it.
+pub fn unnested(expr: &Expr) -> &Expr {
+    let mut expr = expr;
+    while let Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
 }
+
+/// A variable that a name in a tree stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Variable {
+    /// `@name`: the name without quotes. User variables know no case.
+    User(String),
+    /// `@@name`, `@@scope.name`.
+    System(Option<Scope>, String),
+}
+
+/// Reads a name as a variable; `None` for columns.
+pub fn variable(name: &Ident, mode: Mode) -> Option<Variable> {
+    if name.quote_style.is_some() || !name.value.starts_with('@') {
+        return None;
+    }
+    Some(if name.value.starts_with("@@") {
+        let (scope, name) = system_variable(&name.value);
+        Variable::System(scope, name)
+    } else {
+        Variable::User(crate::statement::cursor::variable_name(&name.value, mode))
+    })
+}
+
+/// The name of a called function in upper case; with its database for a stored one.
+pub fn function_name(name: &ObjectName) -> String {
+    let parts: Vec<String> = name.0.iter().map(part_text).collect();
+    parts.join(".").to_ascii_uppercase()
+}
+
+pub(crate) fn part_text(part: &ObjectNamePart) -> String {
+    match part {
+        ObjectNamePart::Identifier(ident) => ident.value.clone(),
+        ObjectNamePart::Function(function) => function.to_string(),
+    }
+}
+
+/// The table that a name in a tree gives.
+pub fn table_name(name: &ObjectName) -> TableName {
+    let mut parts: Vec<String> = name.0.iter().map(part_text).collect();
+    let table = parts.pop().unwrap_or_default();
+    TableName { database: parts.pop(), name: table }
+}
+
+/// Every column that an expression names outside of its subqueries: one to three parts each.
+pub fn columns(expr: &Expr) -> Vec<Vec<Ident>> {
+    let mut found = Columns { depth: 0, outside_only: true, out: Vec::new() };
+    let _ = expr.visit(&mut found);
+    found.out
+}
+
+/// Every column that an expression names, also in its subqueries, where names may belong to the
+/// tables of the subquery.
+pub fn all_columns(expr: &Expr) -> Vec<Vec<Ident>> {
+    let mut found = Columns { depth: 0, outside_only: false, out: Vec::new() };
+    let _ = expr.visit(&mut found);
+    found.out
+}
+
+#[derive(Debug)]
+struct Columns {
+    depth: usize,
+    /// Subqueries are left out.
+    outside_only: bool,
+    out: Vec<Vec<Ident>>,
+}
+
+impl Visitor for Columns {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if self.depth > 0 && self.outside_only {
+            return ControlFlow::Continue(());
+        }
+        match expr {
+            Expr::Identifier(name) if !is_variable(name) => self.out.push(vec![name.clone()]),
+            Expr::CompoundIdentifier(parts) => self.out.push(parts.clone()),
+            Expr::MatchAgainst { columns, .. } => {
+                for column in columns {
+                    let parts = column.0.iter().filter_map(|part| match part {
+                        ObjectNamePart::Identifier(ident) => Some(ident.clone()),
+                        ObjectNamePart::Function(_) => None,
+                    });
+                    self.out.push(parts.collect());
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_variable(name: &Ident) -> bool {
+    name.quote_style.is_none() && name.value.starts_with('@')
+}
+
+/// Aggregate functions, in order.
+const AGGREGATES: [&str; 21] = [
+    "ANY_VALUE",
+    "AVG",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "COUNT",
+    "GROUP_CONCAT",
+    "JSON_ARRAYAGG",
+    "JSON_OBJECTAGG",
+    "MAX",
+    "MEDIAN",
+    "MIN",
+    "STD",
+    "STDDEV",
+    "STDDEV_POP",
+    "STDDEV_SAMP",
+    "ST_COLLECT",
+    "SUM",
+    "VARIANCE",
+    "VAR_POP",
+    "VAR_SAMP",
+];
+
+/// Whether a function of this name (in upper case) aggregates rows.
+///
+/// `ANY_VALUE` is among them for the planner's sake, although MySQL does not count it when it
+/// decides whether a query without `GROUP BY` is an aggregating one.
+pub fn is_aggregate_name(name: &str) -> bool {
+    AGGREGATES.binary_search(&name).is_ok()
+}
+
+/// Whether an expression aggregates: a call of an aggregate without `OVER`, outside of subqueries.
+pub fn has_aggregate(expr: &Expr) -> bool {
+    calls(expr).iter().any(|call| !call.window && is_aggregate_name(&call.name))
+}
+
+/// Whether an expression has a window function outside of subqueries.
+pub fn has_window(expr: &Expr) -> bool {
+    calls(expr).iter().any(|call| call.window)
+}
+
+/// A function call in an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The name in upper case.
+    pub name: String,
+    /// Whether it has an `OVER`.
+    pub window: bool,
+}
+
+/// The functions that an expression calls outside of its subqueries.
+pub fn calls(expr: &Expr) -> Vec<Call> {
+    let mut found = Calls { depth: 0, out: Vec::new() };
+    let _ = expr.visit(&mut found);
+    found.out
+}
+
+#[derive(Debug)]
+struct Calls {
+    depth: usize,
+    out: Vec<Call>,
+}
+
+impl Visitor for Calls {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr
+            && self.depth == 0
+        {
+            let name = function_name(&function.name);
+            self.out.push(Call { name, window: function.over.is_some() });
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// On what besides the tables the answer of a query depends.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Dependence {
+    /// Functions that give another value at every call: `RAND`, `UUID`, `SLEEP`, `SYSDATE`, ...
+    pub random: Vec<String>,
+    /// Functions of the time of the statement: `NOW` and its kin.
+    pub time: Vec<String>,
+    /// Functions of the session: `USER`, `DATABASE`, `LAST_INSERT_ID`, `FOUND_ROWS`, ...
+    pub session: Vec<String>,
+    /// Functions that change something: `GET_LOCK`, `NEXTVAL`, `LAST_INSERT_ID(x)`, ...
+    pub effects: Vec<String>,
+    /// Stored functions that are called with their database.
+    pub stored: Vec<String>,
+    /// All functions that are called.
+    pub functions: Vec<String>,
+    /// User variables that are read or set, in lower case.
+    pub user_variables: Vec<String>,
+    /// System variables.
+    pub system_variables: Vec<(Option<Scope>, String)>,
+    /// `@x := ...` occurs.
+    pub assigns: bool,
+}
+
+const RANDOM: &[&str] =
+    &["BENCHMARK", "RAND", "RANDOM_BYTES", "SLEEP", "SYSDATE", "SYS_GUID", "UUID", "UUID_SHORT"];
+
+const TIME: &[&str] = &[
+    "CURDATE",
+    "CURRENT_DATE",
+    "CURRENT_TIME",
+    "CURRENT_TIMESTAMP",
+    "CURTIME",
+    "LOCALTIME",
+    "LOCALTIMESTAMP",
+    "NOW",
+    "UTC_DATE",
+    "UTC_TIME",
+    "UTC_TIMESTAMP",
+];
+
+const SESSION: &[&str] = &[
+    "CONNECTION_ID",
+    "CURRENT_ROLE",
+    "CURRENT_USER",
+    "DATABASE",
+    "FOUND_ROWS",
+    "GTID_SUBSET",
+    "ICU_VERSION",
+    "LAST_INSERT_ID",
+    "PS_CURRENT_THREAD_ID",
+    "PS_THREAD_ID",
+    "ROLES_GRAPHML",
+    "ROW_COUNT",
+    "SCHEMA",
+    "SESSION_USER",
+    "SYSTEM_USER",
+    "USER",
+    "VERSION",
+];
+
+const EFFECTS: &[&str] = &[
+    "GET_LOCK",
+    "IS_FREE_LOCK",
+    "IS_USED_LOCK",
+    "LASTVAL",
+    "LOAD_FILE",
+    "MASTER_GTID_WAIT",
+    "MASTER_POS_WAIT",
+    "NEXTVAL",
+    "RELEASE_ALL_LOCKS",
+    "RELEASE_LOCK",
+    "SETVAL",
+    "SOURCE_POS_WAIT",
+    "WAIT_FOR_EXECUTED_GTID_SET",
+    "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
+];
+
+/// Reads on what besides its tables a query depends, subqueries included.
+pub fn dependence(query: &Query, mode: Mode) -> Dependence {
+    let mut found = Depends { mode, out: Dependence::default() };
+    let _ = query.visit(&mut found);
+    found.out
+}
+
+/// Reads on what besides its columns an expression depends, subqueries included.
+pub fn expression_dependence(expr: &Expr, mode: Mode) -> Dependence {
+    let mut found = Depends { mode, out: Dependence::default() };
+    let _ = expr.visit(&mut found);
+    found.out
+}
+
+#[derive(Debug)]
+struct Depends {
+    mode: Mode,
+    out: Dependence,
+}
+
+impl Depends {
+    fn call(&mut self, name: String, arguments: usize) {
+        let out = &mut self.out;
+        if name.contains('.') {
+            remember(&mut out.stored, &name);
+        } else if RANDOM.contains(&name.as_str()) {
+            remember(&mut out.random, &name);
+        } else if TIME.contains(&name.as_str()) || (name == "UNIX_TIMESTAMP" && arguments == 0) {
+            remember(&mut out.time, &name);
+        } else if EFFECTS.contains(&name.as_str()) || (name == "LAST_INSERT_ID" && arguments > 0) {
+            remember(&mut out.effects, &name);
+        } else if SESSION.contains(&name.as_str()) {
+            remember(&mut out.session, &name);
+        }
+        remember(&mut out.functions, &name);
+    }
+}
+
+fn remember(list: &mut Vec<String>, name: &str) {
+    if !list.iter().any(|known| known == name) {
+        list.push(name.to_owned());
+    }
+}
+
+impl Visitor for Depends {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(function) => {
+                let arguments = match &function.args {
+                    FunctionArguments::List(list) => list.args.len(),
+                    _ => 0,
+                };
+                self.call(function_name(&function.name), arguments);
+            }
+            Expr::Identifier(name) => match variable(name, self.mode) {
+                Some(Variable::User(name)) => {
+                    remember(&mut self.out.user_variables, &name.to_lowercase());
+                }
+                Some(Variable::System(scope, name)) => {
+                    let entry = (scope, name.to_ascii_lowercase());
+                    if !self.out.system_variables.contains(&entry) {
+                        self.out.system_variables.push(entry);
+                    }
+                }
+                None => {}
+            },
+            Expr::BinaryOp { op: BinaryOperator::Assignment, .. } => self.out.assigns = true,
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -34,6 +34,7 @@ mod types;
 pub(crate) mod words;
 
 use cursor::Parser;
+pub(crate) use expr::balanced;
 
 /// How deep expressions and queries may nest.
 pub const MAX_DEPTH: usize = 200;

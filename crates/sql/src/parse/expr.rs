@@ -354,15 +354,17 @@ impl Parser<'_> {
             self.expect_symbol(")")?;
             return Ok(Expr::InSubquery { expr, subquery, negated });
         }
-        let list = self.parenthesised(Self::expr)?;
-        // MySQL takes `IN ((SELECT ...))` for `IN (SELECT ...)`.
-        if let [only] = list.as_slice() {
-            let mut inner = only;
-            while let Expr::Nested(expr) = inner {
-                inner = expr;
+        let mut list = self.parenthesised(Self::expr)?;
+        // `IN ((SELECT ...))` is `IN (SELECT ...)`.
+        if let [only] = list.as_slice()
+            && matches!(crate::normalise::unnested(only), Expr::Subquery(_))
+        {
+            let mut inner = list.pop();
+            while let Some(Expr::Nested(next)) = inner {
+                inner = Some(*next);
             }
-            if matches!(inner, Expr::Subquery(_)) {
-                return self.unsupported("IN of a query in double parentheses");
+            if let Some(Expr::Subquery(subquery)) = inner {
+                return Ok(Expr::InSubquery { expr, subquery, negated });
             }
         }
         Ok(Expr::InList { expr, list, negated })
@@ -380,7 +382,7 @@ pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
 }
 
 /// Joins the parts by one associative operator to a tree of logarithmic height.
-pub(super) fn balanced(mut parts: Vec<Expr>, operator: &BinaryOperator) -> Expr {
+pub(crate) fn balanced(mut parts: Vec<Expr>, operator: &BinaryOperator) -> Expr {
     while parts.len() > 1 {
         let mut next = Vec::with_capacity(parts.len().div_ceil(2));
         let mut rest = parts.into_iter();

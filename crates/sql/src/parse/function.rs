@@ -83,7 +83,6 @@ impl Parser<'_> {
             "TRIM" => self.trim()?,
             "SUBSTRING" | "SUBSTR" | "MID" => self.substring()?,
             "POSITION" => self.position_in()?,
-            "MATCH" => self.match_against()?,
             "CHAR" => self.char_of()?,
             "COUNT" => self.count()?,
             "GROUP_CONCAT" => self.group_concat()?,
@@ -372,8 +371,10 @@ impl Parser<'_> {
         Ok(call_of(Ident::new("LOCATE"), vec![needle, text]))
     }
 
-    fn match_against(&mut self) -> Result<Expr> {
-        self.open()?;
+    /// `MATCH (a, b) AGAINST ('text' [mode])`; without parentheses as well.
+    pub(super) fn match_against(&mut self) -> Result<Expr> {
+        self.expect_word("MATCH")?;
+        let parentheses = self.take_symbol("(");
         let columns = self.list(|parser| {
             let mut parts = vec![ObjectNamePart::Identifier(parser.ident()?)];
             while parts.len() < 3 && parser.take_symbol(".") {
@@ -381,7 +382,9 @@ impl Parser<'_> {
             }
             Ok(ObjectName(parts))
         })?;
-        self.expect_symbol(")")?;
+        if parentheses {
+            self.expect_symbol(")")?;
+        }
         self.expect_word("AGAINST")?;
         self.expect_symbol("(")?;
         let match_value = match self.peek().map(|token| token.kind) {

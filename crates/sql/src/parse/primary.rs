@@ -260,6 +260,7 @@ impl Parser<'_> {
             "FALSE" => return self.constant(Value::Boolean(false)),
             "CASE" => return self.case(),
             "EXISTS" => return self.exists(),
+            "MATCH" => return self.match_against(),
             "INTERVAL" => return self.interval(),
             "ROW" if self.is_symbol_at(1, "(") => {
                 self.advance();
