@@ -167,6 +167,14 @@ pub fn resolve(
     ctx: &Arc<EvalContext>,
 ) -> Result<AggregateCall> {
     let upper = name.to_ascii_uppercase();
+    let listed = |arg: &Arg| {
+        use pelorus_types::WireType::{Enum, Set};
+        matches!(arg.ty.wire, Enum | Set)
+    };
+    let by_text = matches!(upper.as_str(), "COUNT" | "MIN" | "MAX" | "ANY_VALUE" | "GROUP_CONCAT");
+    if !by_text && args.iter().any(listed) {
+        return Err(Error::unsupported("ENUM and SET values as numbers"));
+    }
     let plain = plain(&upper, args, ctx)?;
     // The least and the greatest are the same with and without repetition.
     let repeats_matter =

@@ -88,7 +88,14 @@ fn result_type(op: Op, kind: Numeric, args: &[Arg], ctx: &EvalContext) -> Column
         (Op::Div, Numeric::Int | Numeric::Decimal) => {
             shape::decimal_type(p1 + s2 + increment, s1 + increment, both)
         }
-        (Op::Mod, Numeric::Decimal) => shape::decimal_type(p1.max(p2), s1.max(s2), unsigned1),
+        (Op::Mod, Numeric::Decimal) => {
+            // The sign keeps its place in the length even where there is none.
+            let mut ty = shape::decimal_type(p1.max(p2), s1.max(s2), false);
+            if unsigned1 {
+                ty.flags = ty.flags.with(pelorus_types::Flags::UNSIGNED);
+            }
+            ty
+        }
         (Op::Div, Numeric::Real) => real_quotient_type(args, ctx.div_precision_increment),
         (_, Numeric::Real) => shape::merged_double(args),
     };

@@ -8,7 +8,7 @@ use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
 
 use crate::call::Call;
 use crate::collate::charset;
-use crate::common::{temporal_type, text_chars};
+use crate::common::temporal_type;
 use crate::context::EvalContext;
 use crate::datetime::read::{self, Lenience};
 use crate::decimal::{Decimal, pow10};
@@ -51,6 +51,10 @@ pub enum CastTarget {
 /// Binds a CAST.
 pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Call> {
     let args = std::slice::from_ref(arg);
+    let text = matches!(target, CastTarget::Char(..) | CastTarget::Binary(_));
+    if matches!(arg.ty.wire, WireType::Enum | WireType::Set) && !text {
+        return Err(Error::unsupported("ENUM and SET values as numbers and dates"));
+    }
     let (ty, word) = target_type(target, arg)?;
     let call = match target {
         CastTarget::Signed => Call::rowwise("CAST", args, ctx, ty, |batch, row| {
@@ -184,7 +188,7 @@ pub(crate) fn text_length(arg: &Arg) -> u32 {
     if arg.ty.is_float() && arg.ty.decimals >= shape::NOT_FIXED {
         return if arg.ty.wire == WireType::Float { 12 } else { 22 };
     }
-    text_chars(&arg.ty)
+    shape::text_chars(arg)
 }
 
 /// As a signed integer; what lies above its range wraps around like MySQL's.

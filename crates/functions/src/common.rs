@@ -122,7 +122,7 @@ fn float(args: &[&Arg], single: bool) -> ColumnType {
     let owned: Vec<Arg> = args.iter().map(|arg| (*arg).clone()).collect();
     let merged = shape::merged_double(&owned);
     if single && merged.decimals >= NOT_FIXED {
-        return with_flags(WireType::Float, 12, NOT_FIXED, Flags::BINARY);
+        return with_flags(WireType::Float, 23, NOT_FIXED, Flags::BINARY);
     }
     merged
 }
@@ -163,11 +163,13 @@ fn text(args: &[&Arg], collation: Collation) -> ColumnType {
         if bytes && arg.ty.is_string() { arg.ty.length } else { crate::cast::text_length(arg) }
     };
     let chars = args.iter().map(chars_of).max().unwrap_or(0);
-    let blob = args.iter().map(|arg| blob_rank(arg.ty.wire)).max().unwrap_or(0);
+    let blob = args.iter().map(|arg| shape::blob_rank(arg.ty.wire)).max().unwrap_or(0);
     let mut ty = shape::text_type(chars, collation);
     if blob > 0 {
+        let width = crate::collate::charset::width(collation);
+        ty.length = chars.saturating_mul(width).saturating_mul(width);
         ty.wire = [
-            WireType::TinyBlob,
+            WireType::VarString,
             WireType::TinyBlob,
             WireType::Blob,
             WireType::MediumBlob,
@@ -175,20 +177,4 @@ fn text(args: &[&Arg], collation: Collation) -> ColumnType {
         ][blob];
     }
     ty
-}
-
-fn blob_rank(wire: WireType) -> usize {
-    match wire {
-        WireType::TinyBlob => 1,
-        WireType::Blob => 2,
-        WireType::MediumBlob => 3,
-        WireType::LongBlob => 4,
-        _ => 0,
-    }
-}
-
-/// Characters that a value of the type may have as text.
-pub(crate) fn text_chars(ty: &ColumnType) -> u32 {
-    // MySQL counts a TEXT's bytes as characters.
-    if blob_rank(ty.wire) > 0 && !ty.is_binary_string() { ty.length } else { shape::chars(ty) }
 }

@@ -10,7 +10,7 @@ use pelorus_error::{Error, Result};
 use pelorus_types::{ColumnType, WireType, collation};
 
 use crate::call::{Batch, Call};
-use crate::collate::mix::mix;
+use crate::collate::mix::mix_to_compare;
 use crate::collate::weight::Rules;
 use crate::context::EvalContext;
 use crate::datetime::read;
@@ -78,7 +78,7 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
 
 /// Compares as text, or as bytes when the arguments agree on that.
 pub(crate) fn text_kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
-    let mixed = mix(args, ctx, operation)?;
+    let mixed = mix_to_compare(args, ctx, operation)?;
     Ok(if mixed.collation == collation::BINARY {
         Kind::Bytes
     } else {
@@ -376,7 +376,7 @@ fn fast_in(
 /// Binds `STRCMP`.
 pub(crate) fn strcmp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [a, b] = args else { return Err(parameter_count(name)) };
-    let mixed = mix(&[a, b], ctx, "strcmp")?;
+    let mixed = mix_to_compare(&[a, b], ctx, "strcmp")?;
     let binary = mixed.collation == collation::BINARY;
     let rules = Rules::of(mixed.collation);
     let ty = null_if_any(shape::bigint_type(2, false), args);

@@ -59,9 +59,6 @@ pub(crate) fn null_if(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     let [first, second] = args else { return Err(parameter_count(name)) };
     let kind = compare::kind(&[first, second], ctx, "nullif")?;
     let mut common = common(&[first], ctx, "nullif")?;
-    if first.ty.is_integer() {
-        common.ty = crate::shape::bigint_type(first.ty.length, first.ty.is_unsigned());
-    }
     if first.ty.is_float() {
         common.ty.length = first.ty.length;
     }

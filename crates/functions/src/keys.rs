@@ -22,8 +22,17 @@ pub fn key_type(ty: &ColumnType) -> DataType {
     if needs_key(ty) { DataType::Binary } else { ty.arrow() }
 }
 
+/// Keys for ORDER BY: those of [`comparison_keys`], except that ENUM and SET are refused, because
+/// they order by number, which their text does not tell.
+pub fn ordering_keys(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
+    if matches!(ty.wire, WireType::Enum | WireType::Set) {
+        return Err(pelorus_error::Error::unsupported("ORDER BY of an ENUM or SET"));
+    }
+    comparison_keys(array, ty)
+}
+
 /// The keys of an array: for text its sort key under its collation as `Binary`, all else as it is.
-/// ENUM and SET columns are refused here because they order by number, which text does not tell.
+/// Equal values have equal keys.
 pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
     if !needs_key(ty) {
         return Ok(Arc::clone(array));

@@ -50,7 +50,7 @@ pub use common::common_type;
 pub use context::{EvalContext, SqlMode, TimeZone};
 pub use convert::{convert, reported, settle};
 pub use decimal::Decimal;
-pub use keys::{comparison_keys, key_type, needs_key};
+pub use keys::{comparison_keys, key_type, needs_key, ordering_keys};
 pub use logic::truth;
 pub use output::{array_of, value_at};
 pub use resolve::resolve;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pelorus_error::{Error, Result};
+use pelorus_types::WireType;
 
 use crate::call::Call;
 use crate::context::EvalContext;
@@ -22,6 +23,7 @@ use crate::{
 /// when, result, ..., else).
 pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let upper = name.to_ascii_uppercase();
+    refuse_enum_numbers(&upper, args)?;
     let written = name;
     let name = upper.as_str();
     let bound = operator(name, args, ctx)
@@ -170,4 +172,36 @@ fn session(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Ca
         | "CURRENT_USER" | "CONNECTION_ID" => info::resolve(name, args, ctx),
         _ => return None,
     })
+}
+
+/// ENUM and SET values are numbers where numbers are asked for, but arrays hold only their text.
+fn refuse_enum_numbers(name: &str, args: &[Arg]) -> Result<()> {
+    let listed = |arg: &Arg| matches!(arg.ty.wire, WireType::Enum | WireType::Set);
+    if !args.iter().any(listed) {
+        return Ok(());
+    }
+    let others_are_text = args.iter().all(|arg| arg.ty.is_string() || arg.is_null());
+    let compares = matches!(
+        name,
+        "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=" | "IN" | "NOT IN" | "BETWEEN"
+            | "NOT BETWEEN" | "CASE WHEN" | "NULLIF" | "FIELD" | "GREATEST" | "LEAST"
+    );
+    let as_number = matches!(
+        name,
+        "+" | "-" | "*" | "/" | "DIV" | "%" | "MOD" | "AND" | "OR" | "XOR" | "NOT" | "!" | "&"
+            | "|" | "^" | "~" | "<<" | ">>" | "BIT_COUNT" | "IS TRUE" | "IS FALSE"
+            | "IS NOT TRUE" | "IS NOT FALSE" | "ROUND" | "TRUNCATE" | "ABS" | "CEIL" | "CEILING"
+            | "FLOOR" | "SIGN" | "FORMAT" | "CHAR" | "CONV" | "BIN" | "OCT" | "SPACE"
+            | "SEC_TO_TIME" | "FROM_UNIXTIME" | "FROM_DAYS" | "INET_NTOA"
+    );
+    let condition = matches!(name, "IF") && args.first().is_some_and(listed);
+    if as_number || condition || (compares && !others_are_text) || is_mathematical(name, args) {
+        return Err(Error::unsupported("ENUM and SET values as numbers"));
+    }
+    Ok(())
+}
+
+fn is_mathematical(name: &str, args: &[Arg]) -> bool {
+    let ctx = Arc::new(EvalContext::default());
+    math::unary(name, args, &ctx).or_else(|| math::binary(name, args, &ctx)).is_some()
 }

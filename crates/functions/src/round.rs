@@ -81,7 +81,7 @@ fn round_type(arg: &Arg, kind: Numeric, places: Option<i64>, truncate: bool) -> 
         Numeric::Int => shape::bigint_type(21, arg.ty.is_unsigned()),
         Numeric::Real => ColumnType::double(),
         Numeric::Decimal => {
-            let unsigned = arg.ty.is_unsigned();
+            let unsigned = false;
             let precision = u32::from(shape::precision(arg));
             let Some(places) = places else {
                 return shape::decimal_type(precision, u32::from(arg.ty.decimals), unsigned);
@@ -196,7 +196,7 @@ pub(crate) fn to_integer(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Re
     let [arg] = args else { return Err(parameter_count(name)) };
     let up = name != "FLOOR";
     let text = format!("{}({})", name.to_ascii_lowercase(), arg.text);
-    let unsigned = arg.ty.is_unsigned();
+    let unsigned = arg.ty.is_unsigned() && arg.ty.is_integer();
     let whole_digits = shape::precision(arg).saturating_sub(arg.ty.decimals);
     Ok(match round_kind(arg) {
         Numeric::Int => {

@@ -70,6 +70,24 @@ fn hex_digits(arg: &Arg) -> u32 {
     if arg.ty.is_unsigned() { digits } else { digits.saturating_add(1) }
 }
 
+/// Length of a text argument in characters: lengths of long results count double, see
+/// [`string_type`].
+pub(crate) fn text_chars(arg: &Arg) -> u32 {
+    let doubled = arg.origin == crate::value::Origin::Expression && blob_rank(arg.ty.wire) > 0;
+    chars(&arg.ty) / if doubled { width(arg.ty.collation).max(1) } else { 1 }
+}
+
+/// 1 to 4 for the wire types of TINYTEXT to LONGTEXT, else 0.
+pub(crate) fn blob_rank(wire: WireType) -> usize {
+    match wire {
+        WireType::TinyBlob => 1,
+        WireType::Blob => 2,
+        WireType::MediumBlob => 3,
+        WireType::LongBlob => 4,
+        _ => 0,
+    }
+}
+
 /// Length in characters.
 pub(crate) fn chars(ty: &ColumnType) -> u32 {
     if ty.is_string() { ty.length / width(ty.collation).max(1) } else { ty.length }
@@ -125,16 +143,36 @@ pub(crate) fn merged_double(args: &[Arg]) -> ColumnType {
     double_type(whole + u32::from(scale), scale)
 }
 
+/// Characters of a result whose length is not known before the rows are.
+pub(crate) const UNKNOWN: u32 = u32::MAX;
+
+/// Longest result that MySQL computes a length for, in bytes.
+const LONGEST: u32 = 16_777_216;
+
 /// A type of text under a collation, in the wire type that MySQL gives a string of its length.
 pub(crate) fn text_type(chars: u32, collation: pelorus_types::Collation) -> ColumnType {
-    let length = chars.saturating_mul(width(collation));
-    string_type(length, collation)
+    if chars == UNKNOWN {
+        let mut ty = string_type(UNKNOWN, collation);
+        ty.length = (LONGEST * 4).saturating_mul(width(collation));
+        return ty;
+    }
+    string_type(chars.saturating_mul(width(collation)), collation)
 }
 
-/// Like [`text_type`], with the length in bytes.
-pub(crate) fn string_type(length: u32, collation: pelorus_types::Collation) -> ColumnType {
-    let mut ty = ColumnType::new(WireType::VarString, collation, length, NOT_FIXED);
-    if collation == collation::BINARY {
+/// Like [`text_type`], with the length in bytes. Long results are reported with their length in
+/// bytes taken for characters.
+pub(crate) fn string_type(bytes: u32, collation: pelorus_types::Collation) -> ColumnType {
+    let wire = match bytes {
+        ..65_536 => WireType::VarString,
+        65_536..LONGEST => WireType::MediumBlob,
+        _ => WireType::LongBlob,
+    };
+    let length = match wire {
+        WireType::VarString => bytes,
+        _ => bytes.min(LONGEST).saturating_mul(width(collation)),
+    };
+    let mut ty = ColumnType::new(wire, collation, length, NOT_FIXED);
+    if collation.is_binary_order() {
         ty.flags = Flags::BINARY;
     }
     ty

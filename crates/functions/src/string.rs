@@ -12,11 +12,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_types::{ColumnType, WireType, collation};
+use pelorus_types::{ColumnType, collation};
 
 use crate::call::{Batch, Call};
 use crate::cast::text_length;
-use crate::collate::mix::{Mixed, mix};
+use crate::collate::mix::{Mixed, mix, mix_to_compare};
 use crate::context::EvalContext;
 use crate::input::Input;
 use crate::shape;
@@ -103,10 +103,7 @@ pub(crate) fn of_text(
         mixed.collation = collation::BINARY;
     }
     let binary = mixed.collation == collation::BINARY;
-    let mut ty = shape::text_type(chars(binary), mixed.collation).nullable();
-    if ty.length >= UNBOUNDED_BYTES {
-        ty.wire = WireType::LongBlob;
-    }
+    let ty = shape::text_type(chars(binary), mixed.collation).nullable();
     let limit = ctx.max_allowed_packet;
     let shown = name.to_ascii_lowercase();
     let call = Call::rowwise(name, args, ctx, ty, move |batch, at| {
@@ -115,9 +112,6 @@ pub(crate) fn of_text(
     });
     Ok(call.with_coercibility(mixed.coercibility))
 }
-
-/// From this length on MySQL reports a result as LONGTEXT.
-const UNBOUNDED_BYTES: u32 = 16_777_216;
 
 /// NULL and a warning in place of what is longer than a packet may be.
 fn limited(value: Value, limit: u64, name: &str, ctx: &EvalContext) -> Value {
@@ -143,7 +137,11 @@ pub(crate) fn too_long(name: &str, limit: u64, ctx: &EvalContext) -> Value {
 
 /// Longest text of an argument in characters, or in bytes for an operation on bytes.
 pub(crate) fn longest(arg: &Arg, binary: bool) -> u32 {
-    if binary && arg.ty.is_string() { arg.ty.length } else { text_length(arg) }
+    if binary && arg.ty.is_string() {
+        arg.ty.length
+    } else {
+        text_length(arg)
+    }
 }
 
 /// The type of text made by the function itself, in the connection's collation.
@@ -154,6 +152,12 @@ pub(crate) fn own_text(chars: u32, ctx: &EvalContext) -> ColumnType {
 /// The collation that the arguments agree on, and whether that is of bytes.
 pub(crate) fn agreed(args: &[&Arg], ctx: &EvalContext, name: &str) -> Result<(Mixed, bool)> {
     let mixed = mix(args, ctx, name)?;
+    Ok((mixed, mixed.collation == collation::BINARY))
+}
+
+/// The collation that arguments are compared under, and whether that is of bytes.
+pub(crate) fn compared(args: &[&Arg], ctx: &EvalContext, name: &str) -> Result<(Mixed, bool)> {
+    let mixed = mix_to_compare(args, ctx, name)?;
     Ok((mixed, mixed.collation == collation::BINARY))
 }
 

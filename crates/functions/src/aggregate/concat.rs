@@ -52,7 +52,8 @@ pub(super) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     let limit = usize::try_from(ctx.group_concat_max_len).unwrap_or(usize::MAX);
     let chars = u32::try_from(limit).unwrap_or(u32::MAX / 64);
     // MySQL multiplies the bytes of a character in twice more.
-    let length = if binary { chars } else { chars.saturating_mul(64) };
+    let width = crate::collate::charset::width(mixed.collation);
+    let length = chars.saturating_mul(width.pow(3));
     let mut ty = shape::string_type(length, mixed.collation);
     ty.wire = WireType::LongBlob;
     let storage = ty.arrow();

@@ -32,7 +32,12 @@ pub(super) fn resolve(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<A
     if which != Which::Any && matches!(arg.ty.wire, WireType::Json) {
         return Err(Error::unsupported("MIN and MAX of JSON values"));
     }
-    let ty = result_type(&arg.ty, which);
+    let mut ty = result_type(&arg.ty, which);
+    if crate::shape::blob_rank(ty.wire) > 0 && arg.origin == crate::value::Origin::Column {
+        // Long texts are reported with their bytes taken for characters.
+        let width = crate::collate::charset::width(ty.collation);
+        ty.length = ty.length.saturating_mul(width);
+    }
     let storage = storage(&ty, arg.scale);
     let (slot, ctx) = (Slot::of(arg), Arc::clone(ctx));
     let rules = Rules::of(arg.ty.collation);
@@ -61,7 +66,7 @@ fn result_type(arg: &ColumnType, which: Which) -> ColumnType {
         if ty.is_binary_string() {
             ty.flags = ty.flags.with(Flags::BINARY);
         }
-    } else {
+    } else if ty.wire != WireType::Bit {
         ty.flags = ty.flags.with(Flags::BINARY);
     }
     if which == Which::Any { ty } else { ty.nullable() }

@@ -15,7 +15,9 @@ pub(crate) struct Mixed {
 
 /// The collation an argument brings: numbers become text of the connection's collation.
 fn brought(arg: &Arg, ctx: &EvalContext) -> Mixed {
-    let collation = if arg.ty.is_string() || arg.ty.wire == pelorus_types::WireType::Bit {
+    let collation = if arg.ty.wire == pelorus_types::WireType::Json {
+        collation::UTF8MB4_BIN
+    } else if arg.ty.is_string() || arg.ty.wire == pelorus_types::WireType::Bit {
         arg.ty.collation
     } else if arg.is_null() {
         collation::BINARY
@@ -25,20 +27,48 @@ fn brought(arg: &Arg, ctx: &EvalContext) -> Mixed {
     Mixed { collation, coercibility: arg.coercibility }
 }
 
-/// Unites the collations of arguments; `operation` names it in error 1267.
+/// Unites the collations of arguments whose text becomes part of a result. Collations that
+/// contradict each other give the charset's `_bin` collation, of no strength.
 pub(crate) fn mix(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Mixed> {
+    mix_all(args, ctx, operation).map(|(mixed, _)| mixed)
+}
+
+/// Unites the collations of arguments that are compared; contradictions are error 1267.
+pub(crate) fn mix_to_compare(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Mixed> {
+    match mix_all(args, ctx, operation)? {
+        (Mixed { coercibility: Coercibility::None, .. }, Some((a, b))) => {
+            Err(illegal_mix(a, b, operation))
+        }
+        (mixed @ Mixed { coercibility: Coercibility::None, .. }, None) => {
+            Err(illegal_mix(mixed, mixed, operation))
+        }
+        (mixed, _) => Ok(mixed),
+    }
+}
+
+fn mix_all(
+    args: &[&Arg],
+    ctx: &EvalContext,
+    operation: &str,
+) -> Result<(Mixed, Option<(Mixed, Mixed)>)> {
     let mut all = args.iter().map(|arg| brought(arg, ctx));
     let Some(first) = all.next() else {
-        return Ok(Mixed { collation: ctx.collation, coercibility: Coercibility::Coercible });
+        let none = Mixed { collation: ctx.collation, coercibility: Coercibility::Coercible };
+        return Ok((none, None));
     };
     let mut mixed = first;
+    let mut contradiction = None;
     for next in all {
-        mixed = unite(mixed, next).ok_or_else(|| illegal_mix(mixed, next, operation))?;
+        let united = unite(mixed, next).ok_or_else(|| illegal_mix(mixed, next, operation))?;
+        if united.coercibility == Coercibility::None && mixed.coercibility != Coercibility::None {
+            contradiction = Some((mixed, next));
+        }
+        mixed = united;
     }
     if mixed.coercibility == Coercibility::Ignorable {
         mixed = Mixed { collation: collation::BINARY, coercibility: Coercibility::Ignorable };
     }
-    Ok(mixed)
+    Ok((mixed, contradiction))
 }
 
 fn unite(a: Mixed, b: Mixed) -> Option<Mixed> {
@@ -66,13 +96,15 @@ fn unite(a: Mixed, b: Mixed) -> Option<Mixed> {
     if a.coercibility == Coercibility::Explicit {
         return None;
     }
-    let same_charset = a.collation.charset() == b.collation.charset();
-    if same_charset {
+    if a.collation.charset() == b.collation.charset() {
         // A `_bin` collation beats the others of its charset.
         return match (a.collation.is_binary_order(), b.collation.is_binary_order()) {
             (true, false) => Some(a),
             (false, true) => Some(b),
-            _ => None,
+            _ => {
+                let bin = Collation::by_name(&format!("{}_bin", a.collation.charset()))?;
+                Some(Mixed { collation: bin, coercibility: Coercibility::None })
+            }
         };
     }
     // A Unicode charset takes in the others.

@@ -128,7 +128,7 @@ pub(crate) fn from_unixtime(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) ->
     let decimals = match numeric_type(&arg.ty) {
         Numeric::Int => 0,
         _ if arg.is_null() => 0,
-        _ => arg.ty.decimals.min(6),
+        _ => crate::shape::decimals(&arg.ty).min(6),
     };
     let ty = temporal_type(WireType::DateTime, decimals);
     Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {

@@ -196,7 +196,7 @@ fn shape(date: &Arg, amount: &Arg, unit: Unit, ctx: &EvalContext) -> (Shape, Col
         match numeric_type(&amount.ty) {
             Numeric::Int => 0,
             _ if amount.is_null() => 0,
-            _ => amount.ty.decimals.min(6),
+            _ => crate::shape::decimals(&amount.ty).min(6),
         }
     } else {
         0

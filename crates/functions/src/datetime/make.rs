@@ -30,8 +30,7 @@ fn fraction_of(arg: &Arg, of_text: fn(&str) -> Option<u8>) -> u8 {
     }
     match numeric_type(&arg.ty) {
         Numeric::Int => 0,
-        Numeric::Decimal => arg.ty.decimals.min(6),
-        Numeric::Real => arg.ty.decimals.min(6),
+        Numeric::Decimal | Numeric::Real => crate::shape::decimals(&arg.ty).min(6),
     }
 }
 
@@ -142,7 +141,7 @@ pub(crate) fn maketime(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
     let decimals = match numeric_type(&seconds.ty) {
         Numeric::Int => 0,
         _ if seconds.is_null() => 0,
-        _ => seconds.ty.decimals.min(6),
+        _ => crate::shape::decimals(&seconds.ty).min(6),
     };
     let ty = temporal_type(WireType::Time, decimals);
     Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
@@ -177,7 +176,7 @@ pub(crate) fn sec_to_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
     let decimals = match numeric_type(&arg.ty) {
         Numeric::Int => 0,
         _ if arg.is_null() => 0,
-        _ => arg.ty.decimals.min(6),
+        _ => crate::shape::decimals(&arg.ty).min(6),
     };
     let ty = temporal_type(WireType::Time, decimals);
     Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
@@ -208,7 +207,12 @@ pub(crate) fn from_days(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
             batch.ctx.warn(6527, format!("Incorrect argument {days} for function from_days"));
             return Ok(Value::Null);
         }
-        let date = DateTime::from_day_number(days).unwrap_or_default();
+        // MySQL's year 0 has no leap day, like the year after it.
+        let date = if days < 366 {
+            DateTime { year: 0, ..DateTime::from_day_number(days + 365).unwrap_or_default() }
+        } else {
+            DateTime::from_day_number(days).unwrap_or_default()
+        };
         Ok(Value::Date(date.pack()))
     }))
 }

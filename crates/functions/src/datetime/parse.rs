@@ -316,7 +316,10 @@ pub(crate) fn time(text: &str) -> Parsed<i64> {
     }
     if body.len() >= 12 && !negative {
         let date = datetime(body);
+        // A colon after the first number begins a time, however long its fraction.
+        let colon = body.find(|c: char| !c.is_ascii_digit()).map(|at| body.as_bytes()[at]);
         if date.has_time
+            && colon != Some(b':')
             && let Some(value) = date.value
         {
             return Parsed {

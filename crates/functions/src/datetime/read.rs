@@ -100,7 +100,7 @@ pub(crate) fn datetime(
 
 fn year_as_date(year: Option<i128>) -> Option<DateTime> {
     let year = u16::try_from(year?).ok()?;
-    Some(DateTime::date(year, 0, 0))
+    Some(DateTime::date(year, 1, 1))
 }
 
 fn text_as_datetime(text: &str, input: &Input<'_>, lenience: Lenience) -> Option<DateTime> {

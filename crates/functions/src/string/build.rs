@@ -9,7 +9,7 @@ use super::{Str, agreed, longest, of_text, own_text, too_long, value_of};
 use crate::call::Call;
 use crate::context::EvalContext;
 use crate::errors::parameter_count;
-use crate::shape;
+use crate::shape::{self, UNKNOWN};
 use crate::value::{Arg, Value};
 
 fn refs(args: &[Arg]) -> Vec<&Arg> {
@@ -130,8 +130,8 @@ pub(crate) fn reverse(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     )
 }
 
-/// Characters of a result whose length is not known before the rows are.
-pub(crate) const UNBOUNDED: u32 = 16_777_216;
+/// What MySQL takes a negative length for.
+const NEGATIVE: u32 = 16_777_216;
 
 /// A count that is constant and not NULL, as an unsigned number of characters.
 pub(crate) fn constant_count(arg: &Arg) -> Option<i64> {
@@ -165,8 +165,8 @@ pub(crate) fn repeat(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         Some(count) if count >= 0 => {
             longest(arg, binary).saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
         }
-        Some(_) => UNBOUNDED,
-        None => UNBOUNDED * 4,
+        Some(_) => NEGATIVE,
+        None => UNKNOWN,
     };
     let limit = ctx.max_allowed_packet;
     of_text(name, args, ctx, &[arg], chars, move |batch, row, binary| {
@@ -190,7 +190,7 @@ pub(crate) fn space(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
     let chars = match (constant_count(count), &count.constant) {
         (Some(count), _) => u32::try_from(count.max(0)).unwrap_or(u32::MAX),
         (None, Some(_)) => 0,
-        (None, None) => UNBOUNDED * 4,
+        (None, None) => UNKNOWN,
     };
     let limit = ctx.max_allowed_packet;
     Ok(Call::rowwise(name, args, ctx, own_text(chars, ctx), move |batch, row| {
@@ -208,7 +208,8 @@ pub(crate) fn pad(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Ca
     let [arg, length, padding] = args else { return Err(parameter_count(name)) };
     let left = name == "LPAD";
     let known = constant_count(length).and_then(|length| u32::try_from(length).ok());
-    let chars = move |_: bool| known.unwrap_or(UNBOUNDED);
+    let negative = constant_count(length).is_some();
+    let chars = move |_: bool| known.unwrap_or(if negative { NEGATIVE } else { UNKNOWN });
     let limit = ctx.max_allowed_packet;
     let shown = name.to_ascii_lowercase();
     of_text(name, args, ctx, &[arg, padding], chars, move |batch, row, binary| {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_types::{Collation, WireType, collation};
+use pelorus_types::{Collation, collation};
 
 use super::{longest, own_text};
 use crate::call::Call;
@@ -27,7 +27,7 @@ fn hex_of(bytes: &[u8]) -> String {
 /// Binds `HEX`.
 pub(crate) fn hex(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [arg] = args else { return Err(parameter_count(name)) };
-    let number = arg.ty.is_numeric() && arg.ty.wire != WireType::Bit;
+    let number = arg.ty.is_numeric();
     let chars = if number {
         16
     } else if arg.ty.is_string() {

@@ -7,7 +7,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_types::ColumnType;
 use regex::Regex;
 
-use super::{Str, agreed, wrong_arguments};
+use super::{Str, compared, wrong_arguments};
 use crate::call::{Batch, Call};
 use crate::collate::weight::Rules;
 use crate::context::EvalContext;
@@ -32,7 +32,7 @@ pub(crate) fn like(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
         _ => return Err(parameter_count(name)),
     };
     let negated = name == "NOT LIKE";
-    let (mixed, binary) = agreed(&[text, pattern], ctx, "like")?;
+    let (mixed, binary) = compared(&[text, pattern], ctx, "like")?;
     let rules = Rules::of(mixed.collation);
     let ty = null_if_any(ColumnType::boolean(), &args[..2]);
     let word = if negated { "not like" } else { "like" };
@@ -189,7 +189,7 @@ pub(crate) fn regexp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         return Err(parameter_count(name));
     };
     let negated = name.starts_with("NOT ");
-    let (mixed, binary) = agreed(&[text, pattern], ctx, "regexp")?;
+    let (mixed, binary) = compared(&[text, pattern], ctx, "regexp")?;
     if binary && !text.is_null() && !pattern.is_null() {
         return Err(Error::unsupported("regular expressions on bytes"));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pelorus_error::Result;
 use pelorus_types::collation;
 
-use super::{Str, agreed};
+use super::{Str, compared};
 use crate::call::Call;
 use crate::collate::weight::Rules;
 use crate::compare::{self, Kind};
@@ -21,7 +21,7 @@ pub(crate) fn locate(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     if args.len() < 2 || args.len() > if swapped { 2 } else { 3 } {
         return Err(parameter_count(name));
     }
-    let (mixed, binary) = agreed(&[&args[0], &args[1]], ctx, &name.to_ascii_lowercase())?;
+    let (mixed, binary) = compared(&[&args[0], &args[1]], ctx, &name.to_ascii_lowercase())?;
     let rules = Rules::of(mixed.collation);
     let ty = null_if_any(bigint_type(11, false), args);
     Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
@@ -85,7 +85,7 @@ pub(crate) fn field(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
     let real: Vec<&Arg> = args.iter().filter(|arg| !arg.is_null()).collect();
     let all = |test: fn(&Arg) -> bool| real.iter().all(|arg| test(arg));
     let kind = if all(|arg| arg.ty.is_string()) {
-        let (mixed, _) = agreed(&real, ctx, "field")?;
+        let (mixed, _) = compared(&real, ctx, "field")?;
         if mixed.collation == collation::BINARY {
             Kind::Bytes
         } else {
@@ -113,7 +113,7 @@ pub(crate) fn field(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
 /// Binds `FIND_IN_SET`.
 pub(crate) fn find_in_set(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [a, b] = args else { return Err(parameter_count(name)) };
-    let (mixed, binary) = agreed(&[a, b], ctx, "find_in_set")?;
+    let (mixed, binary) = compared(&[a, b], ctx, "find_in_set")?;
     let rules = Rules::of(mixed.collation);
     let ty = null_if_any(bigint_type(11, false), args);
     Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
