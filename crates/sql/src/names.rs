@@ -151,12 +151,11 @@ fn trimmed(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::parse_query;
+    use sqlparser::ast::SetExpr;
 
     fn names(sql: &str) -> Vec<Option<String>> {
         let parsed = parse_query(sql, Mode::default()).unwrap();
-        let sqlparser::ast::SetExpr::Select(select) = parsed.query.body.as_ref() else {
-            panic!("not a select")
-        };
+        let SetExpr::Select(select) = parsed.query.body.as_ref() else { panic!("not a select") };
         parsed.names(select).unwrap().to_vec()
     }
 
@@ -220,8 +219,14 @@ mod tests {
     fn every_select_has_its_names() {
         let sql = "SELECT *, (SELECT 7 x), t.* FROM (SELECT 1+1) t UNION SELECT 'b', 2, 3";
         let parsed = parse_query(sql, Mode::default()).unwrap();
-        assert_eq!(parsed.names.len(), 4);
-        assert_eq!(parsed.names[0], [None, Some("(SELECT 7 x)".to_owned()), None]);
-        assert_eq!(parsed.names[3][0].as_deref(), Some("b"));
+        let SetExpr::SetOperation { left, right, .. } = parsed.query.body.as_ref() else {
+            panic!("not a union")
+        };
+        let of = |body: &SetExpr| match body {
+            SetExpr::Select(select) => parsed.names(select).unwrap().to_vec(),
+            _ => panic!("not a select"),
+        };
+        assert_eq!(of(left), [None, Some("(SELECT 7 x)".to_owned()), None]);
+        assert_eq!(of(right)[0].as_deref(), Some("b"));
     }
 }

@@ -1,0 +1,21 @@
+-- The grammar of joins.
+SELECT t.id, u.id, p.id FROM t LEFT JOIN (u, p) ON t.id = u.tid AND p.id = t.id ORDER BY 1, 2, 3;
+SELECT t.id, u.id, p.id FROM t LEFT OUTER JOIN u ON t.id = u.tid RIGHT JOIN p ON p.id = t.id ORDER BY 1, 2, 3;
+SELECT t.id, u.id, p.id FROM t JOIN u JOIN p ON p.id = u.id ON t.id = u.tid ORDER BY 1, 2, 3;
+SELECT t.id, u.id, p.id FROM t LEFT JOIN u LEFT JOIN p ON p.id = u.id ON t.id = u.tid ORDER BY 1, 2, 3;
+SELECT t.id, u.id, p.id FROM t JOIN u LEFT JOIN p ON p.id = u.id ORDER BY 1, 2, 3;
+SELECT t.id, u.id, p.id FROM t JOIN u RIGHT JOIN p ON p.id = u.id ORDER BY 1, 2, 3;
+SELECT t.id, u.id, p.id FROM t, u LEFT JOIN p ON u.id = p.id WHERE t.id = u.tid ORDER BY 1, 2, 3;
+SELECT COUNT(*) FROM t CROSS JOIN u INNER JOIN p;
+SELECT t.id, u.id FROM t CROSS JOIN u ON t.id = u.tid ORDER BY 1, 2;
+SELECT * FROM t INNER JOIN u USING (id) ORDER BY 1;
+SELECT * FROM t NATURAL JOIN u ORDER BY 1;
+SELECT * FROM t NATURAL LEFT JOIN u ORDER BY 1;
+SELECT * FROM t NATURAL RIGHT JOIN u ORDER BY 1;
+SELECT t.id, u.id FROM t STRAIGHT_JOIN u ON t.id = u.tid ORDER BY 1, 2;
+SELECT COUNT(*) FROM (t, (u, p));
+SELECT id FROM ((t)) ORDER BY 1;
+SELECT t.id FROM ((t JOIN u ON t.id = u.tid)) ORDER BY 1;
+SELECT s.q, t.id FROM ((SELECT 1 AS q) AS s JOIN t) ORDER BY 2;
+SELECT q FROM ((SELECT 1 AS q) UNION ALL (SELECT 2)) s ORDER BY 1;
+SELECT a, n FROM (SELECT a, COUNT(*) n FROM t GROUP BY a) s WHERE n > 1;
