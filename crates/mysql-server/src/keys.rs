@@ -81,9 +81,14 @@ fn keep(folder: &Path, name: &str, bytes: &[u8], env: &Env) -> Result<()> {
         })
 }
 
-/// The RSA key pair, made when the first client needs it: that takes up to some seconds.
-#[derive(Debug)]
+/// The RSA key pair, made when it is first asked for: that takes up to some seconds.
+#[derive(Clone, Debug)]
 pub(crate) struct RsaStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
     folder: std::path::PathBuf,
     env: Env,
     keys: OnceCell<Arc<RsaKeys>>,
@@ -91,19 +96,34 @@ pub(crate) struct RsaStore {
 
 impl RsaStore {
     pub(crate) fn new(config: &EdgeConfig, env: &Env) -> Self {
-        Self { folder: config.data.clone(), env: env.clone(), keys: OnceCell::new() }
+        let (folder, env) = (config.data.clone(), env.clone());
+        Self { inner: Arc::new(Inner { folder, env, keys: OnceCell::new() }) }
     }
 
     /// The key pair: from memory, from the data folder, or newly made and kept there.
     pub(crate) async fn keys(&self) -> Result<Arc<RsaKeys>> {
-        let load = || async {
-            let (folder, env) = (self.folder.clone(), self.env.clone());
-            tokio::task::spawn_blocking(move || load_or_make(&folder, &env).map(Arc::new))
-                .await
-                .map_err(|error| Error::internal("cannot make an RSA key").caused_by(error))?
-        };
-        self.keys.get_or_try_init(load).await.cloned()
+        if let Some(keys) = self.inner.keys.get() {
+            return Ok(keys.clone());
+        }
+        // A task of its own: a client that leaves meanwhile must not stop it half-way.
+        let inner = self.inner.clone();
+        tokio::spawn(async move { inner.keys.get_or_try_init(|| inner.load()).await.cloned() })
+            .await
+            .map_err(no_key)?
     }
+}
+
+impl Inner {
+    async fn load(&self) -> Result<Arc<RsaKeys>> {
+        let (folder, env) = (self.folder.clone(), self.env.clone());
+        tokio::task::spawn_blocking(move || load_or_make(&folder, &env).map(Arc::new))
+            .await
+            .map_err(no_key)?
+    }
+}
+
+fn no_key(error: tokio::task::JoinError) -> Error {
+    Error::internal("cannot make an RSA key").caused_by(error)
 }
 
 fn load_or_make(folder: &Path, env: &Env) -> Result<RsaKeys> {

@@ -96,7 +96,6 @@ impl<B: Backend> Door<'_, B> {
                  --require_secure_transport=ON.",
             )));
         }
-        let multi = channel.capabilities.has(Capabilities::MULTI_STATEMENTS);
         let claim = Claim {
             plugin: response.plugin.clone().unwrap_or_else(|| NATIVE.to_owned()),
             proof: response.auth.clone(),
@@ -107,7 +106,7 @@ impl<B: Backend> Door<'_, B> {
         let login = self.login_of(&response, channel).map_err(Gone::Because)?;
         self.check(channel, &login.user, claim).await?;
         let mut session = self.backend.connect(id, login).await.map_err(Gone::Because)?;
-        session.set_multi_statements(multi);
+        session.set_multi_statements(channel.capabilities.has(Capabilities::MULTI_STATEMENTS));
         put_plain_ok(channel, &session);
         channel.flush().await?;
         Ok(session)
@@ -231,6 +230,7 @@ impl<B: Backend> Door<'_, B> {
         };
         self.check(channel, &login.user, claim).await?;
         session.change_user(login).await.map_err(Gone::Because)?;
+        session.set_multi_statements(channel.capabilities.has(Capabilities::MULTI_STATEMENTS));
         put_plain_ok(channel, session);
         Ok(())
     }

@@ -66,6 +66,13 @@ impl Guard {
         Self { env, rsa, fast: Mutex::default(), native_seen: AtomicBool::new(false), secret }
     }
 
+    /// Does beforehand what takes long.
+    pub(crate) async fn prepare(&self) {
+        if let Err(error) = self.rsa.keys().await {
+            tracing::warn!("{}", pelorus_error::display_chain(&error));
+        }
+    }
+
     pub(crate) fn random(&self) -> &dyn Random {
         self.env.random.as_ref()
     }

@@ -113,6 +113,9 @@ impl<B: Backend> Edge<B> {
         A: Fn() -> F,
         F: Future<Output = std::io::Result<(S, Option<SocketAddr>)>>,
     {
+        // The first client that needs the RSA key should not have to wait until it is made.
+        let guard = self.shared.guard.clone();
+        tokio::spawn(async move { guard.prepare().await });
         let (stop, stopped) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);

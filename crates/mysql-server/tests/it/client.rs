@@ -100,19 +100,32 @@ impl Answer {
 impl Client {
     pub(crate) async fn connect(address: SocketAddr, options: Options) -> Result<Self> {
         let stream = TcpStream::connect(address).await.map_err(broken)?;
-        let mut client = Self {
-            line: Box::new(stream),
+        Self::new(Box::new(stream)).start(options).await
+    }
+
+    #[cfg(unix)]
+    pub(crate) async fn connect_local(path: &std::path::Path, options: Options) -> Result<Self> {
+        let stream = tokio::net::UnixStream::connect(path).await.map_err(broken)?;
+        Self { secure: true, ..Self::new(Box::new(stream)) }.start(options).await
+    }
+
+    fn new(line: Box<dyn Line>) -> Self {
+        Self {
+            line,
             reader: FrameReader::new(1 << 30),
             writer: FrameWriter::new(),
             capabilities: Capabilities::default(),
-            greeting: Greeting::parse(&[10, 0]).unwrap_or_else(|_| no_greeting()),
+            greeting: no_greeting(),
             steps: Steps::default(),
             secure: false,
-        };
-        let payload = client.read().await?;
-        client.greeting = Greeting::parse(&payload)?;
-        client.log_in(&options).await?;
-        Ok(client)
+        }
+    }
+
+    async fn start(mut self, options: Options) -> Result<Self> {
+        let payload = self.read().await?;
+        self.greeting = Greeting::parse(&payload)?;
+        self.log_in(&options).await?;
+        Ok(self)
     }
 
     async fn log_in(&mut self, options: &Options) -> Result<()> {

@@ -9,7 +9,7 @@ use pelorus_mysql_wire::auth::{self, CACHING_SHA2, CLEAR, NATIVE};
 use pelorus_mysql_wire::{Capabilities, handshake};
 
 use crate::client::{Client, Options};
-use crate::scripted::Script;
+use crate::scripted::{ENV, Script};
 
 async fn accounts() -> (Arc<Script>, SocketAddr) {
     let script = Script::new();
@@ -213,4 +213,23 @@ async fn a_connection_becomes_another_users_after_a_new_proof() {
     let error = client.change_user("anna", "wrong").await.unwrap_err();
     assert_eq!(error.errno(), 1045);
     assert!(client.query("ok").await.is_err(), "the connection is closed");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_local_socket_is_as_good_as_encryption() {
+    use pelorus_mysql_server::Edge;
+    let (script, _address) = accounts().await;
+    script.settings.lock().require_secure_transport = true;
+    let edge = Edge::new(script, &EdgeConfig::new("data"), &ENV).unwrap();
+    let path = std::env::temp_dir().join(format!("pelorus-edge-{}.sock", std::process::id()));
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    tokio::spawn(async move { edge.serve_unix(listener, std::future::pending::<()>()).await });
+    let client = Client::connect_local(&path, Options::new("anna", "secret")).await.unwrap();
+    assert!(client.steps.full && !client.greeting.capabilities.has(Capabilities::SSL));
+    let Err(error) = Client::connect_local(&path, Options::new("anna", "wrong")).await else {
+        panic!("the client was let in");
+    };
+    assert!(error.message().contains("'anna'@'localhost'"), "{error}");
+    std::fs::remove_file(path).unwrap();
 }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arrow::array::{Int64Array, StringArray};
@@ -20,6 +21,7 @@ use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_server::backend::{Backend, BackendSession};
 use pelorus_mysql_server::{Edge, EdgeConfig, listen};
+use pelorus_mysql_wire::auth::RsaKeys;
 use pelorus_mysql_wire::rows::{Format, RowEncoder};
 use pelorus_types::{Collation, Column, ColumnType, collation};
 use tokio::sync::watch;
@@ -35,6 +37,15 @@ pub(crate) struct Script {
     pub(crate) parameters: Mutex<Vec<Parameter>>,
     ids: AtomicU64,
 }
+
+/// The environment of all servers of this process. Making an RSA key takes a while, so there is one.
+pub(crate) static ENV: LazyLock<Env> = LazyLock::new(|| {
+    let env = Env::in_memory(7);
+    let keys = RsaKeys::generate(env.random.as_ref()).unwrap();
+    let pem = keys.to_pem().unwrap();
+    env.files.replace(Path::new("data/private_key.pem"), pem.as_bytes()).unwrap();
+    env
+});
 
 impl Script {
     pub(crate) fn new() -> Arc<Self> {
@@ -75,7 +86,7 @@ impl Script {
         config: EdgeConfig,
         shutdown: impl Future + Send + 'static,
     ) -> SocketAddr {
-        let edge = Edge::new(self.clone(), &config, &Env::in_memory(7)).unwrap();
+        let edge = Edge::new(self.clone(), &config, &ENV).unwrap();
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { edge.serve(listener, shutdown).await });
