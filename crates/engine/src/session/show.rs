@@ -340,11 +340,10 @@ mod tests {
     #[test]
     fn describe_becomes_show_columns() {
         let table = TableName { database: Some("d".into()), name: "t`x".into() };
-        let statement = pelorus_sql::classify("SHOW COLUMNS FROM t", Mode::default());
-        if let Ok(pelorus_sql::Statement::Show(mut show)) = statement {
-            show.like = Some("a'b".into());
-            let sql = columns_text(&show, &table);
-            assert_eq!(sql, "SHOW COLUMNS FROM `t``x` FROM `d` LIKE 'a\\'b'");
-        }
+        let statement = pelorus_sql::classify("SHOW COLUMNS FROM t", Mode::default()).unwrap();
+        let pelorus_sql::Statement::Show(mut show) = statement else { panic!("{statement:?}") };
+        show.like = Some("a'b".into());
+        let sql = columns_text(&show, &table);
+        assert_eq!(sql, "SHOW COLUMNS FROM `t``x` FROM `d` LIKE 'a''b'");
     }
 }
