@@ -112,7 +112,7 @@ mod tests {
         }
         for variable in TABLE {
             if let Some(default) = variable.default {
-                let value = value::VarValue::Text(default.to_owned());
+                let value = VarValue::Text(default.to_owned());
                 check::convert(variable, &value).unwrap_or_else(|error| {
                     panic!("default of {}: {error}", variable.name);
                 });

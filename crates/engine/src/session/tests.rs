@@ -6,7 +6,6 @@ use pelorus_env::Env;
 use pelorus_types::Column;
 
 use super::*;
-use crate::api::Rows;
 use crate::config::{EngineConfig, RootPassword, Settings};
 
 async fn engine() -> Arc<Engine> {
