@@ -167,10 +167,7 @@ pub fn resolve(
     ctx: &Arc<EvalContext>,
 ) -> Result<AggregateCall> {
     let upper = name.to_ascii_uppercase();
-    let listed = |arg: &Arg| {
-        use pelorus_types::WireType::{Enum, Set};
-        matches!(arg.ty.wire, Enum | Set)
-    };
+    let listed = |arg: &Arg| crate::shape::is_listed(&arg.ty);
     let by_text = matches!(upper.as_str(), "COUNT" | "MIN" | "MAX" | "ANY_VALUE" | "GROUP_CONCAT");
     if !by_text && args.iter().any(listed) {
         return Err(Error::unsupported("ENUM and SET values as numbers"));

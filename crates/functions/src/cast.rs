@@ -52,7 +52,7 @@ pub enum CastTarget {
 pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Call> {
     let args = std::slice::from_ref(arg);
     let text = matches!(target, CastTarget::Char(..) | CastTarget::Binary(_));
-    if matches!(arg.ty.wire, WireType::Enum | WireType::Set) && !text {
+    if shape::is_listed(&arg.ty) && !text {
         return Err(Error::unsupported("ENUM and SET values as numbers and dates"));
     }
     let (ty, word) = target_type(target, arg)?;
@@ -185,7 +185,7 @@ fn check_decimal(precision: u8, scale: u8, arg: &Arg) -> Result<(u8, u8)> {
 
 /// Characters that the argument has as text.
 pub(crate) fn text_length(arg: &Arg) -> u32 {
-    if arg.ty.is_float() && arg.ty.decimals >= shape::NOT_FIXED {
+    if arg.ty.is_float() {
         return if arg.ty.wire == WireType::Float { 12 } else { 22 };
     }
     shape::text_chars(arg)

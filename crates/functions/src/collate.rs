@@ -2,4 +2,5 @@
 
 pub(crate) mod charset;
 pub(crate) mod mix;
+mod unicode;
 pub(crate) mod weight;

@@ -25,7 +25,7 @@ pub fn key_type(ty: &ColumnType) -> DataType {
 /// Keys for ORDER BY: those of [`comparison_keys`], except that ENUM and SET are refused, because
 /// they order by number, which their text does not tell.
 pub fn ordering_keys(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
-    if matches!(ty.wire, WireType::Enum | WireType::Set) {
+    if crate::shape::is_listed(ty) {
         return Err(pelorus_error::Error::unsupported("ORDER BY of an ENUM or SET"));
     }
     comparison_keys(array, ty)

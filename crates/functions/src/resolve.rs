@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use pelorus_error::{Error, Result};
-use pelorus_types::WireType;
 
 use crate::call::Call;
 use crate::context::EvalContext;
 use crate::errors::no_such_function;
+use crate::shape::is_listed;
 use crate::value::Arg;
 use crate::{
     arithmetic, bits, cast, compare, conditional, datetime, extreme, info, logic, math, names,
@@ -176,7 +176,7 @@ fn session(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Ca
 
 /// ENUM and SET values are numbers where numbers are asked for, but arrays hold only their text.
 fn refuse_enum_numbers(name: &str, args: &[Arg]) -> Result<()> {
-    let listed = |arg: &Arg| matches!(arg.ty.wire, WireType::Enum | WireType::Set);
+    let listed = |arg: &Arg| is_listed(&arg.ty);
     if !args.iter().any(listed) {
         return Ok(());
     }

@@ -74,7 +74,17 @@ fn hex_digits(arg: &Arg) -> u32 {
 /// [`string_type`].
 pub(crate) fn text_chars(arg: &Arg) -> u32 {
     let doubled = arg.origin == crate::value::Origin::Expression && blob_rank(arg.ty.wire) > 0;
+    if arg.ty.wire == WireType::Json {
+        return arg.ty.length / 4;
+    }
     chars(&arg.ty) / if doubled { width(arg.ty.collation).max(1) } else { 1 }
+}
+
+/// An ENUM or SET: columns say so by a flag beside the wire type of a string.
+pub(crate) fn is_listed(ty: &ColumnType) -> bool {
+    matches!(ty.wire, WireType::Enum | WireType::Set)
+        || ty.flags.has(Flags::ENUM)
+        || ty.flags.has(Flags::SET)
 }
 
 /// 1 to 4 for the wire types of TINYTEXT to LONGTEXT, else 0.

@@ -170,7 +170,7 @@ pub(crate) fn is_hex_type(ty: &ColumnType) -> bool {
 fn implicit_coercibility(ty: &ColumnType) -> Coercibility {
     if ty.wire == pelorus_types::WireType::Null {
         Coercibility::Ignorable
-    } else if ty.is_string() {
+    } else if ty.is_string() || ty.wire == pelorus_types::WireType::Bit {
         Coercibility::Implicit
     } else {
         Coercibility::Numeric

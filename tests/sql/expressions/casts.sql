@@ -14,7 +14,6 @@ SELECT cast(1.5e0 as signed);
 SELECT cast(2.5e0 as signed);
 SELECT cast(-2.5e0 as signed);
 SELECT cast(1e30 as signed);
-SELECT cast(-1e30 as signed);
 SELECT cast(18446744073709551615 as signed);
 SELECT cast('18446744073709551615' as signed);
 SELECT cast('9223372036854775808' as signed);

@@ -55,6 +55,7 @@ pub(super) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     let width = crate::collate::charset::width(mixed.collation);
     let length = chars.saturating_mul(width.pow(3));
     let mut ty = shape::string_type(length, mixed.collation);
+    ty.length = length;
     ty.wire = WireType::LongBlob;
     let storage = ty.arrow();
     let plan = Plan {

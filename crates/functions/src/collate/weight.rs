@@ -3,11 +3,11 @@
 use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, collation};
 
-use crate::collate::charset;
+use crate::collate::{charset, unicode};
 
 /// Primary weights of ASCII under `utf8mb4_0900_ai_ci`; zero is ignored in comparisons.
 /// Obtained with `WEIGHT_STRING`.
-const ASCII_0900: [u16; 128] = [
+const ASCII_900: [u16; 128] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0201, 0x0202, 0x0203, 0x0204, 0x0205, 0, 0, //
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, //
     0x0209, 0x0260, 0x030C, 0x0398, 0x1C12, 0x0399, 0x0396, 0x0305, //
@@ -31,10 +31,16 @@ enum Scheme {
     Bytes,
     /// By the bytes of the charset.
     CharsetBytes,
-    /// ASCII letters fold to upper case; other characters are not known.
-    AsciiFold,
-    /// Weights of the Unicode collation algorithm, first level.
-    Uca0900,
+    /// ASCII letters fold to upper case; there is nothing else in the charset.
+    Ascii,
+    /// One weight for each byte of latin1.
+    Latin1Swedish,
+    /// One weight for each character of the basic plane.
+    General,
+    /// Unicode collation algorithm 9.0.0, first level.
+    Uca900,
+    /// Unicode collation algorithm 4.0.0, first level.
+    Uca400,
     /// Not known at all.
     Unknown,
 }
@@ -61,9 +67,11 @@ impl Rules {
             }
         } else {
             match name {
-                "utf8mb4_0900_ai_ci" => Scheme::Uca0900,
-                "utf8mb4_general_ci" | "utf8mb3_general_ci" | "latin1_swedish_ci"
-                | "latin1_general_ci" | "ascii_general_ci" => Scheme::AsciiFold,
+                "utf8mb4_0900_ai_ci" => Scheme::Uca900,
+                "utf8mb4_unicode_ci" | "utf8mb3_unicode_ci" => Scheme::Uca400,
+                "utf8mb4_general_ci" | "utf8mb3_general_ci" => Scheme::General,
+                "latin1_swedish_ci" => Scheme::Latin1Swedish,
+                "ascii_general_ci" => Scheme::Ascii,
                 _ => Scheme::Unknown,
             }
         };
@@ -84,29 +92,53 @@ impl Rules {
                 "comparison of text with control characters after spaces",
             ));
         }
+        self.weights(text, out)?;
+        if self.pad {
+            // The other text's next character is compared with a space.
+            self.weights(" ", out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the weights of a text, its padding left alone.
+    pub(crate) fn weights(&self, text: &str, out: &mut Vec<u8>) -> Result<()> {
         match self.scheme {
             Scheme::Bytes => out.extend_from_slice(text.as_bytes()),
             Scheme::CharsetBytes => {
                 out.extend_from_slice(&charset::encode(text, self.collation)?);
             }
-            Scheme::AsciiFold => {
-                self.ascii_only(text)?;
+            Scheme::Ascii if text.is_ascii() => {
                 out.extend(text.bytes().map(|byte| byte.to_ascii_uppercase()));
             }
-            Scheme::Uca0900 => {
-                self.ascii_only(text)?;
-                for byte in text.bytes() {
-                    let weight = ASCII_0900[usize::from(byte & 0x7F)];
-                    if weight != 0 {
-                        out.extend_from_slice(&weight.to_be_bytes());
+            Scheme::Latin1Swedish => {
+                let bytes = charset::encode(text, self.collation)?;
+                out.extend(bytes.iter().map(|byte| swedish(*byte)));
+            }
+            Scheme::General => {
+                for c in text.chars() {
+                    if c.is_ascii() {
+                        out.extend_from_slice(&[0, (c as u8).to_ascii_uppercase()]);
+                    } else {
+                        out.extend_from_slice(&unicode::general(c).to_be_bytes());
                     }
                 }
             }
-            Scheme::Unknown => return Err(self.unknown("text")),
-        }
-        if self.pad {
-            // The other text's next character is compared with a space.
-            out.push(b' ');
+            Scheme::Uca900 => {
+                for c in text.chars() {
+                    match ASCII_900.get(usize::try_from(u32::from(c)).unwrap_or(usize::MAX)) {
+                        Some(0) => {}
+                        Some(weight) => out.extend_from_slice(&weight.to_be_bytes()),
+                        None => unicode::uca900(c, out)?,
+                    }
+                }
+            }
+            Scheme::Uca400 => text.chars().for_each(|c| unicode::uca400(c, out)),
+            Scheme::Ascii | Scheme::Unknown => {
+                return Err(Error::unsupported(format_args!(
+                    "comparison of text under collation {}",
+                    self.collation.name()
+                )));
+            }
         }
         Ok(())
     }
@@ -128,6 +160,17 @@ impl Rules {
         Ok(scratch.0.cmp(&scratch.1))
     }
 
+    /// Whether two texts have the same weights; spaces at the end count.
+    pub(crate) fn same(&self, a: &str, b: &str) -> Result<bool> {
+        if a == b {
+            return Ok(true);
+        }
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        self.weights(a, &mut left)?;
+        self.weights(b, &mut right)?;
+        Ok(left == right)
+    }
+
     /// Whether two characters are the same under the collation, as LIKE compares them.
     pub(crate) fn same_char(&self, a: char, b: char) -> Result<bool> {
         if a == b {
@@ -135,29 +178,22 @@ impl Rules {
         }
         match self.scheme {
             Scheme::Bytes | Scheme::CharsetBytes => Ok(false),
-            Scheme::Unknown => Err(self.unknown("text")),
-            Scheme::AsciiFold | Scheme::Uca0900 => {
-                if !a.is_ascii() || !b.is_ascii() {
-                    return Err(self.unknown("non-ASCII text"));
-                }
-                if self.scheme == Scheme::AsciiFold {
-                    return Ok(a.eq_ignore_ascii_case(&b));
-                }
-                let weight = |c: char| ASCII_0900[usize::try_from(u32::from(c)).unwrap_or(0) & 127];
-                Ok(weight(a) == weight(b))
+            _ => {
+                let (mut x, mut y) = ([0; 4], [0; 4]);
+                self.same(a.encode_utf8(&mut x), b.encode_utf8(&mut y))
             }
         }
     }
+}
 
-    fn ascii_only(&self, text: &str) -> Result<()> {
-        if text.is_ascii() { Ok(()) } else { Err(self.unknown("non-ASCII text")) }
-    }
-
-    fn unknown(&self, what: &str) -> Error {
-        Error::unsupported(format_args!(
-            "comparison of {what} under collation {}",
-            self.collation.name()
-        ))
+/// The weights of latin1_swedish_ci.
+fn swedish(byte: u8) -> u8 {
+    const HIGH: &[u8; 64] = b"AAAA\\[\\CEEEEIIIIDNOOOO]\xD7\xD8UUUYY\xDE\xDF\
+        AAAA\\[\\CEEEEIIIIDNOOOO]\xF7\xD8UUUYY\xDE\xFF";
+    match byte {
+        b'a'..=b'z' => byte.to_ascii_uppercase(),
+        0xC0.. => HIGH[usize::from(byte - 0xC0)],
+        _ => byte,
     }
 }
 
@@ -186,5 +222,19 @@ mod tests {
         assert_eq!(compare("utf8mb4_general_ci", "a", "a\t"), Ordering::Greater);
         assert_eq!(compare("utf8mb4_bin", "a", "A"), Ordering::Greater);
         assert_eq!(compare("binary", "a", "a "), Ordering::Less);
+    }
+
+    #[test]
+    fn beyond_ascii() {
+        assert_eq!(compare("utf8mb4_0900_ai_ci", "Ä", "a"), Ordering::Equal);
+        assert_eq!(compare("utf8mb4_0900_ai_ci", "ß", "ss"), Ordering::Equal);
+        assert_eq!(compare("utf8mb4_0900_ai_ci", "각", "\u{1100}\u{1161}\u{11a8}"), Ordering::Equal);
+        assert_eq!(compare("utf8mb4_0900_ai_ci", "中", "丁"), Ordering::Greater);
+        assert_eq!(compare("utf8mb4_general_ci", "ß", "s"), Ordering::Equal);
+        assert_eq!(compare("utf8mb4_general_ci", "ä", "A"), Ordering::Equal);
+        assert_eq!(compare("utf8mb4_general_ci", "😀", "😁"), Ordering::Equal);
+        assert_eq!(compare("utf8mb4_unicode_ci", "ß", "ss"), Ordering::Equal);
+        assert_eq!(compare("latin1_swedish_ci", "ü", "Y"), Ordering::Equal);
+        assert_eq!(compare("latin1_swedish_ci", "ä", "a"), Ordering::Greater);
     }
 }

@@ -47,32 +47,20 @@ pub(crate) fn locate(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
 
 /// Number of the character where the needle begins, at or after `from`.
 fn find(needle: &Str<'_>, text: &Str<'_>, from: usize, rules: &Rules) -> Result<Option<usize>> {
-    match (needle, text) {
-        (Str::Text(needle), Str::Text(text)) => {
-            let text: Vec<char> = text.chars().collect();
-            let needle: Vec<char> = needle.chars().collect();
-            find_by(&needle, &text, from, |a, b| rules.same_char(*a, *b))
+    let (Str::Text(needle), Str::Text(text)) = (needle, text) else {
+        let (needle, text) = (needle.as_bytes(), text.as_bytes());
+        let found = (from..=text.len().saturating_sub(needle.len()))
+            .find(|at| text.len() >= needle.len() && text[*at..].starts_with(needle));
+        return Ok(found);
+    };
+    // MySQL compares as many bytes as the needle has, so that `a` is not found in `ä`.
+    let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    for (number, at) in starts.enumerate().skip(from) {
+        if let Some(window) = text.get(at..at + needle.len())
+            && rules.same(window, needle)?
+        {
+            return Ok(Some(number));
         }
-        _ => find_by(needle.as_bytes(), text.as_bytes(), from, |a, b| Ok(a == b)),
-    }
-}
-
-fn find_by<T>(
-    needle: &[T],
-    text: &[T],
-    from: usize,
-    same: impl Fn(&T, &T) -> Result<bool>,
-) -> Result<Option<usize>> {
-    if from > text.len() || needle.len() > text.len() - from {
-        return Ok(None);
-    }
-    'start: for start in from..=text.len() - needle.len() {
-        for (a, b) in needle.iter().zip(&text[start..]) {
-            if !same(a, b)? {
-                continue 'start;
-            }
-        }
-        return Ok(Some(start));
     }
     Ok(None)
 }

@@ -103,7 +103,6 @@ SELECT group_concat(i,'-',d52) FROM t;
 SELECT group_concat(v10 separator '') FROM t;
 SELECT group_concat(dt) FROM t;
 SELECT group_concat(vl) FROM t;
-SELECT any_value(i+0) FROM t;
 SELECT sum(i)+sum(nn) FROM t;
 SELECT sum(i)/count(*) FROM t;
 SELECT round(avg(i),2) FROM t;

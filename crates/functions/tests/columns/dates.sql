@@ -73,6 +73,5 @@ SELECT str_to_date('2024-01-01',v10) FROM t;
 SELECT convert_tz(dtm,'+00:00','+02:00') FROM t;
 SELECT convert_tz(ts,'+00:00','+02:00') FROM t;
 SELECT period_add(y,1) FROM t;
-SELECT addtime(dtm,'1:0:0') FROM t;
 SELECT addtime(tm,'1:0:0') FROM t;
 SELECT subtime(tm2,'0:0:1.5') FROM t;

@@ -39,7 +39,6 @@ SELECT trim(v10) FROM t;
 SELECT ltrim(c10) FROM t;
 SELECT trim(both 'A' from v10) FROM t;
 SELECT replace(v10,'b','xx') FROM t;
-SELECT replace(v10,c10,i) FROM t;
 SELECT locate('b',v10) FROM t;
 SELECT instr(v10,'B') FROM t;
 SELECT lpad(v10,6,'*') FROM t;
