@@ -63,6 +63,14 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         }
     }
 
+    /// Only what may be taken as it is.
+    pub(crate) fn fresh(&self, key: &K) -> Option<V> {
+        let now = self.env.clock.monotonic();
+        let state = self.state.lock();
+        let (value, at) = state.entries.get(key)?;
+        (now.saturating_sub(*at) <= FRESH_FOR).then(|| value.clone())
+    }
+
     /// To be asked for before fetching and given to [`Self::put`].
     pub(crate) fn epoch(&self) -> u64 {
         self.state.lock().epoch

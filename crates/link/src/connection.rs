@@ -9,8 +9,10 @@ mod version;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf as _, BufMut as _};
+use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::frame::{FrameReader, FrameWriter};
 use pelorus_mysql_wire::lenenc::Reader;
@@ -19,15 +21,19 @@ use pelorus_mysql_wire::response::{self, Head, RowOrEnd};
 use pelorus_mysql_wire::{Capabilities, ServerStatus};
 use pelorus_types::Column;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
 
 use crate::settings::{Applied, SessionSettings};
 use crate::stream::Stream;
 
+use connect::still_works;
 pub(crate) use connect::{Address, connect};
 pub(crate) use version::ServerVersion;
 
 /// What one read of the socket may take.
 const READ_ROOM: usize = 128 << 10;
+/// After so long without a byte the server is asked whether it still works.
+const SILENCE: Duration = Duration::from_secs(30);
 /// The largest packet that MySQL knows.
 pub(crate) const MAX_PAYLOAD: usize = 1 << 30;
 
@@ -51,6 +57,8 @@ pub(crate) struct Connection {
     version: Arc<ServerVersion>,
     /// How errors name the server.
     label: Arc<str>,
+    /// How to ask for news when the server has been silent for long.
+    probe: Option<(Arc<Address>, Env)>,
     /// The server's state as of the latest answer.
     status: ServerStatus,
     /// Answers that are due.
@@ -530,9 +538,22 @@ impl Connection {
         }
     }
 
-    /// Reads from the socket once.
+    /// Reads from the socket once. A server that is silent for long is asked by another
+    /// connection whether it still works for this one.
     async fn fill(&mut self) -> Result<()> {
-        match self.stream.read_buf(self.reader.buffer_mut(READ_ROOM)).await {
+        let read = loop {
+            let read = self.stream.read_buf(self.reader.buffer_mut(READ_ROOM));
+            let Some((address, env)) = &self.probe else { break read.await };
+            if let Ok(read) = timeout(SILENCE, read).await {
+                break read;
+            }
+            match still_works(Arc::clone(address), env.clone(), self.id).await {
+                Ok(true) => {}
+                Ok(false) => return Err(self.gone("the server has forgotten the connection")),
+                Err(error) => return Err(self.gone(error)),
+            }
+        };
+        match read {
             Ok(0) => Err(self.gone("the server closed the connection")),
             Ok(_) => Ok(()),
             Err(error) => Err(self.gone(error)),

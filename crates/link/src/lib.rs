@@ -42,7 +42,7 @@ pub use pelorus_mysql_wire::prepared::Value;
 pub use pelorus_mysql_wire::rows::Format;
 pub use pin::Pinned;
 pub use relay::{Relay, RelayDone, RelayItem, RelayedRows, Target};
-pub use scan::{Fragment, RangeReport, Scan, ScanReport, ScanRequest, ScanStream};
+pub use scan::{Fragment, Moment, RangeReport, Scan, ScanReport, ScanRequest, ScanStream};
 pub use settings::SessionSettings;
 pub use snapshot::SnapshotMode;
 pub use split::{KeyRange, Split};

@@ -16,7 +16,7 @@ use crate::connection::Address;
 use crate::explain::Estimate;
 use crate::pin::Pinned;
 use crate::relay::{self, Relay, Target};
-use crate::scan::{self, Scan, ScanRequest};
+use crate::scan::{self, Moment, Scan, ScanRequest};
 use crate::server::{Lent, Server};
 use crate::settings::SessionSettings;
 use crate::snapshot::SnapshotMode;
@@ -25,8 +25,8 @@ use crate::status::LinkStatus;
 use crate::table::{RemoteTable, TableName, load};
 use crate::tls;
 
-/// How often connections that rest are looked at.
-const REAP_EVERY: Duration = Duration::from_secs(10);
+/// How often connections that rest, and servers that are away, are looked at.
+const REAP_EVERY: Duration = Duration::from_secs(5);
 
 /// A linked server with its replicas. Clones share everything.
 #[derive(Clone, Debug)]
@@ -143,7 +143,7 @@ impl Link {
         if !config.databases.is_empty() {
             return Ok(config.databases.iter().map(|(local, _)| local.clone()).collect());
         }
-        if let Found::Fresh(names) = self.inner.databases.find(&()) {
+        if let Some(names) = self.inner.databases.fresh(&()) {
             return Ok(names.to_vec());
         }
         let epoch = self.inner.databases.epoch();
@@ -159,7 +159,7 @@ impl Link {
             return Ok(Vec::new());
         };
         let key = remote.to_owned();
-        if let Found::Fresh(names) = self.inner.tables.find(&key) {
+        if let Some(names) = self.inner.tables.fresh(&key) {
             return Ok(names.to_vec());
         }
         let epoch = self.inner.tables.epoch();
@@ -186,7 +186,7 @@ impl Link {
     pub async fn describe(&self, settings: &SessionSettings, sql: &str) -> Result<Arc<Described>> {
         let timeless = SessionSettings { timestamp: None, ..settings.clone() };
         let key = (format!("{timeless:?}"), sql.to_owned());
-        if let Found::Fresh(described) = self.inner.described.find(&key) {
+        if let Some(described) = self.inner.described.fresh(&key) {
             return Ok(described);
         }
         let epoch = self.inner.described.epoch();
@@ -205,7 +205,9 @@ impl Link {
     /// # Errors
     /// The server's own, when it refuses the statement.
     pub async fn explain(&self, settings: &SessionSettings, sql: &str) -> Result<Estimate> {
-        let mut connection = self.inner.lend(settings).await?;
+        // The moment of NOW() matters little to an estimate, setting it would cost a round trip.
+        let timeless = SessionSettings { timestamp: None, ..settings.clone() };
+        let mut connection = self.inner.lend(&timeless).await?;
         let explain = connection.version().explain();
         let rows = connection.rows(&format!("{explain}{sql}")).await?;
         Ok(Estimate::from_rows(&rows))
@@ -265,6 +267,11 @@ impl Link {
     /// server is left.
     pub async fn scan(&self, request: ScanRequest) -> Result<Scan> {
         scan::scan(&self.inner, request).await
+    }
+
+    /// A moment for several scans of one statement.
+    pub fn moment(&self) -> Moment {
+        Moment::new(&self.inner)
     }
 
     /// A connection to the primary of one's own.
@@ -408,6 +415,10 @@ fn start_reaping(servers: &[Arc<Server>]) {
             }
             for server in alive {
                 server.reap();
+                if !server.seems_up() {
+                    // Scans leave it alone; once it answers they use it again.
+                    server.lend(&SessionSettings::default()).await.ok();
+                }
             }
         }
     });

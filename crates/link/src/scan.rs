@@ -7,6 +7,7 @@
 //! bounded. When nobody reads any more the workers drop their connections in the middle, which
 //! kills the statements on the servers.
 
+mod moment;
 mod queue;
 mod work;
 
@@ -21,13 +22,14 @@ use parking_lot::Mutex;
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::{Column, ColumnType};
 
+pub use self::moment::Moment;
 use self::queue::Queue;
 use self::work::Work;
 use crate::link::Inner;
 use crate::relay;
-use crate::server::Server;
+use crate::server::{Lent, Server};
 use crate::settings::SessionSettings;
-use crate::snapshot::{self, SnapshotMode};
+use crate::snapshot::SnapshotMode;
 use crate::split::KeyRange;
 
 /// The SQL of a fragment around the places where a range goes: `parts[0]`, partition clause,
@@ -154,35 +156,38 @@ impl ScanReport {
     }
 }
 
-/// Starts a scan: brings the servers to one moment, checks the columns, sets workers to work.
+/// Starts a scan of its own moment.
 pub(crate) async fn scan(inner: &Arc<Inner>, request: ScanRequest) -> Result<Scan> {
-    if request.ranges.is_empty() {
-        return Err(Error::internal("a scan of no ranges"));
-    }
-    let start = inner.env.clock.monotonic();
-    let wanted = choose_servers(inner, &request);
-    let mut opened =
-        snapshot::open(inner, &request.settings, &request.tables, &wanted, request.ranges.len())
-            .await?;
-    let opened_in = inner.env.clock.monotonic().saturating_sub(start);
+    let moment = Moment::new(inner);
+    let ticket = moment.add(&request);
+    moment.scan(ticket, request).await
+}
+
+/// What a scan gets to read with.
+#[derive(Debug)]
+struct Readers {
+    connections: Vec<Lent>,
+    mode: SnapshotMode,
+    lock_held: Option<Duration>,
+    warnings: Vec<String>,
+    opened_in: Duration,
+}
+
+/// Checks the columns and sets workers to work.
+async fn start(inner: &Arc<Inner>, request: ScanRequest, readers: Readers) -> Result<Scan> {
+    let Readers { mut connections, mode, lock_held, warnings, opened_in } = readers;
     let queue = Queue::new(&request);
     let first = queue.take_first();
-    let connection = &mut opened.connections[0];
-    let statement = connection.prepare(&first.sql).await?;
+    let statement = connections[0].prepare(&first.sql).await?;
     if !fits(&statement.columns, &request.expected) {
         inner.forget();
         return Err(changed(&request));
     }
     let mut columns = statement.columns.clone();
     relay::localize(&inner.config, &mut columns);
-    let report = Arc::new(ScanReport {
-        mode: opened.mode,
-        lock_held: opened.lock_held,
-        warnings: opened.warnings,
-        opened_in,
-        ranges: Mutex::default(),
-    });
-    let workers = opened.connections.len();
+    let ranges = Mutex::default();
+    let report = Arc::new(ScanReport { mode, lock_held, warnings, opened_in, ranges });
+    let workers = connections.len();
     let (shared, cancelled, batches) = work::outputs(workers);
     let job = Work {
         queue: Arc::new(queue),
@@ -192,19 +197,23 @@ pub(crate) async fn scan(inner: &Arc<Inner>, request: ScanRequest) -> Result<Sca
         buffer: if request.buffer_whole_range { work::buffer_of(workers) } else { 0 },
         batches,
     };
-    job.start(opened.connections, first, statement, cancelled);
+    job.start(connections, first, statement, cancelled);
     let streams = shared.into_iter().map(|batches| ScanStream { batches }).collect();
     Ok(Scan { columns, streams, report })
 }
 
-/// How many connections to open on each server: no more than there are ranges, the primary first.
+/// How many connections to open on each server: no more than there are ranges, the primary first,
+/// then the replicas that were fastest.
 fn choose_servers(inner: &Inner, request: &ScanRequest) -> Vec<(Arc<Server>, usize)> {
     let each =
         if request.streams == 0 { inner.config.connections_per_server } else { request.streams };
+    let mut servers: Vec<_> =
+        inner.servers.iter().filter(|server| server.is_primary() || server.seems_up()).collect();
+    let speed = |server: &Server| server.speed().unwrap_or(f64::INFINITY);
+    servers[1..].sort_by(|a, b| speed(b).total_cmp(&speed(a)));
     let mut left = request.ranges.len();
     let mut wanted: Vec<(Arc<Server>, usize)> = Vec::new();
-    let alive = inner.servers.iter().filter(|server| server.is_primary() || server.seems_up());
-    for server in alive {
+    for server in servers {
         let count = each.max(1).min(left);
         if count > 0 {
             wanted.push((Arc::clone(server), count));

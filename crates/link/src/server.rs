@@ -21,7 +21,7 @@ use crate::status::{ServerState, ServerStatus};
 /// A server with its pool.
 #[derive(Debug)]
 pub(crate) struct Server {
-    address: Address,
+    address: Arc<Address>,
     env: Env,
     is_primary: bool,
     idle_timeout: Duration,
@@ -48,7 +48,12 @@ struct Health {
     last_error: Option<String>,
     /// Estimated rows of ranges per second of reading, smoothed.
     speed: Option<f64>,
+    /// Whether all changes show in the binlog, and when that was found out.
+    logs_everything: Option<(bool, Duration)>,
 }
+
+/// How long it is believed whether a server logs everything.
+const LOGS_FOR: Duration = Duration::from_secs(10);
 
 impl Server {
     pub(crate) fn new(
@@ -58,7 +63,7 @@ impl Server {
         env: Env,
     ) -> Arc<Self> {
         Arc::new(Self {
-            address,
+            address: Arc::new(address),
             env,
             is_primary,
             idle_timeout,
@@ -144,6 +149,18 @@ impl Server {
     /// Whether it did not follow in time the last time.
     pub(crate) fn is_lagging(&self) -> bool {
         self.health.lock().state == Some(ServerState::Lagging)
+    }
+
+    /// Whether all changes show in the binlog, if it was found out lately.
+    pub(crate) fn logs_everything(&self) -> Option<bool> {
+        let (all, at) = self.health.lock().logs_everything?;
+        let age = self.env.clock.monotonic().saturating_sub(at);
+        (age < LOGS_FOR).then_some(all)
+    }
+
+    pub(crate) fn set_logs_everything(&self, all: bool) {
+        let now = self.env.clock.monotonic();
+        self.health.lock().logs_everything = Some((all, now));
     }
 
     /// Estimated rows per second that one of its connections reads.
@@ -252,16 +269,27 @@ impl Server {
         }
     }
 
+    fn rest(&self, connection: Connection) {
+        let since = self.env.clock.monotonic();
+        self.idle.lock().push(Resting { connection, since });
+    }
+
     fn take_back(self: &Arc<Self>, connection: Connection, keep: bool, runtime: &Handle) {
         use pelorus_mysql_wire::ServerStatus as Bits;
         let in_transaction = connection.status().has(Bits::IN_TRANSACTION);
-        if keep
-            && connection.is_reusable()
-            && !in_transaction
-            && !self.closed.load(Ordering::Relaxed)
-        {
-            let since = self.env.clock.monotonic();
-            self.idle.lock().push(Resting { connection, since });
+        let keep = keep && connection.is_reusable() && !self.closed.load(Ordering::Relaxed);
+        if keep && !in_transaction {
+            return self.rest(connection);
+        }
+        if keep {
+            let server = Arc::clone(self);
+            runtime.spawn(async move {
+                let mut connection = connection;
+                match connection.run("ROLLBACK").await {
+                    Ok(_) => server.rest(connection),
+                    Err(_) => server.discard_all(vec![connection]),
+                }
+            });
             return;
         }
         self.open.fetch_sub(1, Ordering::Relaxed);
@@ -271,8 +299,11 @@ impl Server {
             let server = Arc::clone(self);
             drop(connection);
             runtime.spawn(async move {
-                if let Err(error) = server.kill(id, false).await {
+                // A server may be out of connections for a moment.
+                for pause in [100, 300, 1000, 3000] {
+                    let Err(error) = server.kill(id, false).await else { return };
                     tracing::debug!(server = %server.label(), %error, "statement not stopped");
+                    tokio::time::sleep(Duration::from_millis(pause)).await;
                 }
             });
         } else {

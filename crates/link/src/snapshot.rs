@@ -28,6 +28,9 @@
 //! MariaDB because the GTID position of the binlog is read after all openings, too, and must be
 //! both `A` and the position of the primary's snapshots.
 //!
+//! Both rest on everything being logged. A server that leaves databases out of its binlog, or a
+//! MariaDB that follows another and does not log what comes from there, is not read this way.
+//!
 //! # With a lock ([`SnapshotMode::Locked`])
 //!
 //! Where writers never pause long enough, a control connection runs `LOCK TABLES .. READ` on the

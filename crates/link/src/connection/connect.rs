@@ -1,5 +1,6 @@
 //! Making a connection: socket, TLS, login, first settings.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,8 +66,8 @@ impl Address {
 ///
 /// # Errors
 /// 1429, naming the server, whatever the reason: a refused login is one of ours, not the client's.
-pub(crate) async fn connect(address: &Address, env: &Env) -> Result<Connection> {
-    match tokio::time::timeout(address.timeout, log_in(address, env)).await {
+pub(crate) async fn connect(address: &Arc<Address>, env: &Env) -> Result<Connection> {
+    match tokio::time::timeout(address.timeout, log_in_either_way(address, env)).await {
         Err(_) => Err(address.unreachable("no answer in time")),
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(error)) if error.code() == Code::ConnectToForeign => Err(error),
@@ -80,7 +81,28 @@ pub(crate) async fn connect(address: &Address, env: &Env) -> Result<Connection> 
     }
 }
 
-async fn log_in(address: &Address, env: &Env) -> Result<Connection> {
+/// Within one machine nobody listens, and encrypting would cost more than reading: where it is
+/// not demanded it is left out there, unless the server or the account insists.
+async fn log_in_either_way(address: &Arc<Address>, env: &Env) -> Result<Connection> {
+    if address.tls == TlsMode::Preferred && is_loopback(&address.endpoint.host) {
+        match log_in(address, env, false).await {
+            Err(error) if REFUSED.contains(&error.errno()) => {}
+            other => return other,
+        }
+    }
+    log_in(address, env, true).await
+}
+
+/// Access denied (an account may require TLS), and a server that requires secure transport (MySQL,
+/// MariaDB).
+const REFUSED: [u16; 3] = [1045, 3159, 4150];
+
+fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+async fn log_in(address: &Arc<Address>, env: &Env, encrypt: bool) -> Result<Connection> {
     let stream = open_socket(address).await?;
     let mut connection = Connection {
         stream,
@@ -90,6 +112,7 @@ async fn log_in(address: &Address, env: &Env) -> Result<Connection> {
         id: 0,
         version: Arc::new(ServerVersion::parse("", false)),
         label: Arc::clone(&address.label),
+        probe: Some((Arc::clone(address), env.clone())),
         status: ServerStatus::default(),
         pending: 0,
         phase: Phase::Head,
@@ -102,7 +125,9 @@ async fn log_in(address: &Address, env: &Env) -> Result<Connection> {
     connection.id = greeting.connection_id;
     let version = ServerVersion::parse(greeting.plain_version(), greeting.is_mariadb());
     connection.version = Arc::new(version);
-    start_tls(&mut connection, address, &greeting).await?;
+    if encrypt {
+        start_tls(&mut connection, address, &greeting).await?;
+    }
     authenticate(&mut connection, address, &greeting, env).await?;
     connection.run_all(&FIRST).await?;
     Ok(connection)
@@ -295,4 +320,23 @@ async fn reply(connection: &mut Connection, payload: &[u8]) -> Result<()> {
     connection.writer.packet(|out: &mut BytesMut| out.extend_from_slice(payload));
     connection.reader.set_sequence(connection.writer.sequence());
     connection.flush().await
+}
+
+/// Whether a server still works for a connection that has been silent for long: asked by another
+/// connection, because a line that broke without a word looks like a statement that takes long.
+pub(super) fn still_works(
+    address: Arc<Address>,
+    env: Env,
+    id: u32,
+) -> Pin<Box<dyn Future<Output = Result<bool>> + Send>> {
+    Box::pin(async move {
+        let mut other = connect(&address, &env).await?;
+        // The other one must not ask in turn.
+        other.probe = None;
+        let ask = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id}");
+        let known = tokio::time::timeout(address.timeout, other.rows(&ask)).await;
+        let works = known.is_ok_and(|rows| rows.is_ok_and(|rows| rows.single() != Some("0")));
+        other.quit().await;
+        Ok(works)
+    })
 }

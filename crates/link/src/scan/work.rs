@@ -133,6 +133,7 @@ impl Work {
                 Err(Failure::Unwanted) => return,
                 Err(Failure::Fatal(error)) => return self.fail(error, failed).await,
                 Err(Failure::Lost(error)) => {
+                    let error = named(&connection, error);
                     connection.server().note_failure(&error);
                     tracing::warn!(server = %connection.label(), %error, "range goes elsewhere");
                     drop(connection);
@@ -168,7 +169,9 @@ impl Work {
         let result = self.rows(connection, job, statement, &mut kept).await;
         let rows = match result {
             Ok(rows) => rows,
-            Err(Failure::Lost(error)) if kept.sent > 0 => return Err(Failure::Fatal(error)),
+            Err(Failure::Lost(error)) if kept.sent > 0 => {
+                return Err(Failure::Fatal(named(connection, error)));
+            }
             Err(failure) => return Err(failure),
         };
         self.flow(&mut kept).await?;
@@ -271,6 +274,17 @@ struct Kept {
     flowing: bool,
     /// Batches that went on.
     sent: usize,
+}
+
+/// What a client is told of a connection that broke: which server it was.
+fn named(connection: &Lent, error: Error) -> Error {
+    match error.code() {
+        Code::Remote(code) => {
+            let text = format!("error {}: {error}", code.errno);
+            connection.lost(text).caused_by(error)
+        }
+        _ => error,
+    }
 }
 
 /// Tells a server that is lost from a statement that fails.

@@ -86,7 +86,8 @@ async fn connect<'a>(
     wanted: &[(Arc<Server>, usize)],
 ) -> Result<Group<'a>> {
     let all = wanted.iter().map(|(server, count)| async move {
-        let lent = join_all((0..(*count).max(1)).map(|_| server.lend(settings))).await;
+        let lent = (0..(*count).max(1)).map(|_| lend(server, settings));
+        let lent = join_all(lent).await;
         let mut connections = Vec::new();
         let mut failure = None;
         for result in lent {
@@ -129,6 +130,23 @@ async fn connect<'a>(
         group.warnings.push(format!("the primary is away: replica {place} answers alone"));
     }
     Ok(group)
+}
+
+/// Lends a connection; a replica that does not answer soon must not hold the others up.
+async fn lend(server: &Arc<Server>, settings: &SessionSettings) -> Result<Lent> {
+    if server.is_primary() {
+        return server.lend(settings).await;
+    }
+    timeout(FOLLOW, server.lend(settings)).await.unwrap_or_else(|_| {
+        server.set_state(ServerState::Down);
+        Err(Error::new(
+            Code::ConnectToForeign,
+            format!(
+                "Unable to connect to foreign data source: {}: no answer in time",
+                server.label()
+            ),
+        ))
+    })
 }
 
 /// Opens snapshots at once: everything is sent before anything is waited for.
@@ -182,6 +200,9 @@ impl Group<'_> {
     /// Tries once to open all snapshots at one moment without a lock. `false` when they cannot be
     /// shown to agree.
     async fn without_lock(&mut self, first: bool) -> Result<bool> {
+        if !logs_everything(&mut self.leaders[0]).await? {
+            return Ok(false);
+        }
         if self.leaders[0].version().is_mariadb {
             self.without_lock_by_position(first).await
         } else {
@@ -346,6 +367,43 @@ async fn open_followers(followers: Vec<Vec<Lent>>) -> Vec<(Vec<Lent>, Result<()>
         (lent, result)
     }))
     .await
+}
+
+/// Whether all that changes on a server shows in its binlog position (MariaDB) or GTIDs (MySQL).
+/// The binlog may leave databases out, and on a MariaDB that follows another server what comes
+/// from there.
+async fn logs_everything(lent: &mut Lent) -> Result<bool> {
+    let server = Arc::clone(lent.server());
+    if let Some(known) = server.logs_everything() {
+        return Ok(known);
+    }
+    let is_mariadb = lent.version().is_mariadb;
+    let mut all = true;
+    if is_mariadb {
+        let follows = lent
+            .rows(
+                "SELECT @@global.log_slave_updates = 0 AND VARIABLE_VALUE <> '0' \
+                 FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING'",
+            )
+            .await?;
+        all = follows.single() != Some("1");
+    }
+    let ask = if is_mariadb || lent.version().number < (8, 2, 0) {
+        "SHOW MASTER STATUS"
+    } else {
+        "SHOW BINARY LOG STATUS"
+    };
+    // An account that may not ask is told nothing; filters are rare.
+    if let Ok(status) = lent.rows(ask).await {
+        let filtered = |name: &str| {
+            status.iter().any(|row| row.get(name).is_some_and(|text| !text.is_empty()))
+        };
+        all &= !filtered("Binlog_Do_DB") && !filtered("Binlog_Ignore_DB");
+    } else if !lent.is_reusable() {
+        return Err(lent.lost("no answer"));
+    }
+    server.set_logs_everything(all);
+    Ok(all)
 }
 
 /// What a primary has executed, as a GTID position (MariaDB) or set (MySQL).

@@ -2,7 +2,16 @@
 //! `host:port:user:password`. A test of a server that is not given passes without a word but one
 //! on standard error.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "tests stop at what they do not expect, and say what they leave out"
+)]
+
 mod basics;
+mod broken;
 mod replicas;
 mod scan;
 mod servers;

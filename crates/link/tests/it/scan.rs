@@ -296,3 +296,54 @@ async fn one_range_needs_no_snapshot() {
         assert_eq!(rows, 100);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scans_of_one_moment_agree() {
+    for link in links().await {
+        numbers(&link, "scan_left", 5_000).await;
+        numbers(&link, "scan_right", 5_000).await;
+        let (stop, stopped) = tokio::sync::watch::channel(false);
+        let writer = tokio::spawn({
+            let link = link.clone();
+            async move {
+                let mut pinned = link.pin().await.unwrap();
+                let mut at = 1_u64;
+                while !*stopped.borrow() {
+                    at = (at * 48_271 + 11) % 5_000;
+                    for sql in [
+                        "BEGIN".to_owned(),
+                        format!("UPDATE scan_left SET v = v - 7 WHERE id = {at}"),
+                        format!("UPDATE scan_right SET v = v + 7 WHERE id = {at}"),
+                        "COMMIT".to_owned(),
+                    ] {
+                        pinned.execute(&settings(), &sql, Format::Text).await.unwrap();
+                    }
+                }
+            }
+        });
+        for _ in 0..20 {
+            let left = request(&link, "scan_left", "SUM(t.v)", 3).await;
+            let right = request(&link, "scan_right", "SUM(t.v)", 2).await;
+            let moment = link.moment();
+            let (first, second) = (moment.add(&left), moment.add(&right));
+            let mut total = 0;
+            // One after the other, with time in between.
+            for (ticket, request) in [(second, right), (first, left)] {
+                let scan = moment.scan(ticket, request).await.unwrap();
+                assert_ne!(scan.report.mode, SnapshotMode::Near);
+                total += all(scan)
+                    .await
+                    .unwrap()
+                    .iter()
+                    .map(|batch| batch.column(0).as_primitive::<Decimal128Type>().value(0))
+                    .sum::<i128>();
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            assert_eq!(total, 1_000_000);
+            let again = request(&link, "scan_left", "v", 2).await;
+            assert_eq!(moment.scan(first, again).await.unwrap_err().errno(), 1105);
+        }
+        stop.send(true).unwrap();
+        writer.await.unwrap();
+    }
+}

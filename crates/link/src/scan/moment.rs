@@ -1,0 +1,143 @@
+//! One moment for several scans of one statement.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex as SyncMutex;
+use pelorus_error::{Error, Result};
+use tokio::sync::Mutex;
+
+use super::{Readers, Scan, ScanRequest, choose_servers, start};
+use crate::link::Inner;
+use crate::server::{Lent, Server};
+use crate::snapshot;
+
+/// One moment of a link. Every scan that a statement will make of the link is announced by
+/// [`Moment::add`] before the first of them starts; that one opens the connections of all, and so
+/// all read the same version.
+#[derive(Clone)]
+pub struct Moment(Arc<Shared>);
+
+struct Shared {
+    inner: Arc<Inner>,
+    announced: SyncMutex<Vec<Announced>>,
+    opened: Mutex<Option<Vec<Option<Readers>>>>,
+}
+
+struct Announced {
+    tables: Vec<(String, String)>,
+    wanted: Vec<(Arc<Server>, usize)>,
+    statements: usize,
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Moment({})", self.0.inner.config.name)
+    }
+}
+
+impl Moment {
+    pub(crate) fn new(inner: &Arc<Inner>) -> Self {
+        Self(Arc::new(Shared {
+            inner: Arc::clone(inner),
+            announced: SyncMutex::default(),
+            opened: Mutex::default(),
+        }))
+    }
+
+    /// Announces a scan; the number is for [`Moment::scan`].
+    pub fn add(&self, request: &ScanRequest) -> usize {
+        let mut announced = self.0.announced.lock();
+        announced.push(Announced {
+            tables: request.tables.clone(),
+            wanted: choose_servers(&self.0.inner, request),
+            statements: request.ranges.len(),
+        });
+        announced.len() - 1
+    }
+
+    /// Starts a scan that was announced, once.
+    ///
+    /// # Errors
+    /// As [`crate::Link::scan`]; an internal error for a scan that was announced after the first
+    /// one had started, or that starts for the second time.
+    pub async fn scan(&self, ticket: usize, request: ScanRequest) -> Result<Scan> {
+        if request.ranges.is_empty() {
+            return Err(Error::internal("a scan of no ranges"));
+        }
+        let mut opened = self.0.opened.lock().await;
+        if opened.is_none() {
+            *opened = Some(self.open(&request).await?);
+        }
+        let mut readers = opened
+            .as_mut()
+            .and_then(|all| all.get_mut(ticket))
+            .and_then(Option::take)
+            .ok_or_else(|| Error::internal("a scan that its moment does not know"))?;
+        drop(opened);
+        for connection in &mut readers.connections {
+            connection.apply(&request.settings).await?;
+        }
+        start(&self.0.inner, request, readers).await
+    }
+
+    /// Opens the connections of all scans at once and shares them out.
+    async fn open(&self, request: &ScanRequest) -> Result<Vec<Option<Readers>>> {
+        let inner = &self.0.inner;
+        let announced = std::mem::take(&mut *self.0.announced.lock());
+        let mut tables: Vec<(String, String)> = Vec::new();
+        let mut wanted: Vec<(Arc<Server>, usize)> = Vec::new();
+        for scan in &announced {
+            for table in &scan.tables {
+                if !tables.contains(table) {
+                    tables.push(table.clone());
+                }
+            }
+            for (server, count) in &scan.wanted {
+                match wanted.iter_mut().find(|(known, _)| Arc::ptr_eq(known, server)) {
+                    Some((_, sum)) => *sum += count,
+                    None => wanted.push((Arc::clone(server), *count)),
+                }
+            }
+        }
+        let statements = announced.iter().map(|scan| scan.statements).sum();
+        let begin = inner.env.clock.monotonic();
+        let mut opened =
+            snapshot::open(inner, &request.settings, &tables, &wanted, statements).await?;
+        let opened_in = inner.env.clock.monotonic().saturating_sub(begin);
+        // Each scan needs one connection at least: where servers fell out some have too few.
+        if opened.connections.len() < announced.len() {
+            return Err(Error::internal("fewer connections than scans"));
+        }
+        let mut spare = announced.len();
+        let mut all = Vec::with_capacity(announced.len());
+        for scan in &announced {
+            spare -= 1;
+            let mut connections = Vec::new();
+            for (server, count) in &scan.wanted {
+                for _ in 0..*count {
+                    if opened.connections.len() > spare {
+                        connections.extend(take(&mut opened.connections, server));
+                    }
+                }
+            }
+            if connections.is_empty() {
+                connections.extend(opened.connections.pop());
+            }
+            all.push(Some(Readers {
+                connections,
+                mode: opened.mode,
+                lock_held: opened.lock_held,
+                warnings: opened.warnings.clone(),
+                opened_in,
+            }));
+        }
+        Ok(all)
+    }
+}
+
+/// Takes a connection of that server.
+fn take(connections: &mut Vec<Lent>, server: &Arc<Server>) -> Option<Lent> {
+    let at = connections.iter().position(|lent| Arc::ptr_eq(lent.server(), server))?;
+    Some(connections.remove(at))
+}
