@@ -15,6 +15,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::Capabilities;
 use pelorus_mysql_wire::auth::{self, CACHING_SHA2, CLEAR, FastKey, NATIVE, SCRAMBLE};
 use pelorus_mysql_wire::handshake::{put_auth_switch, put_more_data};
+use tokio::sync::Semaphore;
 
 use crate::channel::{Channel, Gone};
 use crate::keys::RsaStore;
@@ -28,10 +29,15 @@ pub(crate) struct Guard {
     native_seen: AtomicBool,
     /// Chooses which unknown users do, always the same ones.
     secret: [u8; 16],
+    /// Checks of passwords at a time: no crowd of strangers shall take all cores.
+    checks: Semaphore,
 }
 
 /// The memory of proven passwords holds this many accounts.
 const FAST_ACCOUNTS: usize = 10_000;
+
+/// Checks of passwords at a time. Each takes some milliseconds of a core.
+const CHECKS: usize = 2;
 
 /// What a client has given so far.
 pub(crate) struct Claim {
@@ -63,7 +69,14 @@ impl Guard {
     pub(crate) fn new(env: Env, rsa: RsaStore) -> Self {
         let mut secret = [0; 16];
         env.random.fill(&mut secret);
-        Self { env, rsa, fast: Mutex::default(), native_seen: AtomicBool::new(false), secret }
+        Self {
+            env,
+            rsa,
+            fast: Mutex::default(),
+            native_seen: AtomicBool::new(false),
+            secret,
+            checks: Semaphore::new(CHECKS),
+        }
     }
 
     /// Does beforehand what takes long.
@@ -192,7 +205,7 @@ impl Guard {
             reply
         };
         let (scramble, env) = (*scramble, self.env.clone());
-        apart(move || keys.decrypt(&sealed, &scramble, env.random.as_ref())).await
+        self.apart(move || keys.decrypt(&sealed, &scramble, env.random.as_ref())).await
     }
 
     /// Checks a password against what is stored, and remembers it for fast proofs.
@@ -208,22 +221,35 @@ impl Guard {
         }
         let known = stored.map(<[u8]>::to_vec);
         let native = plugin == NATIVE;
-        let right = apart(move || {
-            let stored = known.unwrap_or_default();
-            let right = if native {
-                auth::native_hash(&password).as_bytes() == stored
-            } else {
-                auth::sha2_verify(&stored, &password)
-            };
-            right.then(|| (stored, auth::sha2_fast_key(&password)))
-        })
-        .await?;
+        let right = self
+            .apart(move || {
+                let stored = known.unwrap_or_default();
+                let right = if native {
+                    auth::native_hash(&password).as_bytes() == stored
+                } else {
+                    auth::sha2_verify(&stored, &password)
+                };
+                right.then(|| (stored, auth::sha2_fast_key(&password)))
+            })
+            .await?;
         if let Some((stored, key)) = &right
             && !native
         {
             self.remember(stored.clone(), *key);
         }
         Ok(verdict(right.is_some(), with_password))
+    }
+
+    /// Does work that takes milliseconds where it holds up nobody.
+    async fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Gone> {
+        // The semaphore is never closed; without a permit the work would only be early.
+        let _permit = self.checks.acquire().await.ok();
+        tokio::task::spawn_blocking(work).await.map_err(|error| {
+            Gone::Because(Error::internal("the check of a password failed").caused_by(error))
+        })
     }
 
     /// The memory goes by what is stored, which is salted: a new password makes a new entry, and
@@ -247,13 +273,6 @@ async fn answer(channel: &mut Channel) -> Result<Bytes, Gone> {
     channel.flush().await?;
     let limit = channel.read_timeout;
     channel.read(limit).await?.map_err(Gone::Because)
-}
-
-/// Does work that takes milliseconds where it holds up nobody.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Gone> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
-        Gone::Because(Error::internal("the check of a password failed").caused_by(error))
-    })
 }
 
 /// MySQL's refusal of a login (error 1045).
