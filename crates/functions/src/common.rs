@@ -103,10 +103,10 @@ fn number(args: &[&Arg]) -> ColumnType {
     if args.iter().any(|arg| arg.ty.is_float()) {
         return float(args, same && first == WireType::Float);
     }
-    if args.iter().all(|arg| arg.ty.is_integer()) {
-        if let Some(ty) = integer(args, same) {
-            return ty;
-        }
+    if args.iter().all(|arg| arg.ty.is_integer())
+        && let Some(ty) = integer(args, same)
+    {
+        return ty;
     }
     let scale = args.iter().map(|arg| arg.ty.decimals).max().unwrap_or(0);
     let whole = args

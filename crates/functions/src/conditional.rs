@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use pelorus_error::Result;
+use arrow::array::{ArrayRef, BooleanArray, Scalar};
+use arrow::compute::kernels::zip::zip;
+use arrow::datatypes::DataType;
+use pelorus_error::{Error, Result};
+use pelorus_types::ColumnType;
 
 use crate::call::{Batch, Call, each_row};
 use crate::common::{Common, common};
@@ -10,6 +14,7 @@ use crate::compare::{self, Kind};
 use crate::context::EvalContext;
 use crate::convert::value_as;
 use crate::errors::parameter_count;
+use crate::input::Input;
 use crate::value::{Arg, Value};
 
 fn bind(
@@ -30,10 +35,43 @@ pub(crate) fn if_else(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     let [_, yes, no] = args else { return Err(parameter_count(name)) };
     let common = common(&[yes, no], ctx, "if")?;
     let to = common.ty;
-    Ok(bind(name, args, ctx, common, move |batch, row| {
+    let storage = crate::output::storage(&common.ty, common.scale);
+    let wanted = storage.clone();
+    let slow = each_row(storage, move |batch, row| {
         let branch = if batch.inputs[0].truth(row) == Some(true) { 1 } else { 2 };
         value_as(&batch.inputs[branch], row, &to)
-    }))
+    });
+    let kernel = move |batch: &Batch<'_>| match chosen(batch, &to, &wanted)? {
+        Some(result) => Ok(result),
+        None => slow(batch),
+    };
+    Ok(Call::new(name, args, ctx, to, Box::new(kernel))
+        .with_scale(common.scale)
+        .with_coercibility(common.coercibility))
+}
+
+/// Whole arrays of the result's own type, chosen from by a mask.
+fn chosen(batch: &Batch<'_>, to: &ColumnType, storage: &DataType) -> Result<Option<ArrayRef>> {
+    let [condition, yes, no] = batch.inputs.as_slice() else { return Ok(None) };
+    let fits = |input: &Input<'_>| {
+        input.array.data_type() == storage
+            && input.ty.is_temporal() == to.is_temporal()
+            && (!to.is_temporal() || input.ty.wire == to.wire)
+    };
+    if batch.rows < 2 || !fits(yes) || !fits(no) {
+        return Ok(None);
+    }
+    let mask: BooleanArray =
+        (0..batch.rows).map(|row| Some(condition.truth(row) == Some(true))).collect();
+    let result = match (yes.is_one(), no.is_one()) {
+        (false, false) => zip(&mask, yes.array, no.array),
+        (true, false) => zip(&mask, &Scalar::new(yes.array), no.array),
+        (false, true) => zip(&mask, yes.array, &Scalar::new(no.array)),
+        (true, true) => zip(&mask, &Scalar::new(yes.array), &Scalar::new(no.array)),
+    };
+    result.map(Some).map_err(|error| {
+        Error::internal("two arrays of one type can be chosen from").caused_by(error)
+    })
 }
 
 /// Binds `COALESCE` and `IFNULL`.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, Int64Array};
+use arrow::datatypes::Int64Type;
 use pelorus_error::{Error, Result};
 use pelorus_types::ColumnType;
 
@@ -11,7 +12,7 @@ use crate::context::EvalContext;
 use crate::errors::parameter_count;
 use crate::shape::null_if_any;
 use crate::value::Arg;
-use crate::vector::truths;
+use crate::vector::{self, truths};
 
 /// Binds one of the logical operators.
 pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
@@ -22,7 +23,15 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     let ty = null_if_any(ColumnType::boolean(), args);
     let texts: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
     let call = |ty: ColumnType, text: String, kernel: fn(&Batch<'_>, usize) -> Option<bool>| {
+        let both: Option<fn(bool, bool) -> bool> = match name {
+            "AND" if args.len() == 2 => Some(|a, b| a && b),
+            "OR" if args.len() == 2 => Some(|a, b| a || b),
+            _ => None,
+        };
         let kernel = move |batch: &Batch<'_>| {
+            if let Some(result) = both.and_then(|both| without_nulls(batch, both)) {
+                return Ok(Arc::new(result) as ArrayRef);
+            }
             let result = truths(batch.rows, |row| Ok(kernel(batch, row)))?;
             Ok(Arc::new(result) as ArrayRef)
         };
@@ -68,6 +77,16 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     })
 }
 
+/// Two arrays of integers without NULL.
+fn without_nulls(batch: &Batch<'_>, op: fn(bool, bool) -> bool) -> Option<Int64Array> {
+    let [a, b] = batch.inputs.as_slice() else { return None };
+    let (a, b) = (vector::primitive::<Int64Type>(a)?, vector::primitive::<Int64Type>(b)?);
+    if a.null_count() + b.null_count() > 0 {
+        return None;
+    }
+    Some(vector::zip(a, b, batch.rows, |a, b| i64::from(op(a != 0, b != 0))))
+}
+
 fn and(batch: &Batch<'_>, row: usize) -> Option<bool> {
     let mut unknown = false;
     for input in &batch.inputs {
@@ -107,7 +126,6 @@ pub fn truth(
     ctx: &EvalContext,
 ) -> Result<arrow::array::BooleanArray> {
     use arrow::array::AsArray;
-    use arrow::datatypes::Int64Type;
     if !ty.is_temporal()
         && let Some(integers) = array.as_primitive_opt::<Int64Type>()
     {

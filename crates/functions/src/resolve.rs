@@ -16,11 +16,17 @@ use crate::{
 
 /// Binds a function or operator by name, in any case, to its arguments.
 ///
-/// Operators go by their signs and words: `+ - * / DIV % MOD` (one argument: the unary minus), `=
-/// <=> <> != < <= > >=`, `[NOT] BETWEEN`, `[NOT] IN`, `AND OR XOR NOT`, `IS [NOT]
-/// NULL|TRUE|FALSE|UNKNOWN`, `[NOT] LIKE` (third argument: the escape), `[NOT] REGEXP`, `& | ^ ~ <<
-/// >>`, `CASE` (condition, result, ..., else), `CASE WHEN` for the form with a value (value,
-/// when, result, ..., else).
+/// Operators go by their signs and words, with `NOT` in front as in SQL (`NOT IN`, `IS NOT NULL`):
+///
+/// - `+`, `-` (one argument: the unary minus), `*`, `/`, `DIV`, `%`, `&`, `|`, `^`, `~`, `<<`, `>>`
+/// - `=`, `<=>`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `BETWEEN`, `IN`, `LIKE` (third argument: the
+///   escape), `REGEXP`, `AND`, `OR`, `XOR`, `NOT`, `IS NULL`, `IS TRUE`, `IS FALSE`, `IS UNKNOWN`
+/// - `CASE`: conditions and results by turns, then the result of ELSE; `CASE WHEN` for the form
+///   with a value: the value first
+/// - `COLLATE`: text and the collation's name; `DATE_ADD` and `DATE_SUB`: date, amount, unit;
+///   `EXTRACT`: unit, date; `TRIM`, `TRIM LEADING` and `TRIM TRAILING`: text and what to trim;
+///   `CHAR USING`: codes and the charset's name; `GET_FORMAT`: kind, region; names and units are
+///   constant texts
 pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let upper = name.to_ascii_uppercase();
     refuse_enum_numbers(&upper, args)?;
@@ -183,16 +189,64 @@ fn refuse_enum_numbers(name: &str, args: &[Arg]) -> Result<()> {
     let others_are_text = args.iter().all(|arg| arg.ty.is_string() || arg.is_null());
     let compares = matches!(
         name,
-        "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=" | "IN" | "NOT IN" | "BETWEEN"
-            | "NOT BETWEEN" | "CASE WHEN" | "NULLIF" | "FIELD" | "GREATEST" | "LEAST"
+        "=" | "<=>"
+            | "<>"
+            | "!="
+            | "<"
+            | "<="
+            | ">"
+            | ">="
+            | "IN"
+            | "NOT IN"
+            | "BETWEEN"
+            | "NOT BETWEEN"
+            | "CASE WHEN"
+            | "NULLIF"
+            | "FIELD"
+            | "GREATEST"
+            | "LEAST"
     );
     let as_number = matches!(
         name,
-        "+" | "-" | "*" | "/" | "DIV" | "%" | "MOD" | "AND" | "OR" | "XOR" | "NOT" | "!" | "&"
-            | "|" | "^" | "~" | "<<" | ">>" | "BIT_COUNT" | "IS TRUE" | "IS FALSE"
-            | "IS NOT TRUE" | "IS NOT FALSE" | "ROUND" | "TRUNCATE" | "ABS" | "CEIL" | "CEILING"
-            | "FLOOR" | "SIGN" | "FORMAT" | "CHAR" | "CONV" | "BIN" | "OCT" | "SPACE"
-            | "SEC_TO_TIME" | "FROM_UNIXTIME" | "FROM_DAYS" | "INET_NTOA"
+        "+" | "-"
+            | "*"
+            | "/"
+            | "DIV"
+            | "%"
+            | "MOD"
+            | "AND"
+            | "OR"
+            | "XOR"
+            | "NOT"
+            | "!"
+            | "&"
+            | "|"
+            | "^"
+            | "~"
+            | "<<"
+            | ">>"
+            | "BIT_COUNT"
+            | "IS TRUE"
+            | "IS FALSE"
+            | "IS NOT TRUE"
+            | "IS NOT FALSE"
+            | "ROUND"
+            | "TRUNCATE"
+            | "ABS"
+            | "CEIL"
+            | "CEILING"
+            | "FLOOR"
+            | "SIGN"
+            | "FORMAT"
+            | "CHAR"
+            | "CONV"
+            | "BIN"
+            | "OCT"
+            | "SPACE"
+            | "SEC_TO_TIME"
+            | "FROM_UNIXTIME"
+            | "FROM_DAYS"
+            | "INET_NTOA"
     );
     let condition = matches!(name, "IF") && args.first().is_some_and(listed);
     if as_number || condition || (compares && !others_are_text) || is_mathematical(name, args) {

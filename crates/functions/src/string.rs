@@ -137,11 +137,7 @@ pub(crate) fn too_long(name: &str, limit: u64, ctx: &EvalContext) -> Value {
 
 /// Longest text of an argument in characters, or in bytes for an operation on bytes.
 pub(crate) fn longest(arg: &Arg, binary: bool) -> u32 {
-    if binary && arg.ty.is_string() {
-        arg.ty.length
-    } else {
-        text_length(arg)
-    }
+    if binary && arg.ty.is_string() { arg.ty.length } else { text_length(arg) }
 }
 
 /// The type of text made by the function itself, in the connection's collation.

@@ -2,8 +2,8 @@
 //! values, types, lengths, decimals, charsets, flags, errors and warnings.
 
 mod support {
-    pub mod parser;
-    pub mod run;
+    pub(crate) mod parser;
+    pub(crate) mod run;
 }
 
 use std::path::{Path, PathBuf};

@@ -145,3 +145,7 @@ SELECT 'äb' like 'A_';
 SELECT 'ß' like 'ss';
 SELECT 'ß' like 's%';
 SELECT instr('tést', 'e');
+SELECT locate('s', 'xß');
+SELECT locate('ab', 'xÄB');
+SELECT locate('ßt', 'sst');
+SELECT locate('ss', 'straße');

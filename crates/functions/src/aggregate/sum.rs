@@ -148,12 +148,12 @@ impl ExactSum {
     }
 
     fn add_small(&mut self, group: usize, value: i128, count: i64) -> Result<()> {
-        if self.large.is_none() {
-            if let Some(sum) = self.small[group].checked_add(value) {
-                self.small[group] = sum;
-                self.counts[group] += count;
-                return Ok(());
-            }
+        if self.large.is_none()
+            && let Some(sum) = self.small[group].checked_add(value)
+        {
+            self.small[group] = sum;
+            self.counts[group] += count;
+            return Ok(());
         }
         self.add_large(group, i256::from_i128(value), count)
     }

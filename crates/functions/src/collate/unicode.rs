@@ -67,7 +67,9 @@ pub(super) fn uca400(c: char, out: &mut Vec<u8>) {
     }
     match UCA400.of(c) {
         Some(weights) => out.extend_from_slice(weights),
-        None => implicit(point, matches!(point, 0x4E00..=0x9FA5), matches!(point, 0x3400..=0x4DB5), out),
+        None => {
+            implicit(point, matches!(point, 0x4E00..=0x9FA5), matches!(point, 0x3400..=0x4DB5), out)
+        }
     }
 }
 
@@ -88,7 +90,15 @@ pub(super) fn uca900(c: char, out: &mut Vec<u8>) -> Result<()> {
         _ => {
             let compatible = matches!(
                 point,
-                0xFA0E | 0xFA0F | 0xFA11 | 0xFA13 | 0xFA14 | 0xFA1F | 0xFA21 | 0xFA23 | 0xFA24
+                0xFA0E
+                    | 0xFA0F
+                    | 0xFA11
+                    | 0xFA13
+                    | 0xFA14
+                    | 0xFA1F
+                    | 0xFA21
+                    | 0xFA23
+                    | 0xFA24
                     | 0xFA27..=0xFA29
             );
             let common = compatible || matches!(point, 0x4E00..=0x9FD5);

@@ -161,7 +161,7 @@ impl Rules {
     }
 
     /// Whether two texts have the same weights; spaces at the end count.
-    pub(crate) fn same(&self, a: &str, b: &str) -> Result<bool> {
+    fn same(&self, a: &str, b: &str) -> Result<bool> {
         if a == b {
             return Ok(true);
         }
@@ -228,7 +228,10 @@ mod tests {
     fn beyond_ascii() {
         assert_eq!(compare("utf8mb4_0900_ai_ci", "Ä", "a"), Ordering::Equal);
         assert_eq!(compare("utf8mb4_0900_ai_ci", "ß", "ss"), Ordering::Equal);
-        assert_eq!(compare("utf8mb4_0900_ai_ci", "각", "\u{1100}\u{1161}\u{11a8}"), Ordering::Equal);
+        assert_eq!(
+            compare("utf8mb4_0900_ai_ci", "각", "\u{1100}\u{1161}\u{11a8}"),
+            Ordering::Equal
+        );
         assert_eq!(compare("utf8mb4_0900_ai_ci", "中", "丁"), Ordering::Greater);
         assert_eq!(compare("utf8mb4_general_ci", "ß", "s"), Ordering::Equal);
         assert_eq!(compare("utf8mb4_general_ci", "ä", "A"), Ordering::Equal);

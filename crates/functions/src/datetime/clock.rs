@@ -74,7 +74,7 @@ fn unix_micros(date: DateTime, zone: TimeZone) -> Option<i64> {
     }
     let days = date.day_number() - DateTime::date(1970, 1, 1).day_number();
     let micros = days * 86_400 * SECOND + date.time_micros() - zone.offset_seconds() * SECOND;
-    (micros >= SECOND && micros < (LAST_SECOND + 1) * SECOND).then_some(micros)
+    (SECOND..(LAST_SECOND + 1) * SECOND).contains(&micros).then_some(micros)
 }
 
 /// Binds `UNIX_TIMESTAMP`.

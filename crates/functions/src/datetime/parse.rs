@@ -118,11 +118,11 @@ pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
             break;
         }
         let before = cursor.at;
-        if delimited || cursor.peek().is_none_or(|byte| !byte.is_ascii_digit()) {
-            if !separator(&mut cursor, count) {
-                cursor.at = before;
-                break;
-            }
+        if (delimited || cursor.peek().is_none_or(|byte| !byte.is_ascii_digit()))
+            && !separator(&mut cursor, count)
+        {
+            cursor.at = before;
+            break;
         }
     }
     if count == 6 && cursor.peek() == Some(b'.') {

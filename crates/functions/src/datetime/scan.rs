@@ -199,7 +199,7 @@ fn assembled(found: &Found) -> Option<DateTime> {
     let mut date = found.date;
     let mut hour = found.hour;
     if let Some(afternoon) = found.half {
-        if hour > 12 || hour < 1 || !found.twelve {
+        if !(1..=12).contains(&hour) || !found.twelve {
             return None;
         }
         hour = hour % 12 + if afternoon { 12 } else { 0 };

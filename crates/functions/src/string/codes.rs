@@ -411,7 +411,7 @@ pub(crate) fn from_base64(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
 
 fn unbase64(text: &[u8]) -> Option<Vec<u8>> {
     let digits: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    if digits.len() % 4 != 0 {
+    if !digits.len().is_multiple_of(4) {
         return None;
     }
     let mut out = Vec::new();

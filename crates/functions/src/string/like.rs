@@ -39,10 +39,13 @@ pub(crate) fn like(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
     let shown = format!("({} {word} {})", text.text, pattern.text);
     let kernel = move |batch: &Batch<'_>| {
         let (text, pattern) = (&batch.inputs[0], &batch.inputs[1]);
-        if !binary && pattern.is_one() && !pattern.is_null(0) && !text.is_one() {
-            if let Some(result) = like_column(batch, &rules, escape, negated)? {
-                return Ok(result);
-            }
+        if !binary
+            && pattern.is_one()
+            && !pattern.is_null(0)
+            && !text.is_one()
+            && let Some(result) = like_column(batch, &rules, escape, negated)?
+        {
+            return Ok(result);
         }
         let result = truths(batch.rows, |row| {
             let (Some(text), Some(pattern)) =

@@ -53,16 +53,17 @@ fn find(needle: &Str<'_>, text: &Str<'_>, from: usize, rules: &Rules) -> Result<
             .find(|at| text.len() >= needle.len() && text[*at..].starts_with(needle));
         return Ok(found);
     };
-    // MySQL compares as many bytes as the needle has, so that `a` is not found in `ä`.
-    let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    for (number, at) in starts.enumerate().skip(from) {
-        if let Some(window) = text.get(at..at + needle.len())
-            && rules.same(window, needle)?
-        {
-            return Ok(Some(number));
-        }
+    // The needle is found where the weights go on with its own: `s` is found in `ß`.
+    let (mut wanted, mut weights, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+    rules.weights(needle, &mut wanted)?;
+    let mut buffer = [0; 4];
+    for c in text.chars() {
+        starts.push(weights.len());
+        rules.weights(c.encode_utf8(&mut buffer), &mut weights)?;
     }
-    Ok(None)
+    starts.push(weights.len());
+    let found = |at: &usize| weights[*at..].starts_with(&wanted);
+    Ok(starts.iter().skip(from).position(found).map(|at| at + from))
 }
 
 /// Binds `FIELD`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// An expression.
 #[derive(Clone, Debug)]
-pub enum Expr {
+pub(crate) enum Expr {
     Null,
     Bool(bool),
     Number(String),
@@ -28,9 +28,9 @@ pub enum Expr {
 
 /// What a statement selects.
 #[derive(Debug)]
-pub struct Select {
-    pub items: Vec<Expr>,
-    pub from_table: bool,
+pub(crate) struct Select {
+    pub(crate) items: Vec<Expr>,
+    pub(crate) from_table: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -193,7 +193,7 @@ const AGGREGATES: &[&str] = &[
 ];
 
 /// Parses `SELECT item, ... [FROM t]`.
-pub fn parse(text: &str) -> Result<Select, String> {
+pub(crate) fn parse(text: &str) -> Result<Select, String> {
     let text = text.trim().trim_end_matches(';');
     let mut parser = Parser { tokens: lex(text)?, at: 0 };
     parser.word("SELECT")?;
@@ -612,7 +612,7 @@ impl Parser {
     }
 }
 
-pub fn unhex(digits: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn unhex(digits: &str) -> Result<Vec<u8>, String> {
     let digits = if digits.len() % 2 == 1 { format!("0{digits}") } else { digits.to_owned() };
     (0..digits.len() / 2)
         .map(|at| u8::from_str_radix(&digits[at * 2..at * 2 + 2], 16).map_err(|e| e.to_string()))

@@ -15,7 +15,7 @@ use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
 use super::parser::{Expr, Select, parse, unhex};
 
 /// What came of a statement.
-pub enum Answer {
+pub(crate) enum Answer {
     /// Pelorus lacks something (error 1235).
     Refused(String),
     /// The fields of a recorded line.
@@ -23,7 +23,7 @@ pub enum Answer {
 }
 
 /// The table of the tests, and the context.
-pub struct Session {
+pub(crate) struct Session {
     columns: HashMap<String, (Arg, ArrayRef)>,
     rows: usize,
 }
@@ -41,7 +41,7 @@ fn context() -> Arc<EvalContext> {
 }
 
 impl Session {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/expected/table.tsv");
         let text = std::fs::read_to_string(path).expect("the table is recorded");
         let mut fields = text.trim_end_matches('\n').split('\t');
@@ -60,7 +60,7 @@ impl Session {
         Self { columns, rows }
     }
 
-    pub fn run(&self, statement: &str) -> Answer {
+    pub(crate) fn run(&self, statement: &str) -> Answer {
         let select = match parse(statement) {
             Ok(select) => select,
             Err(why) => return Answer::Refused(format!("not parsed: {why}")),
