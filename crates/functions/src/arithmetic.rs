@@ -205,6 +205,8 @@ fn fast_integers(op: Op, batch: &Batch<'_>, text: &str) -> Result<Option<ArrayRe
         Op::Add => i64::checked_add,
         Op::Sub => i64::checked_sub,
         Op::Mul => |a, b| a.checked_mul(b).filter(|product| *product != i64::MIN),
+        // A divisor of zero needs a NULL and a warning.
+        Op::Mod if !b.values().contains(&0) => |a, b| Some(a.wrapping_rem(b)),
         _ => return Ok(None),
     };
     let result: Int64Array = vector::try_zip(a, b, batch.rows, |a, b| {
@@ -290,7 +292,7 @@ fn decimals(
                 warn_division(batch.ctx);
                 return Ok(Value::Null);
             }
-            Op::Div => divide(a, b, scale),
+            Op::Div => a.divide_rounded(b, scale),
             _ => a.remainder(b),
         };
         let value = value.filter(|value| value.fits());
@@ -307,13 +309,6 @@ fn decimals(
         slow(batch)
     };
     Call::new(name, args, ctx, ty, Box::new(kernel)).with_scale(scale)
-}
-
-fn divide(a: Decimal, b: Decimal, scale: u8) -> Option<Decimal> {
-    // One digit more than asked for would round twice; the remainder decides instead.
-    let quotient = a.divide(b, scale.checked_add(1)?)?;
-    let units = crate::decimal::div_round(quotient.units, arrow::datatypes::i256::from(10));
-    Some(Decimal { units, scale })
 }
 
 /// Sums and products of decimals (and integers) that fit 128 bits throughout.

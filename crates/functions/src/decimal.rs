@@ -31,12 +31,29 @@ pub(crate) fn pow10(exponent: u8) -> i256 {
 
 /// Divides, rounding half away from zero.
 pub(crate) fn div_round(units: i256, divisor: i256) -> i256 {
+    // Division of 128 bits is many times quicker.
+    if let (Some(units), Some(divisor)) = (units.to_i128(), divisor.to_i128())
+        && divisor != -1
+    {
+        return i256::from_i128(div_round_small(units, divisor));
+    }
     let quotient = units.wrapping_div(divisor);
     let rest = units.wrapping_rem(divisor);
     let twice = rest.wrapping_abs().wrapping_mul(i256::from(2));
     if twice >= divisor.wrapping_abs() {
         let negative = (units < i256::ZERO) != (divisor < i256::ZERO);
         quotient.wrapping_add(i256::from(if negative { -1 } else { 1 }))
+    } else {
+        quotient
+    }
+}
+
+/// Like [`div_round`] for 128 bits. The divisor is neither 0 nor -1.
+fn div_round_small(units: i128, divisor: i128) -> i128 {
+    let (quotient, rest) = (units / divisor, units % divisor);
+    // Twice the rest may not fit, so it is compared with what is left of the divisor.
+    if rest.unsigned_abs() >= divisor.unsigned_abs() - rest.unsigned_abs() {
+        quotient + if (units < 0) != (divisor < 0) { -1 } else { 1 }
     } else {
         quotient
     }
@@ -147,7 +164,11 @@ impl Decimal {
     /// Product, cut to `scale` digits.
     pub(crate) fn multiply(self, other: Self, scale: u8) -> Option<Self> {
         let full = self.scale + other.scale;
-        if let Some(units) = self.units.checked_mul(other.units) {
+        let small = match (self.units.to_i128(), other.units.to_i128()) {
+            (Some(a), Some(b)) => a.checked_mul(b).map(i256::from_i128),
+            _ => None,
+        };
+        if let Some(units) = small.or_else(|| self.units.checked_mul(other.units)) {
             let product = Self { units, scale: full };
             return if full > scale {
                 Some(product.truncate(scale))
@@ -177,6 +198,21 @@ impl Decimal {
             None => long_divide(self.units, b, u8::try_from(shift).ok()?)?,
         };
         Some(Self { units, scale })
+    }
+
+    /// Quotient rounded half away from zero at `scale`; `None` beyond 256 bits. The divisor is not
+    /// zero.
+    pub(crate) fn divide_rounded(self, other: Self, scale: u8) -> Option<Self> {
+        let shift = i32::from(scale) + i32::from(other.scale) - i32::from(self.scale);
+        if let (Some(a), Some(b), 0..=38) = (self.units.to_i128(), other.units.to_i128(), shift)
+            && b != -1
+            && let Some(a) = a.checked_mul(10_i128.pow(u32::try_from(shift).ok()?))
+        {
+            return Some(Self { units: i256::from_i128(div_round_small(a, b)), scale });
+        }
+        // One digit more than asked for tells which way to round: what was cut cannot change it.
+        let quotient = self.divide(other, scale.checked_add(1)?)?;
+        Some(Self { units: div_round(quotient.units, i256::from(10)), scale })
     }
 
     /// Remainder with the sign of the dividend. The divisor is not zero.
@@ -261,7 +297,7 @@ mod tests {
             let b = Decimal { units: i256::from_i128(b), scale: s2 };
             let _ = (a.add(b), a.multiply(b, s), a.compare(b), a.rescale(s), a.to_f64());
             if !b.is_zero() {
-                let _ = (a.divide(b, s), a.remainder(b));
+                let _ = (a.divide(b, s), a.remainder(b), a.divide_rounded(b, s));
             }
         }
     }

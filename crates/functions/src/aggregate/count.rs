@@ -48,6 +48,14 @@ impl Accumulator for Count {
             let row = if arg.len() == 1 { 0 } else { row };
             arg.data_type() == &DataType::Null || arg.is_null(row)
         };
+        if let ([arg], None) = (args.as_slice(), filter)
+            && let Some(nulls) = arg.nulls().filter(|nulls| nulls.len() == groups.len())
+        {
+            for (group, valid) in groups.iter().zip(nulls.iter()) {
+                self.counts[*group] += i64::from(valid);
+            }
+            return Ok(());
+        }
         each(groups, filter, |row, group| {
             if !args.iter().any(|arg| missing(arg, row)) {
                 self.counts[group] += 1;

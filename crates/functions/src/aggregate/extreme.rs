@@ -51,6 +51,7 @@ pub(super) fn resolve(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<A
             ctx: Arc::clone(&ctx),
             storage: storage.clone(),
             values: Vec::new(),
+            keys: Vec::new(),
         })
     };
     let args = std::slice::from_ref(arg);
@@ -80,6 +81,8 @@ struct Extreme {
     ctx: Arc<EvalContext>,
     storage: arrow::datatypes::DataType,
     values: Vec<Value>,
+    /// Sort keys of the texts among the values.
+    keys: Vec<Vec<u8>>,
 }
 
 impl Extreme {
@@ -150,6 +153,39 @@ impl Extreme {
     }
 }
 
+impl Extreme {
+    /// A column of text: keys are compared, and a text is kept only when it is better.
+    fn texts(
+        &mut self,
+        array: &ArrayRef,
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<bool> {
+        let Some(array) = array.as_string_opt::<i32>() else { return Ok(false) };
+        if array.len() != groups.len() || self.which == Which::Any {
+            return Ok(false);
+        }
+        self.keys.resize(total.max(self.keys.len()), Vec::new());
+        let wanted = if self.which == Which::Least { Ordering::Less } else { Ordering::Greater };
+        let mut key = Vec::new();
+        each(groups, filter, |row, group| {
+            if array.is_null(row) {
+                return Ok(());
+            }
+            let text = array.value(row);
+            key.clear();
+            self.rules.key(text, &mut key)?;
+            if self.values[group].is_null() || key.cmp(&self.keys[group]) == wanted {
+                self.keys[group].clone_from(&key);
+                self.values[group] = Value::Text(text.to_owned());
+            }
+            Ok(())
+        })?;
+        Ok(true)
+    }
+}
+
 impl Accumulator for Extreme {
     fn update(
         &mut self,
@@ -160,7 +196,7 @@ impl Accumulator for Extreme {
     ) -> Result<()> {
         self.values.resize(total.max(self.values.len()), Value::Null);
         let array = args.first().ok_or_else(|| Error::internal("MIN has an argument"))?;
-        if self.fast(array, groups, filter)? {
+        if self.fast(array, groups, filter)? || self.texts(array, groups, filter, total)? {
             return Ok(());
         }
         let (slot, ctx) = (self.slot.clone(), Arc::clone(&self.ctx));
@@ -180,6 +216,7 @@ impl Accumulator for Extreme {
 
     fn evaluate(&mut self, take: Take) -> Result<ArrayRef> {
         let values = take.from(&mut self.values);
+        take.from(&mut self.keys);
         let mut output = Output::new(&self.storage, values.len())?;
         for value in values {
             output.push(value)?;
@@ -201,6 +238,7 @@ impl Accumulator for Extreme {
                 _ => 0,
             })
             .sum();
-        held + self.values.capacity() * size_of::<Value>()
+        let keys: usize = self.keys.iter().map(Vec::capacity).sum();
+        held + keys + self.values.capacity() * size_of::<Value>()
     }
 }

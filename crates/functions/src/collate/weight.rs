@@ -176,8 +176,15 @@ impl Rules {
         if a == b {
             return Ok(true);
         }
+        let ascii = |c: char| usize::try_from(u32::from(c)).ok().and_then(|c| ASCII_900.get(c));
         match self.scheme {
             Scheme::Bytes | Scheme::CharsetBytes => Ok(false),
+            Scheme::Uca900 if a.is_ascii() && b.is_ascii() => Ok(ascii(a) == ascii(b)),
+            Scheme::Latin1Swedish | Scheme::General | Scheme::Ascii
+                if a.is_ascii() && b.is_ascii() =>
+            {
+                Ok(a.eq_ignore_ascii_case(&b))
+            }
             _ => {
                 let (mut x, mut y) = ([0; 4], [0; 4]);
                 self.same(a.encode_utf8(&mut x), b.encode_utf8(&mut y))
