@@ -1,7 +1,7 @@
 //! Ranges of equal work over a key.
 //!
 //! Bounds are found by asking the server for estimates of ever finer *cells* of the key's order
-//! ([`dive`]): `EXPLAIN` of a range makes it look into the B-tree, which costs a fraction of a
+//! (module `dive`): `EXPLAIN` of a range makes it look into the B-tree, which costs a fraction of a
 //! millisecond and sends nothing. Cells are then joined into ranges of about equal work. Where one
 //! value of a column is heavy the next column of the key cuts it.
 //!

@@ -31,7 +31,9 @@ pub(super) enum Domain {
 }
 
 /// Between two points this many are tried at most.
-pub(super) const MOST: usize = 48;
+pub(super) const MOST: usize = 160;
+/// Of text, whose order the server must be asked for, fewer.
+const MOST_TEXTS: usize = 40;
 
 impl Domain {
     /// The domain of a key's part; `None` when its values cannot be bounds.
@@ -81,7 +83,9 @@ impl Domain {
     pub(super) fn between(&self, low: &str, high: &str, count: usize) -> Vec<String> {
         let count = count.clamp(1, MOST);
         match self {
-            Domain::Text { unicode, .. } => texts_between(low, high, count, *unicode),
+            Domain::Text { unicode, .. } => {
+                texts_between(low, high, count.min(MOST_TEXTS), *unicode)
+            }
             Domain::Bytes => bytes_between(low, high, count),
             numeric => {
                 let (Some(low), Some(high)) = (numeric.number(low), numeric.number(high)) else {

@@ -120,11 +120,10 @@ async fn all_types_come_over_as_the_server_writes_them() {
             let done = link.relay(&lax, &sql, Format::Text, Target::Primary).await.unwrap();
             assert!(matches!(done, Relay::Done(done) if done.affected_rows == 1), "{sql}");
         }
-        for index in 0..COLUMNS.len() {
+        for (index, (what, _)) in COLUMNS.iter().enumerate() {
             let sql = format!("SELECT id, c{index} FROM all_types ORDER BY id");
             let (columns, text) = rows_of(&link, &sql, Format::Text).await;
             let (binary_columns, binary) = rows_of(&link, &sql, Format::Binary).await;
-            let what = COLUMNS[index].0;
             assert_eq!(columns[1].ty.arrow(), binary_columns[1].ty.arrow(), "{what}");
             let again = recode(&binary_columns, &binary, Format::Binary, Format::Binary);
             assert_eq!(again, binary, "{what}");
