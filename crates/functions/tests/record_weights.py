@@ -55,6 +55,32 @@ def write(name, table):
     print(name, len(points), "code points,", len(out), "bytes")
 
 
+def cases(cursor, collation, points):
+    out = {}
+    for at in range(0, len(points), 300):
+        part = points[at:at + 300]
+        cursor.execute("SELECT " + ",".join(
+            f"{f}(_utf8mb4 0x{chr(p).encode().hex()} COLLATE {collation})"
+            for p in part for f in ("UPPER", "LOWER")))
+        row = cursor.fetchone()
+        for number, point in enumerate(part):
+            out[point] = row[2 * number], row[2 * number + 1]
+    return out
+
+
+def write_cases(name, table):
+    """Code point, upper case and lower case, 3 bytes each; 0 where MySQL gives no single character."""
+    out = b""
+    for point, pair in sorted(table.items()):
+        if pair != (chr(point), chr(point)):
+            out += point.to_bytes(3, "big")
+            for text in pair:
+                out += (ord(text) if len(text) == 1 else 0).to_bytes(3, "big")
+    with open(os.path.join(TARGET, name), "wb") as file:
+        file.write(out)
+    print(name, len(out), "bytes")
+
+
 def main():
     host, port, user, password = sys.argv[1:5]
     connection = pymysql.connect(host=host, port=int(port), user=user, password=password, charset="utf8mb4")
@@ -68,6 +94,9 @@ def main():
     write("uca900.bin", {p: w for p, w in found.items() if w != implicit(p, True) and p not in hangul})
     found = weights(cursor, "utf8mb4_unicode_ci", plane)
     write("uca400.bin", {p: w for p, w in found.items() if w != implicit(p, False) and p not in hangul})
+    points = [p for p in range(0x80, 0x20000) if not 0xD800 <= p < 0xE000]
+    write_cases("case_general.bin", cases(cursor, "utf8mb4_general_ci", points))
+    write_cases("case_900.bin", cases(cursor, "utf8mb4_0900_ai_ci", points))
 
 
 if __name__ == "__main__":

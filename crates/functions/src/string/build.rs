@@ -7,6 +7,8 @@ use pelorus_error::Result;
 
 use super::{Str, agreed, longest, of_text, own_text, too_long, value_of};
 use crate::call::Call;
+use crate::collate::case;
+use crate::collate::mix::mix;
 use crate::context::EvalContext;
 use crate::errors::parameter_count;
 use crate::shape::{self, UNKNOWN};
@@ -69,6 +71,7 @@ pub(crate) fn concat_ws(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
 pub(crate) fn letter_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [arg] = args else { return Err(parameter_count(name)) };
     let upper = matches!(name, "UPPER" | "UCASE");
+    let collation = mix(&[arg], ctx, "upper")?.collation;
     of_text(
         name,
         args,
@@ -78,37 +81,11 @@ pub(crate) fn letter_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
         move |batch, row, binary| {
             Ok(match Str::read(&batch.inputs[0], row, binary)? {
                 None => Value::Null,
-                Some(Str::Text(text)) => {
-                    Value::Text(text.chars().map(|c| change_case(c, upper)).collect())
-                }
+                Some(Str::Text(text)) => Value::Text(case::change(&text, upper, collation)?),
                 Some(bytes) => bytes.into_value(),
             })
         },
     )
-}
-
-/// One character for one character, as MySQL's tables have it: those whose other case is several
-/// characters keep their own.
-fn change_case(c: char, upper: bool) -> char {
-    if c.is_ascii() {
-        return if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
-    }
-    if !upper && c == '\u{130}' {
-        return 'i';
-    }
-    let mut changed: (Option<char>, Option<char>) = (None, None);
-    if upper {
-        let mut all = c.to_uppercase();
-        changed = (all.next(), all.next());
-    } else {
-        let mut all = c.to_lowercase();
-        changed.0 = all.next();
-        changed.1 = all.next();
-    }
-    match changed {
-        (Some(one), None) => one,
-        _ => c,
-    }
 }
 
 /// Binds `REVERSE`.
