@@ -381,7 +381,7 @@ pub(crate) fn group_terms(
         .iter()
         .map(|term| match term {
             ast::Expr::Value(value) => match ordinal(&value.value, items.len())? {
-                Some(at) => item_expression(&items[at]),
+                Some(at) => grouped_expression(&items[at]),
                 None => Ok(term.clone()),
             },
             ast::Expr::Identifier(name) => {
@@ -392,22 +392,24 @@ pub(crate) fn group_terms(
                 let hit = items.iter().find(|item| {
                     item.alias.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(&name.value))
                 });
-                hit.map_or_else(|| Ok(term.clone()), item_expression)
+                hit.map_or_else(|| Ok(term.clone()), grouped_expression)
             }
             _ => Ok(term.clone()),
         })
         .collect()
 }
 
+/// The expression of an item that GROUP BY names.
+fn grouped_expression(item: &Item) -> Result<ast::Expr> {
+    if item.expr.as_ref().is_some_and(aggregate::contains) {
+        return Err(Error::new(Code::WrongGroupField, format!("Can't group on '{}'", item.name)));
+    }
+    item_expression(item)
+}
+
 /// The expression of an item.
 pub(crate) fn item_expression(item: &Item) -> Result<ast::Expr> {
     if let Some(expr) = &item.expr {
-        if aggregate::contains(expr) {
-            return Err(Error::new(
-                Code::WrongGroupField,
-                format!("Can't group on '{}'", item.name),
-            ));
-        }
         return Ok(expr.clone());
     }
     let origin = item.column.as_ref().and_then(|column| column.origin.clone());

@@ -80,23 +80,6 @@ impl Typed {
         Self { expr, key, arg, ty: self.ty, origin: self.origin.clone() }
     }
 
-    /// The value's key as a value: bytes, where a server made one.
-    #[must_use]
-    pub(crate) fn as_key(self) -> Self {
-        match self.key {
-            Some(key) => {
-                let ty = ColumnType::new(
-                    pelorus_types::WireType::LongBlob,
-                    pelorus_types::collation::BINARY,
-                    u32::MAX,
-                    0,
-                );
-                Self::computed(key, ty)
-            }
-            None => self,
-        }
-    }
-
     /// The same value without the key that a server made.
     #[must_use]
     pub(crate) fn without_key(self) -> Self {

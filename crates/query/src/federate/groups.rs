@@ -23,29 +23,27 @@ use crate::bind::typed::Typed;
 use crate::udf::from_datafusion;
 use pelorus_link::Estimate;
 
-/// How the partial results of an aggregate are merged.
-#[derive(Clone, Debug, PartialEq)]
+/// How an aggregate of the block comes from what the fragments compute.
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Merge {
-    /// The counts of all ranges, added.
-    Count(usize),
-    /// The sums of all ranges, added.
-    Sum(usize),
+    /// The parts of all ranges, merged: counts and sums added, extremes compared.
+    Part(usize),
     /// Sum and count of all ranges, added and divided.
     Average { sum: usize, count: usize },
-    /// The least or greatest of all ranges.
-    Extreme { name: &'static str, part: usize },
-    /// How many different combinations of these further keys there are.
-    CountDistinct(Vec<usize>),
+    /// How many different combinations of the further keys there are.
+    CountDistinct,
 }
 
 /// What the fragments of a grouped block compute.
 struct Plan {
     /// The group keys, with their canonical text.
     keys: Vec<(String, ast::Expr)>,
-    /// Further keys, for `COUNT(DISTINCT ..)`.
-    further: Vec<(String, ast::Expr)>,
-    /// Partial aggregates.
-    parts: Vec<ast::Expr>,
+    /// Further keys: the arguments of `COUNT(DISTINCT ..)`.
+    further: Option<Vec<(String, ast::Expr)>>,
+    /// There are several `COUNT(DISTINCT ..)` of different arguments.
+    several_distinct: bool,
+    /// Partial aggregates, each with the function that merges it.
+    parts: Vec<(ast::Expr, &'static str)>,
     /// The aggregates of the block by canonical text.
     merges: Vec<(String, Merge)>,
 }
@@ -54,7 +52,13 @@ impl Plan {
     /// Works out what the fragments compute; `None` when an aggregate cannot be merged.
     fn of(block: &Block<'_>, keys: Vec<ast::Expr>, functions: &[ast::Function]) -> Option<Self> {
         let mut plan =
-            Self { keys: Vec::new(), further: Vec::new(), parts: Vec::new(), merges: Vec::new() };
+            Self {
+                keys: Vec::new(),
+                further: None,
+                several_distinct: false,
+                parts: Vec::new(),
+                merges: Vec::new(),
+            };
         for key in keys {
             let text = canonical(&key, &block.scope);
             if !plan.keys.iter().any(|(known, _)| *known == text) {
@@ -77,59 +81,47 @@ impl Plan {
     fn merge(&mut self, block: &Block<'_>, call: &Call<'_>, whole: ast::Expr) -> Option<Merge> {
         let one = |call: &Call<'_>| (call.args.len() == 1).then(|| call.args[0].clone());
         Some(match (call.name.as_str(), call.distinct) {
-            ("COUNT", false) => Merge::Count(self.part(whole)),
-            ("COUNT", true) => Merge::CountDistinct(self.further(block, &call.args)),
-            ("SUM", false) => Merge::Sum(self.part(whole)),
+            ("COUNT", false) => Merge::Part(self.part(whole, "COUNT_MERGE")),
+            ("COUNT", true) => {
+                self.further(block, &call.args);
+                Merge::CountDistinct
+            }
+            ("SUM", false) => Merge::Part(self.part(whole, "SUM_MERGE")),
             ("AVG", false) => {
                 let arg = one(call)?;
-                let sum = self.part(invoke("SUM", arg.clone()));
-                Merge::Average { sum, count: self.part(invoke("COUNT", arg)) }
+                let sum = self.part(invoke("SUM", arg.clone()), "SUM_MERGE");
+                Merge::Average { sum, count: self.part(invoke("COUNT", arg), "COUNT_MERGE") }
             }
             // DISTINCT changes nothing for the least and the greatest.
-            ("MIN", _) => {
-                Merge::Extreme { name: "MIN", part: self.part(invoke("MIN", one(call)?)) }
-            }
-            ("MAX", _) => {
-                Merge::Extreme { name: "MAX", part: self.part(invoke("MAX", one(call)?)) }
-            }
+            ("MIN", _) => Merge::Part(self.part(invoke("MIN", one(call)?), "MIN")),
+            ("MAX", _) => Merge::Part(self.part(invoke("MAX", one(call)?), "MAX")),
             _ => return None,
         })
     }
 
-    fn part(&mut self, expr: ast::Expr) -> usize {
-        if let Some(at) = self.parts.iter().position(|known| *known == expr) {
+    fn part(&mut self, expr: ast::Expr, function: &'static str) -> usize {
+        if let Some(at) = self.parts.iter().position(|(known, _)| *known == expr) {
             return at;
         }
-        self.parts.push(expr);
+        self.parts.push((expr, function));
         self.parts.len() - 1
     }
 
-    fn further(&mut self, block: &Block<'_>, args: &[&ast::Expr]) -> Vec<usize> {
-        args.iter()
-            .map(|&arg| {
-                let text = canonical(arg, &block.scope);
-                match self.further.iter().position(|(known, _)| *known == text) {
-                    Some(at) => at,
-                    None => {
-                        self.further.push((text, arg.clone()));
-                        self.further.len() - 1
-                    }
-                }
-            })
-            .collect()
+    /// Notes the arguments of a `COUNT(DISTINCT ..)`. All of a block must have the same: with
+    /// several, every combination of their values would travel.
+    fn further(&mut self, block: &Block<'_>, args: &[&ast::Expr]) {
+        let list: Vec<_> =
+            args.iter().map(|&arg| (canonical(arg, &block.scope), arg.clone())).collect();
+        match &self.further {
+            Some(known) if known.iter().map(|it| &it.0).ne(list.iter().map(|it| &it.0)) => {
+                self.several_distinct = true;
+            }
+            _ => self.further = Some(list),
+        }
     }
 
-    /// Whether the further keys serve one `COUNT(DISTINCT ..)` only; with several, every
-    /// combination of their values would travel.
-    fn travels_lightly(&self) -> bool {
-        let mut lists = self.merges.iter().filter_map(|(_, merge)| match merge {
-            Merge::CountDistinct(list) => Some(list),
-            _ => None,
-        });
-        match lists.next() {
-            Some(first) => lists.all(|list| list == first),
-            None => true,
-        }
+    fn further_keys(&self) -> &[(String, ast::Expr)] {
+        self.further.as_deref().unwrap_or_default()
     }
 
     fn projection(&self) -> Vec<SelectItem> {
@@ -138,29 +130,20 @@ impl Plan {
             alias: Ident::with_quote('`', format!("pelorus_{prefix}{at}")),
         };
         let keys = self.keys.iter().enumerate().map(|(at, (_, key))| named("g", at, key));
-        let further = self.further.iter().enumerate().map(|(at, (_, key))| named("d", at, key));
-        let parts = self.parts.iter().enumerate().map(|(at, part)| named("p", at, part));
+        let further = self.further_keys().iter().enumerate();
+        let further = further.map(|(at, (_, key))| named("d", at, key));
+        let parts = self.parts.iter().enumerate().map(|(at, (part, _))| named("p", at, part));
         keys.chain(further).chain(parts).collect()
     }
 
     /// The expressions whose collation matters, in the order of the fragment's columns.
     fn sources(&self) -> Vec<ast::Expr> {
-        let parts = self.parts.iter().cloned();
+        let parts = self.parts.iter().map(|(part, _)| part.clone());
         self.group_by().into_iter().chain(parts).collect()
     }
 
-    /// Whether a column of the fragment is compared with others of its kind.
-    fn compares(&self, at: usize) -> bool {
-        let keys = self.keys.len() + self.further.len();
-        at < keys
-            || self.merges.iter().any(|(_, merge)| match merge {
-                Merge::Extreme { part, .. } => keys + part == at,
-                _ => false,
-            })
-    }
-
     fn group_by(&self) -> Vec<ast::Expr> {
-        self.keys.iter().chain(&self.further).map(|(_, key)| key.clone()).collect()
+        self.keys.iter().chain(self.further_keys()).map(|(_, key)| key.clone()).collect()
     }
 }
 
@@ -199,7 +182,7 @@ impl Binder<'_> {
             keys = block.item_expressions()?;
         }
         let Some(plan) = Plan::of(block, keys, &functions) else { return Ok(None) };
-        if !plan.travels_lightly() {
+        if plan.several_distinct {
             return Ok(None);
         }
         let inner = block.inner(self, plan.projection(), plan.group_by(), Tail::default())?;
@@ -209,7 +192,8 @@ impl Binder<'_> {
         let Some(mut columns) = self.true_columns(block, described, &plan.sources()).await? else {
             return Ok(None);
         };
-        let compared: Vec<bool> = (0..columns.len()).map(|at| plan.compares(at)).collect();
+        let keys = plan.keys.len() + plan.further_keys().len();
+        let compared: Vec<bool> = (0..columns.len()).map(|at| at < keys).collect();
         let Some(weights) = weights(&columns, &compared) else { return Ok(None) };
         let text = with_weights(&inner, &columns, &weights);
         columns.extend(weights.iter().map(Weight::column));
@@ -217,72 +201,79 @@ impl Binder<'_> {
         let (request, how) = self.request(block, &text, key, &columns).await?;
         let (leaf, typed) = self.fragment(&block.link, request, &columns, how)?;
         let typed = attach_keys(typed, &weights);
-        let (merged, computed) = self.merge(leaf, &plan, &typed)?;
+        let (merged, computed) = self.merge(leaf, &plan, typed)?;
         self.above_groups(block, merged, &computed).map(Some)
     }
 
     /// Merges the groups of all ranges; the result maps the block's keys and aggregates to columns
     /// of the plan.
+    ///
+    /// With `COUNT(DISTINCT ..)` groups are merged twice: first by all keys, so that every
+    /// combination of the further keys is there once, then by the block's own keys.
     fn merge(
         &self,
         leaf: LogicalPlan,
         plan: &Plan,
-        typed: &[Typed],
+        typed: Vec<Typed>,
     ) -> Result<(LogicalPlan, Computed)> {
-        let context = &self.context.eval;
-        let (keys, rest) = typed.split_at(plan.keys.len());
-        let (further, parts) = rest.split_at(plan.further.len());
+        let (mut leaf, mut typed) = (leaf, typed);
+        let further = plan.further_keys().len();
+        let keys = plan.keys.len();
+        if further > 0 {
+            let mut level = Level::default();
+            let mut merged = Vec::new();
+            for key in &typed[..keys + further] {
+                merged.push(self.merge_key(key, &mut level)?);
+            }
+            for (part, (_, function)) in typed[keys + further..].iter().zip(&plan.parts) {
+                merged.push(self.merge_part(function, vec![part.clone()], &mut level)?);
+            }
+            leaf = level.over(leaf)?;
+            typed = merged;
+        }
+        let (keys, rest) = typed.split_at(keys);
+        let (further, parts) = rest.split_at(further);
+        let mut level = Level::default();
         let mut computed: Computed = HashMap::new();
-        let (mut groups, mut aggregates) = (Vec::new(), Vec::new());
-        for ((text, _), value) in plan.keys.iter().zip(keys) {
-            let name = self.fresh("g");
-            let group = value.sort_key(context);
-            groups.push(group.clone().alias(&name));
-            let bound = if group == value.expr {
-                value.at(column_expr(&name), None)
-            } else {
-                let pick = self.fresh("v");
-                aggregates.push(aggregate::any_value(value, context)?.alias(&pick));
-                value.at(column_expr(&pick), Some(column_expr(&name)))
-            };
-            computed.insert(text.clone(), bound);
+        for ((text, _), key) in plan.keys.iter().zip(keys) {
+            computed.insert(text.clone(), self.merge_key(key, &mut level)?);
         }
         for (text, merge) in &plan.merges {
-            let name = self.fresh("a");
-            let (expr, bound) = self.merged(merge, further, parts, &name)?;
-            aggregates.push(expr.alias(&name));
-            computed.insert(text.clone(), bound);
+            let merged = match *merge {
+                Merge::Part(at) => {
+                    self.merge_part(plan.parts[at].1, vec![parts[at].clone()], &mut level)?
+                }
+                Merge::Average { sum, count } => {
+                    let args = vec![parts[sum].clone(), parts[count].clone()];
+                    self.merge_part("AVG_MERGE", args, &mut level)?
+                }
+                // Rows with a NULL among the arguments do not count.
+                Merge::CountDistinct => self.merge_part("COUNT", further.to_vec(), &mut level)?,
+            };
+            computed.insert(text.clone(), merged);
         }
-        let plan = LogicalPlanBuilder::from(leaf)
-            .aggregate(groups, aggregates)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
-        Ok((plan, computed))
+        Ok((level.over(leaf)?, computed))
     }
 
-    fn merged(
-        &self,
-        merge: &Merge,
-        further: &[Typed],
-        parts: &[Typed],
-        name: &str,
-    ) -> Result<(Expr, Typed)> {
-        let bind = |function: &str, distinct: bool, args: Vec<Typed>| {
-            let (expr, call) = aggregate::bind(function, distinct, args, &self.context.eval)?;
-            Ok((expr, Typed::of_aggregate(column_expr(name), &call)))
-        };
-        match merge {
-            Merge::Count(part) => bind("COUNT_MERGE", false, vec![parts[*part].clone()]),
-            Merge::Sum(part) => bind("SUM_MERGE", false, vec![parts[*part].clone()]),
-            Merge::Average { sum, count } => {
-                bind("AVG_MERGE", false, vec![parts[*sum].clone(), parts[*count].clone()])
-            }
-            Merge::Extreme { name, part } => bind(name, false, vec![parts[*part].clone()]),
-            Merge::CountDistinct(list) => {
-                let args = list.iter().map(|at| further[*at].clone().as_key()).collect();
-                bind("COUNT", true, args)
-            }
+    /// Adds a group key to a level; gives the key above it.
+    fn merge_key(&self, value: &Typed, level: &mut Level) -> Result<Typed> {
+        let context = &self.context.eval;
+        let name = self.fresh("g");
+        let group = value.sort_key(context);
+        level.groups.push(group.clone().alias(&name));
+        if group == value.expr {
+            return Ok(value.at(column_expr(&name), None));
         }
+        let pick = self.fresh("v");
+        level.aggregates.push(aggregate::any_value(value, context)?.alias(&pick));
+        Ok(value.at(column_expr(&pick), Some(column_expr(&name))))
+    }
+
+    fn merge_part(&self, function: &str, args: Vec<Typed>, level: &mut Level) -> Result<Typed> {
+        let name = self.fresh("a");
+        let (expr, call) = aggregate::bind(function, false, args, &self.context.eval)?;
+        level.aggregates.push(expr.alias(&name));
+        Ok(Typed::of_aggregate(column_expr(&name), &call))
     }
 
     /// HAVING, the select list, ORDER BY and LIMIT over merged groups.
@@ -314,6 +305,22 @@ impl Binder<'_> {
             },
             values,
         )
+    }
+}
+
+/// One grouping of a plan.
+#[derive(Default)]
+struct Level {
+    groups: Vec<Expr>,
+    aggregates: Vec<Expr>,
+}
+
+impl Level {
+    fn over(self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        LogicalPlanBuilder::from(plan)
+            .aggregate(self.groups, self.aggregates)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)
     }
 }
 
