@@ -1,18 +1,17 @@
 //! Questions about a parsed tree, and small changes to it.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Visit,
-    Visitor,
+    BinaryOperator, Expr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
 };
 
 use crate::Mode;
 use crate::statement::{Scope, TableName, system_variable};
 
 mod tables;
+mod walk;
 
 pub use tables::{TableReference, rename_tables, table_references};
+pub use walk::{Node, walk_expr, walk_query};
 
 /// Wraps an expression in parentheses unless it cannot fall apart without them.
 pub fn nested(expr: Expr) -> Expr {
@@ -113,59 +112,49 @@ pub fn table_name(name: &ObjectName) -> TableName {
 
 /// Every column that an expression names outside of its subqueries: one to three parts each.
 pub fn columns(expr: &Expr) -> Vec<Vec<Ident>> {
-    let mut found = Columns { depth: 0, outside_only: true, out: Vec::new() };
-    let _ = expr.visit(&mut found);
-    found.out
+    let mut out = Vec::new();
+    outside_subqueries(expr, |expr| columns_of(expr, &mut out));
+    out
 }
 
 /// Every column that an expression names, also in its subqueries, where names may belong to the
 /// tables of the subquery.
 pub fn all_columns(expr: &Expr) -> Vec<Vec<Ident>> {
-    let mut found = Columns { depth: 0, outside_only: false, out: Vec::new() };
-    let _ = expr.visit(&mut found);
-    found.out
-}
-
-#[derive(Debug)]
-struct Columns {
-    depth: usize,
-    /// Subqueries are left out.
-    outside_only: bool,
-    out: Vec<Vec<Ident>>,
-}
-
-impl Visitor for Columns {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if self.depth > 0 && self.outside_only {
-            return ControlFlow::Continue(());
+    let mut out = Vec::new();
+    walk_expr(expr, &mut |node| {
+        if let Node::Expr(expr) = node {
+            columns_of(expr, &mut out);
         }
-        match expr {
-            Expr::Identifier(name) if !is_variable(name) => self.out.push(vec![name.clone()]),
-            Expr::CompoundIdentifier(parts) => self.out.push(parts.clone()),
-            Expr::MatchAgainst { columns, .. } => {
-                for column in columns {
-                    let parts = column.0.iter().filter_map(|part| match part {
-                        ObjectNamePart::Identifier(ident) => Some(ident.clone()),
-                        ObjectNamePart::Function(_) => None,
-                    });
-                    self.out.push(parts.collect());
-                }
+    });
+    out
+}
+
+/// Shows every expression that is not part of a subquery.
+fn outside_subqueries(expr: &Expr, mut see: impl FnMut(&Expr)) {
+    let mut depth = 0usize;
+    walk_expr(expr, &mut |node| match node {
+        Node::Query(_) => depth += 1,
+        Node::End => depth = depth.saturating_sub(1),
+        Node::Expr(expr) if depth == 0 => see(expr),
+        _ => {}
+    });
+}
+
+/// The columns that an expression names itself.
+fn columns_of(expr: &Expr, out: &mut Vec<Vec<Ident>>) {
+    match expr {
+        Expr::Identifier(name) if !is_variable(name) => out.push(vec![name.clone()]),
+        Expr::CompoundIdentifier(parts) => out.push(parts.clone()),
+        Expr::MatchAgainst { columns, .. } => {
+            for column in columns {
+                let parts = column.0.iter().filter_map(|part| match part {
+                    ObjectNamePart::Identifier(ident) => Some(ident.clone()),
+                    ObjectNamePart::Function(_) => None,
+                });
+                out.push(parts.collect());
             }
-            _ => {}
         }
-        ControlFlow::Continue(())
+        _ => {}
     }
 }
 
@@ -227,39 +216,14 @@ pub struct Call {
 
 /// The functions that an expression calls outside of its subqueries.
 pub fn calls(expr: &Expr) -> Vec<Call> {
-    let mut found = Calls { depth: 0, out: Vec::new() };
-    let _ = expr.visit(&mut found);
-    found.out
-}
-
-#[derive(Debug)]
-struct Calls {
-    depth: usize,
-    out: Vec<Call>,
-}
-
-impl Visitor for Calls {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if let Expr::Function(function) = expr
-            && self.depth == 0
-        {
+    let mut out = Vec::new();
+    outside_subqueries(expr, |expr| {
+        if let Expr::Function(function) = expr {
             let name = function_name(&function.name);
-            self.out.push(Call { name, window: function.over.is_some() });
+            out.push(Call { name, window: function.over.is_some() });
         }
-        ControlFlow::Continue(())
-    }
+    });
+    out
 }
 
 /// On what besides the tables the answer of a query depends.
@@ -341,27 +305,21 @@ const EFFECTS: &[&str] = &[
 
 /// Reads on what besides its tables a query depends, subqueries included.
 pub fn dependence(query: &Query, mode: Mode) -> Dependence {
-    let mut found = Depends { mode, out: Dependence::default() };
-    let _ = query.visit(&mut found);
-    found.out
+    let mut out = Dependence::default();
+    walk_query(query, &mut |node| out.see(&node, mode));
+    out
 }
 
 /// Reads on what besides its columns an expression depends, subqueries included.
 pub fn expression_dependence(expr: &Expr, mode: Mode) -> Dependence {
-    let mut found = Depends { mode, out: Dependence::default() };
-    let _ = expr.visit(&mut found);
-    found.out
+    let mut out = Dependence::default();
+    walk_expr(expr, &mut |node| out.see(&node, mode));
+    out
 }
 
-#[derive(Debug)]
-struct Depends {
-    mode: Mode,
-    out: Dependence,
-}
-
-impl Depends {
+impl Dependence {
     fn call(&mut self, name: String, arguments: usize) {
-        let out = &mut self.out;
+        let out = self;
         if name.contains('.') {
             remember(&mut out.stored, &name);
         } else if RANDOM.contains(&name.as_str()) {
@@ -375,18 +333,9 @@ impl Depends {
         }
         remember(&mut out.functions, &name);
     }
-}
 
-fn remember(list: &mut Vec<String>, name: &str) {
-    if !list.iter().any(|known| known == name) {
-        list.push(name.to_owned());
-    }
-}
-
-impl Visitor for Depends {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+    fn see(&mut self, node: &Node<'_>, mode: Mode) {
+        let Node::Expr(expr) = node else { return };
         match expr {
             Expr::Function(function) => {
                 let arguments = match &function.args {
@@ -395,22 +344,27 @@ impl Visitor for Depends {
                 };
                 self.call(function_name(&function.name), arguments);
             }
-            Expr::Identifier(name) => match variable(name, self.mode) {
+            Expr::Identifier(name) => match variable(name, mode) {
                 Some(Variable::User(name)) => {
-                    remember(&mut self.out.user_variables, &name.to_lowercase());
+                    remember(&mut self.user_variables, &name.to_lowercase());
                 }
                 Some(Variable::System(scope, name)) => {
                     let entry = (scope, name.to_ascii_lowercase());
-                    if !self.out.system_variables.contains(&entry) {
-                        self.out.system_variables.push(entry);
+                    if !self.system_variables.contains(&entry) {
+                        self.system_variables.push(entry);
                     }
                 }
                 None => {}
             },
-            Expr::BinaryOp { op: BinaryOperator::Assignment, .. } => self.out.assigns = true,
+            Expr::BinaryOp { op: BinaryOperator::Assignment, .. } => self.assigns = true,
             _ => {}
         }
-        ControlFlow::Continue(())
+    }
+}
+
+fn remember(list: &mut Vec<String>, name: &str) {
+    if !list.iter().any(|known| known == name) {
+        list.push(name.to_owned());
     }
 }
 

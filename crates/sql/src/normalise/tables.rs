@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+    SetExpr, TableFactor, VisitMut, VisitorMut,
 };
 
-use super::table_name;
+use super::{Node, table_name, walk_query};
 use crate::statement::TableName;
 
 /// A table that a query reads.
@@ -22,16 +22,28 @@ pub struct TableReference {
 /// All real tables of a query and its subqueries, once for every place where they stand; names
 /// that a `WITH` defines are left out where they hide a table.
 pub fn table_references(query: &Query) -> Vec<TableReference> {
-    let mut found = Tables { scopes: Scopes::default(), out: Vec::new() };
-    let _ = query.visit(&mut found);
-    found.out
+    let mut scopes = Scopes::default();
+    let mut out = Vec::new();
+    walk_query(query, &mut |node| match node {
+        Node::Query(query) => scopes.enter(query),
+        Node::End => scopes.leave(),
+        Node::Table(TableFactor::Table { name, alias, .. }) => {
+            let table = table_name(name);
+            if !scopes.hides(&table) {
+                let alias = alias.as_ref().map(|alias| alias.name.value.clone());
+                out.push(TableReference { table, alias });
+            }
+        }
+        _ => {}
+    });
+    out
 }
 
 /// Gives tables other names: `rename` sees each real table as written and gives the new name, or
 /// `None` to keep it. Columns and wildcards that name the database as well (`d.t.a`, `d.t.*`)
 /// follow. Aliases stay; a table whose own name changes should have one.
-pub fn rename_tables(query: &mut Query, rename: impl FnMut(&TableName) -> Option<TableName>) {
-    let mut renaming = Rename { scopes: Scopes::default(), rename };
+pub fn rename_tables(query: &mut Query, mut rename: impl FnMut(&TableName) -> Option<TableName>) {
+    let mut renaming = Rename { scopes: Scopes::default(), rename: &mut rename };
     let _ = query.visit(&mut renaming);
 }
 
@@ -94,43 +106,12 @@ impl Scopes {
     }
 }
 
-#[derive(Debug)]
-struct Tables {
+struct Rename<'r> {
     scopes: Scopes,
-    out: Vec<TableReference>,
+    rename: &'r mut dyn FnMut(&TableName) -> Option<TableName>,
 }
 
-impl Visitor for Tables {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        self.scopes.enter(query);
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
-        self.scopes.leave();
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
-        if let TableFactor::Table { name, alias, .. } = factor {
-            let table = table_name(name);
-            if !self.scopes.hides(&table) {
-                let alias = alias.as_ref().map(|alias| alias.name.value.clone());
-                self.out.push(TableReference { table, alias });
-            }
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-struct Rename<F> {
-    scopes: Scopes,
-    rename: F,
-}
-
-impl<F: FnMut(&TableName) -> Option<TableName>> Rename<F> {
+impl Rename<'_> {
     fn object(&mut self, name: &mut ObjectName) {
         if let Some(new) = (self.rename)(&table_name(name)) {
             let parts = new.database.into_iter().chain([new.name]);
@@ -165,7 +146,7 @@ fn quoted(name: String) -> Ident {
     Ident::with_quote('`', name)
 }
 
-impl<F: FnMut(&TableName) -> Option<TableName>> VisitorMut for Rename<F> {
+impl VisitorMut for Rename<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {

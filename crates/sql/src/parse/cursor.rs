@@ -53,6 +53,18 @@ impl<'a> Parser<'a> {
         Err(Unparsed { error: Error::unsupported(what), at })
     }
 
+    /// Runs a reader of queries or tables, whose frames are larger, some levels deeper.
+    pub(crate) fn much_deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        const LEVELS: usize = 2;
+        self.depth += LEVELS;
+        let result = self.deeper(read);
+        self.depth -= LEVELS;
+        result
+    }
+
     /// Runs a reader one level deeper.
     pub(crate) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= MAX_DEPTH {

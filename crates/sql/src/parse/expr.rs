@@ -57,6 +57,7 @@ impl Parser<'_> {
     }
 
     /// An operand with the operators in front of it, and how tightly it is held together.
+    #[inline(never)]
     fn prefix(&mut self, min: u8) -> Result<(Expr, u8)> {
         let Some(token) = self.peek() else { return self.unexpected() };
         let out = if token.is_word(self.sql, "NOT") && !self.mode.high_not_precedence {
@@ -141,6 +142,7 @@ impl Parser<'_> {
     }
 
     /// A chain of `AND` or of `OR` as a balanced tree, with its height.
+    #[inline(never)]
     fn chain(
         &mut self,
         first: Expr,
@@ -231,6 +233,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn one_infix(&mut self, left: Expr, operator: Infix, precedence: u8) -> Result<Expr> {
         match operator {
             Infix::Is => self.is(left),
@@ -263,6 +266,7 @@ impl Parser<'_> {
     }
 
     /// `a = ANY (query)`
+    #[inline(never)]
     fn quantified(&mut self, left: Expr, compare_op: BinaryOperator) -> Result<Expr> {
         if compare_op == BinaryOperator::Spaceship {
             return self.unexpected();
@@ -302,6 +306,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn predicate(&mut self, left: Expr) -> Result<Expr> {
         let negated = self.take_word("NOT");
         let expr = Box::new(left);
@@ -344,13 +349,14 @@ impl Parser<'_> {
         self.unexpected()
     }
 
+    #[inline(never)]
     fn is_in(&mut self, expr: Box<Expr>, negated: bool) -> Result<Expr> {
         if !self.is_symbol("(") {
             return self.unexpected();
         }
         if self.begins_query(1) {
             self.advance();
-            let subquery = Box::new(self.query_expression()?);
+            let subquery = self.query_expression()?;
             self.expect_symbol(")")?;
             return Ok(Expr::InSubquery { expr, subquery, negated });
         }

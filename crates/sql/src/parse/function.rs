@@ -75,6 +75,7 @@ fn function(name: ObjectName, args: FunctionArguments) -> Function {
 
 impl Parser<'_> {
     /// A call of a function with a syntax of its own; `None` when the function has none.
+    #[inline(never)]
     pub(super) fn special_call(&mut self, upper: &str) -> Result<Option<Expr>> {
         Ok(Some(match upper {
             "CAST" => self.cast()?,
@@ -106,6 +107,7 @@ impl Parser<'_> {
     }
 
     /// A call of an ordinary function or aggregate.
+    #[inline(never)]
     pub(super) fn call(&mut self, name: Vec<Ident>) -> Result<Expr> {
         let one = match name.as_slice() {
             [only] => only.value.to_ascii_uppercase(),
@@ -151,6 +153,7 @@ impl Parser<'_> {
     }
 
     /// `FROM FIRST`, `RESPECT NULLS` and `OVER` behind a call.
+    #[inline(never)]
     fn with_window(&mut self, call: Expr) -> Result<Expr> {
         let Expr::Function(mut function) = call else { return Ok(call) };
         if self.take_words(&["RESPECT", "NULLS"]) {
@@ -176,6 +179,7 @@ impl Parser<'_> {
     }
 
     /// `([name] [PARTITION BY ...] [ORDER BY ...] [frame])`
+    #[inline(never)]
     fn window_spec(&mut self) -> Result<WindowSpec> {
         self.expect_symbol("(")?;
         let starts = ["PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS"];
@@ -244,6 +248,7 @@ impl Parser<'_> {
         Ok(NamedWindowDefinition(name, NamedWindowExpr::WindowSpec(self.window_spec()?)))
     }
 
+    #[inline(never)]
     fn cast(&mut self) -> Result<Expr> {
         self.open()?;
         let expr = self.expr()?;
@@ -257,6 +262,7 @@ impl Parser<'_> {
     }
 
     /// `CONVERT(x USING charset)` or `CONVERT(x, type)`.
+    #[inline(never)]
     fn convert(&mut self) -> Result<Expr> {
         self.open()?;
         let expr = self.expr()?;
@@ -295,6 +301,7 @@ impl Parser<'_> {
         self.ident()
     }
 
+    #[inline(never)]
     fn extract(&mut self) -> Result<Expr> {
         self.open()?;
         let field = self.unit()?;
@@ -305,6 +312,7 @@ impl Parser<'_> {
     }
 
     /// `TRIM([BOTH | LEADING | TRAILING] [what] FROM text)`, `TRIM(text)`.
+    #[inline(never)]
     fn trim(&mut self) -> Result<Expr> {
         self.open()?;
         let trim_where = if self.take_word("BOTH") {
@@ -340,6 +348,7 @@ impl Parser<'_> {
     }
 
     /// `SUBSTRING(text FROM a FOR b)` as `SUBSTRING(text, a, b)`.
+    #[inline(never)]
     fn substring(&mut self) -> Result<Expr> {
         let name = self.open()?;
         let mut arguments = vec![self.expr()?];
@@ -372,6 +381,7 @@ impl Parser<'_> {
     }
 
     /// `MATCH (a, b) AGAINST ('text' [mode])`; without parentheses as well.
+    #[inline(never)]
     pub(super) fn match_against(&mut self) -> Result<Expr> {
         self.expect_word("MATCH")?;
         let parentheses = self.take_symbol("(");
@@ -422,6 +432,7 @@ impl Parser<'_> {
     }
 
     /// `COUNT(*)`, `COUNT(DISTINCT a, b)`, `COUNT(a)`.
+    #[inline(never)]
     fn count(&mut self) -> Result<Expr> {
         let name = self.open()?;
         let duplicate_treatment = self.duplicate_treatment();
@@ -440,6 +451,7 @@ impl Parser<'_> {
     }
 
     /// `GROUP_CONCAT([DISTINCT] a, ... [ORDER BY ...] [SEPARATOR '...'])`
+    #[inline(never)]
     fn group_concat(&mut self) -> Result<Expr> {
         let name = self.open()?;
         let duplicate_treatment = match self.take_word("DISTINCT") {

@@ -59,6 +59,7 @@ pub(super) fn value(value: Value) -> ValueWithSpan {
 
 impl Parser<'_> {
     /// An operand without signs.
+    #[inline(never)]
     pub(super) fn primary(&mut self) -> Result<Expr> {
         let Some(token) = self.peek() else { return self.unexpected() };
         let text = self.text(token);
@@ -133,6 +134,7 @@ impl Parser<'_> {
     }
 
     /// `_utf8mb4'x'`
+    #[inline(never)]
     fn introduced(&mut self) -> Result<Expr> {
         let Some(token) = self.take_kind(TokenKind::Introducer) else { return self.unexpected() };
         let prefix = Ident::new(self.text(token));
@@ -144,6 +146,7 @@ impl Parser<'_> {
         Ok(Expr::Prefixed { prefix, value: literal })
     }
 
+    #[inline(never)]
     fn user_variable(&mut self) -> Result<Expr> {
         let Some(token) = self.take_kind(TokenKind::UserVariable) else {
             return self.unexpected();
@@ -163,12 +166,13 @@ impl Parser<'_> {
     }
 
     /// `(expr)`, `(a, b)` or `(query)`.
+    #[inline(never)]
     fn parentheses(&mut self) -> Result<Expr> {
         if self.begins_query(1) {
             self.advance();
             let query = self.query_expression()?;
             self.expect_symbol(")")?;
-            return Ok(Expr::Subquery(Box::new(query)));
+            return Ok(Expr::Subquery(query));
         }
         self.expect_symbol("(")?;
         let mut list = self.list(Self::expr)?;
@@ -177,9 +181,9 @@ impl Parser<'_> {
             && self.continues_query()
             && let Some(Expr::Subquery(first)) = list.pop()
         {
-            let query = self.query_behind(*first)?;
+            let query = self.query_behind(first)?;
             self.expect_symbol(")")?;
-            return Ok(Expr::Subquery(Box::new(query)));
+            return Ok(Expr::Subquery(query));
         }
         self.expect_symbol(")")?;
         Ok(match list.pop() {
@@ -193,6 +197,7 @@ impl Parser<'_> {
     }
 
     /// `{d '2024-02-29'}`, `{fn NOW()}`
+    #[inline(never)]
     fn odbc(&mut self) -> Result<Expr> {
         self.expect_symbol("{")?;
         let Some(kind) = self.take_kind(TokenKind::Word) else { return self.unexpected() };
@@ -216,6 +221,7 @@ impl Parser<'_> {
     }
 
     /// A column: `a`, `t.a`, `d.t.a`, also `t.a->'$.x'`.
+    #[inline(never)]
     fn column(&mut self) -> Result<Expr> {
         let mut parts = vec![self.any_ident()?];
         while parts.len() < 3 && self.is_symbol(".") && !self.is_symbol_at(1, "*") {
@@ -249,6 +255,7 @@ impl Parser<'_> {
     }
 
     /// An operand that begins with an unquoted word.
+    #[inline(never)]
     fn word(&mut self, text: &str) -> Result<Expr> {
         let upper = text.to_ascii_uppercase();
         if self.is_symbol_at(1, ".") && !words::is_reserved(text) {
@@ -318,6 +325,7 @@ impl Parser<'_> {
         Ok(Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false }))
     }
 
+    #[inline(never)]
     fn case(&mut self) -> Result<Expr> {
         self.advance();
         let operand = match self.is_word("WHEN") {
@@ -348,15 +356,17 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn exists(&mut self) -> Result<Expr> {
         self.advance();
         self.expect_symbol("(")?;
-        let subquery = Box::new(self.query_expression()?);
+        let subquery = self.query_expression()?;
         self.expect_symbol(")")?;
         Ok(Expr::Exists { subquery, negated: false })
     }
 
     /// `INTERVAL expr unit + expr`, or the function `INTERVAL(a, b)`.
+    #[inline(never)]
     fn interval(&mut self) -> Result<Expr> {
         let interval = self.interval_or_call()?;
         if !matches!(interval, Expr::Interval(_)) {
@@ -364,8 +374,7 @@ impl Parser<'_> {
         }
         self.expect_symbol("+")?;
         let right = self.expr_of(SIGN)?;
-        // In parentheses, lest an operator behind it binds to its right side.
-        Ok(Expr::Nested(Box::new(binary(interval, BinaryOperator::Plus, right))))
+        Ok(binary(interval, BinaryOperator::Plus, right))
     }
 
     /// Behind `+` or `-`: an interval, or an operand that begins with the function `INTERVAL`.
@@ -377,6 +386,7 @@ impl Parser<'_> {
     }
 
     /// `INTERVAL expr unit`, or the function `INTERVAL(a, b)`.
+    #[inline(never)]
     pub(super) fn interval_or_call(&mut self) -> Result<Expr> {
         self.deeper(|parser| {
             let start = parser.position();

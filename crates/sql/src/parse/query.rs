@@ -21,8 +21,9 @@ const INTERSECT: u8 = 2;
 
 impl Parser<'_> {
     /// A query with everything around it, as it stands in a statement or in parentheses.
-    pub(super) fn query_expression(&mut self) -> Result<Query> {
-        self.deeper(|parser| {
+    #[inline(never)]
+    pub(super) fn query_expression(&mut self) -> Result<Box<Query>> {
+        self.much_deeper(|parser| {
             let with = match parser.is_word("WITH") {
                 true => Some(parser.with()?),
                 false => None,
@@ -38,12 +39,13 @@ impl Parser<'_> {
     }
 
     /// Goes on behind a query in parentheses.
-    pub(super) fn query_behind(&mut self, first: Query) -> Result<Query> {
-        let body = self.set_operations(SetExpr::Query(Box::new(first)), UNION)?;
+    pub(super) fn query_behind(&mut self, first: Box<Query>) -> Result<Box<Query>> {
+        let body = self.set_operations(Box::new(SetExpr::Query(first)), UNION)?;
         self.finish_query(None, body)
     }
 
-    fn finish_query(&mut self, with: Option<With>, body: SetExpr) -> Result<Query> {
+    #[inline(never)]
+    fn finish_query(&mut self, with: Option<With>, body: Box<SetExpr>) -> Result<Box<Query>> {
         let order_by = match self.take_words(&["ORDER", "BY"]) {
             true => Some(OrderBy {
                 kind: OrderByKind::Expressions(self.list(Self::order_by_expr)?),
@@ -62,9 +64,9 @@ impl Parser<'_> {
         if self.is_word("INTO") {
             return self.unsupported("INTO in a query");
         }
-        Ok(Query {
+        Ok(Box::new(Query {
             with,
-            body: Box::new(body),
+            body,
             order_by,
             limit_clause,
             fetch: None,
@@ -73,9 +75,10 @@ impl Parser<'_> {
             settings: None,
             format_clause: None,
             pipe_operators: Vec::new(),
-        })
+        }))
     }
 
+    #[inline(never)]
     fn with(&mut self) -> Result<With> {
         self.expect_word("WITH")?;
         let recursive = self.take_word("RECURSIVE");
@@ -87,7 +90,7 @@ impl Parser<'_> {
             };
             parser.expect_word("AS")?;
             parser.expect_symbol("(")?;
-            let query = Box::new(parser.query_expression()?);
+            let query = parser.query_expression()?;
             parser.expect_symbol(")")?;
             if parser.is_word("CYCLE") {
                 return parser.unsupported("CYCLE in WITH RECURSIVE");
@@ -103,12 +106,14 @@ impl Parser<'_> {
         Ok(With { with_token: AttachedToken::empty(), recursive, cte_tables })
     }
 
-    fn set_expr(&mut self, min: u8) -> Result<SetExpr> {
+    #[inline(never)]
+    fn set_expr(&mut self, min: u8) -> Result<Box<SetExpr>> {
         let first = self.query_primary()?;
         self.set_operations(first, min)
     }
 
-    fn set_operations(&mut self, first: SetExpr, min: u8) -> Result<SetExpr> {
+    #[inline(never)]
+    fn set_operations(&mut self, first: Box<SetExpr>, min: u8) -> Result<Box<SetExpr>> {
         let mut left = first;
         let mut count = 0;
         loop {
@@ -136,16 +141,17 @@ impl Parser<'_> {
             if count > super::MAX_DEPTH {
                 return self.unsupported("so many set operations");
             }
-            let right = Box::new(self.deeper(|parser| parser.set_expr(precedence + 1))?);
-            left = SetExpr::SetOperation { op, set_quantifier, left: Box::new(left), right };
+            let right = self.deeper(|parser| parser.set_expr(precedence + 1))?;
+            left = Box::new(SetExpr::SetOperation { op, set_quantifier, left, right });
         }
     }
 
-    fn query_primary(&mut self) -> Result<SetExpr> {
+    #[inline(never)]
+    fn query_primary(&mut self) -> Result<Box<SetExpr>> {
         if self.take_symbol("(") {
             let query = self.query_expression()?;
             self.expect_symbol(")")?;
-            return Ok(SetExpr::Query(Box::new(query)));
+            return Ok(Box::new(SetExpr::Query(query)));
         }
         if self.is_word("VALUES") {
             return self.values();
@@ -153,11 +159,12 @@ impl Parser<'_> {
         if self.take_word("TABLE") {
             return self.table_statement();
         }
-        Ok(SetExpr::Select(Box::new(self.select()?)))
+        Ok(Box::new(SetExpr::Select(self.select()?)))
     }
 
     /// `VALUES ROW(1, 2), ROW(3, 4)`
-    fn values(&mut self) -> Result<SetExpr> {
+    #[inline(never)]
+    fn values(&mut self) -> Result<Box<SetExpr>> {
         self.expect_word("VALUES")?;
         let rows = self.list(|parser| {
             parser.expect_word("ROW")?;
@@ -168,11 +175,12 @@ impl Parser<'_> {
                 closing_token: AttachedToken::empty(),
             })
         })?;
-        Ok(SetExpr::Values(Values { explicit_row: true, value_keyword: false, rows }))
+        Ok(Box::new(SetExpr::Values(Values { explicit_row: true, value_keyword: false, rows })))
     }
 
     /// `TABLE t` as `SELECT * FROM t`.
-    fn table_statement(&mut self) -> Result<SetExpr> {
+    #[inline(never)]
+    fn table_statement(&mut self) -> Result<Box<SetExpr>> {
         let block = self.begin_block();
         let name = self.object_name()?;
         let table = sqlparser::ast::TableFactor::Table {
@@ -193,7 +201,7 @@ impl Parser<'_> {
         let mut select = empty_select(block);
         select.projection = vec![everything];
         select.from = vec![table];
-        Ok(SetExpr::Select(Box::new(select)))
+        Ok(Box::new(SetExpr::Select(Box::new(select))))
     }
 
     /// Makes room for the names of another `SELECT`.
@@ -202,10 +210,11 @@ impl Parser<'_> {
         self.names.len() - 1
     }
 
-    fn select(&mut self) -> Result<Select> {
+    #[inline(never)]
+    fn select(&mut self) -> Result<Box<Select>> {
         self.expect_word("SELECT")?;
         let block = self.begin_block();
-        let mut select = empty_select(block);
+        let mut select = Box::new(empty_select(block));
         while let Some(token) = self.take_kind(TokenKind::Hint) {
             let text = self.text(token);
             let text = text.get(3..text.len().saturating_sub(2)).unwrap_or_default().to_owned();
@@ -275,6 +284,7 @@ impl Parser<'_> {
     }
 
     /// An item of the select list with its name, which `*` does not have.
+    #[inline(never)]
     fn select_item(&mut self, first: bool) -> Result<(SelectItem, Option<String>)> {
         if self.is_symbol("*") {
             // MySQL takes a bare `*` only in front.
@@ -348,6 +358,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn clauses(&mut self, select: &mut Select) -> Result<()> {
         if self.take_word("WHERE") {
             select.selection = Some(self.expr()?);

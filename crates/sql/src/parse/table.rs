@@ -33,8 +33,9 @@ impl Parser<'_> {
     }
 
     /// A table with everything that is joined to it.
+    #[inline(never)]
     fn joined_table(&mut self) -> Result<TableWithJoins> {
-        self.deeper(|parser| {
+        self.much_deeper(|parser| {
             let relation = parser.table_factor()?;
             let mut joins = Vec::new();
             while let Some((natural, word)) = parser.join_word()? {
@@ -72,6 +73,7 @@ impl Parser<'_> {
     }
 
     /// Reads the right side of a join and its condition.
+    #[inline(never)]
     fn join(&mut self, natural: bool, word: JoinWord, joins: &mut Vec<Join>) -> Result<()> {
         if natural {
             let relation = self.table_factor()?;
@@ -119,6 +121,7 @@ impl Parser<'_> {
         Ok(None)
     }
 
+    #[inline(never)]
     fn table_factor(&mut self) -> Result<TableFactor> {
         if self.is_symbol("(") {
             return self.parenthesised_table();
@@ -137,6 +140,7 @@ impl Parser<'_> {
     }
 
     /// `(query) alias`, `(a JOIN b ...)`, `(a, b)`.
+    #[inline(never)]
     fn parenthesised_table(&mut self) -> Result<TableFactor> {
         let mut ahead = 0;
         while self.is_symbol_at(ahead, "(") {
@@ -186,9 +190,10 @@ impl Parser<'_> {
         false
     }
 
+    #[inline(never)]
     fn derived(&mut self, lateral: bool) -> Result<TableFactor> {
         self.expect_symbol("(")?;
-        let subquery = Box::new(self.query_expression()?);
+        let subquery = self.query_expression()?;
         self.expect_symbol(")")?;
         let mut alias = self.table_alias()?;
         let Some(alias_) = &mut alias else { return self.unexpected() };
@@ -216,6 +221,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn plain_table(&mut self) -> Result<TableFactor> {
         let name = self.object_name()?;
         let partitions = match self.is_word("PARTITION") && self.is_symbol_at(1, "(") {
@@ -306,6 +312,7 @@ impl Parser<'_> {
     }
 
     /// `JSON_TABLE(expr, path COLUMNS (...)) AS alias`
+    #[inline(never)]
     fn json_table(&mut self) -> Result<TableFactor> {
         self.advance();
         self.expect_symbol("(")?;
@@ -322,6 +329,7 @@ impl Parser<'_> {
         Ok(TableFactor::JsonTable { json_expr, json_path, columns, alias })
     }
 
+    #[inline(never)]
     fn json_column(&mut self) -> Result<JsonTableColumn> {
         if self.take_word("NESTED") {
             self.take_word("PATH");

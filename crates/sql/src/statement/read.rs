@@ -308,12 +308,7 @@ impl Parser<'_> {
                     parser.advance();
                 }
                 Ok(table)
-            });
-            let tables = match tables {
-                Ok(tables) => tables,
-                // Columns of a histogram: `UPDATE HISTOGRAM ON a, b.c WITH ...`.
-                Err(error) => return Err(error),
-            };
+            })?;
             return Ok(Statement::Maintenance(Maintenance { verb: verb.to_owned(), tables }));
         }
         if verb != "ANALYZE" {
