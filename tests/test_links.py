@@ -624,9 +624,9 @@ class TestMemory:
 
     def test_a_big_scan_streams(self, mariadb, linked_maker):
         mariadb.run("DROP DATABASE IF EXISTS link_big", "CREATE DATABASE link_big",
-                    "CREATE TABLE link_big.t (id int PRIMARY KEY, pad varchar(4000) NOT NULL)",
+                    "USE link_big", "CREATE TABLE t (id int PRIMARY KEY, pad varchar(4000) NOT NULL)",
                     "SET sql_log_bin = 0",
-                    "INSERT INTO link_big.t SELECT seq, REPEAT(CHAR(97 + seq % 26), 4000) "
+                    "INSERT INTO t SELECT seq, REPEAT(CHAR(97 + seq % 26), 4000) "
                     "FROM seq_1_to_150000")
         through = linked_maker(mariadb.url("link_big"), name="pelorus-big")
         whole = 150_000 * 4_000
