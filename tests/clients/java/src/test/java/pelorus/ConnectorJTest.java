@@ -89,7 +89,7 @@ class ConnectorJTest {
       statement.setObject(4, LocalDate.of(2024, 2, 29));
       statement.setObject(5, LocalDateTime.of(2024, 2, 29, 12, 34, 56, 789012000));
       statement.setObject(6, LocalTime.of(12, 30, 1));
-      statement.setObject(7, new BigInteger("18446744073709551615"));
+      statement.setBigDecimal(7, new BigDecimal("18446744073709551615"));
       statement.setBytes(8, new byte[] {0, (byte) 0xff});
       statement.setBoolean(9, true);
       statement.setNull(10, Types.VARCHAR);
