@@ -251,8 +251,9 @@ impl Session {
         parameters: Vec<Parameter>,
     ) -> Result<Outcome> {
         crate::status::count(&self.process.counters.stmt_execute);
-        let sql = self.prepared.bound(id, &parameters, self.mode)?;
-        self.run("Execute", &sql, RowFormat::Binary).await
+        let (sql, names) = self.prepared.bound(id, &parameters, self.mode)?;
+        let outcome = self.run("Execute", &sql, RowFormat::Binary).await?;
+        Ok(prepared::named(outcome, &names))
     }
 
     /// How many `?` a prepared statement has; `None` when there is no such statement.

@@ -39,7 +39,7 @@ impl Session {
             Statement::Savepoint(name) => self.savepoint(name).await,
             Statement::ReleaseSavepoint(name) => self.back_to_savepoint(true, name).await,
             Statement::RollbackTo(name) => self.back_to_savepoint(false, name).await,
-            Statement::Prepare(prepare) => self.prepare_named(prepare),
+            Statement::Prepare(prepare) => self.prepare_named(prepare).await,
             Statement::Execute(execute) => self.execute_named(view, execute, format).await,
             Statement::ExecuteImmediate(source) => {
                 self.execute_immediate(view, source, format).await

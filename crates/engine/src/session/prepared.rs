@@ -9,6 +9,7 @@ use std::sync::Arc;
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::Statement;
 use pelorus_sql::statement::{Execute, Prepare, PrepareSource};
+use pelorus_types::Column;
 
 use super::Session;
 use super::view::View;
@@ -32,6 +33,8 @@ pub(super) struct PreparedStatements {
 struct Entry {
     sql: String,
     parameters: u16,
+    /// The names of its columns: those of the text with `?`, not with values.
+    names: Arc<[String]>,
 }
 
 impl PreparedStatements {
@@ -47,13 +50,13 @@ impl PreparedStatements {
         self.numbered.remove(&id);
     }
 
-    /// The text of a numbered statement with its parameters.
+    /// The text of a numbered statement with its parameters, and the names of its columns.
     pub(super) fn bound(
         &self,
         id: u32,
         parameters: &[Parameter],
         mode: pelorus_sql::Mode,
-    ) -> Result<String> {
+    ) -> Result<(String, Arc<[String]>)> {
         let entry = self.numbered.get(&id).ok_or_else(|| {
             let name = id.to_string();
             unknown(&name, "mysqld_stmt_execute")
@@ -62,7 +65,7 @@ impl PreparedStatements {
             .iter()
             .map(|parameter| sql_of_parameter(parameter, mode))
             .collect::<Result<Vec<_>>>()?;
-        pelorus_sql::bind(&entry.sql, mode, &literals)
+        Ok((pelorus_sql::bind(&entry.sql, mode, &literals)?, entry.names.clone()))
     }
 }
 
@@ -81,16 +84,7 @@ impl Session {
     }
 
     async fn prepare_checked(&mut self, sql: &str) -> Result<Prepared> {
-        let (entry, statement) = self.check_preparable(sql)?;
-        let columns = match &statement {
-            Statement::Query(_) => {
-                let view = self.view();
-                self.engine.links().refresh().await;
-                pelorus_query::describe(&self.context(&view), sql).await?
-            }
-            // What other statements give is told when they are executed.
-            _ => Vec::new(),
-        };
+        let (entry, columns) = self.prepare_entry(sql).await?;
         let parameters = entry.parameters;
         let numbers = &mut self.prepared;
         // Numbers are used again only after four billion statements; skip those still in use.
@@ -103,6 +97,21 @@ impl Session {
         let id = numbers.last;
         numbers.numbered.insert(id, entry);
         Ok(Prepared { id, parameters, columns, warnings: 0 })
+    }
+
+    async fn prepare_entry(&self, sql: &str) -> Result<(Entry, Vec<Column>)> {
+        let (mut entry, statement) = self.check_preparable(sql)?;
+        let columns = match &statement {
+            Statement::Query(_) => {
+                let view = self.view();
+                self.engine.links().refresh().await;
+                pelorus_query::describe(&self.context(&view), sql).await?
+            }
+            // What other statements give is told when they are executed.
+            _ => Vec::new(),
+        };
+        entry.names = columns.iter().map(|column| column.name.clone()).collect();
+        Ok((entry, columns))
     }
 
     fn check_preparable(&self, sql: &str) -> Result<(Entry, Statement)> {
@@ -138,15 +147,15 @@ impl Session {
             ));
         }
         let parameters = u16::try_from(parameters).unwrap_or(u16::MAX);
-        Ok((Entry { sql: sql.to_owned(), parameters }, statement))
+        Ok((Entry { sql: sql.to_owned(), parameters, names: Arc::default() }, statement))
     }
 
     /// `PREPARE name FROM ...`. A statement of that name is gone even when the new one is wrong.
-    pub(super) fn prepare_named(&mut self, prepare: &Prepare) -> Result<Outcome> {
+    pub(super) async fn prepare_named(&mut self, prepare: &Prepare) -> Result<Outcome> {
         let name = prepare.name.to_lowercase();
         self.prepared.named.remove(&name);
         let sql = self.prepare_source(&prepare.source)?;
-        let (entry, _) = self.check_preparable(&sql)?;
+        let (entry, _) = self.prepare_entry(&sql).await?;
         self.prepared.named.insert(name, entry);
         let done = Done { info: "Statement prepared".to_owned(), ..Done::default() };
         Ok(Outcome::Done(done))
@@ -183,7 +192,7 @@ impl Session {
             literals.push(sql_of(&value, &ty, self.mode)?);
         }
         let sql = pelorus_sql::bind(&entry.sql, self.mode, &literals)?;
-        self.run_text(view, &sql, format).await
+        self.run_text(view, &sql, format).await.map(|outcome| named(outcome, &entry.names))
     }
 
     /// `EXECUTE IMMEDIATE` (MariaDB).
@@ -216,6 +225,19 @@ impl Session {
             .remove(&name.to_lowercase())
             .map(|_| Outcome::Done(Done::default()))
             .ok_or_else(|| unknown(name, "DEALLOCATE PREPARE"))
+    }
+}
+
+/// Gives the columns of a result the names that they had when the statement was prepared.
+pub(super) fn named(outcome: Outcome, names: &[String]) -> Outcome {
+    match outcome {
+        Outcome::Rows(mut set) if set.columns.len() == names.len() => {
+            for (column, name) in set.columns.iter_mut().zip(names) {
+                column.name.clone_from(name);
+            }
+            Outcome::Rows(set)
+        }
+        other => other,
     }
 }
 

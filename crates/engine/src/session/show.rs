@@ -94,8 +94,8 @@ impl Session {
             }
             ShowKind::Profiles => Err(Error::unsupported("SHOW PROFILES"))?,
             _ => {
-                let words = show.rest.join(" ");
-                return Err(Error::unsupported(format_args!("SHOW {:?} {words}", show.kind)));
+                let words = format!("SHOW {} {}", words(show.kind), show.rest.join(" "));
+                return Err(Error::unsupported(words.trim_end()));
             }
         };
         self.finish_show(view, grid, pattern_column, show, format).await
@@ -257,6 +257,18 @@ pub(super) async fn relay(
         Relay::Rows(rows) => Ok(Outcome::Rows(stream::relayed(rows))),
         Relay::Done(_) => Err(Error::internal("a statement gave no rows")),
     }
+}
+
+/// The words of a kind that has none of its own here: `BinaryLogStatus` is `BINARY LOG STATUS`.
+fn words(kind: ShowKind) -> String {
+    let mut out = String::new();
+    for letter in format!("{kind:?}").chars() {
+        if letter.is_ascii_uppercase() && !out.is_empty() {
+            out.push(' ');
+        }
+        out.push(letter.to_ascii_uppercase());
+    }
+    out
 }
 
 fn text(value: &str) -> String {
