@@ -108,10 +108,14 @@ fn result_type(op: Op, kind: Numeric, args: &[Arg], ctx: &EvalContext) -> Column
 fn int_divide_type(left: &Arg, right: &Arg, unsigned: bool) -> ColumnType {
     let ty = &left.ty;
     let exact = |arg: &Arg| arg.ty.is_decimal() || arg.ty.is_temporal() || arg.ty.is_integer();
+    // Digits after the divisor's point may move before the quotient's.
+    let shift = match &right.ty {
+        ty if ty.is_float() => 22,
+        ty if ty.is_string() => shape::chars(ty),
+        _ => u32::from(right.ty.decimals),
+    };
     let length = if exact(left) {
-        let shift = if exact(right) { u32::from(right.ty.decimals) } else { 0 };
         u32::from(shape::precision(left)).saturating_sub(u32::from(ty.decimals))
-            + shift
             + u32::from(!unsigned)
     } else if ty.wire == pelorus_types::WireType::Float {
         ty.length + 1
@@ -120,7 +124,7 @@ fn int_divide_type(left: &Arg, right: &Arg, unsigned: bool) -> ColumnType {
     } else {
         shape::chars(ty) + 1
     };
-    shape::bigint_type(length.min(22), unsigned)
+    shape::bigint_type((length + shift).min(22), unsigned)
 }
 
 fn real_quotient_type(args: &[Arg], increment: u8) -> ColumnType {

@@ -57,7 +57,7 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
             || (arg.constant.is_some() && arg.ty.is_integer())
     };
     if any(|arg| arg.ty.is_date()) && real.iter().all(comparable_as_date) {
-        check_constant_dates(&real)?;
+        check_constant_dates(&real, ctx)?;
         return Ok(Kind::Date);
     }
     if any(|arg| arg.ty.wire == WireType::Time)
@@ -87,10 +87,11 @@ pub(crate) fn text_kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Re
 }
 
 /// Error 1525 for a constant text that is no date, beside dates.
-fn check_constant_dates(args: &[&Arg]) -> Result<()> {
+fn check_constant_dates(args: &[&Arg], ctx: &EvalContext) -> Result<()> {
     let plain = args.iter().all(|arg| arg.ty.wire == WireType::Date || !arg.ty.is_date());
     for text in args.iter().filter_map(|arg| arg.constant_text()) {
-        if crate::datetime::parse::datetime(text).value.is_none() {
+        let date = crate::datetime::parse::datetime(text).value;
+        if !date.is_some_and(|date| crate::literal::allowed(date, ctx)) {
             let kind = if plain { "DATE" } else { "DATETIME" };
             return Err(Error::remote(
                 1525,

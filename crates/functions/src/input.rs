@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, i256};
 use pelorus_error::{Error, Result};
 use pelorus_types::number::{write_double, write_float};
 use pelorus_types::temporal::{DateTime, write_date, write_datetime, write_time};
-use pelorus_types::{ColumnType, WireType};
+use pelorus_types::{ColumnType, Flags, WireType};
 
 use crate::context::EvalContext;
 use crate::datetime::number::{datetime_number, time_number};
@@ -303,14 +303,16 @@ impl<'a> Input<'a> {
                 _ => return array.value(at).to_string(),
             },
             Reader::UInt(array) => match self.ty.wire {
-                WireType::Year => return format!("{:04}", array.value(at)),
+                WireType::Year if self.ty.flags.has(Flags::ZEROFILL) => {
+                    return format!("{:04}", array.value(at));
+                }
                 WireType::Bit => {
                     return bit_bytes(array.value(at), self.ty.length)
                         .iter()
                         .map(|byte| char::from(*byte))
                         .collect();
                 }
-                _ if self.ty.flags.has(pelorus_types::Flags::ZEROFILL) => {
+                _ if self.ty.flags.has(Flags::ZEROFILL) => {
                     let width = usize::try_from(self.ty.length).unwrap_or(0).min(255);
                     return format!("{:0width$}", array.value(at));
                 }

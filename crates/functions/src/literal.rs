@@ -148,7 +148,8 @@ pub fn time(text: &str) -> Result<Arg> {
     Ok(Arg::literal(Value::Time(micros), ty, format!("TIME'{text}'")))
 }
 
-fn allowed(date: pelorus_types::temporal::DateTime, ctx: &EvalContext) -> bool {
+/// Whether the session's `sql_mode` lets a constant date be.
+pub(crate) fn allowed(date: pelorus_types::temporal::DateTime, ctx: &EvalContext) -> bool {
     let zero = date.year == 0 && date.month == 0 && date.day == 0;
     if zero {
         return !ctx.sql_mode.no_zero_date;

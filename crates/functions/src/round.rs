@@ -63,13 +63,7 @@ pub(crate) fn round(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
 }
 
 fn constant_places(places: &Arg) -> Option<i64> {
-    match &places.constant {
-        Some(Value::Int(_) | Value::UInt(_)) => places.constant_int(),
-        Some(Value::Decimal(value)) => {
-            value.round_to_integer().to_i128().and_then(|value| i64::try_from(value).ok())
-        }
-        _ => None,
-    }
+    places.constant.as_ref().and_then(crate::string::build::constant_integer)
 }
 
 fn round_kind(arg: &Arg) -> Numeric {

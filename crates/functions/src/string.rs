@@ -98,7 +98,17 @@ pub(crate) fn of_text(
 ) -> Result<Call> {
     let mut mixed = mix(deciding, ctx, &name.to_ascii_lowercase())?;
     // These take the charset of what they change, and a bare NULL has none.
-    let changes = matches!(name, "REPLACE" | "INSERT" | "LPAD" | "RPAD" | "SUBSTRING_INDEX");
+    let changes = matches!(
+        name,
+        "REPLACE"
+            | "INSERT"
+            | "LPAD"
+            | "RPAD"
+            | "SUBSTRING_INDEX"
+            | "TRIM"
+            | "TRIM LEADING"
+            | "TRIM TRAILING"
+    );
     if changes && deciding.first().is_some_and(|arg| arg.is_null()) {
         mixed.collation = collation::BINARY;
     }

@@ -43,14 +43,9 @@ fn moment(input: &Input<'_>, row: usize) -> Result<Option<Moment>> {
     }
     if input.ty.is_string()
         && let Some(text) = input.text(row)?
-        && text.trim().len() >= 12
+        && let Some((date, _)) = parse::dated(&text)
     {
-        let parsed = parse::datetime(&text);
-        if parsed.has_time
-            && let Some(date) = parsed.value
-        {
-            return Ok(Some(Moment::Date(date)));
-        }
+        return Ok(Some(Moment::Date(date)));
     }
     Ok(read::time(input, row)?.map(Moment::Time))
 }

@@ -8,7 +8,6 @@ use pelorus_types::temporal::{
 };
 use pelorus_types::{ColumnType, WireType};
 
-use super::difference::clamp_time;
 use super::make::time_decimals;
 use super::parse;
 use super::read::{self, Lenience};
@@ -88,6 +87,8 @@ enum Step {
     Months(i64),
     Days(i64),
     Micros(i128),
+    /// The interval's text has more numbers than its unit.
+    TooManyParts,
 }
 
 fn step(input: &Input<'_>, row: usize, unit: Unit, sign: i64) -> Result<Option<Step>> {
@@ -109,13 +110,17 @@ fn step(input: &Input<'_>, row: usize, unit: Unit, sign: i64) -> Result<Option<S
         Unit::Microsecond => whole().map(|n| Step::Micros(i128::from(n) * i128::from(sign))),
         Unit::YearMonth => {
             let Some(text) = input.text(row)? else { return Ok(None) };
-            let (negative, parts) = read_parts(&text, 2, false);
+            let Some((negative, parts)) = read_parts(&text, 2, false) else {
+                return Ok(Some(Step::TooManyParts));
+            };
             let months = parts[0].saturating_mul(12).saturating_add(parts[1]);
             Some(Step::Months(if negative { -months } else { months } * sign))
         }
         Unit::Parts(units) => {
             let Some(text) = input.text(row)? else { return Ok(None) };
-            let (negative, parts) = read_parts(&text, units.len(), unit.has_micros());
+            let Some((negative, parts)) = read_parts(&text, units.len(), unit.has_micros()) else {
+                return Ok(Some(Step::TooManyParts));
+            };
             let total: i128 =
                 parts.iter().zip(units).map(|(n, unit)| i128::from(*n) * i128::from(*unit)).sum();
             Some(Step::Micros(if negative { -total } else { total } * i128::from(sign)))
@@ -124,7 +129,8 @@ fn step(input: &Input<'_>, row: usize, unit: Unit, sign: i64) -> Result<Option<S
 }
 
 /// Reads numbers with anything between them. Missing ones are missing in front.
-fn read_parts(text: &str, count: usize, micros_last: bool) -> (bool, Vec<i64>) {
+/// `None` when there are more than asked for.
+fn read_parts(text: &str, count: usize, micros_last: bool) -> Option<(bool, Vec<i64>)> {
     let trimmed = text.trim_start();
     let negative = trimmed.starts_with('-');
     let mut parts = Vec::new();
@@ -140,10 +146,13 @@ fn read_parts(text: &str, count: usize, micros_last: bool) -> (bool, Vec<i64>) {
         }
         parts.push(value.min(i64::MAX / 1_000_000_000));
     }
+    if !rest.is_empty() {
+        return None;
+    }
     while parts.len() < count {
         parts.insert(0, 0);
     }
-    (negative, parts)
+    Some((negative, parts))
 }
 
 /// The date moved; `None` beyond the calendar.
@@ -168,6 +177,7 @@ fn moved(date: DateTime, step: Step) -> Option<DateTime> {
             let day = DateTime::from_day_number(number)?;
             Some(day.at_time_micros(date.time_micros()))
         }
+        Step::TooManyParts => None,
         Step::Micros(micros) => {
             let moved = date.plus_micros(i64::try_from(micros).ok()?)?;
             (0..=3_652_424).contains(&moved.day_number()).then_some(moved)
@@ -261,7 +271,9 @@ fn bind(
         .ok_or_else(|| Error::unsupported(format_args!("the unit {word} of an interval")))?;
     let (shape, ty) = shape(date, amount, unit, ctx);
     let sign_text = if sign < 0 { "-" } else { "+" };
-    let text = format!("({} {sign_text} interval {} {word})", date.text, amount.text);
+    let lower = word.to_ascii_lowercase();
+    let text = format!("({} {sign_text} interval {} {lower})", date.text, amount.text);
+    let shown_text = text.clone();
     let call = Call::rowwise(name, args, ctx, ty, move |batch, row| {
         let (input, amount) = (&batch.inputs[date_at], &batch.inputs[amount_at]);
         if shape == Shape::Time {
@@ -271,6 +283,11 @@ fn bind(
             return Ok(Value::Null);
         };
         let Some(step) = step(amount, row, unit, sign)? else { return Ok(Value::Null) };
+        if matches!(step, Step::TooManyParts) {
+            let message = format!("DATETIME value is out of range in '{shown_text}'");
+            batch.ctx.warn(6527, message);
+            return Ok(Value::Null);
+        }
         let Some(result) = moved(date, step) else { return Ok(overflow(batch.ctx)) };
         if shape != Shape::Text {
             return Ok(Value::Date(result.pack()));
@@ -292,9 +309,7 @@ fn moved_time(
     let (Some(time), Some(step)) = (read::time(input, row)?, step(amount, row, unit, sign)?) else {
         return Ok(Value::Null);
     };
-    let Step::Micros(micros) = step else {
-        return Err(Error::internal("a TIME moves by time only"));
-    };
+    let Step::Micros(micros) = step else { return Ok(overflow(ctx)) };
     let total = i128::from(time) + micros;
     match i64::try_from(total) {
         Ok(total) if total.abs() <= TIME_MAX_MICROS => Ok(Value::Time(total)),
@@ -338,6 +353,7 @@ pub(crate) fn add_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
     if time.ty.is_date() {
         return Err(Error::unsupported("ADDTIME of a date with time"));
     }
+    let text = format!("{}({},{})", name.to_ascii_lowercase(), date.text, time.text);
     let call = Call::rowwise(name, args, ctx, ty, move |batch, row| {
         let input = &batch.inputs[0];
         if input.is_null(row) {
@@ -347,8 +363,8 @@ pub(crate) fn add_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
         let dated = match shape {
             Shape::DateTime => true,
             Shape::Text => {
-                let text = input.text(row)?.unwrap_or_default();
-                text.trim().len() >= 12 && parse::datetime(&text).has_time
+                let value = input.text(row)?.unwrap_or_default();
+                parse::dated(&value).is_some()
             }
             _ => false,
         };
@@ -363,7 +379,11 @@ pub(crate) fn add_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
             });
         }
         let Some(start) = read::time(input, row)? else { return Ok(Value::Null) };
-        let total = clamp_time(start + time * sign, batch.ctx);
+        let sum = start + time * sign;
+        let total = sum.clamp(-TIME_MAX_MICROS, TIME_MAX_MICROS);
+        if total != sum {
+            batch.ctx.warn(6527, format!("TIME value is out of range in '{text}'"));
+        }
         if shape == Shape::Time {
             return Ok(Value::Time(total));
         }

@@ -117,11 +117,9 @@ pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
         if count == 6 {
             break;
         }
-        let before = cursor.at;
         if (delimited || cursor.peek().is_none_or(|byte| !byte.is_ascii_digit()))
             && !separator(&mut cursor, count)
         {
-            cursor.at = before;
             break;
         }
     }
@@ -133,7 +131,7 @@ pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
         return Parsed::none();
     }
     let (micros, digits, carry) = fraction.unwrap_or((0, 0, false));
-    if year_digits == 2 || (delimited && year_digits <= 2) {
+    if year_digits == 2 {
         parts[0] = full_year(parts[0]);
     }
     let offset = if has_time { zone_offset(&mut cursor) } else { None };
@@ -141,7 +139,13 @@ pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
     let truncated = cursor.at < cursor.text.len();
     let value =
         build(parts, micros).and_then(|date| if carry { date.plus_micros(1) } else { Some(date) });
-    Parsed { value, truncated, has_time, fraction: digits, offset, shaped: true }
+    let shaped = in_range(parts);
+    Parsed { value, truncated, has_time, fraction: digits, offset, shaped }
+}
+
+/// Whether each part is one that some date has.
+fn in_range([_, month, day, hour, minute, second]: [u32; 6]) -> bool {
+    month <= 12 && day <= 31 && hour <= 23 && minute <= 59 && second <= 59
 }
 
 /// Skips what stands between two parts; `false` when no further part can follow.
@@ -314,25 +318,33 @@ pub(crate) fn time(text: &str) -> Parsed<i64> {
             shaped: false,
         };
     }
-    if body.len() >= 12 && !negative {
-        let date = datetime(body);
-        // A colon after the first number begins a time, however long its fraction.
-        let colon = body.find(|c: char| !c.is_ascii_digit()).map(|at| body.as_bytes()[at]);
-        if date.has_time
-            && colon != Some(b':')
-            && let Some(value) = date.value
-        {
-            return Parsed {
-                value: Some(value.time_micros()),
-                truncated: date.truncated,
-                has_time: true,
-                fraction: date.fraction,
-                offset: None,
-                shaped: true,
-            };
-        }
+    if !negative && let Some((value, date)) = dated(body) {
+        return Parsed {
+            value: Some(value.time_micros()),
+            truncated: date.truncated,
+            has_time: true,
+            fraction: date.fraction,
+            offset: None,
+            shaped: true,
+        };
     }
     time_of_day(body, negative)
+}
+
+/// A text that says a date with a time of day. A colon after the first number begins a time alone,
+/// however long its fraction.
+pub(crate) fn dated(text: &str) -> Option<(DateTime, Parsed<DateTime>)> {
+    let text = text.trim();
+    if text.len() < 12 || begins_with_time(text) {
+        return None;
+    }
+    let date = datetime(text);
+    Some((date.value.filter(|_| date.has_time)?, date))
+}
+
+/// Whether a colon ends the first number.
+pub(crate) fn begins_with_time(text: &str) -> bool {
+    text.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(':')
 }
 
 fn time_of_day(body: &str, negative: bool) -> Parsed<i64> {
@@ -343,7 +355,12 @@ fn time_of_day(body: &str, negative: bool) -> Parsed<i64> {
     let hour;
     let mut colons = false;
     let mark = cursor.at;
-    if cursor.spaces() > 0 && cursor.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+    // A single digit after the days is none of the hours.
+    let more = |cursor: &Cursor<'_>| cursor.text.len() - cursor.at > 1;
+    if cursor.spaces() > 0
+        && more(&cursor)
+        && cursor.peek().is_some_and(|byte| byte.is_ascii_digit())
+    {
         days = first;
         hour = i64::from(cursor.digits(10).0);
         colons = true;

@@ -8,10 +8,12 @@ use pelorus_types::{ColumnType, Flags, WireType, collation};
 
 use super::read::{self, Lenience};
 use super::week::{self, MONDAY_FIRST, OF_YEAR};
-use super::{DAYS, MONTHS};
+use super::{DAYS, MONTHS, parse};
 use crate::call::{Batch, Call};
 use crate::context::EvalContext;
+use crate::decimal::Decimal;
 use crate::errors::parameter_count;
+use crate::input::Input;
 use crate::shape::{bigint_type, text_type};
 use crate::value::{Arg, Coercibility, Value};
 
@@ -158,9 +160,26 @@ pub(crate) fn extract(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
             let date = read::datetime(input, row, lenience)?;
             return Ok(date.map_or(Value::Null, |t| int(date_part(&unit, t, default_week))));
         }
-        Ok(read::time(input, row)?.map_or(Value::Null, |t| int(time_part(&unit, t))))
+        Ok(time_to_extract(input, row)?.map_or(Value::Null, |t| int(time_part(&unit, t))))
     });
     Ok(call.with_text(text))
+}
+
+/// The time of day that EXTRACT sees: a text or number that is a date has none, even where `HOUR`
+/// would read it as a time.
+fn time_to_extract(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
+    let date = match input.value(row) {
+        Value::Text(text) if !parse::begins_with_time(&text) => parse::datetime(&text).value,
+        Value::Int(value) => parse::number(Decimal::from_i128(i128::from(value))),
+        Value::Decimal(_) | Value::Double(_) => {
+            return Err(Error::unsupported("EXTRACT of a time from a number with a fraction"));
+        }
+        _ => None,
+    };
+    match date {
+        Some(date) => Ok(Some(date.time_micros())),
+        None => read::time(input, row),
+    }
 }
 
 fn date_part(unit: &str, t: DateTime, default_week: i64) -> i64 {
