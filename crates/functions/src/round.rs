@@ -53,10 +53,8 @@ pub(crate) fn round(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
             Ok(Value::Decimal(round_decimal(value, places, truncate)))
         }),
         Numeric::Real => Call::rowwise(name, args, ctx, ty, move |batch, row| {
-            let (Some(value), Some(places)) = (batch.inputs[0].real(row), places_of(batch, row))
-            else {
-                return Ok(Value::Null);
-            };
+            let Some(value) = batch.inputs[0].real(row) else { return Ok(Value::Null) };
+            let Some(places) = places_of(batch, row) else { return Ok(Value::Null) };
             Ok(Value::Double(round_real(value, places, truncate)))
         }),
     })

@@ -86,7 +86,8 @@ pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
     let run = cursor.run_of_digits();
     let delimited = match cursor.text.get(cursor.at + run) {
         None => false,
-        Some(b'.') => run < 6,
+        // A point after the first number is read as in a number.
+        Some(b'.') => false,
         Some(b'T') => run < 6,
         Some(byte) => byte.is_ascii_punctuation() || (run < 6 && byte.is_ascii_whitespace()),
     };
@@ -104,7 +105,12 @@ pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
     let mut fraction = None;
     let mut has_time = false;
     while count < 6 {
-        let most = if count == 0 { if delimited { 4 } else { year_digits } } else { 2 };
+        // Between signs a number is read to its end, and is then too large.
+        let most = match (delimited, count) {
+            (true, _) => 9,
+            (false, 0) => year_digits,
+            (false, _) => 2,
+        };
         let (value, digits) = cursor.digits(most);
         if digits == 0 {
             break;
