@@ -98,10 +98,9 @@ pub fn write_decimal(out: &mut String, units: i256, scale: u8) {
 }
 
 /// Writes a DOUBLE as MySQL's text protocol does: the shortest digits that read back the same,
-/// in plain notation when that takes no more than MySQL's field of 22 characters allows, else as
-/// `1.5e-7` or `1e20`.
+/// in plain notation for exponents from -15 to 14, else as `1.5e-16` or `1e20`.
 pub fn write_double(out: &mut String, value: f64) {
-    write_shortest(out, &format!("{value:e}"), 15);
+    write_shortest(out, &format!("{value:e}"));
 }
 
 /// Writes a FLOAT: six significant digits, as MySQL does.
@@ -115,12 +114,11 @@ pub fn write_float(out: &mut String, value: f32) {
         }
         None => rounded,
     };
-    write_shortest(out, &trimmed, 6);
+    write_shortest(out, &trimmed);
 }
 
-/// Lays out `d.ddde±x` as C's `%g` would with the shortest digits, in MySQL's spelling. Plain
-/// notation is used for exponents from -15 up to `digits` (MySQL's `my_gcvt`).
-fn write_shortest(out: &mut String, scientific: &str, digits: i32) {
+/// Lays out `d.ddde±x` in MySQL's spelling (its `my_gcvt`).
+fn write_shortest(out: &mut String, scientific: &str) {
     let Some((mantissa, exponent)) = scientific.split_once('e') else {
         // NaN and infinities cannot be stored in MySQL; say what it is.
         out.push_str(scientific);
@@ -139,7 +137,7 @@ fn write_shortest(out: &mut String, scientific: &str, digits: i32) {
         return;
     }
     out.push_str(sign);
-    if exponent < -15 || exponent >= digits.max(length).max(15) {
+    if exponent < -15 || exponent >= 15 {
         out.push_str(mantissa);
         write!(out, "e{exponent}").ok();
     } else if exponent < 0 {

@@ -1,8 +1,8 @@
 //! Whole queries: set operations, ORDER BY and LIMIT around SELECT blocks, WITH.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use datafusion::common::Column as DfColumn;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
@@ -10,6 +10,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions as functions;
+use pelorus_link::Moment;
 use pelorus_sql::Parsed;
 use pelorus_types::Column;
 use sqlparser::ast::{
@@ -55,6 +56,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) mentioned: Mentioned,
     /// What servers are asked.
     pub(crate) journal: Journal,
+    /// The one moment at which the statement reads each link, by the link's name.
+    pub(crate) moments: Mutex<HashMap<String, Moment>>,
     names: AtomicUsize,
 }
 
@@ -66,6 +69,7 @@ impl<'a> Binder<'a> {
             parsed,
             mentioned: Mentioned::of(&parsed.query),
             journal: Journal::default(),
+            moments: Mutex::default(),
             names: AtomicUsize::new(0),
         }
     }

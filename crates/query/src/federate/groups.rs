@@ -7,6 +7,7 @@
 //! ordering need no collation here.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::Result;
@@ -51,14 +52,13 @@ struct Plan {
 impl Plan {
     /// Works out what the fragments compute; `None` when an aggregate cannot be merged.
     fn of(block: &Block<'_>, keys: Vec<ast::Expr>, functions: &[ast::Function]) -> Option<Self> {
-        let mut plan =
-            Self {
-                keys: Vec::new(),
-                further: None,
-                several_distinct: false,
-                parts: Vec::new(),
-                merges: Vec::new(),
-            };
+        let mut plan = Self {
+            keys: Vec::new(),
+            further: None,
+            several_distinct: false,
+            parts: Vec::new(),
+            merges: Vec::new(),
+        };
         for key in keys {
             let text = canonical(&key, &block.scope);
             if !plan.keys.iter().any(|(known, _)| *known == text) {
@@ -200,7 +200,11 @@ impl Binder<'_> {
         let key = decide::covering_key(estimate, &block.driving().alias);
         let (request, how) = self.request(block, &text, key, &columns).await?;
         let (leaf, typed) = self.fragment(&block.link, request, &columns, how)?;
-        let typed = attach_keys(typed, &weights);
+        let mut typed = attach_keys(typed, &weights);
+        for (at, value) in typed.iter_mut().enumerate() {
+            // The names within the fragment are ours; clients see the tables' own.
+            value.origin = plan.group_by().get(at).and_then(|key| block.origin_of(key));
+        }
         let (merged, computed) = self.merge(leaf, &plan, typed)?;
         self.above_groups(block, merged, &computed).map(Some)
     }
@@ -328,6 +332,18 @@ impl Block<'_> {
     /// The select list as expressions.
     pub(crate) fn item_expressions(&self) -> Result<Vec<ast::Expr>> {
         self.items.iter().map(select::item_expression).collect()
+    }
+
+    /// The column that an expression is nothing but a name for.
+    pub(crate) fn origin_of(&self, expr: &ast::Expr) -> Option<Arc<Column>> {
+        let path: Vec<&str> = match expr {
+            ast::Expr::Identifier(name) => vec![&name.value],
+            ast::Expr::CompoundIdentifier(path) => {
+                path.iter().map(|part| part.value.as_str()).collect()
+            }
+            _ => return None,
+        };
+        self.scope.find(&path, "").ok()??.value.origin.clone()
     }
 
     /// The expressions that stand above grouping.

@@ -5,6 +5,7 @@
 
 use pelorus_error::Result;
 use pelorus_link::Estimate;
+use pelorus_types::Column;
 use sqlparser::ast::{self, Ident, OrderByExpr, SelectItem};
 
 use super::block::{Block, Tail, unbounded};
@@ -68,8 +69,19 @@ impl Binder<'_> {
         let plan = ordered(leaf, keys, block.order.limit)?;
         let columns = typed
             .into_iter()
-            .zip(&columns)
-            .map(|(value, column)| BoundColumn { meta: column.clone(), value })
+            .zip(block.items.iter().zip(&items))
+            .map(|(mut value, (item, expr))| {
+                value.origin = block.origin_of(expr);
+                let meta = match &value.origin {
+                    Some(origin) => Column {
+                        name: item.alias.clone().unwrap_or_else(|| origin.name.clone()),
+                        ty: value.ty,
+                        ..(**origin).clone()
+                    },
+                    None => Column::computed(&item.name, value.ty),
+                };
+                BoundColumn { meta, value }
+            })
             .collect();
         Ok(Some(BoundQuery { plan, columns }))
     }

@@ -13,7 +13,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use futures::{StreamExt, TryStreamExt};
 use pelorus_error::Result;
-use pelorus_link::{Link, ScanReport, ScanRequest};
+use pelorus_link::{Link, Moment, ScanReport, ScanRequest};
 use pelorus_types::Column;
 
 use crate::bind::query::{Binder, column_expr};
@@ -62,6 +62,9 @@ impl Journal {
 /// A fragment that starts when its rows are asked for.
 struct FragmentStream {
     link: Link,
+    /// The moment that all fragments of the statement on this link share.
+    moment: Moment,
+    ticket: usize,
     request: ScanRequest,
     schema: SchemaRef,
     journal: Journal,
@@ -80,10 +83,10 @@ impl PartitionStream for FragmentStream {
     }
 
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let (link, request) = (self.link.clone(), self.request.clone());
+        let (moment, ticket, request) = (self.moment.clone(), self.ticket, self.request.clone());
         let (schema, journal, entry) = (Arc::clone(&self.schema), self.journal.clone(), self.entry);
         let started = async move {
-            let scan = link.scan(request).await.map_err(into_datafusion)?;
+            let scan = moment.scan(ticket, request).await.map_err(into_datafusion)?;
             journal.ran(entry, Arc::clone(&scan.report));
             let rows = futures::stream::select_all(scan.streams).map(move |batch| {
                 let batch = batch.map_err(into_datafusion)?;
@@ -121,8 +124,11 @@ impl Binder<'_> {
         let fields: Vec<Field> =
             columns.iter().zip(&names).map(|(it, name)| it.field().with_name(name)).collect();
         let schema = Arc::new(Schema::new(fields));
+        let moment = self.moment(link);
         let stream = FragmentStream {
             link: link.clone(),
+            ticket: moment.add(&request),
+            moment,
             request,
             schema: Arc::clone(&schema),
             journal: self.journal.clone(),
@@ -135,6 +141,12 @@ impl Binder<'_> {
             .map(|(column, name)| Typed::column(column_expr(name), column))
             .collect();
         Ok((plan, typed))
+    }
+
+    /// The moment at which a statement reads a link.
+    fn moment(&self, link: &Link) -> Moment {
+        let mut moments = self.moments.lock().unwrap_or_else(PoisonError::into_inner);
+        moments.entry(link.name().to_owned()).or_insert_with(|| link.moment()).clone()
     }
 
     /// A leaf of the plan that reads streams.

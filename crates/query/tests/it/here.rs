@@ -129,17 +129,23 @@ async fn check(sql: &str, expected: &str) {
 #[tokio::test]
 async fn expressions_have_the_values_and_names_of_mysql() {
     check("SELECT 1 + 1", "1 + 1 / 2").await;
-    check("SELECT 7 / 2 AS a, 7 DIV 2, 7 % 4, -7 DIV 2", "a|7 DIV 2|7 % 4|-7 DIV 2 / 3.5000|3|3|-3").await;
+    check(
+        "SELECT 7 / 2 AS a, 7 DIV 2, 7 % 4, -7 DIV 2",
+        "a|7 DIV 2|7 % 4|-7 DIV 2 / 3.5000|3|3|-3",
+    )
+    .await;
     check("SELECT 10 DIV 3 + 1, 1 OR 1 XOR 1", "10 DIV 3 + 1|1 OR 1 XOR 1 / 4|1").await;
     check("SELECT 1/0, NULL + 1, 1 > 0, NOT 5", "1/0|NULL + 1|1 > 0|NOT 5 / NULL|NULL|1|0").await;
-    check("SELECT IF(1 > 2, 'a', 'b') x, CASE 3 WHEN 3 THEN 1.50 ELSE 2 END y", "x|y / b|1.50").await;
+    check("SELECT IF(1 > 2, 'a', 'b') x, CASE 3 WHEN 3 THEN 1.50 ELSE 2 END y", "x|y / b|1.50")
+        .await;
     check("SELECT @@answer, 'abc'", "@@answer|abc / 42|abc").await;
     check("SELECT round(7 / 9, 2) r", "r / 0.78").await;
 }
 
 #[tokio::test]
 async fn text_groups_orders_and_compares_under_its_collation() {
-    check("SELECT name FROM ships ORDER BY name DESC LIMIT 2", "name / Ulysses / Santa Maria").await;
+    check("SELECT name FROM ships ORDER BY name DESC LIMIT 2", "name / Ulysses / Santa Maria")
+        .await;
     check("SELECT name FROM ships WHERE name = 'BEAGLE'", "name / beagle").await;
     check(
         "SELECT count(*) AS n, max(year) FROM ships GROUP BY class ORDER BY class",

@@ -310,7 +310,7 @@ fn the_deepest_trees_need_little_stack() {
         ] {
             let text = deepest(open, close);
             let tree = parse_expression(&text, Mode::default()).unwrap();
-            assert!(text.len() > 20 * open.len(), "{open} nests {} deep", text.len());
+            assert!(text.len() > 10 * open.len(), "{open} nests {} deep", text.len());
             assert_eq!(parse_expression(&tree.to_string(), Mode::default()).unwrap(), tree.clone());
             let _ = crate::normalise::expression_dependence(&tree, Mode::default());
         }
