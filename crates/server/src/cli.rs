@@ -1,6 +1,6 @@
 //! Commands and options.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -92,7 +92,7 @@ pub fn run() -> Result<(), Failure> {
         }
         Command::Config { command: ConfigCommand::Check(options) } => {
             let config = config::load(&options).map_err(wrong_input)?;
-            write!(std::io::stdout(), "{}the configuration is right\n", config.describe())
+            writeln!(std::io::stdout(), "{}the configuration is right", config.describe())
                 .context("cannot write")
                 .map_err(|error| Failure { error, code: 1 })
         }
@@ -103,6 +103,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
     tracing_subscriber::fmt()
         .with_max_level(config.log)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread()
