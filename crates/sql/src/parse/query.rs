@@ -343,13 +343,17 @@ impl Parser<'_> {
         let Some(token) = self.peek() else {
             return if explicit { self.unexpected() } else { Ok(None) };
         };
+        // Blanks in front of an alias are not part of it.
         match token.kind {
             TokenKind::Text => {
                 self.advance();
                 let name = crate::literal::text_of_token(self.text(token), self.mode);
-                self.quoted_ident(name).map(Some)
+                self.quoted_ident(names::of_alias(&name)).map(Some)
             }
-            TokenKind::Quoted => self.ident().map(Some),
+            TokenKind::Quoted => {
+                let name = self.ident()?.value;
+                self.quoted_ident(names::of_alias(&name)).map(Some)
+            }
             TokenKind::Word if explicit || !words::is_reserved_for_alias(self.text(token)) => {
                 self.ident().map(Some)
             }

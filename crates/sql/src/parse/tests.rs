@@ -180,7 +180,7 @@ fn queries_print_as_they_are_read() {
         ("SELECT 1 FROM DUAL", "SELECT 1"),
         ("SELECT 1 LOCK IN SHARE MODE", "SELECT 1 FOR SHARE"),
         ("SELECT 1 LIMIT 2, 3", "SELECT 1 LIMIT 2, 3"),
-        ("SELECT 1 'x y'", "SELECT 1 AS `x y`"),
+        ("SELECT 1 'x y', 2 AS ` z`", "SELECT 1 AS `x y`, 2 AS `z`"),
         ("VALUES ROW(1, 2), ROW(3, 4)", "VALUES ROW(1, 2), ROW(3, 4)"),
         ("SELECT /*+ BKA(t) */ a FROM t;", "SELECT /*+ BKA(t) */ a FROM t"),
         ("SELECT text 'x' FROM t", "SELECT text AS `x` FROM t"),
