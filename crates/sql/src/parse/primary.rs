@@ -282,7 +282,8 @@ impl Parser<'_> {
             _ => {}
         }
         if self.is_symbol_at(1, "(") {
-            if let Some(expr) = self.special_call(&upper)? {
+            // Its frames are larger than those of other operands.
+            if let Some(expr) = self.deeper(|parser| parser.special_call(&upper))? {
                 return Ok(expr);
             }
             if !words::is_reserved(text) || RESERVED_FUNCTIONS.contains(&upper.as_str()) {
