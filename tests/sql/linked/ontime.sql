@@ -24,6 +24,7 @@ HAVING cnt > 100 AND max_year > '1990'
 ORDER BY rate DESC, cnt DESC
 LIMIT 10;
 SELECT DayOfWeek, count(*) FROM ontime GROUP BY DayOfWeek;
+-- unordered
 SELECT Carrier, count(*) AS cnt FROM ontime GROUP BY Carrier ORDER BY cnt DESC LIMIT 10;
 SELECT count(*) FROM ontime WHERE YearD = 2013 AND DayOfWeek = 7 AND OriginState = 'NC' AND DestState = 'NC';
 SELECT max(id) FROM ontime;

@@ -43,6 +43,7 @@ SELECT id, name FROM emp WHERE id < 3 UNION ALL SELECT id, name FROM dept ORDER 
 SELECT 1 AS a UNION SELECT 2.5 UNION SELECT '3' ORDER BY a;
 SELECT id FROM emp EXCEPT SELECT id FROM dept ORDER BY id;
 SELECT id FROM emp INTERSECT SELECT id FROM dept ORDER BY id;
+-- unordered
 SELECT status, count(*) FROM orders WHERE gift GROUP BY status UNION ALL SELECT 'all', count(*) FROM orders ORDER BY 2;
 SELECT count(*) FROM (SELECT id FROM orders UNION SELECT id FROM customers) AS u;
 SELECT count(*), sum(id) FROM (SELECT id FROM orders UNION ALL SELECT id FROM customers) AS u;
