@@ -19,7 +19,6 @@ const LAYERS: &[(&str, u8)] = &[
     ("pelorus-engine", 5),
     ("pelorus-mysql-server", 6),
     ("pelorus-server", 7),
-    ("pelorus-testkit", 8),
     ("pelorus-bench", 9),
     ("xtask", 9),
 ];

@@ -126,8 +126,8 @@ impl Binder<'_> {
         let local = database_name(self.context, database)?;
         match resolve(self.context, Some(local))? {
             Database::Info(schema) => self.info_table(local, table, alias, schema, select).await,
-            Database::Linked { link, remote } => {
-                let Some(found) = link.table(&remote, table).await? else {
+            Database::Linked { link, .. } => {
+                let Some(found) = link.table(local, table).await? else {
                     return Err(Error::new(
                         Code::NoSuchTable,
                         format!("Table '{local}.{table}' doesn't exist"),

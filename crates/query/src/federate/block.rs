@@ -154,10 +154,10 @@ impl Binder<'_> {
             _ => return Ok(None),
         };
         let local = database_name(self.context, database)?;
-        let Database::Linked { remote, .. } = resolve(self.context, Some(local))? else {
+        let Database::Linked { .. } = resolve(self.context, Some(local))? else {
             return Ok(None);
         };
-        Ok(link.table(&remote, table).await?.map(|found| (table.to_owned(), found)))
+        Ok(link.table(local, table).await?.map(|found| (table.to_owned(), found)))
     }
 
     fn block_scope(&self, select: &ast::Select, tables: &[BlockTable]) -> Result<Scope> {
