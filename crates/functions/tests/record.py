@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Records what a real MySQL server answers to the statements of the function tests.
 
 Usage: record.py HOST PORT USER PASSWORD. Needs PyMySQL. Writes expected/*.tsv beside this file.

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Records the sort weights of characters from a real MySQL server into src/collate/*.bin.
 
 Usage: record_weights.py HOST PORT USER PASSWORD. Needs PyMySQL.
