@@ -10,7 +10,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
-use pelorus_error::{Code, Error, Result};
+use pelorus_error::{Error, Result};
 use pelorus_link::{Format, Link, Relay, RelayItem, Target};
 use pelorus_sql::{Parsed, parse_query};
 use pelorus_types::Column;
@@ -18,6 +18,7 @@ use sqlparser::ast;
 
 use crate::bind::query::{Binder, BoundQuery, Ctes};
 use crate::context::{Database, QueryContext};
+use crate::federate::remote::is_final;
 use crate::federate::{block, decide, place, render};
 use crate::result::{Block, QueryResult, RowForm};
 use crate::udf::from_datafusion;
@@ -64,9 +65,10 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
         Plan::Here { bound, columns, otherwise } => {
             match start(context, bound, &columns).await {
                 Ok(result) => Ok(result),
-                // Only the rows told that something cannot be done here.
-                Err(error) if error.code() == Code::NotSupportedYet && otherwise.is_some() => {
-                    let (link, text) = otherwise.ok_or(error)?;
+                // No row has left yet: the server's own answer, or error, is the right one.
+                Err(error) if !is_final(&error) => {
+                    let Some((link, text)) = otherwise else { return Err(error) };
+                    tracing::debug!(reason = error.message(), "a split query goes whole");
                     relay(context, &link, &text, form, None).await
                 }
                 Err(error) => Err(error),

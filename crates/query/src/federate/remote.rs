@@ -157,7 +157,7 @@ impl Binder<'_> {
 }
 
 /// Whether an error stands whoever plans the query.
-fn is_final(error: &Error) -> bool {
+pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error.code().class(), Class::Unavailable | Class::Cancelled)
 }
 
