@@ -115,7 +115,10 @@ impl Binder<'_> {
         select: &ast::Select,
     ) -> Result<(LogicalPlan, Scope)> {
         let columns = source.table(table).ok_or_else(|| {
-            Error::new(Code::UnknownTable, format!("Unknown table '{table}' in {schema}"))
+            Error::new(
+                Code::UnknownTableInFieldList,
+                format!("Unknown table '{table}' in {schema}"),
+            )
         })?;
         let equals = select
             .selection

@@ -92,7 +92,7 @@ async fn show(sql: &str) -> Result<String> {
     let mut rows = result.rows;
     while let Some(block) = rows.next().await {
         let Block::Batch(batch) = block? else { panic!("rows of a server") };
-        let encoder = RowEncoder::new(&batch, &result.columns, Format::Text)?;
+        let mut encoder = RowEncoder::new(&batch, &result.columns, Format::Text)?;
         for row in 0..encoder.rows() {
             let mut bytes = BytesMut::new();
             encoder.encode(row, &mut bytes)?;
@@ -183,7 +183,6 @@ async fn mistakes_get_the_errors_of_mysql() {
         ("SELECT 1 FROM boats", 1109),
         ("SELECT year FROM ships a, ships b", 1052),
         ("SELECT 1 FROM ships, ships", 1066),
-        ("SELECT * FROM (SELECT 1)", 1248),
         ("SELECT name, count(*) FROM ships GROUP BY class", 1055),
         ("SELECT SELECT", 1064),
         ("SELECT nosuch(1)", 1305),
