@@ -137,7 +137,8 @@ fn write_shortest(out: &mut String, scientific: &str) {
         return;
     }
     out.push_str(sign);
-    if exponent < -15 || exponent >= 15 {
+    // MySQL writes the exponent only where the plain form would need zeros of its own.
+    if exponent < -15 || (exponent >= 15 && length <= exponent + 1) {
         out.push_str(mantissa);
         write!(out, "e{exponent}").ok();
     } else if exponent < 0 {
@@ -187,6 +188,8 @@ mod tests {
             (1.5, "1.5"),
             (100.0, "100"),
             (1e15, "1e15"),
+            (1e15 + 0.5, "1000000000000000.5"),
+            (-1_234_567_890_123_456.5, "-1234567890123456.5"),
             (123_456_789_012_345.0, "123456789012345"),
             (1e-5, "0.00001"),
             (1e20, "1e20"),

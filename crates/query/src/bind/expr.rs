@@ -485,14 +485,14 @@ impl ExprBinder<'_> {
         if function.over.is_some() {
             return Err(Error::unsupported("window functions over several servers"));
         }
+        if super::aggregate::is_aggregate(&name) {
+            return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));
+        }
         let args = plain_arguments(function)?;
         if args.is_empty()
             && let Some((value, ty)) = self.context.variables.session_function(&name)
         {
             return self.constant(value, ty);
-        }
-        if super::aggregate::is_aggregate(&name) {
-            return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));
         }
         let mut bound = Vec::new();
         for (at, arg) in args.into_iter().enumerate() {

@@ -188,6 +188,8 @@ async fn mistakes_get_the_errors_of_mysql() {
         ("SELECT nosuch(1)", 1305),
         ("SELECT @@nosuch", 1193),
         ("SELECT 9223372036854775807 + 1", 1690),
+        ("SELECT * FROM (SELECT 1)", 1248),
+        ("SELECT sum(count(*)) FROM ships", 1111),
     ] {
         match show(sql).await {
             Ok(shown) => panic!("{sql} gives {shown}"),

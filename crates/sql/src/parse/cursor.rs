@@ -1,6 +1,6 @@
 //! Tokens one after the other, and what the parser remembers on its way.
 
-use pelorus_error::Error;
+use pelorus_error::{Code, Error};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 use super::{MAX_DEPTH, Unparsed, words};
@@ -45,6 +45,13 @@ impl<'a> Parser<'a> {
     pub(crate) fn unexpected<T>(&self) -> Result<T> {
         let at = self.peek().map_or(self.sql.len(), |token| token.start);
         Err(Unparsed { error: lexer::syntax_error(self.sql, at), at })
+    }
+
+    /// The error for a derived table without the alias that MySQL asks for.
+    pub(crate) fn derived_without_alias<T>(&self) -> Result<T> {
+        let at = self.peek().map_or(self.sql.len(), |token| token.start);
+        let text = "Every derived table must have its own alias";
+        Err(Unparsed { error: Error::new(Code::DerivedMustHaveAlias, text), at })
     }
 
     /// The error for what is understood but cannot stand in a tree.

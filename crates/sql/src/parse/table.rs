@@ -196,7 +196,7 @@ impl Parser<'_> {
         let subquery = self.query_expression()?;
         self.expect_symbol(")")?;
         let mut alias = self.table_alias()?;
-        let Some(alias_) = &mut alias else { return self.unexpected() };
+        let Some(alias_) = &mut alias else { return self.derived_without_alias() };
         if self.is_symbol("(") {
             alias_.columns = self.alias_columns()?;
         }
