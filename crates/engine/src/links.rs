@@ -36,6 +36,8 @@ struct Entry {
 struct Known {
     /// (name here, name there).
     databases: Arc<Vec<(String, String)>>,
+    /// The server's global `sql_mode`.
+    sql_mode: Option<String>,
     /// When to ask again, on the monotonic clock; `None` before the first answer.
     next: Option<Duration>,
     /// Why the latest attempt failed.
@@ -185,6 +187,14 @@ impl Links {
         all
     }
 
+    /// The `sql_mode` of the linked servers; `None` where they differ or none has answered yet.
+    pub(crate) fn sql_mode(&self) -> Option<String> {
+        let entries = self.entries.read();
+        let mut modes = entries.values().filter_map(|entry| entry.known.read().sql_mode.clone());
+        let first = modes.next()?;
+        modes.all(|mode| mode == first).then_some(first)
+    }
+
     /// Why a link's databases could not be asked for the last time; `None` when they could.
     pub(crate) fn failure(&self, name: &str) -> Option<String> {
         let entry = self.entries.read().get(&name.to_lowercase()).cloned()?;
@@ -194,12 +204,10 @@ impl Links {
 }
 
 impl Entry {
-    /// The databases; where the definition names them, at least that the server answers.
-    async fn ask(&self) -> Result<Vec<String>> {
-        if !self.link.config().databases.is_empty() {
-            self.link.check().await?;
-        }
-        self.link.databases().await
+    /// The databases and the `sql_mode`.
+    async fn ask(&self) -> Result<(Vec<String>, String)> {
+        let mode = self.link.sql_mode().await?;
+        Ok((self.link.databases().await?, mode))
     }
 
     async fn refresh(&self, env: &Env) {
@@ -207,7 +215,8 @@ impl Entry {
         let now = env.clock.monotonic();
         let mut known = self.known.write();
         match answer {
-            Ok(names) => {
+            Ok((names, sql_mode)) => {
+                known.sql_mode = Some(sql_mode);
                 let config = self.link.config();
                 let pair = |name: String| {
                     let remote = config.remote_database(&name).unwrap_or(&name).to_owned();

@@ -111,6 +111,9 @@ impl Session {
 
     /// The state after login.
     async fn start_state(&mut self) -> Result<()> {
+        if let Some(mode) = self.engine.links().sql_mode() {
+            self.engine.globals().adopt_sql_mode(&mode);
+        }
         self.variables = SessionVariables::new(self.engine.globals());
         self.user_variables = Arc::default();
         self.diagnostics = Diagnostics::default();

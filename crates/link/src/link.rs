@@ -137,6 +137,16 @@ impl Link {
         Ok(self.inner.lend(&SessionSettings::default()).await?.version().is_mariadb)
     }
 
+    /// The server's global `sql_mode`.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn sql_mode(&self) -> Result<String> {
+        let mut connection = self.inner.lend_for_metadata().await?;
+        let rows = connection.rows("SELECT @@GLOBAL.sql_mode").await?;
+        Ok(rows.single().unwrap_or_default().to_owned())
+    }
+
     /// The databases, under their names here.
     pub async fn databases(&self) -> Result<Vec<String>> {
         let config = &self.inner.config;

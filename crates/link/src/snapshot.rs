@@ -42,10 +42,15 @@
 //! taken; one that has not arrived in [`HOLD`] is left out of the scan. Waiting for the lock and
 //! holding it are bounded by [`ACQUIRE`] and [`HOLD`]: beyond them writers would suffer.
 //!
+//! # One connection ([`SnapshotMode::Single`])
+//!
+//! Where a long transaction keeps the lock from being granted in time, again and again, while
+//! others commit all the time, one connection reads all ranges one after the other.
+//!
 //! # Neither ([`SnapshotMode::Near`])
 //!
-//! The account may not lock, or the lock was not to be had in time: the primary's snapshots are
-//! opened as close together as can be, replicas are left out, and the scan says so in a warning.
+//! The account may not lock and writers never pause: the primary's snapshots are opened as close
+//! together as can be, replicas are left out, and the scan says so in a warning.
 //!
 //! Changes that are not written to the binlog (`sql_log_bin = 0`) are covered by the lock only.
 
@@ -63,8 +68,10 @@ pub const HOLD: Duration = Duration::from_millis(200);
 pub const FOLLOW: Duration = Duration::from_millis(1000);
 /// How long a replica that was late the last time may take.
 const LATE_AGAIN: Duration = Duration::from_millis(50);
-/// How often opening without locks is tried.
+/// How often opening without locks is tried before a lock is.
 const ROUNDS: usize = 6;
+/// How often all of it is tried.
+const ATTEMPTS: usize = 2;
 
 /// How the readers of a scan were brought to one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,7 +82,7 @@ pub enum SnapshotMode {
     Position,
     /// The tables were locked against writes for the moment in which the snapshots were opened.
     Locked,
-    /// Neither was possible: snapshots were opened as close together as possible and may
+    /// The account may not do what the others need: snapshots were opened as close together as possible and may
     /// differ by what was committed in between.
     Near,
 }

@@ -8,6 +8,7 @@
 //! | [`scope`] | names to columns |
 //! | [`typed`] | an expression with its MySQL type |
 //! | [`expr`] | expressions |
+//! | [`cast`] | the targets of casts |
 //! | [`from`] | FROM clauses |
 //! | [`leaf`] | tables of a FROM clause |
 //! | [`literal`] | constants |
@@ -16,6 +17,7 @@
 //! | [`query`] | set operations, ORDER BY, LIMIT, WITH |
 
 pub(crate) mod aggregate;
+pub(crate) mod cast;
 pub(crate) mod expr;
 pub(crate) mod from;
 pub(crate) mod leaf;

@@ -32,13 +32,14 @@ struct Step {
 /// Says how one query would run.
 pub(crate) async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
     let parsed = parse_query(sql, context.mode).map_err(|unparsed| unparsed.error)?;
+    let context = &run::for_statement(context, &parsed.query)?;
     let binder = Binder::new(context, &parsed);
     let steps = match run::plan(&binder, sql).await? {
-        Plan::Whole { link, text, why, .. } => vec![Step {
-            place: link.name().to_owned(),
+        Plan::Whole { whole, why } => vec![Step {
+            place: whole.link.name().to_owned(),
             operation: format!("whole statement: {why}"),
             ranges: 1,
-            detail: text,
+            detail: whole.text,
         }],
         Plan::Here { bound, .. } => {
             let mut steps: Vec<Step> = binder

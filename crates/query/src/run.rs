@@ -1,5 +1,6 @@
 //! Runs a statement: handed over whole, or planned and executed here.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::execution::SendableRecordBatchStream;
@@ -12,27 +13,36 @@ use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use pelorus_error::{Error, Result};
 use pelorus_link::{Format, Link, Relay, RelayItem, Target};
+use pelorus_sql::lexer::plain_text;
 use pelorus_sql::{Parsed, parse_query};
 use pelorus_types::Column;
 use sqlparser::ast;
 
 use crate::bind::query::{Binder, BoundQuery, Ctes};
 use crate::context::{Database, QueryContext};
+use crate::federate::place::Place;
 use crate::federate::remote::is_final;
 use crate::federate::{block, decide, place, render};
 use crate::result::{Block, QueryResult, RowForm};
 use crate::udf::from_datafusion;
 
+/// A statement that one server takes.
+#[derive(Clone)]
+pub(crate) struct Whole {
+    /// The server.
+    pub(crate) link: Link,
+    /// The text for it.
+    pub(crate) text: String,
+    /// Names of the columns, where the text is not as it was written.
+    names: Option<Vec<Option<String>>>,
+}
+
 /// How a statement runs.
 pub(crate) enum Plan {
     /// One server takes the text.
     Whole {
-        /// The server.
-        link: Link,
-        /// The text for it.
-        text: String,
-        /// Names of the columns, where the text is not as it was written.
-        names: Option<Vec<Option<String>>>,
+        /// The text and where it goes.
+        whole: Whole,
         /// Why it goes whole.
         why: String,
     },
@@ -43,7 +53,7 @@ pub(crate) enum Plan {
         /// The columns that clients see.
         columns: Vec<Column>,
         /// The way out if something turns up that cannot be done here.
-        otherwise: Option<(Link, String)>,
+        otherwise: Option<Whole>,
     },
 }
 
@@ -52,14 +62,17 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
     let parsed = match parse_query(sql, context.mode) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
-            let Some(link) = unread_link(context, sql)? else { return Err(unparsed.error) };
-            return relay(context, &link, sql, form, None).await;
+            let Some((link, context)) = unread_link(context, sql)? else {
+                return Err(unparsed.error);
+            };
+            let text = plain_text(sql, context.mode);
+            return relay(&context, &link, &text, form, None).await;
         }
     };
-    let context = &with_time(context, &parsed.query);
+    let context = &for_statement(context, &parsed.query)?;
     let binder = Binder::new(context, &parsed);
     match plan(&binder, sql).await? {
-        Plan::Whole { link, text, names, .. } => {
+        Plan::Whole { whole: Whole { link, text, names }, .. } => {
             relay(context, &link, &text, form, names.as_deref()).await
         }
         Plan::Here { bound, columns, otherwise } => {
@@ -67,9 +80,10 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
                 Ok(result) => Ok(result),
                 // No row has left yet: the server's own answer, or error, is the right one.
                 Err(error) if !is_final(&error) => {
-                    let Some((link, text)) = otherwise else { return Err(error) };
+                    let Some(whole) = otherwise else { return Err(error) };
                     tracing::debug!(reason = error.message(), "a split query goes whole");
-                    relay(context, &link, &text, form, None).await
+                    let Whole { link, text, names } = whole;
+                    relay(context, &link, &text, form, names.as_deref()).await
                 }
                 Err(error) => Err(error),
             }
@@ -82,10 +96,14 @@ pub(crate) async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Co
     let parsed = match parse_query(sql, context.mode) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
-            let Some(link) = unread_link(context, sql)? else { return Err(unparsed.error) };
-            return Ok(link.describe(&context.settings, sql).await?.columns.clone());
+            let Some((link, context)) = unread_link(context, sql)? else {
+                return Err(unparsed.error);
+            };
+            let text = plain_text(sql, context.mode);
+            return Ok(link.describe(&context.settings, &text).await?.columns.clone());
         }
     };
+    let context = &for_statement(context, &parsed.query)?;
     let binder = Binder::new(context, &parsed);
     if let Some(link) = binder.only_server()? {
         let (text, names) = text_for(context, &parsed, sql)?;
@@ -106,30 +124,27 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
         return Ok(Plan::Here { bound, columns, otherwise: None });
     };
     let (text, names) = text_for(context, parsed, sql)?;
-    let whole = |why: &str| Plan::Whole {
-        link: link.clone(),
-        text: text.clone(),
-        names: names.clone(),
-        why: why.to_owned(),
-    };
-    let Ok(estimate) = link.explain(&context.settings, &text).await else {
+    let whole = Whole { link: link.clone(), text, names };
+    let text = &whole.text;
+    let go_whole = |why: &str| Plan::Whole { whole: whole.clone(), why: why.to_owned() };
+    let Ok(estimate) = link.explain(&context.settings, text).await else {
         // Whatever is wrong, the server says it best when it gets the statement itself.
-        return Ok(whole("the server does not explain it"));
+        return Ok(go_whole("the server does not explain it"));
     };
     if estimate.optimized_away {
-        return Ok(whole("the server knows the answer without reading rows"));
+        return Ok(go_whole("the server knows the answer without reading rows"));
     }
     if decide::takes_whole(&estimate, &context.options) {
-        return Ok(whole(&format!("the server expects {} rows", estimate.rows_examined)));
+        return Ok(go_whole(&format!("the server expects {} rows", estimate.rows_examined)));
     }
     let Some(bound) = binder.split(&link, &parsed.query, &estimate).await? else {
-        return Ok(whole("it cannot be split"));
+        return Ok(go_whole("it cannot be split"));
     };
-    let mut columns = link.describe(&context.settings, &text).await?.columns.clone();
-    rename(&mut columns, names.as_deref());
+    let mut columns = link.describe(&context.settings, text).await?.columns.clone();
+    rename(&mut columns, whole.names.as_deref());
     match conform(binder, bound, &columns) {
-        Some(bound) => Ok(Plan::Here { bound, columns, otherwise: Some((link, text)) }),
-        None => Ok(whole("its types would differ here")),
+        Some(bound) => Ok(Plan::Here { bound, columns, otherwise: Some(whole) }),
+        None => Ok(go_whole("its types would differ here")),
     }
 }
 
@@ -169,7 +184,7 @@ fn text_for(
     let local = context.database.as_deref();
     let moved = local.is_some() && local != context.settings.database.as_deref();
     if !ours && !moved {
-        return Ok((sql.to_owned(), None));
+        return Ok((plain_text(sql, context.mode).into_owned(), None));
     }
     let names = first_block(&parsed.query).and_then(|block| parsed.names(block));
     Ok((query.to_string(), names.map(<[_]>::to_vec)))
@@ -201,19 +216,28 @@ fn rename(columns: &mut [Column], names: Option<&[Option<String>]>) {
     }
 }
 
-/// Tells every server the same time when the statement asks for it.
-fn with_time(context: &QueryContext, query: &ast::Query) -> QueryContext {
+/// The context of one statement: every server is told the same time when the statement asks for it,
+/// and a server that has all its tables the current database, where it looks for stored functions.
+pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Result<QueryContext> {
     let mut context = context.clone();
+    if let Place::Server(link) = place::place(&context, query, &HashSet::new())?
+        && let Some(database) = context.database.as_deref()
+        && let Some(Database::Linked { link: current, remote }) = context.catalog.database(database)
+        && current.name() == link.name()
+    {
+        context.settings.database = Some(remote);
+    }
     if block::asks_time(query) {
         #[expect(clippy::cast_precision_loss, reason = "microseconds fit until the year 2255")]
         let seconds = context.eval.now_micros as f64 / 1e6;
         context.settings.timestamp = Some(seconds);
     }
-    context
+    Ok(context)
 }
 
-/// The link that takes a text which is not understood here: that of the current database.
-fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<Link>> {
+/// The link that takes a text which is not understood here, that of the current database, and what
+/// it is told.
+fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryContext)>> {
     let Some(database) = context.database.as_deref() else { return Ok(None) };
     let Some(Database::Linked { link, remote }) = context.catalog.database(database) else {
         return Ok(None);
@@ -235,7 +259,9 @@ fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<Link>> {
             None => {}
         }
     }
-    Ok(Some(link))
+    let mut context = context.clone();
+    context.settings.database = Some(remote);
+    Ok(Some((link, context)))
 }
 
 /// Hands a statement over; rows come through as the server encoded them.
@@ -250,6 +276,8 @@ async fn relay(
         RowForm::Text => Format::Text,
         RowForm::Binary => Format::Binary,
     };
+    // What an attempt to split has warned about is the server's to say.
+    context.eval.take_warnings();
     match link.relay(&context.settings, text, format, Target::Primary).await? {
         Relay::Rows(rows) => {
             let mut columns = rows.columns.clone();

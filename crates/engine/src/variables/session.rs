@@ -1,6 +1,6 @@
 //! The values of system variables: the global ones, and those of a session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -12,7 +12,11 @@ type Values = BTreeMap<&'static str, VarValue>;
 
 /// The global values. Sessions share the map as it was when they began.
 #[derive(Debug)]
-pub(crate) struct Globals(RwLock<Arc<Values>>);
+pub(crate) struct Globals {
+    values: RwLock<Arc<Values>>,
+    /// The names that somebody has set, in the configuration or by `SET GLOBAL`.
+    chosen: RwLock<BTreeSet<&'static str>>,
+}
 
 impl Globals {
     /// The defaults of the table, then what the engine works out at start, then configuration.
@@ -28,7 +32,8 @@ impl Globals {
             }
         }
         values.extend(computed);
-        let globals = Self(RwLock::new(Arc::new(values)));
+        let values = RwLock::new(Arc::new(values));
+        let globals = Self { values, chosen: RwLock::default() };
         for (name, value) in configured {
             let variable = find(name)?;
             globals.set(variable, &VarValue::Text(value.clone()))?;
@@ -38,12 +43,12 @@ impl Globals {
 
     /// All values, as of now.
     pub(crate) fn snapshot(&self) -> Arc<Values> {
-        self.0.read().clone()
+        self.values.read().clone()
     }
 
     /// One value; NULL for a variable of sessions only.
     pub(crate) fn get(&self, name: &str) -> VarValue {
-        self.0.read().get(name).cloned().unwrap_or(VarValue::Null)
+        self.values.read().get(name).cloned().unwrap_or(VarValue::Null)
     }
 
     /// `SET GLOBAL`. Returns the text of a warning (1292) when the value was cut.
@@ -67,8 +72,23 @@ impl Globals {
         check::allowed(variable, &VarValue::Null, &VarValue::Null)?;
         let (value, note) = check::convert(variable, value)?;
         check::allowed(variable, &self.get(variable.name), &value)?;
-        Arc::make_mut(&mut self.0.write()).insert(variable.name, value);
+        self.chosen.write().insert(variable.name);
+        Arc::make_mut(&mut self.values.write()).insert(variable.name, value);
         Ok(note)
+    }
+
+    /// Takes the `sql_mode` of the linked servers over, unless somebody has chosen one: statements
+    /// then mean here what they mean there. Words that only MariaDB knows are left out.
+    pub(crate) fn adopt_sql_mode(&self, mode: &str) {
+        if self.chosen.read().contains("sql_mode") {
+            return;
+        }
+        let known = |word: &&str| SQL_MODES.iter().any(|(name, _)| name.eq_ignore_ascii_case(word));
+        let words: Vec<&str> = mode.split(',').map(str::trim).filter(known).collect();
+        let value = VarValue::Text(words.join(","));
+        if self.get("sql_mode") != value {
+            Arc::make_mut(&mut self.values.write()).insert("sql_mode", value);
+        }
     }
 }
 
@@ -273,6 +293,17 @@ mod tests {
         assert_eq!(session.count("wait_timeout"), 5);
         session.reset(wait, &globals).unwrap();
         assert_eq!(session.count("wait_timeout"), 60);
+    }
+
+    #[test]
+    fn the_mode_of_the_servers_is_taken_over_until_one_is_chosen() {
+        let globals = globals();
+        let mode = |globals: &Globals| globals.get("sql_mode").text().to_owned();
+        globals.adopt_sql_mode("STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION");
+        assert_eq!(mode(&globals), "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION");
+        globals.set(find("sql_mode").unwrap(), &text("ANSI_QUOTES")).unwrap();
+        globals.adopt_sql_mode("STRICT_TRANS_TABLES");
+        assert_eq!(mode(&globals), "ANSI_QUOTES");
     }
 
     #[test]

@@ -105,9 +105,12 @@ impl Moment {
         let mut opened =
             snapshot::open(inner, &request.settings, &tables, &wanted, statements).await?;
         let opened_in = inner.env.clock.monotonic().saturating_sub(begin);
-        // Each scan needs one connection at least: where servers fell out some have too few.
+        // Each scan needs one connection at least; one that waits for another could wait forever.
         if opened.connections.len() < announced.len() {
-            return Err(Error::internal("fewer connections than scans"));
+            return Err(Error::unsupported(
+                "a query that reads a server in several places while writers let no common \
+                 moment be found; try again, or add replicas",
+            ));
         }
         let mut spare = announced.len();
         let mut all = Vec::with_capacity(announced.len());

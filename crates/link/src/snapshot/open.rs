@@ -7,7 +7,7 @@ use futures::future::join_all;
 use pelorus_error::{Code, Error, Result};
 use tokio::time::timeout;
 
-use super::{ACQUIRE, FOLLOW, HOLD, LATE_AGAIN, ROUNDS, SnapshotMode};
+use super::{ACQUIRE, ATTEMPTS, FOLLOW, HOLD, LATE_AGAIN, ROUNDS, SnapshotMode};
 use crate::connection::Connection;
 use crate::link::Inner;
 use crate::server::{Lent, Server};
@@ -60,24 +60,28 @@ pub(crate) async fn open(
         }
         return Ok(group.finish(SnapshotMode::Single, None));
     }
-    for round in 0..ROUNDS {
-        if group.without_lock(round == 0).await? {
-            return Ok(group.finish(SnapshotMode::Position, None));
+    let mut failure = None;
+    for attempt in 0..ATTEMPTS {
+        for round in 0..ROUNDS {
+            if group.without_lock(attempt + round == 0).await? {
+                return Ok(group.finish(SnapshotMode::Position, None));
+            }
         }
-    }
-    match group.with_lock(tables).await {
-        Ok(held) => Ok(group.finish(SnapshotMode::Locked, Some(held))),
-        Err(error) => {
-            group
-                .leave_out_followers("without a lock it cannot be brought to the primary's moment");
-            group.warnings.push(format!(
-                "ranges may differ by what was committed while their snapshots were opened: {}",
-                error.message()
-            ));
-            open_all(&mut group.leaders).await?;
-            Ok(group.finish(SnapshotMode::Near, None))
+        match group.with_lock(tables).await {
+            Ok(held) => return Ok(group.finish(SnapshotMode::Locked, Some(held))),
+            Err(error) if lacks_rights(&error) => return group.near(&error).await,
+            Err(error) => failure = Some(error),
         }
+        group.renew(settings).await?;
     }
+    group.alone(statements, failure).await
+}
+
+/// Whether an account may not lock the tables, so that trying again is in vain.
+fn lacks_rights(error: &Error) -> bool {
+    // Denied: the database, the command on a table, an administrative right.
+    const DENIED: [u16; 3] = [1044, 1142, 1227];
+    matches!(error.code(), Code::Remote(code) if DENIED.contains(&code.errno))
 }
 
 async fn connect<'a>(
@@ -189,6 +193,43 @@ impl Group<'_> {
         latest.snapshot = Some(mode);
         latest.lock_held = lock_held;
         Opened { connections, mode, lock_held, warnings: self.warnings }
+    }
+
+    /// The weaker mode of accounts that may not lock.
+    async fn near(mut self, error: &Error) -> Result<Opened> {
+        self.leave_out_followers("without a lock it cannot be brought to the primary's moment");
+        self.warnings.push(format!(
+            "ranges may differ by what was committed while their snapshots were opened: {}",
+            error.message()
+        ));
+        open_all(&mut self.leaders).await?;
+        Ok(self.finish(SnapshotMode::Near, None))
+    }
+
+    /// One connection reads everything: slower, but of one moment.
+    async fn alone(mut self, statements: usize, failure: Option<Error>) -> Result<Opened> {
+        self.leave_out_followers("no moment common with the primary's was to be had in time");
+        self.leaders.truncate(1);
+        if let Some(error) = failure {
+            let why = error.message();
+            self.warnings.push(format!("one connection reads all ranges: {why}"));
+            tracing::warn!(server = %self.leaders[0].label(), why, "no parallel snapshot");
+        }
+        if statements > 1 {
+            self.leaders[0].run_all(&[END, ISOLATION, START]).await?;
+        }
+        Ok(self.finish(SnapshotMode::Single, None))
+    }
+
+    /// Replaces connections that were interrupted in the middle of an answer.
+    async fn renew(&mut self, settings: &SessionSettings) -> Result<()> {
+        for lent in &mut self.leaders {
+            if !lent.is_reusable() {
+                let server = Arc::clone(lent.server());
+                *lent = lend(&server, settings).await?;
+            }
+        }
+        Ok(())
     }
 
     fn leave_out_followers(&mut self, why: &str) {

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::Subquery as DfSubquery;
-use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr::InSubquery;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::{self as functions, Arg, Value};
+use pelorus_functions::{self as functions, Arg, CastTarget, Value};
 use pelorus_types::ColumnType;
 use sqlparser::ast::{
     self, BinaryOperator, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments,
@@ -19,6 +19,7 @@ use super::query::BoundQuery;
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::context::QueryContext;
+use crate::udf::from_datafusion;
 
 /// Subqueries of a block, bound beforehand, by their text.
 pub(crate) type Subqueries = HashMap<String, BoundQuery>;
@@ -31,6 +32,9 @@ pub(crate) type Computed = HashMap<String, Typed>;
 pub(crate) enum Clash {
     /// The column, as in GROUP BY.
     Column,
+    /// The alias, as in HAVING: there a column counts only if it is grouped by, and then its value
+    /// was computed already.
+    Alias,
     /// Refused: MySQL's choice depends on where in the expression the name stands.
     Refuse,
 }
@@ -83,6 +87,10 @@ impl ExprBinder<'_> {
                 let inner = self.apply("BETWEEN", &[expr, low, high])?;
                 self.negate_if(*negated, inner)
             }
+            ast::Expr::InList { expr, list, negated } if is_row(expr) => {
+                let inner = self.row_in(expr, list)?;
+                self.negate_if(*negated, inner)
+            }
             ast::Expr::InList { expr, list, negated } => {
                 let mut args = vec![expr.as_ref()];
                 args.extend(list);
@@ -103,8 +111,9 @@ impl ExprBinder<'_> {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())
             }
             ast::Expr::Cast { expr, data_type, .. } => self.cast(expr, data_type),
-            ast::Expr::Convert { expr, data_type: Some(data_type), charset: None, .. } => {
-                self.cast(expr, data_type)
+            ast::Expr::Convert { expr, data_type: None, charset: Some(charset), .. } => {
+                let charset = charset.to_string().replace('`', "");
+                self.cast_to(expr, super::cast::in_charset(None, &charset)?)
             }
             ast::Expr::Extract { field, expr, .. } => {
                 let unit = self.text(&field.to_string().to_ascii_uppercase())?;
@@ -155,10 +164,7 @@ impl ExprBinder<'_> {
                 }
                 ast::Expr::Exists { subquery, negated } => {
                     let bound = self.subquery(subquery)?;
-                    return Ok(Expr::Exists(Exists {
-                        subquery: plan_of(bound),
-                        negated: *negated,
-                    }));
+                    return self.exists(bound, *negated);
                 }
                 ast::Expr::InSubquery { expr, subquery, negated } => {
                     return self.in_subquery(expr, subquery, *negated);
@@ -221,6 +227,11 @@ impl ExprBinder<'_> {
                 format!("Unknown column '{}' in '{}'", parts.join("."), self.clause),
             )
         };
+        if self.clash == Clash::Alias
+            && let Some(alias) = alias()?
+        {
+            return Ok(alias);
+        }
         let column = self.scope.find(&parts, self.clause)?;
         if self.clash == Clash::Refuse
             && let (Some(column), Some(alias)) = (column, alias()?)
@@ -331,8 +342,21 @@ impl ExprBinder<'_> {
         if let Some(typed) = self.interval_arithmetic(left, op, right)? {
             return Ok(typed);
         }
-        if let (ast::Expr::Tuple(left), ast::Expr::Tuple(right)) = (left, right) {
-            return self.row_comparison(left, op, right);
+        match (left, right) {
+            (ast::Expr::Tuple(left), ast::Expr::Tuple(right)) => {
+                return self.row_comparison(left, op, right);
+            }
+            (ast::Expr::Tuple(_), ast::Expr::Subquery(_))
+            | (ast::Expr::Subquery(_), ast::Expr::Tuple(_)) => {
+                return Err(Error::unsupported("rows compared with those of a subquery"));
+            }
+            (ast::Expr::Tuple(row), _) | (_, ast::Expr::Tuple(row)) => {
+                return Err(Error::new(
+                    Code::OperandColumns,
+                    format!("Operand should contain {} column(s)", row.len()),
+                ));
+            }
+            _ => {}
         }
         let name = match op {
             BinaryOperator::Plus => "+",
@@ -363,7 +387,7 @@ impl ExprBinder<'_> {
         self.apply(name, &[left, right])
     }
 
-    /// `(a, b) = (c, d)` and its negation; other comparisons of rows are refused.
+    /// `(a, b) < (c, d)`: the first pair that is not equal decides.
     fn row_comparison(
         &self,
         left: &[ast::Expr],
@@ -376,20 +400,39 @@ impl ExprBinder<'_> {
                 format!("Operand should contain {} column(s)", left.len()),
             ));
         }
-        let mut all: Option<Typed> = None;
-        for (left, right) in left.iter().zip(right) {
-            let one = self.apply("=", &[left, right])?;
-            all = Some(match all {
-                Some(before) => self.call("AND", vec![before, one])?,
+        // What decides before the last pair, what decides at it, what goes on to the next.
+        let (before, last, same) = match op {
+            BinaryOperator::Eq | BinaryOperator::NotEq => (None, "=", "="),
+            BinaryOperator::Spaceship => (None, "<=>", "<=>"),
+            BinaryOperator::Lt => (Some("<"), "<", "="),
+            BinaryOperator::LtEq => (Some("<"), "<=", "="),
+            BinaryOperator::Gt => (Some(">"), ">", "="),
+            BinaryOperator::GtEq => (Some(">"), ">=", "="),
+            other => return Err(Error::unsupported(format_args!("rows joined by {other}"))),
+        };
+        let mut pairs = left.iter().zip(right).rev();
+        let Some((a, b)) = pairs.next() else { return Err(Error::unsupported("empty rows")) };
+        let mut all = self.apply(last, &[a, b])?;
+        for (a, b) in pairs {
+            all = self.call("AND", vec![self.apply(same, &[a, b])?, all])?;
+            if let Some(before) = before {
+                all = self.call("OR", vec![self.apply(before, &[a, b])?, all])?;
+            }
+        }
+        if *op == BinaryOperator::NotEq { self.call("NOT", vec![all]) } else { Ok(all) }
+    }
+
+    /// `(a, b) IN ((c, d), ...)`
+    fn row_in(&self, row: &ast::Expr, list: &[ast::Expr]) -> Result<Typed> {
+        let mut any: Option<Typed> = None;
+        for other in list {
+            let one = self.binary(row, &BinaryOperator::Eq, other)?;
+            any = Some(match any {
+                Some(before) => self.call("OR", vec![before, one])?,
                 None => one,
             });
         }
-        let all = all.ok_or_else(|| Error::unsupported("empty rows"))?;
-        match op {
-            BinaryOperator::Eq => Ok(all),
-            BinaryOperator::NotEq => self.call("NOT", vec![all]),
-            other => Err(Error::unsupported(format_args!("rows compared by {other}"))),
-        }
+        any.ok_or_else(|| Error::unsupported("IN ()"))
     }
 
     fn interval_arithmetic(
@@ -445,10 +488,12 @@ impl ExprBinder<'_> {
     }
 
     fn cast(&self, expr: &ast::Expr, to: &ast::DataType) -> Result<Typed> {
+        self.cast_to(expr, super::cast::target(to, self.context.eval.collation)?)
+    }
+
+    fn cast_to(&self, expr: &ast::Expr, target: CastTarget) -> Result<Typed> {
         let value = self.value(expr)?;
-        // CAST resolves by the target's text: `CAST AS DECIMAL(10,2)`.
-        let name = format!("CAST AS {to}");
-        let call = functions::resolve(&name, &[value.arg()], &self.context.eval)?;
+        let call = functions::cast(target, &value.arg(), &self.context.eval)?;
         Ok(Typed::of_call(call, vec![value]))
     }
 
@@ -498,9 +543,13 @@ impl ExprBinder<'_> {
         for (at, arg) in args.into_iter().enumerate() {
             match arg {
                 ast::Expr::Interval(interval) => bound.extend(self.interval(interval)?),
-                // TIMESTAMPDIFF(DAY, a, b) and TIMESTAMPADD take a unit, which parses as a name.
+                // TIMESTAMPDIFF(DAY, a, b) takes a unit, which parses as a name.
                 ast::Expr::Identifier(unit)
-                    if at == 0 && matches!(name.as_str(), "TIMESTAMPDIFF" | "TIMESTAMPADD") =>
+                    if at == 0
+                        && matches!(
+                            name.as_str(),
+                            "TIMESTAMPDIFF" | "TIMESTAMPADD" | "GET_FORMAT"
+                        ) =>
                 {
                     bound.push(self.text(&unit.value.to_ascii_uppercase())?);
                 }
@@ -522,6 +571,19 @@ impl ExprBinder<'_> {
             return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
         };
         Ok(Typed::computed(Expr::ScalarSubquery(plan_of(bound)), column.value.ty.nullable()))
+    }
+
+    /// EXISTS of a query that does not depend on the row: a count, which may stand anywhere.
+    fn exists(&self, bound: &BoundQuery, negated: bool) -> Result<Expr> {
+        let (count, _) = super::aggregate::bind("COUNT", false, Vec::new(), &self.context.eval)?;
+        let nothing: [Expr; 0] = [];
+        let plan = LogicalPlanBuilder::from(bound.plan.clone())
+            .limit(0, Some(1))
+            .and_then(|plan| plan.aggregate(nothing, [count.alias("found")]))
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        let count = Expr::ScalarSubquery(subquery_of(plan));
+        Ok(if negated { count.eq(lit(0_i64)) } else { count.gt(lit(0_i64)) })
     }
 
     fn in_subquery(&self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
@@ -546,6 +608,13 @@ impl ExprBinder<'_> {
     }
 }
 
+fn is_row(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Nested(inner) => is_row(inner),
+        expr => matches!(expr, ast::Expr::Tuple(_)),
+    }
+}
+
 /// A condition as MySQL's 1, 0 or NULL.
 fn number(condition: Expr) -> Typed {
     let expr = datafusion::logical_expr::cast(condition, arrow::datatypes::DataType::Int64);
@@ -553,8 +622,12 @@ fn number(condition: Expr) -> Typed {
 }
 
 fn plan_of(bound: &BoundQuery) -> DfSubquery {
+    subquery_of(bound.plan.clone())
+}
+
+fn subquery_of(plan: LogicalPlan) -> DfSubquery {
     DfSubquery {
-        subquery: Arc::new(bound.plan.clone()),
+        subquery: Arc::new(plan),
         outer_ref_columns: Vec::new(),
         spans: datafusion::common::Spans::new(),
     }

@@ -12,14 +12,15 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
+use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{self, JoinConstraint, TableFactor};
 
 use super::expr::Subqueries;
 use super::query::{Binder, BoundQuery, Ctes};
 use super::scope::Scope;
-use crate::context::Database;
+use crate::context::{Database, QueryContext};
 use crate::federate::block::{Kind, constraint};
-use crate::federate::place::{database_name, resolve};
+use crate::federate::place::{Place, database_name, place, resolve};
 use crate::udf::from_datafusion;
 
 impl Binder<'_> {
@@ -76,7 +77,10 @@ impl Binder<'_> {
                             "Every derived table must have its own alias",
                         )
                     })?;
-                    let bound = self.query(subquery, ctes).await?;
+                    let mut bound = self.query(subquery, ctes).await?;
+                    if is_constant(self.context, subquery)? {
+                        narrow(&mut bound, self.context);
+                    }
                     derived(bound, alias)
                 }
                 TableFactor::NestedJoin { table_with_joins, alias: None } => {
@@ -201,6 +205,29 @@ trait OperatorText {
 impl OperatorText for ast::Join {
     fn join_operator_text(&self) -> String {
         format!("join with {}", self.relation)
+    }
+}
+
+/// Whether a query is one SELECT without tables, which MySQL keeps in a table of its own.
+fn is_constant(context: &QueryContext, query: &ast::Query) -> Result<bool> {
+    let is_select = matches!(query.body.as_ref(), ast::SetExpr::Select(_));
+    Ok(is_select && matches!(place(context, query, &HashSet::new())?, Place::Nowhere))
+}
+
+/// Gives computed integers of few digits the type INT, as MySQL's own tables have it.
+fn narrow(bound: &mut BoundQuery, context: &QueryContext) {
+    /// From this length on, sign included, a number may not fit.
+    const TOO_LONG: u32 = 10;
+    for column in &mut bound.columns {
+        let ty = column.value.ty;
+        let narrows = ty.wire == WireType::LongLong
+            && ty.length < TOO_LONG
+            && column.meta.org_name.is_empty();
+        if narrows {
+            let to = ColumnType { wire: WireType::Long, ..ty };
+            column.value = column.value.clone().converted(to, &context.eval);
+            column.meta.ty = to;
+        }
     }
 }
 

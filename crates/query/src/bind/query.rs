@@ -17,7 +17,9 @@ use sqlparser::ast::{
     self, LimitClause, OrderByExpr, OrderByKind, SetExpr, SetOperator, SetQuantifier,
 };
 
+use super::expr::Subqueries;
 use super::leaf::Mentioned;
+use super::scope::Scope;
 use super::select::Ordering as BlockOrder;
 use super::typed::Typed;
 use crate::context::QueryContext;
@@ -136,15 +138,12 @@ impl<'a> Binder<'a> {
             match body {
                 SetExpr::Select(_) => self.query(&plain_query(body), ctes).await,
                 SetExpr::Query(query) => self.query(query, ctes).await,
-                SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } => {
-                    let left = self.set_expr(left, ctes).await?;
-                    let right = self.set_expr(right, ctes).await?;
-                    let all = match set_quantifier {
-                        SetQuantifier::All => true,
-                        SetQuantifier::Distinct | SetQuantifier::None => false,
-                        other => return Err(Error::unsupported(format_args!("UNION {other}"))),
-                    };
-                    self.union(left, right, all)
+                SetExpr::SetOperation { op: SetOperator::Union, .. } => {
+                    let mut sides = Vec::new();
+                    for (side, all) in union_sides(body)? {
+                        sides.push((self.set_expr(side, ctes).await?, all));
+                    }
+                    self.union(sides)
                 }
                 SetExpr::Values(values) => self.values(values),
                 other => Err(Error::unsupported(other)),
@@ -153,52 +152,94 @@ impl<'a> Binder<'a> {
         .boxed()
     }
 
-    fn union(&self, left: BoundQuery, right: BoundQuery, all: bool) -> Result<BoundQuery> {
-        if left.columns.len() != right.columns.len() {
+    /// A chain of UNIONs: the types of the columns come from all sides at once. A side says whether
+    /// UNION ALL joins it to those before it.
+    fn union(&self, sides: Vec<(BoundQuery, bool)>) -> Result<BoundQuery> {
+        let Some((first, _)) = sides.first() else { return Err(Error::internal("an empty UNION")) };
+        if sides.iter().any(|(side, _)| side.columns.len() != first.columns.len()) {
             return Err(Error::new(
                 Code::WrongColumnCountInUnion,
                 "The used SELECT statements have a different number of columns",
             ));
         }
-        let types = left
-            .columns
-            .iter()
-            .zip(&right.columns)
-            .map(|(left, right)| {
-                functions::common_type(&[left.value.ty, right.value.ty], &self.context.eval)
+        let types = (0..first.columns.len())
+            .map(|at| {
+                let all: Vec<_> = sides.iter().map(|(side, _)| side.columns[at].value.ty).collect();
+                functions::common_type(&all, &self.context.eval)
             })
             .collect::<Result<Vec<_>>>()?;
-        let names: Vec<String> = types.iter().map(|_| self.fresh("c")).collect();
-        let side = |query: &BoundQuery| -> Result<LogicalPlan> {
-            let exprs = query.columns.iter().zip(&types).zip(&names).map(|((column, ty), name)| {
-                let value = column.value.clone().without_key();
-                value.converted(*ty, &self.context.eval).expr.alias(name)
-            });
-            LogicalPlanBuilder::from(query.plan.clone())
-                .project(exprs.collect::<Vec<_>>())
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(from_datafusion)
-        };
-        let plan = LogicalPlanBuilder::from(side(&left)?)
-            .union(side(&right)?)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
-        let columns = left
+        let metas: Vec<Column> = first
             .columns
             .iter()
             .zip(&types)
-            .zip(&names)
-            .map(|((column, ty), name)| BoundColumn {
-                meta: Column::computed(&column.meta.name, *ty),
-                value: Typed::computed(column_expr(name), *ty),
-            })
+            .map(|(column, ty)| Column::computed(&column.meta.name, *ty))
             .collect();
-        let bound = BoundQuery { plan, columns };
-        if all { Ok(bound) } else { self.distinct(bound) }
+        let mut whole: Option<BoundQuery> = None;
+        for (side, all) in sides {
+            let side = self.in_types(side, &metas)?;
+            let Some(before) = whole else {
+                whole = Some(side);
+                continue;
+            };
+            let exprs = before.columns.iter().zip(&side.columns).map(|(before, side)| {
+                let name = self.fresh("c");
+                (before.value.expr.clone().alias(&name), side.value.expr.clone().alias(&name), name)
+            });
+            let (mut left, mut right, mut names) = (Vec::new(), Vec::new(), Vec::new());
+            for (before, side, name) in exprs {
+                left.push(before);
+                right.push(side);
+                names.push(name);
+            }
+            let right = LogicalPlanBuilder::from(side.plan)
+                .project(right)
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(from_datafusion)?;
+            let plan = LogicalPlanBuilder::from(before.plan)
+                .project(left)
+                .and_then(|plan| plan.union(right))
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(from_datafusion)?;
+            let joined = BoundQuery { plan, columns: named(&metas, &names) };
+            whole = Some(if all { joined } else { self.distinct(joined)? });
+        }
+        whole.ok_or_else(|| Error::internal("an empty UNION"))
     }
 
+    /// A query with its columns converted to other types.
+    fn in_types(&self, query: BoundQuery, to: &[Column]) -> Result<BoundQuery> {
+        let names: Vec<String> = to.iter().map(|_| self.fresh("c")).collect();
+        let exprs = query.columns.into_iter().zip(to).zip(&names).map(|((column, to), name)| {
+            column.value.without_key().converted(to.ty, &self.context.eval).expr.alias(name)
+        });
+        let plan = LogicalPlanBuilder::from(query.plan)
+            .project(exprs.collect::<Vec<_>>())
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        Ok(BoundQuery { plan, columns: named(to, &names) })
+    }
+
+    /// `VALUES ROW(1, 'a'), ROW(2, 'b')`
     fn values(&self, values: &ast::Values) -> Result<BoundQuery> {
-        Err(Error::unsupported(values))
+        let (scope, subqueries) = (Scope::default(), Subqueries::new());
+        let binder = self.clause(&scope, &subqueries, "field list");
+        let rows = values.rows.iter().map(|row| {
+            let mut columns = Vec::new();
+            let mut exprs = Vec::new();
+            for (at, expr) in row.iter().enumerate() {
+                let value = binder.value(expr)?.settled(&self.context.eval);
+                let name = self.fresh("c");
+                exprs.push(value.expr.clone().alias(&name));
+                let meta = Column::computed(format!("column_{at}"), value.ty);
+                columns.push(BoundColumn { value: value.at(column_expr(&name), None), meta });
+            }
+            let plan = LogicalPlanBuilder::empty(true)
+                .project(exprs)
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(from_datafusion)?;
+            Ok((BoundQuery { plan, columns }, true))
+        });
+        self.union(rows.collect::<Result<Vec<_>>>()?)
     }
 
     /// Keeps one row of each set of equal rows.
@@ -258,6 +299,36 @@ impl<'a> Binder<'a> {
         let plan = ordered(query.plan, keys, limit)?;
         Ok(BoundQuery { plan, columns: query.columns })
     }
+}
+
+/// The sides of a chain of UNIONs from the left, each with whether UNION ALL joins it.
+fn union_sides(body: &SetExpr) -> Result<Vec<(&SetExpr, bool)>> {
+    let mut sides = Vec::new();
+    let mut rest = body;
+    while let SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } = rest {
+        let all = match set_quantifier {
+            SetQuantifier::All => true,
+            SetQuantifier::Distinct | SetQuantifier::None => false,
+            other => return Err(Error::unsupported(format_args!("UNION {other}"))),
+        };
+        sides.push((right.as_ref(), all));
+        rest = left;
+    }
+    sides.push((rest, true));
+    sides.reverse();
+    Ok(sides)
+}
+
+/// Columns of a plan by their names in it.
+fn named(metas: &[Column], names: &[String]) -> Vec<BoundColumn> {
+    metas
+        .iter()
+        .zip(names)
+        .map(|(meta, name)| BoundColumn {
+            meta: meta.clone(),
+            value: Typed::computed(column_expr(name), meta.ty),
+        })
+        .collect()
 }
 
 /// A query that is nothing but this body.

@@ -117,7 +117,7 @@ impl Binder<'_> {
         let late = ExprBinder { aliases: &aliases, clash: Clash::Refuse, ..*binder };
         let plan = match &block.select.having {
             Some(having) => {
-                let late = ExprBinder { clause: "having clause", ..late };
+                let late = ExprBinder { clause: "having clause", clash: Clash::Alias, ..late };
                 filter(plan, late.predicate(having)?)?
             }
             None => plan,
@@ -216,12 +216,7 @@ impl Binder<'_> {
             column_expr(&name)
         });
         let meta = match &value.origin {
-            Some(origin) => Column {
-                // A column without alias is named as the table spells it.
-                name: item.alias.clone().unwrap_or_else(|| origin.name.clone()),
-                ty: value.ty,
-                ..(**origin).clone()
-            },
+            Some(origin) => Column { name: item.name.clone(), ty: value.ty, ..(**origin).clone() },
             None => Column::computed(&item.name, value.ty),
         };
         let mut value = Typed::column(column_expr(&name), &meta);
@@ -318,9 +313,11 @@ pub(crate) fn items(
     for (at, item) in select.projection.iter().enumerate() {
         match item {
             SelectItem::UnnamedExpr(expr) => items.push(Item {
-                name: names
-                    .and_then(|names| names.get(at)?.clone())
-                    .unwrap_or_else(|| default_name(expr)),
+                name: in_basic_plane(
+                    names
+                        .and_then(|names| names.get(at)?.clone())
+                        .unwrap_or_else(|| default_name(expr)),
+                ),
                 alias: None,
                 expr: Some(expr.clone()),
                 column: None,
@@ -353,6 +350,14 @@ pub(crate) fn items(
 
 fn starred(column: &super::scope::ScopeColumn) -> Item {
     Item { name: column.name.clone(), alias: None, expr: None, column: Some(column.value.clone()) }
+}
+
+/// MySQL keeps names in `utf8mb3`: what lies beyond becomes a question mark.
+fn in_basic_plane(name: String) -> String {
+    if name.chars().all(|c| c <= '\u{ffff}') {
+        return name;
+    }
+    name.chars().map(|c| if c > '\u{ffff}' { '?' } else { c }).collect()
 }
 
 fn default_name(expr: &ast::Expr) -> String {

@@ -99,8 +99,11 @@ impl Typed {
         Ok(Self::of_call(call, args))
     }
 
-    /// The result of a resolved call.
+    /// The result of a resolved call; of constants it is a constant, which MySQL's types depend on.
     pub(crate) fn of_call(call: Call, args: Vec<Typed>) -> Typed {
+        if let Some(folded) = folded(&call, &args) {
+            return folded;
+        }
         let ty = call.return_type();
         let arg = Arg::of(&call, None);
         let name = call.name().to_owned();
@@ -147,6 +150,28 @@ impl Typed {
         }
         form(Form::Key(self.ty), context, self.expr.clone())
     }
+}
+
+/// The value of a call of constants. `None` also where it fails: whether anybody asks for the value
+/// shows when rows come (`IF(TRUE, 1, 9223372036854775807 + 1)`).
+fn folded(call: &Call, args: &[Typed]) -> Option<Typed> {
+    if !call.is_deterministic() || args.iter().any(|arg| arg.arg.constant.is_none()) {
+        return None;
+    }
+    let literals = args.iter().map(|arg| match &arg.expr {
+        Expr::Literal(value, _) => value.to_array_of_size(1).ok(),
+        _ => None,
+    });
+    let array = call.evaluate(&literals.collect::<Option<Vec<_>>>()?, 1).ok()?;
+    let value = functions::value_at(&array, &call.return_type(), 0).ok()?;
+    let scalar = ScalarValue::try_from_array(&array, 0).ok()?;
+    Some(Typed {
+        expr: Expr::Literal(scalar, None),
+        ty: call.return_type(),
+        arg: Arg::of(call, Some(value)),
+        key: None,
+        origin: None,
+    })
 }
 
 fn form(what: Form, context: &Arc<EvalContext>, expr: Expr) -> Expr {
