@@ -11,7 +11,7 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Format, Link, Relay, RelayItem, Target};
 use pelorus_sql::lexer::plain_text;
 use pelorus_sql::{Parsed, parse_query};
@@ -35,6 +35,16 @@ pub(crate) struct Whole {
     pub(crate) text: String,
     /// Names of the columns, where the text is not as it was written.
     names: Option<Vec<Option<String>>>,
+}
+
+impl Whole {
+    /// The columns that the server gives for it.
+    async fn columns(&self, context: &QueryContext) -> Result<Vec<Column>> {
+        let described = self.link.describe(&context.settings, &self.text).await?;
+        let mut columns = described.columns.clone();
+        rename(&mut columns, self.names.as_deref());
+        Ok(columns)
+    }
 }
 
 /// How a statement runs.
@@ -71,6 +81,7 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
     };
     let context = &for_statement(context, &parsed.query)?;
     let binder = Binder::new(context, &parsed);
+    let reads_tables = binder.only_server()?.is_some();
     match plan(&binder, sql).await? {
         Plan::Whole { whole: Whole { link, text, names }, .. } => {
             relay(context, &link, &text, form, names.as_deref()).await
@@ -81,6 +92,9 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
                 // No row has left yet: the server's own answer, or error, is the right one.
                 Err(error) if !is_final(&error) => {
                     let Some(whole) = otherwise else { return Err(error) };
+                    if !reads_tables && error.code() != Code::NotSupportedYet {
+                        return Err(error);
+                    }
                     tracing::debug!(reason = error.message(), "a split query goes whole");
                     let Whole { link, text, names } = whole;
                     relay(context, &link, &text, form, names.as_deref()).await
@@ -107,21 +121,29 @@ pub(crate) async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Co
     let binder = Binder::new(context, &parsed);
     if let Some(link) = binder.only_server()? {
         let (text, names) = text_for(context, &parsed, sql)?;
-        let mut columns = link.describe(&context.settings, &text).await?.columns.clone();
-        rename(&mut columns, names.as_deref());
-        return Ok(columns);
+        return Whole { link, text, names }.columns(context).await;
     }
-    let bound = binder.query(&parsed.query, &Ctes::new()).await?;
-    Ok(bound.columns.into_iter().map(|column| column.meta).collect())
+    match plan(&binder, sql).await? {
+        Plan::Here { columns, .. } => Ok(columns),
+        Plan::Whole { whole, .. } => whole.columns(context).await,
+    }
 }
 
 /// Decides how a statement runs.
 pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
     let (context, parsed) = (binder.context, binder.parsed);
-    let Some(link) = binder.only_server()? else {
-        let bound = binder.query(&parsed.query, &Ctes::new()).await?;
-        let columns = bound.columns.iter().map(|column| column.meta.clone()).collect();
-        return Ok(Plan::Here { bound, columns, otherwise: None });
+    let link = match place::place(context, &parsed.query, &HashSet::new())? {
+        Place::Server(link) => link,
+        Place::Here => return plan_here(binder, None).await,
+        // What expressions need that is not to be had here, the server of the database has.
+        Place::Nowhere => {
+            let whole = context.settings.database.is_some().then(|| current_link(context));
+            let whole = whole.flatten().and_then(|(link, _)| {
+                let (text, names) = text_for(context, parsed, sql).ok()?;
+                Some(Whole { link, text, names })
+            });
+            return plan_here(binder, whole).await;
+        }
     };
     let (text, names) = text_for(context, parsed, sql)?;
     let whole = Whole { link: link.clone(), text, names };
@@ -140,11 +162,32 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
     let Some(bound) = binder.split(&link, &parsed.query, &estimate).await? else {
         return Ok(go_whole("it cannot be split"));
     };
-    let mut columns = link.describe(&context.settings, text).await?.columns.clone();
-    rename(&mut columns, whole.names.as_deref());
+    let columns = whole.columns(context).await?;
     match conform(binder, bound, &columns) {
         Some(bound) => Ok(Plan::Here { bound, columns, otherwise: Some(whole) }),
         None => Ok(go_whole("its types would differ here")),
+    }
+}
+
+/// A statement that is bound here. `otherwise` takes it if it cannot be.
+async fn plan_here(binder: &Binder<'_>, otherwise: Option<Whole>) -> Result<Plan> {
+    match (binder.query(&binder.parsed.query, &Ctes::new()).await, otherwise) {
+        (Ok(bound), otherwise) => {
+            let columns = bound.columns.iter().map(|column| column.meta.clone()).collect();
+            Ok(Plan::Here { bound, columns, otherwise })
+        }
+        (Err(error), Some(whole)) if error.code() == Code::NotSupportedYet => {
+            Ok(Plan::Whole { whole, why: error.message().to_owned() })
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// The link of the current database, and the database's name there.
+fn current_link(context: &QueryContext) -> Option<(Link, String)> {
+    match context.catalog.database(context.database.as_deref()?)? {
+        Database::Linked { link, remote } => Some((link, remote)),
+        Database::Info(_) => None,
     }
 }
 
@@ -220,12 +263,15 @@ fn rename(columns: &mut [Column], names: Option<&[Option<String>]>) {
 /// and a server that has all its tables the current database, where it looks for stored functions.
 pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Result<QueryContext> {
     let mut context = context.clone();
-    if let Place::Server(link) = place::place(&context, query, &HashSet::new())?
-        && let Some(database) = context.database.as_deref()
-        && let Some(Database::Linked { link: current, remote }) = context.catalog.database(database)
-        && current.name() == link.name()
-    {
-        context.settings.database = Some(remote);
+    if let Some((current, remote)) = current_link(&context) {
+        let is_there = match place::place(&context, query, &HashSet::new())? {
+            Place::Server(link) => current.name() == link.name(),
+            Place::Nowhere => true,
+            Place::Here => false,
+        };
+        if is_there {
+            context.settings.database = Some(remote);
+        }
     }
     if block::asks_time(query) {
         #[expect(clippy::cast_precision_loss, reason = "microseconds fit until the year 2255")]

@@ -12,12 +12,13 @@ use std::sync::Arc;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::Result;
 use pelorus_types::{Column, ColumnType, Flags, WireType, collation};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{self, Ident, SelectItem};
 
 use super::block::{Block, Tail, unbounded};
 use super::decide;
 use crate::bind::aggregate::{self, Call};
-use crate::bind::expr::{Computed, ExprBinder, Subqueries, canonical};
+use crate::bind::expr::{Computed, ExprBinder, Subqueries, canonical, plain_arguments};
 use crate::bind::query::{Binder, BoundQuery, column_expr};
 use crate::bind::select;
 use crate::bind::typed::Typed;
@@ -91,7 +92,10 @@ impl Plan {
                 self.further(block, &call.args);
                 Merge::CountDistinct
             }
-            ("SUM", false) => Merge::Part(self.part(whole, "SUM_MERGE")),
+            ("SUM", false) => {
+                let condition = counted(&one(call)?).filter(|_| !self.keys.is_empty());
+                Merge::Part(self.part(condition.map_or(whole, count_of), "SUM_MERGE"))
+            }
             ("AVG", false) => {
                 let arg = one(call)?;
                 let sum = self.part(invoke("SUM", arg.clone()), "SUM_MERGE");
@@ -149,6 +153,46 @@ impl Plan {
 
     fn group_by(&self) -> Vec<ast::Expr> {
         self.keys.iter().chain(self.further_keys()).map(|(_, key)| key.clone()).collect()
+    }
+}
+
+/// The condition of `IF(condition, 1, 0)`, whose sum over a group counts rows.
+fn counted(arg: &ast::Expr) -> Option<ast::Expr> {
+    let is = |expr: &ast::Expr, digit: &str| {
+        matches!(expr, ast::Expr::Value(value)
+            if matches!(&value.value, ast::Value::Number(digits, _) if digits == digit))
+    };
+    match arg {
+        ast::Expr::Function(function) if aggregate::name_of(function) == "IF" => {
+            let [condition, one, zero] = plain_arguments(function).ok()?[..] else { return None };
+            (is(one, "1") && is(zero, "0")).then(|| condition.clone())
+        }
+        ast::Expr::Case { operand: None, conditions, else_result: Some(zero), .. } => {
+            let [when] = &conditions[..] else { return None };
+            (is(&when.result, "1") && is(zero, "0")).then(|| when.condition.clone())
+        }
+        _ => None,
+    }
+}
+
+/// How many rows of a group meet a condition, as the decimal that `SUM` gives: servers count twice
+/// as fast as they add decimals. Only for groups, which have rows: `SUM` of none is NULL.
+fn count_of(condition: ast::Expr) -> ast::Expr {
+    let count = ast::Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![ast::CaseWhen {
+            condition,
+            result: ast::Expr::value(ast::Value::Number("1".to_owned(), false)),
+        }],
+        else_result: None,
+    };
+    ast::Expr::Cast {
+        kind: ast::CastKind::Cast,
+        expr: Box::new(invoke("COUNT", count)),
+        data_type: ast::DataType::Decimal(ast::ExactNumberInfo::PrecisionAndScale(23, 0)),
+        format: None,
     }
 }
 

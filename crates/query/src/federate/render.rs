@@ -48,6 +48,9 @@ pub(crate) fn expression(context: &QueryContext, expr: &ast::Expr) -> Result<Str
     rewriter.error.map_or_else(|| Ok(copy.to_string()), Err)
 }
 
+/// Functions that take something for their connection, which the session does not keep.
+const HELD: [&str; 3] = ["GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS"];
+
 struct Rewriter<'a> {
     context: &'a QueryContext,
     real: HashSet<(Option<String>, String)>,
@@ -109,6 +112,9 @@ impl Rewriter<'_> {
             }
             ast::Expr::Function(function) => {
                 let name = crate::bind::aggregate::name_of(function);
+                if HELD.contains(&name.as_str()) {
+                    return Err(Error::unsupported(format_args!("{name} on a linked server")));
+                }
                 let bare = match &function.args {
                     ast::FunctionArguments::None => true,
                     ast::FunctionArguments::List(list) => list.args.is_empty(),
