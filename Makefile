@@ -25,9 +25,11 @@ test: ## All tests: formatting, tidy, Rust, SQL files, MariaDB and MySQL, Python
 	$(MAKE) --no-print-directory test-rust
 	$(MAKE) --no-print-directory test-python
 
-test-rust: ## The Rust tests (the tidy check is one of them)
+test-rust: ## The Rust tests (the tidy check is one of them), with real servers for those of links
+	@python3 scripts/setup.py test
 	cargo build --release --package pelorus-server
-	cargo test --release --workspace
+	cargo test --release --workspace --no-run
+	$(VENV_PYTHON) -m pelorus_tools.with_servers cargo test --release --workspace
 
 TESTS ?= tests
 test-python: ## The Python tests against real servers; TESTS=tests/test_links.py for a part

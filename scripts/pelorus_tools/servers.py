@@ -189,6 +189,14 @@ class MySql(Server):
         return [machine.find("chroot") or "chroot", str(self.root), "mysqld", "--no-defaults",
                 "--user=root", f"--datadir={self._inside}/data"]
 
+    def follow(self, primary: "MySql") -> None:
+        """Makes this server a replica of another, by GTID."""
+        self.run(
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={primary.port}, "
+            f"SOURCE_USER='{USER}', SOURCE_PASSWORD='{PASSWORD}', SOURCE_AUTO_POSITION=1, "
+            "GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1",
+            "START REPLICA")
+
     def client(self) -> list[str]:
         """The command of MySQL's own command line client."""
         return [machine.find("chroot") or "chroot", str(self.root), "mysql", "--no-defaults"]

@@ -5,12 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use futures::{Stream, stream};
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::rows::{Format, RowDecoder};
-use pelorus_types::Column;
+use pelorus_types::{Column, ColumnType, WireType};
 use tokio::sync::{Mutex, mpsc, watch};
 
 use super::queue::{Job, Queue};
@@ -201,8 +203,11 @@ impl Work {
             }
         };
         self.check(&columns)?;
+        // What is prepared as BIGINT may come out of a temporary table as INT: the rows are as the
+        // answer says, the batches as was planned.
+        let as_planned = columns.iter().zip(self.columns.iter()).all(|(a, b)| a.ty == b.ty);
         let mut decoder =
-            RowDecoder::new(Arc::clone(&self.columns), Format::Binary).map_err(Failure::Fatal)?;
+            RowDecoder::new(columns, Format::Binary).map_err(Failure::Fatal)?;
         let mut rows = 0;
         loop {
             let end = connection
@@ -216,7 +221,10 @@ impl Work {
                 .map_err(classify)?;
             if !decoder.is_empty() {
                 rows += decoder.len() as u64;
-                let batch = decoder.finish().map_err(Failure::Fatal)?;
+                let mut batch = decoder.finish().map_err(Failure::Fatal)?;
+                if !as_planned {
+                    batch = self.planned(&batch).map_err(Failure::Fatal)?;
+                }
                 kept.bytes += batch.get_array_memory_size();
                 kept.batches.push(batch);
                 if kept.flowing || kept.bytes > self.buffer {
@@ -244,15 +252,23 @@ impl Work {
 
     /// All ranges must be of the same columns: somebody may change a table in between.
     fn check(&self, columns: &[Column]) -> Result<(), Failure> {
+        let numbers = |ty: &ColumnType| ty.is_integer() && ty.wire != WireType::Bit;
         let same = columns.len() == self.columns.len()
-            && columns.iter().zip(self.columns.iter()).all(|(a, b)| same_form(&a.ty, &b.ty));
-        if same {
-            return Ok(());
-        }
-        Err(Failure::Fatal(Error::new(
-            Code::TableChanged,
-            "Table definition has changed, please retry transaction",
-        )))
+            && columns.iter().zip(self.columns.iter()).all(|(a, b)| {
+                same_form(&a.ty, &b.ty) || (numbers(&a.ty) && numbers(&b.ty))
+            });
+        if same { Ok(()) } else { Err(Failure::Fatal(changed())) }
+    }
+
+    /// A batch in the planned forms: integers without sign may have come for signed ones.
+    fn planned(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let exact = CastOptions { safe: false, ..CastOptions::default() };
+        let arrays = batch.columns().iter().zip(self.columns.iter()).map(|(array, column)| {
+            cast_with_options(array, &column.ty.arrow(), &exact).map_err(|_| changed())
+        });
+        let fields: Vec<_> = self.columns.iter().map(Column::field).collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays.collect::<Result<Vec<_>>>()?)
+            .map_err(|error| Error::internal(error.to_string()))
     }
 
     fn note(&self, connection: &Lent, job: &Job, rows: u64, elapsed: Duration) {
@@ -264,6 +280,10 @@ impl Work {
             attempts: job.attempts,
         });
     }
+}
+
+fn changed() -> Error {
+    Error::new(Code::TableChanged, "Table definition has changed, please retry transaction")
 }
 
 /// Batches of a range.

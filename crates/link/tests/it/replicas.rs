@@ -1,4 +1,5 @@
-//! A primary with a replica, given by `PELORUS_TEST_REPLICATED` as two addresses joined by a comma:
+//! A primary with a replica, given by `PELORUS_TEST_REPLICATED_MARIADB` and
+//! `PELORUS_TEST_REPLICATED_MYSQL` as two addresses joined by a comma:
 //! `host:port:user:password,host:port:user:password`.
 
 use std::time::Duration;
@@ -11,26 +12,63 @@ use pelorus_link::{Format, Link, LinkConfig, ScanReport, ServerState, SnapshotMo
 use crate::scan::{all, numbers, request, wait_for};
 use crate::servers::{DATABASE, address, config, run, settings, texts};
 
-/// Links to the pair, to the primary alone and to the replica alone.
-async fn pair() -> Option<(Link, Link, Link)> {
-    let Ok(text) = std::env::var("PELORUS_TEST_REPLICATED") else {
-        eprintln!("PELORUS_TEST_REPLICATED is not set: not tested");
-        return None;
-    };
-    let (primary, replica) = text.split_once(',').unwrap();
-    let (primary, replica) = (address(primary), address(replica));
-    let both = LinkConfig { replicas: vec![replica.clone()], ..config(&primary) };
-    let open = async |config| Link::open(config, Env::real()).await.unwrap();
-    let links = (open(both).await, open(config(&primary)).await, open(config(&replica)).await);
-    run(&links.1, &format!("CREATE DATABASE IF NOT EXISTS {DATABASE}")).await;
-    Some(links)
+/// Links to a pair, to its primary alone and to its replica alone.
+struct Pair {
+    both: Link,
+    primary: Link,
+    replica: Link,
+    words: &'static Words,
 }
 
-async fn caught_up(primary: &Link, replica: &Link) {
-    let position = crate::servers::value(primary, "SELECT @@gtid_binlog_pos").await;
-    let waited =
-        crate::servers::value(replica, &format!("SELECT MASTER_GTID_WAIT('{position}', 20)")).await;
-    assert_eq!(waited, "0");
+/// How a server says what has to do with replication.
+struct Words {
+    variable: &'static str,
+    position: &'static str,
+    wait: &'static str,
+    stop: &'static str,
+    start: &'static str,
+}
+
+const MARIADB: Words = Words {
+    variable: "PELORUS_TEST_REPLICATED_MARIADB",
+    position: "SELECT @@gtid_binlog_pos",
+    wait: "MASTER_GTID_WAIT",
+    stop: "STOP SLAVE SQL_THREAD",
+    start: "START SLAVE SQL_THREAD",
+};
+
+const MYSQL: Words = Words {
+    variable: "PELORUS_TEST_REPLICATED_MYSQL",
+    position: "SELECT @@global.gtid_executed",
+    wait: "WAIT_FOR_EXECUTED_GTID_SET",
+    stop: "STOP REPLICA SQL_THREAD",
+    start: "START REPLICA SQL_THREAD",
+};
+
+async fn pairs() -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for words in [&MARIADB, &MYSQL] {
+        let Ok(text) = std::env::var(words.variable) else {
+            eprintln!("{} is not set: not tested", words.variable);
+            continue;
+        };
+        let (primary, replica) = text.split_once(',').unwrap();
+        let (primary, replica) = (address(primary), address(replica));
+        let both = LinkConfig { replicas: vec![replica.clone()], ..config(&primary) };
+        let open = async |config| Link::open(config, Env::real()).await.unwrap();
+        let (primary, replica) = (open(config(&primary)).await, open(config(&replica)).await);
+        run(&primary, &format!("CREATE DATABASE IF NOT EXISTS {DATABASE}")).await;
+        pairs.push(Pair { both: open(both).await, primary, replica, words });
+    }
+    pairs
+}
+
+impl Pair {
+    async fn caught_up(&self) {
+        let position = crate::servers::value(&self.primary, self.words.position).await;
+        let ask = format!("SELECT {}('{position}', 20)", self.words.wait);
+        assert_eq!(crate::servers::value(&self.replica, &ask).await, "0");
+    }
 }
 
 /// The sum of a scan, and what it reports.
@@ -53,13 +91,19 @@ fn servers_of(report: &ScanReport) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_reads_the_same_moment_or_is_left_out() {
-    let Some((both, primary, replica)) = pair().await else { return };
-    run(&primary, "SET GLOBAL innodb_flush_log_at_trx_commit = 2").await;
-    numbers(&primary, "replicated", 8_000).await;
-    caught_up(&primary, &replica).await;
-    let (total, report) = sum(&both, "replicated", "SUM(v)").await;
+    for pair in pairs().await {
+        same_moment_or_left_out(&pair).await;
+    }
+}
+
+async fn same_moment_or_left_out(pair: &Pair) {
+    let Pair { both, primary, replica, words } = pair;
+    run(primary, "SET GLOBAL innodb_flush_log_at_trx_commit = 2").await;
+    numbers(primary, "replicated", 8_000).await;
+    pair.caught_up().await;
+    let (total, report) = sum(both, "replicated", "SUM(v)").await;
     assert_eq!((total, report.mode), (800_000, SnapshotMode::Position), "{report:?}");
-    let (_, report) = sum(&both, "replicated", "SUM(v + SLEEP(0.0001))").await;
+    let (_, report) = sum(both, "replicated", "SUM(v + SLEEP(0.0001))").await;
     assert_eq!(servers_of(&report), 2, "{report:?}");
 
     // While money moves.
@@ -84,7 +128,7 @@ async fn a_replica_reads_the_same_moment_or_is_left_out() {
     });
     let mut seen = std::collections::BTreeMap::new();
     for _ in 0..40 {
-        let (total, report) = sum(&both, "replicated", "SUM(v)").await;
+        let (total, report) = sum(both, "replicated", "SUM(v)").await;
         assert_eq!(total, 800_000, "{report:?}");
         let key = format!("{:?} on {} servers", report.mode, 2 - report.warnings.len());
         *seen.entry(key).or_insert(0) += 1;
@@ -94,10 +138,10 @@ async fn a_replica_reads_the_same_moment_or_is_left_out() {
     eprintln!("{seen:?}");
 
     // A replica that stands still is left out.
-    run(&replica, "STOP SLAVE SQL_THREAD").await;
+    run(replica, words.stop).await;
     tokio::time::sleep(Duration::from_millis(50)).await;
     for _ in 0..3 {
-        let (total, report) = sum(&both, "replicated", "SUM(v)").await;
+        let (total, report) = sum(both, "replicated", "SUM(v)").await;
         assert_eq!(total, 800_000);
         assert_eq!(report.warnings.len(), 1, "{report:?}");
         assert!(report.warnings[0].contains("left out"));
@@ -105,23 +149,23 @@ async fn a_replica_reads_the_same_moment_or_is_left_out() {
     assert_eq!(both.status().servers[1].state, ServerState::Lagging);
     stop.send(true).unwrap();
     writer.await.unwrap();
-    run(&replica, "START SLAVE SQL_THREAD").await;
-    caught_up(&primary, &replica).await;
-    let (total, report) = sum(&both, "replicated", "SUM(v)").await;
+    run(replica, words.start).await;
+    pair.caught_up().await;
+    let (total, report) = sum(both, "replicated", "SUM(v)").await;
     assert_eq!((total, report.warnings.len()), (800_000, 0), "{report:?}");
 
     // A replica whose connections die costs a retry.
     let select = "/* replica_scan */ SUM(v), SUM(SLEEP(0.0003))";
-    let scan = both.scan(request(&both, "replicated", select, 8).await).await.unwrap();
-    wait_for(&replica, "replica_scan", "2").await;
+    let scan = both.scan(request(both, "replicated", select, 8).await).await.unwrap();
+    wait_for(replica, "replica_scan", "2").await;
     let victims = texts(
-        &replica,
+        replica,
         "SELECT ID FROM information_schema.PROCESSLIST \
          WHERE INFO LIKE '%replica_scan%' AND INFO NOT LIKE '%PROCESSLIST%'",
     )
     .await;
     for victim in victims {
-        run(&replica, &format!("KILL {}", victim[0].as_ref().unwrap())).await;
+        run(replica, &format!("KILL {}", victim[0].as_ref().unwrap())).await;
     }
     let report = scan.report.clone();
     let total: i128 = all(scan)
@@ -136,8 +180,13 @@ async fn a_replica_reads_the_same_moment_or_is_left_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_is_away_costs_nothing_but_a_warning() {
-    let Some((_, primary, _)) = pair().await else { return };
-    numbers(&primary, "replica_away", 5_000).await;
+    for pair in pairs().await {
+        away(&pair.primary).await;
+    }
+}
+
+async fn away(primary: &Link) {
+    numbers(primary, "replica_away", 5_000).await;
     let mut config = primary.config().clone();
     let mut nowhere = config.primary.clone();
     nowhere.port = 9;

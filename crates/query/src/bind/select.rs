@@ -147,8 +147,11 @@ impl Binder<'_> {
                 };
                 keys.push((Err(place), term));
             } else {
-                let name = self.fresh("s");
-                exprs.push(key.alias(&name));
+                let name = projected(&exprs, &key).unwrap_or_else(|| {
+                    let name = self.fresh("s");
+                    exprs.push(key.alias(&name));
+                    name
+                });
                 keys.push((Ok(column_expr(&name)), term));
             }
         }
@@ -267,6 +270,15 @@ impl Binder<'_> {
         }
         Ok(bound)
     }
+}
+
+/// The name under which a projection has an expression already: one that is there twice only
+/// confuses the planner's notion of order.
+fn projected(exprs: &[Expr], wanted: &Expr) -> Option<String> {
+    exprs.iter().find_map(|expr| match expr {
+        Expr::Alias(alias) if *alias.expr == *wanted => Some(alias.name.clone()),
+        _ => None,
+    })
 }
 
 /// A block on its way.
