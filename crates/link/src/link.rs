@@ -196,9 +196,23 @@ impl Link {
     pub async fn describe(&self, settings: &SessionSettings, sql: &str) -> Result<Arc<Described>> {
         let timeless = SessionSettings { timestamp: None, ..settings.clone() };
         let key = (format!("{timeless:?}"), sql.to_owned());
-        if let Some(described) = self.inner.described.fresh(&key) {
-            return Ok(described);
+        match self.inner.described.fresh(&key) {
+            Some(described) => Ok(described),
+            None => self.describe_now(settings, sql).await,
         }
+    }
+
+    /// The same, asked of the server whatever is cached: somebody may have changed a table.
+    ///
+    /// # Errors
+    /// As [`Self::describe`].
+    pub async fn describe_now(
+        &self,
+        settings: &SessionSettings,
+        sql: &str,
+    ) -> Result<Arc<Described>> {
+        let timeless = SessionSettings { timestamp: None, ..settings.clone() };
+        let key = (format!("{timeless:?}"), sql.to_owned());
         let epoch = self.inner.described.epoch();
         let mut connection = self.inner.lend(&timeless).await?;
         let statement = connection.prepare(sql).await?;

@@ -12,7 +12,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use pelorus_error::{Code, Error, Result};
-use pelorus_link::{Format, Link, Relay, RelayItem, Target};
+use pelorus_link::{Described, Format, Link, Relay, RelayItem, Target};
 use pelorus_sql::lexer::plain_text;
 use pelorus_sql::{Parsed, parse_query};
 use pelorus_types::Column;
@@ -40,10 +40,14 @@ pub(crate) struct Whole {
 impl Whole {
     /// The columns that the server gives for it.
     async fn columns(&self, context: &QueryContext) -> Result<Vec<Column>> {
-        let described = self.link.describe(&context.settings, &self.text).await?;
+        Ok(self.named(&*self.link.describe(&context.settings, &self.text).await?))
+    }
+
+    /// The columns of a description, under the names that the client is to see.
+    fn named(&self, described: &Described) -> Vec<Column> {
         let mut columns = described.columns.clone();
         rename(&mut columns, self.names.as_deref());
-        Ok(columns)
+        columns
     }
 }
 
@@ -162,7 +166,12 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
     let Some(bound) = binder.split(&link, &parsed.query, &estimate).await? else {
         return Ok(go_whole("it cannot be split"));
     };
-    let columns = whole.columns(context).await?;
+    // What is cached of the tables may be old by now; `*` would leave a new column out.
+    let columns = whole.named(&*link.describe_now(&context.settings, text).await?);
+    if !same_columns(&bound, &columns) {
+        link.forget();
+        return Ok(go_whole("its tables have just changed"));
+    }
     match conform(binder, bound, &columns) {
         Some(bound) => Ok(Plan::Here { bound, columns, otherwise: Some(whole) }),
         None => Ok(go_whole("its types would differ here")),
@@ -191,12 +200,18 @@ fn current_link(context: &QueryContext) -> Option<(Link, String)> {
     }
 }
 
+/// Whether a plan has the columns that the server sees: as many, and of the same names.
+fn same_columns(bound: &BoundQuery, columns: &[Column]) -> bool {
+    bound.columns.len() == columns.len()
+        && bound.columns.iter().zip(columns).all(|(ours, theirs)| {
+            let (ours, theirs) = (&ours.meta.org_name, &theirs.org_name);
+            ours.is_empty() || theirs.is_empty() || ours.eq_ignore_ascii_case(theirs)
+        })
+}
+
 /// Brings the columns of a plan into the types that the server gives for the statement; `None`
 /// when ours differ in more than length.
 fn conform(binder: &Binder<'_>, mut bound: BoundQuery, columns: &[Column]) -> Option<BoundQuery> {
-    if bound.columns.len() != columns.len() {
-        return None;
-    }
     for (ours, theirs) in bound.columns.iter_mut().zip(columns) {
         let (from, to) = (&ours.value.ty, &theirs.ty);
         let same_class = from.is_integer() && to.is_integer()
@@ -273,7 +288,7 @@ pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Resul
             context.settings.database = Some(remote);
         }
     }
-    if block::asks_time(query) {
+    if block::asks_time(query, context.mode) {
         #[expect(clippy::cast_precision_loss, reason = "microseconds fit until the year 2255")]
         let seconds = context.eval.now_micros as f64 / 1e6;
         context.settings.timestamp = Some(seconds);

@@ -206,8 +206,7 @@ impl Work {
         // What is prepared as BIGINT may come out of a temporary table as INT: the rows are as the
         // answer says, the batches as was planned.
         let as_planned = columns.iter().zip(self.columns.iter()).all(|(a, b)| a.ty == b.ty);
-        let mut decoder =
-            RowDecoder::new(columns, Format::Binary).map_err(Failure::Fatal)?;
+        let mut decoder = RowDecoder::new(columns, Format::Binary).map_err(Failure::Fatal)?;
         let mut rows = 0;
         loop {
             let end = connection
@@ -254,9 +253,10 @@ impl Work {
     fn check(&self, columns: &[Column]) -> Result<(), Failure> {
         let numbers = |ty: &ColumnType| ty.is_integer() && ty.wire != WireType::Bit;
         let same = columns.len() == self.columns.len()
-            && columns.iter().zip(self.columns.iter()).all(|(a, b)| {
-                same_form(&a.ty, &b.ty) || (numbers(&a.ty) && numbers(&b.ty))
-            });
+            && columns
+                .iter()
+                .zip(self.columns.iter())
+                .all(|(a, b)| same_form(&a.ty, &b.ty) || (numbers(&a.ty) && numbers(&b.ty)));
         if same { Ok(()) } else { Err(Failure::Fatal(changed())) }
     }
 

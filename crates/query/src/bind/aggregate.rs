@@ -1,88 +1,37 @@
 //! GROUP BY and aggregates.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::{self, AggregateCall};
 use pelorus_functions::{Arg, EvalContext};
-use sqlparser::ast::{
-    self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArguments, Visit, Visitor,
-};
+use pelorus_sql::normalise::{Node, has_aggregate, is_aggregate_name, walk_expr};
+use sqlparser::ast::{self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 use super::expr::{Computed, ExprBinder, canonical};
 use super::query::{Binder, column_expr};
 use super::typed::Typed;
 use crate::udf::{self, from_datafusion};
 
-/// MySQL's aggregate functions.
-const NAMES: &[&str] = &[
-    "ANY_VALUE",
-    "AVG",
-    "BIT_AND",
-    "BIT_OR",
-    "BIT_XOR",
-    "COUNT",
-    "GROUP_CONCAT",
-    "JSON_ARRAYAGG",
-    "JSON_OBJECTAGG",
-    "MAX",
-    "MIN",
-    "STD",
-    "STDDEV",
-    "STDDEV_POP",
-    "STDDEV_SAMP",
-    "SUM",
-    "VARIANCE",
-    "VAR_POP",
-    "VAR_SAMP",
-];
-
-/// Whether a function of this upper-case name is an aggregate.
-pub(crate) fn is_aggregate(name: &str) -> bool {
-    NAMES.contains(&name)
-}
-
 /// Whether an expression holds an aggregate of its own block.
 pub(crate) fn contains(expr: &ast::Expr) -> bool {
-    let mut found = Vec::new();
-    collect(expr, &mut found);
-    !found.is_empty()
+    has_aggregate(expr)
 }
 
 /// Adds the aggregates that an expression holds, those of its subqueries aside.
 pub(crate) fn collect(expr: &ast::Expr, found: &mut Vec<ast::Function>) {
-    struct Finder<'a> {
-        depth: usize,
-        found: &'a mut Vec<ast::Function>,
-    }
-    impl Visitor for Finder<'_> {
-        type Break = ();
-
-        fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
-            self.depth += 1;
-            ControlFlow::Continue(())
-        }
-
-        fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
-            self.depth -= 1;
-            ControlFlow::Continue(())
-        }
-
-        fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
-            if self.depth == 0
-                && let ast::Expr::Function(function) = expr
-                && function.over.is_none()
-                && is_aggregate(&name_of(function))
-            {
-                self.found.push(function.clone());
+    let mut depth = 0_usize;
+    walk_expr(expr, &mut |node| match node {
+        Node::Query(_) => depth += 1,
+        Node::End => depth -= 1,
+        Node::Expr(ast::Expr::Function(function)) if depth == 0 => {
+            if function.over.is_none() && is_aggregate_name(&name_of(function)) {
+                found.push(function.clone());
             }
-            ControlFlow::Continue(())
         }
-    }
-    // The visitor never breaks off.
-    let _: ControlFlow<()> = expr.visit(&mut Finder { depth: 0, found });
+        _ => {}
+    });
 }
 
 /// The upper-case name of a function.

@@ -9,6 +9,7 @@ use datafusion::logical_expr::expr::InSubquery;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{self as functions, Arg, CastTarget, Value};
+use pelorus_sql::normalise::is_aggregate_name;
 use pelorus_types::ColumnType;
 use sqlparser::ast::{
     self, BinaryOperator, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments,
@@ -530,7 +531,7 @@ impl ExprBinder<'_> {
         if function.over.is_some() {
             return Err(Error::unsupported("window functions over several servers"));
         }
-        if super::aggregate::is_aggregate(&name) {
+        if is_aggregate_name(&name) {
             return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));
         }
         let args = plain_arguments(function)?;

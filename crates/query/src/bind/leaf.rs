@@ -1,7 +1,6 @@
 //! Leaves of plans that are put together here: a table of a server, a table of Pelorus's inside.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
@@ -12,14 +11,15 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest};
-use pelorus_sql::{literal, normalise};
-use sqlparser::ast::{self, BinaryOperator, SelectItem, Visit, Visitor};
+use pelorus_sql::normalise::{self, Node};
+use pelorus_sql::{Mode, literal};
+use sqlparser::ast::{self, BinaryOperator, SelectItem};
 
 use super::query::{Binder, column_expr};
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::context::InfoSchema;
-use crate::federate::block::remote_columns;
+use crate::federate::block::{remote_columns, runs_once};
 use crate::federate::render;
 use crate::udf::into_datafusion;
 
@@ -100,7 +100,7 @@ impl Binder<'_> {
     ) -> Vec<String> {
         normalise::conjuncts(selection)
             .into_iter()
-            .filter(|condition| is_own(condition, table, alias, only_table))
+            .filter(|condition| is_own(condition, table, alias, only_table, self.context.mode))
             .filter_map(|condition| render::expression(self.context, condition).ok())
             .collect()
     }
@@ -190,50 +190,41 @@ impl Binder<'_> {
 }
 
 /// Whether a condition names nothing but columns of one table, and means the same on its server.
-fn is_own(condition: &ast::Expr, table: &RemoteTable, alias: &str, only_table: bool) -> bool {
-    struct Finder<'a> {
-        table: &'a RemoteTable,
-        alias: &'a str,
-        only_table: bool,
-        columns: usize,
-    }
-    impl Visitor for Finder<'_> {
-        type Break = ();
-
-        fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
-            ControlFlow::Break(())
+fn is_own(
+    condition: &ast::Expr,
+    table: &RemoteTable,
+    alias: &str,
+    only_table: bool,
+    mode: Mode,
+) -> bool {
+    let is_column = |path: &[ast::Ident]| match path {
+        // A bare name could be another table's column too, which only the whole FROM clause tells;
+        // with one table there is no doubt.
+        [column] => only_table && table.column(&column.value).is_some(),
+        [table_name, column] => {
+            table_name.value.eq_ignore_ascii_case(alias) && table.column(&column.value).is_some()
         }
-
-        fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
-            let own = match expr {
-                // A bare name could be another table's column too, which only the whole FROM
-                // clause tells; with one table there is no doubt.
-                ast::Expr::Identifier(name) => {
-                    self.only_table && self.table.column(&name.value).is_some()
-                }
-                ast::Expr::CompoundIdentifier(path) => match &path[..] {
-                    [table, column] => {
-                        table.value.eq_ignore_ascii_case(self.alias)
-                            && self.table.column(&column.value).is_some()
-                    }
-                    _ => false,
-                },
-                ast::Expr::Function(function) => {
-                    function.over.is_none()
-                        && !crate::federate::block::runs_once(function)
-                        && !super::aggregate::is_aggregate(&super::aggregate::name_of(function))
-                }
-                _ => return ControlFlow::Continue(()),
-            };
-            if !own {
-                return ControlFlow::Break(());
+        _ => false,
+    };
+    let (mut own, mut columns) = (true, 0_usize);
+    normalise::walk_expr(condition, &mut |node| {
+        own &= match node {
+            Node::Expr(ast::Expr::Identifier(name)) => {
+                columns += 1;
+                is_column(std::slice::from_ref(name))
             }
-            self.columns += usize::from(!matches!(expr, ast::Expr::Function(_)));
-            ControlFlow::Continue(())
+            Node::Expr(ast::Expr::CompoundIdentifier(path)) => {
+                columns += 1;
+                is_column(path)
+            }
+            Node::Expr(ast::Expr::Function(function)) => function.over.is_none(),
+            Node::Expr(_) | Node::Table(_) => true,
+            Node::Query(_) | Node::End => false,
         }
-    }
-    let mut finder = Finder { table, alias, only_table, columns: 0 };
-    condition.visit(&mut finder).is_continue() && finder.columns > 0
+    });
+    own && columns > 0
+        && !normalise::has_aggregate(condition)
+        && !runs_once(&normalise::expression_dependence(condition, mode))
 }
 
 /// Whether a block takes all columns of a table.
@@ -260,36 +251,26 @@ impl Mentioned {
     /// Looks through a query and its subqueries.
     pub(crate) fn of(query: &ast::Query) -> Self {
         let mut this = Self::default();
-        // The visitor never breaks off.
-        let _: ControlFlow<()> = query.visit(&mut this);
-        this
-    }
-
-    fn column(&self, alias: &str, name: &str) -> bool {
-        let name = name.to_ascii_lowercase();
-        self.bare.contains(&name) || self.qualified.contains(&(alias.to_ascii_lowercase(), name))
-    }
-}
-
-impl Visitor for Mentioned {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
-        match expr {
-            ast::Expr::Identifier(name) => {
-                self.bare.insert(name.value.to_ascii_lowercase());
+        normalise::walk_query(query, &mut |node| match node {
+            Node::Expr(ast::Expr::Identifier(name)) => {
+                this.bare.insert(name.value.to_ascii_lowercase());
             }
-            ast::Expr::CompoundIdentifier(path) => {
+            Node::Expr(ast::Expr::CompoundIdentifier(path)) => {
                 if let [.., table, column] = &path[..] {
-                    self.qualified.insert((
+                    this.qualified.insert((
                         table.value.to_ascii_lowercase(),
                         column.value.to_ascii_lowercase(),
                     ));
                 }
             }
             _ => {}
-        }
-        ControlFlow::Continue(())
+        });
+        this
+    }
+
+    fn column(&self, alias: &str, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        self.bare.contains(&name) || self.qualified.contains(&(alias.to_ascii_lowercase(), name))
     }
 }
 

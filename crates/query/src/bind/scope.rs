@@ -1,11 +1,11 @@
 //! The names that an expression may use, and the columns that they lead to.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_sql::normalise::{Node, walk_expr};
 use pelorus_types::Column;
-use sqlparser::ast::{self, Visit, Visitor};
+use sqlparser::ast;
 
 use super::typed::Typed;
 
@@ -106,17 +106,9 @@ impl Scope {
 
 /// Adds the names without a table that an expression uses, its subqueries included.
 pub(crate) fn bare_names(expr: &ast::Expr, names: &mut Vec<String>) {
-    struct Finder<'a>(&'a mut Vec<String>);
-    impl Visitor for Finder<'_> {
-        type Break = ();
-
-        fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
-            if let ast::Expr::Identifier(name) = expr {
-                self.0.push(name.value.clone());
-            }
-            ControlFlow::Continue(())
+    walk_expr(expr, &mut |node| {
+        if let Node::Expr(ast::Expr::Identifier(name)) = node {
+            names.push(name.value.clone());
         }
-    }
-    // The visitor never breaks off.
-    let _: ControlFlow<()> = expr.visit(&mut Finder(names));
+    });
 }

@@ -1,34 +1,19 @@
 //! Finds the subqueries that an expression holds directly.
 
-use std::ops::ControlFlow;
-
-use sqlparser::ast::{self, Visit, Visitor};
+use pelorus_sql::normalise::{Node, walk_expr};
+use sqlparser::ast;
 
 /// Adds the outermost subqueries of an expression.
 pub(crate) fn collect(expr: &ast::Expr, found: &mut Vec<ast::Query>) {
-    let mut visitor = Outermost { depth: 0, found };
-    // The visitor never breaks off.
-    let _: ControlFlow<()> = expr.visit(&mut visitor);
-}
-
-struct Outermost<'a> {
-    depth: usize,
-    found: &'a mut Vec<ast::Query>,
-}
-
-impl Visitor for Outermost<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
-        if self.depth == 0 {
-            self.found.push(query.clone());
+    let mut depth = 0_usize;
+    walk_expr(expr, &mut |node| match node {
+        Node::Query(query) => {
+            if depth == 0 {
+                found.push(query.clone());
+            }
+            depth += 1;
         }
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
+        Node::End => depth -= 1,
+        _ => {}
+    });
 }

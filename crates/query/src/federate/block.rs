@@ -1,17 +1,17 @@
 //! What a query block must be like to be split, and the fragment text that its ranges run.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 use pelorus_error::{Error, Result};
+use pelorus_functions::names;
 use pelorus_link::{Fragment, Link, RemoteTable, ScanRequest};
-use pelorus_sql::normalise;
+use pelorus_sql::Mode;
+use pelorus_sql::normalise::{self, Dependence, Node};
 use pelorus_types::{Column, ColumnType};
 use sqlparser::ast::{
     self, BinaryOperator, Ident, JoinConstraint, JoinOperator, SelectItem, SetExpr, TableFactor,
-    Visit, Visitor,
 };
 
 use super::place::{database_name, resolve};
@@ -72,7 +72,7 @@ impl Binder<'_> {
             || select.into.is_some()
             || select.from.is_empty()
             || !select.named_window.is_empty()
-            || must_run_once(query);
+            || must_run_once(query, self.context.mode);
         if whole {
             return Ok(None);
         }
@@ -369,87 +369,27 @@ pub(crate) fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
     }
 }
 
-/// Functions that give something else in every fragment, or that act on the server.
-const ONCE: &[&str] = &[
-    "BENCHMARK",
-    "GET_LOCK",
-    "IS_FREE_LOCK",
-    "IS_USED_LOCK",
-    "LAST_INSERT_ID",
-    "LASTVAL",
-    "LOAD_FILE",
-    "MASTER_POS_WAIT",
-    "NAME_CONST",
-    "NEXTVAL",
-    "RAND",
-    "RANDOM_BYTES",
-    "RELEASE_ALL_LOCKS",
-    "RELEASE_LOCK",
-    "SETVAL",
-    "SLEEP",
-    "SOURCE_POS_WAIT",
-    "SYSDATE",
-    "UUID",
-    "UUID_SHORT",
-    "WAIT_FOR_EXECUTED_GTID_SET",
-];
-
-/// Functions that depend on the statement's time.
-const TIME: &[&str] = &[
-    "CURDATE",
-    "CURRENT_DATE",
-    "CURRENT_TIME",
-    "CURRENT_TIMESTAMP",
-    "CURTIME",
-    "LOCALTIME",
-    "LOCALTIMESTAMP",
-    "NOW",
-    "UNIX_TIMESTAMP",
-    "UTC_DATE",
-    "UTC_TIME",
-    "UTC_TIMESTAMP",
-];
-
-/// Whether a function gives something else each time, or acts on the server.
-pub(crate) fn runs_once(function: &ast::Function) -> bool {
-    ONCE.contains(&crate::bind::aggregate::name_of(function).as_str())
+/// What of a query or expression keeps it from running in parts: it assigns variables, draws
+/// numbers, acts on the server, or calls functions of which nothing is known.
+pub(crate) fn runs_once(on: &Dependence) -> bool {
+    let unknown = |name: &String| !names::is_function(name) && !normalise::is_aggregate_name(name);
+    on.assigns
+        || !on.random.is_empty()
+        || !on.effects.is_empty()
+        || !on.stored.is_empty()
+        || on.functions.iter().any(unknown)
 }
 
-/// Whether a query must run as one statement: it assigns variables, draws numbers, or uses window
-/// functions or grouping that cannot be merged.
-fn must_run_once(query: &ast::Query) -> bool {
-    struct Finder;
-    impl Visitor for Finder {
-        type Break = ();
-
-        fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
-            let once = match expr {
-                ast::Expr::Function(function) => function.over.is_some() || runs_once(function),
-                ast::Expr::BinaryOp { op: BinaryOperator::Assignment, .. } => true,
-                _ => false,
-            };
-            if once { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        }
-    }
-    query.visit(&mut Finder).is_break()
+/// Whether a query must run as one statement.
+fn must_run_once(query: &ast::Query, mode: Mode) -> bool {
+    let mut windows = false;
+    normalise::walk_query(query, &mut |node| {
+        windows |= matches!(node, Node::Expr(ast::Expr::Function(it)) if it.over.is_some());
+    });
+    windows || runs_once(&normalise::dependence(query, mode))
 }
 
 /// Whether a query asks for the time, which all servers must then be told.
-pub(crate) fn asks_time(query: &ast::Query) -> bool {
-    struct Finder;
-    impl Visitor for Finder {
-        type Break = ();
-
-        fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
-            match expr {
-                ast::Expr::Function(function)
-                    if TIME.contains(&crate::bind::aggregate::name_of(function).as_str()) =>
-                {
-                    ControlFlow::Break(())
-                }
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    query.visit(&mut Finder).is_break()
+pub(crate) fn asks_time(query: &ast::Query, mode: Mode) -> bool {
+    !normalise::dependence(query, mode).time.is_empty()
 }
