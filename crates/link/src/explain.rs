@@ -13,6 +13,8 @@ pub struct Estimate {
     /// Whether the server knows the answer without reading rows (`Select tables optimized away`,
     /// `Impossible WHERE`, constants only).
     pub optimized_away: bool,
+    /// Whether the server is a MariaDB.
+    pub is_mariadb: bool,
 }
 
 /// A line of EXPLAIN.
@@ -47,7 +49,12 @@ impl Estimate {
         let tables: Vec<_> = rows.iter().map(|row| EstimateTable::from_row(&row)).collect();
         let rows_examined = examined(&tables);
         let optimized_away = !tables.is_empty() && tables.iter().all(EstimateTable::reads_nothing);
-        Self { tables, rows_examined, optimized_away }
+        Self { tables, rows_examined, optimized_away, is_mariadb: false }
+    }
+
+    /// Whether rows pass through a temporary table of the server.
+    pub fn uses_temporary(&self) -> bool {
+        self.tables.iter().any(|line| line.extra.contains("Using temporary"))
     }
 }
 

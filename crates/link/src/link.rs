@@ -232,9 +232,10 @@ impl Link {
         // The moment of NOW() matters little to an estimate, setting it would cost a round trip.
         let timeless = SessionSettings { timestamp: None, ..settings.clone() };
         let mut connection = self.inner.lend(&timeless).await?;
-        let explain = connection.version().explain();
+        let (explain, is_mariadb) =
+            (connection.version().explain(), connection.version().is_mariadb);
         let rows = connection.rows(&format!("{explain}{sql}")).await?;
-        Ok(Estimate::from_rows(&rows))
+        Ok(Estimate { is_mariadb, ..Estimate::from_rows(&rows) })
     }
 
     /// Hands a whole statement on.

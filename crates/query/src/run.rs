@@ -14,6 +14,7 @@ use futures::StreamExt;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Described, Format, Link, Relay, RelayItem, Target};
 use pelorus_sql::lexer::plain_text;
+use pelorus_sql::normalise;
 use pelorus_sql::{Parsed, parse_query};
 use pelorus_types::Column;
 use sqlparser::ast;
@@ -167,7 +168,10 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
         return Ok(go_whole("it cannot be split"));
     };
     // What is cached of the tables may be old by now; `*` would leave a new column out.
-    let columns = whole.named(&*link.describe_now(&context.settings, text).await?);
+    let mut columns = whole.named(&*link.describe_now(&context.settings, text).await?);
+    if !estimate.is_mariadb && estimate.uses_temporary() {
+        as_executed(&parsed.query, &mut columns);
+    }
     if !same_columns(&bound, &columns) {
         link.forget();
         return Ok(go_whole("its tables have just changed"));
@@ -197,6 +201,28 @@ fn current_link(context: &QueryContext) -> Option<(Link, String)> {
     match context.catalog.database(context.database.as_deref()?)? {
         Database::Linked { link, remote } => Some((link, remote)),
         Database::Info(_) => None,
+    }
+}
+
+/// MySQL prepares computed integers as BIGINT, but those that pass through a temporary table come
+/// out of it as INT where their digits fit.
+fn as_executed(query: &ast::Query, columns: &mut [Column]) {
+    let ast::SetExpr::Select(select) = query.body.as_ref() else { return };
+    if select.projection.len() != columns.len() {
+        return;
+    }
+    for (item, column) in select.projection.iter().zip(columns) {
+        let (ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }) =
+            item
+        else {
+            continue;
+        };
+        let stored = column.org_name.is_empty()
+            && !normalise::has_aggregate(expr)
+            && !normalise::all_columns(expr).is_empty();
+        if stored {
+            column.ty = column.ty.in_temporary_table();
+        }
     }
 }
 

@@ -208,6 +208,20 @@ impl ColumnType {
         matches!(self.wire, Tiny | Short | Int24 | Long | LongLong | Year | Bit)
     }
 
+    /// The type that a computed value has once it went through one of MySQL's temporary tables:
+    /// integers of few digits become INT there.
+    #[must_use]
+    pub fn in_temporary_table(self) -> ColumnType {
+        /// From this length on, sign included, a number may not fit.
+        const TOO_LONG: u32 = 10;
+        match self.wire {
+            WireType::LongLong | WireType::Year if self.length < TOO_LONG => {
+                ColumnType { wire: WireType::Long, ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// A DECIMAL.
     pub fn is_decimal(&self) -> bool {
         matches!(self.wire, WireType::NewDecimal | WireType::OldDecimal)

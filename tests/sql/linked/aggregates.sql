@@ -81,7 +81,6 @@ SELECT avg(quantity), avg(quantity) + 0, sum(quantity) + 0 FROM orders;
 SELECT count(*) * 2, 10 DIV count(*), count(*) / 7 FROM orders;
 SELECT 1 FROM orders GROUP BY gift;
 SELECT 'x', count(*) FROM orders GROUP BY 1;
--- values only: MySQL prepares it as BIGINT, but its temporary table makes it INT
 SELECT gift + 1, count(*) FROM orders GROUP BY gift ORDER BY gift;
 SELECT count(*) FROM orders GROUP BY gift, status ORDER BY 1;
 SELECT max(id) - min(id), max(placed) > min(placed) FROM orders;

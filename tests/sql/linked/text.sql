@@ -71,5 +71,4 @@ SELECT 'ß' = 'ss', count(*) FROM dept;
 SELECT name FROM emp ORDER BY name, id;
 SELECT count(DISTINCT name) FROM emp;
 SELECT name, count(*) FROM emp WHERE name LIKE 'e%' GROUP BY name COLLATE utf8mb4_bin, name ORDER BY name COLLATE utf8mb4_bin;
--- values only: MySQL prepares it as BIGINT, but its temporary table makes it INT
 SELECT STRCMP(a.name, b.name), a.id, b.id FROM emp a, emp b WHERE a.id < b.id AND a.name = b.name ORDER BY 2, 3;

@@ -77,7 +77,8 @@ impl Session {
             [link] if is_of_names && link.config().databases.is_empty() => {
                 let mut settings = self.link_settings();
                 settings.database = self.remote_database(link).or_else(|| Some(SCHEMA.to_owned()));
-                relay(link, &settings, sql, format).await
+                let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
+                relay(link, &settings, &sql, format).await
             }
             _ => Err(error),
         }

@@ -12,7 +12,6 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
-use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{self, JoinConstraint, TableFactor};
 
 use super::expr::Subqueries;
@@ -216,15 +215,9 @@ fn is_constant(context: &QueryContext, query: &ast::Query) -> Result<bool> {
 
 /// Gives computed integers of few digits the type INT, as MySQL's own tables have it.
 fn narrow(bound: &mut BoundQuery, context: &QueryContext) {
-    /// From this length on, sign included, a number may not fit.
-    const TOO_LONG: u32 = 10;
     for column in &mut bound.columns {
-        let ty = column.value.ty;
-        let narrows = ty.wire == WireType::LongLong
-            && ty.length < TOO_LONG
-            && column.meta.org_name.is_empty();
-        if narrows {
-            let to = ColumnType { wire: WireType::Long, ..ty };
+        let to = column.value.ty.in_temporary_table();
+        if column.meta.org_name.is_empty() && to != column.value.ty {
             column.value = column.value.clone().converted(to, &context.eval);
             column.meta.ty = to;
         }
