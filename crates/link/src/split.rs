@@ -238,10 +238,13 @@ fn join_cells(
         // The next of `count` equal shares that is not nearly reached yet.
         let share = total * ((before * count + total / 2) / total.max(1) + 1) / count;
         let next = cells.get(at + 1);
-        // A cut is best where it is nearest to the equal share.
+        // A cut is best where it is nearest to the equal share; an empty cell brings it no nearer,
+        // but the one behind it may.
         let over = (before + here).abs_diff(share);
-        let with_next = next.map(|next| (before + here + next.rows).abs_diff(share));
-        if with_next.is_none_or(|other| over <= other) && (next.is_none() || here > 0) {
+        let is_nearest = next.is_none_or(|next| {
+            here > 0 && next.rows > 0 && over <= (before + here + next.rows).abs_diff(share)
+        });
+        if is_nearest {
             let whole =
                 Cell { lower: cells[first].lower.clone(), upper: cell.upper.clone(), rows: here };
             ranges.push(KeyRange {
