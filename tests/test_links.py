@@ -632,6 +632,23 @@ class TestSeveralLinks:
             "SELECT k.a, count(*) FROM maria_lab.keyless k JOIN my_lab.bank b ON b.id = k.a "
             "WHERE b.balance > 10 GROUP BY k.a ORDER BY k.a") == mariadb.run(
             "SELECT a, count(*) FROM link_lab.keyless GROUP BY a ORDER BY a")
+        mysql.run("CREATE TABLE IF NOT EXISTS link_lab.some (id int, y int)",
+                  "DELETE FROM link_lab.some", "INSERT INTO link_lab.some VALUES (1, 1), (2, NULL)")
+        wait_for("the new table", lambda: through.run(
+            "SELECT count(*) FROM my_lab.some") == ((2,),))
+        # A condition on the side that an outer join fills with NULL waits for the join.
+        assert through.run(
+            "SELECT s.id FROM maria_lab.bank b RIGHT JOIN my_lab.some s ON b.id = s.id + 100000 "
+            "WHERE b.id IS NULL ORDER BY s.id") == ((1,), (2,))
+        assert through.run(
+            "SELECT s.id FROM maria_lab.bank b RIGHT JOIN my_lab.some s ON b.id = s.id "
+            "WHERE b.id IS NULL") == ()
+        # NOT IN of a list with a NULL is never true, wherever it stands.
+        assert through.run("SELECT count(*) FROM maria_lab.bank "
+                           "WHERE id NOT IN (SELECT y FROM my_lab.some)") == ((0,),)
+        with pytest.raises(pymysql.err.NotSupportedError):
+            through.run("SELECT count(*) FROM maria_lab.bank "
+                        "WHERE id NOT IN (SELECT y FROM my_lab.some) OR id = 1")
         assert through.run("SELECT (SELECT count(*) FROM maria_lab.bank) "
                            "+ (SELECT count(*) FROM my_lab.wide)") == ((70000,),)
         through.stop()

@@ -43,6 +43,14 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
     if args.iter().any(|arg| arg.ty.wire == WireType::Json) {
         return Err(Error::unsupported("comparison of JSON values"));
     }
+    // MySQL takes two digits for a year of this or the last century, but not everywhere.
+    let short = |arg: &&Arg| {
+        arg.constant_int().is_some_and(|year| (0..100).contains(&year))
+            || arg.constant_text().is_some_and(|text| text.trim().len() <= 2)
+    };
+    if real.iter().any(|arg| arg.ty.wire == WireType::Year) && real.iter().any(short) {
+        return Err(Error::unsupported("YEAR values compared with years of two digits"));
+    }
     let all = |test: fn(&Arg) -> bool| real.iter().all(|arg| test(arg));
     let any = |test: fn(&Arg) -> bool| real.iter().any(|arg| test(arg));
     if all(|arg| arg.ty.is_string()) {

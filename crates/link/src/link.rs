@@ -147,6 +147,24 @@ impl Link {
         Ok(rows.single().unwrap_or_default().to_owned())
     }
 
+    /// Whether the session's time zone is the same all year, so that points in time are ordered as
+    /// they are written.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn has_fixed_zone(&self, settings: &SessionSettings) -> Result<bool> {
+        let is_fixed = |zone: &str| {
+            zone.starts_with(['+', '-']) || matches!(zone, "UTC" | "GMT" | "Etc/UTC" | "Z")
+        };
+        if let Some(zone) = &settings.time_zone {
+            return Ok(is_fixed(zone));
+        }
+        let mut connection = self.inner.lend_for_metadata().await?;
+        let ask =
+            "SELECT IF(@@GLOBAL.time_zone = 'SYSTEM', @@system_time_zone, @@GLOBAL.time_zone)";
+        Ok(is_fixed(connection.rows(ask).await?.single().unwrap_or_default()))
+    }
+
     /// The databases, under their names here.
     pub async fn databases(&self) -> Result<Vec<String>> {
         let config = &self.inner.config;

@@ -11,6 +11,7 @@ mod moment;
 mod queue;
 mod work;
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -30,7 +31,7 @@ use crate::relay;
 use crate::server::{Lent, Server};
 use crate::settings::SessionSettings;
 use crate::snapshot::SnapshotMode;
-use crate::split::KeyRange;
+use crate::split::{KeyRange, quote_text};
 
 /// The SQL of a fragment around the places where a range goes: `parts[0]`, partition clause,
 /// `parts[1]`, range condition, `parts[2]`.
@@ -74,6 +75,8 @@ pub struct ScanRequest {
     /// Every table that the fragment reads, as (database, table) by the server's names; needed for
     /// one moment in time.
     pub tables: Vec<(String, String)>,
+    /// The table that is cut into ranges, as (database, table) by the server's names.
+    pub cut: Option<(String, String)>,
     /// Connections on each server; 0 means the link's own number.
     pub streams: usize,
     /// Keeps a range's rows back until it is complete (up to a bound), so that a failed server's
@@ -176,6 +179,7 @@ struct Readers {
 /// Checks the columns and sets workers to work.
 async fn start(inner: &Arc<Inner>, request: ScanRequest, readers: Readers) -> Result<Scan> {
     let Readers { mut connections, mode, lock_held, warnings, opened_in } = readers;
+    check_partitions(&mut connections[0], &request).await?;
     let queue = Queue::new(&request);
     let first = queue.take_first();
     let statement = connections[0].prepare(&first.sql).await?;
@@ -200,6 +204,26 @@ async fn start(inner: &Arc<Inner>, request: ScanRequest, readers: Readers) -> Re
     job.start(connections, first, statement, cancelled);
     let streams = shared.into_iter().map(|batches| ScanStream { batches }).collect();
     Ok(Scan { columns, streams, report })
+}
+
+/// Where ranges name partitions: they must be all that the table has at the scan's moment. A later
+/// change of the partitions is an error of the ranges' statements, whose snapshots are older.
+async fn check_partitions(connection: &mut Lent, request: &ScanRequest) -> Result<()> {
+    let named: BTreeSet<&str> =
+        request.ranges.iter().flat_map(KeyRange::partitions).map(String::as_str).collect();
+    let Some((database, table)) = request.cut.as_ref().filter(|_| !named.is_empty()) else {
+        return Ok(());
+    };
+    let ask = format!(
+        "SELECT DISTINCT PARTITION_NAME FROM information_schema.PARTITIONS \
+         WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+        quote_text(database),
+        quote_text(table)
+    );
+    let rows = connection.rows(&ask).await?;
+    let found: BTreeSet<&str> =
+        rows.rows.iter().filter_map(|row| row.first()?.as_deref()).collect();
+    if found == named { Ok(()) } else { Err(changed(request)) }
 }
 
 /// How many connections to open on each server: no more than there are ranges, the primary first,

@@ -10,9 +10,15 @@
 //! A transaction `T` passes through these points in time: it is written to the binlog (`tW`), it
 //! becomes visible to new snapshots (`tV`), and it counts as executed (`tE`); `tW < tV < tE`.
 //!
-//! *MariaDB with a binlog.* A snapshot carries the binlog position up to which it contains
-//! everything (`binlog_snapshot_file`, `binlog_snapshot_position`): the server takes both under
-//! the lock that orders commits. Snapshots of one server with the same position are the same.
+//! *MariaDB with a binlog.* The server moves the place in the binlog up to which everything is
+//! visible (`binlog_snapshot_file`, `binlog_snapshot_position`) under the lock that orders commits
+//! and that a snapshot takes. If it is the same before the first and after the last opening,
+//! nothing became visible in between. It is asked on a connection without a snapshot. The server
+//! answers through variables that all sessions share: an answer may be the one that another
+//! session asks for at the same instant. That is harmless where it is the present place, too; an
+//! older one, of a snapshot that somebody else holds, could only pass for the present if it were the
+//! place from before the openings, twice in a row. The snapshots' own positions must not be
+//! compared instead: asked at once, they give each other's answers.
 //!
 //! *MySQL with GTIDs.* A GTID is *owned* from before `tW` until `tE`, and is in `gtid_executed`
 //! from `tE` on. Read before the openings: `gtid_owned`, then `gtid_executed` as `A`. Read after
@@ -26,7 +32,7 @@
 //! `WAIT_FOR_EXECUTED_GTID_SET`), so they have no less. They have no more, because what a replica
 //! has was written on the primary before, and nothing was: for MySQL by the same argument; for
 //! MariaDB because the GTID position of the binlog is read after all openings, too, and must be
-//! both `A` and the position of the primary's snapshots.
+//! both `A` and the position of that place.
 //!
 //! Both rest on everything being logged. A server that leaves databases out of its binlog, or a
 //! MariaDB that follows another and does not log what comes from there, is not read this way.

@@ -23,7 +23,7 @@ use pelorus_error::Result;
 
 use self::bound::{Bound, Domain};
 use crate::link::Inner;
-use crate::table::{RemoteKey, RemoteTable};
+use crate::table::{RemoteKey, RemotePartition, RemoteTable};
 
 /// Bounds are found anew after so long, or when the table has grown by much.
 const KEEP_FOR: Duration = Duration::from_secs(600);
@@ -163,11 +163,6 @@ fn shape(table: &RemoteTable, key: Option<&RemoteKey>) -> String {
     format!("{} {columns:?} {partitions:?}", table.engine)
 }
 
-/// Engines whose statements read one moment whatever others write.
-fn has_snapshots(engine: &str) -> bool {
-    ["InnoDB", "ROCKSDB", "TokuDB"].iter().any(|known| known.eq_ignore_ascii_case(engine))
-}
-
 async fn find(
     inner: &Arc<Inner>,
     table: &RemoteTable,
@@ -186,13 +181,16 @@ async fn find(
     if table.is_view {
         return Ok(one("a view has no key"));
     }
-    if !has_snapshots(&table.engine) {
+    if !table.has_snapshots() {
         return Ok(one("several statements would not see one moment of this engine"));
     }
     if table.rows < SMALL {
         return Ok(one("the table is small"));
     }
-    if !table.partitions.is_empty() {
+    // The history of a system-versioned table is in partitions that must not be named: a statement
+    // that names them reads all versions.
+    let by_history = |it: &RemotePartition| it.method.eq_ignore_ascii_case("SYSTEM_TIME");
+    if !table.partitions.is_empty() && !table.partitions.iter().any(by_history) {
         return partition::split(inner, table, key, ranges).await;
     }
     let Some(key) = key else { return Ok(one("the table has no usable key")) };

@@ -43,6 +43,11 @@ pub struct RemoteTable {
 }
 
 impl RemoteTable {
+    /// Whether its engine's statements read one moment whatever others write.
+    pub fn has_snapshots(&self) -> bool {
+        ["InnoDB", "ROCKSDB", "TokuDB"].iter().any(|known| known.eq_ignore_ascii_case(&self.engine))
+    }
+
     /// Finds a column by name, in any case.
     pub fn column(&self, name: &str) -> Option<&RemoteColumn> {
         self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))

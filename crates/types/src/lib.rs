@@ -21,5 +21,5 @@ pub mod column;
 pub mod number;
 pub mod temporal;
 
-pub use collation::Collation;
+pub use collation::{Collation, Info};
 pub use column::{Column, ColumnType, Flags, WireType};

@@ -84,3 +84,13 @@ SELECT 'x', count(*) FROM orders GROUP BY 1;
 SELECT gift + 1, count(*) FROM orders GROUP BY gift ORDER BY gift;
 SELECT count(*) FROM orders GROUP BY gift, status ORDER BY 1;
 SELECT max(id) - min(id), max(placed) > min(placed) FROM orders;
+
+-- Quotients keep more digits than they show until the server stores them.
+SELECT SUM(x), AVG(x), SUM(x) * 3 FROM (SELECT quantity / 3 AS x FROM orders) AS d;
+SELECT SUM(x) FROM (SELECT status, SUM(quantity) / 7 AS x FROM orders GROUP BY status) AS d;
+WITH d AS (SELECT amount / 7 AS x FROM orders) SELECT SUM(x), MAX(x) FROM d;
+SELECT status, MIN(quantity / 7) AS least FROM orders GROUP BY status HAVING MIN(quantity / 7) > 0.14285 ORDER BY status;
+-- An aggregate of the outer block in a subquery.
+SELECT (SELECT SUM(o.quantity)) FROM orders o;
+SELECT (SELECT MAX(quantity) FROM dept LIMIT 1) FROM orders;
+SELECT status, count(*) FROM orders GROUP BY status LIMIT 2;

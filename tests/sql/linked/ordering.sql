@@ -60,3 +60,8 @@ SELECT SQL_NO_CACHE id FROM orders ORDER BY id LIMIT 2;
 SELECT /* a comment */ id -- and another
 FROM orders # and a third
 ORDER BY id LIMIT 2;
+
+-- Constants order nothing, whatever number they are.
+SELECT id, 1 AS kind, amount FROM orders ORDER BY kind, amount, id LIMIT 10;
+SELECT amount, id FROM orders ORDER BY (2) DESC LIMIT 5;
+SELECT id, 2 AS two FROM orders ORDER BY two DESC, id DESC LIMIT 5;

@@ -72,3 +72,12 @@ SELECT name FROM emp ORDER BY name, id;
 SELECT count(DISTINCT name) FROM emp;
 SELECT name, count(*) FROM emp WHERE name LIKE 'e%' GROUP BY name COLLATE utf8mb4_bin, name ORDER BY name COLLATE utf8mb4_bin;
 SELECT STRCMP(a.name, b.name), a.id, b.id FROM emp a, emp b WHERE a.id < b.id AND a.name = b.name ORDER BY 2, 3;
+
+-- Collations in which a character has several weights.
+-- setup: CREATE TABLE weighty (id int PRIMARY KEY, word varchar(6) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci)
+-- setup: INSERT INTO weighty VALUES (1, '中文字符測試'), (2, '中文字abc'), (3, 'Straße'), (4, 'strass'), (5, 'a'), (6, 'a '), (7, 'A'), (8, 'ßßßßßß'), (9, 'ssss'), (10, ''), (11, ' '), (12, NULL), (13, 'a b'), (14, 'ab'), (15, 'ssssss')
+-- setup: ANALYZE TABLE weighty
+SELECT count(DISTINCT word) FROM weighty;
+SELECT min(id), count(*) FROM weighty GROUP BY word ORDER BY word;
+SELECT id FROM weighty ORDER BY word, id;
+SELECT id FROM weighty ORDER BY word DESC, id LIMIT 9;

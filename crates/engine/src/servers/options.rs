@@ -116,6 +116,7 @@ impl Server {
             ("REPLICAS", replicas),
             ("CONNECTIONS", options.connections.map(|count| count.to_string())),
             ("TLS", options.tls.clone()),
+            ("TLS_CA", options.tls_ca.clone()),
             ("OWNER", options.owner.clone()),
         ] {
             if let Some(value) = value {

@@ -28,6 +28,7 @@ pub(crate) async fn request(link: &Link, table: &str, select: &str, ranges: usiz
     let known = link.table(DATABASE, table).await.unwrap().unwrap();
     let split = link.split(&known, None, ranges).await.unwrap();
     ScanRequest {
+        cut: Some((DATABASE.to_owned(), table.to_owned())),
         settings: settings(),
         fragment: Fragment {
             parts: [

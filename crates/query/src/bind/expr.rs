@@ -138,7 +138,7 @@ impl ExprBinder<'_> {
             ast::Expr::Function(function) => self.function(function),
             ast::Expr::Subquery(query) => self.scalar_subquery(query),
             ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. } => {
-                Ok(number(self.predicate(expr)?))
+                Ok(number(self.condition(expr, false)?))
             }
             other => Err(Error::unsupported(format_args!("{other}"))),
         }
@@ -146,17 +146,23 @@ impl ExprBinder<'_> {
 
     /// Binds an expression to a condition: a Boolean with NULL for unknown.
     pub(crate) fn predicate(&self, expr: &ast::Expr) -> Result<Expr> {
+        self.condition(expr, true)
+    }
+
+    /// The same for a part of a condition. `top` says that every row must meet it: elsewhere
+    /// DataFusion makes of an IN (subquery) that is unknown one that is false.
+    fn condition(&self, expr: &ast::Expr, top: bool) -> Result<Expr> {
         if self.computed_value(expr).is_none() {
             match expr {
-                ast::Expr::Nested(inner) => return self.predicate(inner),
+                ast::Expr::Nested(inner) => return self.condition(inner, top),
                 ast::Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
-                    return Ok(self.predicate(left)?.and(self.predicate(right)?));
+                    return Ok(self.condition(left, top)?.and(self.condition(right, top)?));
                 }
                 ast::Expr::BinaryOp { left, op: BinaryOperator::Or, right } => {
-                    return Ok(self.predicate(left)?.or(self.predicate(right)?));
+                    return Ok(self.condition(left, false)?.or(self.condition(right, false)?));
                 }
                 ast::Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
-                    return Ok(datafusion::logical_expr::not(self.predicate(expr)?));
+                    return Ok(datafusion::logical_expr::not(self.condition(expr, false)?));
                 }
                 ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
                     if let Some(native) = self.native_equality(left, right)? {
@@ -167,8 +173,13 @@ impl ExprBinder<'_> {
                     let bound = self.subquery(subquery)?;
                     return self.exists(bound, *negated);
                 }
-                ast::Expr::InSubquery { expr, subquery, negated } => {
+                ast::Expr::InSubquery { expr, subquery, negated } if top => {
                     return self.in_subquery(expr, subquery, *negated);
+                }
+                ast::Expr::InSubquery { .. } => {
+                    return Err(Error::unsupported(
+                        "IN (subquery) within OR, NOT or an expression",
+                    ));
                 }
                 _ => {}
             }

@@ -31,11 +31,17 @@ impl Binder<'_> {
     ) -> Result<(LogicalPlan, Scope)> {
         let mut bound: Option<(LogicalPlan, Scope)> = None;
         for item in &select.from {
-            let mut side = self.factor(&item.relation, select, ctes, true).await?;
-            for join in &item.joins {
+            // A RIGHT JOIN may fill everything before it with NULL.
+            let last_right = item
+                .joins
+                .iter()
+                .rposition(|join| Kind::of(&join.join_operator) == Some(Kind::Right));
+            let mut side = self.factor(&item.relation, select, ctes, last_right.is_none()).await?;
+            for (at, join) in item.joins.iter().enumerate() {
                 let kind = Kind::of(&join.join_operator)
                     .ok_or_else(|| Error::unsupported(&join.join_operator_text()))?;
-                let right = self.factor(&join.relation, select, ctes, kind != Kind::Left).await?;
+                let filtered = kind != Kind::Left && last_right.is_none_or(|right| at >= right);
+                let right = self.factor(&join.relation, select, ctes, filtered).await?;
                 side = self.join(side, right, kind, constraint(&join.join_operator))?;
             }
             bound = Some(match bound {
@@ -118,11 +124,8 @@ impl Binder<'_> {
         if database.is_none()
             && let Some(cte) = ctes.get(&table.to_ascii_lowercase())
         {
-            // A common table expression does not see itself.
-            let mut outer = ctes.clone();
-            outer.remove(&table.to_ascii_lowercase());
-            let bound = self.query(&cte.query, &outer).await?;
-            let mut named = cte.alias.clone();
+            let bound = self.query(&cte.cte.query, &cte.seen).await?;
+            let mut named = cte.cte.alias.clone();
             named.name = ast::Ident::new(alias);
             return derived(bound, &named);
         }

@@ -80,6 +80,7 @@ impl Binder<'_> {
             ranges,
             qualifier: alias.to_owned(),
             tables: vec![(table.database.clone(), table.name.clone())],
+            cut: Some((table.database.clone(), table.name.clone())),
             streams: options.streams,
             buffer_whole_range: true,
             expected: columns.iter().map(|column| column.ty).collect(),

@@ -45,8 +45,17 @@ pub(crate) struct BoundColumn {
     pub(crate) value: Typed,
 }
 
-/// Common table expressions in reach, innermost last.
-pub(crate) type Ctes = HashMap<String, Arc<ast::Cte>>;
+/// Common table expressions in reach, by lower-case name.
+pub(crate) type Ctes = HashMap<String, Arc<ScopedCte>>;
+
+/// A common table expression, with those that were in reach where it was defined.
+#[derive(Debug)]
+pub(crate) struct ScopedCte {
+    /// The definition.
+    pub(crate) cte: ast::Cte,
+    /// What it sees: neither itself nor what is defined after it.
+    pub(crate) seen: Ctes,
+}
 
 /// Binds the queries of one statement.
 pub(crate) struct Binder<'a> {
@@ -111,7 +120,9 @@ impl<'a> Binder<'a> {
                     return Err(Error::unsupported("WITH RECURSIVE over several servers"));
                 }
                 for cte in &with.cte_tables {
-                    inner.insert(cte.alias.name.value.to_ascii_lowercase(), Arc::new(cte.clone()));
+                    let name = cte.alias.name.value.to_ascii_lowercase();
+                    let scoped = ScopedCte { cte: cte.clone(), seen: inner.clone() };
+                    inner.insert(name, Arc::new(scoped));
                 }
             }
             let order = order_of(query)?;

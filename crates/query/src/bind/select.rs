@@ -2,6 +2,7 @@
 
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::{Code, Error, Result};
+use pelorus_sql::normalise;
 use pelorus_types::Column;
 use sqlparser::ast::{self, Distinct, GroupByExpr, OrderByExpr, SelectItem};
 
@@ -184,7 +185,7 @@ impl Binder<'_> {
         block: &Block<'_>,
         values: &[Typed],
     ) -> Result<Option<Typed>> {
-        match &term.expr {
+        match normalise::unnested(&term.expr) {
             ast::Expr::Value(value) => {
                 Ok(ordinal(&value.value, values.len())?.map(|at| values[at].clone()))
             }
@@ -396,7 +397,7 @@ pub(crate) fn group_terms(
     }
     terms
         .iter()
-        .map(|term| match term {
+        .map(|term| match normalise::unnested(term) {
             ast::Expr::Value(value) => match ordinal(&value.value, items.len())? {
                 Some(at) => grouped_expression(&items[at]),
                 None => Ok(term.clone()),

@@ -16,6 +16,7 @@ use sqlparser::ast::{
 
 use super::place::{database_name, resolve};
 use super::render;
+use crate::bind::aggregate::name_of;
 use crate::bind::query::{Binder, limit_of, order_of};
 use crate::bind::scope::Scope;
 use crate::bind::select::{self, Item, Ordering};
@@ -77,11 +78,19 @@ impl Binder<'_> {
             return Ok(None);
         }
         let Some(tables) = self.block_tables(link, select).await? else { return Ok(None) };
-        let largest = tables.iter().enumerate().filter(|(_, it)| it.cuttable && !it.table.is_view);
+        // A view may hold whatever must run once, and quotients of which not all digits show. What
+        // has no snapshots may change between two ranges.
+        if tables.iter().any(|it| it.table.is_view || !it.table.has_snapshots()) {
+            return Ok(None);
+        }
+        let largest = tables.iter().enumerate().filter(|(_, it)| it.cuttable);
         let Some((driving, _)) = largest.max_by_key(|(_, it)| it.table.rows) else {
             return Ok(None);
         };
         let scope = self.block_scope(select, &tables)?;
+        if aggregates_outside(query, &scope, &tables) {
+            return Ok(None);
+        }
         let items = select::items(select, &scope, self.parsed.names(select))?;
         let order = Ordering { by: order_of(query)?, limit: limit_of(query)? };
         let reads = self.reads(query)?;
@@ -320,6 +329,7 @@ impl Binder<'_> {
             ranges: split.ranges.clone(),
             qualifier: driving.alias.clone(),
             tables: block.reads.clone(),
+            cut: Some((driving.table.database.clone(), driving.table.name.clone())),
             streams: options.streams,
             buffer_whole_range: true,
             expected: columns.iter().map(|column| column.ty).collect::<Vec<ColumnType>>(),
@@ -367,6 +377,27 @@ pub(crate) fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
         | JoinOperator::RightOuter(it) => Some(it),
         _ => None,
     }
+}
+
+/// Whether a subquery aggregates columns of the block around it: the aggregate is the block's own
+/// then, as in `SELECT (SELECT SUM(t.a)) FROM t`.
+fn aggregates_outside(query: &ast::Query, scope: &Scope, tables: &[BlockTable]) -> bool {
+    let is_outside = |path: Vec<Ident>| match &path[..] {
+        [column] => scope.columns.iter().any(|it| it.name.eq_ignore_ascii_case(&column.value)),
+        [.., table, _] => tables.iter().any(|it| it.alias.eq_ignore_ascii_case(&table.value)),
+        [] => false,
+    };
+    let (mut depth, mut found) = (0_usize, false);
+    normalise::walk_query(query, &mut |node| match node {
+        Node::Query(_) => depth += 1,
+        Node::End => depth -= 1,
+        Node::Expr(expr @ ast::Expr::Function(function)) if depth > 1 => {
+            found |= normalise::is_aggregate_name(&name_of(function))
+                && normalise::all_columns(expr).into_iter().any(is_outside);
+        }
+        _ => {}
+    });
+    found
 }
 
 /// What of a query or expression keeps it from running in parts: it assigns variables, draws

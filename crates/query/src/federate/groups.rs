@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::Result;
-use pelorus_types::{Column, ColumnType, Flags, WireType, collation};
+use pelorus_types::{Column, ColumnType, Flags, Info, WireType, collation};
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{self, Ident, SelectItem};
 
@@ -81,9 +81,9 @@ impl Plan {
 
     fn merge(&mut self, block: &Block<'_>, call: &Call<'_>, whole: ast::Expr) -> Option<Merge> {
         let one = |call: &Call<'_>| (call.args.len() == 1).then(|| call.args[0].clone());
-        // A quotient carries more digits than a partial sum of it shows: adding rounded sums gives
-        // another last digit than adding the quotients.
-        if matches!(call.name.as_str(), "SUM" | "AVG") && call.args.iter().any(|arg| divides(arg)) {
+        // A quotient carries more digits than a part shows: adding rounded sums gives another last
+        // digit than adding the quotients, and HAVING compares all digits of an extreme.
+        if call.name != "COUNT" && call.args.iter().any(|arg| divides(arg)) {
             return None;
         }
         Some(match (call.name.as_str(), call.distinct) {
@@ -235,6 +235,10 @@ impl Binder<'_> {
             }
             keys = block.item_expressions()?;
         }
+        if !keys.is_empty() && block.order.limit.is_some() && block.order.by.is_empty() {
+            // Which groups come is the server's choice.
+            return Ok(None);
+        }
         let Some(plan) = Plan::of(block, keys, &functions) else { return Ok(None) };
         if plan.several_distinct {
             return Ok(None);
@@ -254,6 +258,11 @@ impl Binder<'_> {
         {
             return Ok(None);
         }
+        // Extremes are compared, sums are not.
+        let is_compared = |at: usize| at < keys || matches!(plan.parts[at - keys].1, "MIN" | "MAX");
+        if !self.can_compare(block, &columns, is_compared).await? {
+            return Ok(None);
+        }
         let compared: Vec<bool> = (0..columns.len()).map(|at| at < keys).collect();
         let Some(weights) = weights(&columns, &compared) else { return Ok(None) };
         let text = with_weights(&inner, &columns, &weights);
@@ -268,6 +277,24 @@ impl Binder<'_> {
         }
         let (merged, computed) = self.merge(leaf, &plan, typed)?;
         self.above_groups(block, merged, &computed).map(Some)
+    }
+
+    /// Whether the compared columns of a fragment can be compared here. Points in time come in the
+    /// time of a zone: where its clocks are set back, two may look the same.
+    pub(crate) async fn can_compare(
+        &self,
+        block: &Block<'_>,
+        columns: &[Column],
+        is_compared: impl Fn(usize) -> bool,
+    ) -> Result<bool> {
+        let has_moments = columns
+            .iter()
+            .enumerate()
+            .any(|(at, column)| column.ty.wire == WireType::Timestamp && is_compared(at));
+        if !has_moments {
+            return Ok(true);
+        }
+        block.link.has_fixed_zone(&self.context.settings).await
     }
 
     /// Merges the groups of all ranges; the result maps the block's keys and aggregates to columns
@@ -439,7 +466,11 @@ const PADDED_CHARS_MAX: u32 = 512;
 /// compared by bytes of the server's making.
 ///
 /// Under PAD SPACE, `a` equals `a ` and sorts after `a` with a tab: only weights of texts padded to
-/// one length agree with that. Under NO PAD the plain weights do.
+/// one length agree with that. `WEIGHT_STRING(x AS CHAR(n))` pads to n weights and cuts what is
+/// longer, so it does for collations of one weight a character. Under those of the Unicode algorithm
+/// a character may have many: there trailing weights of a space are taken off and one is put back,
+/// which makes equal what is equal, and orders all but a text and its continuation by a space and a
+/// control character. Under NO PAD the plain weights do.
 pub(crate) fn weights(columns: &[Column], compared: &[bool]) -> Option<Vec<Weight>> {
     let mut weights = Vec::new();
     for (of, (column, _)) in columns.iter().zip(compared).enumerate().filter(|(_, it)| *it.1) {
@@ -453,15 +484,35 @@ pub(crate) fn weights(columns: &[Column], compared: &[bool]) -> Option<Vec<Weigh
         }
         let name = pelorus_sql::literal::name(&column.name);
         let chars = column.ty.length / 4;
-        let sql = match column.ty.collation.info() {
-            None => return None,
-            Some(info) if info.no_pad => format!("WEIGHT_STRING({name})"),
-            Some(_) if chars > PADDED_CHARS_MAX => return None,
-            Some(_) => format!("WEIGHT_STRING({name} AS CHAR({}))", chars.max(1)),
+        let info = column.ty.collation.info()?;
+        let sql = if info.no_pad {
+            format!("WEIGHT_STRING({name})")
+        } else if follows_unicode(info) {
+            let (charset, collation) = (info.charset, info.name);
+            let space = format!("WEIGHT_STRING(CONVERT(' ' USING {charset}) COLLATE {collation})");
+            format!("CONCAT(TRIM(TRAILING {space} FROM WEIGHT_STRING({name})), {space})")
+        } else if has_several_levels(info) || chars > PADDED_CHARS_MAX {
+            return None;
+        } else {
+            format!("WEIGHT_STRING({name} AS CHAR({}))", chars.max(1))
         };
         weights.push(Weight { of, sql });
     }
     Some(weights)
+}
+
+/// Whether a collation with PAD SPACE has the weights of the Unicode collation algorithm: all those
+/// of the Unicode charsets but the oldest, which have one weight a character.
+fn follows_unicode(info: &Info) -> bool {
+    let unicode =
+        matches!(info.charset, "utf8mb3" | "utf8mb4" | "ucs2" | "utf16" | "utf16le" | "utf32");
+    let single = ["_bin", "_general_ci", "_general_mysql500_ci", "_tolower_ci", "_general_cs"];
+    unicode && !single.iter().any(|ending| info.name.ends_with(ending))
+}
+
+/// Whether a collation of an 8-bit charset gives some characters several weights.
+fn has_several_levels(info: &Info) -> bool {
+    matches!(info.name, "latin1_german2_ci" | "latin2_czech_cs" | "cp1250_czech_cs")
 }
 
 /// Puts the text keys around a fragment.

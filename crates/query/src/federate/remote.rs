@@ -78,13 +78,22 @@ impl Binder<'_> {
             SetExpr::Select(block) => block,
             _ => return Ok(false),
         };
+        let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
+        if ctes.into_iter().any(|cte| hides_digits(&cte.query)) {
+            return Ok(false);
+        }
         let mut derived = false;
         for item in &block.from {
             let factors =
                 std::iter::once(&item.relation).chain(item.joins.iter().map(|it| &it.relation));
             for factor in factors {
                 match factor {
-                    TableFactor::Derived { lateral: false, .. } => derived = true,
+                    TableFactor::Derived { lateral: false, subquery, .. } => {
+                        if hides_digits(subquery) {
+                            return Ok(false);
+                        }
+                        derived = true;
+                    }
                     TableFactor::Table { name, .. } if is_cte(query, name) => derived = true,
                     TableFactor::Table { name, .. } => {
                         let small = match self.remote_table(link, name).await? {
@@ -134,6 +143,7 @@ impl Binder<'_> {
             ranges: vec![KeyRange::whole(0)],
             qualifier: "pelorus_q".to_owned(),
             tables: self.reads(query)?,
+            cut: None,
             streams: 1,
             buffer_whole_range: true,
             expected: columns.iter().map(|column| column.ty).collect(),
@@ -159,6 +169,18 @@ impl Binder<'_> {
 /// Whether an error stands whoever plans the query.
 pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error.code().class(), Class::Unavailable | Class::Cancelled)
+}
+
+/// Whether a query, as a part of another, has quotients that the server would not round: it merges
+/// parts without groups into the query around them, and quotients keep more digits than they show.
+fn hides_digits(query: &ast::Query) -> bool {
+    let SetExpr::Select(block) = query.body.as_ref() else { return false };
+    let kept = block.distinct.is_some()
+        || query.limit_clause.is_some()
+        || block.having.is_some()
+        || !matches!(&block.group_by, ast::GroupByExpr::Expressions(terms, _) if terms.is_empty())
+        || aggregates(query);
+    !kept && block.projection.iter().any(|item| item.to_string().contains('/'))
 }
 
 fn is_cte(query: &ast::Query, name: &ast::ObjectName) -> bool {

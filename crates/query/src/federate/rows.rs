@@ -5,6 +5,7 @@
 
 use pelorus_error::Result;
 use pelorus_link::Estimate;
+use pelorus_sql::normalise;
 use pelorus_types::Column;
 use sqlparser::ast::{self, Ident, OrderByExpr, SelectItem};
 
@@ -53,6 +54,9 @@ impl Binder<'_> {
             return Ok(None);
         };
         let compared: Vec<bool> = (0..columns.len()).map(|at| at >= items.len()).collect();
+        if !self.can_compare(block, &columns, |at| compared[at]).await? {
+            return Ok(None);
+        }
         let Some(weights) = weights(&columns, &compared) else { return Ok(None) };
         let text = with_weights(&inner, &columns, &weights);
         columns.extend(weights.iter().map(Weight::column));
@@ -107,7 +111,7 @@ impl Block<'_> {
     ) -> Result<Option<Vec<(ast::Expr, OrderByExpr)>>> {
         let mut terms = Vec::new();
         for term in self.order.by {
-            let expr = match &term.expr {
+            let expr = match normalise::unnested(&term.expr) {
                 ast::Expr::Value(value) => match ordinal(&value.value, items.len())? {
                     Some(at) => items[at].clone(),
                     None => continue,
@@ -133,7 +137,10 @@ impl Block<'_> {
                 other if self.mentions_alias(other) => return Ok(None),
                 other => other.clone(),
             };
-            terms.push((expr, term.clone()));
+            // A constant orders nothing; in a fragment a number would be an ordinal.
+            if !matches!(normalise::unnested(&expr), ast::Expr::Value(_)) {
+                terms.push((expr, term.clone()));
+            }
         }
         Ok(Some(terms))
     }

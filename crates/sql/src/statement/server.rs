@@ -33,6 +33,8 @@ pub struct ServerOptions {
     pub connections: Option<u16>,
     /// `TLS 'required'`, in lower case.
     pub tls: Option<String>,
+    /// The file of certificates that may sign the server's.
+    pub tls_ca: Option<String>,
 }
 
 /// `CREATE SERVER`
@@ -148,6 +150,7 @@ impl Parser<'_> {
             "REPLICAS",
             "CONNECTIONS",
             "TLS",
+            "TLS_CA",
         ];
         let name = name.to_ascii_uppercase();
         if !known.contains(&name.as_str()) {
@@ -181,6 +184,7 @@ impl Parser<'_> {
                     "PASSWORD_ENV" => options.password_env = value,
                     "PASSWORD_FILE" => options.password_file = value,
                     "OWNER" => options.owner = value,
+                    "TLS_CA" => options.tls_ca = value,
                     _ => options.tls = value.map(|value| value.to_ascii_lowercase()),
                 }
             }

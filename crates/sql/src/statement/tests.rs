@@ -333,7 +333,7 @@ fn servers() {
     let statement = read(
         "CREATE OR REPLACE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'h', PORT 3307, \
          USER 'u', PASSWORD 'it''s', DATABASE 'd', REPLICAS 'h2:3308, [::1]:3309,h3', \
-         DATABASES 'sales AS s2, hr', CONNECTIONS 4, TLS 'Required')",
+         DATABASES 'sales AS s2, hr', CONNECTIONS 4, TLS 'Required', TLS_CA '/ca.pem')",
     );
     assert!(!format!("{statement:?}").contains("it's"));
     let Statement::CreateServer(server) = statement else { panic!("{statement:?}") };
@@ -344,6 +344,7 @@ fn servers() {
     assert_eq!(options.password.unwrap().expose(), "it's");
     assert_eq!(options.connections, Some(4));
     assert_eq!(options.tls.as_deref(), Some("required"));
+    assert_eq!(options.tls_ca.as_deref(), Some("/ca.pem"));
     let replicas = [("h2", Some(3308)), ("::1", Some(3309)), ("h3", None)];
     assert_eq!(options.replicas.unwrap(), replicas.map(|(host, port)| (host.to_owned(), port)));
     let databases = [("sales", "s2"), ("hr", "hr")];
