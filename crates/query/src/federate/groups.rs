@@ -504,15 +504,14 @@ pub(crate) fn weights(columns: &[Column], compared: &[bool]) -> Option<Vec<Weigh
 /// Whether a collation with PAD SPACE has the weights of the Unicode collation algorithm: all those
 /// of the Unicode charsets but the oldest, which have one weight a character.
 fn follows_unicode(info: &Info) -> bool {
-    let unicode =
-        matches!(info.charset, "utf8mb3" | "utf8mb4" | "ucs2" | "utf16" | "utf16le" | "utf32");
+    let unicode = ["utf8mb3", "utf8mb4", "ucs2", "utf16", "utf16le", "utf32"];
     let single = ["_bin", "_general_ci", "_general_mysql500_ci", "_tolower_ci", "_general_cs"];
-    unicode && !single.iter().any(|ending| info.name.ends_with(ending))
+    unicode.contains(&info.charset) && !single.iter().any(|ending| info.name.ends_with(ending))
 }
 
 /// Whether a collation of an 8-bit charset gives some characters several weights.
 fn has_several_levels(info: &Info) -> bool {
-    matches!(info.name, "latin1_german2_ci" | "latin2_czech_cs" | "cp1250_czech_cs")
+    ["latin1_german2_ci", "latin2_czech_cs", "cp1250_czech_cs"].contains(&info.name)
 }
 
 /// Puts the text keys around a fragment.
