@@ -199,7 +199,7 @@ def run(bench: Bench, systems: set[str]) -> None:
         replica.catch_up(primary)
     through = pelorus.Pelorus()
     through.run(
-        f"CREATE SERVER both FOREIGN DATA WRAPPER mysql OPTIONS (HOST '127.0.0.1', PORT "
+        f"CREATE SERVER pair FOREIGN DATA WRAPPER mysql OPTIONS (HOST '127.0.0.1', PORT "
         f"{primary.port}, USER '{servers.USER}', PASSWORD '{servers.PASSWORD}', DATABASE "
         f"'{generated.DATABASE}', REPLICAS '127.0.0.1:{replica.port}')")
     for server in (primary, replica):
