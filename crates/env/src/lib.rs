@@ -1,15 +1,19 @@
-//! The outside world behind traits: clock, randomness and small files.
+//! The outside world behind traits: clock, randomness, small files, and the disk under native tables.
 //!
 //! Everything below the `pelorus` binary asks an [`Env`] instead of the operating system, so that a
 //! simulated run can repeat exactly and can inject faults.
 
+mod disk;
 mod files;
+mod sim_disk;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+pub use disk::{Disk, DiskFile, Open, RealDisk, read_exact_at, write_all_at};
 pub use files::{DiskFiles, Files, MemoryFiles};
+pub use sim_disk::{Fault, SimDisk, SyncFailure, Tear};
 
 /// Tells the time.
 pub trait Clock: Send + Sync + std::fmt::Debug {
@@ -34,6 +38,8 @@ pub struct Env {
     pub random: Arc<dyn Random>,
     /// Small files, read and replaced as a whole.
     pub files: Arc<dyn Files>,
+    /// Files that are read and written in place.
+    pub disk: Arc<dyn Disk>,
 }
 
 impl Env {
@@ -43,6 +49,7 @@ impl Env {
             clock: Arc::new(SystemClock::default()),
             random: Arc::new(SystemRandom),
             files: Arc::new(DiskFiles),
+            disk: Arc::new(RealDisk),
         }
     }
 
@@ -52,6 +59,7 @@ impl Env {
             clock: Arc::new(SystemClock::default()),
             random: Arc::new(SeededRandom(AtomicU64::new(seed))),
             files: Arc::new(MemoryFiles::default()),
+            disk: Arc::new(SimDisk::new(seed)),
         }
     }
 }

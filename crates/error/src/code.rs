@@ -265,6 +265,132 @@ codes! {
     ClientInteractionTimeout = 4031, b"HY000", Unavailable;
     /// Connections must be encrypted.
     SecureTransportRequired = 3159, b"HY000", Denied;
+    /// `CREATE DATABASE` of one that exists.
+    DatabaseExists = 1007, b"HY000", Conflict;
+    /// `DROP DATABASE` of one that does not exist.
+    DatabaseDropExists = 1008, b"HY000", NotFound;
+    /// A file that a statement names is not there.
+    FileNotFound = 1017, b"HY000", NotFound;
+    /// The disk is full; what was acknowledged stays readable.
+    DiskFull = 1021, b"HY000", Resource;
+    /// The operating system failed to read a file.
+    FileRead = 1024, b"HY000", Unavailable;
+    /// The operating system failed to write or sync a file.
+    FileWrite = 1026, b"HY000", Unavailable;
+    /// Bytes of a data file or of the log are damaged.
+    FileDamaged = 1034, b"HY000", Internal;
+    /// A file was written by a version or configuration that this one cannot read.
+    FileVersion = 1033, b"HY000", InvalidInput;
+    /// A table cannot be written until the process restarts, since a write or sync failed.
+    TableFailed = 1036, b"HY000", Unavailable;
+    /// A name longer than MySQL allows.
+    NameTooLong = 1059, b"42000", InvalidInput;
+    /// Two keys of one name.
+    DuplicateKeyName = 1061, b"42000", InvalidInput;
+    /// A primary or unique key has the value already.
+    DuplicateKey = 1062, b"23000", Conflict;
+    /// A column definition that contradicts itself.
+    WrongColumnDefinition = 1063, b"42000", InvalidInput;
+    /// A default that its column cannot hold.
+    InvalidDefault = 1067, b"42000", InvalidInput;
+    /// Two primary keys.
+    MultiplePrimaryKeys = 1068, b"42000", InvalidInput;
+    /// A key names a column that the table lacks.
+    KeyColumnMissing = 1072, b"42000", NotFound;
+    /// A column longer than its type allows.
+    ColumnTooLong = 1074, b"42000", InvalidInput;
+    /// AUTO_INCREMENT where it cannot be.
+    WrongAutoKey = 1075, b"42000", InvalidInput;
+    /// All columns of a table would be dropped.
+    CannotRemoveAllColumns = 1090, b"42000", InvalidInput;
+    /// `DROP` of a column or key that is not there.
+    CannotDropColumnOrKey = 1091, b"42000", NotFound;
+    /// A table that is written is also read.
+    UpdateTableUsed = 1093, b"HY000", InvalidInput;
+    /// A TEXT or BLOB with a default.
+    BlobCannotHaveDefault = 1101, b"42000", InvalidInput;
+    /// A table name that cannot be.
+    WrongTableName = 1103, b"42000", InvalidInput;
+    /// A column named twice in an INSERT.
+    ColumnSpecifiedTwice = 1110, b"42000", InvalidInput;
+    /// A table without columns.
+    TableWithoutColumns = 1113, b"42000", InvalidInput;
+    /// A memory or disk budget is used up.
+    TableFull = 1114, b"HY000", Resource;
+    /// More columns than a table can have.
+    TooManyColumns = 1117, b"HY000", InvalidInput;
+    /// A column name that cannot be.
+    WrongColumnName = 1166, b"42000", InvalidInput;
+    /// A column whose type cannot be part of a key.
+    WrongKeyColumn = 1167, b"42000", InvalidInput;
+    /// A TEXT or BLOB in a key without a length.
+    BlobKeyWithoutLength = 1170, b"42000", InvalidInput;
+    /// A primary key column that can be NULL.
+    PrimaryKeyNull = 1171, b"42000", InvalidInput;
+    /// No key of this name.
+    NoSuchKey = 1176, b"42000", NotFound;
+    /// A row of a file has too few fields.
+    TooFewFields = 1261, b"01000", InvalidInput;
+    /// A row of a file has too many fields.
+    TooManyFields = 1262, b"01000", InvalidInput;
+    /// NULL for a NOT NULL column was replaced (a warning).
+    NullToNotNull = 1263, b"22004", InvalidInput;
+    /// A value was cut (a warning or, under strict mode, an error).
+    DataTruncated = 1265, b"01000", InvalidInput;
+    /// No storage engine of this name.
+    UnknownEngine = 1286, b"42000", NotFound;
+    /// The target cannot be changed by this statement.
+    NonUpdatableTable = 1288, b"HY000", InvalidInput;
+    /// A column without default that the INSERT left out.
+    NoDefaultForColumn = 1364, b"HY000", InvalidInput;
+    /// A value that its column cannot take.
+    WrongValueForColumn = 1366, b"HY000", InvalidInput;
+    /// A scale that is too large.
+    ScaleTooBig = 1425, b"42000", InvalidInput;
+    /// A precision that is too large.
+    PrecisionTooBig = 1426, b"42000", InvalidInput;
+    /// A scale that is larger than its precision.
+    ScaleAbovePrecision = 1427, b"42000", InvalidInput;
+    /// The row would break a foreign key of this table.
+    ForeignKeyChild = 1452, b"23000", Conflict;
+    /// A partition bound that is no constant or has the wrong type.
+    PartitionBound = 1480, b"HY000", InvalidInput;
+    /// Partitions of RANGE whose bounds do not rise.
+    PartitionRangeNotIncreasing = 1493, b"HY000", InvalidInput;
+    /// A value in two partitions of LIST.
+    PartitionListTwice = 1495, b"HY000", InvalidInput;
+    /// Too many partitions.
+    TooManyPartitions = 1499, b"HY000", Resource;
+    /// The partition expression is no function of the primary key.
+    PartitionNotInKey = 1503, b"HY000", InvalidInput;
+    /// Zero partitions.
+    NoPartitions = 1504, b"HY000", InvalidInput;
+    /// Partition management of a table without partitions.
+    NotPartitioned = 1505, b"HY000", InvalidInput;
+    /// `DROP PARTITION` of one that is not there.
+    DropPartitionMissing = 1507, b"HY000", NotFound;
+    /// `DROP PARTITION` of all partitions.
+    DropLastPartition = 1508, b"HY000", InvalidInput;
+    /// Partition management that this kind of partitioning does not have.
+    OnlyOnRangeList = 1512, b"HY000", InvalidInput;
+    /// Two partitions of one name.
+    SamePartitionName = 1517, b"HY000", InvalidInput;
+    /// A row fits no partition.
+    NoPartitionForValue = 1526, b"HY000", InvalidInput;
+    /// A function that a partition expression cannot use.
+    PartitionFunction = 1564, b"HY000", InvalidInput;
+    /// A partition that the statement names is not there.
+    UnknownPartition = 1735, b"HY000", NotFound;
+    /// A row lies outside the partitions that the statement names.
+    RowOutsidePartitions = 1748, b"HY000", InvalidInput;
+    /// A row breaks a CHECK constraint.
+    CheckViolated = 3819, b"HY000", InvalidInput;
+    /// A table without a primary key where one is required.
+    PrimaryKeyRequired = 3750, b"HY000", InvalidInput;
+    /// `LOAD DATA LOCAL` is switched off.
+    LocalInfileDisabled = 3948, b"42000", Denied;
+    /// A moment that lies before the table's history.
+    HistoryTooOld = 9006, b"HY000", InvalidInput;
 }
 
 #[cfg(test)]

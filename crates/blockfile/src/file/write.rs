@@ -1,0 +1,198 @@
+//! Writing and freeing blocks: space is taken under a short lock, output happens outside of it.
+
+use std::io;
+
+use pelorus_env::write_all_at;
+use pelorus_error::{Code, Error, Result};
+
+use super::read::{Expected, read_block};
+use super::space::Space;
+use super::{BlockFile, is_full, write_error};
+use crate::allocator::Extent;
+use crate::format::{
+    BLOCK_HEADER, BlockHeader, BlockId, KIND_TABLE, PAYLOAD_MAX, Place, SLOT, units_of,
+};
+
+/// A block to be written.
+pub(super) struct Draft<'a> {
+    pub(super) kind: u8,
+    pub(super) number: u64,
+    pub(super) generation: u64,
+    pub(super) lsn: u64,
+    pub(super) payload: &'a [u8],
+}
+
+impl BlockFile {
+    /// Writes a new block; it is durable with the next checkpoint that is begun. `kind` is the
+    /// caller's, from 1 to 255. `lsn` tells what the block stands at, for inspection.
+    ///
+    /// # Errors
+    /// [`Code::DiskFull`]: nothing has happened, other writes may succeed. [`Code::FileWrite`]:
+    /// the file takes no more writes. [`Code::TableFailed`]: it took none already.
+    /// [`Code::Internal`] for kind 0 or a payload longer than [`PAYLOAD_MAX`].
+    pub fn write(&self, kind: u8, payload: &[u8], lsn: u64) -> Result<BlockId> {
+        let (number, generation) = {
+            let mut space = self.space.lock();
+            (space.take_number(), space.last_begun + 1)
+        };
+        let place = self.write_new(&Draft { kind, number, generation, lsn, payload })?;
+        self.table.write().insert(number, place);
+        Ok(BlockId::new(number))
+    }
+
+    /// Writes a block of the user's.
+    pub(super) fn write_new(&self, draft: &Draft<'_>) -> Result<Place> {
+        if draft.kind == KIND_TABLE {
+            return Err(Error::internal("kind 0 is that of translation tables"));
+        }
+        self.store(draft)
+    }
+
+    /// Writes a block to free space.
+    pub(super) fn store(&self, draft: &Draft<'_>) -> Result<Place> {
+        let length =
+            u32::try_from(draft.payload.len()).ok().filter(|length| *length <= PAYLOAD_MAX);
+        let Some(length) = length else {
+            return Err(Error::internal(format!(
+                "a block of {} bytes is longer than {PAYLOAD_MAX}",
+                draft.payload.len()
+            )));
+        };
+        let extent = self.allocate(units_of(length))?;
+        self.store_at(draft, length, extent)
+    }
+
+    /// Writes a block to an extent that was allocated for it; gives it back if the disk is full.
+    pub(super) fn store_at(&self, draft: &Draft<'_>, length: u32, extent: Extent) -> Result<Place> {
+        let header = BlockHeader {
+            kind: draft.kind,
+            identity: self.identity,
+            number: draft.number,
+            generation: draft.generation,
+            lsn: draft.lsn,
+            length: u64::from(length),
+            payload_crc: crc32c::crc32c(draft.payload),
+        };
+        let (bytes, check) = header.encode();
+        let (kind, generation) = (draft.kind, draft.generation);
+        let place = Place { unit: extent.start, length, kind, generation, check };
+        let behind = place.offset() + BLOCK_HEADER as u64;
+        write_all_at(&*self.file, &bytes, place.offset())
+            .and_then(|()| write_all_at(&*self.file, draft.payload, behind))
+            .map_err(|error| {
+                let what =
+                    format!("failed to take block {} at offset {}", draft.number, place.offset());
+                self.not_written(&what, extent, error)
+            })?;
+        Ok(place)
+    }
+
+    /// Decides what the failed write of a block or header means: a full disk costs nothing but the
+    /// extent that was taken for it.
+    pub(super) fn not_written(&self, what: &str, extent: Extent, error: io::Error) -> Error {
+        if !is_full(&error) {
+            return self.fail(what, error);
+        }
+        match self.space.lock().allocator.free(extent) {
+            Ok(()) => write_error(&self.path, Code::DiskFull, what, error),
+            Err(error) => error,
+        }
+    }
+
+    /// Takes free space, and lets the file grow if it must.
+    pub(super) fn allocate(&self, units: u32) -> Result<Extent> {
+        let mut space = self.space.lock();
+        self.prepare(&mut space)?;
+        let extent = space.allocator.allocate(units)?;
+        if let Some(length) = space.grown(extent) {
+            if let Err(error) = self.file.set_len(length) {
+                drop(space);
+                return Err(self.not_written("failed to grow", extent, error));
+            }
+            space.length = length;
+        }
+        Ok(extent)
+    }
+
+    /// Verifies that the file takes writes, and clears a header slot that must not be chosen once
+    /// something else was written.
+    fn prepare(&self, space: &mut Space) -> Result<()> {
+        self.writable(space)?;
+        if let Some(slot) = space.clear_slot {
+            let offset = u64::from(slot) * SLOT as u64;
+            write_all_at(&*self.file, &[0; SLOT], offset).and_then(|()| self.file.sync()).map_err(
+                |error| space.fail(&self.path, "failed to clear an unusable header slot", error),
+            )?;
+            space.clear_slot = None;
+        }
+        Ok(())
+    }
+
+    /// Takes a block out of the present state. Its space is reused when no header refers to it any
+    /// more. Reads of the block that have begun return it or an error, never something else.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] when there is no such block.
+    pub fn free(&self, id: BlockId) -> Result<()> {
+        let mut space = self.space.lock();
+        let place = self.table.write().remove(id.get()).ok_or_else(|| {
+            Error::internal(format!("file {} has no block {id} to free", self.path.display()))
+        })?;
+        space.retire(place.extent(), place.generation)
+    }
+
+    /// Moves blocks from the end of the file into holes nearer to its start, until so many bytes
+    /// were written; returns how many. Repeated before checkpoints, it lets them cut the file.
+    ///
+    /// # Errors
+    /// Those of [`BlockFile::read`] and [`BlockFile::write`].
+    pub fn relocate_tail(&self, bytes_max: u64) -> Result<u64> {
+        let places = self.table.read().clone();
+        let mut tail: Vec<(u32, u64)> =
+            places.iter().map(|(number, place)| (place.unit, number)).collect();
+        tail.sort_unstable();
+        let mut written = 0;
+        while written < bytes_max
+            && let Some((unit, number)) = tail.pop()
+        {
+            match self.relocate(BlockId::new(number), unit)? {
+                Some(length) => written += length,
+                None => break,
+            }
+        }
+        Ok(written)
+    }
+
+    /// Moves one block if there is a hole for it below `unit`.
+    fn relocate(&self, id: BlockId, unit: u32) -> Result<Option<u64>> {
+        let (number, Ok(old)) = (id.get(), self.place(id)) else { return Ok(Some(0)) };
+        let (header, payload) =
+            match read_block(&*self.file, &Expected::of(self.identity, number, &old)) {
+                Ok(block) => block,
+                // It was freed meanwhile, and its space perhaps reused.
+                Err(_) if self.place(id).ok() != Some(old) => return Ok(Some(0)),
+                Err(error) => return Err(self.named("a block cannot be moved", error)),
+            };
+        let (extent, generation) = {
+            let mut space = self.space.lock();
+            self.prepare(&mut space)?;
+            let extent = space.allocator.allocate(old.extent().units)?;
+            if extent.start >= unit {
+                space.allocator.free(extent)?;
+                return Ok(None);
+            }
+            (extent, space.last_begun + 1)
+        };
+        let lsn = header.lsn;
+        let draft = Draft { kind: old.kind, number, generation, lsn, payload: &payload };
+        let new = self.store_at(&draft, old.length, extent)?;
+        let mut space = self.space.lock();
+        if self.place(id).ok() != Some(old) {
+            // It was freed meanwhile; nobody has seen the copy.
+            return space.allocator.free(extent).map(|()| Some(0));
+        }
+        self.table.write().insert(number, new);
+        space.retire(old.extent(), old.generation)?;
+        Ok(Some(u64::from(old.length)))
+    }
+}

@@ -1,0 +1,82 @@
+//! The bytes of a block file, as `docs/format-blockfile.md` describes them.
+//!
+//! Decoders take any bytes and return an error for those that break a rule; they never panic.
+
+mod block;
+mod header;
+mod table;
+
+use pelorus_error::{Code, Error};
+
+pub(crate) use block::{BLOCK_HEADER, BlockHeader, KIND_TABLE};
+pub(crate) use header::{Header, SLOT, TableRef};
+pub(crate) use table::{Place, Places, Table};
+
+/// The unit of allocation in bytes.
+pub const UNIT: u64 = 4096;
+
+/// Bytes at the start of the file that hold no blocks.
+pub const RESERVED: u64 = 65_536;
+
+/// The longest payload of a block in bytes.
+pub const PAYLOAD_MAX: u32 = 1 << 30;
+
+/// Which table of which database a file belongs to. It stands in every header and block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The database's random id.
+    pub database: [u8; 16],
+    /// The table's number.
+    pub table: u64,
+}
+
+/// The number of a block; never given out twice in the life of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockId(u64);
+
+impl BlockId {
+    /// A number that was kept somewhere, in another block for example.
+    pub fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl std::fmt::Display for BlockId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+fn damaged(what: impl Into<String>) -> Error {
+    Error::new(Code::FileDamaged, what)
+}
+
+/// Units that a block with such a payload takes.
+pub(crate) fn units_of(payload: u32) -> u32 {
+    let bytes = BLOCK_HEADER as u64 + u64::from(payload);
+    u32::try_from(bytes.div_ceil(UNIT)).expect("2^32 bytes are 2^20 units")
+}
+
+/// Reads numbers out of a buffer whose length was verified before.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(&self.0[at..at + N]);
+        bytes
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        u32::from_le_bytes(self.bytes(at))
+    }
+
+    fn u64(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.bytes(at))
+    }
+}

@@ -1,0 +1,61 @@
+//! The codecs of columns: one tag byte each.
+
+use pelorus_error::{Code, Error, Result};
+
+use crate::format::damaged;
+
+/// How the values of a column are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Codec {
+    /// Every row is NULL; there are no values.
+    Null,
+    /// One value stands in every row that is not NULL.
+    Constant,
+    /// Values side by side; text with offsets.
+    Plain,
+    /// Integers of 1, 2, 4 or 8 bytes above a base, one base a chunk or a vector.
+    Frame,
+    /// Integers that never fall: increments above an anchor every 128 rows.
+    Delta,
+    /// Runs of equal values with the row where each ends.
+    Runs,
+    /// Distinct values in rising order, and a code of 1, 2 or 4 bytes a row.
+    Dictionary,
+}
+
+/// Tags from here on are reserved for codecs that compress a sub-block as a whole.
+const COLD: u8 = 0x80;
+
+impl Codec {
+    pub(crate) fn tag(self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Constant => 1,
+            Self::Plain => 2,
+            Self::Frame => 3,
+            Self::Delta => 4,
+            Self::Runs => 5,
+            Self::Dictionary => 6,
+        }
+    }
+
+    pub(crate) fn from_tag(tag: u8) -> Result<Self> {
+        Ok(match tag {
+            0 => Self::Null,
+            1 => Self::Constant,
+            2 => Self::Plain,
+            3 => Self::Frame,
+            4 => Self::Delta,
+            5 => Self::Runs,
+            6 => Self::Dictionary,
+            COLD.. => {
+                return Err(Error::new(
+                    Code::FileVersion,
+                    format!("column codec {tag} is a compression that this version lacks"),
+                ));
+            }
+            _ => return Err(damaged(format!("unknown column codec {tag}"))),
+        })
+    }
+}

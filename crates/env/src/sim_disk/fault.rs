@@ -1,0 +1,104 @@
+//! What can go wrong on a simulated disk.
+
+/// A failure of one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The machine stops in the middle of a changing operation: its effect is pending, and this
+    /// and all later calls fail until the disk is told to crash.
+    Crash,
+    /// A read fails.
+    ReadError,
+    /// A write, a length change or a change of names fails; a part of a write may have happened.
+    WriteError,
+    /// A read returns less than asked for.
+    ShortRead,
+    /// A write takes less than given.
+    ShortWrite,
+    /// A read is interrupted and wants to be tried again.
+    InterruptedRead,
+    /// A write is interrupted and wants to be tried again.
+    InterruptedWrite,
+    /// A write or a change of names finds no space; a part of a write may have happened.
+    DiskFull,
+    /// A sync of a file or folder fails.
+    Sync(SyncFailure),
+    /// A write goes to another sector of the file and claims success.
+    MisdirectedWrite,
+    /// A write claims success and goes nowhere.
+    LostWrite,
+    /// A read sees what stood there before the last sync.
+    StaleRead,
+}
+
+/// What became of the data when a sync failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncFailure {
+    /// It is durable in spite of the report.
+    Kept,
+    /// It is gone: reads see what was durable before.
+    Reverted,
+    /// Reads see it until the crash, but it counts as written: the next sync reports success
+    /// without having it (what Linux does with dirty pages after a failed writeback).
+    Once,
+}
+
+impl SyncFailure {
+    /// All modes, for sweeps.
+    pub const ALL: [Self; 3] = [Self::Kept, Self::Reverted, Self::Once];
+}
+
+/// What of the pending changes survives a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tear {
+    /// Nothing.
+    Nothing,
+    /// Everything.
+    Everything,
+    /// An arbitrary subset: sectors and names survive or not independently, some sectors read as
+    /// zeros or garbage.
+    Random,
+    /// Everything but the end of the last write.
+    Torn,
+    /// Everything, but some sectors, of the last write at least, read as zeros.
+    Zeroed,
+    /// Everything, but some sectors, of the last write at least, read as garbage.
+    Garbage,
+}
+
+impl Tear {
+    /// All modes, for sweeps.
+    pub const ALL: [Self; 6] =
+        [Self::Nothing, Self::Everything, Self::Random, Self::Torn, Self::Zeroed, Self::Garbage];
+}
+
+/// The kinds of operation that faults choose between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Read,
+    Write,
+    Length,
+    Sync,
+    Name,
+}
+
+impl Fault {
+    /// Whether the fault can hit this kind of operation.
+    pub(super) fn hits(self, operation: Operation) -> bool {
+        match self {
+            Self::Crash => operation != Operation::Read,
+            Self::ReadError | Self::ShortRead | Self::InterruptedRead | Self::StaleRead => {
+                operation == Operation::Read
+            }
+            Self::WriteError => {
+                matches!(operation, Operation::Write | Operation::Length | Operation::Name)
+            }
+            Self::DiskFull => matches!(operation, Operation::Write | Operation::Name),
+            Self::ShortWrite
+            | Self::InterruptedWrite
+            | Self::MisdirectedWrite
+            | Self::LostWrite => operation == Operation::Write,
+            Self::Sync(_) => operation == Operation::Sync,
+        }
+    }
+}

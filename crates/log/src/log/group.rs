@@ -1,0 +1,206 @@
+//! The group that waits, and its way to the disk: leading a group, reserving space, beginning a
+//! segment, and refusing everything after a failure.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
+use pelorus_env::{DiskFile, write_all_at};
+use pelorus_error::{Code, Error, Result};
+
+use super::Log;
+use crate::format::{BLOCK, GROUP_HEADER, Lsn, Seed, SegmentHeader, seal};
+use crate::recover::Recovered;
+use crate::segment::{self, offset_of};
+
+/// Invariants: `durable <= start`, and they differ only while a leader writes; `buffer` begins
+/// with space for a group's header, or is empty; the bytes of `buffer` and of the group that is
+/// being written lie below `segment.reserved`.
+#[derive(Debug)]
+pub(super) struct State {
+    /// The next group: records with the checksums of their payloads alone.
+    pub(super) buffer: Vec<u8>,
+    /// Where the group in `buffer` begins.
+    pub(super) start: Lsn,
+    pub(super) durable: Lsn,
+    /// The last group holds records, and nothing on the disk says that it is durable.
+    pub(super) unproven: bool,
+    /// A leader is writing `in_flight` bytes.
+    pub(super) leading: bool,
+    pub(super) in_flight: usize,
+    /// The buffer of the last group, for its memory.
+    pub(super) spare: Vec<u8>,
+    /// Why nothing more can be written.
+    pub(super) failure: Option<String>,
+    pub(super) segment: Segment,
+    /// All segments by number, with where they begin. The last one is written.
+    pub(super) segments: BTreeMap<u64, Lsn>,
+}
+
+impl State {
+    /// The state of a log that begins or goes on with what was made ready.
+    pub(super) fn new(folder: &Path, from: Recovered) -> Self {
+        let durable = from.header.durable;
+        let reserved = offset_of(from.header.first, durable);
+        Self {
+            buffer: Vec::new(),
+            start: durable,
+            durable,
+            unproven: false,
+            leading: false,
+            in_flight: 0,
+            spare: Vec::new(),
+            failure: None,
+            segment: Segment::new(folder, &from.header, from.file, reserved),
+            segments: from.segments,
+        }
+    }
+
+    /// Where the last record ends.
+    pub(super) fn end(&self) -> Lsn {
+        // `append` has seen that the end of the buffer is a position.
+        Lsn(self.start.0 + self.buffer.len() as u64)
+    }
+}
+
+/// The segment that is written.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) file: Arc<dyn DiskFile>,
+    pub(super) path: PathBuf,
+    pub(super) number: u64,
+    pub(super) first: Lsn,
+    pub(super) seed: Seed,
+    /// Bytes of the file that are there to be written.
+    pub(super) reserved: u64,
+}
+
+impl Segment {
+    fn new(folder: &Path, header: &SegmentHeader, file: Arc<dyn DiskFile>, reserved: u64) -> Self {
+        let path = segment::path(folder, header.number);
+        let seed = Seed::new(&header.uuid, header.number);
+        Self { file, path, number: header.number, first: header.first, seed, reserved }
+    }
+}
+
+impl Log {
+    /// Fails once the log is poisoned.
+    pub(super) fn check(&self, state: &State) -> Result<()> {
+        let Some(failure) = &state.failure else { return Ok(()) };
+        let text = format!(
+            "the log in {} takes no more writes until it is opened again: {failure}",
+            self.folder.display()
+        );
+        Err(Error::new(Code::TableFailed, text))
+    }
+
+    /// Ends all writing, for the first reason that is given.
+    pub(super) fn poison(&self, state: &mut State, error: &dyn Display) {
+        state.failure.get_or_insert_with(|| error.to_string());
+        self.changed.notify_all();
+    }
+
+    /// Leads a group, or waits for the leader at work.
+    pub(super) fn advance(&self, state: &mut MutexGuard<'_, State>) {
+        if state.leading { self.changed.wait(state) } else { self.lead(state) }
+    }
+
+    /// Writes and syncs what waits as one group; nothing waiting makes it an idle marker.
+    pub(super) fn lead(&self, state: &mut MutexGuard<'_, State>) {
+        let spare = mem::take(&mut state.spare);
+        let mut group = mem::replace(&mut state.buffer, spare);
+        group.resize(group.len().max(GROUP_HEADER), 0);
+        let records = group.len() > GROUP_HEADER;
+        let start = state.start;
+        // `reserve` has seen that the end of the padding is a position.
+        let end = Lsn(start.0 + (group.len() as u64).next_multiple_of(BLOCK));
+        let (file, seed, durable) = (state.segment.file.clone(), state.segment.seed, state.durable);
+        let offset = offset_of(state.segment.first, start);
+        state.leading = true;
+        state.in_flight = group.len();
+        state.start = end;
+        let written = MutexGuard::unlocked(state, || {
+            seal(&mut group, seed, start, durable);
+            write_all_at(&*file, &group, offset)?;
+            file.sync()
+        });
+        state.in_flight = 0;
+        if group.capacity() <= self.options.buffer_bytes {
+            group.clear();
+            state.spare = group;
+        }
+        match written {
+            // Something else failed meanwhile, so nothing that waits is acknowledged.
+            Ok(()) if state.failure.is_some() => {}
+            Ok(()) => {
+                state.durable = end;
+                state.unproven = records;
+                if offset_of(state.segment.first, end) >= self.options.segment_bytes {
+                    self.rotate(state);
+                }
+            }
+            Err(error) => {
+                let error = segment::write_error(&state.segment.path, error);
+                self.poison(state, &error);
+            }
+        }
+        state.leading = false;
+        self.changed.notify_all();
+    }
+
+    /// Makes sure that the file of the segment has space up to a position and its padding.
+    pub(super) fn reserve(&self, state: &mut State, end: Lsn) -> Result<()> {
+        let end = end.align_up().ok_or_else(used_up)?;
+        let segment = &mut state.segment;
+        let needed = offset_of(segment.first, end);
+        if needed <= segment.reserved {
+            return Ok(());
+        }
+        let ahead = self.options.segment_bytes.saturating_sub(needed);
+        let wanted = needed.saturating_add(self.options.reserve_bytes.min(ahead));
+        let (reserved, result) = segment::reserve(&*segment.file, segment.reserved, wanted);
+        segment.reserved = reserved;
+        let Err(error) = result else { return Ok(()) };
+        if segment::is_full(&error) {
+            if reserved >= needed {
+                return Ok(());
+            }
+            return Err(segment::write_error(&segment.path, error));
+        }
+        let error = segment::write_error(&segment.path, error);
+        self.poison(state, &error);
+        self.check(state)
+    }
+
+    /// Begins the next segment, with the space that `buffer` needs. Everything before it is
+    /// durable. When the disk is too full, the present segment goes on.
+    fn rotate(&self, state: &mut State) {
+        let Some(number) = state.segment.number.checked_add(1) else { return };
+        let first = state.start;
+        let header = SegmentHeader { uuid: self.uuid, number, first, durable: first };
+        let waiting = (state.buffer.len() as u64).next_multiple_of(BLOCK);
+        let ahead = self.options.reserve_bytes.min(self.options.segment_bytes);
+        let reserved = BLOCK.saturating_add(waiting).saturating_add(ahead);
+        let path = segment::path(&self.folder, number);
+        let created = segment::create(&*self.disk, &self.folder, &header, &mut |file| {
+            let (_, result) = segment::reserve(file, BLOCK, reserved);
+            result.map_err(|error| segment::write_error(&path, error))
+        });
+        match created {
+            Ok(file) => {
+                state.segment = Segment::new(&self.folder, &header, file, reserved);
+                state.segments.insert(number, first);
+                state.unproven = false;
+            }
+            Err(failure) if failure.refused => {}
+            Err(failure) => self.poison(state, &failure.error),
+        }
+    }
+}
+
+pub(super) fn used_up() -> Error {
+    Error::internal("the positions of the log are used up")
+}

@@ -1,0 +1,277 @@
+//! Operations that fail: syncs in every mode, writes, full disks, short and interrupted calls.
+
+use std::sync::{Arc, OnceLock};
+
+use pelorus_env::{Fault, SimDisk, SyncFailure, Tear};
+use pelorus_error::{Code, Result};
+use pelorus_log::{Checkpoint, Log, Lsn, Options};
+
+use crate::hooks::HookedDisk;
+use crate::support::*;
+
+const LENGTHS: [usize; 10] = [100, 5000, 1, 9000, 300, 0, 4000, 50, 30_000, 10];
+
+/// Appends and syncs until something fails.
+fn run(log: &Log, oracle: &mut Oracle) -> Result<()> {
+    for (index, length) in LENGTHS.into_iter().enumerate() {
+        oracle.append(log, length)?;
+        if index % 3 != 1 {
+            oracle.sync(log)?;
+        }
+        if index % 4 == 3 {
+            log.mark_idle()?;
+            oracle.checkpoint(log);
+            log.discard_before(oracle.checkpoint.lsn)?;
+        }
+    }
+    oracle.sync(log)
+}
+
+/// Once poisoned, always poisoned: nothing is taken or acknowledged, whatever the disk says now.
+fn assert_poisoned(log: &Log, oracle: &Oracle) {
+    for _ in 0..2 {
+        let error = log.append(&[b"more"]).unwrap_err();
+        assert_eq!(error.code(), Code::TableFailed);
+        assert!(error.message().contains("simulated fault"), "{error}");
+        assert_eq!(log.mark_idle().unwrap_err().code(), Code::TableFailed);
+    }
+    for (index, (lsn, _)) in oracle.issued.iter().enumerate() {
+        let acknowledged = log.wait(*lsn);
+        if index < oracle.acked {
+            acknowledged.unwrap();
+        } else if let Err(error) = acknowledged {
+            assert_eq!(error.code(), Code::TableFailed);
+        } else {
+            assert!(*lsn <= log.durable());
+        }
+    }
+}
+
+#[test]
+fn a_failed_write_or_sync_poisons_the_log_and_loses_nothing_acknowledged() {
+    let modes = SyncFailure::ALL.map(Fault::Sync);
+    let (mut poisoned, mut failed_creation) = (0, 0);
+    for fault in modes.into_iter().chain([Fault::WriteError]) {
+        for operation in 0.. {
+            let disk = SimDisk::new(operation);
+            disk.fail_after(operation, fault);
+            let mut oracle = Oracle::default();
+            if let Ok(log) = create(&disk, SMALL) {
+                oracle.created = true;
+                if run(&log, &mut oracle).is_ok() && disk.clear_faults() > 0 {
+                    break;
+                }
+                if log.append(&[b"probe"]).is_err() {
+                    assert_poisoned(&log, &oracle);
+                    poisoned += 1;
+                } else {
+                    // Removing an old segment failed; that is no reason to stop.
+                    assert_eq!(fault, Fault::WriteError);
+                    continue;
+                }
+            } else {
+                failed_creation += 1;
+            }
+            // Opened again as the memory of the system has it, and after a crash of the machine.
+            for tear in [None, Some(Tear::Nothing), Some(Tear::Random), Some(Tear::Everything)] {
+                let disk = disk.fork(operation);
+                let mut oracle = oracle.clone();
+                tear.iter().for_each(|tear| disk.crash_with(*tear));
+                let Some(log) = oracle.reopen(&disk, SMALL).unwrap() else { continue };
+                run(&log, &mut oracle).unwrap();
+                drop(log);
+                // What the memory had and recovery gave out must survive the next crash.
+                disk.crash_with(Tear::Nothing);
+                oracle.reopen(&disk, SMALL).unwrap().unwrap();
+            }
+        }
+    }
+    assert!(poisoned > 100 && failed_creation > 5, "{poisoned}, {failed_creation}");
+}
+
+/// A failure elsewhere while a group is on its way: that group is not acknowledged either.
+#[test]
+fn a_failure_during_a_sync_keeps_the_group_from_being_acknowledged() {
+    let disk = SimDisk::new(1);
+    let place: Arc<OnceLock<Arc<Log>>> = Arc::default();
+    let (hook_disk, hook_place) = (disk.clone(), place.clone());
+    let hooked = HookedDisk::new(Arc::new(disk.clone()), move || {
+        if let Some(log) = hook_place.get() {
+            // Reserving space for this record fails.
+            hook_disk.fail_after(0, Fault::WriteError);
+            assert_eq!(log.append(&[&[0; 20_000]]).unwrap_err().code(), Code::TableFailed);
+        }
+    });
+    let log = Log::create(Arc::new(hooked), folder(), SMALL, UUID, Lsn(0)).unwrap();
+    let log = place.get_or_init(|| Arc::new(log));
+    let end = log.append(&[b"on its way"]).unwrap();
+    assert_eq!(log.wait(end).unwrap_err().code(), Code::TableFailed);
+    assert_eq!(log.durable(), Lsn(0));
+}
+
+/// The trap of a failed sync: the next opening reads records from memory that no disk has, and
+/// a further sync says that all is well.
+#[test]
+fn records_that_only_the_memory_has_are_written_again_before_they_are_given_out() {
+    let disk = SimDisk::new(1);
+    let mut oracle = Oracle::created();
+    let log = create(&disk, SMALL).unwrap();
+    oracle.append(&log, 100).unwrap();
+    oracle.sync(&log).unwrap();
+    oracle.append(&log, 200).unwrap();
+    disk.fail_after(0, Fault::Sync(SyncFailure::Once));
+    assert_eq!(log.sync().unwrap_err().code(), Code::TableFailed);
+    assert_eq!(oracle.acked, 1);
+    oracle.reopen(&disk, SMALL).unwrap().unwrap();
+    assert_eq!(oracle.acked, 2, "the memory had it");
+    disk.crash_with(Tear::Nothing);
+    oracle.reopen(&disk, SMALL).unwrap().unwrap();
+    assert_eq!(oracle.acked, 2);
+}
+
+#[test]
+fn a_full_disk_refuses_records_and_goes_on_when_there_is_space() {
+    for capacity in (4..60).map(|pages| pages * 4096) {
+        let disk = SimDisk::new(capacity);
+        let log = create(&disk, SMALL).unwrap();
+        let mut oracle = Oracle::created();
+        disk.set_capacity(Some(capacity));
+        let mut refused = 0;
+        for length in LENGTHS.into_iter().cycle().take(40) {
+            match oracle.append(&log, length) {
+                Ok(_) => oracle.sync(&log).unwrap(),
+                Err(error) => {
+                    assert_eq!(error.code(), Code::DiskFull, "{error}");
+                    refused += 1;
+                }
+            }
+            log.mark_idle().ok();
+        }
+        assert!(refused > 0);
+        // Small ones may fit again after a checkpoint; with space, all do.
+        oracle.checkpoint(&log);
+        log.discard_before(oracle.checkpoint.lsn).unwrap();
+        disk.set_capacity(None);
+        run(&log, &mut oracle).unwrap();
+        drop(log);
+        disk.crash();
+        oracle.reopen(&disk, SMALL).unwrap().unwrap();
+    }
+}
+
+/// Records that wait while a segment is begun have their space in the new one.
+#[test]
+fn what_was_accepted_has_its_space_in_a_new_segment_too() {
+    let disk = SimDisk::new(1);
+    let place: Arc<OnceLock<Arc<Log>>> = Arc::default();
+    let (hook_place, waiting) = (place.clone(), Arc::new(OnceLock::new()));
+    let hook_waiting = waiting.clone();
+    let hooked = HookedDisk::new(Arc::new(disk.clone()), move || {
+        if let Some(log) = hook_place.get()
+            && hook_waiting.get().is_none()
+        {
+            hook_waiting.set(log.append(&[&[7; 20_000]]).unwrap()).unwrap();
+        }
+    });
+    let options = Options { segment_bytes: 4096, reserve_bytes: 0, ..SMALL };
+    let log = Log::create(Arc::new(hooked), folder(), options, UUID, Lsn(0)).unwrap();
+    let log = place.get_or_init(|| Arc::new(log));
+    log.wait(log.append(&[b"first"]).unwrap()).unwrap();
+    assert_eq!(segments(&disk).len(), 2);
+    disk.set_capacity(Some(0));
+    log.wait(*waiting.get().unwrap()).unwrap();
+    assert_eq!(log.append(&[b"more"]).unwrap_err().code(), Code::DiskFull);
+}
+
+#[test]
+fn opening_on_a_full_disk_fails_cleanly_and_works_later() {
+    let disk = SimDisk::new(1);
+    let mut oracle = Oracle::created();
+    let log = create(&disk, SMALL).unwrap();
+    run(&log, &mut oracle).unwrap();
+    drop(log);
+    disk.set_capacity(Some(0));
+    for _ in 0..3 {
+        assert_eq!(oracle.reopen(&disk, SMALL).unwrap_err().code(), Code::DiskFull);
+    }
+    disk.set_capacity(None);
+    oracle.reopen(&disk, SMALL).unwrap().unwrap();
+}
+
+#[test]
+fn a_full_disk_at_any_operation_loses_nothing() {
+    let (mut refused, mut poisoned) = (0, 0);
+    for operation in 0.. {
+        let disk = SimDisk::new(operation);
+        let mut oracle = Oracle::created();
+        let log = create(&disk, SMALL).unwrap();
+        disk.fail_after(operation, Fault::DiskFull);
+        let first = run(&log, &mut oracle);
+        if disk.clear_faults() > 0 {
+            break;
+        }
+        match first.map_err(|error| error.code()) {
+            // Beginning a segment was put off.
+            Ok(()) => {}
+            Err(Code::DiskFull) => {
+                refused += 1;
+                run(&log, &mut oracle).unwrap();
+            }
+            // A disk that has no space to overwrite what was reserved.
+            Err(Code::TableFailed) => {
+                poisoned += 1;
+                assert_poisoned_by_full_disk(&log);
+            }
+            Err(code) => panic!("{code:?}"),
+        }
+        disk.crash();
+        oracle.reopen(&disk, SMALL).unwrap().unwrap();
+    }
+    assert!(refused > 3 && poisoned > 3, "{refused}, {poisoned}");
+}
+
+fn assert_poisoned_by_full_disk(log: &Log) {
+    let error = log.append(&[b"more"]).unwrap_err();
+    assert!(error.message().contains("the disk is full"), "{error}");
+}
+
+#[test]
+fn short_and_interrupted_calls_change_nothing() {
+    for fault in
+        [Fault::ShortRead, Fault::InterruptedRead, Fault::ShortWrite, Fault::InterruptedWrite]
+    {
+        for operation in 0..40 {
+            let disk = SimDisk::new(operation);
+            let mut oracle = Oracle::created();
+            disk.fail_after(operation, fault);
+            let log = create(&disk, SMALL).unwrap();
+            run(&log, &mut oracle).unwrap();
+            disk.fail_after(0, fault);
+            oracle.reopen(&disk, SMALL).unwrap().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_failed_read_is_reported_and_the_next_opening_works() {
+    let disk = SimDisk::new(1);
+    let mut oracle = Oracle::created();
+    let log = create(&disk, SMALL).unwrap();
+    run(&log, &mut oracle).unwrap();
+    drop(log);
+    disk.fail_after(0, Fault::ReadError);
+    assert_eq!(oracle.reopen(&disk, SMALL).unwrap_err().code(), Code::FileRead);
+    oracle.reopen(&disk, SMALL).unwrap().unwrap();
+}
+
+#[test]
+fn a_new_folder_that_cannot_be_made_durable_is_no_log() {
+    for operation in 0..3 {
+        let disk = SimDisk::new(1);
+        disk.fail_after(operation, Fault::Sync(SyncFailure::Once));
+        let log = Log::create(Arc::new(disk.clone()), folder(), SMALL, UUID, Lsn(0));
+        assert_eq!(log.unwrap_err().code(), Code::FileWrite);
+        disk.crash_with(Tear::Nothing);
+        assert!(open(&disk, SMALL, Checkpoint::default()).is_err());
+    }
+}

@@ -1,0 +1,121 @@
+//! An encoded part: a block of the data file, its columns by way of the cache.
+//!
+//! The payload of the block is the columns' bytes, then their description. When rows of several
+//! versions are in it that somebody may still read apart, the versions are one more column.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::AsArray;
+use arrow::buffer::Buffer;
+use arrow::datatypes::UInt64Type;
+use pelorus_blockfile::BlockId;
+use pelorus_chunk::{ChunkMeta, Column, Value};
+use pelorus_error::{Code, Error, Result};
+
+use crate::datafile::DataFile;
+use crate::schema::Version;
+
+/// What the manifest says of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkRef {
+    pub(crate) block: BlockId,
+    pub(crate) rows: u32,
+    /// Where the description begins in the payload, and its length.
+    pub(crate) meta_at: u64,
+    pub(crate) meta_length: u32,
+    /// The smallest and largest version of its rows.
+    pub(crate) versions: (Version, Version),
+    /// The position of the column of versions.
+    pub(crate) version_column: Option<u32>,
+}
+
+/// The rows of an encoded part.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) at: ChunkRef,
+    file: Arc<DataFile>,
+    meta: OnceLock<Arc<ChunkMeta>>,
+}
+
+impl Chunk {
+    pub(crate) fn new(file: Arc<DataFile>, at: ChunkRef) -> Self {
+        Self { at, file, meta: OnceLock::new() }
+    }
+
+    pub(crate) fn rows(&self) -> u32 {
+        self.at.rows
+    }
+
+    /// The description of the columns.
+    ///
+    /// # Errors
+    /// A block that cannot be read or is damaged.
+    pub(crate) fn meta(&self) -> Result<&Arc<ChunkMeta>> {
+        if let Some(meta) = self.meta.get() {
+            return Ok(meta);
+        }
+        let end = self.at.meta_at + u64::from(self.at.meta_length);
+        let bytes = self.file.blocks.read_part(self.at.block, self.at.meta_at..end)?;
+        let meta = ChunkMeta::from_bytes(&bytes).map_err(|error| self.damaged(&error))?;
+        if meta.rows != self.at.rows as usize {
+            return Err(self.damaged(&Error::internal("its number of rows is not the manifest's")));
+        }
+        Ok(self.meta.get_or_init(|| Arc::new(meta)))
+    }
+
+    /// A column by its position.
+    ///
+    /// # Errors
+    /// As [`Self::meta`].
+    pub(crate) fn column(&self, position: usize) -> Result<Arc<Column>> {
+        let meta = self.meta()?;
+        let Some(column) = meta.columns.get(position) else {
+            return Err(self.damaged(&Error::internal(format!("it has no column {position}"))));
+        };
+        let key =
+            (self.file.number, self.at.block.get(), u32::try_from(position).unwrap_or(u32::MAX));
+        self.file.cache.get_or_read(key, || {
+            let range = column.offset..column.offset + column.length;
+            let bytes = self.file.blocks.read_part(self.at.block, range)?;
+            Column::parse(Buffer::from_vec(bytes), column).map_err(|error| self.damaged(&error))
+        })
+    }
+
+    /// The version that wrote a row.
+    pub(crate) fn version(&self, row: u32) -> Result<Version> {
+        let Some(position) = self.at.version_column else { return Ok(self.at.versions.1) };
+        match self.column(position as usize)?.value(row as usize) {
+            Value::Int(version) => Ok(Version::try_from(version).unwrap_or(Version::MAX)),
+            _ => Err(self.damaged(&Error::internal("a row has no version"))),
+        }
+    }
+
+    /// The versions of all rows.
+    pub(crate) fn versions(&self) -> Result<Vec<Version>> {
+        let rows = self.rows() as usize;
+        let Some(position) = self.at.version_column else {
+            return Ok(vec![self.at.versions.1; rows]);
+        };
+        let versions = self.column(position as usize)?.decode(0..rows)?;
+        let versions = versions
+            .as_primitive_opt::<UInt64Type>()
+            .ok_or_else(|| self.damaged(&Error::internal("its versions are no numbers")))?;
+        Ok(versions.values().to_vec())
+    }
+
+    fn damaged(&self, error: &Error) -> Error {
+        let path = self.file.path.display();
+        let block = self.at.block.get();
+        Error::new(
+            Code::FileDamaged,
+            format!("block {block} of {path} is damaged: {}", error.message()),
+        )
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        let columns = self.meta.get().map_or(0, |meta| meta.columns.len());
+        self.file.release(self.at.block, columns);
+    }
+}

@@ -1,0 +1,63 @@
+//! The data file of a table, with what its users share.
+//!
+//! A block is given back when the last reader of its chunk is gone, unless the process is about to
+//! end: the file must then keep what its manifest names.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pelorus_blockfile::{BlockFile, BlockId};
+
+use crate::cache::Cache;
+
+/// Kinds of blocks.
+pub(crate) mod kind {
+    /// Encoded rows.
+    pub(crate) const CHUNK: u8 = 1;
+    /// Rows of deltas.
+    pub(crate) const DELTAS: u8 = 2;
+    /// The manifest of a table.
+    pub(crate) const MANIFEST: u8 = 3;
+    /// The catalog of a database.
+    pub(crate) const CATALOG: u8 = 4;
+}
+
+/// The data file of a table.
+#[derive(Debug)]
+pub(crate) struct DataFile {
+    /// Which file this is, for the cache.
+    pub(crate) number: u64,
+    pub(crate) path: PathBuf,
+    pub(crate) blocks: BlockFile,
+    pub(crate) cache: Arc<Cache>,
+    /// Nothing is given back any more.
+    closed: AtomicBool,
+}
+
+impl DataFile {
+    pub(crate) fn new(number: u64, path: PathBuf, blocks: BlockFile, cache: Arc<Cache>) -> Self {
+        Self { number, path, blocks, cache, closed: AtomicBool::new(false) }
+    }
+
+    /// Stops giving blocks back.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Gives the block of a chunk back.
+    pub(crate) fn release(&self, block: BlockId, columns: usize) {
+        self.cache.forget(self.number, block.get(), columns);
+        if self.closed.load(Ordering::Acquire) {
+            return;
+        }
+        if let Err(error) = self.blocks.free(block) {
+            tracing::error!(
+                file = %self.path.display(),
+                block = block.get(),
+                error = pelorus_error::display_chain(&error),
+                "a block cannot be freed"
+            );
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Native tables: updatable, versioned, partitioned columns that lose nothing.
+//!
+//! A [`Database`] has tables, one log, and one sequence of commits. A [`Commit`] puts rows into
+//! partitions and takes rows out, by primary key; it is visible when it is durable, all of it or
+//! nothing. A [`Snapshot`] reads one version.
+//!
+//! The life of a row: it is logged; it stands in a *delta* in memory, where readers see it at
+//! once; a flush sorts it into a *chunk*, an encoded block of the table's data file; merges carry
+//! it to other chunks until it is dead and nobody can read it any more. A checkpoint writes down
+//! which chunks there are and what deltas hold, and cuts the log.
+//!
+//! | module | what it owns |
+//! | --- | --- |
+//! | [`database`] | commits, versions, changes of the catalog |
+//! | [`write`], [`apply`] | what a commit does to rows |
+//! | [`table`], [`partition`], [`part`] | where rows are |
+//! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
+//! | [`rewrite`], [`maintain`] | flush, merge, waiting for room |
+//! | [`checkpoint`], [`recover`] | data files and the log |
+//! | [`snapshot`], [`scan`], [`matches`] | reading |
+//! | [`schema`], [`key`], [`function`], [`layout`] | columns and keys |
+//! | [`record`], [`manifest`], [`catalog`], [`batch`] | bytes on disk (`docs/format-store.md`) |
+//!
+//! The store knows no SQL: what a partition key means, what a column is called and which rows a
+//! statement concerns is the engine's business. Bytes from disk never make it panic.
+
+mod apply;
+mod batch;
+mod bytes;
+mod cache;
+mod catalog;
+mod checkpoint;
+mod chunk;
+mod database;
+mod datafile;
+mod deletes;
+mod delta;
+mod function;
+mod key;
+mod layout;
+mod maintain;
+mod manifest;
+mod matches;
+mod part;
+mod partition;
+mod record;
+mod recover;
+mod rewrite;
+mod scan;
+mod schema;
+mod snapshot;
+mod table;
+mod write;
+
+pub use database::{Database, Options, Receipt};
+pub use function::{Function, KeyFunction};
+pub use key::{ByteWeigher, Keys, Weigher};
+pub use scan::{ScanCursor, ScanRequest, ScanUnit};
+pub use schema::{COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, TableSchema, Version};
+pub use snapshot::{PartitionSnapshot, Snapshot, TableSnapshot};
+pub use table::Table;
+pub use write::{Commit, Mode, Outcome, Write};
+
+/// Most rows of a chunk: 64 vectors.
+pub const CHUNK_ROWS_MAX: usize = pelorus_chunk::CHUNK_ROWS;
+
+/// Most rows of a delta; references have 17 bits for them.
+pub(crate) const DELTA_ROWS_MAX: usize = 1 << 17;
+
+/// Most rows that one change of a commit can have.
+pub const ROWS_PER_BATCH_MAX: usize = 1 << 20;

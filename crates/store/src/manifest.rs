@@ -1,0 +1,309 @@
+//! What a data file says of its table: partitions, chunks, the rows of deltas, marks of deletion.
+//!
+//! The manifest is the root block of a checkpoint; `docs/format-store.md` has every byte.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use pelorus_blockfile::BlockId;
+use pelorus_error::Result;
+
+use crate::batch;
+use crate::bytes::{Reader, Writer};
+use crate::chunk::{Chunk, ChunkRef};
+use crate::datafile::{DataFile, kind};
+use crate::deletes::{Deletes, Mask};
+use crate::delta::Delta;
+use crate::layout::Layout;
+use crate::part::{Body, Part};
+use crate::partition::Partition;
+use crate::schema::{PartitionId, TableSchema, Version};
+use crate::table::Table;
+
+/// The first byte of a manifest.
+const FORMAT: u8 = 1;
+
+const CHUNK: u8 = 1;
+const DELTA: u8 = 2;
+
+/// Blocks of delta rows are ended at about this size.
+const DELTA_BLOCK_BYTES: usize = 64 << 20;
+
+/// A partition at the moment of a checkpoint. Its parts take no more rows.
+#[derive(Debug)]
+pub(crate) struct FrozenPartition {
+    pub(crate) id: PartitionId,
+    pub(crate) key: Vec<u8>,
+    pub(crate) parts: Arc<Vec<Arc<Part>>>,
+}
+
+/// A table at the moment of a checkpoint.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    pub(crate) version: Version,
+    pub(crate) floor: Version,
+    pub(crate) next_partition: u32,
+    pub(crate) partitions: Vec<FrozenPartition>,
+}
+
+/// Writes the manifest and the rows of deltas; gives the manifest's block and all blocks written.
+///
+/// # Errors
+/// What writing blocks gives.
+pub(crate) fn write(frozen: &Frozen, file: &DataFile, lsn: u64) -> Result<(BlockId, Vec<BlockId>)> {
+    let mut deltas = DeltaBlocks { file, lsn, pending: Vec::new(), written: Vec::new() };
+    let mut layouts: Vec<&Arc<Layout>> = Vec::new();
+    let mut body = Writer::default();
+    body.count(frozen.partitions.len());
+    for partition in &frozen.partitions {
+        body.u32(partition.id.0);
+        body.bytes(&partition.key);
+        body.count(partition.parts.len());
+        for part in partition.parts.iter() {
+            let known = layouts.iter().position(|layout| Arc::ptr_eq(layout, &part.layout));
+            let layout = known.unwrap_or_else(|| {
+                layouts.push(&part.layout);
+                layouts.len() - 1
+            });
+            body.count(layout);
+            write_deletes(&part.deletes, frozen.version, &mut body);
+            match &part.body {
+                Body::Chunk(chunk) => {
+                    body.u8(CHUNK);
+                    write_chunk(&chunk.at, &mut body);
+                }
+                Body::Delta(delta) => {
+                    body.u8(DELTA);
+                    let image = delta_image(delta)?;
+                    let (block, at) = deltas.push(&image)?;
+                    body.count(block);
+                    body.u64(at);
+                    body.u64(image.len() as u64);
+                }
+            }
+        }
+    }
+    let delta_blocks = deltas.finish()?;
+    let mut out = Writer::default();
+    out.u8(FORMAT);
+    out.u64(frozen.version);
+    out.u64(frozen.floor);
+    out.u32(frozen.next_partition);
+    out.count(layouts.len());
+    for layout in layouts {
+        layout.schema.write(&mut out);
+    }
+    out.count(delta_blocks.len());
+    for block in &delta_blocks {
+        out.u64(block.get());
+    }
+    out.0.extend_from_slice(&body.0);
+    let root = file.blocks.write(kind::MANIFEST, &out.0, lsn)?;
+    let mut all = delta_blocks;
+    all.push(root);
+    Ok((root, all))
+}
+
+/// Collects images of deltas into blocks.
+struct DeltaBlocks<'a> {
+    file: &'a DataFile,
+    lsn: u64,
+    pending: Vec<u8>,
+    written: Vec<BlockId>,
+}
+
+impl DeltaBlocks<'_> {
+    /// Adds an image; gives the number of its block among the delta blocks, and its offset.
+    fn push(&mut self, image: &[u8]) -> Result<(usize, u64)> {
+        if !self.pending.is_empty() && self.pending.len() + image.len() > DELTA_BLOCK_BYTES {
+            self.flush()?;
+        }
+        let at = self.pending.len() as u64;
+        self.pending.extend_from_slice(image);
+        Ok((self.written.len(), at))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let block = self.file.blocks.write(kind::DELTAS, &self.pending, self.lsn)?;
+        self.pending.clear();
+        self.written.push(block);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<BlockId>> {
+        if !self.pending.is_empty() {
+            self.flush()?;
+        }
+        Ok(self.written)
+    }
+}
+
+fn delta_image(delta: &Delta) -> Result<Vec<u8>> {
+    let rows = delta.all();
+    let mut out = Writer::default();
+    out.count(rows.runs.len());
+    for (version, end) in &rows.runs {
+        out.u64(*version);
+        out.u32(*end);
+    }
+    out.count(rows.blocks.len());
+    for block in &rows.blocks {
+        batch::write(&block.columns, block.rows, &mut out);
+    }
+    Ok(out.0)
+}
+
+fn write_chunk(at: &ChunkRef, out: &mut Writer) {
+    out.u64(at.block.get());
+    out.u32(at.rows);
+    out.u64(at.meta_at);
+    out.u32(at.meta_length);
+    out.u64(at.versions.0);
+    out.u64(at.versions.1);
+    out.u32(at.version_column.map_or(0, |position| position + 1));
+}
+
+fn read_chunk(from: &mut Reader<'_>) -> Result<ChunkRef> {
+    Ok(ChunkRef {
+        block: BlockId::new(from.u64()?),
+        rows: u32::try_from(from.count_up_to(crate::CHUNK_ROWS_MAX)?).unwrap_or(u32::MAX),
+        meta_at: from.u64()?,
+        meta_length: from.u32()?,
+        versions: (from.u64()?, from.u64()?),
+        version_column: from.u32()?.checked_sub(1),
+    })
+}
+
+fn write_deletes(deletes: &Deletes, up_to: Version, out: &mut Writer) {
+    let (base, base_version, log) = deletes.image(up_to);
+    out.u64(base_version);
+    out.count(base.words().len());
+    for word in base.words() {
+        out.u64(*word);
+    }
+    out.count(log.len());
+    for (version, row) in log {
+        out.u64(version);
+        out.u32(row);
+    }
+}
+
+fn read_deletes(from: &mut Reader<'_>) -> Result<Deletes> {
+    let base_version = from.u64()?;
+    let words = from.count_up_to(crate::CHUNK_ROWS_MAX / 64)?;
+    let mut base = Mask::default();
+    for at in 0..words {
+        let word = from.u64()?;
+        for bit in (0..64).filter(|bit| word >> bit & 1 == 1) {
+            base.insert(u32::try_from(at * 64 + bit).unwrap_or(u32::MAX));
+        }
+    }
+    let count = from.count_up_to(crate::CHUNK_ROWS_MAX)?;
+    let log = (0..count).map(|_| Ok((from.u64()?, from.u32()?))).collect::<Result<Vec<_>>>()?;
+    let in_range = |row: u32| (row as usize) < crate::CHUNK_ROWS_MAX;
+    if !log.is_sorted_by_key(|(version, _)| *version) || !log.iter().all(|it| in_range(it.1)) {
+        return Err(from.damaged("its marks of deletion are out of order"));
+    }
+    Ok(Deletes::restore(base, base_version, &log))
+}
+
+/// Reads the manifest into a table without partitions; gives the version that it holds and the
+/// blocks that belong to the manifest.
+///
+/// # Errors
+/// Damage, and what reading blocks gives.
+pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId>)> {
+    let file = &table.file;
+    let bytes = file.blocks.read(root)?;
+    let what = format!("the manifest (block {}) of {}", root.get(), file.path.display());
+    let from = &mut Reader::new(&bytes, &what);
+    let format = from.u8()?;
+    if format != FORMAT {
+        return Err(from.damaged(&format!("unknown format {format}")));
+    }
+    let version = from.u64()?;
+    table.raise_floor(from.u64()?);
+    table.set_next_partition(from.u32()?);
+    let layouts = (0..from.count()?)
+        .map(|_| Ok(Arc::new(Layout::new(TableSchema::read(from)?, &table.weigher))))
+        .collect::<Result<Vec<_>>>()?;
+    let mut blocks =
+        (0..from.count()?).map(|_| Ok(BlockId::new(from.u64()?))).collect::<Result<Vec<_>>>()?;
+    let images = blocks.iter().map(|block| file.blocks.read(*block)).collect::<Result<Vec<_>>>()?;
+    for _ in 0..from.count()? {
+        let id = PartitionId(from.u32()?);
+        let key = from.bytes()?.to_vec();
+        let mut parts = Vec::new();
+        for slot in 0..u16::try_from(from.count_up_to(1 << 15)?).unwrap_or(u16::MAX) {
+            let layout = from.count_up_to(layouts.len().saturating_sub(1))?;
+            let layout = layouts.get(layout).ok_or_else(|| from.damaged("it has no layout"))?;
+            let deletes = read_deletes(from)?;
+            let body = match from.u8()? {
+                CHUNK => Body::Chunk(Chunk::new(Arc::clone(file), read_chunk(from)?)),
+                DELTA => Body::Delta(read_delta(from, &images, table, layout)?),
+                other => return Err(from.damaged(&format!("unknown kind of part {other}"))),
+            };
+            parts.push(Arc::new(Part { slot, layout: Arc::clone(layout), deletes, body }));
+        }
+        table.add_partition(Arc::new(Partition::new(id, key, parts)?))?;
+    }
+    blocks.push(root);
+    Ok((version, blocks))
+}
+
+fn read_delta(
+    from: &mut Reader<'_>,
+    images: &[Vec<u8>],
+    table: &Table,
+    layout: &Layout,
+) -> Result<Delta> {
+    let block = from.count_up_to(images.len().saturating_sub(1))?;
+    let (at, length) = (from.u64()?, from.u64()?);
+    let range = usize::try_from(at).ok().zip(usize::try_from(length).ok());
+    let image = range.and_then(|(at, length)| images.get(block)?.get(at..at.checked_add(length)?));
+    let image = image.ok_or_else(|| from.damaged("a delta lies outside its block"))?;
+    let what = format!("a delta of {}", table.file.path.display());
+    let from = &mut Reader::new(image, &what);
+    let runs =
+        (0..from.count()?).map(|_| Ok((from.u64()?, from.u32()?))).collect::<Result<Vec<_>>>()?;
+    let types = layout.types();
+    let delta = Delta::default();
+    let mut runs = runs.into_iter().peekable();
+    let mut first = 0_usize;
+    for _ in 0..from.count()? {
+        let (columns, rows) = batch::read(from, &types)?;
+        // A block may span versions.
+        let mut begin = 0;
+        while begin < rows {
+            let Some(&(version, end)) = runs.peek() else {
+                return Err(from.damaged("rows without a version"));
+            };
+            let end = (end as usize).saturating_sub(first).min(rows);
+            if end <= begin {
+                runs.next();
+                continue;
+            }
+            append(&delta, table, layout, version, &columns, begin..end)?;
+            begin = end;
+        }
+        first += rows;
+    }
+    table.delta_bytes.fetch_add(delta.memory(), std::sync::atomic::Ordering::Relaxed);
+    Ok(delta)
+}
+
+fn append(
+    delta: &Delta,
+    table: &Table,
+    layout: &Layout,
+    version: Version,
+    columns: &[ArrayRef],
+    rows: std::ops::Range<usize>,
+) -> Result<()> {
+    let columns: Vec<ArrayRef> =
+        columns.iter().map(|column| column.slice(rows.start, rows.len())).collect();
+    let keys = layout.keys_of_rows(&columns)?;
+    let pairs = keys.iter().map(|key| (key, pelorus_index::hash_key(table.seed(), key)));
+    delta.append(version, columns, rows.len(), pairs)?;
+    Ok(())
+}

@@ -1,0 +1,405 @@
+//! Opening a database: catalog, data files, then everything that the log has beyond them.
+//!
+//! Each file says up to which log position it holds everything. The log is read from the lowest of
+//! these, and each record changes just the files that do not hold it yet. Nothing is written
+//! before all of that has been read.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pelorus_blockfile::{BlockFile, Identity};
+use pelorus_env::Env;
+use pelorus_error::{Code, Error, Result};
+use pelorus_log::{Checkpoint, Log, Lsn};
+
+use crate::apply;
+use crate::batch;
+use crate::bytes::Reader;
+use crate::cache::Cache;
+use crate::catalog::Catalog;
+use crate::database::{CheckpointState, Database, Opened, Options, table_path};
+use crate::datafile::{DataFile, kind};
+use crate::key::Weigher;
+use crate::layout::filler;
+use crate::manifest;
+use crate::partition::Partition;
+use crate::record::{Change, Record};
+use crate::schema::{PartitionId, TableId, TableSchema};
+use crate::table::Table;
+use crate::write::{Mode, Prepared, Write};
+
+impl Database {
+    /// Opens a database, or makes a new one where there is none.
+    ///
+    /// # Errors
+    /// Files that cannot be read or written, and damage; both are named.
+    pub fn open(
+        env: Env,
+        folder: &Path,
+        options: Options,
+        weigher: Arc<dyn Weigher>,
+    ) -> Result<Arc<Self>> {
+        let failed = |error| {
+            Error::new(Code::FileWrite, format!("folder {} cannot be used", folder.display()))
+                .caused_by(error)
+        };
+        env.disk.create_folder(folder).map_err(failed)?;
+        if let Some(parent) = folder.parent() {
+            env.disk.sync_folder(parent).map_err(failed)?;
+        }
+        let names = env.disk.list(folder).map_err(failed)?;
+        let catalog_path = folder.join(CATALOG);
+        if !names.iter().any(|name| name == CATALOG) {
+            create(&env, folder, &names, &options)?;
+        }
+        let mut recovery = Recovery::begin(env, folder, options, weigher, &catalog_path)?;
+        let log = recovery.replay()?;
+        recovery.remove_strangers()?;
+        Ok(Arc::new(Self::from(recovery.finish(log))))
+    }
+}
+
+/// The file that tells that there is a database.
+const CATALOG: &str = "catalog.blocks";
+
+/// The folder of the log.
+fn log_folder(folder: &Path) -> PathBuf {
+    folder.join("log")
+}
+
+/// The identity of the log and of the data files, which the catalog's name for itself holds.
+const CATALOG_TABLE: u64 = 0;
+
+/// Makes an empty database. The catalog comes last: until it is there, nothing is.
+fn create(env: &Env, folder: &Path, names: &[String], options: &Options) -> Result<()> {
+    if let Some(name) = names.iter().find(|name| name.starts_with("table-")) {
+        return Err(Error::new(
+            Code::FileDamaged,
+            format!(
+                "folder {} has {name} but no {CATALOG}; put the missing file back, or move the \
+                 folder away to begin anew",
+                folder.display()
+            ),
+        ));
+    }
+    let failed = |error| {
+        Error::new(Code::FileWrite, format!("folder {} cannot be used", folder.display()))
+            .caused_by(error)
+    };
+    // A log without a catalog comes of a start that was cut short; nothing was ever in it.
+    let log = log_folder(folder);
+    for name in env.disk.list(&log).map_err(failed)? {
+        env.disk.remove(&log.join(name)).map_err(failed)?;
+    }
+    let draft = folder.join("catalog.draft");
+    if names.iter().any(|name| name == "catalog.draft") {
+        env.disk.remove(&draft).map_err(failed)?;
+    }
+    let mut identity = [0; 16];
+    env.random.fill(&mut identity);
+    Log::create(Arc::clone(&env.disk), &log, options.log.clone(), identity, Lsn(0))?;
+    let file = BlockFile::create(
+        &env.disk,
+        &draft,
+        Identity { database: identity, table: CATALOG_TABLE },
+    )?;
+    let catalog = Catalog { next_table: 1, ..Catalog::default() };
+    let root = file.write(kind::CATALOG, &catalog.to_bytes(), 0)?;
+    file.checkpoint(root, 0, || Ok(()))?;
+    drop(file);
+    env.disk.rename(&draft, &folder.join(CATALOG)).map_err(failed)?;
+    env.disk.sync_folder(folder).map_err(failed)
+}
+
+/// A database that is being opened.
+struct Recovery {
+    env: Env,
+    folder: PathBuf,
+    options: Options,
+    weigher: Arc<dyn Weigher>,
+    cache: Arc<Cache>,
+    identity: [u8; 16],
+    seed: u64,
+    catalog_file: BlockFile,
+    catalog_lsn: u64,
+    catalog: Catalog,
+    tables: BTreeMap<TableId, Arc<Table>>,
+    checkpoint: CheckpointState,
+    /// Tables whose files are gone; well, if the log drops them.
+    missing: BTreeMap<TableId, Error>,
+}
+
+impl Recovery {
+    fn begin(
+        env: Env,
+        folder: &Path,
+        options: Options,
+        weigher: Arc<dyn Weigher>,
+        catalog_path: &Path,
+    ) -> Result<Self> {
+        let whose = BlockFile::identity_of(&env.disk, catalog_path)?;
+        let identity = whose.database;
+        let whose = Identity { database: identity, table: CATALOG_TABLE };
+        let catalog_file = BlockFile::open(&env.disk, catalog_path, whose)?;
+        let header = catalog_file.header();
+        let Some(root) = header.root else {
+            return Err(Error::new(
+                Code::FileDamaged,
+                format!("file {} has no catalog in it", catalog_path.display()),
+            ));
+        };
+        let what = format!("the catalog (block {root}) of {}", catalog_path.display());
+        let catalog = Catalog::from_bytes(&catalog_file.read(root)?, &what)?;
+        let mut seed = [0; 8];
+        env.random.fill(&mut seed);
+        let checkpoint = CheckpointState {
+            lsn: header.lsn,
+            log_start: catalog.log_start,
+            ..CheckpointState::default()
+        };
+        let mut this = Self {
+            cache: Arc::new(Cache::new(options.cache_bytes)),
+            folder: folder.to_owned(),
+            env,
+            options,
+            weigher,
+            identity,
+            seed: u64::from_le_bytes(seed),
+            catalog_lsn: header.lsn,
+            catalog_file,
+            catalog,
+            tables: BTreeMap::new(),
+            checkpoint,
+            missing: BTreeMap::new(),
+        };
+        for (id, (schema, definition)) in this.catalog.tables.clone() {
+            this.open_table(id, schema, &definition)?;
+        }
+        Ok(this)
+    }
+
+    fn open_table(&mut self, id: TableId, schema: TableSchema, definition: &[u8]) -> Result<()> {
+        let path = table_path(&self.folder, id);
+        let identity = Identity { database: self.identity, table: id.0 };
+        let blocks = match BlockFile::open(&self.env.disk, &path, identity) {
+            Ok(blocks) => blocks,
+            Err(error) if error.code() == Code::FileNotFound => {
+                self.missing.insert(id, error);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(reason) = blocks.fallback() {
+            tracing::warn!(file = %path.display(), reason, "an older checkpoint is used");
+        }
+        let header = blocks.header();
+        let file = Arc::new(DataFile::new(id.0, path, blocks, Arc::clone(&self.cache)));
+        let weigher = Arc::clone(&self.weigher);
+        let table = Arc::new(Table::new(id, (schema, definition), file, weigher, self.seed));
+        table.checkpoint.store(header.lsn, Ordering::Release);
+        table.changed.store(header.lsn, Ordering::Release);
+        if let Some(root) = header.root {
+            let (version, blocks) = manifest::read(&table, root)?;
+            self.catalog.version = self.catalog.version.max(version);
+            self.checkpoint.blocks.insert(id, blocks);
+        }
+        self.tables.insert(id, table);
+        Ok(())
+    }
+
+    fn replay(&mut self) -> Result<Log> {
+        let folder = log_folder(&self.folder);
+        let tables = self.tables.values().map(|table| table.checkpoint.load(Ordering::Acquire));
+        // What no table has changed in since is not in the log any more.
+        let from = tables.chain([self.catalog_lsn]).min().unwrap_or(0).max(self.catalog.log_start);
+        let durable = self.tables.values().map(|table| table.checkpoint.load(Ordering::Acquire));
+        let durable = durable.chain([self.catalog_lsn]).max().unwrap_or(0);
+        let checkpoint = Checkpoint { lsn: Lsn(from), durable: Lsn(durable) };
+        let (disk, options) = (Arc::clone(&self.env.disk), self.options.log.clone());
+        let identity = self.identity;
+        Log::open(disk, &folder, options, identity, checkpoint, &mut |lsn, bytes| {
+            self.replay_record(lsn.0, bytes)
+        })
+    }
+
+    fn replay_record(&mut self, lsn: u64, bytes: &[u8]) -> Result<()> {
+        let what = format!("the log record that ends at {lsn}");
+        let mut record = Record::read(bytes, &what)?;
+        let (version, micros) = (record.version, record.micros);
+        while let Some(change) = record.next_change()? {
+            if lsn > self.catalog_lsn {
+                self.replay_in_catalog(&change, lsn)?;
+            }
+            let table = change.table().and_then(|id| self.tables.get(&id).cloned());
+            if let Some(table) = table
+                && lsn > table.checkpoint.load(Ordering::Acquire)
+            {
+                replay_in_table(&table, change, version, &what)?;
+                table.changed.fetch_max(lsn, Ordering::AcqRel);
+            }
+        }
+        self.catalog.version = self.catalog.version.max(version);
+        if lsn > self.catalog_lsn {
+            let keep = self.tables.values().map(|it| it.layout().schema.history.micros).max();
+            self.catalog.note_time(micros, version, keep.unwrap_or(0));
+        }
+        Ok(())
+    }
+
+    fn replay_in_catalog(&mut self, change: &Change<'_>, lsn: u64) -> Result<()> {
+        match change {
+            Change::CreateTable { table, schema, definition } => {
+                self.catalog.next_table = self.catalog.next_table.max(table.0 + 1);
+                self.catalog.tables.insert(*table, (schema.clone(), definition.to_vec()));
+                self.open_table(*table, schema.clone(), definition)?;
+                if let Some(table) = self.tables.get(table) {
+                    table.changed.fetch_max(lsn, Ordering::AcqRel);
+                }
+            }
+            Change::AlterTable { table, schema, definition } => {
+                self.catalog.tables.insert(*table, (schema.clone(), definition.to_vec()));
+                if let Some(table) = self.tables.get(table) {
+                    table.alter(schema.clone(), definition);
+                }
+            }
+            Change::DropTable { table } => {
+                self.catalog.tables.remove(table);
+                self.missing.remove(table);
+                if let Some(table) = self.tables.remove(table) {
+                    table.file.close();
+                }
+            }
+            Change::Value { key, value: Some(value) } => {
+                self.catalog.values.insert(key.to_vec(), value.to_vec());
+            }
+            Change::Value { key, value: None } => {
+                self.catalog.values.remove(*key);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Removes files of tables that are not there: of one that was about to be made when the
+    /// process ended, or that has been dropped.
+    fn remove_strangers(&mut self) -> Result<()> {
+        if let Some((id, error)) = self.missing.pop_first() {
+            let text = format!("table {} is lost: {}", id.0, error.message());
+            return Err(Error::new(Code::FileDamaged, text).caused_by(error));
+        }
+        let failed = |error| {
+            let folder = self.folder.display();
+            Error::new(Code::FileWrite, format!("folder {folder} cannot be used")).caused_by(error)
+        };
+        let mut removed = false;
+        for name in self.env.disk.list(&self.folder).map_err(failed)? {
+            let number = name.strip_prefix("table-").and_then(|it| it.strip_suffix(".blocks"));
+            let Some(id) = number.and_then(|number| number.parse().ok()).map(TableId) else {
+                continue;
+            };
+            // Numbers are never used again, so nobody misses it.
+            if !self.tables.contains_key(&id) {
+                self.env.disk.remove(&self.folder.join(&name)).map_err(failed)?;
+                removed = true;
+                self.catalog.next_table = self.catalog.next_table.max(id.0 + 1);
+            }
+        }
+        if removed {
+            self.env.disk.sync_folder(&self.folder).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self, log: Log) -> Opened {
+        let catalog_root = self.catalog_file.header().root;
+        Opened {
+            env: self.env,
+            folder: self.folder,
+            options: self.options,
+            weigher: self.weigher,
+            cache: self.cache,
+            log,
+            identity: self.identity,
+            seed: self.seed,
+            tables: self.tables,
+            catalog: self.catalog,
+            catalog_file: self.catalog_file,
+            catalog_root,
+            checkpoint: self.checkpoint,
+        }
+    }
+}
+
+/// Does to a table what a change did.
+fn replay_in_table(table: &Arc<Table>, change: Change<'_>, version: u64, what: &str) -> Result<()> {
+    let partition_of = |id: PartitionId| {
+        table.partition_by_id(id).ok_or_else(|| {
+            let (id, table) = (id.0, table.id().0);
+            Reader::new(&[], what).damaged(&format!("table {table} has no partition {id}"))
+        })
+    };
+    match change {
+        Change::AddPartition { partition, key, .. } => {
+            let partition = Partition::new(partition, key.to_vec(), Vec::new())?;
+            table.add_partition(Arc::new(partition))?;
+        }
+        Change::DropPartition { partition, .. } => {
+            table.drop_partition(partition);
+            table.raise_floor(version);
+        }
+        Change::Put { partition, columns, batch, .. } => {
+            let partition = partition_of(partition)?;
+            let columns = read_rows(table, &columns, batch, what)?;
+            let id = table.id();
+            let key = partition.key.clone();
+            let write = Write::Put { table: id, partition: key, columns, mode: Mode::Replace };
+            replay_write(table, &partition, &write, version)?;
+        }
+        Change::Remove { partition, batch, .. } => {
+            let partition = partition_of(partition)?;
+            let types = table.layout().key_types();
+            let (columns, _) = batch::read(&mut Reader::new(batch, what), &types)?;
+            let key = partition.key.clone();
+            let write = Write::Remove { table: table.id(), partition: key, columns };
+            replay_write(table, &partition, &write, version)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn replay_write(
+    table: &Arc<Table>,
+    partition: &Partition,
+    write: &Write,
+    version: u64,
+) -> Result<()> {
+    let prepared = Prepared::new(Arc::clone(table), write, 0)?;
+    let mut writer = partition.write(table.seed())?;
+    let decided = apply::decide(prepared, &writer, None)?;
+    apply::write(&decided, &mut writer, version)
+}
+
+/// The rows of a record under the table's present layout. A table whose catalog is ahead of its
+/// data file has another schema by now than when the record was written.
+fn read_rows(
+    table: &Table,
+    columns: &[u32],
+    batch: &[u8],
+    what: &str,
+) -> Result<Vec<arrow::array::ArrayRef>> {
+    let layout = table.layout();
+    let from = &mut Reader::new(batch, what);
+    let (read, rows) = batch::read_by_tags(from, columns.len())?;
+    layout
+        .schema
+        .columns
+        .iter()
+        .map(|column| match columns.iter().position(|id| *id == column.id) {
+            Some(at) => batch::typed(&read[at], &column.ty.arrow(), from),
+            None => filler(column, rows),
+        })
+        .collect()
+}

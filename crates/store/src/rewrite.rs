@@ -1,0 +1,300 @@
+//! Flush and merge: parts become sorted chunks.
+//!
+//! Both are one operation. Rows of some parts that somebody may still read are sorted by segment
+//! and key, encoded, and written to new blocks, all without a lock; then the old parts are
+//! exchanged for the new ones in one step, marks of deletion that came meanwhile included, and the
+//! index is brought up to date. Rows keep the versions that wrote them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array, UInt64Array};
+use pelorus_chunk::encode;
+use pelorus_error::{Code, Error, Result};
+use pelorus_index::hash_key;
+
+use crate::chunk::{Chunk, ChunkRef};
+use crate::datafile::kind;
+use crate::deletes::Deletes;
+use crate::key::Keys;
+use crate::layout::{Layout, Source, filler};
+use crate::part::{Body, Part};
+use crate::partition::{GONE, Partition, row_ref};
+use crate::schema::Version;
+use crate::table::Table;
+
+/// Bytes of memory that the rows of one chunk should not exceed.
+const CHUNK_BYTES: usize = 256 << 20;
+
+/// What a rewrite did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rewritten {
+    pub(crate) rows_in: u64,
+    pub(crate) rows_out: u64,
+    pub(crate) chunks: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Replaces parts, which take no more rows, by chunks. The caller holds the partition's
+/// maintenance lock. Rows that died at or below `horizon` are left out; `lsn` goes into the blocks.
+///
+/// # Errors
+/// What reading and writing blocks gives; then nothing has changed.
+pub(crate) fn rewrite(
+    table: &Table,
+    partition: &Partition,
+    old: &[Arc<Part>],
+    horizon: Version,
+    lsn: u64,
+) -> Result<Rewritten> {
+    let layout = table.layout();
+    let rows = Rows::gather(&layout, old, horizon)?;
+    let keys = layout.keys_of_rows(&rows.columns)?;
+    let sorted = rows.sorted(&layout, &keys)?;
+    check_unique(old, &rows, &keys, &sorted)?;
+    let sizes = sizes(&rows, sorted.len());
+    let slots = partition.free_slots(sizes.len())?;
+    let written = write_chunks(table, &layout, &rows, &sorted, &sizes, &slots, horizon, lsn);
+    let new = written.inspect_err(|_| partition.give_back(&slots))?;
+    let mut maps: Vec<Vec<u32>> = old.iter().map(|part| vec![GONE; part.rows() as usize]).collect();
+    let mut moves = Vec::with_capacity(sorted.len());
+    let places = sizes.iter().zip(&slots).flat_map(|(&size, &slot)| {
+        (0..u32::try_from(size).unwrap_or(u32::MAX)).map(move |row| row_ref(slot, row))
+    });
+    for (&from, to) in sorted.iter().zip(places) {
+        let (part, row) = rows.origins[from as usize];
+        maps[part as usize][row as usize] = to.0;
+        let hash = hash_key(table.seed(), keys.get(from as usize));
+        moves.push((hash, row_ref(old[part as usize].slot, row), to));
+    }
+    let done = Rewritten {
+        rows_in: old.iter().map(|part| u64::from(part.rows())).sum(),
+        rows_out: sorted.len() as u64,
+        chunks: new.len() as u64,
+        bytes: new.iter().filter_map(|part| part.chunk()).map(|it| it.at.meta_at).sum(),
+    };
+    partition.replace(old, new, maps)?;
+    partition.repoint(&moves, old);
+    let freed: usize = old.iter().filter_map(|part| part.delta()).map(|it| it.memory()).sum();
+    table.delta_bytes.fetch_sub(freed, Ordering::Relaxed);
+    Ok(done)
+}
+
+/// Rows of several parts, under one layout.
+struct Rows {
+    columns: Vec<ArrayRef>,
+    versions: Vec<Version>,
+    /// Part and row that each came from.
+    origins: Vec<(u32, u32)>,
+}
+
+impl Rows {
+    fn gather(layout: &Layout, parts: &[Arc<Part>], horizon: Version) -> Result<Self> {
+        let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::new(); layout.schema.columns.len()];
+        let mut this = Self { columns: Vec::new(), versions: Vec::new(), origins: Vec::new() };
+        for (number, part) in (0_u32..).zip(parts) {
+            let dead = part.deletes.at(horizon);
+            let count = part.rows();
+            let keep: Vec<bool> = (0..count).map(|row| !dead.contains(row)).collect();
+            let versions = versions(part)?;
+            for row in (0..count).filter(|&row| keep[row as usize]) {
+                this.versions.push(versions[row as usize]);
+                this.origins.push((number, row));
+            }
+            let filter = (dead.count() > 0).then(|| BooleanArray::from(keep));
+            for (at, column) in columns(layout, part)?.into_iter().enumerate() {
+                pieces[at].push(match &filter {
+                    Some(filter) => arrow::compute::filter(&column, filter).map_err(broken)?,
+                    None => column,
+                });
+            }
+        }
+        let types = layout.types();
+        for (pieces, ty) in pieces.iter().zip(types) {
+            let arrays: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+            this.columns.push(match arrays.as_slice() {
+                [] => arrow::array::new_empty_array(&ty),
+                _ => arrow::compute::concat(&arrays).map_err(broken)?,
+            });
+        }
+        Ok(this)
+    }
+
+    /// The rows in the order of segment, key and version.
+    fn sorted(&self, layout: &Layout, keys: &Keys) -> Result<Vec<u32>> {
+        let with_segment;
+        let keys = if layout.schema.segment.is_empty() {
+            keys
+        } else {
+            with_segment = layout.sort_keys(&self.columns)?;
+            &with_segment
+        };
+        // The first bytes decide nearly always, and lie beside the row's number.
+        let mut order: Vec<(u64, u32)> =
+            (0_u32..).zip(keys.iter()).map(|(row, key)| (prefix(key), row)).collect();
+        let rest = |row: u32| (keys.get(row as usize), self.versions[row as usize]);
+        let compare =
+            |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| rest(a.1).cmp(&rest(b.1)));
+        if !order.is_sorted_by(|a, b| compare(a, b).is_le()) {
+            order.sort_unstable_by(compare);
+        }
+        Ok(order.into_iter().map(|(_, row)| row).collect())
+    }
+
+    fn bytes(&self) -> usize {
+        self.columns.iter().map(|column| column.get_buffer_memory_size()).sum()
+    }
+}
+
+fn broken(error: arrow::error::ArrowError) -> Error {
+    Error::internal("rows cannot be rearranged").caused_by(error)
+}
+
+/// The first eight bytes, filled up with zeros, as a number.
+fn prefix(key: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let length = key.len().min(8);
+    bytes[..length].copy_from_slice(&key[..length]);
+    u64::from_be_bytes(bytes)
+}
+
+/// All columns of a part under a layout.
+fn columns(layout: &Layout, part: &Part) -> Result<Vec<ArrayRef>> {
+    let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
+    let sources = part.layout.sources(&layout.schema, &all);
+    let blocks = part.delta().map(|delta| delta.all().blocks);
+    let column = |source: &Source| match (source, &blocks) {
+        (Source::Filler(column), _) => filler(column, part.rows() as usize),
+        (Source::Stored(position), Some(blocks)) => {
+            let arrays: Vec<&dyn Array> =
+                blocks.iter().map(|block| block.columns[*position].as_ref()).collect();
+            if arrays.is_empty() {
+                let ty = part.layout.schema.columns[*position].ty.arrow();
+                return Ok(arrow::array::new_empty_array(&ty));
+            }
+            arrow::compute::concat(&arrays).map_err(broken)
+        }
+        (Source::Stored(position), None) => match part.chunk() {
+            Some(chunk) => chunk.column(*position)?.decode(0..chunk.rows() as usize),
+            None => Err(Error::internal("a part is neither delta nor chunk")),
+        },
+    };
+    sources.iter().map(column).collect()
+}
+
+/// The versions of all rows of a part.
+fn versions(part: &Part) -> Result<Vec<Version>> {
+    match &part.body {
+        Body::Chunk(chunk) => chunk.versions(),
+        Body::Delta(delta) => {
+            let rows = delta.all();
+            Ok((0..rows.rows).map(|row| rows.version(row)).collect())
+        }
+    }
+}
+
+/// Checks, before anything is replaced, that no key has two live rows.
+fn check_unique(old: &[Arc<Part>], rows: &Rows, keys: &Keys, sorted: &[u32]) -> Result<()> {
+    let live = |row: u32| {
+        let (part, row) = rows.origins[row as usize];
+        !old[part as usize].deletes.contains(row)
+    };
+    for pair in sorted.windows(2) {
+        if keys.get(pair[0] as usize) == keys.get(pair[1] as usize)
+            && live(pair[0])
+            && live(pair[1])
+        {
+            return Err(Error::new(
+                Code::FileDamaged,
+                "two live rows have one primary key; run CHECK TABLE",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// How many rows each chunk gets: about equally many, none too many.
+fn sizes(rows: &Rows, count: usize) -> Vec<usize> {
+    if count == 0 {
+        return Vec::new();
+    }
+    let by_bytes = rows.bytes().div_ceil(CHUNK_BYTES);
+    let chunks = count.div_ceil(crate::CHUNK_ROWS_MAX).max(by_bytes).min(count);
+    (0..chunks).map(|at| count * (at + 1) / chunks - count * at / chunks).collect()
+}
+
+fn write_chunks(
+    table: &Table,
+    layout: &Arc<Layout>,
+    rows: &Rows,
+    sorted: &[u32],
+    sizes: &[usize],
+    slots: &[u16],
+    horizon: Version,
+    lsn: u64,
+) -> Result<Vec<Arc<Part>>> {
+    let mut parts = Vec::with_capacity(sizes.len());
+    let mut begin = 0;
+    for (&size, &slot) in sizes.iter().zip(slots) {
+        let order = &sorted[begin..begin + size];
+        begin += size;
+        let chunk = write_chunk(table, rows, order, horizon, lsn)?;
+        parts.push(Arc::new(Part {
+            slot,
+            layout: Arc::clone(layout),
+            deletes: Deletes::default(),
+            body: Body::Chunk(chunk),
+        }));
+    }
+    Ok(parts)
+}
+
+fn write_chunk(
+    table: &Table,
+    rows: &Rows,
+    order: &[u32],
+    horizon: Version,
+    lsn: u64,
+) -> Result<Chunk> {
+    let versions: Vec<Version> = order.iter().map(|&row| rows.versions[row as usize]).collect();
+    let smallest = versions.iter().copied().min().unwrap_or(0);
+    let largest = versions.iter().copied().max().unwrap_or(0);
+    let order = UInt32Array::from(order.to_vec());
+    let taken = |column: &ArrayRef| arrow::compute::take(column, &order, None).map_err(broken);
+    let mut columns = rows.columns.iter().map(taken).collect::<Result<Vec<_>>>()?;
+    // Below the horizon nobody tells versions apart any more.
+    let apart = smallest != largest && largest > horizon;
+    let version_column = apart.then(|| u32::try_from(columns.len()).unwrap_or(u32::MAX));
+    if apart {
+        columns.push(Arc::new(UInt64Array::from(versions)));
+    }
+    let encoded = encode(&columns)?;
+    let meta = encoded.meta.to_bytes();
+    let mut payload = encoded.bytes;
+    let meta_at = payload.len() as u64;
+    payload.extend_from_slice(&meta);
+    let block = table.file.blocks.write(kind::CHUNK, &payload, lsn)?;
+    let at = ChunkRef {
+        block,
+        rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
+        meta_at,
+        meta_length: u32::try_from(meta.len()).unwrap_or(u32::MAX),
+        versions: (smallest, largest),
+        version_column,
+    };
+    Ok(Chunk::new(Arc::clone(&table.file), at))
+}
+
+#[cfg(test)]
+mod tests {
+    use pelorus_index::RowRef;
+
+    use super::*;
+
+    #[test]
+    fn prefixes_are_ordered_like_keys() {
+        let keys: [&[u8]; 5] = [b"", b"a", b"a\0b", b"abcdefgh", b"abcdefghi"];
+        assert!(keys.iter().map(|key| prefix(key)).is_sorted());
+        assert_ne!(RowRef(GONE), row_ref(0, 0));
+    }
+}

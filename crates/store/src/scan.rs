@@ -1,0 +1,367 @@
+//! Scanning the rows of a table at one version.
+//!
+//! A scan is a list of units, one for each part that may hold rows, which threads take as they
+//! like. A chunk is left out by its zone maps, then vectors by theirs; the rest is selected on
+//! encoded values, and only selected rows of wanted columns are decoded.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, new_empty_array};
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use pelorus_chunk::{Predicate, Selection, VECTOR_ROWS, may_match};
+use pelorus_error::{Error, Result};
+
+use crate::chunk::Chunk;
+use crate::delta::{Block, Rows};
+use crate::layout::{Layout, Source, filler};
+use crate::matches::matches;
+use crate::part::{Body, Part};
+use crate::schema::Version;
+use crate::snapshot::{PartitionSnapshot, TableSnapshot};
+
+/// What a scan is asked for.
+#[derive(Clone, Debug)]
+pub struct ScanRequest {
+    /// Positions of the columns to give, in order.
+    pub columns: Vec<usize>,
+    /// Conditions on columns by position, all of which hold for every row that is given.
+    pub predicates: Vec<(usize, Predicate)>,
+    /// The schema of the batches; the types of its fields are those of the columns.
+    pub schema: SchemaRef,
+    /// Rows of these primary keys are left out: a transaction has written them itself.
+    pub hidden: Option<Arc<HashSet<Vec<u8>>>>,
+    /// About how many rows a batch has.
+    pub batch_rows: usize,
+}
+
+/// A part of a scan that one thread does.
+#[derive(Clone, Debug)]
+pub struct ScanUnit {
+    part: Arc<Part>,
+    layout: Arc<Layout>,
+    version: Version,
+    request: Arc<ScanRequest>,
+}
+
+impl TableSnapshot {
+    /// The units of a scan over partitions that a function picks by their keys.
+    ///
+    /// # Errors
+    /// What reading the descriptions of chunks gives.
+    pub fn scan(
+        &self,
+        request: ScanRequest,
+        picked: impl Fn(&PartitionSnapshot) -> bool,
+    ) -> Result<Vec<ScanUnit>> {
+        let request = Arc::new(request);
+        let mut units = Vec::new();
+        for partition in self.partitions.iter().filter(|it| picked(it)) {
+            for part in partition.parts().iter() {
+                let unit = ScanUnit {
+                    part: Arc::clone(part),
+                    layout: Arc::clone(&self.layout),
+                    version: self.version,
+                    request: Arc::clone(&request),
+                };
+                if unit.may_have_rows()? {
+                    units.push(unit);
+                }
+            }
+        }
+        Ok(units)
+    }
+}
+
+impl ScanUnit {
+    /// At most so many rows come of it.
+    pub fn rows_at_most(&self) -> usize {
+        self.part.rows() as usize
+    }
+
+    fn may_have_rows(&self) -> Result<bool> {
+        match &self.part.body {
+            Body::Delta(delta) => Ok(delta.rows_at(self.version) > 0),
+            Body::Chunk(chunk) => {
+                if chunk.at.versions.0 > self.version {
+                    return Ok(false);
+                }
+                for (source, predicate) in self.predicates() {
+                    if let Source::Stored(position) = source
+                        && let Some(meta) = chunk.meta()?.columns.get(position)
+                        && !may_match(meta, None, predicate)
+                    {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// Conditions with where their columns are in this part.
+    fn predicates(&self) -> impl Iterator<Item = (Source, &Predicate)> {
+        let positions: Vec<usize> = self.request.predicates.iter().map(|(at, _)| *at).collect();
+        let sources = self.part.layout.sources(&self.layout.schema, &positions);
+        sources.into_iter().zip(self.request.predicates.iter().map(|(_, predicate)| predicate))
+    }
+
+    /// The rows, as a cursor.
+    ///
+    /// # Errors
+    /// What reading columns gives.
+    pub fn open(self) -> Result<ScanCursor> {
+        let rows = match &self.part.body {
+            Body::Delta(delta) => Input::Delta(delta.all(), delta.rows_at(self.version)),
+            Body::Chunk(chunk) => Input::Chunk(self.select(chunk)?),
+        };
+        Ok(ScanCursor { unit: self, rows, next: 0 })
+    }
+
+    /// The rows of a chunk that are seen and fulfil all conditions.
+    fn select(&self, chunk: &Chunk) -> Result<Selection> {
+        let rows = chunk.rows() as usize;
+        let mut selection = Selection::all(rows);
+        let dead = self.part.deletes.at(self.version);
+        if dead.count() > 0 {
+            selection.subtract(dead.words());
+        }
+        if chunk.at.versions.1 > self.version {
+            for (row, version) in chunk.versions()?.into_iter().enumerate() {
+                if version > self.version {
+                    selection.remove(row..row + 1);
+                }
+            }
+        }
+        let meta = chunk.meta()?;
+        for (source, predicate) in self.predicates() {
+            match source {
+                Source::Stored(position) => {
+                    let Some(zones) = meta.columns.get(position) else { continue };
+                    let column = chunk.column(position)?;
+                    for (number, vector) in vectors(rows).enumerate() {
+                        if may_match(zones, Some(number), predicate) {
+                            column.select(predicate, vector, &mut selection)?;
+                        } else {
+                            selection.remove(vector);
+                        }
+                    }
+                }
+                Source::Filler(column) => {
+                    let value = filler(&column, 1)?;
+                    if !matches(&value, predicate)?.value(0) {
+                        selection = Selection::none(rows);
+                    }
+                }
+            }
+        }
+        Ok(selection)
+    }
+}
+
+fn vectors(rows: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..rows).step_by(VECTOR_ROWS).map(move |begin| begin..(begin + VECTOR_ROWS).min(rows))
+}
+
+/// The rows of a unit, batch by batch.
+#[derive(Debug)]
+pub struct ScanCursor {
+    unit: ScanUnit,
+    rows: Input,
+    /// The next row to look at.
+    next: usize,
+}
+
+#[derive(Debug)]
+enum Input {
+    Chunk(Selection),
+    Delta(Rows, u32),
+}
+
+impl ScanCursor {
+    /// The next rows; `None` at the end. Batches are never empty.
+    ///
+    /// # Errors
+    /// What reading columns gives.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let batch = match &self.rows {
+                Input::Chunk(_) => self.next_of_chunk()?,
+                Input::Delta(..) => self.next_of_delta()?,
+            };
+            match batch {
+                Some(batch) if batch.num_rows() == 0 => {}
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn next_of_chunk(&mut self) -> Result<Option<RecordBatch>> {
+        let (Input::Chunk(selection), Some(chunk)) = (&self.rows, self.unit.part.chunk()) else {
+            return Ok(None);
+        };
+        let rows = selection.rows();
+        let step = self.unit.request.batch_rows.div_ceil(VECTOR_ROWS) * VECTOR_ROWS;
+        let mut range = self.next..(self.next + step).min(rows);
+        // Where little is selected, batches reach further.
+        let mut count = selection.count_in(range.clone());
+        while range.end < rows && count < self.unit.request.batch_rows / 2 {
+            let more = range.end..(range.end + step).min(rows);
+            let found = selection.count_in(more.clone());
+            if count > 0 && count + found > self.unit.request.batch_rows {
+                break;
+            }
+            if count == 0 {
+                range.start = more.start;
+            }
+            range.end = more.end;
+            count += found;
+        }
+        if range.is_empty() {
+            return Ok(None);
+        }
+        self.next = range.end;
+        if count == 0 {
+            return Ok(None);
+        }
+        let columns = self.needed();
+        let sources = self.unit.part.layout.sources(&self.unit.layout.schema, &columns);
+        let picked = Picked::new(selection, range, count);
+        let arrays = sources
+            .iter()
+            .map(|source| match source {
+                Source::Stored(position) => picked.decode(chunk, *position),
+                Source::Filler(column) => filler(column, count),
+            })
+            .collect::<Result<Vec<_>>>()?;
+        self.batch(arrays, count).map(Some)
+    }
+
+    fn next_of_delta(&mut self) -> Result<Option<RecordBatch>> {
+        let Input::Delta(rows, seen) = &self.rows else { return Ok(None) };
+        let Some(block) = rows.blocks.get(self.next) else { return Ok(None) };
+        if block.first >= *seen {
+            return Ok(None);
+        }
+        let count = block.rows.min((*seen - block.first) as usize);
+        let keep = self.kept(block, count)?;
+        let columns = self.needed();
+        let sources = self.unit.part.layout.sources(&self.unit.layout.schema, &columns);
+        let mut left = count;
+        let mut arrays = Vec::with_capacity(sources.len());
+        if let Some(keep) = &keep {
+            left = keep.true_count();
+        }
+        for source in &sources {
+            arrays.push(match (source, &keep) {
+                (Source::Filler(column), _) => filler(column, left)?,
+                (Source::Stored(position), None) => block.columns[*position].slice(0, count),
+                (Source::Stored(position), Some(keep)) => {
+                    let column = block.columns[*position].slice(0, count);
+                    arrow::compute::filter(&column, keep).map_err(broken)?
+                }
+            });
+        }
+        self.next += 1;
+        self.batch(arrays, left).map(Some)
+    }
+
+    /// Which rows of a block are alive and fulfil all conditions; `None` when all do.
+    fn kept(&self, block: &Block, count: usize) -> Result<Option<BooleanArray>> {
+        let mut keep: Option<BooleanArray> = None;
+        let dead = self.unit.part.deletes.at(self.unit.version);
+        if dead.count() > 0 {
+            let first = block.first;
+            let alive = (0..count).map(|row| {
+                let row = u32::try_from(row).unwrap_or(u32::MAX);
+                Some(!dead.contains(first + row))
+            });
+            keep = Some(alive.collect());
+        }
+        for (source, predicate) in self.unit.predicates() {
+            let column = match source {
+                Source::Stored(position) => block.columns[position].slice(0, count),
+                Source::Filler(column) => filler(&column, count)?,
+            };
+            let found = matches(&column, predicate)?;
+            keep = Some(match keep {
+                None => found,
+                Some(keep) => arrow::compute::and(&keep, &found).map_err(broken)?,
+            });
+        }
+        Ok(keep)
+    }
+
+    /// The columns to read: those asked for and, where rows are hidden, those of the key.
+    fn needed(&self) -> Vec<usize> {
+        let mut columns = self.unit.request.columns.clone();
+        if self.unit.request.hidden.is_some() {
+            columns.extend(&self.unit.layout.schema.key);
+        }
+        columns
+    }
+
+    /// Makes a batch, less the rows that are hidden.
+    fn batch(&self, mut arrays: Vec<ArrayRef>, mut rows: usize) -> Result<RecordBatch> {
+        let request = &self.unit.request;
+        if let Some(hidden) = &request.hidden {
+            let key = arrays.split_off(request.columns.len());
+            let keys = self.unit.layout.keys_of_keys(&key)?;
+            let keep: BooleanArray = keys.iter().map(|key| Some(!hidden.contains(key))).collect();
+            rows = keep.true_count();
+            for array in &mut arrays {
+                *array = arrow::compute::filter(array, &keep).map_err(broken)?;
+            }
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&request.schema), arrays, &options)
+            .map_err(broken)
+    }
+}
+
+fn broken(error: arrow::error::ArrowError) -> Error {
+    Error::internal("rows cannot be scanned").caused_by(error)
+}
+
+/// Selected rows of a range of a chunk.
+struct Picked {
+    range: Range<usize>,
+    how: How,
+}
+
+enum How {
+    /// All of them.
+    All,
+    /// Many: decode, then filter.
+    Filter(BooleanArray),
+    /// Few: only these.
+    Take(Vec<u32>),
+}
+
+impl Picked {
+    fn new(selection: &Selection, range: Range<usize>, count: usize) -> Self {
+        let how = if count == range.len() {
+            How::All
+        } else if count * 4 > range.len() {
+            How::Filter(BooleanArray::new(selection.to_boolean(range.clone()), None))
+        } else {
+            How::Take(selection.indices(range.clone()))
+        };
+        Self { range, how }
+    }
+
+    fn decode(&self, chunk: &Chunk, position: usize) -> Result<ArrayRef> {
+        let column = chunk.column(position)?;
+        match &self.how {
+            How::All => column.decode(self.range.clone()),
+            How::Filter(filter) => {
+                let values = column.decode(self.range.clone())?;
+                arrow::compute::filter(&values, filter).map_err(broken)
+            }
+            How::Take(rows) if rows.is_empty() => Ok(new_empty_array(&column.data_type())),
+            How::Take(rows) => column.take(rows),
+        }
+    }
+}

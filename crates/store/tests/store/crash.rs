@@ -1,0 +1,216 @@
+//! Crashes at every operation of a workload, and at every operation of the recovery that follows
+//! (T2); failing syncs (T6); full disks (T7).
+
+use std::sync::Arc;
+
+use pelorus_env::{Fault, SimDisk, SyncFailure, Tear};
+use pelorus_error::{Code, Error};
+use pelorus_store::{Database, Mode, TableId};
+
+use crate::harness::{Content, Machine, commit, put, read, remove, row, schema};
+
+/// What a workload got done: every content that was acknowledged, and the one it was at.
+#[derive(Clone, Debug, Default)]
+struct Journal {
+    /// Contents of two tables after each step that was acknowledged.
+    acknowledged: Vec<[Content; 2]>,
+    /// The step that may or may not have happened.
+    pending: Option<[Content; 2]>,
+    tables: Vec<TableId>,
+}
+
+/// A script of commits to two tables at once, with flushes, merges and checkpoints in between.
+fn workload(machine: &Machine, journal: &mut Journal) -> Result<(), Error> {
+    let database = machine.open()?;
+    for _ in 0..2 {
+        journal.tables.push(database.create_table(schema(), b"t")?);
+    }
+    journal.acknowledged.push([Content::new(), Content::new()]);
+    for round in 0..7_i64 {
+        step(&database, journal, round)?;
+        match round {
+            1 | 3 => while database.maintain()? {},
+            2 | 5 => database.checkpoint()?,
+            _ => {}
+        }
+    }
+    database.close()
+}
+
+fn step(database: &Arc<Database>, journal: &mut Journal, round: i64) -> Result<(), Error> {
+    let mut next = journal.acknowledged.last().cloned().unwrap_or_default();
+    let mut writes = Vec::new();
+    for (at, &table) in journal.tables.iter().enumerate() {
+        let rows: Vec<_> =
+            (0..30).map(|k| ((round % 2, k * (round + 1)), row(round + k))).collect();
+        writes.push(put(table, &rows, Mode::Replace));
+        next[at].extend(rows);
+        let gone: Vec<_> = (0..5).map(|k| (1 - round % 2, k * 7)).collect();
+        writes.push(remove(table, &gone));
+        next[at].retain(|key, _| !gone.contains(key));
+    }
+    journal.pending = Some(next.clone());
+    commit(database, writes)?;
+    journal.acknowledged.push(next);
+    journal.pending = None;
+    Ok(())
+}
+
+/// Opens what a crash has left: it must be what was acknowledged, or that and the pending step.
+fn check(machine: &Machine, journal: &Journal, what: &str) {
+    let database = machine.open().unwrap_or_else(|error| {
+        panic!("{what}: cannot be opened: {}", pelorus_error::display_chain(&error))
+    });
+    let Some(last) = journal.acknowledged.last() else { return };
+    let snapshot = database.snapshot();
+    let found = [0, 1].map(|at| read(&snapshot, journal.tables[at]).unwrap());
+    let fits = found == *last || journal.pending.as_ref() == Some(&found);
+    assert!(fits, "{what}: neither the last acknowledged state nor the one after it");
+    // And it goes on.
+    let mut after = Journal { acknowledged: vec![found], ..journal.clone() };
+    step(&database, &mut after, 9).unwrap_or_else(|error| {
+        panic!("{what}: cannot go on: {}", pelorus_error::display_chain(&error))
+    });
+    while database.maintain().unwrap() {}
+    let snapshot = database.snapshot();
+    let found = [0, 1].map(|at| read(&snapshot, journal.tables[at]).unwrap());
+    assert_eq!(Some(&found), after.acknowledged.last(), "{what}");
+}
+
+fn operations() -> u64 {
+    let machine = Machine::new(1);
+    workload(&machine, &mut Journal::default()).unwrap();
+    machine.disk.operations()
+}
+
+#[test]
+fn every_crash_leaves_the_last_acknowledged_state_or_the_next() {
+    let total = operations();
+    assert!(total > 60, "{total} operations");
+    for at in 0..total {
+        for tear in Tear::ALL {
+            let machine = Machine::new(at);
+            machine.disk.fail_after(at, Fault::Crash);
+            let mut journal = Journal::default();
+            workload(&machine, &mut journal).unwrap_err();
+            machine.disk.crash_with(tear);
+            check(&machine, &journal, &format!("crash at {at} of {total}, {tear:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_crash_of_the_recovery_loses_nothing_either() {
+    let total = operations();
+    // Every third point, since each has a recovery of its own to be swept.
+    for at in (0..total).step_by(3) {
+        let machine = Machine::new(at);
+        machine.disk.fail_after(at, Fault::Crash);
+        let mut journal = Journal::default();
+        workload(&machine, &mut journal).unwrap_err();
+        machine.disk.crash();
+        for again in 0..200 {
+            let second = Machine::with(machine.disk.fork(again), again);
+            let before = second.disk.operations();
+            second.disk.fail_after(again, Fault::Crash);
+            let opened = second.open();
+            let done = opened.is_ok() && second.disk.operations() - before <= again;
+            drop(opened);
+            second.disk.clear_faults();
+            second.disk.crash();
+            check(&second, &journal, &format!("crash at {at}, then at {again} of the recovery"));
+            if done {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failed_sync_is_never_acknowledged() {
+    let total = operations();
+    for at in 0..total {
+        for mode in SyncFailure::ALL {
+            let machine = Machine::new(at);
+            machine.disk.fail_after(at, Fault::Sync(mode));
+            let mut journal = Journal::default();
+            if workload(&machine, &mut journal).is_ok() {
+                continue;
+            }
+            machine.disk.clear_faults();
+            machine.disk.crash_with(Tear::Nothing);
+            check(&machine, &journal, &format!("sync {mode:?} at {at} of {total}"));
+        }
+    }
+}
+
+#[test]
+fn failed_writes_lose_nothing() {
+    let total = operations();
+    for at in 0..total {
+        for fault in
+            [Fault::WriteError, Fault::ShortWrite, Fault::InterruptedWrite, Fault::DiskFull]
+        {
+            let machine = Machine::new(at);
+            machine.disk.fail_after(at, fault);
+            let mut journal = Journal::default();
+            let _ = workload(&machine, &mut journal);
+            machine.disk.clear_faults();
+            machine.disk.crash_with(Tear::Random);
+            if journal.tables.len() == 2 {
+                check(&machine, &journal, &format!("{fault:?} at {at} of {total}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_writes_and_is_well_again_when_there_is_room() {
+    let machine = Machine::new(7);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"t").unwrap();
+    let mut content = Content::new();
+    let rows = |round: i64| -> Vec<_> { (0..50).map(|k| ((k % 2, k), row(round + k))).collect() };
+    let write = |round: i64, content: &mut Content| {
+        let all = rows(round);
+        let (even, odd): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|((p, _), _)| *p == 0);
+        let writes = vec![put(table, &even, Mode::Replace), put(table, &odd, Mode::Replace)];
+        commit(&database, writes).map(|_| content.extend(all))
+    };
+    write(0, &mut content).unwrap();
+    machine.disk.set_capacity(Some(64 << 10));
+    let mut refused = 0;
+    for round in 1..60 {
+        if let Err(error) = write(round, &mut content) {
+            assert_eq!(error.code(), Code::DiskFull, "{error}");
+            refused += 1;
+        }
+        match database.maintain() {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.code(), Code::DiskFull, "{error}"),
+        }
+        assert_eq!(read(&database.snapshot(), table).unwrap(), content);
+    }
+    assert!(refused > 0, "the disk was never full");
+    machine.disk.set_capacity(None);
+    write(100, &mut content).unwrap();
+    while database.maintain().unwrap() {}
+    database.checkpoint().unwrap();
+    assert_eq!(read(&database.snapshot(), table).unwrap(), content);
+    machine.disk.crash();
+    let database = machine.open().unwrap();
+    assert_eq!(read(&database.snapshot(), table).unwrap(), content);
+}
+
+/// The checks above can fail: a disk without the data is noticed.
+#[test]
+fn the_harness_can_see_a_loss() {
+    let machine = Machine::new(3);
+    let mut journal = Journal::default();
+    workload(&machine, &mut journal).unwrap();
+    let emptied = Machine::with(SimDisk::new(3), 3);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        check(&emptied, &journal, "an empty disk");
+    }));
+    assert!(outcome.is_err());
+}
