@@ -9,7 +9,7 @@ use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
 use crate::call::Call;
 use crate::collate::charset;
 use crate::common::temporal_type;
-use crate::context::EvalContext;
+use crate::context::{EvalContext, SqlMode};
 use crate::datetime::read::{self, Lenience};
 use crate::decimal::{Decimal, pow10};
 use crate::errors::parameter_count;
@@ -279,9 +279,14 @@ fn fit_bytes(bytes: &[u8], length: Option<u32>, input: &Input<'_>) -> Vec<u8> {
 
 /// Rounds a date with time to so many digits of fraction; `None` beyond the year 9999.
 pub(crate) fn round_datetime(date: DateTime, digits: u8, ctx: &EvalContext) -> Option<DateTime> {
+    round_datetime_in(date, digits, ctx.sql_mode)
+}
+
+/// Like [`round_datetime`] under a `sql_mode`.
+pub(crate) fn round_datetime_in(date: DateTime, digits: u8, mode: SqlMode) -> Option<DateTime> {
     let unit = 10_i64.pow(6 - u32::from(digits.min(6)));
     let rest = i64::from(date.micros) % unit;
-    let up = !ctx.sql_mode.time_truncate_fractional && rest * 2 >= unit && rest > 0;
+    let up = !mode.time_truncate_fractional && rest * 2 >= unit && rest > 0;
     let step = if up { unit - rest } else { -rest };
     if step == 0 {
         return Some(date);
@@ -295,10 +300,15 @@ pub(crate) fn round_datetime(date: DateTime, digits: u8, ctx: &EvalContext) -> O
 
 /// Rounds a time to so many digits of fraction.
 pub(crate) fn round_time(micros: i64, digits: u8, ctx: &EvalContext) -> i64 {
+    round_time_in(micros, digits, ctx.sql_mode)
+}
+
+/// Like [`round_time`] under a `sql_mode`.
+pub(crate) fn round_time_in(micros: i64, digits: u8, mode: SqlMode) -> i64 {
     let unit = 10_i64.pow(6 - u32::from(digits.min(6)));
     let size = micros.abs();
     let rest = size % unit;
-    let up = !ctx.sql_mode.time_truncate_fractional && rest * 2 >= unit;
+    let up = !mode.time_truncate_fractional && rest * 2 >= unit;
     let rounded = if up && rest > 0 { size - rest + unit } else { size - rest };
     rounded.min(pelorus_types::temporal::TIME_MAX_MICROS) * micros.signum()
 }

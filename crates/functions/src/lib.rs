@@ -7,7 +7,8 @@
 //!
 //! Map: `value` (what is known of arguments), `input` and `output` (arrays a row at a time, with
 //! the implicit conversions), `shape` (lengths and precisions of types), `common` (types that have
-//! to agree), `call` and `resolve` (binding), and one module for each family of functions.
+//! to agree), `call` and `resolve` (binding), one module for each family of functions, and
+//! [`assign`] (what a column stores of the values that INSERT, UPDATE and LOAD DATA give it).
 //!
 //! Invariants: no clock, no I/O and no randomness in here (time and identity come in by
 //! [`EvalContext`]); text in arrays is UTF-8 whatever its charset; two texts are compared only
@@ -15,6 +16,7 @@
 
 pub mod aggregate;
 mod arithmetic;
+pub mod assign;
 mod bits;
 mod call;
 mod cast;

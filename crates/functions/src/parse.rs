@@ -13,17 +13,17 @@ pub(crate) struct Prefix<T> {
     pub(crate) truncated: bool,
 }
 
-fn is_space(byte: u8) -> bool {
+pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
-fn skip_spaces(text: &[u8]) -> usize {
+pub(crate) fn skip_spaces(text: &[u8]) -> usize {
     text.iter().take_while(|byte| is_space(**byte)).count()
 }
 
 /// The extent of `[sign] digits [. digits] [e [sign] digits]` from `start`; `None` when no digit
 /// is there.
-fn number_end(text: &[u8], start: usize) -> Option<(usize, bool)> {
+pub(crate) fn number_end(text: &[u8], start: usize) -> Option<(usize, bool)> {
     let digits = |from: usize| text[from..].iter().take_while(|b| b.is_ascii_digit()).count();
     let mut at = start;
     if matches!(text.get(at), Some(b'+' | b'-')) {

@@ -12,16 +12,19 @@
 //! | [`from`] | FROM clauses |
 //! | [`leaf`] | tables of a FROM clause |
 //! | [`literal`] | constants |
+//! | [`native`], [`condition`] | native tables, and what of WHERE their scans can use |
 //! | [`select`] | one SELECT block |
 //! | [`aggregate`] | GROUP BY, aggregates, HAVING |
 //! | [`query`] | set operations, ORDER BY, LIMIT, WITH |
 
 pub(crate) mod aggregate;
 pub(crate) mod cast;
+pub(crate) mod condition;
 pub(crate) mod expr;
 pub(crate) mod from;
 pub(crate) mod leaf;
 pub(crate) mod literal;
+pub(crate) mod native;
 pub(crate) mod query;
 pub(crate) mod scope;
 pub(crate) mod select;

@@ -1,12 +1,15 @@
 //! What a query needs to know of its session: where names lead, what variables hold, which settings
 //! travel to linked servers.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
+use pelorus_chunk::Predicate;
 use pelorus_error::Result;
-use pelorus_functions::{EvalContext, Value};
+use pelorus_functions::{EvalContext, TimeZone, Value};
 use pelorus_link::{Link, SessionSettings};
 use pelorus_types::{Column, ColumnType};
 
@@ -67,6 +70,64 @@ pub enum Database {
     },
     /// To tables that show Pelorus's inside.
     Info(Arc<dyn InfoSchema>),
+    /// To native tables.
+    Native(Arc<dyn NativeDatabase>),
+}
+
+/// The native tables of one database, as one session sees them.
+pub trait NativeDatabase: Send + Sync + std::fmt::Debug {
+    /// A table at the statement's version, or at another moment; `None` when there is none.
+    ///
+    /// # Errors
+    /// A moment that lies before the table's history (9006).
+    fn table(&self, name: &str, at: Option<AsOf>) -> Result<Option<NativeTable>>;
+}
+
+/// The moment that `FOR SYSTEM_TIME AS OF` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsOf {
+    /// Microseconds since 1970-01-01 00:00 UTC.
+    Timestamp(i64),
+    /// A version.
+    Version(u64),
+}
+
+/// A native table at one version, as one session sees it.
+#[derive(Clone, Debug)]
+pub struct NativeTable {
+    /// The database.
+    pub database: String,
+    /// The table.
+    pub name: String,
+    /// The columns, in the order of the store's; their Arrow types are those of the store.
+    pub columns: Vec<Column>,
+    /// Which columns `*` leaves out.
+    pub invisible: Vec<bool>,
+    /// The rows.
+    pub table: Arc<pelorus_store::TableSnapshot>,
+    /// Keeps the version readable.
+    pub pin: Arc<pelorus_store::Snapshot>,
+    /// What the session's open transaction has written.
+    pub own: Option<OwnWrites>,
+    /// Which partitions a condition leaves.
+    pub pruner: Option<Arc<dyn PartitionPruner>>,
+    /// TIMESTAMPs are stored in UTC and shown in this zone.
+    pub time_zone: TimeZone,
+}
+
+/// Rows that an open transaction has written itself.
+#[derive(Clone, Debug)]
+pub struct OwnWrites {
+    /// The encoded primary keys of all rows that it has written or deleted.
+    pub hidden: Arc<HashSet<Vec<u8>>>,
+    /// The rows that it has written: batches of all columns.
+    pub rows: Vec<Vec<ArrayRef>>,
+}
+
+/// Knows what the keys of partitions mean.
+pub trait PartitionPruner: Send + Sync + std::fmt::Debug {
+    /// Whether a partition can hold rows that fulfil all conditions on columns, given by position.
+    fn may_contain(&self, partition_key: &[u8], predicates: &[(usize, Predicate)]) -> bool;
 }
 
 /// Finds databases by their local name, with the case rules of the server.
@@ -111,6 +172,7 @@ impl std::fmt::Debug for Database {
         match self {
             Database::Linked { link, remote } => write!(f, "{remote} on {}", link.name()),
             Database::Info(_) => f.write_str("Pelorus's inside"),
+            Database::Native(_) => f.write_str("native tables"),
         }
     }
 }

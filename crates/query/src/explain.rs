@@ -8,7 +8,6 @@ use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::displayable;
 use pelorus_error::{Error, Result};
-use pelorus_sql::parse_query;
 use pelorus_types::{Column, ColumnType, collation};
 
 use crate::bind::query::Binder;
@@ -31,7 +30,7 @@ struct Step {
 
 /// Says how one query would run.
 pub(crate) async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
-    let parsed = parse_query(sql, context.mode).map_err(|unparsed| unparsed.error)?;
+    let parsed = run::parse(context, sql).map_err(|unparsed| unparsed.error)?;
     let context = &run::for_statement(context, &parsed.query)?;
     let binder = Binder::new(context, &parsed);
     let steps = match run::plan(&binder, sql).await? {
@@ -48,7 +47,7 @@ pub(crate) async fn explain(context: &QueryContext, sql: &str) -> Result<QueryRe
                 .into_iter()
                 .map(|entry| Step {
                     place: entry.link,
-                    operation: format!("fragment: {}", entry.how),
+                    operation: format!("{}: {}", entry.what, entry.how),
                     ranges: entry.ranges as u64,
                     detail: entry.sql,
                 })

@@ -20,7 +20,10 @@ mod result;
 mod run;
 mod udf;
 
-pub use context::{Catalog, Database, InfoSchema, PlanOptions, QueryContext, Variables};
+pub use context::{
+    AsOf, Catalog, Database, InfoSchema, NativeDatabase, NativeTable, OwnWrites, PartitionPruner,
+    PlanOptions, QueryContext, Variables,
+};
 pub use result::{Block, BlockStream, QueryResult, RowForm};
 
 use pelorus_error::Result;

@@ -17,7 +17,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Described, Format, Link, Relay, RelayItem, Target};
 use pelorus_sql::lexer::plain_text;
 use pelorus_sql::normalise;
-use pelorus_sql::{Parsed, parse_query};
+use pelorus_sql::{Parsed, Unparsed, parse_query, parse_versioned_query};
 use pelorus_types::Column;
 use sqlparser::ast;
 
@@ -74,9 +74,22 @@ pub(crate) enum Plan {
     },
 }
 
+/// Reads a query. `FOR SYSTEM_TIME` is read where it cannot reach a linked server, which would see
+/// the table as it is now.
+pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparsed> {
+    parse_query(sql, context.mode).or_else(|unparsed| {
+        let parsed = parse_versioned_query(sql, context.mode).map_err(|_| unparsed.clone())?;
+        let is_linked = normalise::table_references(&parsed.query).iter().any(|reference| {
+            let database = reference.table.database.as_deref();
+            matches!(place::resolve(context, database), Ok(Database::Linked { .. }))
+        });
+        if is_linked { Err(unparsed) } else { Ok(parsed) }
+    })
+}
+
 /// Runs one query.
 pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<QueryResult> {
-    let parsed = match parse_query(sql, context.mode) {
+    let parsed = match parse(context, sql) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
             let Some((link, context)) = unread_link(context, sql)? else {
@@ -114,7 +127,7 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
 
 /// Finds the result columns of one query.
 pub(crate) async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Column>> {
-    let parsed = match parse_query(sql, context.mode) {
+    let parsed = match parse(context, sql) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
             let Some((link, context)) = unread_link(context, sql)? else {
@@ -202,7 +215,7 @@ async fn plan_here(binder: &Binder<'_>, otherwise: Option<Whole>) -> Result<Plan
 fn current_link(context: &QueryContext) -> Option<(Link, String)> {
     match context.catalog.database(context.database.as_deref()?)? {
         Database::Linked { link, remote } => Some((link, remote)),
-        Database::Info(_) => None,
+        Database::Info(_) | Database::Native(_) => None,
     }
 }
 

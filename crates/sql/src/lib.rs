@@ -9,6 +9,8 @@
 //! | [`parse`] | queries into the tree of the `sqlparser` crate |
 //! | [`names`] | what result columns are called when the query does not say |
 //! | [`normalise`] | questions about and small changes to a parsed tree |
+//! | [`table`] | the definition of native tables, and definitions as text |
+//! | [`change`] | `INSERT`, `UPDATE`, `DELETE` and `LOAD DATA` on native tables; the files of the last |
 //!
 //! The trees are those of `sqlparser`, and so is their printing; the parsing is our own. MySQL's
 //! grammar differs from what that crate reads in ways that give wrong trees without an error
@@ -18,6 +20,7 @@
 //!
 //! Nothing here touches sockets, storage or clocks, and nothing panics whatever the text holds.
 
+pub mod change;
 pub mod lexer;
 pub mod literal;
 pub mod mode;
@@ -25,9 +28,10 @@ pub mod names;
 pub mod normalise;
 pub mod parse;
 pub mod statement;
+pub mod table;
 
 pub use lexer::{Token, TokenKind, bind, next_statement, placeholders, tokens};
 pub use mode::Mode;
-pub use parse::{Parsed, Unparsed, parse_expression, parse_query};
+pub use parse::{Parsed, Unparsed, parse_expression, parse_query, parse_versioned_query};
 pub use sqlparser::ast;
 pub use statement::{Statement, classify};

@@ -88,6 +88,11 @@ pub struct Parsed {
 }
 
 impl Parsed {
+    /// A query with what its parser remembers, when everything is read.
+    pub(crate) fn new(query: Box<Query>, parser: Parser<'_>) -> Self {
+        Self { query, placeholders: parser.placeholders(), names: parser.into_names() }
+    }
+
     /// The names that MySQL gives to the result columns of a `SELECT` of this query, one for each
     /// select item; `None` for `*`. A `SELECT` that was not in the source has none.
     ///
@@ -104,11 +109,33 @@ impl Parsed {
 /// # Errors
 /// [`Unparsed`] for everything that is not certain to be read as MySQL reads it.
 pub fn parse_query(sql: &str, mode: Mode) -> Result<Parsed, Unparsed> {
+    read_query(Parser::new(sql, mode)?)
+}
+
+/// Parses one query in which a table may be asked for as it was, for native tables:
+/// `t FOR SYSTEM_TIME AS OF TIMESTAMP x` and `t FOR SYSTEM_TIME AS OF VERSION n`.
+///
+/// The tree carries them as [`TableVersion::ForSystemTimeAsOf`] (a point in time) and
+/// [`TableVersion::VersionAsOf`] (a commit sequence number); who walks such a tree must look at
+/// the `version` of every table. [`parse_query`] does not read them, so that texts for linked
+/// servers go there as they are.
+///
+/// [`TableVersion::ForSystemTimeAsOf`]: sqlparser::ast::TableVersion::ForSystemTimeAsOf
+/// [`TableVersion::VersionAsOf`]: sqlparser::ast::TableVersion::VersionAsOf
+///
+/// # Errors
+/// [`Unparsed`], as for other queries.
+pub fn parse_versioned_query(sql: &str, mode: Mode) -> Result<Parsed, Unparsed> {
     let mut parser = Parser::new(sql, mode)?;
+    parser.versions = true;
+    read_query(parser)
+}
+
+fn read_query(mut parser: Parser<'_>) -> Result<Parsed, Unparsed> {
     let query = parser.query_expression()?;
     parser.take_symbol(";");
     parser.expect_end()?;
-    Ok(Parsed { query, placeholders: parser.placeholders(), names: parser.into_names() })
+    Ok(Parsed::new(query, parser))
 }
 
 /// Parses one expression, for instance the value of a `SET` or the filter of a `SHOW`.

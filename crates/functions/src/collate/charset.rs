@@ -48,16 +48,23 @@ pub(crate) fn width(collation: Collation) -> u32 {
     if collation == collation::BINARY { 1 } else { u32::from(collation.bytes_per_char()) }
 }
 
+/// Which characters the collation's charset has; `None` when it has all, or its table is not known
+/// here.
+pub(crate) fn keeps(collation: Collation) -> Option<fn(char) -> bool> {
+    match collation.charset() {
+        "latin1" => Some(|c| latin1(c).is_some()),
+        "ascii" => Some(|c| c.is_ascii()),
+        "utf8mb3" | "utf8" | "ucs2" => Some(|c| u32::from(c) < 0x1_0000),
+        _ => None,
+    }
+}
+
 /// The text with a question mark for each character that the collation's charset lacks.
 pub(crate) fn limit(text: &str, collation: Collation) -> Cow<'_, str> {
-    let keeps: fn(char) -> bool = match collation.charset() {
-        "latin1" => |c| latin1(c).is_some(),
-        "ascii" => |c| c.is_ascii(),
-        "utf8mb3" | "utf8" | "ucs2" => |c| u32::from(c) < 0x1_0000,
-        _ => return Cow::Borrowed(text),
-    };
-    if text.chars().all(keeps) {
-        return Cow::Borrowed(text);
+    match keeps(collation) {
+        Some(keeps) if !text.chars().all(keeps) => {
+            Cow::Owned(text.chars().map(|c| if keeps(c) { c } else { '?' }).collect())
+        }
+        _ => Cow::Borrowed(text),
     }
-    Cow::Owned(text.chars().map(|c| if keeps(c) { c } else { '?' }).collect())
 }

@@ -78,6 +78,11 @@ pub(crate) fn full_year(year: u32) -> u32 {
 
 /// Reads `YYYY-MM-DD hh:mm:ss.ffffff` with any punctuation between, or without any.
 pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
+    datetime_with(text, false)
+}
+
+/// Like [`datetime`]; with `any_day` 30 February is a date (`ALLOW_INVALID_DATES`).
+pub(crate) fn datetime_with(text: &str, any_day: bool) -> Parsed<DateTime> {
     let mut cursor = Cursor { text: text.as_bytes(), at: 0 };
     cursor.spaces();
     if !cursor.peek().is_some_and(|byte| byte.is_ascii_digit()) {
@@ -143,8 +148,8 @@ pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
     let offset = if has_time { zone_offset(&mut cursor) } else { None };
     cursor.spaces();
     let truncated = cursor.at < cursor.text.len();
-    let value =
-        build(parts, micros).and_then(|date| if carry { date.plus_micros(1) } else { Some(date) });
+    let value = build(parts, micros, any_day)
+        .and_then(|date| if carry { date.plus_micros(1) } else { Some(date) });
     let shaped = in_range(parts);
     Parsed { value, truncated, has_time, fraction: digits, offset, shaped }
 }
@@ -206,7 +211,7 @@ fn zone_offset(cursor: &mut Cursor<'_>) -> Option<i64> {
     Some(sign * minutes * 60)
 }
 
-fn build(parts: [u32; 6], micros: u32) -> Option<DateTime> {
+fn build(parts: [u32; 6], micros: u32, any_day: bool) -> Option<DateTime> {
     let [year, month, day, hour, minute, second] = parts;
     let date = DateTime {
         year: u16::try_from(year).ok().filter(|year| *year <= 9999)?,
@@ -217,12 +222,17 @@ fn build(parts: [u32; 6], micros: u32) -> Option<DateTime> {
         second: u8::try_from(second).ok().filter(|second| *second <= 59)?,
         micros,
     };
-    let fits = date.month == 0 || date.day <= days_in_month(date.year, date.month);
+    let fits = any_day || date.month == 0 || date.day <= days_in_month(date.year, date.month);
     fits.then_some(date)
 }
 
 /// Reads `YYYYMMDD`, `YYYYMMDDhhmmss` and their forms with two digits of year.
 pub(crate) fn number(value: Decimal) -> Option<DateTime> {
+    number_with(value, false)
+}
+
+/// Like [`number`]; with `any_day` 30 February is a date.
+pub(crate) fn number_with(value: Decimal, any_day: bool) -> Option<DateTime> {
     if value.is_negative() {
         return None;
     }
@@ -238,7 +248,7 @@ pub(crate) fn number(value: Decimal) -> Option<DateTime> {
         u32::try_from(time / 100 % 100).ok()?,
         u32::try_from(time % 100).ok()?,
     ];
-    build(parts, 0)?.plus_fraction(micros)
+    build(parts, 0, any_day)?.plus_fraction(micros)
 }
 
 trait PlusFraction: Sized {

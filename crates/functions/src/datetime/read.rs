@@ -6,7 +6,7 @@ use pelorus_error::Result;
 use pelorus_types::WireType;
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS};
 
-use crate::context::EvalContext;
+use crate::context::{EvalContext, TimeZone};
 use crate::datetime::parse;
 use crate::decimal::Decimal;
 use crate::input::Input;
@@ -106,12 +106,12 @@ fn year_as_date(year: Option<i128>) -> Option<DateTime> {
 fn text_as_datetime(text: &str, input: &Input<'_>, lenience: Lenience) -> Option<DateTime> {
     let parsed = parse::datetime(text);
     let ctx = input.ctx();
-    let local = |date: DateTime| match parsed.offset {
+    let here = |date: DateTime| match parsed.offset {
         // The offset says when it was; the session's zone says what the clock showed here.
         Some(offset) => date.plus_micros((ctx.time_zone.offset_seconds() - offset) * 1_000_000),
         None => Some(date),
     };
-    let date = parsed.value.and_then(local).filter(|date| lenience.allows(*date));
+    let date = parsed.value.and_then(here).filter(|date| lenience.allows(*date));
     if date.is_none() {
         input.ctx().warn(1292, format!("Incorrect datetime value: '{text}'"));
     } else if parsed.truncated {
@@ -132,8 +132,13 @@ pub(crate) fn today(ctx: &EvalContext) -> DateTime {
 
 /// The start of the statement in the session's time zone.
 pub(crate) fn now(ctx: &EvalContext) -> DateTime {
+    local(ctx.now_micros, ctx.time_zone)
+}
+
+/// A moment, in microseconds since 1970 in universal time, on the clock of a time zone.
+pub(crate) fn local(micros: i64, zone: TimeZone) -> DateTime {
     DateTime::date(1970, 1, 1)
-        .plus_micros(ctx.now_micros + ctx.time_zone.offset_seconds() * 1_000_000)
+        .plus_micros(micros + zone.offset_seconds() * 1_000_000)
         .unwrap_or_default()
 }
 

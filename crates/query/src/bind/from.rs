@@ -1,5 +1,5 @@
-//! FROM clauses that are put together here: tables of several servers, derived tables, tables that
-//! show Pelorus's inside.
+//! FROM clauses that are put together here: tables of several servers, native tables, derived
+//! tables, tables that show Pelorus's inside.
 //!
 //! A table of a server becomes a leaf that reads the columns the block needs, filtered on the
 //! server by every condition of WHERE that concerns this table alone.
@@ -21,6 +21,13 @@ use crate::context::{Database, QueryContext};
 use crate::federate::block::{Kind, constraint};
 use crate::federate::place::{Place, database_name, place, resolve};
 use crate::udf::from_datafusion;
+
+/// The block that a table stands in, and whether its WHERE may be applied before joining.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    select: &'a ast::Select,
+    filtered: bool,
+}
 
 impl Binder<'_> {
     /// Binds a FROM clause; one row without columns where there is none.
@@ -69,11 +76,12 @@ impl Binder<'_> {
     ) -> BoxFuture<'b, Result<(LogicalPlan, Scope)>> {
         async move {
             match factor {
-                TableFactor::Table { name, alias, args: None, partitions, .. }
+                TableFactor::Table { name, alias, args: None, partitions, version, .. }
                     if partitions.is_empty() =>
                 {
                     let alias = alias.as_ref().map(|alias| alias.name.value.as_str());
-                    self.table(name, alias, select, ctes, filtered).await
+                    let around = Around { select, filtered };
+                    self.table(name, alias, version.as_ref(), ctes, around).await
                 }
                 TableFactor::Derived { lateral: false, subquery, alias, .. } => {
                     let alias = alias.as_ref().ok_or_else(|| {
@@ -109,10 +117,11 @@ impl Binder<'_> {
         &self,
         name: &ast::ObjectName,
         alias: Option<&str>,
-        select: &ast::Select,
+        version: Option<&ast::TableVersion>,
         ctes: &Ctes,
-        filtered: bool,
+        around: Around<'_>,
     ) -> Result<(LogicalPlan, Scope)> {
+        let Around { select, filtered } = around;
         let parts: Vec<&str> =
             name.0.iter().filter_map(|part| part.as_ident()).map(|it| it.value.as_str()).collect();
         let (database, table) = match parts[..] {
@@ -130,7 +139,18 @@ impl Binder<'_> {
             return derived(bound, &named);
         }
         let local = database_name(self.context, database)?;
-        match resolve(self.context, Some(local))? {
+        let place = resolve(self.context, Some(local))?;
+        if let (Some(version), Database::Info(_) | Database::Linked { .. }) = (version, &place) {
+            return Err(Error::unsupported(version));
+        }
+        match place {
+            Database::Native(database) => {
+                let at = version.map(|version| self.as_of(version)).transpose()?;
+                let found = database.table(table, at)?.ok_or_else(|| {
+                    Error::new(Code::NoSuchTable, format!("Table '{local}.{table}' doesn't exist"))
+                })?;
+                self.native_leaf(found, (local, alias), select, filtered)
+            }
             Database::Info(schema) => self.info_table(local, table, alias, schema, select).await,
             Database::Linked { link, .. } => {
                 let Some(found) = link.table(local, table).await? else {

@@ -229,7 +229,7 @@ fn is_own(
 }
 
 /// Whether a block takes all columns of a table.
-fn takes_all(select: &ast::Select, alias: &str) -> bool {
+pub(super) fn takes_all(select: &ast::Select, alias: &str) -> bool {
     select.projection.iter().any(|item| match item {
         SelectItem::Wildcard(_) => true,
         SelectItem::QualifiedWildcard(kind, _) => {
@@ -269,7 +269,7 @@ impl Mentioned {
         this
     }
 
-    fn column(&self, alias: &str, name: &str) -> bool {
+    pub(super) fn column(&self, alias: &str, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
         self.bare.contains(&name) || self.qualified.contains(&(alias.to_ascii_lowercase(), name))
     }

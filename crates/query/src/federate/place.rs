@@ -15,7 +15,7 @@ pub(crate) enum Place {
     Nowhere,
     /// All tables are on one linked server.
     Server(Link),
-    /// Tables of several servers, or tables that show Pelorus's inside.
+    /// Tables of several servers, native tables, or tables that show Pelorus's inside.
     Here,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn place(
             return Ok(Place::Here);
         }
         match resolve(context, name.database.as_deref())? {
-            Database::Info(_) => return Ok(Place::Here),
+            Database::Info(_) | Database::Native(_) => return Ok(Place::Here),
             Database::Linked { link, .. } => match &found {
                 Some(first) if first.name() != link.name() => return Ok(Place::Here),
                 Some(_) => {}

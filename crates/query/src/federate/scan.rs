@@ -24,11 +24,13 @@ use crate::udf::{from_datafusion, into_datafusion};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Journal(Arc<Mutex<Vec<Entry>>>);
 
-/// One part that a server runs.
+/// One part that a server runs, or a scan of a native table.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// The link's name.
+    /// The link's name, or `pelorus`.
     pub(crate) link: String,
+    /// `fragment` or `scan`.
+    pub(crate) what: &'static str,
     /// How the table is cut.
     pub(crate) how: String,
     /// How many ranges.
@@ -115,6 +117,7 @@ impl Binder<'_> {
         let sql = first.map(|range| request.fragment.render(range, &request.qualifier));
         let entry = self.journal.note(Entry {
             link: link.name().to_owned(),
+            what: "fragment",
             how,
             ranges: request.ranges.len(),
             sql: sql.unwrap_or_default(),

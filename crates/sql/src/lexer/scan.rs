@@ -55,6 +55,17 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Starts in the middle of a text, at the beginning of a token; `in_comment` tells that this
+    /// place is inside an executable comment.
+    pub(crate) fn starting_at(sql: &'a str, mode: Mode, at: usize, in_comment: bool) -> Self {
+        Self { at, in_comment, ..Self::new(sql, mode) }
+    }
+
+    /// Whether the last token stood inside an executable comment.
+    pub(crate) fn in_comment(&self) -> bool {
+        self.in_comment
+    }
+
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }

@@ -21,16 +21,23 @@ pub(crate) struct Parser<'a> {
     pub(crate) height: usize,
     /// The names of the columns of every `SELECT`, in order of their first words.
     pub(crate) names: Vec<Vec<Option<String>>>,
+    /// Whether a table may be asked for as it was: `FOR SYSTEM_TIME AS OF`.
+    pub(crate) versions: bool,
 }
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(sql: &'a str, mode: Mode) -> Result<Self> {
-        let tokens = lexer::tokens(sql, mode);
+        Self::of_tokens(sql, mode, lexer::tokens(sql, mode))
+    }
+
+    /// Reads tokens of a text that is not read as a whole.
+    pub(crate) fn of_tokens(sql: &'a str, mode: Mode, tokens: Vec<Token>) -> Result<Self> {
         if let Some(last) = tokens.last().filter(|last| last.kind == TokenKind::Invalid) {
             let error = lexer::syntax_error(sql, last.start);
             return Err(Unparsed { error, at: last.start });
         }
-        Ok(Self { sql, mode, tokens, at: 0, depth: 0, height: 0, names: Vec::new() })
+        let names = Vec::new();
+        Ok(Self { sql, mode, tokens, at: 0, depth: 0, height: 0, names, versions: false })
     }
 
     pub(crate) fn placeholders(&self) -> usize {
@@ -90,6 +97,11 @@ impl<'a> Parser<'a> {
     /// The tokens from a position up to the current one.
     pub(crate) fn since(&self, position: usize) -> &[Token] {
         self.tokens.get(position..self.at).unwrap_or_default()
+    }
+
+    /// Goes back to a position, to read what follows it in another way.
+    pub(crate) fn rewind(&mut self, position: usize) {
+        self.at = position;
     }
 
     pub(crate) fn peek(&self) -> Option<Token> {

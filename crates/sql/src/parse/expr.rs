@@ -41,7 +41,7 @@ enum Infix {
 
 impl Parser<'_> {
     /// Any expression.
-    pub(super) fn expr(&mut self) -> Result<Expr> {
+    pub(crate) fn expr(&mut self) -> Result<Expr> {
         self.expr_of(OR)
     }
 

@@ -285,7 +285,7 @@ impl Parser<'_> {
     }
 
     /// A charset by name; `BINARY` is a keyword elsewhere.
-    pub(super) fn charset_name(&mut self) -> Result<Ident> {
+    pub(crate) fn charset_name(&mut self) -> Result<Ident> {
         if self.is_word("BINARY") || self.is_word("ASCII") || self.is_word("DEFAULT") {
             return self.any_word();
         }

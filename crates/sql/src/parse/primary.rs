@@ -60,7 +60,7 @@ pub(super) fn value(value: Value) -> ValueWithSpan {
 impl Parser<'_> {
     /// An operand without signs.
     #[inline(never)]
-    pub(super) fn primary(&mut self) -> Result<Expr> {
+    pub(crate) fn primary(&mut self) -> Result<Expr> {
         let Some(token) = self.peek() else { return self.unexpected() };
         let text = self.text(token);
         match token.kind {
@@ -160,7 +160,7 @@ impl Parser<'_> {
     }
 
     /// Whether the token `ahead` begins a query without parentheses.
-    pub(super) fn begins_query(&self, ahead: usize) -> bool {
+    pub(crate) fn begins_query(&self, ahead: usize) -> bool {
         ["SELECT", "WITH", "TABLE"].iter().any(|word| self.is_word_at(ahead, word))
             || (self.is_word_at(ahead, "VALUES") && self.is_word_at(ahead + 1, "ROW"))
     }
@@ -303,7 +303,7 @@ impl Parser<'_> {
     }
 
     /// Any word, reserved or not.
-    pub(super) fn any_word(&mut self) -> Result<Ident> {
+    pub(crate) fn any_word(&mut self) -> Result<Ident> {
         match self.take_kind(TokenKind::Word) {
             Some(token) => Ok(Ident::new(self.text(token))),
             None => self.unexpected(),

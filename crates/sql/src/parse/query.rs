@@ -22,7 +22,7 @@ const INTERSECT: u8 = 2;
 impl Parser<'_> {
     /// A query with everything around it, as it stands in a statement or in parentheses.
     #[inline(never)]
-    pub(super) fn query_expression(&mut self) -> Result<Box<Query>> {
+    pub(crate) fn query_expression(&mut self) -> Result<Box<Query>> {
         self.much_deeper(|parser| {
             let with = match parser.is_word("WITH") {
                 true => Some(parser.with()?),
@@ -79,7 +79,7 @@ impl Parser<'_> {
     }
 
     #[inline(never)]
-    fn with(&mut self) -> Result<With> {
+    pub(crate) fn with(&mut self) -> Result<With> {
         self.expect_word("WITH")?;
         let recursive = self.take_word("RECURSIVE");
         let cte_tables = self.list(|parser| {
@@ -285,7 +285,7 @@ impl Parser<'_> {
 
     /// An item of the select list with its name, which `*` does not have.
     #[inline(never)]
-    fn select_item(&mut self, first: bool) -> Result<(SelectItem, Option<String>)> {
+    pub(crate) fn select_item(&mut self, first: bool) -> Result<(SelectItem, Option<String>)> {
         if self.is_symbol("*") {
             // MySQL takes a bare `*` only in front.
             if !first {
@@ -388,7 +388,7 @@ impl Parser<'_> {
     }
 
     /// An expression with its order.
-    pub(super) fn order_by_expr(&mut self) -> Result<OrderByExpr> {
+    pub(crate) fn order_by_expr(&mut self) -> Result<OrderByExpr> {
         let expr = self.expr()?;
         let sort = if self.take_word("ASC") {
             Some(OrderBySort::Asc)
@@ -421,7 +421,7 @@ impl Parser<'_> {
     }
 
     /// A number or a `?`.
-    fn limit_value(&mut self) -> Result<Expr> {
+    pub(crate) fn limit_value(&mut self) -> Result<Expr> {
         match self.peek().map(|token| token.kind) {
             Some(TokenKind::Integer | TokenKind::Placeholder) => self.primary(),
             _ => self.unexpected(),

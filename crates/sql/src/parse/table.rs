@@ -4,10 +4,11 @@ use sqlparser::ast::{
     DataType, Ident, Join, JoinConstraint, JoinOperator, JsonTableColumn,
     JsonTableColumnErrorHandling, JsonTableNamedColumn, JsonTableNestedColumn, ObjectName,
     TableAlias, TableAliasColumnDef, TableFactor, TableIndexHintForClause, TableIndexHintType,
-    TableIndexHints, TableIndexType, TableWithJoins,
+    TableIndexHints, TableIndexType, TableVersion, TableWithJoins,
 };
 
 use super::cursor::{Parser, Result};
+use super::expr::BITS;
 use super::primary::value;
 use super::words;
 use crate::lexer::TokenKind;
@@ -25,7 +26,7 @@ enum JoinWord {
 
 impl Parser<'_> {
     /// The tables behind `FROM`; none for `DUAL`.
-    pub(super) fn from(&mut self) -> Result<Vec<TableWithJoins>> {
+    pub(crate) fn from(&mut self) -> Result<Vec<TableWithJoins>> {
         if self.take_word("DUAL") {
             return Ok(Vec::new());
         }
@@ -222,7 +223,7 @@ impl Parser<'_> {
     }
 
     #[inline(never)]
-    fn plain_table(&mut self) -> Result<TableFactor> {
+    pub(crate) fn plain_table(&mut self) -> Result<TableFactor> {
         let name = self.object_name()?;
         let partitions = match self.is_word("PARTITION") && self.is_symbol_at(1, "(") {
             true => {
@@ -234,26 +235,59 @@ impl Parser<'_> {
         if self.is_symbol("(") || self.is_symbol("@") {
             return self.unexpected();
         }
-        if self.is_word("FOR") && self.is_word_at(1, "SYSTEM_TIME") {
-            return self.unsupported("FOR SYSTEM_TIME");
-        }
+        let mut version = self.table_version()?;
         let alias = self.table_alias()?;
         let mut index_hints = Vec::new();
         while self.is_any_word(&["USE", "FORCE", "IGNORE"]) {
             index_hints.push(self.index_hint()?);
+        }
+        // The printer puts the version here.
+        if version.is_none() {
+            version = self.table_version()?;
         }
         Ok(TableFactor::Table {
             name,
             alias,
             args: None,
             with_hints: Vec::new(),
-            version: None,
+            version,
             with_ordinality: false,
             partitions,
             json_path: None,
             sample: None,
             index_hints,
         })
+    }
+
+    /// `FOR SYSTEM_TIME AS OF [TIMESTAMP] x`, `FOR SYSTEM_TIME AS OF VERSION n`, which is printed as
+    /// `VERSION AS OF n`.
+    #[inline(never)]
+    fn table_version(&mut self) -> Result<Option<TableVersion>> {
+        if !(self.is_word("FOR") && self.is_word_at(1, "SYSTEM_TIME")) {
+            if !self.versions || !self.take_words(&["VERSION", "AS", "OF"]) {
+                return Ok(None);
+            }
+            return Ok(Some(TableVersion::VersionAsOf(self.expr_of(BITS)?)));
+        }
+        if !self.versions {
+            return self.unsupported("FOR SYSTEM_TIME");
+        }
+        self.advance();
+        self.advance();
+        if !self.take_words(&["AS", "OF"]) {
+            return self.unsupported("this FOR SYSTEM_TIME");
+        }
+        if self.take_word("VERSION") {
+            return Ok(Some(TableVersion::VersionAsOf(self.expr_of(BITS)?)));
+        }
+        // `TIMESTAMP 'x'` is an operand; `TIMESTAMP(x)` a call.
+        let operand = self
+            .peek_at(1)
+            .is_some_and(|next| next.kind == TokenKind::Text || next.is_symbol(self.sql, "("));
+        if !operand {
+            self.take_word("TIMESTAMP");
+        }
+        Ok(Some(TableVersion::ForSystemTimeAsOf(self.expr_of(BITS)?)))
     }
 
     /// `[AS] name`

@@ -317,3 +317,46 @@ fn the_deepest_trees_need_little_stack() {
     };
     std::thread::Builder::new().stack_size(1024 * 1024).spawn(work).unwrap().join().unwrap();
 }
+
+#[test]
+fn versions_of_tables_are_read_when_asked_for() {
+    let mode = Mode::default();
+    for (sql, printed) in [
+        (
+            "SELECT * FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '2024-01-01' AS a JOIN u",
+            "SELECT * FROM t AS a FOR SYSTEM_TIME AS OF TIMESTAMP '2024-01-01' JOIN u",
+        ),
+        (
+            "SELECT 1 FROM d.t PARTITION (p) FOR SYSTEM_TIME AS OF NOW() - INTERVAL 1 HOUR a",
+            "SELECT 1 FROM d.t PARTITION (p) a FOR SYSTEM_TIME AS OF NOW() - INTERVAL 1 HOUR",
+        ),
+        (
+            "SELECT 1 FROM t FOR SYSTEM_TIME AS OF TIMESTAMP @x",
+            "SELECT 1 FROM t FOR SYSTEM_TIME AS OF @x",
+        ),
+        (
+            "SELECT 1 FROM t FOR SYSTEM_TIME AS OF VERSION 5 WHERE a",
+            "SELECT 1 FROM t VERSION AS OF 5 WHERE a",
+        ),
+        (
+            "SELECT 1 FROM t a USE INDEX (i) FOR SYSTEM_TIME AS OF VERSION ?, u",
+            "SELECT 1 FROM t a USE INDEX (i) VERSION AS OF ?, u",
+        ),
+        ("SELECT 1 FROM version FOR UPDATE", "SELECT 1 FROM version FOR UPDATE"),
+        ("SELECT 1 FROM t version", "SELECT 1 FROM t version"),
+    ] {
+        let parsed =
+            parse_versioned_query(sql, mode).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(parsed.query.to_string(), printed);
+        let again = parse_versioned_query(printed, mode).unwrap();
+        assert_eq!(again.query, parsed.query, "{printed}");
+        // Texts for linked servers are not read, and go there as they are.
+        assert_eq!(parse_query(sql, mode).is_err(), sql.contains("AS OF"), "{sql}");
+    }
+    assert_eq!(
+        parse_query("SELECT 1 FROM t FOR SYSTEM_TIME ALL", mode).unwrap_err().error.errno(),
+        1235
+    );
+    assert!(parse_versioned_query("SELECT 1 FROM t FOR SYSTEM_TIME ALL", mode).is_err());
+    assert!(parse_query("SELECT 1 FROM t VERSION AS OF 5", mode).is_err());
+}

@@ -56,7 +56,7 @@ impl Parser<'_> {
     }
 
     /// A name as a string, quotes taken off.
-    pub(super) fn name_text(&mut self) -> Result<String> {
+    pub(crate) fn name_text(&mut self) -> Result<String> {
         let name = self.peek().filter(|_| self.is_name()).and_then(|token| token.name(self.sql));
         let Some(name) = name else { return self.unexpected() };
         self.advance();
@@ -64,13 +64,13 @@ impl Parser<'_> {
     }
 
     /// A string's value.
-    pub(super) fn string_value(&mut self) -> Result<String> {
+    pub(crate) fn string_value(&mut self) -> Result<String> {
         let Some(token) = self.take_kind(TokenKind::Text) else { return self.unexpected() };
         Ok(literal::text_of_token(self.text(token), self.mode))
     }
 
     /// A name or a string.
-    pub(super) fn name_or_string(&mut self) -> Result<String> {
+    pub(crate) fn name_or_string(&mut self) -> Result<String> {
         if self.peek().is_some_and(|token| token.kind == TokenKind::Text) {
             return self.string_value();
         }
@@ -88,7 +88,7 @@ impl Parser<'_> {
     }
 
     /// `name` or `database.name`.
-    pub(super) fn table_name(&mut self) -> Result<TableName> {
+    pub(crate) fn table_name(&mut self) -> Result<TableName> {
         let first = self.name_text()?;
         if !self.is_symbol(".") {
             return Ok(TableName { database: None, name: first });
@@ -126,17 +126,17 @@ impl Parser<'_> {
     }
 
     /// `IF EXISTS`
-    pub(super) fn if_exists(&mut self) -> bool {
+    pub(crate) fn if_exists(&mut self) -> bool {
         self.take_words(&["IF", "EXISTS"])
     }
 
     /// `IF NOT EXISTS`
-    pub(super) fn if_not_exists(&mut self) -> bool {
+    pub(crate) fn if_not_exists(&mut self) -> bool {
         self.take_words(&["IF", "NOT", "EXISTS"])
     }
 
     /// The end of the statement.
-    pub(super) fn finish(&mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         self.take_symbol(";");
         self.expect_end()
     }

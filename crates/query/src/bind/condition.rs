@@ -1,0 +1,212 @@
+//! Conditions of WHERE that a scan of a native table can test on stored values.
+//!
+//! Only comparisons of a column with literals are taken, and only where comparing stored values
+//! means what MySQL means by the comparison: whole numbers, exact decimals, dates that are written
+//! as dates, byte strings. Everything else is left to the plan, which filters anyway. Text under a
+//! collation is not compared by its bytes, so it is left to the plan as well.
+
+use pelorus_chunk::{Op, Predicate, Scalar};
+use pelorus_functions::{EvalContext, Value, assign, literal};
+use pelorus_sql::literal::{Constant, constant};
+use pelorus_sql::{Mode, normalise};
+use pelorus_types::{ColumnType, WireType};
+use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator};
+
+use crate::context::{NativeTable, QueryContext};
+
+/// The conditions that concern one table, by the positions of their columns.
+pub(super) fn of_table(
+    context: &QueryContext,
+    selection: &Expr,
+    table: &NativeTable,
+    alias: &str,
+    only_table: bool,
+) -> Vec<(usize, Predicate)> {
+    let reader = Reader { context, table, alias, only_table };
+    normalise::conjuncts(selection).into_iter().filter_map(|it| reader.condition(it)).collect()
+}
+
+/// A whole number that a literal says.
+pub(super) fn integer(expr: &Expr, mode: Mode) -> Option<i128> {
+    match expr {
+        Expr::Nested(inner) => integer(inner, mode),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => integer(expr, mode)?.checked_neg(),
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => integer(expr, mode),
+        _ => match constant(expr, mode)? {
+            Constant::Integer(digits) => digits.parse().ok(),
+            Constant::Boolean(truth) => Some(i128::from(truth)),
+            _ => None,
+        },
+    }
+}
+
+/// A moment in microseconds since 1970 UTC, from a literal in the session's time zone.
+pub(super) fn moment(context: &QueryContext, expr: &Expr) -> Option<i64> {
+    let expr = match expr {
+        Expr::TypedString(typed) => return of_text(context, &typed.value.value, context.mode),
+        other => other,
+    };
+    match expr {
+        Expr::Value(value) => of_text(context, &value.value, context.mode),
+        _ => None,
+    }
+}
+
+fn of_text(context: &QueryContext, value: &ast::Value, mode: Mode) -> Option<i64> {
+    let Constant::Text { text, .. } = pelorus_sql::literal::constant_value(value, mode)? else {
+        return None;
+    };
+    let packed = date(&text, &context.eval)?;
+    let utc = assign::timestamp_to_utc(packed, context.eval.time_zone)?;
+    let moment = pelorus_types::temporal::DateTime::unpack(utc);
+    /// Days from year 0 to 1970.
+    const EPOCH: i64 = 719_528;
+    Some((moment.day_number() - EPOCH) * 86_400_000_000 + moment.time_micros())
+}
+
+/// A date with or without a time, packed; `None` for what is not plainly one.
+fn date(text: &str, eval: &EvalContext) -> Option<i64> {
+    let arg = literal::timestamp(text, eval).or_else(|_| literal::date(text, eval)).ok()?;
+    match arg.constant? {
+        Value::Date(packed) => Some(packed),
+        _ => None,
+    }
+}
+
+/// Reads conditions on one table.
+struct Reader<'a> {
+    context: &'a QueryContext,
+    table: &'a NativeTable,
+    alias: &'a str,
+    only_table: bool,
+}
+
+impl Reader<'_> {
+    fn condition(&self, expr: &Expr) -> Option<(usize, Predicate)> {
+        match expr {
+            Expr::Nested(inner) => self.condition(inner),
+            Expr::IsNull(inner) => Some((self.column(inner)?, Predicate::IsNull)),
+            Expr::IsNotNull(inner) => Some((self.column(inner)?, Predicate::IsNotNull)),
+            Expr::Between { expr, negated: false, low, high } => {
+                let column = self.column(expr)?;
+                let (low, high) = (self.scalar(column, low)?, self.scalar(column, high)?);
+                Some((column, Predicate::Between(low, high)))
+            }
+            Expr::InList { expr, list, negated: false } => {
+                let column = self.column(expr)?;
+                let list: Option<Vec<Scalar>> =
+                    list.iter().map(|it| self.scalar(column, it)).collect();
+                Some((column, Predicate::In(list?)))
+            }
+            Expr::BinaryOp { left, op, right } => {
+                let op = operator(op)?;
+                if let Some(column) = self.column(left) {
+                    return Some((column, Predicate::Compare(op, self.scalar(column, right)?)));
+                }
+                let column = self.column(right)?;
+                let scalar = self.scalar(column, left)?;
+                Some((column, Predicate::Compare(turned(op), scalar)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The position of a column of this table.
+    fn column(&self, expr: &Expr) -> Option<usize> {
+        let name = match expr {
+            Expr::Nested(inner) => return self.column(inner),
+            // A bare name could be another table's; with one table there is no doubt.
+            Expr::Identifier(name) if self.only_table => name,
+            Expr::CompoundIdentifier(path) => match path.as_slice() {
+                [table, name] if table.value.eq_ignore_ascii_case(self.alias) => name,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_it = |column: &pelorus_types::Column| column.name.eq_ignore_ascii_case(&name.value);
+        self.table.columns.iter().position(is_it)
+    }
+
+    /// A literal as a value that a column stores.
+    fn scalar(&self, column: usize, expr: &Expr) -> Option<Scalar> {
+        let ty = &self.table.columns[column].ty;
+        if ty.wire == WireType::Bit || ty.wire == WireType::Year {
+            return None;
+        }
+        if ty.is_integer() {
+            return integer(expr, self.context.mode).map(Scalar::Int);
+        }
+        if ty.is_decimal() {
+            return decimal(expr, ty, self.context.mode);
+        }
+        if ty.is_date() {
+            return self.date(expr, ty);
+        }
+        if ty.is_binary_string()
+            && let Some(Constant::Text { text, charset: None }) = constant(expr, self.context.mode)
+        {
+            return Some(Scalar::Bytes(text.into_bytes()));
+        }
+        None
+    }
+
+    fn date(&self, expr: &Expr, ty: &ColumnType) -> Option<Scalar> {
+        let text = match expr {
+            Expr::TypedString(typed) => {
+                pelorus_sql::literal::constant_value(&typed.value.value, self.context.mode)?
+            }
+            other => constant(other, self.context.mode)?,
+        };
+        let Constant::Text { text, charset: None } = text else { return None };
+        let packed = date(&text, &self.context.eval)?;
+        let packed = match ty.wire {
+            WireType::Timestamp => assign::timestamp_to_utc(packed, self.table.time_zone)?,
+            _ => packed,
+        };
+        Some(Scalar::Int(packed.into()))
+    }
+}
+
+/// A number as the unscaled value of a decimal column, if it has no more digits than the column.
+fn decimal(expr: &Expr, ty: &ColumnType, mode: Mode) -> Option<Scalar> {
+    let (negative, expr) = match expr {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (true, expr.as_ref()),
+        other => (false, other),
+    };
+    let text = match constant(expr, mode)? {
+        Constant::Integer(digits) | Constant::Decimal(digits) => digits,
+        _ => return None,
+    };
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let scale = usize::from(ty.decimals);
+    if fraction.len() > scale {
+        return None;
+    }
+    let digits = format!("{whole}{fraction:0<scale$}");
+    let value: i128 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
+    Some(Scalar::Int(if negative { -value } else { value }))
+}
+
+fn operator(op: &BinaryOperator) -> Option<Op> {
+    Some(match op {
+        BinaryOperator::Eq => Op::Eq,
+        BinaryOperator::NotEq => Op::Ne,
+        BinaryOperator::Lt => Op::Lt,
+        BinaryOperator::LtEq => Op::Le,
+        BinaryOperator::Gt => Op::Gt,
+        BinaryOperator::GtEq => Op::Ge,
+        _ => return None,
+    })
+}
+
+/// The operator with its sides exchanged.
+fn turned(op: Op) -> Op {
+    match op {
+        Op::Lt => Op::Gt,
+        Op::Le => Op::Ge,
+        Op::Gt => Op::Lt,
+        Op::Ge => Op::Le,
+        Op::Eq | Op::Ne => op,
+    }
+}

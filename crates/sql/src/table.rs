@@ -1,0 +1,73 @@
+//! The definition of native tables: `CREATE TABLE`, `ALTER TABLE` and their kin into plain data,
+//! and a definition back into text.
+//!
+//! [`parse`] reads one statement completely. What MySQL's grammar allows and a columnar table has
+//! no use for (`AVG_ROW_LENGTH`, `USING BTREE`) is read and kept, so that a dump of a MySQL server
+//! loads and the definition can be shown again; the engine decides what it honours.
+//!
+//! Expressions are kept as tree and as text. The text means the same only in the [`Mode`] that the
+//! statement was read in.
+//!
+//! | module | what it owns |
+//! | --- | --- |
+//! | `definition` | the data of a table |
+//! | `statement` | the data of the statements |
+//! | `create` | `CREATE TABLE` |
+//! | `column`, `type_name` | columns, their attributes and types |
+//! | `key` | keys, foreign keys, checks |
+//! | `option` | table options |
+//! | `partition` | `PARTITION BY`, `SEGMENT BY` |
+//! | `alter` | `ALTER TABLE` |
+//! | `other` | databases, indexes, `DROP`, `RENAME`, `TRUNCATE` |
+//! | `normal` | the one form of definitions that say the same |
+//! | `render` | `SHOW CREATE TABLE` |
+
+mod alter;
+mod column;
+mod create;
+mod definition;
+mod key;
+mod normal;
+mod option;
+mod other;
+mod partition;
+mod render;
+mod statement;
+mod type_name;
+
+use pelorus_error::Result;
+
+pub use definition::{
+    Base, CheckDefinition, ColumnDefault, ColumnDefinition, Expression, ForeignKey, Generated,
+    KeyDefinition, KeyKind, KeyPart, KeyTarget, QuerySource, Reference, ReferenceAction,
+    TableDefinition, TableOption, TypeName, option_value,
+};
+pub use partition::{
+    PartitionBound, PartitionDefinition, PartitionMethod, PartitionValues, Partitioning,
+    Subpartitioning,
+};
+pub use render::{Shown, show_create_table};
+pub use statement::{
+    AlterAction, AlterTable, CreateIndex, DatabaseDefinition, DropDatabase, DropIndex, DropTables,
+    PartitionList, Place, TableStatement,
+};
+
+use crate::Mode;
+use crate::parse::cursor::Parser;
+
+/// Reads one statement that defines databases or tables. A `;` at the end is allowed.
+///
+/// # Errors
+/// 1064 with MySQL's words for what is not read as such a statement; 1235 for what is known to be
+/// beyond us; 1063 for a column type with impossible lengths.
+pub fn parse(sql: &str, mode: Mode) -> Result<TableStatement> {
+    let mut parser = Parser::new(sql, mode)?;
+    parser.versions = true;
+    let (statement, query) = parser.table_statement_of()?;
+    parser.take_symbol(";");
+    parser.expect_end()?;
+    Ok(statement.with_query(query, parser))
+}
+
+#[cfg(test)]
+mod tests;
