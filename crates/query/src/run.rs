@@ -77,14 +77,16 @@ pub(crate) enum Plan {
 /// Reads a query. `FOR SYSTEM_TIME` is read where it cannot reach a linked server, which would see
 /// the table as it is now.
 pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparsed> {
-    parse_query(sql, context.mode).or_else(|unparsed| {
-        let parsed = parse_versioned_query(sql, context.mode).map_err(|_| unparsed.clone())?;
-        let is_linked = normalise::table_references(&parsed.query).iter().any(|reference| {
-            let database = reference.table.database.as_deref();
-            matches!(place::resolve(context, database), Ok(Database::Linked { .. }))
-        });
-        if is_linked { Err(unparsed) } else { Ok(parsed) }
-    })
+    let unparsed = match parse_query(sql, context.mode) {
+        Ok(parsed) => return Ok(parsed),
+        Err(unparsed) => unparsed,
+    };
+    let Ok(parsed) = parse_versioned_query(sql, context.mode) else { return Err(unparsed) };
+    let is_linked = normalise::table_references(&parsed.query).iter().any(|reference| {
+        let database = reference.table.database.as_deref();
+        matches!(place::resolve(context, database), Ok(Database::Linked { .. }))
+    });
+    if is_linked { Err(unparsed) } else { Ok(parsed) }
 }
 
 /// Runs one query.

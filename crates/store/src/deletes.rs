@@ -109,6 +109,12 @@ impl Deletes {
         Arc::new(mask)
     }
 
+    /// The newest version that marked a row.
+    pub(crate) fn last(&self) -> Version {
+        let inner = self.0.read();
+        inner.runs.last().map_or(inner.base_version, |(version, _)| *version)
+    }
+
     /// Whether a row is dead in the newest state.
     pub(crate) fn contains(&self, row: u32) -> bool {
         self.0.read().current.contains(row)

@@ -115,6 +115,22 @@ impl Delta {
         Rows { blocks: inner.blocks.clone(), runs: inner.runs.clone(), rows: inner.rows }
     }
 
+    /// The block that a row is in, and its place there.
+    ///
+    /// # Errors
+    /// A row that is not there, which is a bug.
+    pub(crate) fn block_of(&self, row: u32) -> Result<(Arc<Block>, usize)> {
+        let inner = self.0.read();
+        let after = inner.blocks.partition_point(|block| block.first <= row);
+        let block = after.checked_sub(1).and_then(|at| inner.blocks.get(at));
+        match block {
+            Some(block) if row < inner.rows => {
+                Ok((Arc::clone(block), (row - block.first) as usize))
+            }
+            _ => Err(Error::internal(format!("a delta has no row {row}"))),
+        }
+    }
+
     /// Runs a function on keys and their hashes.
     pub(crate) fn with_keys<T>(&self, run: impl FnOnce(&Keys, &[u64]) -> T) -> T {
         let inner = self.0.read();

@@ -17,7 +17,7 @@
 //! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
 //! | [`rewrite`], [`maintain`] | flush, merge, waiting for room |
 //! | [`checkpoint`], [`recover`] | data files and the log |
-//! | [`snapshot`], [`scan`], [`matches`] | reading |
+//! | [`snapshot`], [`scan`], [`matches`], [`point`] | reading |
 //! | [`schema`], [`key`], [`function`], [`layout`] | columns and keys |
 //! | [`record`], [`manifest`], [`catalog`], [`batch`] | bytes on disk (`docs/format-store.md`) |
 //!
@@ -43,6 +43,7 @@ mod manifest;
 mod matches;
 mod part;
 mod partition;
+mod point;
 mod record;
 mod recover;
 mod rewrite;
@@ -55,6 +56,7 @@ mod write;
 pub use database::{Database, Options, Receipt};
 pub use function::{Function, KeyFunction};
 pub use key::{ByteWeigher, Keys, Weigher};
+pub use point::FoundRows;
 pub use scan::{ScanCursor, ScanRequest, ScanUnit};
 pub use schema::{COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, TableSchema, Version};
 pub use snapshot::{PartitionSnapshot, Snapshot, TableSnapshot};

@@ -10,6 +10,7 @@
 //! is made while parts are exchanged.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use pelorus_error::{Code, Error, Result};
@@ -50,6 +51,8 @@ pub(crate) struct Partition {
     lookup: RwLock<Lookup>,
     /// Held while parts are replaced: one replacement at a time.
     pub(crate) maintenance: Mutex<()>,
+    /// The newest version that took a key out.
+    last_removal: AtomicU64,
 }
 
 /// Where rows are, for writers.
@@ -74,6 +77,8 @@ impl Partition {
     /// A partition with parts whose slots are their own.
     pub(crate) fn new(id: PartitionId, key: Vec<u8>, parts: Vec<Arc<Part>>) -> Result<Self> {
         let mut lookup = Lookup::default();
+        // Any row that is dead may have died without a successor.
+        let last_removal = parts.iter().map(|part| part.deletes.last()).max().unwrap_or(0);
         for part in &parts {
             lookup.occupy(Arc::clone(part))?;
         }
@@ -86,7 +91,13 @@ impl Partition {
             parts: RwLock::new(Arc::new(parts)),
             lookup: RwLock::new(lookup),
             maintenance: Mutex::new(()),
+            last_removal: AtomicU64::new(last_removal),
         })
+    }
+
+    /// No key was taken out after this version.
+    pub(crate) fn last_removal(&self) -> Version {
+        self.last_removal.load(Ordering::Acquire)
     }
 
     /// The parts there are now.
@@ -412,6 +423,8 @@ impl PartitionWriter<'_> {
         version: Version,
         rows: impl Iterator<Item = (u64, Existing)>,
     ) -> Result<()> {
+        // Before the index changes, so that who misses the key there knows to look further.
+        self.partition.last_removal.fetch_max(version, Ordering::AcqRel);
         let mut dead = Vec::new();
         for (hash, existing) in rows {
             self.index()?.remove(hash, existing.entry);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use arrow::array::{ArrayRef, AsArray, Int64Array};
+use arrow::datatypes::Int64Type;
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::Code;
 use pelorus_store::{Commit, Database, Mode, Snapshot, TableId};
@@ -207,7 +209,11 @@ impl World {
                 Err(error) => assert_eq!(error.code(), Code::HistoryTooOld),
             }
         }
+        for snapshot in self.held.iter().take(2) {
+            self.check_points(snapshot);
+        }
         let all = self.database.snapshot();
+        self.check_points(&all);
         let predicate = Predicate::Between(Scalar::Int(20), Scalar::Int(60));
         let low = Predicate::Compare(Op::Lt, Scalar::Int((self.number / 2).into()));
         let found = read_where(&all, self.table, vec![(1, predicate), (2, low)]).unwrap();
@@ -215,6 +221,21 @@ impl World {
         let half = self.number / 2;
         expected.retain(|(_, k), (v, _)| (20..=60).contains(k) && *v < half);
         assert_eq!(found, expected);
+    }
+
+    /// Rows that are looked up by their keys are those of the version.
+    fn check_points(&self, snapshot: &Snapshot) {
+        let Ok(table) = snapshot.table(self.table) else { return };
+        let (_, expected) = self.versions.range(..=snapshot.version()).next_back().unwrap();
+        let numbers: Vec<i64> = (0..120).step_by(13).collect();
+        let p: ArrayRef = Arc::new(Int64Array::from(vec![1; numbers.len()]));
+        let k: ArrayRef = Arc::new(Int64Array::from(numbers.clone()));
+        let rows = table.get(&1_i64.to_be_bytes(), &[p, k], &[2]).unwrap();
+        let mut values = rows.columns[0].as_primitive::<Int64Type>().values().iter();
+        for (number, found) in numbers.iter().zip(&rows.found) {
+            let value = found.then(|| *values.next().unwrap());
+            assert_eq!(value, expected.get(&(1, *number)).map(|(v, _)| *v));
+        }
     }
 
     /// Every version that can still be read is what it was.
