@@ -12,6 +12,10 @@ use crate::Mode;
 ///
 /// Semicolons inside the body of a stored program belong to the statement.
 pub fn next_statement(sql: &str, mode: Mode) -> (&str, &str) {
+    // Where there is no `;` at all, as in an INSERT of megabytes, there is nothing to look for.
+    if !sql.as_bytes().contains(&b';') {
+        return (sql, "");
+    }
     let mut body = Body::default();
     for token in Lexer::new(sql, mode) {
         if token.is_symbol(sql, ";") && !body.is_open() {

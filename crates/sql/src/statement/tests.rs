@@ -452,3 +452,23 @@ fn references_of_texts_that_cannot_be_parsed() {
     assert_eq!(found.tables, tables("d.t e.u"));
     assert_eq!(found.qualifiers, ["d", "t", "u", "e", "f"]);
 }
+
+#[test]
+fn a_long_insert_is_what_a_short_one_is() {
+    let rows = vec!["(1, 'a;b')"; 3000].join(", ");
+    for (head, tail) in [
+        ("INSERT INTO d.t", ""),
+        ("insert ignore into `t` (a, b)", " ON DUPLICATE KEY UPDATE a = 2"),
+        ("REPLACE t", ";"),
+        ("INSERT INTO t", " RETURNING a"),
+    ] {
+        let short = classify(&format!("{head} VALUES (1, 'a;b'){tail}"), Mode::default()).unwrap();
+        let long = classify(&format!("{head} VALUES {rows}{tail}"), Mode::default()).unwrap();
+        assert_eq!(short, long, "{head}");
+    }
+    let two = format!("INSERT INTO t VALUES {rows}; DELETE FROM t");
+    classify(&two, Mode::default()).unwrap_err();
+    let subquery = format!("INSERT INTO t VALUES {rows}, ((SELECT a FROM u), 2)");
+    let Statement::Write(write) = classify(&subquery, Mode::default()).unwrap() else { panic!() };
+    assert_eq!(write.tables.len(), 2);
+}
