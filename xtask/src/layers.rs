@@ -15,6 +15,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("pelorus-functions", 2),
     ("pelorus-blockfile", 2),
     ("pelorus-chunk", 2),
+    ("pelorus-fsck", 2),
     ("pelorus-index", 2),
     ("pelorus-log", 2),
     ("pelorus-store", 3),

@@ -1,23 +1,41 @@
 //! Runs a benchmark with its peers, judges it against its targets, and keeps the figures.
 //!
-//! `bench ontime` starts the measurements (a program in Python, because Spark and DuckDB are driven
-//! from there), then writes `target/bench/ontime.json` and prints the tables. The last line is
-//! `N targets met, M missed`.
+//! Each benchmark writes `target/bench/NAME.json` and prints its tables; the last line is
+//! `N targets met, M missed`. Peers that are driven from Python are measured by programs in
+//! `scripts/pelorus_tools`, which this one starts.
+//!
+//! | module | what it measures |
+//! | --- | --- |
+//! | [`ontime`] | the reference queries over links: MariaDB, Spark, DuckDB, Pelorus |
+//! | [`ingest`] | the events workload: Pelorus in process and by its port, MariaDB, DuckDB, ClickHouse |
+//! | [`point`] | look-ups by primary key |
+//! | [`update`] | random upserts with scans beside them |
+//! | [`allocator`] | finding free units in an aged file |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool")]
 
+mod allocator;
+mod events;
+mod figures;
+mod ingest;
+mod lab;
 mod measured;
 mod ontime;
+mod point;
 mod report;
+mod setting;
+mod update;
+mod wide;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
 use crate::measured::Measured;
 use crate::report::Report;
+use crate::setting::{number, setting};
 
 /// Benchmarks of Pelorus with its peers.
 #[derive(Debug, Parser)]
@@ -35,7 +53,7 @@ enum Benchmark {
         rows: Option<u64>,
         /// Counted runs of each query; also BENCH_RUNS.
         #[arg(long)]
-        runs: Option<u32>,
+        runs: Option<u64>,
         /// Peers besides MariaDB and Pelorus, by commas; also BENCH_PEERS.
         #[arg(long)]
         peers: Option<String>,
@@ -43,6 +61,15 @@ enum Benchmark {
         #[arg(long)]
         from: Option<PathBuf>,
     },
+    /// Forty million events a day: loading, loading again, dropping, size. BENCH_ROWS rows for
+    /// Pelorus in process, BENCH_PEER_ROWS for BENCH_PEERS.
+    Ingest,
+    /// Look-ups by primary key among BENCH_ROWS rows.
+    Point,
+    /// Random upserts over BENCH_ROWS rows for BENCH_SECONDS, with scans beside them.
+    Update,
+    /// First fit in aged files of up to BENCH_BLOCKS blocks.
+    Allocator,
 }
 
 fn main() -> ExitCode {
@@ -56,10 +83,22 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Benchmark::Ontime { rows, runs, peers, from } = arguments.benchmark;
-    let target = PathBuf::from(setting("CARGO_TARGET_DIR").unwrap_or_else(|| "target".to_owned()));
-    let folder = target.join("bench");
-    std::fs::create_dir_all(&folder).context("cannot create the folder of the figures")?;
+    match arguments.benchmark {
+        Benchmark::Ontime { rows, runs, peers, from } => run_ontime(rows, runs, peers, from),
+        Benchmark::Ingest => ingest::run(),
+        Benchmark::Point => point::run(),
+        Benchmark::Update => update::run(),
+        Benchmark::Allocator => allocator::run(),
+    }
+}
+
+fn run_ontime(
+    rows: Option<u64>,
+    runs: Option<u64>,
+    peers: Option<String>,
+    from: Option<PathBuf>,
+) -> anyhow::Result<()> {
+    let folder = setting::figures()?;
     let raw = match from {
         Some(path) => path,
         None => {
@@ -67,64 +106,21 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
             let runs = number(runs, "BENCH_RUNS", 5)?;
             let peers =
                 peers.or_else(|| setting("BENCH_PEERS")).unwrap_or("spark,duckdb".to_owned());
-            measure(&target, &folder, rows, runs, &peers)?
+            let raw = folder.join("ontime.raw.json");
+            let arguments = ["--rows", &rows.to_string(), "--runs", &runs.to_string()];
+            let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
+            arguments.extend(["--systems".to_owned(), peers]);
+            arguments.extend(["--raw".to_owned(), raw.display().to_string()]);
+            setting::run_python("pelorus_tools.bench_ontime", &arguments)?;
+            raw
         }
     };
     let text = std::fs::read_to_string(&raw).with_context(|| format!("cannot read {raw:?}"))?;
     let measured: Measured = serde_json::from_str(&text).context("the figures make no sense")?;
-    let report = Report::new("ontime", commit(), &measured, ontime::targets(&measured));
+    let report = Report::new("ontime", setting::commit(), &measured, ontime::targets(&measured));
     let path = folder.join("ontime.json");
     std::fs::write(&path, serde_json::to_string_pretty(&report)? + "\n")
         .with_context(|| format!("cannot write {path:?}"))?;
     report.print(&measured);
     Ok(())
-}
-
-/// Starts the measurements and waits; returns the file with the figures.
-fn measure(
-    target: &Path,
-    folder: &Path,
-    rows: u64,
-    runs: u64,
-    peers: &str,
-) -> anyhow::Result<PathBuf> {
-    let raw = folder.join("ontime.raw.json");
-    let status = Command::new(target.join("venv/bin/python"))
-        .args(["-m", "pelorus_tools.bench_ontime"])
-        .args(["--rows", &rows.to_string(), "--runs", &runs.to_string(), "--systems", peers])
-        .arg("--raw")
-        .arg(&raw)
-        .env("PYTHONPATH", "scripts")
-        .status()
-        .context("cannot start Python: run this as `make bench-ontime`")?;
-    if !status.success() {
-        bail!("the measurements failed ({status})");
-    }
-    Ok(raw)
-}
-
-fn setting(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// A number from the command line, else from the environment, else the default.
-fn number(given: Option<impl Into<u64>>, name: &str, default: u64) -> anyhow::Result<u64> {
-    match (given, setting(name)) {
-        (Some(number), _) => Ok(number.into()),
-        (None, Some(text)) => {
-            text.parse().with_context(|| format!("{name} must be a number, not {text}"))
-        }
-        (None, None) => Ok(default),
-    }
-}
-
-/// The commit of the working tree, with `+` when there are changes on top of it.
-fn commit() -> String {
-    let git = |arguments: &[&str]| {
-        let done = Command::new("git").args(arguments).output().ok()?;
-        done.status.success().then(|| String::from_utf8_lossy(&done.stdout).trim().to_owned())
-    };
-    let Some(head) = git(&["rev-parse", "HEAD"]) else { return "unknown".to_owned() };
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
-    if changed.is_some_and(|text| !text.is_empty()) { head + "+" } else { head }
 }

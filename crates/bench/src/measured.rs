@@ -57,21 +57,47 @@ pub(crate) struct Facts {
 }
 
 impl Times {
-    /// The median; half-way between the two in the middle when the count is even.
+    /// The median.
     pub(crate) fn median_ms(&self) -> f64 {
-        let mut sorted = self.times_ms.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        match sorted.len() {
-            0 => f64::NAN,
-            count if count % 2 == 1 => sorted[middle],
-            _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
-        }
+        median(&self.times_ms)
     }
 
     /// The fastest run.
     pub(crate) fn min_ms(&self) -> f64 {
         self.times_ms.iter().copied().fold(f64::NAN, f64::min)
+    }
+}
+
+/// The median; half-way between the two in the middle when the count is even.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => sorted[middle],
+        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+    }
+}
+
+impl Machine {
+    /// The one that this runs on, as far as Linux tells.
+    pub(crate) fn this() -> Self {
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        let find = |text: &str, name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        };
+        let kilobytes = find(&read("/proc/meminfo"), "MemTotal")
+            .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            cpu: find(&read("/proc/cpuinfo"), "model name")
+                .unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+            cores: u32::try_from(cores).unwrap_or(u32::MAX),
+            memory_bytes: kilobytes.unwrap_or(0) * 1024,
+            system: "Linux".to_owned(),
+        }
     }
 }
 

@@ -125,24 +125,45 @@ impl Report {
         for difference in &measured.differences {
             println!("differs: {difference}");
         }
-        self.print_targets();
+        print_targets(&self.targets);
     }
+}
 
-    fn print_targets(&self) {
-        println!("\n{:<52}{:>12}{:>12}", "target", "limit", "measured");
-        for target in &self.targets {
-            let sign = if target.least { "≥" } else { "≤" };
-            println!(
-                "{:<52}{:>12}{:>12}  {}",
-                target.what,
-                format!("{sign} {:.2}", target.limit),
-                target.measured.map_or("–".to_owned(), |value| format!("{value:.2}")),
-                if target.met { "met" } else { "MISSED" }
-            );
-        }
-        let met = self.targets.iter().filter(|target| target.met).count();
-        println!("\n{met} targets met, {} missed", self.targets.len() - met);
+/// Prints targets and the closing line.
+pub(crate) fn print_targets(targets: &[Target]) {
+    println!("\n{:<60}{:>14}{:>14}", "target", "limit", "measured");
+    for target in targets {
+        let sign = if target.least { "≥" } else { "≤" };
+        println!(
+            "{:<60}{:>14}{:>14}  {}",
+            target.what,
+            format!("{sign} {}", figure(target.limit)),
+            target.measured.map_or("–".to_owned(), figure),
+            if target.met { "met" } else { "MISSED" }
+        );
     }
+    let met = targets.iter().filter(|target| target.met).count();
+    println!("\n{met} targets met, {} missed", targets.len() - met);
+}
+
+/// A figure with as many digits as say something.
+pub(crate) fn figure(value: f64) -> String {
+    if value != 0.0 && value.abs() < 0.1 {
+        return format!("{value:.4}");
+    }
+    if value.abs() < 100.0 {
+        return format!("{value:.2}");
+    }
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        let left = digits.len() - at;
+        if at > 0 && left % 3 == 0 && digit.is_ascii_digit() && !text.ends_with('-') {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Milliseconds, and their part of the base.
@@ -174,5 +195,15 @@ mod tests {
         assert!(Target::at_most("a".into(), 2.0, Some(2.0)).met);
         assert!(Target::at_least("a".into(), 2.0, Some(2.0)).met);
         assert!(!Target::at_least("a".into(), 2.0, Some(1.0)).met);
+    }
+
+    #[test]
+    fn figures_have_as_many_digits_as_say_something() {
+        assert_eq!(figure(0.0), "0.00");
+        assert_eq!(figure(0.0123), "0.0123");
+        assert_eq!(figure(0.5), "0.50");
+        assert_eq!(figure(-123.0), "-123");
+        assert_eq!(figure(999.6), "1,000");
+        assert_eq!(figure(1_234_567.0), "1,234,567");
     }
 }

@@ -45,6 +45,9 @@ pub enum Outcome {
     Done(Done),
     /// A result set.
     Rows(ResultSet),
+    /// The client is to send a file of this name (`LOAD DATA LOCAL INFILE`): its bytes go to
+    /// `Session::load`, and `Session::loaded` then gives the outcome.
+    File(String),
 }
 
 /// The numbers of an OK packet.

@@ -63,6 +63,11 @@ impl Diagnostics {
         }
     }
 
+    /// Counts conditions that nobody has kept.
+    pub(crate) fn count_more(&self, conditions: usize) {
+        self.0.lock().total += conditions;
+    }
+
     pub(crate) fn warn(&self, code: u16, message: impl Into<String>) {
         self.push(Level::Warning, code, message);
     }

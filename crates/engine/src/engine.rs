@@ -15,6 +15,7 @@ use crate::config::{EngineConfig, SERVER_VERSION, Settings};
 use crate::handle::Handle;
 use crate::info::RemoteInfo;
 use crate::links::Links;
+use crate::native::Catalog;
 use crate::process::{Activity, Process, Processes};
 use crate::servers::{Server, Servers};
 use crate::session::Session;
@@ -33,6 +34,7 @@ pub struct Engine {
     generated_root_password: Option<String>,
     servers: Servers,
     links: Links,
+    native: Arc<Catalog>,
     remote_info: RemoteInfo,
     globals: Globals,
     processes: Processes,
@@ -51,7 +53,7 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Opens the data folder and the links.
+    /// Opens the data folder with its native tables, and the links.
     ///
     /// # Errors
     /// When the data folder cannot be used, or the configuration says something that cannot be. A
@@ -64,6 +66,7 @@ impl Engine {
         let (accounts, generated_root_password) =
             Accounts::open(&env, &config.data, &config.root_password)?;
         let servers = Servers::open(&env, &config.data, &config.links)?;
+        let native = Catalog::open(&env, &config.data, pelorus_store::Options::default())?;
         let zone = Zone::of_machine(&env);
         if zone.is_variable {
             tracing::warn!(
@@ -77,6 +80,7 @@ impl Engine {
             Globals::new(computed(&data, &config.settings, &zone, &env), &config.variables)?;
         let engine = Arc::new(Self {
             links: Links::new(&env),
+            native: Arc::new(native),
             started: env.clock.monotonic(),
             settings: config.settings,
             cores: std::thread::available_parallelism().map_or(2, usize::from),
@@ -202,13 +206,19 @@ impl Engine {
         )
     }
 
-    /// Ends all sessions and closes the links.
+    /// Ends all sessions and closes the links and the native tables.
     pub async fn close(&self) {
         for process in self.processes.all() {
             process.handle.kill_connection();
         }
         for link in self.links.all() {
             link.close().await;
+        }
+        if let Err(error) = crate::native::blocking(|| self.native.close()) {
+            tracing::error!(
+                error = pelorus_error::display_chain(&error),
+                "native tables could not be closed; the next start reads the log"
+            );
         }
     }
 
@@ -254,6 +264,10 @@ impl Engine {
 
     pub(crate) fn links(&self) -> &Links {
         &self.links
+    }
+
+    pub(crate) fn native(&self) -> &Arc<Catalog> {
+        &self.native
     }
 
     pub(crate) fn remote_info(&self) -> &RemoteInfo {

@@ -26,6 +26,7 @@ use pelorus_types::Column;
 use crate::grid::Grid;
 use crate::session::view::View;
 
+pub(crate) use described::add;
 pub(crate) use linked::RemoteInfo;
 pub(crate) use own::{READ_PRIVILEGES, processlist};
 
@@ -63,6 +64,12 @@ impl InfoTables {
             return grid.batch();
         }
         described::fill(&self.view, table, &mut grid);
+        let native = crate::native::info::Question {
+            catalog: self.view.engine.native(),
+            time_zone: self.view.time_zone,
+            equals,
+        };
+        native.fill(table, &mut grid);
         let mut batches = vec![grid.batch()?];
         batches.extend(linked::rows(&self.view, table, columns, equals).await?);
         concat_batches(&batches[0].schema(), &batches)

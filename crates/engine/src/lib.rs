@@ -10,6 +10,7 @@
 //! | `accounts` | who may log in, from where |
 //! | `servers`, `seal` | definitions of linked servers, and their passwords on disk |
 //! | `links` | open links, and which of them shows which database |
+//! | `native` | databases and tables that Pelorus holds itself |
 //! | `variables` | system variables |
 //! | `info` | `information_schema`, `mysql` and `pelorus` |
 //! | `diagnostics`, `status` | warnings and counters |
@@ -29,6 +30,7 @@ pub mod handle;
 mod hex;
 mod info;
 mod links;
+mod native;
 mod pattern;
 mod process;
 mod scalar;

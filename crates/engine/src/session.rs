@@ -11,10 +11,14 @@
 //! | `transaction` | transactions |
 //! | `set` | `SET` |
 //! | `prepared` | prepared statements |
+//! | `change` | statements that change rows of native tables |
+//! | `define` | statements that define native databases and tables |
 //! | `users`, `links` | accounts and linked servers |
 //! | `show` | `SHOW`, `DESCRIBE` |
 //! | `stream` | results on their way to the client |
 
+mod change;
+mod define;
 mod dispatch;
 mod links;
 mod pinned;
@@ -68,6 +72,8 @@ pub struct Session {
     transaction: Transaction,
     prepared: PreparedStatements,
     multi_statements: bool,
+    /// A `LOAD DATA LOCAL` that waits for its file.
+    loading: Option<change::Loading>,
 }
 
 impl std::fmt::Debug for Session {
@@ -104,6 +110,7 @@ impl Session {
             transaction: Transaction::default(),
             prepared: PreparedStatements::default(),
             multi_statements: false,
+            loading: None,
         };
         session.start_state().await?;
         Ok(session)
@@ -121,6 +128,7 @@ impl Session {
         self.row_count = 0;
         self.transaction = Transaction::default();
         self.prepared = PreparedStatements::default();
+        self.loading = None;
         self.use_client_collation();
         self.settings_changed();
         self.database = None;

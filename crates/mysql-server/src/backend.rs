@@ -55,6 +55,8 @@ pub trait BackendSession: Send + Sync + 'static {
     fn change_user(&mut self, login: Login) -> impl Future<Output = Result<()>> + Send;
     fn reset(&mut self) -> impl Future<Output = Result<()>> + Send;
     fn set_multi_statements(&mut self, on: bool);
+    fn load(&mut self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
+    fn loaded(&mut self) -> impl Future<Output = Result<Outcome>> + Send;
 }
 
 impl Backend for Engine {
@@ -145,6 +147,14 @@ impl BackendSession for Session {
 
     async fn reset(&mut self) -> Result<()> {
         Session::reset(self).await
+    }
+
+    async fn load(&mut self, bytes: &[u8]) {
+        Session::load(self, bytes).await;
+    }
+
+    async fn loaded(&mut self) -> Result<Outcome> {
+        Session::loaded(self).await
     }
 
     fn set_multi_statements(&mut self, on: bool) {

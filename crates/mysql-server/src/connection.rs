@@ -179,6 +179,7 @@ impl<B: Backend> Connection<'_, B> {
             let (statement, after) = self.session.next_statement(rest);
             let killed = self.session.killed();
             let outcome = watch(self.channel, killed, self.session.execute(statement)).await?;
+            let outcome = self.with_file(outcome).await?;
             let more = !after.is_empty();
             let answer =
                 send_outcome(self.channel, &self.session, outcome, Format::Text, more).await?;
@@ -188,6 +189,41 @@ impl<B: Backend> Connection<'_, B> {
             self.channel.flush_if_much().await?;
             rest = after;
         }
+    }
+
+    /// Gets the file that a `LOAD DATA LOCAL` asks for; other outcomes are what they are.
+    async fn with_file(&mut self, outcome: Result<Outcome>) -> Result<Result<Outcome>, Gone> {
+        let Ok(Outcome::File(name)) = &outcome else { return Ok(outcome) };
+        let may_ask = self.channel.capabilities.has(Capabilities::LOCAL_FILES);
+        if may_ask {
+            self.channel.writer.packet(|out| {
+                out.put_u8(response::LOCAL_INFILE);
+                out.put_slice(name.as_bytes());
+            });
+            self.channel.flush().await?;
+            self.channel.expect_answer();
+        }
+        while may_ask {
+            let payload = match self.channel.read(self.channel.read_timeout).await? {
+                Ok(payload) => payload,
+                Err(error) => return Ok(Err(error)),
+            };
+            if payload.is_empty() {
+                break;
+            }
+            let killed = self.session.killed();
+            watch(self.channel, killed, self.session.load(&payload)).await?;
+        }
+        let killed = self.session.killed();
+        let outcome = watch(self.channel, killed, self.session.loaded()).await?;
+        if may_ask {
+            return Ok(outcome);
+        }
+        Ok(Err(Error::new(
+            Code::LocalInfileDisabled,
+            "Loading local data is disabled; this must be enabled on both the client and server \
+             sides",
+        )))
     }
 
     async fn init_db(&mut self, name: &[u8]) -> Result<(), Gone> {
@@ -288,7 +324,7 @@ impl<B: Backend> Connection<'_, B> {
             }
             Err(error) => Err(error),
         };
-        let outcome = match outcome {
+        let outcome = match self.with_file(outcome).await? {
             Ok(Outcome::Rows(result)) if execute.flags & CURSOR_READ_ONLY != 0 => {
                 match RowSource::new(result, Format::Binary, self.session.results_collation()) {
                     Ok(source) => {

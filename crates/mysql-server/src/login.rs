@@ -23,6 +23,7 @@ const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::LONG_FLAG)
     .with(Capabilities::CONNECT_WITH_DB)
     .with(Capabilities::ODBC)
+    .with(Capabilities::LOCAL_FILES)
     .with(Capabilities::IGNORE_SPACE)
     .with(Capabilities::PROTOCOL_41)
     .with(Capabilities::INTERACTIVE)

@@ -116,6 +116,10 @@ pub(crate) async fn send_outcome<S: BackendSession>(
                 }
             }
         }
+        Ok(Outcome::File(name)) => {
+            put_error(channel, &Error::internal(format!("nobody has asked for the file {name}")));
+            Ok(Answer::Failed)
+        }
     }
 }
 

@@ -31,6 +31,18 @@ enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Check every byte of the native tables of a server that is stopped.
+    Fsck {
+        /// The data folder, as given to `serve --data`.
+        #[arg(long, value_name = "DIR", default_value = "pelorus-data")]
+        data: PathBuf,
+    },
+    /// Show what is in a data file of a native table: headers, blocks, holes, chunks.
+    Inspect {
+        /// The file, for example pelorus-data/native/table-1.blocks.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -96,7 +108,30 @@ pub fn run() -> Result<(), Failure> {
                 .context("cannot write")
                 .map_err(|error| Failure { error, code: 1 })
         }
+        Command::Fsck { data } => fsck(&data),
+        Command::Inspect { file } => {
+            let view = pelorus_fsck::inspect(&pelorus_env::RealDisk, &file);
+            show(&pelorus_fsck::render(&view))
+        }
     }
+}
+
+/// Checks the native tables of a data folder; damage ends with code 1.
+fn fsck(data: &std::path::Path) -> Result<(), Failure> {
+    let folder = data.join("native");
+    let report = pelorus_fsck::check(&pelorus_env::RealDisk, &folder);
+    show(&pelorus_fsck::render(&report))?;
+    if report.is_sound() {
+        return Ok(());
+    }
+    let error = anyhow::anyhow!("{} is damaged", folder.display());
+    Err(Failure { error, code: 1 })
+}
+
+fn show(text: &str) -> Result<(), Failure> {
+    writeln!(std::io::stdout(), "{text}")
+        .context("cannot write")
+        .map_err(|error| Failure { error, code: 1 })
 }
 
 fn serve(config: Config) -> anyhow::Result<()> {

@@ -39,8 +39,12 @@ pub(crate) fn decide(
     let mut existing = writer.probe(&change.keys, &change.hashes)?;
     // Of an INSERT it matters only that the key is there, which is error 1062.
     if let Some(snapshot) = snapshot.filter(|_| change.kind != Kind::Put(Mode::Insert)) {
-        let gone = change.kind == Kind::Remove && existing.iter().any(Option::is_none);
-        if gone || existing.iter().flatten().any(|row| row.version > snapshot) {
+        let is_newer = |(row, hash): (&Option<Existing>, &u64)| match row {
+            Some(row) => row.version > snapshot,
+            None => change.kind == Kind::Remove || writer.removed_since(*hash, snapshot),
+        };
+        let dropped = change.table.last_drop() > snapshot;
+        if dropped || existing.iter().zip(&change.hashes).any(is_newer) {
             return Err(conflict());
         }
     }
@@ -77,14 +81,26 @@ pub(crate) fn decide(
     Ok(Decided { change, existing, outcome })
 }
 
-/// Writes a decided change under a version.
+/// Checks, before anything is logged, that a partition has room for what its changes bring.
 ///
 /// # Errors
-/// Only what is a bug, or the limit of parts; the database must not go on after it.
+/// Error 1114 when merging cannot keep up.
+pub(crate) fn check_room(changes: &[Decided], writer: &PartitionWriter<'_>) -> Result<()> {
+    let puts = changes.iter().map(|it| &it.change).filter(|it| it.kind != Kind::Remove);
+    let (rows, bytes) = puts
+        .fold((0, 0), |(rows, bytes), change| (rows + change.rows(), bytes + change.bytes.len()));
+    if rows == 0 { Ok(()) } else { writer.room_for(rows, bytes) }
+}
+
+/// Writes a decided change under a version. Nobody commits what was computed before `oldest`.
+///
+/// # Errors
+/// Only what is a bug; the database must not go on after it.
 pub(crate) fn write(
     decided: &Decided,
     writer: &mut PartitionWriter<'_>,
     version: Version,
+    oldest: Version,
 ) -> Result<()> {
     let change = &decided.change;
     if change.rows() == 0 {
@@ -92,12 +108,14 @@ pub(crate) fn write(
     }
     if change.kind == Kind::Remove {
         let rows = change.hashes.iter().zip(&decided.existing);
-        return writer.remove(version, rows.filter_map(|(&hash, row)| Some((hash, (*row)?))));
+        let rows = rows.filter_map(|(&hash, row)| Some((hash, (*row)?)));
+        return writer.remove(version, oldest, rows);
     }
+    let row_bytes = change.bytes.len() / change.rows();
     let mut begin = 0;
     while begin < change.rows() {
         let layout = change.table.layout();
-        let (part, room) = writer.active(|slot| Table::begin_delta(layout, slot))?;
+        let (part, room) = writer.active(row_bytes, |slot| Table::begin_delta(layout, slot))?;
         let count = room.min(change.rows() - begin);
         let Some(delta) = part.delta() else {
             return Err(Error::internal("new rows go to a chunk"));

@@ -13,6 +13,51 @@ use crate::schema::{TableId, TableSchema, Version};
 /// The first byte of a catalog.
 const FORMAT: u8 = 1;
 
+/// What the catalog says of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableEntry {
+    pub(crate) schema: TableSchema,
+    pub(crate) definition: Vec<u8>,
+    /// The number that the next column gets: no column that was dropped had it.
+    pub(crate) next_column: u32,
+    /// The log position of its creation. A data file without a checkpoint stands there.
+    pub(crate) created: u64,
+    /// The log position of its newest change. A data file that is older needs the log.
+    pub(crate) changed: u64,
+}
+
+impl TableEntry {
+    /// A table that was made by the record that ends at a log position.
+    pub(crate) fn new(schema: TableSchema, definition: Vec<u8>, created: u64) -> Self {
+        let next_column = schema.next_column_id();
+        Self { schema, definition, next_column, created, changed: created }
+    }
+
+    /// Another schema and definition.
+    pub(crate) fn alter(&mut self, schema: TableSchema, definition: Vec<u8>) {
+        self.next_column = self.next_column.max(schema.next_column_id());
+        (self.schema, self.definition) = (schema, definition);
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.schema.write(out);
+        out.bytes(&self.definition);
+        out.u32(self.next_column);
+        out.u64(self.created);
+        out.u64(self.changed);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self {
+            schema: TableSchema::read(from)?,
+            definition: from.bytes()?.to_vec(),
+            next_column: from.u32()?,
+            created: from.u64()?,
+            changed: from.u64()?,
+        })
+    }
+}
+
 /// Tables and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Catalog {
@@ -22,8 +67,8 @@ pub(crate) struct Catalog {
     pub(crate) next_table: u64,
     /// Where the log begins that recovery needs.
     pub(crate) log_start: u64,
-    /// Schemas and definitions.
-    pub(crate) tables: BTreeMap<TableId, (TableSchema, Vec<u8>)>,
+    /// The tables.
+    pub(crate) tables: BTreeMap<TableId, TableEntry>,
     /// The engine's values.
     pub(crate) values: BTreeMap<Vec<u8>, Vec<u8>>,
     /// When versions were made: microseconds since 1970 and the newest version then, rising.
@@ -38,10 +83,9 @@ impl Catalog {
         out.u64(self.next_table);
         out.u64(self.log_start);
         out.count(self.tables.len());
-        for (id, (schema, definition)) in &self.tables {
+        for (id, entry) in &self.tables {
             out.u64(id.0);
-            schema.write(&mut out);
-            out.bytes(definition);
+            entry.write(&mut out);
         }
         out.count(self.values.len());
         for (key, value) in &self.values {
@@ -70,8 +114,7 @@ impl Catalog {
         };
         for _ in 0..from.count()? {
             let id = TableId(from.u64()?);
-            let schema = TableSchema::read(from)?;
-            this.tables.insert(id, (schema, from.bytes()?.to_vec()));
+            this.tables.insert(id, TableEntry::read(from)?);
         }
         for _ in 0..from.count()? {
             let key = from.bytes()?.to_vec();

@@ -36,25 +36,36 @@ impl Database {
     fn checkpoint_all(&self, state: &mut CheckpointState) -> Result<()> {
         let begin = self.log.end().0;
         for table in self.tables() {
-            let is_dirty =
-                table.changed.load(Ordering::Acquire) > table.checkpoint.load(Ordering::Acquire);
-            if is_dirty {
+            if self.is_behind(&table) {
                 self.checkpoint_table(&table, state)?;
             }
         }
         self.checkpoint_catalog(state)?;
+        state.blocks.retain(|id, _| self.table(*id).is_some());
         state.lsn = begin;
         state.micros = self.now();
         Ok(())
     }
 
+    /// Whether a table has changed since its checkpoint, or holds much of the log since its older
+    /// header does not have everything: a table that nobody changes any more must not do so for
+    /// ever.
+    fn is_behind(&self, table: &Table) -> bool {
+        let changed = table.changed.load(Ordering::Acquire);
+        let older = table.older_checkpoint();
+        let holds = || self.log.bytes_since(Lsn(older)) >= self.options.checkpoint_log_bytes;
+        changed > table.checkpoint.load(Ordering::Acquire) || changed > older && holds()
+    }
+
     fn checkpoint_table(&self, table: &Arc<Table>, state: &mut CheckpointState) -> Result<()> {
         let (frozen, lsn) = {
             let committing = self.committing.lock();
+            // A commit that failed halfway is in the log, but not all of it in memory.
+            self.check()?;
             (freeze(table, committing.catalog.version), self.log.end())
         };
         let file = &table.file;
-        let (root, blocks) = manifest::write(&frozen, file, lsn.0)?;
+        let (root, blocks) = manifest::write(&frozen, || table.floor(), file, lsn.0)?;
         for block in state.blocks.insert(table.id(), blocks).unwrap_or_default() {
             file.blocks.free(block)?;
         }
@@ -68,7 +79,14 @@ impl Database {
     fn checkpoint_catalog(&self, state: &mut CheckpointState) -> Result<()> {
         let (mut catalog, lsn) = {
             let committing = self.committing.lock();
-            (committing.catalog.clone(), self.log.end())
+            self.check()?;
+            let mut catalog = committing.catalog.clone();
+            for (id, entry) in &mut catalog.tables {
+                if let Some(table) = self.table(*id) {
+                    entry.changed = table.changed.load(Ordering::Acquire);
+                }
+            }
+            (catalog, self.log.end())
         };
         catalog.log_start = self.log_needed(lsn.0);
         let bytes = catalog.to_bytes();
@@ -86,10 +104,9 @@ impl Database {
     /// From where on the log is needed, whichever header every file is opened by.
     fn log_needed(&self, catalog_lsn: u64) -> u64 {
         let of_table = |table: &Arc<Table>| {
-            let header = table.file.blocks.header();
-            let changed = table.changed.load(Ordering::Acquire);
+            let older = table.older_checkpoint();
             // What has not changed since the older header needs no log.
-            (changed > header.previous_lsn).then_some(header.previous_lsn)
+            (table.changed.load(Ordering::Acquire) > older).then_some(older)
         };
         let catalog = self.catalog_file.header().lsn;
         self.tables().iter().filter_map(of_table).min().unwrap_or(catalog_lsn).min(catalog)
@@ -102,13 +119,10 @@ fn freeze(table: &Table, version: u64) -> Frozen {
         .partitions()
         .iter()
         .map(|partition| {
-            partition.seal();
-            FrozenPartition {
-                id: partition.id,
-                key: partition.key.clone(),
-                parts: partition.parts(),
-            }
+            let (id, key) = (partition.id, partition.key.clone());
+            FrozenPartition { id, key, parts: partition.seal() }
         })
         .collect();
-    Frozen { version, floor: table.floor(), next_partition: table.next_partition(), partitions }
+    let last_drop = table.newest_drop();
+    Frozen { version, last_drop, next_partition: table.next_partition(), partitions }
 }

@@ -23,6 +23,11 @@ pub(crate) struct ChunkRef {
     /// Where the description begins in the payload, and its length.
     pub(crate) meta_at: u64,
     pub(crate) meta_length: u32,
+    /// The CRC-32C of the description, which has the checksums of the columns. So a block is found
+    /// out that is valid in itself, but not the one that is meant.
+    pub(crate) meta_check: u32,
+    /// About how many bytes of memory all rows take when they are decoded.
+    pub(crate) raw_bytes: u64,
     /// The smallest and largest version of its rows.
     pub(crate) versions: (Version, Version),
     /// The position of the column of versions.
@@ -54,8 +59,11 @@ impl Chunk {
         if let Some(meta) = self.meta.get() {
             return Ok(meta);
         }
-        let end = self.at.meta_at + u64::from(self.at.meta_length);
+        let end = self.at.meta_at.saturating_add(u64::from(self.at.meta_length));
         let bytes = self.file.blocks.read_part(self.at.block, self.at.meta_at..end)?;
+        if crc32c::crc32c(&bytes) != self.at.meta_check {
+            return Err(self.damaged(&Error::internal("the description of its columns is another")));
+        }
         let meta = ChunkMeta::from_bytes(&bytes).map_err(|error| self.damaged(&error))?;
         if meta.rows != self.at.rows as usize {
             return Err(self.damaged(&Error::internal("its number of rows is not the manifest's")));
@@ -85,7 +93,8 @@ impl Chunk {
     pub(crate) fn version(&self, row: u32) -> Result<Version> {
         let Some(position) = self.at.version_column else { return Ok(self.at.versions.1) };
         match self.column(position as usize)?.value(row as usize) {
-            Value::Int(version) => Ok(Version::try_from(version).unwrap_or(Version::MAX)),
+            Value::Int(version) => Version::try_from(version)
+                .map_err(|_| self.damaged(&Error::internal("a row has no version"))),
             _ => Err(self.damaged(&Error::internal("a row has no version"))),
         }
     }

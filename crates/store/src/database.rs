@@ -5,13 +5,13 @@
 //! then waits, outside of the lock, until the record is durable, and only then becomes visible.
 //! While it waits the next commits are already being made, so that one sync serves many.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
-use pelorus_blockfile::{BlockFile, BlockId, Identity};
+use parking_lot::{Condvar, Mutex, RwLock};
+use pelorus_blockfile::{BlockFile, BlockId};
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Log, Lsn};
@@ -19,11 +19,10 @@ use pelorus_log::{Log, Lsn};
 use crate::apply::{self, Decided};
 use crate::cache::Cache;
 use crate::catalog::Catalog;
-use crate::datafile::DataFile;
 use crate::key::Weigher;
 use crate::partition::{Partition, PartitionWriter};
 use crate::record::{Change, RecordWriter};
-use crate::schema::{PartitionId, TableId, TableSchema, Version};
+use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::{Pins, Snapshot};
 use crate::table::Table;
 use crate::write::{Commit, Kind, Outcome, Prepared, Write};
@@ -72,7 +71,7 @@ pub struct Database {
     pub(crate) log: Log,
     pub(crate) identity: [u8; 16],
     pub(crate) seed: u64,
-    tables: RwLock<BTreeMap<TableId, Arc<Table>>>,
+    pub(crate) tables: RwLock<BTreeMap<TableId, Arc<Table>>>,
     pub(crate) committing: Mutex<Committing>,
     /// The newest version that is durable, with everything below it.
     pub(crate) published: AtomicU64,
@@ -118,6 +117,8 @@ pub(crate) struct Wanted {
     pub(crate) soon: bool,
     pub(crate) stop: bool,
     pub(crate) rounds: u64,
+    /// Why the last round could not do everything.
+    pub(crate) refused: Option<(Code, String)>,
 }
 
 /// What became of a commit.
@@ -201,20 +202,18 @@ impl Database {
 
     /// Pins the newest version.
     pub fn snapshot(self: &Arc<Self>) -> Snapshot {
-        let pins = Arc::clone(&self.pins);
-        let version = pins.pin_newest(&self.published);
-        Snapshot::new(Arc::clone(self), version)
+        let pin = self.pins.pin(|| self.version());
+        Snapshot::new(Arc::clone(self), pin)
     }
 
     /// Pins an older version, if its table still has it; that is checked when a table is read.
     pub fn snapshot_at(self: &Arc<Self>, version: Version) -> Snapshot {
-        let version = version.min(self.version());
-        self.pins.pin(version);
-        Snapshot::new(Arc::clone(self), version)
+        let pin = self.pins.pin(|| version.min(self.version()));
+        Snapshot::new(Arc::clone(self), pin)
     }
 
-    /// The newest version at a moment (microseconds since 1970); `None` when that is longer ago
-    /// than anybody can tell.
+    /// The newest version at a moment (microseconds since 1970), to the millisecond: what was
+    /// committed less than that later may count. `None` when it is longer ago than anybody can tell.
     pub fn version_at(&self, micros: u64) -> Option<Version> {
         let version = self.committing.lock().catalog.version_at(micros)?;
         Some(version.min(self.version()))
@@ -235,7 +234,7 @@ impl Database {
         }
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match &*self.failure.read() {
             None => Ok(()),
             Some(reason) => Err(Error::new(
@@ -245,7 +244,9 @@ impl Database {
         }
     }
 
-    /// Makes changes visible together, durably.
+    /// Makes changes visible together, durably. Where they were computed from a snapshot, that is
+    /// best kept until this returns: else keys that were removed meanwhile may be forgotten, and a
+    /// commit be refused that had no conflict.
     ///
     /// # Errors
     /// What a row breaks (1062, 1048), a conflict with a commit after the snapshot (1213), a full
@@ -254,14 +255,12 @@ impl Database {
     pub fn commit(&self, commit: &Commit) -> Result<Receipt> {
         self.check()?;
         let prepared = self.prepare(commit)?;
+        check_distinct(&prepared)?;
         self.make_room()?;
         let (receipt, lsn) = {
             let mut committing = self.committing.lock();
             self.check()?;
-            match self.commit_locked(&mut committing, commit, prepared)? {
-                (receipt, Some(lsn)) => (receipt, lsn),
-                (receipt, None) => return Ok(receipt),
-            }
+            self.commit_locked(&mut committing, commit, prepared)?
         };
         self.publish(lsn, receipt.version)?;
         Ok(receipt)
@@ -272,7 +271,12 @@ impl Database {
         for (at, write) in commit.writes.iter().enumerate() {
             let (Write::Put { table, .. } | Write::Remove { table, .. }) = write;
             let table = self.table(*table).ok_or_else(|| no_table(*table))?;
-            prepared.push(Prepared::new(table, write, at)?);
+            let change = Prepared::new(table, write, at)?;
+            // Nobody else has to wait while keys are read for an index.
+            if let Some(partition) = change.table.partition(&change.partition) {
+                partition.prepare(self.seed)?;
+            }
+            prepared.push(change);
         }
         Ok(prepared)
     }
@@ -285,13 +289,13 @@ impl Database {
         Ok(())
     }
 
-    /// The part of a commit that is done one after another. `None` when nothing has changed.
+    /// The part of a commit that is done one after another; gives the log position to wait for.
     fn commit_locked(
         &self,
         committing: &mut Committing,
         commit: &Commit,
         prepared: Vec<Prepared>,
-    ) -> Result<(Receipt, Option<Lsn>)> {
+    ) -> Result<(Receipt, Lsn)> {
         let mut outcomes = vec![Outcome::default(); prepared.len()];
         let mut fresh = Vec::new();
         let groups = apply::group(prepared, |table, key| self.partition(table, key, &mut fresh))?;
@@ -310,13 +314,17 @@ impl Database {
                 outcomes[change.change.at] = change.outcome;
                 list.push(change);
             }
+            apply::check_room(&list, writer)?;
             decided.push(list);
         }
-        let version = committing.catalog.version + 1;
         let changed = decided.iter().flatten().any(|it| it.change.rows() > 0);
         if !changed && commit.values.is_empty() {
-            return Ok((Receipt { version: self.version(), outcomes }, None));
+            // Rows that were found there may not be durable yet; who is told of them waits, too.
+            let version = committing.catalog.version;
+            return Ok((Receipt { version, outcomes }, self.log.end()));
         }
+        let version = committing.catalog.version + 1;
+        let oldest = self.pins.horizon(&self.published, Version::MAX, |oldest| oldest);
         let micros = self.now();
         let mut record = RecordWriter::new(version, micros);
         for (table, partition) in &fresh {
@@ -331,7 +339,7 @@ impl Database {
         }
         let lsn = self.log.append(&[record.bytes()]).inspect_err(|error| self.on_append(error))?;
         // From here on the commit is in the log: memory must follow or nothing more be written.
-        let written = write_all(&fresh, &decided, &mut writers, version);
+        let written = write_all(&fresh, &decided, &mut writers, (version, oldest));
         written.inspect_err(|error| self.fail(error))?;
         for list in &decided {
             for it in list {
@@ -341,7 +349,7 @@ impl Database {
         committing.note_values(commit);
         committing.catalog.version = version;
         committing.catalog.note_time(micros, version, self.longest_history());
-        Ok((Receipt { version, outcomes }, Some(lsn)))
+        Ok((Receipt { version, outcomes }, lsn))
     }
 
     /// The table may have been changed or dropped since the change was made ready.
@@ -352,7 +360,7 @@ impl Database {
     }
 
     /// A full disk is a refusal, everything else the end of writing.
-    fn on_append(&self, error: &Error) {
+    pub(crate) fn on_append(&self, error: &Error) {
         if !matches!(error.code(), Code::DiskFull | Code::RowTooLarge) {
             self.fail(error);
         }
@@ -372,8 +380,11 @@ impl Database {
         if let Some((_, partition)) = fresh.iter().filter(same).find(|it| it.1.key == key) {
             return Ok(Arc::clone(partition));
         }
-        let before = u32::try_from(fresh.iter().filter(same).count()).unwrap_or(u32::MAX);
-        let id = PartitionId(table.next_partition().saturating_add(before));
+        let before = u32::try_from(fresh.iter().filter(same).count()).ok();
+        let id = before.and_then(|before| table.next_partition().checked_add(before));
+        let id = id.filter(|id| *id < u32::MAX).map(PartitionId).ok_or_else(|| {
+            Error::new(Code::TableFull, "the numbers of the table's partitions are used up")
+        })?;
         let partition = Arc::new(Partition::new(id, key.to_vec(), Vec::new())?);
         fresh.push((Arc::clone(table), Arc::clone(&partition)));
         Ok(partition)
@@ -388,151 +399,6 @@ impl Database {
         let tables = self.tables.read();
         tables.values().map(|table| table.layout().schema.history.micros).max().unwrap_or(0)
     }
-
-    /// Carries out a change of the catalog as a commit of its own.
-    fn commit_change(
-        &self,
-        make: impl FnOnce(&mut MutexGuard<'_, Committing>) -> Result<Pending>,
-    ) -> Result<()> {
-        self.check()?;
-        let (lsn, version) = {
-            let mut committing = self.committing.lock();
-            self.check()?;
-            let pending = make(&mut committing)?;
-            let version = committing.catalog.version + 1;
-            let micros = self.now();
-            let mut record = RecordWriter::new(version, micros);
-            for change in pending.changes() {
-                record.push(&change);
-            }
-            let lsn =
-                self.log.append(&[record.bytes()]).inspect_err(|error| self.on_append(error))?;
-            self.enter(&mut committing.catalog, pending, lsn, version)
-                .inspect_err(|error| self.fail(error))?;
-            committing.catalog.version = version;
-            committing.catalog.note_time(micros, version, self.longest_history());
-            (lsn, version)
-        };
-        self.publish(lsn, version)
-    }
-
-    /// Puts a change of the catalog into memory.
-    fn enter(
-        &self,
-        catalog: &mut Catalog,
-        pending: Pending,
-        lsn: Lsn,
-        version: Version,
-    ) -> Result<()> {
-        match pending {
-            Pending::Create { table, schema, definition } => {
-                table.changed.fetch_max(lsn.0, Ordering::AcqRel);
-                catalog.next_table = catalog.next_table.max(table.id().0 + 1);
-                catalog.tables.insert(table.id(), (schema, definition));
-                self.tables.write().insert(table.id(), table);
-            }
-            Pending::Alter { table, schema, definition } => {
-                table.changed.fetch_max(lsn.0, Ordering::AcqRel);
-                catalog.tables.insert(table.id(), (schema.clone(), definition.clone()));
-                table.alter(schema, &definition);
-            }
-            Pending::Drop { table } => {
-                catalog.tables.remove(&table);
-                if let Some(table) = self.tables.write().remove(&table) {
-                    table.file.close();
-                }
-            }
-            Pending::DropPartitions { table, partitions } => {
-                table.changed.fetch_max(lsn.0, Ordering::AcqRel);
-                for partition in partitions {
-                    table.drop_partition(partition);
-                }
-                table.raise_floor(version);
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes a table.
-    ///
-    /// # Errors
-    /// A schema that cannot be, and what writing files gives.
-    pub fn create_table(&self, schema: TableSchema, definition: &[u8]) -> Result<TableId> {
-        schema.check()?;
-        self.check()?;
-        let id = {
-            let mut committing = self.committing.lock();
-            // A number is used up even when the table is not made after all.
-            let id = TableId(committing.catalog.next_table.max(1));
-            committing.catalog.next_table = id.0 + 1;
-            id
-        };
-        let path = table_path(&self.folder, id);
-        let identity = Identity { database: self.identity, table: id.0 };
-        let blocks = BlockFile::create(&self.env.disk, &path, identity)?;
-        let file = DataFile::new(id.0, path, blocks, Arc::clone(&self.cache));
-        let weigher = Arc::clone(&self.weigher);
-        let named = (schema.clone(), definition);
-        let table = Arc::new(Table::new(id, named, Arc::new(file), weigher, self.seed));
-        let definition = definition.to_vec();
-        self.commit_change(|_| Ok(Pending::Create { table, schema, definition }))?;
-        Ok(id)
-    }
-
-    /// Gives a table another schema: columns may be added, dropped, renamed and reordered; a
-    /// column keeps its number and its Arrow type, the key its columns.
-    ///
-    /// # Errors
-    /// A change that needs the rows written anew, which is the engine's business.
-    pub fn alter_table(&self, id: TableId, schema: TableSchema, definition: &[u8]) -> Result<()> {
-        schema.check()?;
-        let table = self.table(id).ok_or_else(|| no_table(id))?;
-        check_alter(&table.layout().schema, &schema)?;
-        let definition = definition.to_vec();
-        self.commit_change(|_| Ok(Pending::Alter { table, schema, definition }))
-    }
-
-    /// Drops a table and its file.
-    ///
-    /// # Errors
-    /// No such table.
-    pub fn drop_table(&self, id: TableId) -> Result<()> {
-        let table = self.table(id).ok_or_else(|| no_table(id))?;
-        self.commit_change(|_| Ok(Pending::Drop { table: id }))?;
-        // Recovery can do without the file as soon as the log says that it is dropped. Who still
-        // reads it does so by an open handle; a file that stays is removed at the next start.
-        self.env.disk.remove(&table.file.path).ok();
-        Ok(())
-    }
-
-    /// Drops partitions by their keys; those that are not there are passed over. Gives how many
-    /// there were.
-    ///
-    /// # Errors
-    /// No such table.
-    pub fn drop_partitions(&self, id: TableId, keys: &[Vec<u8>]) -> Result<usize> {
-        let table = self.table(id).ok_or_else(|| no_table(id))?;
-        let mut count = 0;
-        self.commit_change(|_| {
-            let found = keys.iter().filter_map(|key| table.partition(key));
-            let partitions: Vec<PartitionId> = found.map(|partition| partition.id).collect();
-            count = partitions.len();
-            Ok(Pending::DropPartitions { table: Arc::clone(&table), partitions })
-        })?;
-        Ok(count)
-    }
-
-    /// Drops all rows of a table.
-    ///
-    /// # Errors
-    /// No such table.
-    pub fn truncate_table(&self, id: TableId) -> Result<()> {
-        let table = self.table(id).ok_or_else(|| no_table(id))?;
-        self.commit_change(|_| {
-            let partitions = table.partitions().iter().map(|partition| partition.id).collect();
-            Ok(Pending::DropPartitions { table: Arc::clone(&table), partitions })
-        })
-    }
 }
 
 impl Committing {
@@ -546,30 +412,21 @@ impl Committing {
     }
 }
 
-/// A change of the catalog on its way.
-enum Pending {
-    Create { table: Arc<Table>, schema: TableSchema, definition: Vec<u8> },
-    Alter { table: Arc<Table>, schema: TableSchema, definition: Vec<u8> },
-    Drop { table: TableId },
-    DropPartitions { table: Arc<Table>, partitions: Vec<PartitionId> },
-}
-
-impl Pending {
-    fn changes(&self) -> Vec<Change<'_>> {
-        match self {
-            Pending::Create { table, schema, definition } => {
-                vec![Change::CreateTable { table: table.id(), schema: schema.clone(), definition }]
-            }
-            Pending::Alter { table, schema, definition } => {
-                vec![Change::AlterTable { table: table.id(), schema: schema.clone(), definition }]
-            }
-            Pending::Drop { table } => vec![Change::DropTable { table: *table }],
-            Pending::DropPartitions { table, partitions } => partitions
-                .iter()
-                .map(|&partition| Change::DropPartition { table: table.id(), partition })
-                .collect(),
+/// Checks that no key stands in two changes of one partition: they would not see each other.
+fn check_distinct(changes: &[Prepared]) -> Result<()> {
+    let place = |change: &Prepared| (change.table.id(), change.partition.clone());
+    let mut counts: HashMap<_, usize> = HashMap::new();
+    for change in changes {
+        *counts.entry(place(change)).or_default() += 1;
+    }
+    let mut seen: HashMap<_, HashSet<&[u8]>> = HashMap::new();
+    for change in changes.iter().filter(|it| counts.get(&place(it)).is_some_and(|it| *it > 1)) {
+        let keys = seen.entry(place(change)).or_default();
+        if !change.keys.iter().all(|key| keys.insert(key)) {
+            return Err(Error::internal("two changes of one commit have a primary key in common"));
         }
     }
+    Ok(())
 }
 
 fn push_rows(record: &mut RecordWriter, partition: PartitionId, change: &Prepared) {
@@ -591,38 +448,19 @@ fn write_all(
     fresh: &[(Arc<Table>, Arc<Partition>)],
     decided: &[Vec<Decided>],
     writers: &mut [PartitionWriter<'_>],
-    version: Version,
+    (version, oldest): (Version, Version),
 ) -> Result<()> {
     for (table, partition) in fresh {
         table.add_partition(Arc::clone(partition))?;
     }
     for (list, writer) in decided.iter().zip(writers) {
         for it in list {
-            apply::write(it, writer, version)?;
+            apply::write(it, writer, version, oldest)?;
         }
     }
     Ok(())
 }
 
-fn check_alter(old: &TableSchema, new: &TableSchema) -> Result<()> {
-    let key = |schema: &TableSchema| -> Vec<u32> {
-        schema.key.iter().map(|&at| schema.columns[at].id).collect()
-    };
-    let same_types = new.columns.iter().all(|column| {
-        let before = old.columns.iter().find(|it| it.id == column.id);
-        before.is_none_or(|before| before.ty.arrow() == column.ty.arrow())
-    });
-    if key(old) == key(new) && same_types {
-        return Ok(());
-    }
-    Err(Error::internal("this change of a table needs its rows written anew"))
-}
-
-fn no_table(id: TableId) -> Error {
+pub(crate) fn no_table(id: TableId) -> Error {
     Error::new(Code::TableChanged, format!("table {} is gone, please retry transaction", id.0))
-}
-
-/// The data file of a table.
-pub(crate) fn table_path(folder: &Path, id: TableId) -> PathBuf {
-    folder.join(format!("table-{}.blocks", id.0))
 }

@@ -162,14 +162,6 @@ impl Deletes {
         }
         (Arc::clone(&inner.base), inner.base_version, log)
     }
-
-    /// Bytes of memory.
-    pub(crate) fn memory(&self) -> usize {
-        let inner = self.0.read();
-        inner.rows.capacity() * 4
-            + inner.runs.capacity() * 16
-            + (inner.base.words.len() + inner.current.words.len()) * 8
-    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,10 @@ use crate::schema::Version;
 /// Blocks of this many rows and more are left alone.
 const BLOCK_ROWS: usize = 4096;
 
+/// Blocks of this many bytes and more are left alone, too: the columns of a few joined blocks must
+/// fit the 31 bits of Arrow's offsets.
+const BLOCK_BYTES: usize = 16 << 20;
+
 /// So many neighbours of about one size are joined.
 const FAN_IN: usize = 8;
 
@@ -29,6 +33,13 @@ pub(crate) struct Block {
     pub(crate) rows: usize,
     /// A column each, in the order of the schema that the delta was begun with.
     pub(crate) columns: Vec<ArrayRef>,
+    bytes: usize,
+}
+
+impl Block {
+    fn is_large(&self) -> bool {
+        self.rows >= BLOCK_ROWS || self.bytes >= BLOCK_BYTES
+    }
 }
 
 /// The rows of one delta.
@@ -44,6 +55,8 @@ struct Inner {
     keys: Keys,
     hashes: Vec<u64>,
     bytes: usize,
+    /// Nobody counts its bytes any more.
+    released: bool,
 }
 
 /// Everything in a delta at some moment.
@@ -99,8 +112,9 @@ impl Delta {
             inner.keys.push(key);
             inner.hashes.push(hash);
         }
-        inner.bytes += bytes_of(&columns) + rows * 8 + (inner.keys.memory() - memory);
-        inner.blocks.push(Arc::new(Block { first, rows, columns }));
+        let bytes = bytes_of(&columns);
+        inner.bytes += bytes + rows * 8 + (inner.keys.memory() - memory);
+        inner.blocks.push(Arc::new(Block { first, rows, columns, bytes }));
         match inner.runs.last_mut() {
             Some((last, end)) if *last == version => *end = inner.rows,
             _ => inner.runs.push((version, inner.rows)),
@@ -141,6 +155,13 @@ impl Delta {
     pub(crate) fn memory(&self) -> usize {
         self.0.read().bytes
     }
+
+    /// The bytes that no longer count as memory, for the first who asks: a delta can be flushed
+    /// and its partition dropped at one time.
+    pub(crate) fn release(&self) -> usize {
+        let inner = &mut *self.0.write();
+        if std::mem::replace(&mut inner.released, true) { 0 } else { inner.bytes }
+    }
 }
 
 fn version_of(runs: &[(Version, u32)], row: u32) -> Version {
@@ -156,16 +177,15 @@ fn bytes_of(columns: &[ArrayRef]) -> usize {
 /// Joins the last blocks while enough of them are of about one size.
 fn join_small(blocks: &mut Vec<Arc<Block>>) -> Result<()> {
     loop {
-        let Some(last) = blocks.last().map(|block| block.rows) else { return Ok(()) };
-        if last >= BLOCK_ROWS {
-            return Ok(());
-        }
+        let Some(last) = blocks.last().filter(|block| !block.is_large()) else { return Ok(()) };
+        let last = last.rows;
         // The last block's size class: powers of the fan-in.
         let mut class = FAN_IN;
         while class <= last {
             class *= FAN_IN;
         }
-        let alike = blocks.iter().rev().take_while(|block| block.rows < class).count();
+        let is_alike = |block: &&Arc<Block>| !block.is_large() && block.rows < class;
+        let alike = blocks.iter().rev().take_while(is_alike).count();
         if alike < FAN_IN {
             return Ok(());
         }
@@ -184,12 +204,13 @@ fn joined(blocks: &[Arc<Block>]) -> Result<Block> {
         })
         .collect::<Result<Vec<_>>>()?;
     let rows = blocks.iter().map(|block| block.rows).sum();
-    Ok(Block { first: blocks[0].first, rows, columns })
+    let bytes = blocks.iter().map(|block| block.bytes).sum();
+    Ok(Block { first: blocks[0].first, rows, columns, bytes })
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Array, AsArray, Int64Array};
+    use arrow::array::{AsArray, Int64Array, StringArray};
     use arrow::datatypes::Int64Type;
 
     use super::*;
@@ -230,5 +251,16 @@ mod tests {
             assert_eq!(hashes.len(), written as usize);
             assert_eq!(keys.get(5), 5_i64.to_be_bytes());
         });
+    }
+
+    #[test]
+    fn long_rows_are_not_joined_beyond_what_arrow_can_address() {
+        let delta = Delta::default();
+        let text = "x".repeat(BLOCK_BYTES);
+        for version in 1..=9 {
+            let column: ArrayRef = Arc::new(StringArray::from(vec![text.as_str()]));
+            delta.append(version, vec![column], 1, std::iter::once((&b"key"[..], 7))).unwrap();
+        }
+        assert_eq!(delta.all().blocks.len(), 9);
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array, new_null_array};
 use arrow::datatypes::DataType;
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 
 use crate::batch;
-use crate::bytes::Reader;
+use crate::bytes::{Reader, Writer};
 use crate::key::{KeyEncoder, Keys, Weigher};
 use crate::schema::{StoredColumn, TableSchema};
 
@@ -16,15 +16,17 @@ use crate::schema::{StoredColumn, TableSchema};
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) schema: TableSchema,
+    /// Grows with every change of the table while it is open.
+    pub(crate) generation: u64,
     primary: KeyEncoder,
     sorting: KeyEncoder,
 }
 
 impl Layout {
-    pub(crate) fn new(schema: TableSchema, weigher: &Arc<dyn Weigher>) -> Self {
+    pub(crate) fn new(schema: TableSchema, weigher: &Arc<dyn Weigher>, generation: u64) -> Self {
         let primary = KeyEncoder::primary(&schema, Arc::clone(weigher));
         let sorting = KeyEncoder::sorting(&schema, Arc::clone(weigher));
-        Self { schema, primary, sorting }
+        Self { schema, generation, primary, sorting }
     }
 
     /// The Arrow types of all columns.
@@ -56,13 +58,20 @@ impl Layout {
         self.sorting.encode(rows, |at| &columns[at])
     }
 
-    /// Where the columns of a newer schema are in this one.
-    pub(crate) fn sources(&self, newer: &TableSchema, columns: &[usize]) -> Vec<Source> {
+    /// Where columns of another layout, by position, are in this one.
+    ///
+    /// # Errors
+    /// A column that was dropped after the other layout was taken (1412).
+    pub(crate) fn sources(&self, other: &Layout, columns: &[usize]) -> Result<Vec<Source>> {
         let source = |&at: &usize| {
-            let column = &newer.columns[at];
+            let column = &other.schema.columns[at];
             match self.schema.position(column.id) {
-                Some(position) => Source::Stored(position),
-                None => Source::Filler(column.clone()),
+                Some(position) => Ok(Source::Stored(position)),
+                None if self.generation <= other.generation => Ok(Source::Filler(column.clone())),
+                None => Err(Error::new(
+                    Code::TableChanged,
+                    "Table definition has changed, please retry transaction",
+                )),
             }
         };
         columns.iter().map(source).collect()
@@ -76,6 +85,13 @@ pub(crate) enum Source {
     Stored(usize),
     /// The column is younger than the rows: they all have its filler.
     Filler(StoredColumn),
+}
+
+/// The bytes of a filler ([`StoredColumn::filler`]): an array of one value.
+pub fn encode_filler(value: &ArrayRef) -> Vec<u8> {
+    let mut out = Writer::default();
+    batch::write(&[Arc::clone(value)], value.len(), &mut out);
+    out.0
 }
 
 /// The filler of a column as an array.

@@ -11,7 +11,7 @@
 //!
 //! | module | what it owns |
 //! | --- | --- |
-//! | [`database`] | commits, versions, changes of the catalog |
+//! | [`database`], [`change`] | commits, versions, changes of the catalog |
 //! | [`write`], [`apply`] | what a commit does to rows |
 //! | [`table`], [`partition`], [`part`] | where rows are |
 //! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
@@ -29,6 +29,7 @@ mod batch;
 mod bytes;
 mod cache;
 mod catalog;
+mod change;
 mod checkpoint;
 mod chunk;
 mod database;
@@ -51,11 +52,14 @@ mod scan;
 mod schema;
 mod snapshot;
 mod table;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use database::{Database, Options, Receipt};
 pub use function::{Function, KeyFunction};
-pub use key::{ByteWeigher, Keys, Weigher};
+pub use key::{ByteWeigher, KeyEncoder, Keys, Weigher};
+pub use layout::encode_filler;
 pub use point::FoundRows;
 pub use scan::{ScanCursor, ScanRequest, ScanUnit};
 pub use schema::{COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, TableSchema, Version};

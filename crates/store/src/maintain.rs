@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
 
-use crate::database::Database;
+use crate::database::{Database, Work};
 use crate::part::Part;
 use crate::partition::Partition;
-use crate::rewrite::{Rewritten, rewrite};
+use crate::rewrite::{CHUNK_BYTES, Rewritten, rewrite};
 use crate::schema::Version;
 use crate::table::Table;
 
@@ -26,39 +26,58 @@ const SMALL_MANY: usize = 4;
 /// Most chunks that one merge reads.
 const MERGE_MOST: usize = 8;
 
+/// About how many bytes of rows one flush or merge takes at a time, at least one part. Arrow's
+/// offsets have 31 bits.
+const MERGE_BYTES: u64 = 512 << 20;
+
+/// So many deltas of a partition are flushed, whatever is in them: each takes a slot.
+const DELTAS_MANY: usize = 16;
+
 impl Database {
     /// Does what is due once: flushes, merges, a checkpoint. Whether anything was.
     ///
     /// # Errors
-    /// What reading and writing gives; a full disk leaves everything as it was.
+    /// What reading and writing gives first; the rest is done nevertheless. A full disk leaves
+    /// everything as it was.
     pub fn maintain(&self) -> Result<bool> {
         if self.failure().is_some() {
             return Ok(false);
         }
-        let mut done = false;
+        let mut round = Round::default();
         for table in self.tables() {
-            done |= self.maintain_table(&table)?;
+            self.maintain_table(&table, &mut round);
         }
-        done |= self.flush_for_memory()?;
+        self.flush_for_memory(&mut round);
         self.forget_indexes();
         if self.checkpoint_is_due() {
-            self.checkpoint()?;
-            done = true;
+            round.note(self.checkpoint().map(|()| true));
         }
-        Ok(done)
+        round.end()
     }
 
-    fn maintain_table(&self, table: &Arc<Table>) -> Result<bool> {
+    fn maintain_table(&self, table: &Arc<Table>, round: &mut Round) {
+        self.forget_dropped(table);
         let horizon = self.horizon(table);
-        let mut done = false;
         for partition in table.partitions().iter() {
-            let rows: usize = deltas(partition).iter().map(|part| part.rows() as usize).sum();
-            if rows >= self.options.flush_rows {
-                done |= self.flush(table, partition, horizon)?;
+            let deltas = deltas(&partition.parts());
+            let rows: usize = deltas.iter().map(|part| part.rows() as usize).sum();
+            // Every checkpoint ends a delta, however small it is.
+            if rows >= self.options.flush_rows || deltas.len() >= DELTAS_MANY {
+                round.note(self.flush(table, partition, horizon));
             }
-            done |= self.merge(table, partition, horizon)?;
+            round.note(self.merge(table, partition, horizon));
         }
-        Ok(done)
+    }
+
+    /// Gives up dropped partitions that nobody can read any more.
+    pub(crate) fn forget_dropped(&self, table: &Table) {
+        if !table.has_dropped() {
+            return;
+        }
+        let forget = |oldest| table.forget_dropped(oldest);
+        let gone = self.pins.horizon(&self.published, Version::MAX, forget);
+        // Freeing what they hold takes a while; nobody waits for it.
+        drop(gone);
     }
 
     /// Versions below the result are not read any more, and cannot be from now on.
@@ -68,7 +87,10 @@ impl Database {
         let by_age = self.committing.lock().catalog.version_at(moment).unwrap_or(0);
         let dead = dead_bytes(table, by_age);
         let wanted = if dead > history.bytes { Version::MAX } else { by_age };
-        self.pins.horizon(&self.published, wanted, |horizon| table.raise_floor(horizon))
+        self.pins.horizon(&self.published, wanted, |horizon| {
+            table.raise_floor(horizon);
+            horizon
+        })
     }
 
     /// Turns the deltas of a partition into chunks.
@@ -79,14 +101,16 @@ impl Database {
         horizon: Version,
     ) -> Result<bool> {
         let _alone = partition.maintenance.lock();
-        partition.seal();
-        let parts = deltas(partition);
-        if parts.iter().all(|part| part.rows() == 0) {
-            return Ok(false);
+        let mut rest = deltas(&partition.seal());
+        let some = !rest.is_empty();
+        while !rest.is_empty() {
+            let bytes = |part: &Arc<Part>| part.delta().map_or(0, |it| it.memory() as u64);
+            let next = rest.split_off(within(&rest, MERGE_BYTES, bytes).max(1));
+            let done = rewrite(table, partition, &rest, horizon, self.log.end().0)?;
+            log_rewrite("flush", table, partition, &done);
+            rest = next;
         }
-        let done = rewrite(table, partition, &parts, horizon, self.log.end().0)?;
-        log_rewrite("flush", table, partition, &done);
-        Ok(true)
+        Ok(some)
     }
 
     /// Merges chunks of a partition that have too many dead rows or are too small.
@@ -107,33 +131,29 @@ impl Database {
     }
 
     /// Flushes the largest partitions while rows in memory take more than half of their budget.
-    fn flush_for_memory(&self) -> Result<bool> {
+    fn flush_for_memory(&self, round: &mut Round) {
         let budget = self.options.delta_bytes;
         if self.delta_bytes() <= budget / 2 {
-            return Ok(false);
+            return;
         }
         let mut largest = Vec::new();
         for table in self.tables() {
             for partition in table.partitions().iter() {
-                let bytes: usize = deltas(partition)
-                    .iter()
-                    .filter_map(|it| it.delta())
-                    .map(|it| it.memory())
-                    .sum();
+                let deltas = deltas(&partition.parts());
+                let bytes: usize =
+                    deltas.iter().filter_map(|it| it.delta()).map(|it| it.memory()).sum();
                 if bytes > 0 {
                     largest.push((bytes, Arc::clone(&table), Arc::clone(partition)));
                 }
             }
         }
         largest.sort_unstable_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
-        let mut done = false;
         for (_, table, partition) in largest {
             if self.delta_bytes() <= budget / 4 {
                 break;
             }
-            done |= self.flush(&table, &partition, self.horizon(&table))?;
+            round.note(self.flush(&table, &partition, self.horizon(&table)));
         }
-        Ok(done)
     }
 
     /// Bytes of rows in memory that are not in chunks yet.
@@ -178,12 +198,21 @@ impl Database {
         if self.delta_bytes() > budget / 2 {
             self.wake_maintenance();
         }
+        let mut begun = None;
         while self.delta_bytes() > budget {
             let mut wanted = self.work.wanted.lock();
             if !wanted.running {
                 drop(wanted);
-                self.flush_for_memory()?;
-                return Ok(());
+                let mut round = Round::default();
+                self.flush_for_memory(&mut round);
+                return round.end().map(|_| ());
+            }
+            // Of a whole round that began after this, or the writer might wait for ever.
+            let begun = *begun.get_or_insert(wanted.rounds);
+            if let Some((code, text)) =
+                wanted.refused.as_ref().filter(|_| wanted.rounds > begun + 1)
+            {
+                return Err(Error::new(*code, text.clone()));
             }
             wanted.soon = true;
             self.work.wake.notify_all();
@@ -206,9 +235,13 @@ impl Database {
 
     /// Maintains the database until [`Self::stop_maintenance`]; to be run by a thread of its own.
     pub fn run_maintenance(&self) {
-        self.work.wanted.lock().running = true;
+        let _running = Running::begin(&self.work);
         loop {
-            match self.maintain() {
+            let result = self.maintain();
+            let mut pause = Duration::from_millis(50);
+            let refused =
+                result.as_ref().err().map(|error| (error.code(), error.message().to_owned()));
+            match result {
                 Ok(true) => {}
                 Ok(false) => {
                     // Nothing new: what was synced last can be told from a torn write.
@@ -216,21 +249,23 @@ impl Database {
                         tracing::debug!(error = pelorus_error::display_chain(&error), "log");
                     }
                 }
-                Err(error) => tracing::warn!(
-                    error = pelorus_error::display_chain(&error),
-                    "flushing and merging native tables failed; it is tried again"
-                ),
+                Err(error) => {
+                    pause = Duration::from_secs(1);
+                    tracing::warn!(
+                        error = pelorus_error::display_chain(&error),
+                        "flushing and merging native tables failed; it is tried again"
+                    );
+                }
             }
             let mut wanted = self.work.wanted.lock();
             wanted.rounds += 1;
+            wanted.refused = refused;
             self.work.done.notify_all();
             if !wanted.soon && !wanted.stop {
-                self.work.wake.wait_for(&mut wanted, Duration::from_millis(50));
+                self.work.wake.wait_for(&mut wanted, pause);
             }
             wanted.soon = false;
             if wanted.stop {
-                wanted.running = false;
-                self.work.done.notify_all();
                 return;
             }
         }
@@ -260,9 +295,59 @@ impl Database {
     }
 }
 
-/// The deltas of a partition.
-fn deltas(partition: &Partition) -> Vec<Arc<Part>> {
-    partition.parts().iter().filter(|part| part.delta().is_some()).cloned().collect()
+/// What a round of maintenance came to.
+#[derive(Debug, Default)]
+struct Round {
+    done: bool,
+    error: Option<Error>,
+}
+
+impl Round {
+    fn note(&mut self, result: Result<bool>) {
+        match result {
+            Ok(done) => self.done |= done,
+            Err(error) => {
+                self.error.get_or_insert(error);
+            }
+        }
+    }
+
+    fn end(self) -> Result<bool> {
+        self.error.map_or(Ok(self.done), Err)
+    }
+}
+
+/// Tells, as long as it lives, that a thread does the work.
+#[derive(Debug)]
+struct Running<'a>(&'a Work);
+
+impl<'a> Running<'a> {
+    fn begin(work: &'a Work) -> Self {
+        work.wanted.lock().running = true;
+        Self(work)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.wanted.lock().running = false;
+        self.0.done.notify_all();
+    }
+}
+
+/// The deltas among parts.
+fn deltas(parts: &[Arc<Part>]) -> Vec<Arc<Part>> {
+    parts.iter().filter(|part| part.delta().is_some()).cloned().collect()
+}
+
+/// How many parts from the first on take no more than so many bytes together.
+fn within(parts: &[Arc<Part>], most: u64, bytes: impl Fn(&Arc<Part>) -> u64) -> usize {
+    let mut sum = 0_u64;
+    let fits = |part: &&Arc<Part>| {
+        sum = sum.saturating_add(bytes(part));
+        sum <= most
+    };
+    parts.iter().take_while(fits).count()
 }
 
 /// About how many bytes rows take that are dead but can still be read.
@@ -281,27 +366,27 @@ fn dead_bytes(table: &Table, horizon: Version) -> u64 {
 }
 
 /// Which chunks to merge: those with much garbage, and small ones if there are many.
-fn choose(chunks: &[Arc<Part>], horizon: Version) -> Vec<Arc<Part>> {
+pub(crate) fn choose(chunks: &[Arc<Part>], horizon: Version) -> Vec<Arc<Part>> {
     let live = |part: &Arc<Part>| {
         let dead = part.deletes.count_at(horizon);
         part.rows().saturating_sub(u32::try_from(dead).unwrap_or(u32::MAX))
     };
-    let mut chosen: Vec<Arc<Part>> = Vec::new();
-    let mut garbage: Vec<&Arc<Part>> = chunks
-        .iter()
-        .filter(|part| u64::from(live(part)) * 4 <= u64::from(part.rows()) * 3)
-        .collect();
-    garbage.sort_by_key(|part| u64::from(live(part)) * 1000 / u64::from(part.rows().max(1)));
-    chosen.extend(garbage.into_iter().take(MERGE_MOST).cloned());
-    let is_chosen =
-        |part: &Arc<Part>, chosen: &[Arc<Part>]| chosen.iter().any(|it| Arc::ptr_eq(it, part));
-    let mut small: Vec<&Arc<Part>> =
-        chunks.iter().filter(|part| part.rows() < SMALL && !is_chosen(part, &chosen)).collect();
+    let raw_bytes = |part: &Arc<Part>| part.chunk().map_or(0, |chunk| chunk.at.raw_bytes);
+    let has_garbage = |part: &Arc<Part>| u64::from(live(part)) * 4 <= u64::from(part.rows()) * 3;
+    // Chunks of few long rows are not small: merging would make as many again, for ever.
+    let is_small =
+        |part: &Arc<Part>| part.rows() < SMALL && raw_bytes(part) < CHUNK_BYTES as u64 / 4;
+    let mut chosen: Vec<Arc<Part>> =
+        chunks.iter().filter(|part| has_garbage(part)).cloned().collect();
+    chosen.sort_by_key(|part| u64::from(live(part)) * 1000 / u64::from(part.rows().max(1)));
+    let mut small: Vec<Arc<Part>> =
+        chunks.iter().filter(|part| is_small(part) && !has_garbage(part)).cloned().collect();
     small.sort_by_key(|part| part.rows());
     if small.len() >= SMALL_MANY || !chosen.is_empty() {
-        let room = MERGE_MOST.saturating_sub(chosen.len());
-        chosen.extend(small.into_iter().take(room).cloned());
+        chosen.append(&mut small);
     }
+    let some = within(&chosen, MERGE_BYTES, raw_bytes).clamp(1, MERGE_MOST);
+    chosen.truncate(some);
     chosen
 }
 

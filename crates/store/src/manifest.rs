@@ -2,6 +2,7 @@
 //!
 //! The manifest is the root block of a checkpoint; `docs/format-store.md` has every byte.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
@@ -41,17 +42,39 @@ pub(crate) struct FrozenPartition {
 #[derive(Debug)]
 pub(crate) struct Frozen {
     pub(crate) version: Version,
-    pub(crate) floor: Version,
+    /// The newest drop of a partition: older versions miss it in the manifest.
+    pub(crate) last_drop: Version,
     pub(crate) next_partition: u32,
     pub(crate) partitions: Vec<FrozenPartition>,
 }
 
 /// Writes the manifest and the rows of deltas; gives the manifest's block and all blocks written.
+/// `floor` is asked once the marks of deletion are taken.
 ///
 /// # Errors
-/// What writing blocks gives.
-pub(crate) fn write(frozen: &Frozen, file: &DataFile, lsn: u64) -> Result<(BlockId, Vec<BlockId>)> {
+/// What writing blocks gives. What was written until then is freed.
+pub(crate) fn write(
+    frozen: &Frozen,
+    floor: impl FnOnce() -> Version,
+    file: &DataFile,
+    lsn: u64,
+) -> Result<(BlockId, Vec<BlockId>)> {
     let mut deltas = DeltaBlocks { file, lsn, pending: Vec::new(), written: Vec::new() };
+    let written = write_all(frozen, floor, &mut deltas);
+    if written.is_err() {
+        deltas.written.iter().try_for_each(|block| file.blocks.free(*block))?;
+    }
+    let root = written?;
+    let mut all = deltas.written;
+    all.push(root);
+    Ok((root, all))
+}
+
+fn write_all(
+    frozen: &Frozen,
+    floor: impl FnOnce() -> Version,
+    deltas: &mut DeltaBlocks<'_>,
+) -> Result<BlockId> {
     let mut layouts: Vec<&Arc<Layout>> = Vec::new();
     let mut body = Writer::default();
     body.count(frozen.partitions.len());
@@ -83,25 +106,24 @@ pub(crate) fn write(frozen: &Frozen, file: &DataFile, lsn: u64) -> Result<(Block
             }
         }
     }
-    let delta_blocks = deltas.finish()?;
+    deltas.finish()?;
     let mut out = Writer::default();
     out.u8(FORMAT);
     out.u64(frozen.version);
-    out.u64(frozen.floor);
+    // Marks may have lost their versions since the moment of the checkpoint: below the floor that
+    // was raised before that.
+    out.u64(floor().max(frozen.last_drop));
     out.u32(frozen.next_partition);
     out.count(layouts.len());
     for layout in layouts {
         layout.schema.write(&mut out);
     }
-    out.count(delta_blocks.len());
-    for block in &delta_blocks {
+    out.count(deltas.written.len());
+    for block in &deltas.written {
         out.u64(block.get());
     }
     out.0.extend_from_slice(&body.0);
-    let root = file.blocks.write(kind::MANIFEST, &out.0, lsn)?;
-    let mut all = delta_blocks;
-    all.push(root);
-    Ok((root, all))
+    deltas.file.blocks.write(kind::MANIFEST, &out.0, deltas.lsn)
 }
 
 /// Collects images of deltas into blocks.
@@ -130,11 +152,8 @@ impl DeltaBlocks<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Vec<BlockId>> {
-        if !self.pending.is_empty() {
-            self.flush()?;
-        }
-        Ok(self.written)
+    fn finish(&mut self) -> Result<()> {
+        if self.pending.is_empty() { Ok(()) } else { self.flush() }
     }
 }
 
@@ -158,6 +177,8 @@ fn write_chunk(at: &ChunkRef, out: &mut Writer) {
     out.u32(at.rows);
     out.u64(at.meta_at);
     out.u32(at.meta_length);
+    out.u32(at.meta_check);
+    out.u64(at.raw_bytes);
     out.u64(at.versions.0);
     out.u64(at.versions.1);
     out.u32(at.version_column.map_or(0, |position| position + 1));
@@ -169,6 +190,8 @@ fn read_chunk(from: &mut Reader<'_>) -> Result<ChunkRef> {
         rows: u32::try_from(from.count_up_to(crate::CHUNK_ROWS_MAX)?).unwrap_or(u32::MAX),
         meta_at: from.u64()?,
         meta_length: from.u32()?,
+        meta_check: from.u32()?,
+        raw_bytes: from.u64()?,
         versions: (from.u64()?, from.u64()?),
         version_column: from.u32()?.checked_sub(1),
     })
@@ -225,7 +248,7 @@ pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId
     table.raise_floor(from.u64()?);
     table.set_next_partition(from.u32()?);
     let layouts = (0..from.count()?)
-        .map(|_| Ok(Arc::new(Layout::new(TableSchema::read(from)?, &table.weigher))))
+        .map(|_| Ok(Arc::new(Layout::new(TableSchema::read(from)?, &table.weigher, 0))))
         .collect::<Result<Vec<_>>>()?;
     let mut blocks =
         (0..from.count()?).map(|_| Ok(BlockId::new(from.u64()?))).collect::<Result<Vec<_>>>()?;
@@ -245,10 +268,28 @@ pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId
             };
             parts.push(Arc::new(Part { slot, layout: Arc::clone(layout), deletes, body }));
         }
-        table.add_partition(Arc::new(Partition::new(id, key, parts)?))?;
+        let partition = Arc::new(Partition::new(id, key, parts)?);
+        table.add_partition(partition).map_err(|error| from.damaged(error.message()))?;
     }
     blocks.push(root);
+    free_strangers(table, &blocks)?;
     Ok((version, blocks))
+}
+
+/// Frees blocks that the manifest does not name: at the moment of the checkpoint they were being
+/// written, or still read by somebody.
+fn free_strangers(table: &Table, blocks: &[BlockId]) -> Result<()> {
+    let mut named: HashSet<u64> = blocks.iter().map(|block| block.get()).collect();
+    for partition in table.partitions().iter() {
+        named.extend(
+            partition.parts().iter().filter_map(|it| it.chunk()).map(|it| it.at.block.get()),
+        );
+    }
+    let file = &table.file.blocks;
+    file.blocks()
+        .iter()
+        .filter(|it| !named.contains(&it.id.get()))
+        .try_for_each(|it| file.free(it.id))
 }
 
 fn read_delta(
@@ -282,6 +323,9 @@ fn read_delta(
             if end <= begin {
                 runs.next();
                 continue;
+            }
+            if first + end > crate::DELTA_ROWS_MAX {
+                return Err(from.damaged("it has too many rows"));
             }
             append(&delta, table, layout, version, &columns, begin..end)?;
             begin = end;

@@ -9,22 +9,26 @@
 //! refers to exactly the live rows; marks of deletion are made under the lock of `Lookup`, so none
 //! is made while parts are exchanged.
 
+mod lookup;
+mod writer;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
-use pelorus_error::{Code, Error, Result};
+use parking_lot::{Mutex, RwLock};
+use pelorus_error::Result;
 use pelorus_index::{KeyIndex, RowRef};
 
-use crate::key::Keys;
 use crate::part::Part;
 use crate::schema::{PartitionId, Version};
+use lookup::{Lookup, Slot};
+
+#[cfg(test)]
+pub(crate) use lookup::SLOTS_MAX;
+pub(crate) use writer::{Existing, PartitionWriter};
 
 /// Bits of a reference that number the row.
 const ROW_BITS: u32 = 17;
-
-/// Most parts of a partition at one time.
-const SLOTS_MAX: usize = 1 << (32 - ROW_BITS);
 
 /// Rows that no longer have a place.
 pub(crate) const GONE: u32 = u32::MAX;
@@ -53,24 +57,6 @@ pub(crate) struct Partition {
     pub(crate) maintenance: Mutex<()>,
     /// The newest version that took a key out.
     last_removal: AtomicU64,
-}
-
-/// Where rows are, for writers.
-#[derive(Debug, Default)]
-pub(crate) struct Lookup {
-    slots: Vec<Slot>,
-    /// The key index; built when a writer first needs it.
-    index: Option<KeyIndex>,
-    /// The delta that takes new rows.
-    active: Option<Arc<Part>>,
-}
-
-#[derive(Debug)]
-enum Slot {
-    Free,
-    Part(Arc<Part>),
-    /// The new references of a part's rows.
-    Forward(Arc<Vec<u32>>),
 }
 
 impl Partition {
@@ -118,6 +104,12 @@ impl Partition {
             drop(lookup);
             self.build_index(seed)?;
         }
+    }
+
+    /// Builds the index unless it is there, so that the next writer need not.
+    pub(crate) fn prepare(&self, seed: u64) -> Result<()> {
+        let is_there = self.lookup.read().index.is_some();
+        if is_there { Ok(()) } else { self.build_index(seed) }
     }
 
     /// Builds the index from the parts, unless it is there.
@@ -169,9 +161,12 @@ impl Partition {
         Ok(Found::At(Arc::clone(part), row))
     }
 
-    /// Ends the delta that takes new rows, so that it never grows again.
-    pub(crate) fn seal(&self) {
-        self.lookup.write().active = None;
+    /// Ends the delta that takes new rows; gives the parts, none of which grows any more.
+    pub(crate) fn seal(&self) -> Arc<Vec<Arc<Part>>> {
+        let mut lookup = self.lookup.write();
+        lookup.active = None;
+        // Under the lock, since the next writer begins a delta that grows.
+        self.parts()
     }
 
     /// Rows in the delta that takes new rows.
@@ -179,9 +174,13 @@ impl Partition {
         self.lookup.read().active.as_ref().map_or(0, |part| part.rows())
     }
 
-    /// A slot for a new part.
+    /// Slots for new parts: all of them or none.
+    ///
+    /// # Errors
+    /// Error 1114 when there are not so many.
     pub(crate) fn free_slots(&self, count: usize) -> Result<Vec<u16>> {
         let mut lookup = self.lookup.write();
+        lookup.room_for(count)?;
         let mut found = Vec::with_capacity(count);
         for _ in 0..count {
             let slot = lookup.free_slot()?;
@@ -201,15 +200,10 @@ impl Partition {
     }
 
     /// Replaces parts by others in one step. `maps` gives for every row of an old part its new
-    /// reference or [`GONE`]. Marks of deletion above `horizon` move with their rows.
+    /// reference or [`GONE`]. Marks of deletion move with their rows.
     ///
     /// The old slots forward until [`Self::repoint`] has run.
-    pub(crate) fn replace(
-        &self,
-        old: &[Arc<Part>],
-        new: Vec<Arc<Part>>,
-        maps: Vec<Vec<u32>>,
-    ) -> Result<()> {
+    pub(crate) fn replace(&self, old: &[Arc<Part>], new: Vec<Arc<Part>>, maps: Vec<Vec<u32>>) {
         let mut lookup = self.lookup.write();
         move_marks(old, &new, &maps);
         for part in &new {
@@ -226,7 +220,6 @@ impl Partition {
             .collect();
         list.extend(new);
         *parts = Arc::new(list);
-        Ok(())
     }
 
     /// Brings the index up to date after [`Self::replace`]: `moves` are hash, old and new
@@ -279,173 +272,4 @@ pub(crate) enum Found {
     Absent,
     /// The row.
     At(Arc<Part>, u32),
-}
-
-impl Lookup {
-    fn free_slot(&mut self) -> Result<u16> {
-        let free = self.slots.iter().position(|slot| matches!(slot, Slot::Free));
-        let at = free.unwrap_or(self.slots.len());
-        if at >= SLOTS_MAX {
-            return Err(Error::new(
-                Code::TableFull,
-                format!("a partition has {SLOTS_MAX} parts; merging cannot keep up"),
-            ));
-        }
-        if at == self.slots.len() {
-            self.slots.push(Slot::Free);
-        }
-        Ok(u16::try_from(at).unwrap_or(u16::MAX))
-    }
-
-    fn occupy(&mut self, part: Arc<Part>) -> Result<()> {
-        let at = usize::from(part.slot);
-        while self.slots.len() <= at {
-            self.slots.push(Slot::Free);
-        }
-        if !matches!(self.slots[at], Slot::Free) {
-            return Err(Error::internal(format!("two parts have slot {at}")));
-        }
-        self.slots[at] = Slot::Part(part);
-        Ok(())
-    }
-
-    /// The part and row that a reference leads to.
-    fn place(&self, row: RowRef) -> Option<(&Arc<Part>, u32)> {
-        let (slot, row) = split(row);
-        match self.slots.get(usize::from(slot))? {
-            Slot::Part(part) => Some((part, row)),
-            Slot::Forward(map) => {
-                let (slot, row) = split(RowRef(*map.get(row as usize)?));
-                match self.slots.get(usize::from(slot))? {
-                    Slot::Part(part) => Some((part, row)),
-                    _ => None,
-                }
-            }
-            Slot::Free => None,
-        }
-    }
-
-    fn holds(&self, row: RowRef, key: &[u8]) -> Result<bool> {
-        match self.place(row) {
-            Some((part, row)) => part.key_is(row, key),
-            None => Ok(false),
-        }
-    }
-}
-
-/// A partition under its writers' lock.
-#[derive(Debug)]
-pub(crate) struct PartitionWriter<'a> {
-    partition: &'a Partition,
-    lookup: RwLockWriteGuard<'a, Lookup>,
-}
-
-/// The row that a key has now: the reference as the index has it, its version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Existing {
-    entry: RowRef,
-    pub(crate) version: Version,
-}
-
-impl PartitionWriter<'_> {
-    /// Looks keys up, each with its hash.
-    pub(crate) fn probe(&self, keys: &Keys, hashes: &[u64]) -> Result<Vec<Option<Existing>>> {
-        let Some(index) = &self.lookup.index else {
-            return Err(Error::internal("a partition is written without its index"));
-        };
-        let mut candidates = Vec::new();
-        index.candidates(hashes, &mut candidates);
-        // Candidates of one part are verified together.
-        candidates.sort_unstable_by_key(|(_, row)| row.0);
-        let mut found = vec![None; keys.len()];
-        let places: Vec<(u32, RowRef, &Arc<Part>, u32)> = candidates
-            .into_iter()
-            .filter_map(|(at, entry)| {
-                let (part, row) = self.lookup.place(entry)?;
-                Some((at, entry, part, row))
-            })
-            .collect();
-        for same in places.chunk_by(|a, b| Arc::ptr_eq(a.2, b.2)) {
-            let part = same[0].2;
-            let rows: Vec<(u32, &[u8])> =
-                same.iter().map(|&(at, _, _, row)| (row, keys.get(at as usize))).collect();
-            let equal = part.keys_are(&rows)?;
-            for (&(at, entry, _, row), _) in same.iter().zip(equal).filter(|(_, equal)| *equal) {
-                let version = part.version(row)?;
-                found[at as usize] = Some(Existing { entry, version });
-            }
-        }
-        Ok(found)
-    }
-
-    /// The delta that takes new rows, and how many it can take.
-    pub(crate) fn active(&mut self, begin: impl FnOnce(u16) -> Part) -> Result<(Arc<Part>, usize)> {
-        let room = |part: &Part| crate::DELTA_ROWS_MAX - part.rows() as usize;
-        if let Some(part) = self.lookup.active.as_ref().filter(|part| room(part) > 0) {
-            return Ok((Arc::clone(part), room(part)));
-        }
-        let slot = self.lookup.free_slot()?;
-        let part = Arc::new(begin(slot));
-        self.lookup.occupy(Arc::clone(&part))?;
-        self.lookup.active = Some(Arc::clone(&part));
-        let mut parts = self.partition.parts.write();
-        let mut list = Vec::clone(&parts);
-        list.push(Arc::clone(&part));
-        *parts = Arc::new(list);
-        Ok((part, crate::DELTA_ROWS_MAX))
-    }
-
-    /// Enters new rows and marks those that they replace as dead.
-    pub(crate) fn enter(
-        &mut self,
-        version: Version,
-        hashes: impl Iterator<Item = (u64, RowRef, Option<Existing>)>,
-    ) -> Result<()> {
-        let mut news = Vec::new();
-        let mut dead = Vec::new();
-        for (hash, row, existing) in hashes {
-            match existing {
-                None => news.push((hash, row)),
-                Some(existing) => {
-                    self.index()?.replace(hash, existing.entry, row);
-                    dead.push(existing);
-                }
-            }
-        }
-        self.index()?.insert_batch(&news);
-        self.mark(version, dead.into_iter());
-        Ok(())
-    }
-
-    /// Takes keys out of the index and marks their rows as dead.
-    pub(crate) fn remove(
-        &mut self,
-        version: Version,
-        rows: impl Iterator<Item = (u64, Existing)>,
-    ) -> Result<()> {
-        // Before the index changes, so that who misses the key there knows to look further.
-        self.partition.last_removal.fetch_max(version, Ordering::AcqRel);
-        let mut dead = Vec::new();
-        for (hash, existing) in rows {
-            self.index()?.remove(hash, existing.entry);
-            dead.push(existing);
-        }
-        self.mark(version, dead.into_iter());
-        Ok(())
-    }
-
-    fn index(&mut self) -> Result<&mut KeyIndex> {
-        let index = self.lookup.index.as_mut();
-        index.ok_or_else(|| Error::internal("a partition is written without its index"))
-    }
-
-    fn mark(&self, version: Version, rows: impl Iterator<Item = Existing>) {
-        let mut places: Vec<(&Arc<Part>, u32)> =
-            rows.filter_map(|existing| self.lookup.place(existing.entry)).collect();
-        places.sort_unstable_by_key(|(part, row)| (part.slot, *row));
-        for same in places.chunk_by(|a, b| a.0.slot == b.0.slot) {
-            let rows: Vec<u32> = same.iter().map(|(_, row)| *row).collect();
-            same[0].0.deletes.mark(version, &rows);
-        }
-    }
 }

@@ -99,7 +99,7 @@ fn search(
 
 /// The wanted columns of one row, as arrays of length 1.
 fn row_of(part: &Part, row: u32, layout: &Layout, columns: &[usize]) -> Result<Vec<ArrayRef>> {
-    let sources = part.layout.sources(&layout.schema, columns);
+    let sources = part.layout.sources(layout, columns)?;
     let delta = part.delta().map(|delta| delta.block_of(row)).transpose()?;
     let column = |source: &Source| match (source, &delta) {
         (Source::Filler(column), _) => filler(column, 1),

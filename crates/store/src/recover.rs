@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pelorus_blockfile::{BlockFile, Identity};
-use pelorus_env::Env;
+use pelorus_env::{Env, Open};
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Checkpoint, Log, Lsn};
 
@@ -18,15 +18,16 @@ use crate::apply;
 use crate::batch;
 use crate::bytes::Reader;
 use crate::cache::Cache;
-use crate::catalog::Catalog;
-use crate::database::{CheckpointState, Database, Opened, Options, table_path};
+use crate::catalog::{Catalog, TableEntry};
+use crate::change::table_path;
+use crate::database::{CheckpointState, Database, Opened, Options};
 use crate::datafile::{DataFile, kind};
 use crate::key::Weigher;
 use crate::layout::filler;
 use crate::manifest;
 use crate::partition::Partition;
 use crate::record::{Change, Record};
-use crate::schema::{PartitionId, TableId, TableSchema};
+use crate::schema::{PartitionId, TableId};
 use crate::table::Table;
 use crate::write::{Mode, Prepared, Write};
 
@@ -64,6 +65,9 @@ impl Database {
 /// The file that tells that there is a database.
 const CATALOG: &str = "catalog.blocks";
 
+/// The length of a log segment that nothing was ever written to: its header.
+const EMPTY_LOG: u64 = 4096;
+
 /// The folder of the log.
 fn log_folder(folder: &Path) -> PathBuf {
     folder.join("log")
@@ -91,7 +95,20 @@ fn create(env: &Env, folder: &Path, names: &[String], options: &Options) -> Resu
     // A log without a catalog comes of a start that was cut short; nothing was ever in it.
     let log = log_folder(folder);
     for name in env.disk.list(&log).map_err(failed)? {
-        env.disk.remove(&log.join(name)).map_err(failed)?;
+        let path = log.join(name);
+        if env.disk.open(&path, Open::Read).and_then(|it| it.length()).map_err(failed)? > EMPTY_LOG
+        {
+            return Err(Error::new(
+                Code::FileDamaged,
+                format!(
+                    "folder {} has no {CATALOG}, but {} has been written to; put the missing file \
+                     back, or move the folder away to begin anew",
+                    folder.display(),
+                    path.display()
+                ),
+            ));
+        }
+        env.disk.remove(&path).map_err(failed)?;
     }
     let draft = folder.join("catalog.draft");
     if names.iter().any(|name| name == "catalog.draft") {
@@ -174,13 +191,13 @@ impl Recovery {
             checkpoint,
             missing: BTreeMap::new(),
         };
-        for (id, (schema, definition)) in this.catalog.tables.clone() {
-            this.open_table(id, schema, &definition)?;
+        for (id, entry) in this.catalog.tables.clone() {
+            this.open_table(id, &entry)?;
         }
         Ok(this)
     }
 
-    fn open_table(&mut self, id: TableId, schema: TableSchema, definition: &[u8]) -> Result<()> {
+    fn open_table(&mut self, id: TableId, entry: &TableEntry) -> Result<()> {
         let path = table_path(&self.folder, id);
         let identity = Identity { database: self.identity, table: id.0 };
         let blocks = match BlockFile::open(&self.env.disk, &path, identity) {
@@ -195,11 +212,26 @@ impl Recovery {
             tracing::warn!(file = %path.display(), reason, "an older checkpoint is used");
         }
         let header = blocks.header();
+        let holds = header.lsn.max(entry.created);
+        if holds < entry.changed && holds < self.catalog.log_start {
+            return Err(Error::new(
+                Code::FileDamaged,
+                format!(
+                    "file {} is older than the catalog: it ends at lsn {holds}, the table at lsn \
+                     {}, and the log in between is gone; put the newer file back",
+                    path.display(),
+                    entry.changed
+                ),
+            ));
+        }
         let file = Arc::new(DataFile::new(id.0, path, blocks, Arc::clone(&self.cache)));
         let weigher = Arc::clone(&self.weigher);
-        let table = Arc::new(Table::new(id, (schema, definition), file, weigher, self.seed));
+        let named = (entry.schema.clone(), &entry.definition[..]);
+        let table = Arc::new(Table::new(id, named, file, weigher, self.seed));
         table.checkpoint.store(header.lsn, Ordering::Release);
-        table.changed.store(header.lsn, Ordering::Release);
+        table.born(entry.created);
+        table.changed.fetch_max(entry.changed, Ordering::AcqRel);
+        table.set_next_column(entry.next_column);
         if let Some(root) = header.root {
             let (version, blocks) = manifest::read(&table, root)?;
             self.catalog.version = self.catalog.version.max(version);
@@ -211,9 +243,12 @@ impl Recovery {
 
     fn replay(&mut self) -> Result<Log> {
         let folder = log_folder(&self.folder);
-        let tables = self.tables.values().map(|table| table.checkpoint.load(Ordering::Acquire));
-        // What no table has changed in since is not in the log any more.
-        let from = tables.chain([self.catalog_lsn]).min().unwrap_or(0).max(self.catalog.log_start);
+        // A table that has not changed since its checkpoint needs no log.
+        let behind = self.tables.values().filter_map(|table| {
+            let holds = table.checkpoint.load(Ordering::Acquire);
+            (holds < table.changed.load(Ordering::Acquire)).then_some(holds)
+        });
+        let from = behind.chain([self.catalog_lsn]).min().unwrap_or(0);
         let durable = self.tables.values().map(|table| table.checkpoint.load(Ordering::Acquire));
         let durable = durable.chain([self.catalog_lsn]).max().unwrap_or(0);
         let checkpoint = Checkpoint { lsn: Lsn(from), durable: Lsn(durable) };
@@ -233,11 +268,11 @@ impl Recovery {
                 self.replay_in_catalog(&change, lsn)?;
             }
             let table = change.table().and_then(|id| self.tables.get(&id).cloned());
-            if let Some(table) = table
-                && lsn > table.checkpoint.load(Ordering::Acquire)
-            {
-                replay_in_table(&table, change, version, &what)?;
+            if let Some(table) = table {
                 table.changed.fetch_max(lsn, Ordering::AcqRel);
+                if lsn > table.checkpoint.load(Ordering::Acquire) {
+                    replay_in_table(&table, change, version, &what)?;
+                }
             }
         }
         self.catalog.version = self.catalog.version.max(version);
@@ -252,14 +287,14 @@ impl Recovery {
         match change {
             Change::CreateTable { table, schema, definition } => {
                 self.catalog.next_table = self.catalog.next_table.max(table.0 + 1);
-                self.catalog.tables.insert(*table, (schema.clone(), definition.to_vec()));
-                self.open_table(*table, schema.clone(), definition)?;
-                if let Some(table) = self.tables.get(table) {
-                    table.changed.fetch_max(lsn, Ordering::AcqRel);
-                }
+                let entry = TableEntry::new(schema.clone(), definition.to_vec(), lsn);
+                self.open_table(*table, &entry)?;
+                self.catalog.tables.insert(*table, entry);
             }
             Change::AlterTable { table, schema, definition } => {
-                self.catalog.tables.insert(*table, (schema.clone(), definition.to_vec()));
+                if let Some(entry) = self.catalog.tables.get_mut(table) {
+                    entry.alter(schema.clone(), definition.to_vec());
+                }
                 if let Some(table) = self.tables.get(table) {
                     table.alter(schema.clone(), definition);
                 }
@@ -346,8 +381,8 @@ fn replay_in_table(table: &Arc<Table>, change: Change<'_>, version: u64, what: &
             table.add_partition(Arc::new(partition))?;
         }
         Change::DropPartition { partition, .. } => {
-            table.drop_partition(partition);
-            table.raise_floor(version);
+            table.drop_partition(partition, version);
+            table.forget_dropped(version);
         }
         Change::Put { partition, columns, batch, .. } => {
             let partition = partition_of(partition)?;
@@ -379,7 +414,8 @@ fn replay_write(
     let prepared = Prepared::new(Arc::clone(table), write, 0)?;
     let mut writer = partition.write(table.seed())?;
     let decided = apply::decide(prepared, &writer, None)?;
-    apply::write(&decided, &mut writer, version)
+    // What was computed before the start is committed by nobody.
+    apply::write(&decided, &mut writer, version, version)
 }
 
 /// The rows of a record under the table's present layout. A table whose catalog is ahead of its

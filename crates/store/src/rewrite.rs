@@ -16,6 +16,7 @@ use pelorus_index::hash_key;
 use crate::chunk::{Chunk, ChunkRef};
 use crate::datafile::kind;
 use crate::deletes::Deletes;
+use crate::delta::Delta;
 use crate::key::Keys;
 use crate::layout::{Layout, Source, filler};
 use crate::part::{Body, Part};
@@ -24,7 +25,7 @@ use crate::schema::Version;
 use crate::table::Table;
 
 /// Bytes of memory that the rows of one chunk should not exceed.
-const CHUNK_BYTES: usize = 256 << 20;
+pub(crate) const CHUNK_BYTES: usize = 256 << 20;
 
 /// What a rewrite did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,9 +74,9 @@ pub(crate) fn rewrite(
         chunks: new.len() as u64,
         bytes: new.iter().filter_map(|part| part.chunk()).map(|it| it.at.meta_at).sum(),
     };
-    partition.replace(old, new, maps)?;
+    partition.replace(old, new, maps);
     partition.repoint(&moves, old);
-    let freed: usize = old.iter().filter_map(|part| part.delta()).map(|it| it.memory()).sum();
+    let freed: usize = old.iter().filter_map(|part| part.delta()).map(Delta::release).sum();
     table.delta_bytes.fetch_sub(freed, Ordering::Relaxed);
     Ok(done)
 }
@@ -161,7 +162,7 @@ fn prefix(key: &[u8]) -> u64 {
 /// All columns of a part under a layout.
 fn columns(layout: &Layout, part: &Part) -> Result<Vec<ArrayRef>> {
     let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
-    let sources = part.layout.sources(&layout.schema, &all);
+    let sources = part.layout.sources(layout, &all)?;
     let blocks = part.delta().map(|delta| delta.all().blocks);
     let column = |source: &Source| match (source, &blocks) {
         (Source::Filler(column), _) => filler(column, part.rows() as usize),
@@ -268,6 +269,7 @@ fn write_chunk(
     if apart {
         columns.push(Arc::new(UInt64Array::from(versions)));
     }
+    let raw_bytes = columns.iter().map(|it| it.get_buffer_memory_size() as u64).sum();
     let encoded = encode(&columns)?;
     let meta = encoded.meta.to_bytes();
     let mut payload = encoded.bytes;
@@ -279,6 +281,8 @@ fn write_chunk(
         rows: u32::try_from(order.len()).unwrap_or(u32::MAX),
         meta_at,
         meta_length: u32::try_from(meta.len()).unwrap_or(u32::MAX),
+        meta_check: crc32c::crc32c(&meta),
+        raw_bytes,
         versions: (smallest, largest),
         version_column,
     };

@@ -20,7 +20,7 @@ use crate::layout::{Layout, Source, filler};
 use crate::matches::matches;
 use crate::part::{Body, Part};
 use crate::schema::Version;
-use crate::snapshot::{PartitionSnapshot, TableSnapshot};
+use crate::snapshot::{PartitionSnapshot, Pin, TableSnapshot};
 
 /// What a scan is asked for.
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub struct ScanUnit {
     layout: Arc<Layout>,
     version: Version,
     request: Arc<ScanRequest>,
+    /// Keeps the version readable.
+    _pin: Arc<Pin>,
 }
 
 impl TableSnapshot {
@@ -65,6 +67,7 @@ impl TableSnapshot {
                     layout: Arc::clone(&self.layout),
                     version: self.version,
                     request: Arc::clone(&request),
+                    _pin: Arc::clone(&self.pin),
                 };
                 if unit.may_have_rows()? {
                     units.push(unit);
@@ -88,7 +91,7 @@ impl ScanUnit {
                 if chunk.at.versions.0 > self.version {
                     return Ok(false);
                 }
-                for (source, predicate) in self.predicates() {
+                for (source, predicate) in self.predicates()? {
                     if let Source::Stored(position) = source
                         && let Some(meta) = chunk.meta()?.columns.get(position)
                         && !may_match(meta, None, predicate)
@@ -102,10 +105,10 @@ impl ScanUnit {
     }
 
     /// Conditions with where their columns are in this part.
-    fn predicates(&self) -> impl Iterator<Item = (Source, &Predicate)> {
+    fn predicates(&self) -> Result<impl Iterator<Item = (Source, &Predicate)>> {
         let positions: Vec<usize> = self.request.predicates.iter().map(|(at, _)| *at).collect();
-        let sources = self.part.layout.sources(&self.layout.schema, &positions);
-        sources.into_iter().zip(self.request.predicates.iter().map(|(_, predicate)| predicate))
+        let sources = self.part.layout.sources(&self.layout, &positions)?;
+        Ok(sources.into_iter().zip(self.request.predicates.iter().map(|(_, predicate)| predicate)))
     }
 
     /// The rows, as a cursor.
@@ -136,11 +139,12 @@ impl ScanUnit {
             }
         }
         let meta = chunk.meta()?;
-        for (source, predicate) in self.predicates() {
+        for (source, predicate) in self.predicates()? {
             match source {
                 Source::Stored(position) => {
-                    let Some(zones) = meta.columns.get(position) else { continue };
                     let column = chunk.column(position)?;
+                    // There is a description of every column.
+                    let Some(zones) = meta.columns.get(position) else { continue };
                     for (number, vector) in vectors(rows).enumerate() {
                         if may_match(zones, Some(number), predicate) {
                             column.select(predicate, vector, &mut selection)?;
@@ -203,14 +207,15 @@ impl ScanCursor {
             return Ok(None);
         };
         let rows = selection.rows();
-        let step = self.unit.request.batch_rows.div_ceil(VECTOR_ROWS) * VECTOR_ROWS;
+        let wanted = self.unit.request.batch_rows.max(1);
+        let step = wanted.div_ceil(VECTOR_ROWS) * VECTOR_ROWS;
         let mut range = self.next..(self.next + step).min(rows);
         // Where little is selected, batches reach further.
         let mut count = selection.count_in(range.clone());
-        while range.end < rows && count < self.unit.request.batch_rows / 2 {
+        while range.end < rows && (count == 0 || count < wanted / 2) {
             let more = range.end..(range.end + step).min(rows);
             let found = selection.count_in(more.clone());
-            if count > 0 && count + found > self.unit.request.batch_rows {
+            if count > 0 && count + found > wanted {
                 break;
             }
             if count == 0 {
@@ -227,7 +232,7 @@ impl ScanCursor {
             return Ok(None);
         }
         let columns = self.needed();
-        let sources = self.unit.part.layout.sources(&self.unit.layout.schema, &columns);
+        let sources = self.unit.part.layout.sources(&self.unit.layout, &columns)?;
         let picked = Picked::new(selection, range, count);
         let arrays = sources
             .iter()
@@ -248,7 +253,7 @@ impl ScanCursor {
         let count = block.rows.min((*seen - block.first) as usize);
         let keep = self.kept(block, count)?;
         let columns = self.needed();
-        let sources = self.unit.part.layout.sources(&self.unit.layout.schema, &columns);
+        let sources = self.unit.part.layout.sources(&self.unit.layout, &columns)?;
         let mut left = count;
         let mut arrays = Vec::with_capacity(sources.len());
         if let Some(keep) = &keep {
@@ -280,7 +285,7 @@ impl ScanCursor {
             });
             keep = Some(alive.collect());
         }
-        for (source, predicate) in self.unit.predicates() {
+        for (source, predicate) in self.unit.predicates()? {
             let column = match source {
                 Source::Stored(position) => block.columns[position].slice(0, count),
                 Source::Filler(column) => filler(&column, count)?,

@@ -91,6 +91,13 @@ impl TableSchema {
         {
             return Err(Error::internal("a key names a column beyond the table's columns"));
         }
+        let mut ids: Vec<u32> = self.columns.iter().map(|column| column.id).collect();
+        ids.sort_unstable();
+        if ids.windows(2).any(|pair| pair[0] == pair[1]) || ids.last() == Some(&u32::MAX) {
+            return Err(Error::internal(
+                "two columns have one number, or one has the last there is",
+            ));
+        }
         for &position in &self.key {
             if matches!(self.columns[position].ty.wire, WireType::Json | WireType::Null) {
                 return Err(Error::new(
@@ -107,9 +114,10 @@ impl TableSchema {
         self.columns.iter().position(|column| column.id == id)
     }
 
-    /// The number for the next column.
+    /// A number above those of all columns. Columns that were dropped may have had it: what a new
+    /// column of a table gets is [`crate::Table::next_column_id`].
     pub fn next_column_id(&self) -> u32 {
-        self.columns.iter().map(|column| column.id + 1).max().unwrap_or(0)
+        self.columns.iter().map(|column| column.id.saturating_add(1)).max().unwrap_or(0)
     }
 
     pub(crate) fn write(&self, out: &mut Writer) {

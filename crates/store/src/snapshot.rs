@@ -13,7 +13,7 @@ use pelorus_error::{Code, Error, Result};
 
 use crate::database::Database;
 use crate::layout::Layout;
-use crate::part::Part;
+use crate::part::{Body, Part};
 use crate::partition::Partition;
 use crate::schema::{TableId, TableSchema, Version};
 use crate::table::Table;
@@ -23,42 +23,46 @@ use crate::table::Table;
 pub(crate) struct Pins(Mutex<BTreeMap<Version, usize>>);
 
 impl Pins {
-    pub(crate) fn pin(&self, version: Version) {
-        *self.0.lock().entry(version).or_insert(0) += 1;
-    }
-
-    /// Pins what is newest, so that nobody can raise the horizon in between.
-    pub(crate) fn pin_newest(&self, published: &AtomicU64) -> Version {
+    /// Pins a version that `pick` gives while nobody can raise the horizon.
+    pub(crate) fn pin(self: &Arc<Self>, pick: impl FnOnce() -> Version) -> Arc<Pin> {
         let mut pins = self.0.lock();
-        let version = published.load(Ordering::Acquire);
+        let version = pick();
         *pins.entry(version).or_insert(0) += 1;
-        version
+        Arc::new(Pin { pins: Arc::clone(self), version })
     }
 
-    pub(crate) fn unpin(&self, version: Version) {
-        let mut pins = self.0.lock();
-        if let Some(count) = pins.get_mut(&version) {
-            *count -= 1;
-            if *count == 0 {
-                pins.remove(&version);
-            }
-        }
-    }
-
-    /// The wanted version, or the lowest that somebody reads, if that is lower. `raise` runs while
-    /// nobody can pin, so that who pins later finds the floor where it is.
-    pub(crate) fn horizon(
+    /// The lowest version that somebody reads, or the newest. `raise` runs with the wanted version,
+    /// or with that one if it is lower, while nobody can pin, so that who pins later finds the
+    /// floor where it is.
+    pub(crate) fn horizon<T>(
         &self,
         published: &AtomicU64,
         wanted: Version,
-        raise: impl FnOnce(Version),
-    ) -> Version {
+        raise: impl FnOnce(Version) -> T,
+    ) -> T {
         let pins = self.0.lock();
         let newest = published.load(Ordering::Acquire);
         let oldest = pins.first_key_value().map_or(newest, |(version, _)| *version);
-        let horizon = wanted.min(oldest);
-        raise(horizon);
-        horizon
+        raise(wanted.min(oldest))
+    }
+}
+
+/// Keeps a version readable until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    pins: Arc<Pins>,
+    version: Version,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let mut pins = self.pins.0.lock();
+        if let Some(count) = pins.get_mut(&self.version) {
+            *count -= 1;
+            if *count == 0 {
+                pins.remove(&self.version);
+            }
+        }
     }
 }
 
@@ -66,18 +70,18 @@ impl Pins {
 #[derive(Debug)]
 pub struct Snapshot {
     database: Arc<Database>,
-    version: Version,
+    pin: Arc<Pin>,
     tables: Mutex<HashMap<TableId, Arc<TableSnapshot>>>,
 }
 
 impl Snapshot {
-    pub(crate) fn new(database: Arc<Database>, version: Version) -> Self {
-        Self { database, version, tables: Mutex::default() }
+    pub(crate) fn new(database: Arc<Database>, pin: Arc<Pin>) -> Self {
+        Self { database, pin, tables: Mutex::default() }
     }
 
     /// The version.
     pub fn version(&self) -> Version {
-        self.version
+        self.pin.version
     }
 
     /// A table at this version, under its newest schema.
@@ -93,9 +97,12 @@ impl Snapshot {
             .database
             .table(id)
             .ok_or_else(|| Error::new(Code::TableChanged, format!("table {} is gone", id.0)))?;
+        let version = self.version();
+        let layout = table.layout();
+        // The partitions come first: whoever takes them away raises the floor before that.
+        let partitions = table.partitions_at(version);
         let floor = table.floor();
-        if self.version < floor {
-            let version = self.version;
+        if version < floor {
             return Err(Error::new(
                 Code::HistoryTooOld,
                 format!(
@@ -103,33 +110,24 @@ impl Snapshot {
                 ),
             ));
         }
-        let layout = table.layout();
-        let partitions = table
-            .partitions()
-            .iter()
-            .map(|partition| PartitionSnapshot {
-                partition: Arc::clone(partition),
-                parts: OnceLock::new(),
-            })
+        let partitions = partitions
+            .into_iter()
+            .map(|partition| PartitionSnapshot { partition, parts: OnceLock::new() })
             .collect();
-        let found = Arc::new(TableSnapshot { table, layout, version: self.version, partitions });
+        let pin = Arc::clone(&self.pin);
+        let found = Arc::new(TableSnapshot { table, layout, version, pin, partitions });
         tables.insert(id, Arc::clone(&found));
         Ok(found)
     }
 }
 
-impl Drop for Snapshot {
-    fn drop(&mut self) {
-        self.database.pins.unpin(self.version);
-    }
-}
-
-/// A table at one version. It must not outlive its [`Snapshot`].
+/// A table at one version, which stays readable while this is kept.
 #[derive(Debug)]
 pub struct TableSnapshot {
     pub(crate) table: Arc<Table>,
     pub(crate) layout: Arc<Layout>,
     pub(crate) version: Version,
+    pub(crate) pin: Arc<Pin>,
     pub(crate) partitions: Vec<PartitionSnapshot>,
 }
 
@@ -161,25 +159,32 @@ impl TableSnapshot {
         &self.partitions
     }
 
-    /// How many rows the table has at this version; exact, and without reading any.
+    /// How many rows the table has at this version, nearly always without reading any. A chunk
+    /// that cannot be read counts with all of its rows; [`Self::count_rows`] fails then.
     pub fn rows(&self) -> u64 {
-        let live = |part: &Arc<Part>| match part.delta() {
-            Some(delta) => {
-                let rows = delta.rows_at(self.version);
-                u64::from(rows).saturating_sub(part.deletes.count_at(self.version) as u64)
+        let parts = self.partitions.iter().flat_map(|it| it.parts().iter());
+        parts.map(|part| self.live(part).unwrap_or(u64::from(part.rows()))).sum()
+    }
+
+    /// How many rows the table has at this version, exactly.
+    ///
+    /// # Errors
+    /// What reading the versions of chunks gives, where some rows are younger than this version.
+    pub fn count_rows(&self) -> Result<u64> {
+        let parts = self.partitions.iter().flat_map(|it| it.parts().iter());
+        parts.map(|part| self.live(part)).sum()
+    }
+
+    fn live(&self, part: &Part) -> Result<u64> {
+        let seen = match &part.body {
+            Body::Delta(delta) => delta.rows_at(self.version) as usize,
+            // Rows of younger versions are only there while somebody reads older ones.
+            Body::Chunk(chunk) if chunk.at.versions.1 > self.version => {
+                chunk.versions()?.iter().filter(|it| **it <= self.version).count()
             }
-            None => match part.chunk() {
-                // Rows of younger versions are only there while somebody reads older ones.
-                Some(chunk) if chunk.at.versions.1 > self.version => {
-                    let versions = chunk.versions().unwrap_or_default();
-                    let seen = versions.iter().filter(|it| **it <= self.version).count();
-                    (seen as u64).saturating_sub(part.deletes.count_at(self.version) as u64)
-                }
-                _ => u64::from(part.rows())
-                    .saturating_sub(part.deletes.count_at(self.version) as u64),
-            },
+            Body::Chunk(chunk) => chunk.rows() as usize,
         };
-        self.partitions.iter().flat_map(|it| it.parts().iter()).map(live).sum()
+        Ok(seen.saturating_sub(part.deletes.count_at(self.version)) as u64)
     }
 }
 

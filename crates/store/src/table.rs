@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use arrow::array::ArrayRef;
 use parking_lot::RwLock;
@@ -36,6 +36,12 @@ pub struct Table {
     pub(crate) checkpoint: AtomicU64,
     /// The log position of the newest change.
     pub(crate) changed: AtomicU64,
+    /// The log position of its creation.
+    created: AtomicU64,
+    /// The number that the next column gets.
+    next_column: AtomicU32,
+    /// The version of the last drop of a partition in this process.
+    last_drop: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +49,8 @@ struct Partitions {
     by_key: HashMap<Vec<u8>, Arc<Partition>>,
     list: Arc<Vec<Arc<Partition>>>,
     next: u32,
+    /// Partitions that versions before the given ones still see, the oldest drop first.
+    dropped: Vec<(Version, Arc<Partition>)>,
 }
 
 impl Table {
@@ -53,9 +61,10 @@ impl Table {
         weigher: Arc<dyn Weigher>,
         seed: u64,
     ) -> Self {
+        let next_column = AtomicU32::new(schema.next_column_id());
         Self {
             id,
-            layout: RwLock::new(Arc::new(Layout::new(schema, &weigher))),
+            layout: RwLock::new(Arc::new(Layout::new(schema, &weigher, 1))),
             definition: RwLock::new(definition.into()),
             partitions: RwLock::default(),
             file,
@@ -65,6 +74,9 @@ impl Table {
             delta_bytes: AtomicUsize::new(0),
             checkpoint: AtomicU64::new(0),
             changed: AtomicU64::new(0),
+            created: AtomicU64::new(0),
+            next_column,
+            last_drop: AtomicU64::new(0),
         }
     }
 
@@ -101,12 +113,37 @@ impl Table {
         self.floor.fetch_max(version, Ordering::AcqRel);
     }
 
+    /// The number for the next column: no column that the table ever had has it.
+    pub fn next_column_id(&self) -> u32 {
+        self.next_column.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_next_column(&self, next: u32) {
+        self.next_column.fetch_max(next, Ordering::AcqRel);
+    }
+
+    /// Notes the log position of the table's creation: before it there is nothing to be known.
+    pub(crate) fn born(&self, lsn: u64) {
+        self.created.store(lsn, Ordering::Release);
+        self.checkpoint.fetch_max(lsn, Ordering::AcqRel);
+        self.changed.fetch_max(lsn, Ordering::AcqRel);
+    }
+
+    /// The log position that the data file holds everything up to, when it is opened by the older
+    /// of its two headers.
+    pub(crate) fn older_checkpoint(&self) -> u64 {
+        self.file.blocks.header().previous_lsn.max(self.created.load(Ordering::Acquire))
+    }
+
     /// Gives the table a new schema; rows from now on are written under it.
     pub(crate) fn alter(&self, schema: TableSchema, definition: &[u8]) {
         for partition in self.partitions().iter() {
             partition.seal();
         }
-        *self.layout.write() = Arc::new(Layout::new(schema, &self.weigher));
+        self.set_next_column(schema.next_column_id());
+        let mut layout = self.layout.write();
+        let generation = layout.generation + 1;
+        *layout = Arc::new(Layout::new(schema, &self.weigher, generation));
         *self.definition.write() = definition.into();
     }
 
@@ -151,22 +188,70 @@ impl Table {
             let (id, table) = (partition.id.0, self.id.0);
             return Err(Error::internal(format!("partition {id} of table {table} is there twice")));
         }
-        partitions.next = partitions.next.max(partition.id.0 + 1);
+        partitions.next = partitions.next.max(partition.id.0.saturating_add(1));
         partitions.by_key.insert(partition.key.clone(), Arc::clone(&partition));
         Arc::make_mut(&mut partitions.list).push(partition);
         Ok(())
     }
 
-    /// Takes a partition out. Readers that hold it go on.
-    pub(crate) fn drop_partition(&self, id: PartitionId) -> Option<Arc<Partition>> {
+    /// Takes a partition out; versions before the given one still see it.
+    pub(crate) fn drop_partition(&self, id: PartitionId, version: Version) {
         let partitions = &mut *self.partitions.write();
-        let at = partitions.list.binary_search_by_key(&id, |partition| partition.id).ok()?;
+        let Ok(at) = partitions.list.binary_search_by_key(&id, |partition| partition.id) else {
+            return;
+        };
         let partition = Arc::make_mut(&mut partitions.list).remove(at);
         partitions.by_key.remove(&partition.key);
         let parts = partition.parts();
-        let bytes: usize = parts.iter().filter_map(|part| part.delta()).map(Delta::memory).sum();
+        let bytes: usize = parts.iter().filter_map(|part| part.delta()).map(Delta::release).sum();
         self.delta_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        Some(partition)
+        partitions.dropped.push((version, partition));
+        self.last_drop.fetch_max(version, Ordering::AcqRel);
+    }
+
+    /// The version of the last drop of a partition; readers of older versions commit nothing.
+    pub(crate) fn last_drop(&self) -> Version {
+        self.last_drop.load(Ordering::Acquire)
+    }
+
+    /// The partitions that a version sees.
+    pub(crate) fn partitions_at(&self, version: Version) -> Vec<Arc<Partition>> {
+        let partitions = self.partitions.read();
+        let mut seen: Vec<Arc<Partition>> = Vec::new();
+        // What was dropped first is oldest; a later partition of its key has no rows that old.
+        for (_, partition) in partitions.dropped.iter().filter(|(until, _)| *until > version) {
+            if !seen.iter().any(|it| it.key == partition.key) {
+                seen.push(Arc::clone(partition));
+            }
+        }
+        let before = seen.len();
+        for partition in partitions.list.iter() {
+            if !seen[..before].iter().any(|it| it.key == partition.key) {
+                seen.push(Arc::clone(partition));
+            }
+        }
+        seen
+    }
+
+    /// Whether there are partitions that only older versions see.
+    pub(crate) fn has_dropped(&self) -> bool {
+        !self.partitions.read().dropped.is_empty()
+    }
+
+    /// Gives up the partitions that no version from `oldest` on sees, and the history with them.
+    pub(crate) fn forget_dropped(&self, oldest: Version) -> Vec<Arc<Partition>> {
+        let partitions = &mut *self.partitions.write();
+        let count = partitions.dropped.partition_point(|(until, _)| *until <= oldest);
+        if let Some((until, _)) = count.checked_sub(1).and_then(|at| partitions.dropped.get(at)) {
+            self.raise_floor(*until);
+        }
+        // Whoever asked lets go of them, without the lock.
+        partitions.dropped.drain(..count).map(|(_, partition)| partition).collect()
+    }
+
+    /// The newest drop of a partition that older versions still see; 0 if there is none.
+    pub(crate) fn newest_drop(&self) -> Version {
+        self.partitions.read().dropped.last().map_or(0, |(until, _)| *until)
     }
 
     /// A new delta.

@@ -31,7 +31,7 @@ pub(super) fn fill(_view: &View, table: &str, grid: &mut Grid) {
 }
 
 /// Adds a row; columns of which nothing is said are NULL, empty or zero, as they can be.
-fn add(grid: &mut Grid, cell: impl Fn(&str) -> Option<Cell>) {
+pub(crate) fn add(grid: &mut Grid, cell: impl Fn(&str) -> Option<Cell>) {
     let row = grid
         .columns
         .iter()

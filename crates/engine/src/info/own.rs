@@ -108,11 +108,19 @@ fn applicability(grid: &mut Grid) {
     }
 }
 
-/// What tables can be made of here: those of linked servers, whose engine is the default.
+/// What tables can be made of here: native ones, and those of linked servers.
 fn engines(grid: &mut Grid) {
     grid.push(vec![
-        "InnoDB".into(),
+        "Pelorus".into(),
         "DEFAULT".into(),
+        "Native tables: updatable, versioned, partitioned columns".into(),
+        "YES".into(),
+        "NO".into(),
+        "YES".into(),
+    ]);
+    grid.push(vec![
+        "InnoDB".into(),
+        "YES".into(),
         "Tables of linked servers".into(),
         "YES".into(),
         "NO".into(),

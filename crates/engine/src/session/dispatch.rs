@@ -51,9 +51,9 @@ impl Session {
                 Ok(done())
             }
             Statement::Write(write) => self.write(sql, write, format).await,
-            Statement::Ddl(ddl) => self.ddl(sql, ddl, format).await,
+            Statement::Ddl(ddl) => self.ddl(view, sql, ddl, format).await,
             Statement::Maintenance(maintenance) => {
-                self.hand_on(sql, &maintenance.tables, &maintenance.verb, format).await
+                self.maintain(view, sql, maintenance, format).await
             }
             Statement::Handler(table) => {
                 self.hand_on(sql, std::slice::from_ref(table), "HANDLER", format).await
@@ -94,6 +94,8 @@ impl Session {
         }
         let local = if InfoTables::is_schema(name) {
             name.to_ascii_lowercase()
+        } else if self.engine.native().has(name) {
+            name.to_owned()
         } else {
             self.linked_database(name).await?
         };

@@ -1,6 +1,8 @@
 //! Statements on a connection of the session's own: writes, schema changes, and everything inside a
 //! transaction. The text travels unchanged.
 
+use std::sync::Arc;
+
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Format, Link, Relay};
 use pelorus_sql::statement::{Ddl, DdlAction, TableName, Write, WriteKind};
@@ -9,6 +11,7 @@ use pelorus_sql::{TokenKind, literal};
 use super::Session;
 use super::place::Place;
 use super::stream;
+use super::view::View;
 use crate::api::{Done, Outcome, RowFormat};
 use crate::scalar::sql_of;
 
@@ -20,8 +23,11 @@ impl Session {
         write: &Write,
         format: RowFormat,
     ) -> Result<Outcome> {
+        if self.writes_native(write) {
+            return self.change_native(sql).await;
+        }
         if write.local || write.kind == WriteKind::Load {
-            return Err(Error::unsupported("LOAD DATA"));
+            return Err(Error::unsupported("LOAD DATA into tables of linked servers"));
         }
         let has_variables = || {
             let mut tokens = pelorus_sql::lexer::Lexer::new(sql, self.mode);
@@ -37,9 +43,18 @@ impl Session {
     }
 
     /// Schema changes.
-    pub(super) async fn ddl(&mut self, sql: &str, ddl: &Ddl, format: RowFormat) -> Result<Outcome> {
+    pub(super) async fn ddl(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        ddl: &Ddl,
+        format: RowFormat,
+    ) -> Result<Outcome> {
         if matches!(ddl.object.as_str(), "DATABASE" | "SCHEMA") {
-            return self.database_ddl(sql, ddl, format).await;
+            return self.database_ddl(view, sql, ddl, format).await;
+        }
+        if self.names_native(&ddl.names) {
+            return self.define_native(view, sql, ddl).await;
         }
         if matches!(
             ddl.object.as_str(),
@@ -63,10 +78,21 @@ impl Session {
     }
 
     /// `CREATE`, `ALTER` and `DROP DATABASE`.
-    async fn database_ddl(&mut self, sql: &str, ddl: &Ddl, format: RowFormat) -> Result<Outcome> {
-        let Some(name) = ddl.names.first().map(|name| name.name.clone()) else {
+    async fn database_ddl(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        ddl: &Ddl,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        let named = ddl.names.first().map(|name| name.name.clone()).or(self.database.clone());
+        let Some(name) = named else {
             return Err(Error::new(Code::NoDatabase, "No database selected"));
         };
+        if self.engine.native().has(&name) {
+            return self.define_native(view, sql, ddl).await;
+        }
+        self.engine.links().forget();
         self.engine.links().refresh().await;
         let link = match self.engine.links().database(&name)? {
             Some(found) if found.local != found.remote => {
@@ -82,7 +108,7 @@ impl Session {
                     format!("Access denied for user {} to database '{name}'", self.account),
                 ));
             }
-            None => self.link_for_new_database()?,
+            None => return self.define_native(view, sql, ddl).await,
         };
         let outcome = self.on_pinned(&link, sql, format, false).await;
         link.forget();
@@ -95,21 +121,6 @@ impl Session {
             self.show_activity();
         }
         outcome
-    }
-
-    /// The server of a database that is not there yet.
-    fn link_for_new_database(&self) -> Result<Link> {
-        match self.engine.links().all().as_slice() {
-            [] => Err(no_link()),
-            [link] if link.config().databases.is_empty() => Ok(link.clone()),
-            [link] => Err(Error::unsupported(format_args!(
-                "databases beyond those that server '{}' shows (option DATABASES)",
-                link.name()
-            ))),
-            _ => Err(Error::unsupported(
-                "DDL of a database that no server has, when several servers are linked",
-            )),
-        }
     }
 
     /// `ANALYZE TABLE`, `LOCK TABLES`, `HANDLER` and the like: handed on as they are.
@@ -125,6 +136,13 @@ impl Session {
         self.on_pinned(&link, sql, format, true).await
     }
 
+    /// Whether the tables that a statement changes are native.
+    fn writes_native(&self, write: &Write) -> bool {
+        use WriteKind::{Call, Compound, Import};
+        let changed = write.tables.get(..write.changed.max(1)).unwrap_or(&write.tables);
+        !matches!(write.kind, Call | Compound | Import) && self.names_native(changed)
+    }
+
     /// `LOCK TABLES`.
     pub(super) async fn lock_tables(
         &mut self,
@@ -134,6 +152,13 @@ impl Session {
     ) -> Result<Outcome> {
         let tables: Vec<TableName> = tables.iter().map(|(table, _)| table.clone()).collect();
         let place = self.place(&tables).await?;
+        if place.native.is_some() && place.only_link("LOCK TABLES")?.is_none() {
+            // Readers of native tables see one version and writers do not wait, so that a dump
+            // that is loaded needs no lock.
+            let text = "LOCK TABLES has no effect on native tables";
+            self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
+            return Ok(Outcome::Done(Done::default()));
+        }
         let link = self.link_for(&place, "LOCK TABLES", sql)?;
         let outcome = self.on_pinned(&link, sql, format, false).await?;
         if let Some(own) = self.transaction.pinned.get_mut(link.name()) {
@@ -167,12 +192,13 @@ impl Session {
                 self.check_names(place, sql)?;
                 Ok(link)
             }
-            None => match &place.own {
-                Some(own) => Err(Error::new(
+            None => match (&place.own, &place.native) {
+                (None, Some(_)) => Err(Error::unsupported(format_args!("{what} of native tables"))),
+                (Some(own), _) => Err(Error::new(
                     Code::DatabaseAccessDenied,
                     format!("Access denied for user {} to database '{own}'", self.account),
                 )),
-                None => Err(no_link()),
+                (None, None) => Err(no_link()),
             },
         }
     }

@@ -18,6 +18,8 @@ pub(super) struct Place {
     renamed: Vec<(String, String)>,
     /// The first of our own databases that is named.
     pub(super) own: Option<String>,
+    /// The first native database that is named.
+    pub(super) native: Option<String>,
 }
 
 impl Place {
@@ -35,7 +37,7 @@ impl Place {
                 other.name()
             )));
         }
-        if let Some(own) = &self.own {
+        if let Some(own) = self.own.as_ref().or(self.native.as_ref()) {
             return Err(Error::unsupported(format_args!(
                 "{what} on tables of server '{}' and of {own} at once",
                 link.name()
@@ -76,9 +78,23 @@ impl Session {
             .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))
     }
 
+    /// Whether a table is in a native database.
+    pub(super) fn is_native(&self, table: &TableName) -> bool {
+        self.database_of(table).is_ok_and(|database| self.engine.native().has(database))
+    }
+
+    /// Whether one of some tables is in a native database.
+    pub(super) fn names_native(&self, tables: &[TableName]) -> bool {
+        tables.iter().any(|table| self.is_native(table))
+    }
+
     fn place_database(&self, place: &mut Place, database: &str) -> Result<()> {
         if InfoTables::is_schema(database) {
             place.own.get_or_insert_with(|| database.to_owned());
+            return Ok(());
+        }
+        if self.engine.native().has(database) {
+            place.native.get_or_insert_with(|| database.to_owned());
             return Ok(());
         }
         let found =

@@ -37,6 +37,14 @@ impl Session {
         if facts.calc_found_rows {
             return Err(Error::unsupported("SQL_CALC_FOUND_ROWS"));
         }
+        if self.names_native(&facts.tables) {
+            if facts.locking {
+                return Err(Error::unsupported(
+                    "SELECT ... FOR UPDATE or FOR SHARE of native tables",
+                ));
+            }
+            self.join_native(&view.native.pin, false)?;
+        }
         if self.must_pin(&facts.tables, facts.locking).await? {
             let place = self.place(&facts.tables).await?;
             let what = "a query inside a transaction";
@@ -114,7 +122,9 @@ impl Session {
     /// A name that two links show is refused before anything is planned.
     fn check_ambiguous(&self, tables: &[TableName]) -> Result<()> {
         for table in tables {
-            if let Some(database) = table.database.as_deref().or(self.database.as_deref()) {
+            if let Some(database) = table.database.as_deref().or(self.database.as_deref())
+                && !self.engine.native().has(database)
+            {
                 self.engine.links().database(database)?;
             }
         }
@@ -229,7 +239,7 @@ impl Session {
         context
     }
 
-    fn time_zone(&self) -> TimeZone {
+    pub(super) fn time_zone(&self) -> TimeZone {
         let zone = self.variables.get("time_zone");
         let seconds = match check::zone_offset(zone.text()) {
             Some(seconds) => seconds,

@@ -57,6 +57,7 @@ impl Session {
                 done.warnings = done.warnings.max(self.diagnostics.packet_count());
                 Ok(Outcome::Done(done))
             }
+            Ok(outcome @ Outcome::File(_)) => Ok(outcome),
             Err(error) => self.failed(error),
         }
     }
@@ -107,6 +108,8 @@ impl Session {
             last_insert_id: self.last_insert_id,
             row_count: self.row_count,
             now_micros: i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX),
+            native: self.native_reads(),
+            time_zone: self.time_zone(),
         })
     }
 

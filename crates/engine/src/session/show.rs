@@ -24,6 +24,7 @@ use crate::links::LinkedDatabase;
 /// Where the database of a `SHOW` is.
 enum Home {
     Own(String),
+    Native(String),
     Linked(LinkedDatabase),
 }
 
@@ -139,6 +140,15 @@ impl Session {
                 let grid = tables::own(&schema, show)?;
                 self.finish_show(view, grid, 0, show, format).await
             }
+            Home::Native(database) => {
+                let catalog = self.engine.native();
+                let grid =
+                    match crate::native::show::show(catalog, &database, show, view.time_zone)? {
+                        Some(grid) => grid,
+                        None => tables::own(&database, show)?,
+                    };
+                self.finish_show(view, grid, 0, show, format).await
+            }
             Home::Linked(database) => {
                 let renamed = database.local != database.remote;
                 let text = if renamed { show_text(show, &database)? } else { sql.to_owned() };
@@ -159,6 +169,9 @@ impl Session {
             .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))?;
         if InfoTables::is_schema(name) {
             return Ok(Home::Own(name.to_ascii_lowercase()));
+        }
+        if self.engine.native().has(name) {
+            return Ok(Home::Native(name.to_owned()));
         }
         let links = self.engine.links();
         links.refresh().await;
@@ -203,6 +216,11 @@ impl Session {
         let name = show.table.as_ref().map(|table| table.name.clone()).unwrap_or_default();
         if InfoTables::is_schema(&name) {
             return stream::grid(&tables::create_database(&name)).map(Outcome::Rows);
+        }
+        if let Some(options) = self.engine.native().options(&name) {
+            let exists = show.if_not_exists;
+            let grid = crate::native::show::create_database(&name, &options, exists);
+            return stream::grid(&grid).map(Outcome::Rows);
         }
         let links = self.engine.links();
         links.refresh().await;

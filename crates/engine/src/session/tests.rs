@@ -1,5 +1,7 @@
 //! Sessions without any linked server: everything that Pelorus answers by itself.
 
+mod define;
+
 use std::path::PathBuf;
 
 use pelorus_env::Env;
@@ -39,7 +41,7 @@ async fn session(engine: &Arc<Engine>, user: &str) -> Session {
 /// The rows of a statement as text, NULL as `NULL`.
 async fn rows(session: &mut Session, sql: &str) -> Vec<Vec<String>> {
     match session.execute(sql, RowFormat::Text).await.unwrap() {
-        Outcome::Done(_) => Vec::new(),
+        Outcome::Done(_) | Outcome::File(_) => Vec::new(),
         Outcome::Rows(set) => {
             let batches = crate::collect::batches(&set.columns, set.rows).await.unwrap();
             batches.iter().flat_map(|batch| text_rows(&set.columns, batch)).collect()

@@ -1,16 +1,18 @@
-//! Transactions. They live on linked servers: each session has at most one connection of its own to
-//! each server, and a transaction is on one of them, chosen by the first statement that needs a
-//! table.
+//! Transactions. One lives on a linked server or in native tables, chosen by the first statement
+//! that needs a table; each session has at most one connection of its own to each server.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Format, Link, Pinned};
 use pelorus_sql::Statement;
 use pelorus_sql::statement::{Begin, Completion, Isolation};
+use pelorus_store::Snapshot;
 
 use super::Session;
 use crate::api::{Done, Outcome};
+use crate::native::{NativeReads, NativeTransaction};
 use crate::variables::VarValue;
 
 /// The transactional state of a session.
@@ -34,7 +36,9 @@ pub(super) struct Open {
     pub(super) begin: Begin,
     /// The link that it is on, once a statement needed one.
     pub(super) link: Option<String>,
-    /// Savepoints that were set before a link was chosen.
+    /// What it does in native tables, once a statement needed one.
+    pub(super) native: Option<NativeTransaction>,
+    /// Savepoints that were set before a link or native tables were chosen.
     pub(super) savepoints: Vec<String>,
     /// Begun by `autocommit = 0`, not by a statement.
     pub(super) implicit: bool,
@@ -120,8 +124,13 @@ impl Session {
         if completion.release == Some(true) {
             return Err(Error::unsupported(format_args!("{word} RELEASE")));
         }
-        let open = self.transaction.open.take();
+        let mut open = self.transaction.open.take();
         let begin = open.as_ref().map(|open| (open.begin, open.isolation));
+        if let Some(native) = open.as_mut().and_then(|open| open.native.take())
+            && word == "COMMIT"
+        {
+            self.commit_native(native)?;
+        }
         if let Some(link) = open.and_then(|open| open.link) {
             let result = self.on_own(&link, word).await;
             // A connection that is lost has rolled back by itself.
@@ -158,9 +167,10 @@ impl Session {
         match &mut self.transaction.open {
             // Outside of a transaction a savepoint is gone at once.
             None => {}
-            Some(open) => match open.link.clone() {
-                Some(link) => self.on_own(&link, &sql).await?,
-                None => open.savepoints.push(name.to_owned()),
+            Some(open) => match (open.link.clone(), &mut open.native) {
+                (Some(link), _) => self.on_own(&link, &sql).await?,
+                (None, Some(native)) => native.savepoint(name),
+                (None, None) => open.savepoints.push(name.to_owned()),
             },
         }
         Ok(Outcome::Done(Done::default()))
@@ -175,6 +185,10 @@ impl Session {
         if let Some(link) = open.link.clone() {
             let sql = format!("{verb} {}", pelorus_sql::literal::name(name));
             self.on_own(&link, &sql).await?;
+        } else if let Some(native) = &mut open.native {
+            if !native.back_to(name, release) {
+                return Err(missing());
+            }
         } else {
             let at = open
                 .savepoints
@@ -186,12 +200,64 @@ impl Session {
         Ok(Outcome::Done(Done::default()))
     }
 
+    /// What a statement reads of native tables.
+    pub(super) fn native_reads(&self) -> NativeReads {
+        match self.transaction.open.as_ref().and_then(|open| open.native.as_ref()) {
+            Some(native) => native.reads(),
+            None => NativeReads::at(Arc::new(self.engine.native().store().snapshot())),
+        }
+    }
+
+    /// Lets the open transaction take part in native tables, from now on as of `pin`; without a
+    /// transaction nothing happens. Every statement on native tables calls it.
+    ///
+    /// # Errors
+    /// A transaction that is on a linked server (1235), when the statement writes; one that only
+    /// reads sees the newest version.
+    pub(super) fn join_native(&mut self, pin: &Arc<Snapshot>, writes: bool) -> Result<()> {
+        self.begin_implicitly();
+        let Some(open) = &mut self.transaction.open else { return Ok(()) };
+        match &open.link {
+            Some(link) if writes => Err(Error::unsupported(format_args!(
+                "a transaction on server '{link}' and in native tables at once"
+            ))),
+            Some(_) => Ok(()),
+            None => {
+                open.native.get_or_insert_with(|| {
+                    NativeTransaction::new(Arc::clone(pin), &open.savepoints)
+                });
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes what a transaction wrote to native tables visible.
+    ///
+    /// # Errors
+    /// A row that somebody else has written since the transaction began (1213): everything is
+    /// rolled back.
+    fn commit_native(&self, native: NativeTransaction) -> Result<()> {
+        if !native.has_written() {
+            return Ok(());
+        }
+        let commit = native.commit()?;
+        let store = self.engine.native().store();
+        crate::native::blocking(|| store.commit(&commit)).map(drop)
+    }
+
     /// Makes the own connection to a link, and begins the open transaction on it.
     ///
     /// # Errors
-    /// A transaction that is on another link already (1235), or a server that is away.
+    /// A transaction that is on another link already or has written to native tables (1235), or a
+    /// server that is away.
     pub(super) async fn join(&mut self, link: &Link) -> Result<()> {
         let name = link.name().to_owned();
+        let native = self.transaction.open.as_ref().and_then(|open| open.native.as_ref());
+        if native.is_some_and(NativeTransaction::has_written) {
+            return Err(Error::unsupported(format_args!(
+                "a transaction in native tables and on server '{name}' at once"
+            )));
+        }
         if let Some(bound) = self.transaction.open.as_ref().and_then(|open| open.link.as_deref())
             && bound != name
         {

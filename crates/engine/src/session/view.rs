@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::Value;
+use pelorus_functions::{TimeZone, Value};
 use pelorus_query::{Catalog, Database, Variables};
 use pelorus_types::{ColumnType, collation};
 
@@ -12,6 +12,7 @@ use crate::accounts::AccountName;
 use crate::config::SERVER_VERSION;
 use crate::engine::Engine;
 use crate::info::InfoTables;
+use crate::native::{NativeReads, NativeView};
 use crate::scalar::{Typed, unset};
 use crate::variables::{Scope, SessionVariables, VarValue, Variable, find};
 
@@ -39,6 +40,10 @@ pub(crate) struct View {
     pub(crate) row_count: i64,
     /// Start of the statement in microseconds since 1970.
     pub(crate) now_micros: i64,
+    /// The version of native tables, with what the open transaction has written over it.
+    pub(crate) native: NativeReads,
+    /// `@@time_zone`.
+    pub(crate) time_zone: TimeZone,
 }
 
 impl View {
@@ -112,7 +117,7 @@ impl Variables for View {
     }
 }
 
-/// Finds databases for a statement: our own first, then those of links.
+/// Finds databases for a statement: our own first, native ones, then those of links.
 pub(crate) struct SessionCatalog {
     view: Arc<View>,
 }
@@ -127,6 +132,12 @@ impl Catalog for SessionCatalog {
     fn database(&self, name: &str) -> Option<Database> {
         if let Some(info) = InfoTables::of(name, &self.view) {
             return Some(Database::Info(Arc::new(info)));
+        }
+        let native = self.view.engine.native();
+        if native.has(name) {
+            let (catalog, reads) = (Arc::clone(native), self.view.native.clone());
+            let view = NativeView::new(catalog, name, reads, self.view.time_zone);
+            return Some(Database::Native(Arc::new(view)));
         }
         // A name that two links show was refused before planning.
         let found = self.view.engine.links().database(name).ok()??;

@@ -84,7 +84,7 @@ pub(crate) const TABLE: &[Variable] = &[
     variable("lc_messages", Both, Text, Some("en_US"), OnlyDefault, "Language of messages."),
     variable("lc_time_names", Both, Text, Some("en_US"), OnlyDefault, "Language of month and day names."),
     variable("license", Global, Text, Some("Apache-2.0"), Never, "Licence of the program."),
-    variable("local_infile", Global, Bool, Some("OFF"), OnlyDefault, "Whether LOAD DATA LOCAL is allowed."),
+    variable("local_infile", Global, Bool, Some("OFF"), Here, "Whether LOAD DATA LOCAL is allowed."),
     variable("lock_wait_timeout", Both, Int(1, 31_536_000), Some("31536000"), Relayed, "Seconds that linked servers wait for table locks."),
     variable("log_bin", Global, Bool, Some("OFF"), Never, "This server writes no binlog."),
     variable("long_query_time", Both, Double(0.0, 31_536_000.0), Some("10.000000"), NoEffect, "Bound of the slow log, which is not here."),

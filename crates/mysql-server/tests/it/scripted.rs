@@ -350,6 +350,12 @@ impl BackendSession for ScriptSession {
         Ok(())
     }
 
+    async fn load(&mut self, _: &[u8]) {}
+
+    async fn loaded(&mut self) -> Result<Outcome> {
+        Err(Error::internal("no script asks for a file"))
+    }
+
     fn set_multi_statements(&mut self, on: bool) {
         self.multi = on;
     }

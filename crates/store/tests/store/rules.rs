@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{Field, Int64Type, Schema};
+use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::Code;
 use pelorus_store::{Commit, Mode, ScanRequest, StoredColumn};
 use pelorus_types::ColumnType;
 
-use crate::harness::{Content, Machine, commit, newest, put, read, row, schema};
+use crate::harness::{Content, Machine, commit, newest, put, read, remove, row, schema};
 
 #[test]
 fn tables_come_and_go() {
@@ -155,4 +156,118 @@ fn a_batch_that_does_not_fit_the_table_is_refused() {
         mode: Mode::Insert,
     };
     assert_eq!(commit(&database, vec![write]).unwrap_err().code(), Code::TableChanged);
+}
+
+#[test]
+fn numbers_of_columns_do_not_come_back_and_keys_stay_as_they_are() {
+    let machine = Machine::new(7);
+    let mut database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    let rows: Vec<_> = (0..100).map(|k| ((1, k), row(k))).collect();
+    commit(&database, vec![put(table, &rows, Mode::Insert)]).unwrap();
+    while database.maintain().unwrap() {}
+    let mut shorter = schema();
+    shorter.columns.pop();
+    database.alter_table(table, shorter.clone(), b"").unwrap();
+    for _ in 0..2 {
+        assert_eq!(shorter.next_column_id(), 3);
+        let mut again = shorter.clone();
+        let ty = ColumnType::bigint();
+        again.columns.push(StoredColumn { id: 3, ty, filler: None });
+        database.alter_table(table, again.clone(), b"").unwrap_err();
+        assert_eq!(database.table(table).unwrap().next_column_id(), 4);
+        database.checkpoint().unwrap();
+        drop(database);
+        database = machine.open().unwrap();
+    }
+    let mut text = schema();
+    text.key = vec![0, 3];
+    let table_of_texts = database.create_table(text.clone(), b"").unwrap();
+    text.columns[3].ty.collation = pelorus_types::collation::UTF8MB4_BIN;
+    database.alter_table(table_of_texts, text, b"").unwrap_err();
+    let mut twice = shorter;
+    twice.columns[2].id = 1;
+    database.alter_table(table, twice, b"").unwrap_err();
+}
+
+#[test]
+fn no_key_stands_in_two_changes_of_a_commit() {
+    let machine = Machine::new(8);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    let rows = |keys: std::ops::Range<i64>| -> Vec<_> { keys.map(|k| ((1, k), row(k))).collect() };
+    let two =
+        vec![put(table, &rows(0..10), Mode::Replace), put(table, &rows(9..20), Mode::Replace)];
+    commit(&database, two).unwrap_err();
+    let two = vec![put(table, &rows(0..10), Mode::Replace), remove(table, &[(1, 3)])];
+    commit(&database, two).unwrap_err();
+    assert_eq!(newest(&database, table), Content::new());
+}
+
+#[test]
+fn small_batches_reach_over_vectors_without_rows() {
+    let machine = Machine::new(9);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    let rows: Vec<_> = (0..9000).map(|k| ((1, k), (k * 7919 % 9000, None))).collect();
+    for rows in rows.chunks(1000) {
+        commit(&database, vec![put(table, rows, Mode::Insert)]).unwrap();
+    }
+    while database.maintain().unwrap() {}
+    let snapshot = database.snapshot();
+    let seen = snapshot.table(table).unwrap();
+    let field = Field::new("v", arrow::datatypes::DataType::Int64, true);
+    for batch_rows in [0, 1, 2, 3, 5000] {
+        let few = Predicate::Compare(Op::Ge, Scalar::Int(8998));
+        let request = ScanRequest {
+            columns: vec![2],
+            predicates: vec![(2, few)],
+            schema: Arc::new(Schema::new(vec![field.clone()])),
+            hidden: None,
+            batch_rows,
+        };
+        let mut count = 0;
+        for unit in seen.scan(request, |_| true).unwrap() {
+            let mut cursor = unit.open().unwrap();
+            while let Some(batch) = cursor.next_batch().unwrap() {
+                count += batch.num_rows();
+            }
+        }
+        assert_eq!(count, 2, "batches of {batch_rows}");
+    }
+}
+
+#[test]
+fn a_scan_keeps_its_version_readable_without_its_snapshot() {
+    let machine = Machine::new(10);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    let rows: Vec<_> = (0..100).map(|k| ((1, k), row(k))).collect();
+    commit(&database, vec![put(table, &rows, Mode::Insert)]).unwrap();
+    while database.maintain().unwrap() {}
+    let units = {
+        let snapshot = database.snapshot();
+        let field = Field::new("k", arrow::datatypes::DataType::Int64, true);
+        let request = ScanRequest {
+            columns: vec![1],
+            predicates: Vec::new(),
+            schema: Arc::new(Schema::new(vec![field])),
+            hidden: None,
+            batch_rows: 64,
+        };
+        snapshot.table(table).unwrap().scan(request, |_| true).unwrap()
+    };
+    let gone: Vec<_> = (0..5).map(|k| (1, k)).collect();
+    commit(&database, vec![remove(table, &gone)]).unwrap();
+    machine.clock.0.fetch_add(1_000_000, std::sync::atomic::Ordering::Relaxed);
+    commit(&database, vec![put(table, &rows[50..51], Mode::Replace)]).unwrap();
+    while database.maintain().unwrap() {}
+    let mut count = 0;
+    for unit in units {
+        let mut cursor = unit.open().unwrap();
+        while let Some(batch) = cursor.next_batch().unwrap() {
+            count += batch.num_rows();
+        }
+    }
+    assert_eq!(count, 100);
 }

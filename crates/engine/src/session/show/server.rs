@@ -242,6 +242,7 @@ impl Session {
         let mut names: Vec<String> = SCHEMAS.iter().map(|name| (*name).to_owned()).collect();
         let linked = self.engine.links().databases();
         names.extend(linked.into_iter().map(|database| database.local));
+        names.extend(self.engine.native().databases().into_iter().map(|(name, _)| name));
         names.sort();
         names.dedup();
         let mut grid = Grid::new(vec![text("Database", 64)]);

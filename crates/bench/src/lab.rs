@@ -1,0 +1,170 @@
+//! What measurements have in common: a clock, a folder of their own, an open store, memory and
+//! disk in use.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use pelorus_env::Env;
+use pelorus_store::{ByteWeigher, Database, Options};
+
+use crate::setting;
+
+/// Measures time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch(Instant);
+
+impl Watch {
+    /// From now on.
+    #[allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Seconds since the start.
+    pub(crate) fn seconds(self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+}
+
+/// A folder for a measurement, which is removed with everything in it.
+#[derive(Debug)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    /// An empty folder beside the figures.
+    pub(crate) fn new(name: &str) -> anyhow::Result<Self> {
+        let path = setting::figures()?.join(format!("{name}.{}", std::process::id()));
+        std::fs::create_dir_all(&path).with_context(|| format!("cannot create {path:?}"))?;
+        Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Bytes that its files take on the disk; `of` picks them by their names.
+    pub(crate) fn bytes(&self, of: impl Fn(&str) -> bool) -> anyhow::Result<u64> {
+        let mut bytes = 0;
+        let mut folders = vec![self.0.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder)? {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    folders.push(entry.path());
+                } else if of(&entry.file_name().to_string_lossy()) {
+                    bytes += entry.metadata()?.blocks() * 512;
+                }
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// An open database with its maintenance.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) database: Arc<Database>,
+    maintenance: Option<JoinHandle<()>>,
+}
+
+impl Store {
+    /// Opens or makes the database of a folder.
+    pub(crate) fn open(folder: &Folder, options: Options) -> anyhow::Result<Self> {
+        let database = Database::open(Env::real(), folder.path(), options, Arc::new(ByteWeigher))?;
+        let worker = Arc::clone(&database);
+        let maintenance = Some(std::thread::spawn(move || worker.run_maintenance()));
+        Ok(Self { database, maintenance })
+    }
+
+    /// Flushes and merges what is due, and makes checkpoints until the room of what they no longer
+    /// refer to is free: the file's older header refers to the checkpoint before the last.
+    pub(crate) fn settle(&self) -> anyhow::Result<()> {
+        for _ in 0..3 {
+            while self.database.maintain()? {}
+            self.database.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    /// Closes it; everything is in its files then.
+    pub(crate) fn close(mut self) -> anyhow::Result<()> {
+        self.database.close()?;
+        if let Some(thread) = self.maintenance.take() {
+            thread.join().map_err(|_| anyhow::anyhow!("maintenance has panicked"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if self.maintenance.is_some() {
+            self.database.stop_maintenance();
+        }
+    }
+}
+
+/// The most memory that this process ever held, in MiB.
+pub(crate) fn peak_memory_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1024.0)
+}
+
+/// Mixes a number; the same in every run.
+pub(crate) fn mix(value: u64) -> u64 {
+    let mut word = value.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    word = (word ^ (word >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    word ^ (word >> 32)
+}
+
+/// Random numbers that are the same in every run.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(mix(seed))
+    }
+
+    /// A number below a bound, which is not 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mix(mix(self.0)) % bound
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_numbers_repeat_and_spread() {
+        let draw = |seed| {
+            let mut random = Random::new(seed);
+            (0..1000).map(|_| random.below(10)).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        for number in 0..10 {
+            let count = draw(1).iter().filter(|it| **it == number).count();
+            assert!((60..140).contains(&count), "{number} came {count} times");
+        }
+    }
+
+    #[test]
+    fn this_process_has_memory() {
+        assert!(peak_memory_mib().unwrap() > 1.0);
+    }
+}

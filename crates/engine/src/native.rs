@@ -1,0 +1,54 @@
+//! Native tables: databases and tables that Pelorus holds itself.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `catalog` | the open store, and what databases and tables there are |
+//! | `definition` | one table: its definition and everything that is derived from it |
+//! | `types` | column types, as clients see them and as values are stored |
+//! | `check` | what MySQL refuses in a `CREATE TABLE` |
+//! | `partition` | which partition a row belongs to, which partitions a condition leaves |
+//! | `expression` | expressions over the columns of one table |
+//! | `ddl`, `alter` | statements that define databases and tables |
+//! | `maintain` | `ANALYZE`, `CHECK`, `OPTIMIZE TABLE` |
+//! | `show` | `SHOW` and `DESCRIBE` of native databases |
+//! | `info` | rows of the information schema |
+//! | `weigher` | the order of texts in keys |
+//! | `view` | native tables as a query sees them |
+//! | `transaction` | what an open transaction has written |
+//! | `write` | statements that change rows |
+//!
+//! The store keeps a table's `CREATE TABLE` text beside its rows and never looks into it; names,
+//! types, defaults and partitions come from parsing that text again at every start.
+
+mod alter;
+pub(crate) mod catalog;
+mod check;
+pub(crate) mod ddl;
+pub(crate) mod definition;
+mod expression;
+pub(crate) mod info;
+mod maintain;
+pub(crate) mod partition;
+pub(crate) mod show;
+pub(crate) mod transaction;
+mod types;
+mod view;
+mod weigher;
+pub(crate) mod write;
+
+pub(crate) use catalog::Catalog;
+
+pub(crate) use transaction::{NativeReads, NativeTransaction};
+pub(crate) use view::NativeView;
+
+/// Runs work that waits for the disk or takes long, away from the threads that serve others where
+/// the runtime has several.
+pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current() {
+        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
+            tokio::task::block_in_place(work)
+        }
+        _ => work(),
+    }
+}

@@ -1,0 +1,437 @@
+//! The actions of an `ALTER TABLE` on a definition.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::statement::TableName;
+use pelorus_sql::table::{
+    AlterAction, ColumnDefault, ColumnDefinition, KeyDefinition, KeyKind, KeyTarget, Place,
+    TableDefinition, TableOption,
+};
+
+use crate::native::check::{duplicate_column, duplicate_key_name, no_primary_key};
+use crate::native::ddl::Definer;
+use crate::native::definition::NativeDef;
+use crate::native::types;
+
+/// A definition on its way.
+#[derive(Debug)]
+pub(super) struct Draft<'d> {
+    definer: &'d Definer,
+    def: &'d NativeDef,
+    pub(super) definition: TableDefinition,
+    /// Where each column comes from; `None` is new.
+    pub(super) origins: Vec<Option<usize>>,
+    /// `RENAME TO`
+    pub(super) renamed: Option<TableName>,
+}
+
+impl<'d> Draft<'d> {
+    pub(super) fn new(definer: &'d Definer, def: &'d NativeDef) -> Self {
+        let definition = def.definition.clone();
+        let origins = (0..definition.columns.len()).map(Some).collect();
+        Self { definer, def, definition, origins, renamed: None }
+    }
+
+    /// Carries out one action.
+    ///
+    /// # Errors
+    /// What it names and is not there, or is there already; 1235 for what needs rows written anew.
+    pub(super) fn apply(&mut self, action: &AlterAction) -> Result<()> {
+        match action {
+            AlterAction::AddColumn { if_not_exists, column, place } => {
+                self.add_column(column, place.as_ref(), *if_not_exists)
+            }
+            AlterAction::DropColumn { if_exists, name } => self.drop_column(name, *if_exists),
+            AlterAction::ModifyColumn { column, place } => {
+                self.change_column(&column.name, column, place.as_ref())
+            }
+            AlterAction::ChangeColumn { from, column, place } => {
+                self.change_column(from, column, place.as_ref())
+            }
+            AlterAction::RenameColumn(from, to) => self.rename_column(from, to),
+            AlterAction::ColumnDefault(name, default) => self.set_default(name, default.as_ref()),
+            AlterAction::ColumnVisible(name, visible) => {
+                let at = self.column(name)?;
+                self.definition.columns[at].invisible = !visible;
+                Ok(())
+            }
+            AlterAction::Option(option) => self.option(option),
+            AlterAction::Rename(to) => {
+                self.renamed = Some(to.clone());
+                Ok(())
+            }
+            AlterAction::Convert { charset, collation } => {
+                self.convert(charset.as_deref(), collation.as_deref())
+            }
+            other => self.key_action(other),
+        }
+    }
+
+    fn key_action(&mut self, action: &AlterAction) -> Result<()> {
+        match action {
+            AlterAction::AddKey(key) => self.add_key(key),
+            AlterAction::AddForeignKey(key) => {
+                self.definition.foreign_keys.push(key.as_ref().clone());
+                Ok(())
+            }
+            AlterAction::AddCheck(check) => {
+                self.definition.checks.push(check.as_ref().clone());
+                Ok(())
+            }
+            AlterAction::DropPrimaryKey => Err(no_primary_key()),
+            AlterAction::DropKey { if_exists, name } => self.drop_key(name, *if_exists),
+            AlterAction::DropForeignKey(name) => self.drop_foreign_key(name),
+            AlterAction::DropCheck(name) => self.drop_check(name),
+            AlterAction::DropConstraint(name) => self.drop_constraint(name),
+            AlterAction::RenameKey(from, to) => self.rename_key(from, to),
+            AlterAction::KeyVisible(name, visible) => {
+                let at = self.key(name)?;
+                self.definition.keys[at].invisible = !visible;
+                Ok(())
+            }
+            other => self.without_effect(other),
+        }
+    }
+
+    /// What has no effect on rows that are stored by columns, and what is refused.
+    fn without_effect(&self, action: &AlterAction) -> Result<()> {
+        let name = &self.def.name;
+        match action {
+            AlterAction::Force
+            | AlterAction::Algorithm(_)
+            | AlterAction::Lock(_)
+            | AlterAction::Validation(_) => Ok(()),
+            AlterAction::OrderBy(_) => {
+                let text = format!(
+                    "ORDER BY ignored as there is a user-defined clustered index in the table \
+                     '{name}'"
+                );
+                self.definer.diagnostics.warn(1105, text);
+                Ok(())
+            }
+            AlterAction::EnableKeys(_) => {
+                let text = format!("Table storage engine for '{name}' doesn't have this option");
+                self.definer.diagnostics.note(1031, text);
+                Ok(())
+            }
+            AlterAction::AlterCheck(name, true) => Err(Error::unsupported(format_args!(
+                "ALTER CHECK '{name}' ENFORCED in native tables"
+            ))),
+            other => {
+                let words = format!("{other:?}");
+                let end = words.find([' ', '(', '{']).unwrap_or(words.len());
+                Err(Error::unsupported(format_args!(
+                    "ALTER TABLE ... {} of a native table",
+                    spaced(&words[..end])
+                )))
+            }
+        }
+    }
+
+    /// The position of a column, or error 1054.
+    fn column(&self, name: &str) -> Result<usize> {
+        let mut columns = self.definition.columns.iter();
+        columns.position(|it| it.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let text = format!("Unknown column '{name}' in '{}'", self.def.name);
+            Error::new(Code::UnknownColumn, text)
+        })
+    }
+
+    fn add_column(
+        &mut self,
+        column: &ColumnDefinition,
+        place: Option<&Place>,
+        if_not_exists: bool,
+    ) -> Result<()> {
+        if self.column(&column.name).is_ok() {
+            let error = duplicate_column(&column.name);
+            if if_not_exists {
+                self.definer.diagnostics.note(error.errno(), error.message());
+                return Ok(());
+            }
+            return Err(error);
+        }
+        if column.primary {
+            return Err(Error::new(Code::MultiplePrimaryKeys, "Multiple primary key defined"));
+        }
+        let column = self.settled(column)?;
+        let at = match place {
+            None => self.definition.columns.len(),
+            Some(Place::First) => 0,
+            Some(Place::After(name)) => self.column(name)? + 1,
+        };
+        self.definition.columns.insert(at, column);
+        self.origins.insert(at, None);
+        Ok(())
+    }
+
+    /// A column with its default in universal time.
+    fn settled(&self, column: &ColumnDefinition) -> Result<ColumnDefinition> {
+        let mut column = column.clone();
+        self.definer.settle_default(&mut column, self.def.collation, self.def.mode)?;
+        Ok(column)
+    }
+
+    fn drop_column(&mut self, name: &str, if_exists: bool) -> Result<()> {
+        let Ok(at) = self.column(name) else {
+            let text = format!("Can't DROP '{name}'; check that column/key exists");
+            if if_exists {
+                self.definer.diagnostics.note(Code::CannotDropColumnOrKey.errno(), text);
+                return Ok(());
+            }
+            return Err(Error::new(Code::CannotDropColumnOrKey, text));
+        };
+        if self.definition.columns.len() == 1 {
+            let text = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
+            return Err(Error::new(Code::CannotRemoveAllColumns, text));
+        }
+        let primary = |key: &&KeyDefinition| key.kind == KeyKind::Primary && key.holds(name);
+        if self.definition.keys.iter().find(primary).is_some() {
+            return Err(Error::unsupported(format_args!(
+                "ALTER TABLE ... DROP COLUMN '{name}' of the primary key of a native table"
+            )));
+        }
+        self.check_not_placing(name, "DROP COLUMN")?;
+        self.definition.columns.remove(at);
+        self.origins.remove(at);
+        // A column leaves the keys that hold it; keys of nothing are gone.
+        for key in &mut self.definition.keys {
+            key.parts.retain(|part| {
+                !matches!(&part.target, KeyTarget::Column(it) if it.eq_ignore_ascii_case(name))
+            });
+        }
+        self.definition.keys.retain(|key| !key.parts.is_empty());
+        Ok(())
+    }
+
+    /// Refuses to touch the name of a column that partitions or segments are made of.
+    fn check_not_placing(&self, name: &str, what: &str) -> Result<()> {
+        let Some(at) = self.def.position(name) else { return Ok(()) };
+        let schema = self.def.table.schema();
+        let is_placing = self.def.partitioner.columns().contains(&at)
+            || schema.segment.iter().any(|function| function.column == at);
+        if !is_placing {
+            return Ok(());
+        }
+        Err(Error::unsupported(format_args!(
+            "ALTER TABLE ... {what} '{name}', which PARTITION BY or SEGMENT BY uses"
+        )))
+    }
+
+    fn change_column(
+        &mut self,
+        from: &str,
+        column: &ColumnDefinition,
+        place: Option<&Place>,
+    ) -> Result<()> {
+        let at = self.column(from)?;
+        let mut new = self.settled(column)?;
+        if !new.name.eq_ignore_ascii_case(from) {
+            self.rename_column(from, &new.name)?;
+        }
+        if new.auto_increment && !self.definition.columns[at].auto_increment {
+            return Err(Error::unsupported(format_args!(
+                "ALTER TABLE ... MODIFY COLUMN '{from}' to AUTO_INCREMENT"
+            )));
+        }
+        let key = std::mem::take(&mut new.primary);
+        if key && !self.is_primary(&new.name) {
+            return Err(Error::new(Code::MultiplePrimaryKeys, "Multiple primary key defined"));
+        }
+        if new.nullable.is_none() && self.is_primary(&new.name) {
+            new.nullable = Some(false);
+        }
+        self.definition.columns[at] = new;
+        let Some(place) = place else { return Ok(()) };
+        let column = self.definition.columns.remove(at);
+        let origin = self.origins.remove(at);
+        let to = match place {
+            Place::First => 0,
+            Place::After(name) => self.column(name)? + 1,
+        };
+        self.definition.columns.insert(to, column);
+        self.origins.insert(to, origin);
+        Ok(())
+    }
+
+    fn is_primary(&self, name: &str) -> bool {
+        let mut keys = self.definition.keys.iter();
+        keys.any(|key| key.kind == KeyKind::Primary && key.holds(name))
+    }
+
+    fn rename_column(&mut self, from: &str, to: &str) -> Result<()> {
+        let at = self.column(from)?;
+        if !from.eq_ignore_ascii_case(to) && self.column(to).is_ok() {
+            return Err(duplicate_column(to));
+        }
+        self.check_not_placing(from, "RENAME COLUMN")?;
+        to.clone_into(&mut self.definition.columns[at].name);
+        for part in self.definition.keys.iter_mut().flat_map(|key| &mut key.parts) {
+            if let KeyTarget::Column(name) = &mut part.target
+                && name.eq_ignore_ascii_case(from)
+            {
+                to.clone_into(name);
+            }
+        }
+        for key in &mut self.definition.foreign_keys {
+            for name in key.columns.iter_mut().filter(|name| name.eq_ignore_ascii_case(from)) {
+                to.clone_into(name);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_default(&mut self, name: &str, default: Option<&ColumnDefault>) -> Result<()> {
+        let at = self.column(name)?;
+        let mut column = self.definition.columns[at].clone();
+        column.default = default.cloned();
+        self.definition.columns[at] = self.settled(&column)?;
+        Ok(())
+    }
+
+    fn option(&mut self, option: &TableOption) -> Result<()> {
+        if option.name == "ENGINE" {
+            // The engine stays; MySQL rebuilds the table and nothing else.
+            return Ok(());
+        }
+        let was = self.def.collation;
+        if matches!(option.name.as_str(), "CHARSET" | "COLLATE") {
+            let (charset, name) = match option.name.as_str() {
+                "CHARSET" => (Some(option.value.as_str()), None),
+                _ => (None, Some(option.value.as_str())),
+            };
+            let new = types::collation_of(charset, name, was)?;
+            return self.use_collation(new, false);
+        }
+        self.definition.options.retain(|other| other.name != option.name);
+        self.definition.options.push(option.clone());
+        Ok(())
+    }
+
+    fn convert(&mut self, charset: Option<&str>, collation: Option<&str>) -> Result<()> {
+        let new = types::collation_of(charset, collation, self.def.collation)?;
+        self.use_collation(new, true)
+    }
+
+    /// Gives the table another default collation. Columns that are not converted keep theirs and
+    /// say so from now on.
+    fn use_collation(&mut self, new: pelorus_types::Collation, convert: bool) -> Result<()> {
+        let was = self.def.collation;
+        for column in &mut self.definition.columns {
+            let data_type = &mut column.data_type;
+            if !data_type.base.is_text() {
+                continue;
+            }
+            if convert {
+                (data_type.charset, data_type.collation) = (None, None);
+            } else if data_type.charset.is_none() && data_type.collation.is_none() && new != was {
+                data_type.charset = Some(was.charset().to_owned());
+                data_type.collation = Some(was.name());
+            }
+        }
+        let option =
+            |name: &str, value: String| TableOption { name: name.to_owned(), value, quoted: false };
+        let options = &mut self.definition.options;
+        options.retain(|option| !matches!(option.name.as_str(), "CHARSET" | "COLLATE"));
+        options.push(option("CHARSET", new.charset().to_owned()));
+        options.push(option("COLLATE", new.name()));
+        Ok(())
+    }
+
+    /// The position of a key, or error 1176.
+    fn key(&self, name: &str) -> Result<usize> {
+        let mut keys = self.definition.keys.iter();
+        let same = |key: &KeyDefinition| {
+            key.name.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(name))
+        };
+        keys.position(same).ok_or_else(|| {
+            let text = format!("Key '{name}' doesn't exist in table '{}'", self.def.name);
+            Error::new(Code::NoSuchKey, text)
+        })
+    }
+
+    fn add_key(&mut self, key: &KeyDefinition) -> Result<()> {
+        if key.kind == KeyKind::Primary {
+            return Err(Error::new(Code::MultiplePrimaryKeys, "Multiple primary key defined"));
+        }
+        if let Some(name) = &key.name
+            && self.key(name).is_ok()
+        {
+            return Err(duplicate_key_name(name));
+        }
+        self.definition.keys.push(key.clone());
+        Ok(())
+    }
+
+    fn drop_key(&mut self, name: &str, if_exists: bool) -> Result<()> {
+        if name.eq_ignore_ascii_case("PRIMARY") {
+            return Err(no_primary_key());
+        }
+        match self.key(name) {
+            Ok(at) => {
+                self.definition.keys.remove(at);
+                Ok(())
+            }
+            Err(_) => self.missing(name, if_exists),
+        }
+    }
+
+    /// Error 1091, or a note.
+    fn missing(&self, name: &str, if_exists: bool) -> Result<()> {
+        let text = format!("Can't DROP '{name}'; check that column/key exists");
+        if if_exists {
+            self.definer.diagnostics.note(Code::CannotDropColumnOrKey.errno(), text);
+            return Ok(());
+        }
+        Err(Error::new(Code::CannotDropColumnOrKey, text))
+    }
+
+    fn drop_foreign_key(&mut self, name: &str) -> Result<()> {
+        let is = |known: Option<&str>| known.is_some_and(|it| it.eq_ignore_ascii_case(name));
+        let before = self.definition.foreign_keys.len();
+        self.definition.foreign_keys.retain(|key| !is(key.name.as_deref()));
+        let gone = self.definition.foreign_keys.len() < before;
+        if gone { Ok(()) } else { self.missing(name, false) }
+    }
+
+    fn drop_check(&mut self, name: &str) -> Result<()> {
+        let is = |known: Option<&str>| known.is_some_and(|it| it.eq_ignore_ascii_case(name));
+        let before = self.definition.checks.len();
+        self.definition.checks.retain(|check| !is(check.name.as_deref()));
+        if self.definition.checks.len() < before {
+            return Ok(());
+        }
+        let text = format!("Check constraint '{name}' is not found in the table.");
+        Err(Error::remote(3821, *b"HY000", text))
+    }
+
+    fn drop_constraint(&mut self, name: &str) -> Result<()> {
+        if self.drop_foreign_key(name).is_ok() || self.drop_check(name).is_ok() {
+            return Ok(());
+        }
+        if name.eq_ignore_ascii_case("PRIMARY") || self.key(name).is_ok() {
+            return self.drop_key(name, false);
+        }
+        Err(Error::remote(3940, *b"HY000", format!("Constraint '{name}' does not exist.")))
+    }
+
+    fn rename_key(&mut self, from: &str, to: &str) -> Result<()> {
+        let at = self.key(from)?;
+        if !from.eq_ignore_ascii_case(to) && self.key(to).is_ok() {
+            return Err(duplicate_key_name(to));
+        }
+        self.definition.keys[at].name = Some(to.to_owned());
+        Ok(())
+    }
+}
+
+/// `RemovePartitioning` as `REMOVE PARTITIONING`.
+fn spaced(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !out.is_empty() {
+            out.push(' ');
+        }
+        out.push(letter.to_ascii_uppercase());
+    }
+    out
+}

@@ -1,0 +1,155 @@
+//! Whether the stored values of a column are right under another type as they are.
+
+use pelorus_error::{Error, Result};
+use pelorus_functions::assign::Target;
+use pelorus_types::{ColumnType, Flags, WireType};
+
+/// Checks that every value of one column is a value of another. `fixed` says that the bytes of the
+/// column decide where rows are, so that its collation cannot change.
+///
+/// # Errors
+/// 1235 with the column's name for changes that need rows looked at or written anew.
+pub(super) fn check(old: &Target, new: &Target, fixed: bool) -> Result<()> {
+    let same_text = old.ty.collation == new.ty.collation
+        || (!fixed && holds_charset(new.ty.collation.charset(), old.ty.collation.charset()));
+    if old.ty.arrow() == new.ty.arrow() && same_text && holds(old, new) {
+        return Ok(());
+    }
+    Err(Error::unsupported(format_args!(
+        "ALTER TABLE that changes the type of column '{}' so that stored values would have to be \
+         converted or checked",
+        new.name
+    )))
+}
+
+fn holds_charset(new: &str, old: &str) -> bool {
+    new == old || new == "utf8mb4"
+}
+
+fn is_listed(ty: &ColumnType) -> bool {
+    ty.flags.has(Flags::ENUM) || ty.flags.has(Flags::SET)
+}
+
+fn holds(old: &Target, new: &Target) -> bool {
+    let (from, to) = (&old.ty, &new.ty);
+    if is_listed(from) || is_listed(to) {
+        let kind = |ty: &ColumnType| (ty.flags.has(Flags::ENUM), ty.flags.has(Flags::SET));
+        let begins = new.members.get(..old.members.len());
+        return kind(from) == kind(to) && begins == Some(old.members.as_slice());
+    }
+    match (integer_bytes(from.wire), integer_bytes(to.wire)) {
+        (Some(from), Some(to)) => return from <= to,
+        (None, None) => {}
+        _ => return false,
+    }
+    if let (Some(from), Some(to)) = (text_size(old), text_size(new)) {
+        // A BINARY has zeros at its end, and a CHAR no spaces.
+        let padded =
+            |target: &Target| target.ty.wire == WireType::String && target.ty.is_binary_string();
+        if padded(old) || padded(new) {
+            return old.ty.wire == new.ty.wire && from == to;
+        }
+        let loses_spaces = new.ty.wire == WireType::String && old.ty.wire != WireType::String;
+        return from <= to && !loses_spaces;
+    }
+    if from.wire != to.wire {
+        return false;
+    }
+    match from.wire {
+        WireType::NewDecimal => {
+            from.decimals == to.decimals
+                && from.precision() <= to.precision()
+                && from.is_unsigned() == to.is_unsigned()
+        }
+        WireType::Float | WireType::Double => {
+            from.decimals == to.decimals
+                && from.length <= to.length
+                && from.is_unsigned() == to.is_unsigned()
+        }
+        WireType::Bit => from.length <= to.length,
+        WireType::Time | WireType::DateTime | WireType::Timestamp => from.decimals <= to.decimals,
+        WireType::Date | WireType::Year | WireType::Json => true,
+        _ => false,
+    }
+}
+
+fn integer_bytes(wire: WireType) -> Option<u8> {
+    Some(match wire {
+        WireType::Tiny => 1,
+        WireType::Short => 2,
+        WireType::Int24 => 3,
+        WireType::Long => 4,
+        WireType::LongLong => 8,
+        _ => return None,
+    })
+}
+
+/// How much a text or byte string can hold: characters of those that count them, and bytes of the
+/// others, of which a character takes at most four.
+fn text_size(target: &Target) -> Option<u64> {
+    let is_bytes = target.ty.is_binary_string();
+    let declared = || {
+        let chars = u64::from(target.length.unwrap_or(0));
+        if is_bytes { chars } else { chars * 4 }
+    };
+    Some(match target.ty.wire {
+        WireType::String | WireType::VarString => declared(),
+        WireType::TinyBlob => 0xff,
+        WireType::Blob => 0xffff,
+        WireType::MediumBlob => 0xff_ffff,
+        WireType::LongBlob => u64::from(u32::MAX),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use pelorus_types::collation::{BINARY, UTF8MB4_0900_AI_CI, UTF8MB4_BIN};
+
+    use super::*;
+
+    fn number(wire: WireType) -> Target {
+        Target::new("t", "c", ColumnType::new(wire, BINARY, 11, 0))
+    }
+
+    fn text(wire: WireType, chars: u32) -> Target {
+        let ty = ColumnType::new(wire, UTF8MB4_0900_AI_CI, chars * 4, 0);
+        Target::new("t", "c", ty).with_length(chars)
+    }
+
+    #[test]
+    fn values_may_only_get_more_room() {
+        let ok = |old: &Target, new: &Target| check(old, new, false).is_ok();
+        assert!(ok(&number(WireType::Tiny), &number(WireType::LongLong)));
+        assert!(!ok(&number(WireType::Long), &number(WireType::Short)));
+        assert!(!ok(&number(WireType::Long), &number(WireType::Date)));
+        assert!(ok(&text(WireType::VarString, 10), &text(WireType::VarString, 20)));
+        assert!(!ok(&text(WireType::VarString, 20), &text(WireType::VarString, 10)));
+        assert!(ok(&text(WireType::VarString, 20), &text(WireType::Blob, 0)));
+        assert!(!ok(&text(WireType::Blob, 0), &text(WireType::VarString, 20)));
+        assert!(!ok(&text(WireType::VarString, 10), &text(WireType::String, 10)));
+        assert!(ok(&text(WireType::String, 10), &text(WireType::VarString, 10)));
+    }
+
+    #[test]
+    fn the_collation_of_a_key_stays() {
+        let old = text(WireType::VarString, 10);
+        let mut new = old.clone();
+        new.ty.collation = UTF8MB4_BIN;
+        assert!(check(&old, &new, false).is_ok());
+        assert!(check(&old, &new, true).is_err());
+    }
+
+    #[test]
+    fn members_are_added_at_the_end() {
+        let mut ty = ColumnType::new(WireType::String, UTF8MB4_0900_AI_CI, 4, 0);
+        ty.flags = Flags::ENUM;
+        let listed = |members: &[&str]| {
+            let members = members.iter().map(|it| (*it).to_owned()).collect();
+            Target::new("t", "c", ty).with_members(members)
+        };
+        assert!(check(&listed(&["a", "b"]), &listed(&["a", "b", "c"]), true).is_ok());
+        assert!(check(&listed(&["a", "b"]), &listed(&["b", "a"]), true).is_err());
+        assert!(check(&listed(&["a", "b"]), &listed(&["a"]), true).is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! The open store, and what databases and tables it has.
+//!
+//! The store keeps databases as values `db/<name>` and tables with their definitions. This is the
+//! map from names to them, renewed by every statement that defines something. Names are told
+//! apart by case, as on MySQL servers whose `lower_case_table_names` is 0.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::{Mutex, RwLock};
+use pelorus_env::Env;
+use pelorus_error::{Code, Error, Result};
+use pelorus_store::{Commit, Database, Options, Table, TableId};
+use pelorus_types::{Collation, collation};
+
+use super::definition::{self, NativeDef};
+use super::weigher::CollationWeigher;
+
+/// The folder of the store within the data folder.
+const FOLDER: &str = "native";
+
+/// What is known of a native database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DatabaseOptions {
+    /// The collation of tables that name none.
+    pub(crate) collation: Collation,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        Self { collation: collation::UTF8MB4_0900_AI_CI }
+    }
+}
+
+/// One database and its tables by name.
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    options: DatabaseOptions,
+    tables: BTreeMap<String, Arc<NativeDef>>,
+}
+
+/// Native databases and tables.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    store: Arc<Database>,
+    databases: RwLock<BTreeMap<String, Entry>>,
+    /// Held by statements that define something, one at a time.
+    defining: Mutex<()>,
+    maintenance: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+impl Catalog {
+    /// Opens the store in a data folder and begins to maintain it.
+    ///
+    /// # Errors
+    /// Files that cannot be used, damage, and definitions that cannot be read.
+    pub(crate) fn open(env: &Env, data: &Path, options: Options) -> Result<Self> {
+        let folder = data.join(FOLDER);
+        let store = Database::open(env.clone(), &folder, options, Arc::new(CollationWeigher))?;
+        let databases = load(&store)?;
+        let thread = {
+            let store = Arc::clone(&store);
+            let builder = std::thread::Builder::new().name("pelorus-native".to_owned());
+            builder.spawn(move || store.run_maintenance()).map_err(|error| {
+                Error::internal("the thread for native tables cannot be started").caused_by(error)
+            })?
+        };
+        Ok(Self {
+            store,
+            databases: RwLock::new(databases),
+            defining: Mutex::default(),
+            maintenance: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Ends maintenance with a last checkpoint.
+    pub(crate) fn close(&self) -> Result<()> {
+        let Some(thread) = self.maintenance.lock().take() else { return Ok(()) };
+        let closed = self.store.close();
+        thread.join().map_err(|_| Error::internal("the thread for native tables panicked"))?;
+        closed
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> &Arc<Database> {
+        &self.store
+    }
+
+    /// Keeps other statements from defining anything.
+    pub(super) fn define(&self) -> parking_lot::MutexGuard<'_, ()> {
+        self.defining.lock()
+    }
+
+    /// Whether a database is native.
+    pub(crate) fn has(&self, database: &str) -> bool {
+        self.databases.read().contains_key(database)
+    }
+
+    /// What is known of a database.
+    pub(crate) fn options(&self, database: &str) -> Option<DatabaseOptions> {
+        self.databases.read().get(database).map(|entry| entry.options.clone())
+    }
+
+    /// All databases by name.
+    pub(crate) fn databases(&self) -> Vec<(String, DatabaseOptions)> {
+        let databases = self.databases.read();
+        databases.iter().map(|(name, entry)| (name.clone(), entry.options.clone())).collect()
+    }
+
+    /// A table.
+    pub(crate) fn table(&self, database: &str, name: &str) -> Option<Arc<NativeDef>> {
+        self.databases.read().get(database)?.tables.get(name).cloned()
+    }
+
+    /// The tables of a database by name.
+    pub(crate) fn tables(&self, database: &str) -> Vec<Arc<NativeDef>> {
+        let databases = self.databases.read();
+        databases.get(database).map_or_else(Vec::new, |it| it.tables.values().cloned().collect())
+    }
+
+    /// A table, or error 1146 (1049 without the database).
+    pub(crate) fn require(&self, database: &str, name: &str) -> Result<Arc<NativeDef>> {
+        if !self.has(database) {
+            let text = format!("Unknown database '{database}'");
+            return Err(Error::new(Code::UnknownDatabase, text));
+        }
+        self.table(database, name).ok_or_else(|| {
+            Error::new(Code::NoSuchTable, format!("Table '{database}.{name}' doesn't exist"))
+        })
+    }
+
+    /// Makes a database.
+    pub(super) fn put_database(&self, name: &str, options: DatabaseOptions) -> Result<()> {
+        let value = options.collation.name().into_bytes();
+        self.put_value(database_key(name), Some(value))?;
+        self.databases.write().entry(name.to_owned()).or_default().options = options;
+        Ok(())
+    }
+
+    /// Takes a database away, which has no tables any more.
+    pub(super) fn remove_database(&self, name: &str) -> Result<()> {
+        self.put_value(database_key(name), None)?;
+        self.databases.write().remove(name);
+        Ok(())
+    }
+
+    /// Writes a value of the engine's.
+    pub(super) fn put_value(&self, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<()> {
+        let commit = Commit { values: vec![(key, value)], ..Commit::default() };
+        self.store.commit(&commit).map(drop)
+    }
+
+    /// Shows a table under its name.
+    pub(super) fn insert(&self, def: NativeDef) -> Arc<NativeDef> {
+        let def = Arc::new(def);
+        let mut databases = self.databases.write();
+        let entry = databases.entry(def.database.clone()).or_default();
+        entry.tables.insert(def.name.clone(), Arc::clone(&def));
+        def
+    }
+
+    /// Shows a table no longer under a name.
+    pub(super) fn forget(&self, database: &str, name: &str) {
+        if let Some(entry) = self.databases.write().get_mut(database) {
+            entry.tables.remove(name);
+        }
+    }
+
+    /// The next AUTO_INCREMENT number that the store knows of a table.
+    pub(super) fn stored_counter(&self, id: TableId) -> Arc<AtomicU64> {
+        stored_counter(&self.store, id)
+    }
+}
+
+fn stored_counter(store: &Database, id: TableId) -> Arc<AtomicU64> {
+    let bytes = store.value(&NativeDef::auto_key(id)).unwrap_or_default();
+    let next = <[u8; 8]>::try_from(bytes).map_or(1, u64::from_le_bytes);
+    Arc::new(AtomicU64::new(next.max(1)))
+}
+
+fn database_key(name: &str) -> Vec<u8> {
+    format!("db/{name}").into_bytes()
+}
+
+/// Reads databases and tables at the start.
+fn load(store: &Database) -> Result<BTreeMap<String, Entry>> {
+    let mut databases: BTreeMap<String, Entry> = BTreeMap::new();
+    for (key, value) in store.values(b"db/") {
+        let name = String::from_utf8_lossy(key.get(3..).unwrap_or_default()).into_owned();
+        let named = Collation::by_name(&String::from_utf8_lossy(&value));
+        let collation = named.unwrap_or(collation::UTF8MB4_0900_AI_CI);
+        databases.entry(name).or_default().options = DatabaseOptions { collation };
+    }
+    for table in store.tables() {
+        let def = load_table(store, table)?;
+        let entry = databases.entry(def.database.clone()).or_default();
+        entry.tables.insert(def.name.clone(), Arc::new(def));
+    }
+    Ok(databases)
+}
+
+fn load_table(store: &Database, table: Arc<Table>) -> Result<NativeDef> {
+    let (database, definition, mode) = definition::decode(&table.definition())?;
+    let counter = stored_counter(store, table.id());
+    NativeDef::new(&database, definition, mode, table, Some(counter))
+}

@@ -1,0 +1,397 @@
+//! What is refused in the definition of a table, in MySQL's words. It is looked at as written,
+//! before it takes its normal form.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::assign::{Policy, Target};
+use pelorus_sql::Mode;
+use pelorus_sql::table::{
+    Base, ColumnDefault, ColumnDefinition, KeyDefinition, KeyKind, KeyTarget, TableDefinition,
+};
+use pelorus_store::COLUMNS_MAX;
+use pelorus_types::Collation;
+use sqlparser::ast::{Expr, Value};
+
+use super::definition::{key_name, table_collation};
+use super::types::{self, invalid_default};
+use super::weigher;
+
+/// Most characters of a name.
+const NAME_CHARS_MAX: usize = 64;
+/// Most columns of a key.
+const KEY_PARTS_MAX: usize = 16;
+/// Most keys of a table.
+const KEYS_MAX: usize = 64;
+
+/// Something that is kept but has no effect: the text of a warning.
+pub(crate) type Unheeded = Vec<String>;
+
+/// Checks a definition as it is written. Gives what has no effect.
+///
+/// # Errors
+/// What MySQL refuses, and what native tables do not have (1235).
+pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -> Result<Unheeded> {
+    table_name(&definition.name.name)?;
+    if definition.temporary {
+        return Err(Error::unsupported("TEMPORARY tables in native databases"));
+    }
+    if definition.columns.is_empty() {
+        let text = "A table must have at least 1 column";
+        return Err(Error::new(Code::TableWithoutColumns, text));
+    }
+    if definition.columns.len() > COLUMNS_MAX {
+        return Err(Error::new(Code::TooManyColumns, "Too many columns"));
+    }
+    let collation = table_collation(definition)?;
+    for (at, column) in definition.columns.iter().enumerate() {
+        column_name(&column.name)?;
+        let before = definition.columns.get(..at).unwrap_or_default();
+        if before.iter().any(|other| other.name.eq_ignore_ascii_case(&column.name)) {
+            return Err(duplicate_column(&column.name));
+        }
+        self::column(definition, column, (collation, mode), policy)?;
+    }
+    if definition.columns.iter().all(|column| column.invisible) {
+        let text = "A table must have at least one visible column.";
+        return Err(Error::remote(4028, *b"HY000", text));
+    }
+    keys(definition, collation)?;
+    auto_increment(definition)?;
+    others(definition)
+}
+
+/// Error 1060.
+pub(crate) fn duplicate_column(name: &str) -> Error {
+    Error::new(Code::DuplicateColumn, format!("Duplicate column name '{name}'"))
+}
+
+fn too_long(name: &str) -> Option<Error> {
+    let is_long = name.chars().count() > NAME_CHARS_MAX;
+    is_long.then(|| Error::new(Code::NameTooLong, format!("Identifier name '{name}' is too long")))
+}
+
+/// Whether an object can have a name: not empty, no space at its end, no zero byte.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.ends_with(' ') && !name.contains('\0')
+}
+
+/// Checks the name of a table.
+///
+/// # Errors
+/// 1103 and 1059.
+pub(crate) fn table_name(name: &str) -> Result<()> {
+    if !is_name(name) {
+        return Err(Error::new(Code::WrongTableName, format!("Incorrect table name '{name}'")));
+    }
+    too_long(name).map_or(Ok(()), Err)
+}
+
+/// Checks the name of a database.
+///
+/// # Errors
+/// 1102 and 1059.
+pub(crate) fn database_name(name: &str) -> Result<()> {
+    if !is_name(name) {
+        let text = format!("Incorrect database name '{name}'");
+        return Err(Error::new(Code::WrongDatabaseName, text));
+    }
+    too_long(name).map_or(Ok(()), Err)
+}
+
+fn column_name(name: &str) -> Result<()> {
+    if !is_name(name) {
+        return Err(Error::new(Code::WrongColumnName, format!("Incorrect column name '{name}'")));
+    }
+    too_long(name).map_or(Ok(()), Err)
+}
+
+fn column(
+    definition: &TableDefinition,
+    column: &ColumnDefinition,
+    (collation, mode): (Collation, Mode),
+    policy: &Policy,
+) -> Result<()> {
+    let name = &column.name;
+    if column.generated.is_some() {
+        return Err(Error::unsupported(format_args!(
+            "generated columns in native tables (column '{name}')"
+        )));
+    }
+    if column.srid.is_some() {
+        return Err(Error::unsupported(format_args!("SRID of column '{name}'")));
+    }
+    let (_, target) = types::column(&definition.name.name, column, collation)?;
+    column_default(column, &target, mode, policy)
+}
+
+fn is_blob(base: Base) -> bool {
+    use Base::*;
+    matches!(base, TinyBlob | Blob | MediumBlob | LongBlob | Json | Vector)
+        || matches!(base, TinyText | Text | MediumText | LongText)
+}
+
+fn is_null(tree: &Expr) -> bool {
+    matches!(tree, Expr::Value(value) if value.value == Value::Null)
+}
+
+/// Whether the column is one that `CURRENT_TIMESTAMP` with so many digits can fill.
+fn takes_now(column: &ColumnDefinition, digits: u32) -> bool {
+    matches!(column.data_type.base, Base::DateTime | Base::Timestamp)
+        && column.data_type.length.unwrap_or(0) == digits
+}
+
+fn column_default(
+    column: &ColumnDefinition,
+    target: &Target,
+    mode: Mode,
+    policy: &Policy,
+) -> Result<()> {
+    let name = &column.name;
+    if column.on_update.is_some_and(|digits| !takes_now(column, digits)) {
+        let text = format!("Invalid ON UPDATE clause for '{name}' column");
+        return Err(Error::remote(1294, *b"HY000", text));
+    }
+    match &column.default {
+        Some(ColumnDefault::Literal(literal)) if is_null(&literal.tree) => {
+            let refused = column.nullable == Some(false) || column.primary || column.auto_increment;
+            if refused { Err(invalid_default(name)) } else { Ok(()) }
+        }
+        Some(_) if column.auto_increment => Err(invalid_default(name)),
+        Some(ColumnDefault::Literal(_)) if is_blob(column.data_type.base) => Err(Error::new(
+            Code::BlobCannotHaveDefault,
+            format!("BLOB, TEXT, GEOMETRY or JSON column '{name}' can't have a default value"),
+        )),
+        Some(ColumnDefault::Literal(_)) => {
+            types::constant_under(column, target, mode, policy).map(drop)
+        }
+        Some(ColumnDefault::CurrentTimestamp(digits)) if !takes_now(column, *digits) => {
+            Err(invalid_default(name))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn keys(definition: &TableDefinition, collation: Collation) -> Result<()> {
+    let mut primaries = definition.keys.iter().filter(|key| key.kind == KeyKind::Primary).count();
+    primaries += definition.columns.iter().filter(|column| column.primary).count();
+    if primaries > 1 {
+        return Err(Error::new(Code::MultiplePrimaryKeys, "Multiple primary key defined"));
+    }
+    if definition.keys.len() > KEYS_MAX {
+        let text = format!("Too many keys specified; max {KEYS_MAX} keys allowed");
+        return Err(Error::remote(1069, *b"42000", text));
+    }
+    for (at, key) in definition.keys.iter().enumerate() {
+        self::key(definition, key, collation)?;
+        let Some(name) = &key.name else { continue };
+        if name.eq_ignore_ascii_case("PRIMARY") && key.kind != KeyKind::Primary {
+            let text = format!("Incorrect index name '{name}'");
+            return Err(Error::remote(1280, *b"42000", text));
+        }
+        if let Some(error) = too_long(name) {
+            return Err(error);
+        }
+        let before = definition.keys.get(..at).unwrap_or_default();
+        let same = |other: &&KeyDefinition| {
+            other.name.as_deref().is_some_and(|other| other.eq_ignore_ascii_case(name))
+        };
+        if key.kind != KeyKind::Primary && before.iter().find(same).is_some() {
+            return Err(duplicate_key_name(name));
+        }
+    }
+    for column in definition.columns.iter().filter(|column| column.primary || column.unique) {
+        let kind = if column.primary { KeyKind::Primary } else { KeyKind::Unique };
+        key_column(column, None, kind, collation)?;
+    }
+    if primaries == 0 {
+        return Err(no_primary_key());
+    }
+    unique_keys(definition)
+}
+
+/// Error 1061.
+pub(crate) fn duplicate_key_name(name: &str) -> Error {
+    Error::new(Code::DuplicateKeyName, format!("Duplicate key name '{name}'"))
+}
+
+/// Error 3750.
+pub(crate) fn no_primary_key() -> Error {
+    Error::new(
+        Code::PrimaryKeyRequired,
+        "Unable to create or change a table without a primary key; native tables find their rows \
+         by it. Add a primary key to the table, such as `id BIGINT UNSIGNED NOT NULL \
+         AUTO_INCREMENT PRIMARY KEY`",
+    )
+}
+
+fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) -> Result<()> {
+    if key.kind == KeyKind::Spatial {
+        return Err(Error::unsupported(format_args!("SPATIAL KEY '{}'", key_name(key))));
+    }
+    if key.parts.len() > KEY_PARTS_MAX {
+        let text = format!("Too many key parts specified; max {KEY_PARTS_MAX} parts allowed");
+        return Err(Error::remote(1070, *b"42000", text));
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for part in &key.parts {
+        let name = match &part.target {
+            KeyTarget::Column(name) => name.as_str(),
+            KeyTarget::Expression(_) if key.kind == KeyKind::Primary => {
+                let text = "The primary key cannot be a functional index";
+                return Err(Error::remote(3756, *b"HY000", text));
+            }
+            KeyTarget::Expression(_) => continue,
+        };
+        let mut columns = definition.columns.iter();
+        let column = columns.find(|it| it.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let text = format!("Key column '{name}' doesn't exist in table");
+            Error::new(Code::KeyColumnMissing, text)
+        })?;
+        if names.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+            return Err(duplicate_column(name));
+        }
+        names.push(name);
+        key_column(column, part.length, key.kind, collation)?;
+    }
+    Ok(())
+}
+
+/// A column as part of a key.
+fn key_column(
+    column: &ColumnDefinition,
+    length: Option<u32>,
+    kind: KeyKind,
+    of_table: Collation,
+) -> Result<()> {
+    let name = &column.name;
+    let base = column.data_type.base;
+    if base == Base::Json {
+        return Err(Error::remote(
+            3152,
+            *b"42000",
+            format!(
+                "JSON column '{name}' supports indexing only via generated columns on a specified \
+                 JSON path."
+            ),
+        ));
+    }
+    if is_blob(base) && length.is_none() && kind != KeyKind::FullText {
+        return Err(Error::new(
+            Code::BlobKeyWithoutLength,
+            format!("BLOB/TEXT column '{name}' used in key specification without a key length"),
+        ));
+    }
+    if kind != KeyKind::Primary {
+        return Ok(());
+    }
+    if column.nullable == Some(true) {
+        return Err(Error::new(
+            Code::PrimaryKeyNull,
+            "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE \
+             instead",
+        ));
+    }
+    if length.is_some() {
+        return Err(Error::unsupported(format_args!(
+            "the beginning of column '{name}' in a primary key"
+        )));
+    }
+    if base.is_text() {
+        let collation = types::type_collation(&column.data_type, of_table)?;
+        let nothing: arrow::array::ArrayRef =
+            std::sync::Arc::new(arrow::array::StringArray::from(vec!["a"]));
+        weigher::weights(&nothing, collation).map_err(|_| {
+            Error::unsupported(format_args!(
+                "the collation {} of column '{name}' in a primary key",
+                collation.name()
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// Unique keys that hold the whole primary key are unique by themselves; no others are watched.
+fn unique_keys(definition: &TableDefinition) -> Result<()> {
+    let primary: Vec<&str> = definition
+        .keys
+        .iter()
+        .filter(|key| key.kind == KeyKind::Primary)
+        .flat_map(|key| &key.parts)
+        .filter_map(|part| match &part.target {
+            KeyTarget::Column(name) => Some(name.as_str()),
+            KeyTarget::Expression(_) => None,
+        })
+        .chain(definition.columns.iter().filter(|it| it.primary).map(|it| it.name.as_str()))
+        .collect();
+    let refused = |name: &str| {
+        Error::unsupported(format_args!(
+            "UNIQUE KEY '{name}' beside the primary key in native tables (a plain KEY is allowed)"
+        ))
+    };
+    for key in definition.keys.iter().filter(|key| key.kind == KeyKind::Unique) {
+        let whole = |name: &&str| {
+            key.parts.iter().any(|part| {
+                part.length.is_none()
+                    && matches!(&part.target, KeyTarget::Column(it) if it.eq_ignore_ascii_case(name))
+            })
+        };
+        if !primary.iter().all(|name| whole(name)) {
+            let first = key.parts.first().map(|part| &part.target);
+            let name = match (&key.name, first) {
+                (Some(name), _) => name.as_str(),
+                (None, Some(KeyTarget::Column(name))) => name.as_str(),
+                _ => "functional_index",
+            };
+            return Err(refused(name));
+        }
+    }
+    let column = definition.columns.iter().find(|column| {
+        column.unique && !(primary.len() == 1 && primary[0].eq_ignore_ascii_case(&column.name))
+    });
+    column.map_or(Ok(()), |column| Err(refused(&column.name)))
+}
+
+fn auto_increment(definition: &TableDefinition) -> Result<()> {
+    let wrong = || {
+        Error::new(
+            Code::WrongAutoKey,
+            "Incorrect table definition; there can be only one auto column and it must be defined \
+             as a key",
+        )
+    };
+    let mut columns = definition.columns.iter().filter(|column| column.auto_increment);
+    let Some(column) = columns.next() else { return Ok(()) };
+    if !column.data_type.base.is_integer() {
+        let text = format!("Incorrect column specifier for column '{}'", column.name);
+        return Err(Error::new(Code::WrongColumnDefinition, text));
+    }
+    let leads = |key: &KeyDefinition| {
+        matches!(key.parts.first().map(|part| &part.target),
+            Some(KeyTarget::Column(name)) if name.eq_ignore_ascii_case(&column.name))
+    };
+    let is_key = column.primary || column.unique || definition.keys.iter().any(leads);
+    if columns.next().is_some() || !is_key { Err(wrong()) } else { Ok(()) }
+}
+
+/// Foreign keys, checks and options.
+fn others(definition: &TableDefinition) -> Result<Unheeded> {
+    let mut out = Unheeded::new();
+    let checks =
+        definition.checks.iter().chain(definition.columns.iter().flat_map(|it| &it.checks));
+    for check in checks.filter(|check| check.enforced) {
+        let name = check.name.as_deref().map_or(String::new(), |name| format!(" '{name}'"));
+        return Err(Error::unsupported(format_args!(
+            "CHECK constraint{name} ({}) in native tables; NOT ENFORCED is allowed",
+            check.expression.text
+        )));
+    }
+    for key in &definition.foreign_keys {
+        let name = key.name.clone().unwrap_or_else(|| key.columns.join(", "));
+        out.push(format!("foreign key '{name}' is kept but not enforced in native tables"));
+    }
+    for option in &definition.options {
+        if matches!(option.name.as_str(), "UNION" | "CONNECTION" | "DATA DIRECTORY") {
+            return Err(Error::unsupported(format_args!("the table option {}", option.name)));
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,459 @@
+//! Statements that define databases and tables.
+//!
+//! Each takes the catalog's lock, checks, lets the store write it down durably, and shows it then.
+//! They wait for the disk, so sessions run them on a thread for that.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::assign::Policy;
+use pelorus_functions::{EvalContext, TimeZone, Value};
+use pelorus_sql::statement::TableName;
+use pelorus_sql::table::{
+    AlterAction, Base, ColumnDefault, ColumnDefinition, CreateIndex, DatabaseDefinition,
+    DropDatabase, DropIndex, DropTables, TableDefinition, TableOption, TableStatement,
+    option_value,
+};
+use pelorus_sql::{Mode, literal};
+use pelorus_store::TableSchema;
+use pelorus_types::temporal::{DateTime, write_datetime};
+use pelorus_types::{Collation, Column};
+use sqlparser::ast::{Expr, Value as Sql};
+
+use super::catalog::{Catalog, DatabaseOptions};
+use super::definition::{self, Derived, ENGINE, NativeDef, table_collation};
+use super::{check, partition, types};
+use crate::diagnostics::Diagnostics;
+
+/// Engines that native tables stand in for.
+const OTHER_ENGINES: [&str; 9] = [
+    "InnoDB",
+    "MyISAM",
+    "Aria",
+    "MEMORY",
+    "ARCHIVE",
+    "ndbcluster",
+    "RocksDB",
+    "TokuDB",
+    "ColumnStore",
+];
+
+/// What a statement that defines something needs of its session.
+#[derive(Debug)]
+pub(crate) struct Definer {
+    pub(crate) catalog: Arc<Catalog>,
+    /// The current database.
+    pub(crate) current: Option<String>,
+    pub(crate) mode: Mode,
+    pub(crate) context: Arc<EvalContext>,
+    /// Whether `sql_mode` is strict.
+    pub(crate) strict: bool,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+impl Definer {
+    /// Runs a statement. The rows of `CREATE TABLE ... SELECT` are its caller's business.
+    ///
+    /// # Errors
+    /// Whatever MySQL would say, 1235 for what native tables do not have, and what the disk gives.
+    pub(crate) fn run(&self, statement: &TableStatement) -> Result<()> {
+        let _lock = self.catalog.define();
+        match statement {
+            TableStatement::Create(definition) => self.create(definition).map(drop),
+            TableStatement::Alter(alter) => self.alter(alter),
+            TableStatement::Drop(drop) => self.drop_tables(drop),
+            TableStatement::Truncate(name) => self.truncate(name),
+            TableStatement::Rename(pairs) => self.rename(pairs),
+            TableStatement::CreateIndex(create) => self.create_index(create),
+            TableStatement::DropIndex(drop) => self.drop_index(drop),
+            TableStatement::CreateDatabase(create) => self.create_database(create),
+            TableStatement::AlterDatabase(alter) => self.alter_database(alter),
+            TableStatement::DropDatabase(drop) => self.drop_database(drop),
+        }
+    }
+
+    /// The database of a name.
+    pub(super) fn database_of<'a>(&'a self, name: &'a TableName) -> Result<&'a str> {
+        name.database
+            .as_deref()
+            .or(self.current.as_deref())
+            .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))
+    }
+
+    /// The table of a name, or error 1146.
+    pub(super) fn require(&self, name: &TableName) -> Result<Arc<NativeDef>> {
+        self.catalog.require(self.database_of(name)?, &name.name)
+    }
+
+    /// How the session's statements treat constants.
+    pub(super) fn policy(&self) -> Policy {
+        Policy::new(&self.context, self.strict)
+    }
+
+    fn create_database(&self, create: &DatabaseDefinition) -> Result<()> {
+        let name = create.name.as_deref().unwrap_or_default();
+        check::database_name(name)?;
+        let options = self.database_options(&create.options, DatabaseOptions::default())?;
+        if self.catalog.has(name) {
+            let text = format!("Can't create database '{name}'; database exists");
+            if create.if_not_exists {
+                self.diagnostics.note(Code::DatabaseExists.errno(), text);
+                return Ok(());
+            }
+            return Err(Error::new(Code::DatabaseExists, text));
+        }
+        self.catalog.put_database(name, options)
+    }
+
+    fn database_options(
+        &self,
+        options: &[TableOption],
+        before: DatabaseOptions,
+    ) -> Result<DatabaseOptions> {
+        for option in options {
+            let refused = match option.name.as_str() {
+                "ENCRYPTION" => !matches!(option.value.as_str(), "N" | "n"),
+                "READ ONLY" => !matches!(option.value.as_str(), "0" | "DEFAULT"),
+                _ => false,
+            };
+            if refused {
+                return Err(Error::unsupported(format_args!(
+                    "{} {} of native databases",
+                    option.name, option.value
+                )));
+            }
+        }
+        let (charset, name) = (option_value(options, "CHARSET"), option_value(options, "COLLATE"));
+        Ok(DatabaseOptions { collation: types::collation_of(charset, name, before.collation)? })
+    }
+
+    fn alter_database(&self, alter: &DatabaseDefinition) -> Result<()> {
+        let name = alter.name.as_deref().or(self.current.as_deref());
+        let name = name.ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))?;
+        let before = self.catalog.options(name).ok_or_else(|| unknown_database(name))?;
+        self.catalog.put_database(name, self.database_options(&alter.options, before)?)
+    }
+
+    fn drop_database(&self, drop: &DropDatabase) -> Result<()> {
+        let name = &drop.name;
+        if !self.catalog.has(name) {
+            let text = format!("Can't drop database '{name}'; database doesn't exist");
+            if drop.if_exists {
+                self.diagnostics.note(Code::DatabaseDropExists.errno(), text);
+                return Ok(());
+            }
+            return Err(Error::new(Code::DatabaseDropExists, text));
+        }
+        for table in self.catalog.tables(name) {
+            self.drop_one(&table)?;
+        }
+        self.catalog.remove_database(name)
+    }
+
+    /// Makes a table; `None` when `IF NOT EXISTS` found one.
+    ///
+    /// # Errors
+    /// Whatever MySQL would say.
+    fn create(&self, create: &TableDefinition) -> Result<Option<Arc<NativeDef>>> {
+        let database = self.database_of(&create.name)?;
+        let options = self.catalog.options(database).ok_or_else(|| unknown_database(database))?;
+        let name = &create.name.name;
+        check::table_name(name)?;
+        if self.catalog.table(database, name).is_some() {
+            let text = format!("Table '{name}' already exists");
+            if create.if_not_exists {
+                self.diagnostics.note(Code::TableExists.errno(), text);
+                return Ok(None);
+            }
+            return Err(Error::new(Code::TableExists, text));
+        }
+        let mut definition = create.clone();
+        definition.name.database = None;
+        definition.if_not_exists = false;
+        definition.query = None;
+        let mut mode = self.mode;
+        if let Some(like) = create.like.clone() {
+            let source = self.require(&like)?;
+            mode = source.mode;
+            definition = source.definition.clone();
+            definition.name.name.clone_from(name);
+            definition.options.retain(|option| option.name != "AUTO_INCREMENT");
+            definition.foreign_keys.clear();
+        } else {
+            add_collation(&mut definition, &options);
+            self.prepare(&mut definition, mode)?;
+        }
+        self.create_prepared(database, definition, mode).map(Some)
+    }
+
+    /// Checks a definition and brings it into the form that is kept.
+    ///
+    /// # Errors
+    /// Whatever MySQL would say of it.
+    pub(super) fn prepare(&self, definition: &mut TableDefinition, mode: Mode) -> Result<()> {
+        let policy = self.policy();
+        for text in check::check(definition, mode, &policy)? {
+            self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
+        }
+        self.settle_engine(definition)?;
+        let collation = table_collation(definition)?;
+        for column in &mut definition.columns {
+            self.settle_default(column, collation, mode)?;
+        }
+        if let Some(partitioning) = &mut definition.partitioning {
+            partition::settle(partitioning, mode, &self.context)?;
+        }
+        definition.normalise();
+        Ok(())
+    }
+
+    /// Makes a table of a definition in normal form.
+    pub(super) fn create_prepared(
+        &self,
+        database: &str,
+        definition: TableDefinition,
+        mode: Mode,
+    ) -> Result<Arc<NativeDef>> {
+        let store = self.catalog.store();
+        let first = first_number(&definition)?;
+        let derived = Derived::of(database, &definition, mode)?;
+        let schema = derived.schema(&definition, mode)?;
+        let bytes = definition::encode(database, &definition, mode)?;
+        let id = store.create_table(schema, &bytes)?;
+        let table = store.table(id).ok_or_else(|| Error::internal("a new table is not there"))?;
+        let counter = self.catalog.stored_counter(id);
+        if let Some(first) = first {
+            let value = Some(first.to_le_bytes().to_vec());
+            self.catalog.put_value(NativeDef::auto_key(id), value)?;
+            counter.store(first, Ordering::Relaxed);
+        }
+        let def = NativeDef::new(database, definition, mode, table, Some(counter))?;
+        Ok(self.catalog.insert(def))
+    }
+
+    /// `ENGINE`: other engines' names are taken with a warning, as MySQL does when it has to put
+    /// another engine in their place.
+    fn settle_engine(&self, definition: &mut TableDefinition) -> Result<()> {
+        let Some(engine) = definition.option("ENGINE").map(str::to_owned) else { return Ok(()) };
+        let is = |name: &str| name.eq_ignore_ascii_case(&engine);
+        if !is(ENGINE) && !OTHER_ENGINES.into_iter().any(is) {
+            let text = format!("Unknown storage engine '{engine}'");
+            return Err(Error::new(Code::UnknownEngine, text));
+        }
+        if !is(ENGINE) {
+            let name = &definition.name.name;
+            let text = format!("Using storage engine {ENGINE} for table '{name}'");
+            self.diagnostics.warn(1266, text);
+        }
+        definition.options.retain(|option| option.name != "ENGINE");
+        Ok(())
+    }
+
+    /// Literal defaults of TIMESTAMP columns are written in the session's time zone and kept in
+    /// universal time.
+    pub(super) fn settle_default(
+        &self,
+        column: &mut ColumnDefinition,
+        collation: Collation,
+        mode: Mode,
+    ) -> Result<()> {
+        if self.context.time_zone == TimeZone::Utc || column.data_type.base != Base::Timestamp {
+            return Ok(());
+        }
+        let (_, target) = types::column("", column, collation)?;
+        let value = types::constant_under(column, &target, mode, &self.policy())?;
+        if let (Some(ColumnDefault::Literal(default)), Value::Date(packed)) =
+            (&mut column.default, value)
+        {
+            let mut text = String::new();
+            write_datetime(&mut text, DateTime::unpack(packed), target.ty.decimals.min(6));
+            default.text = literal::text(&text, mode);
+            let value = Sql::SingleQuotedString(text).with_empty_span();
+            default.tree = Box::new(Expr::Value(value));
+        }
+        Ok(())
+    }
+
+    fn drop_tables(&self, drop: &DropTables) -> Result<()> {
+        if drop.temporary {
+            return Err(Error::unsupported("TEMPORARY tables in native databases"));
+        }
+        let mut found = Vec::new();
+        let mut missing = Vec::new();
+        for (at, name) in drop.tables.iter().enumerate() {
+            let before = drop.tables.get(..at).unwrap_or_default();
+            if before.contains(name) {
+                let text = format!("Not unique table/alias: '{}'", name.name);
+                return Err(Error::new(Code::NonUniqueTable, text));
+            }
+            let database = self.database_of(name)?;
+            if !self.catalog.has(database) && !drop.if_exists {
+                return Err(unknown_database(database));
+            }
+            match self.catalog.table(database, &name.name) {
+                Some(table) => found.push(table),
+                None => missing.push(format!("{database}.{}", name.name)),
+            }
+        }
+        // MySQL drops nothing when one of the tables is not there.
+        if !missing.is_empty() && !drop.if_exists {
+            let text = format!("Unknown table '{}'", missing.join(","));
+            return Err(Error::new(Code::UnknownTable, text));
+        }
+        for name in missing {
+            let text = format!("Unknown table '{name}'");
+            self.diagnostics.note(Code::UnknownTable.errno(), text);
+        }
+        found.iter().try_for_each(|table| self.drop_one(table))
+    }
+
+    fn drop_one(&self, def: &NativeDef) -> Result<()> {
+        self.catalog.store().drop_table(def.id)?;
+        self.catalog.forget(&def.database, &def.name);
+        if def.auto.is_some() {
+            self.catalog.put_value(NativeDef::auto_key(def.id), None)?;
+        }
+        Ok(())
+    }
+
+    fn truncate(&self, name: &TableName) -> Result<()> {
+        let def = self.require(name)?;
+        self.catalog.store().truncate_table(def.id)?;
+        if let Some(auto) = &def.auto {
+            self.catalog.put_value(NativeDef::auto_key(def.id), None)?;
+            auto.next.store(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// `RENAME TABLE`: one after the other; what was renamed before a failure is renamed back.
+    fn rename(&self, pairs: &[(TableName, TableName)]) -> Result<()> {
+        for (done, (from, to)) in pairs.iter().enumerate() {
+            let renamed = self.rename_one(from, to);
+            if let Err(error) = renamed {
+                for (from, to) in pairs.iter().take(done).rev() {
+                    self.rename_one(to, from)?;
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a table another name, in another native database perhaps.
+    pub(super) fn rename_one(&self, from: &TableName, to: &TableName) -> Result<()> {
+        let def = self.require(from)?;
+        let database = self.database_of(to)?.to_owned();
+        check::table_name(&to.name)?;
+        if !self.catalog.has(&database) {
+            return Err(unknown_database(&database));
+        }
+        if self.catalog.table(&database, &to.name).is_some() {
+            let text = format!("Table '{}' already exists", to.name);
+            return Err(Error::new(Code::TableExists, text));
+        }
+        let mut definition = def.definition.clone();
+        definition.name.name.clone_from(&to.name);
+        self.redefine(&def, &database, definition, def.table.schema())
+    }
+
+    /// Gives a table another definition, and shows it under its name.
+    pub(super) fn redefine(
+        &self,
+        def: &NativeDef,
+        database: &str,
+        definition: TableDefinition,
+        schema: TableSchema,
+    ) -> Result<()> {
+        let store = self.catalog.store();
+        // What is wrong with it shows before anything is written.
+        Derived::of(database, &definition, def.mode)?;
+        let bytes = definition::encode(database, &definition, def.mode)?;
+        store.alter_table(def.id, schema, &bytes)?;
+        let next = def.auto.as_ref().map(|auto| Arc::clone(&auto.next));
+        let next = next.or_else(|| Some(self.catalog.stored_counter(def.id)));
+        let table = Arc::clone(&def.table);
+        let new = NativeDef::new(database, definition, def.mode, table, next)?;
+        self.catalog.forget(&def.database, &def.name);
+        self.catalog.insert(new);
+        Ok(())
+    }
+
+    fn create_index(&self, create: &CreateIndex) -> Result<()> {
+        let def = self.require(&create.table)?;
+        let name = create.key.name.as_deref().unwrap_or_default();
+        if create.if_not_exists && def.key_named(name).is_some() {
+            let text = format!("Duplicate key name '{name}'");
+            self.diagnostics.note(Code::DuplicateKeyName.errno(), text);
+            return Ok(());
+        }
+        let action = AlterAction::AddKey(Box::new(create.key.clone()));
+        self.alter_with(&create.table, &[action])
+    }
+
+    fn drop_index(&self, drop: &DropIndex) -> Result<()> {
+        let action = match drop.name.eq_ignore_ascii_case("PRIMARY") {
+            true => AlterAction::DropPrimaryKey,
+            false => AlterAction::DropKey { if_exists: drop.if_exists, name: drop.name.clone() },
+        };
+        self.alter_with(&drop.table, &[action])
+    }
+}
+
+/// A table without charset has that of its database.
+fn add_collation(definition: &mut TableDefinition, options: &DatabaseOptions) {
+    if definition.option("CHARSET").is_some() || definition.option("COLLATE").is_some() {
+        return;
+    }
+    let option =
+        |name: &str, value: String| TableOption { name: name.to_owned(), value, quoted: false };
+    definition.options.push(option("CHARSET", options.collation.charset().to_owned()));
+    definition.options.push(option("COLLATE", options.collation.name()));
+}
+
+/// The table option `AUTO_INCREMENT`.
+pub(super) fn first_number(definition: &TableDefinition) -> Result<Option<u64>> {
+    let Some(text) = definition.option("AUTO_INCREMENT") else { return Ok(None) };
+    let number: u64 = text.parse().map_err(|_| {
+        let text = format!("the table option AUTO_INCREMENT cannot be '{text}'");
+        Error::new(Code::Syntax, text)
+    })?;
+    Ok(Some(number.max(1)))
+}
+
+/// Error 1049.
+pub(super) fn unknown_database(name: &str) -> Error {
+    Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))
+}
+
+/// Adds the columns of a query that a definition does not have yet.
+///
+/// # Errors
+/// A column of a type that cannot be stored (1235).
+pub(crate) fn add_columns(definition: &mut TableDefinition, columns: &[Column]) -> Result<()> {
+    for column in columns {
+        let known = |it: &ColumnDefinition| it.name.eq_ignore_ascii_case(&column.name);
+        if definition.columns.iter().any(known) {
+            continue;
+        }
+        definition.columns.push(ColumnDefinition {
+            name: column.name.clone(),
+            data_type: types::type_name(column)?,
+            nullable: Some(column.ty.is_nullable()),
+            default: None,
+            on_update: None,
+            auto_increment: false,
+            unique: false,
+            primary: false,
+            comment: None,
+            invisible: false,
+            generated: None,
+            checks: Vec::new(),
+            references: None,
+            srid: None,
+            options: Vec::new(),
+        });
+    }
+    Ok(())
+}

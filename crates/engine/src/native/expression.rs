@@ -1,0 +1,344 @@
+//! Expressions over the columns of one table, as `PARTITION BY` allows them, and constants.
+//!
+//! TIMESTAMP columns are taken as they are stored, in universal time; MySQL allows nothing but
+//! `UNIX_TIMESTAMP` of them, which is the same in every time zone.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::assign::Target;
+use pelorus_functions::{Arg, Call, EvalContext, Value, array_of, value_at};
+use pelorus_sql::literal::Constant;
+use pelorus_sql::{Mode, literal, normalise};
+use pelorus_types::{ColumnType, WireType};
+use sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
+};
+
+/// Functions that a partitioning expression can use.
+const PARTITION_FUNCTIONS: [&str; 26] = [
+    "ABS",
+    "CEIL",
+    "CEILING",
+    "DATEDIFF",
+    "DAY",
+    "DAYOFMONTH",
+    "DAYOFWEEK",
+    "DAYOFYEAR",
+    "EXTRACT",
+    "FLOOR",
+    "HOUR",
+    "MICROSECOND",
+    "MINUTE",
+    "MOD",
+    "MONTH",
+    "QUARTER",
+    "SECOND",
+    "TIME_TO_SEC",
+    "TO_DAYS",
+    "TO_SECONDS",
+    "UNIX_TIMESTAMP",
+    "WEEKDAY",
+    "WEEKOFYEAR",
+    "YEAR",
+    "YEARWEEK",
+    "-",
+];
+
+/// An expression that is bound to the columns of a table.
+#[derive(Debug)]
+pub(crate) struct RowExpression {
+    root: Node,
+    /// Positions of the columns that it names, each once.
+    columns: Vec<usize>,
+    /// A function of one column and nothing else: its name and the column.
+    single: Option<(String, usize)>,
+}
+
+#[derive(Debug)]
+enum Node {
+    Column(usize, ColumnType),
+    Constant(ArrayRef, Arg),
+    Call(Call, Vec<Node>),
+}
+
+/// What an expression is bound to.
+struct Scope<'a> {
+    table: &'a str,
+    targets: &'a [Target],
+    mode: Mode,
+    context: Arc<EvalContext>,
+    /// Whether only what partitioning expressions can use is allowed.
+    restricted: bool,
+}
+
+impl RowExpression {
+    /// Binds the expression of a `PARTITION BY`.
+    ///
+    /// # Errors
+    /// An unknown column (1054), a function that is not allowed (1564), a result that is no
+    /// integer (1491), no column or a function that depends on the time zone (1486).
+    pub(crate) fn of_partitioning(
+        tree: &Expr,
+        table: &str,
+        targets: &[Target],
+        mode: Mode,
+    ) -> Result<Self> {
+        let context = Arc::new(EvalContext::default());
+        let scope = Scope { table, targets, mode, context, restricted: true };
+        let root = scope.bind(tree)?;
+        let mut columns = Vec::new();
+        root.columns(&mut columns);
+        if columns.is_empty() {
+            return Err(zone_dependent());
+        }
+        let ty = root.ty();
+        if !ty.is_integer() || ty.wire == WireType::Bit {
+            return Err(Error::remote(
+                1491,
+                *b"HY000",
+                "The PARTITION function returns the wrong type",
+            ));
+        }
+        let is_timestamp = |at: &&usize| targets[**at].ty.wire == WireType::Timestamp;
+        let single = root.single();
+        let of_timestamp = columns.iter().any(|at| is_timestamp(&at));
+        let is_unix = matches!(&single, Some((name, _)) if name == "UNIX_TIMESTAMP");
+        if of_timestamp != is_unix || (!is_unix && uses_unix_timestamp(tree)) {
+            return Err(zone_dependent());
+        }
+        Ok(Self { root, columns, single })
+    }
+
+    /// The positions of the columns that it names.
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// The function and the column of `f(column)`; the function of a bare column has no name.
+    pub(crate) fn single(&self) -> Option<(&str, usize)> {
+        self.single.as_ref().map(|(name, column)| (name.as_str(), *column))
+    }
+
+    /// The values for some rows. `column` gives the array of a position.
+    ///
+    /// # Errors
+    /// What the functions give.
+    pub(crate) fn evaluate<'a>(
+        &self,
+        rows: usize,
+        column: &dyn Fn(usize) -> &'a ArrayRef,
+    ) -> Result<ArrayRef> {
+        self.root.evaluate(rows, column)
+    }
+}
+
+/// The value of an expression without columns.
+///
+/// # Errors
+/// What the expression gives; a column (1054).
+pub(crate) fn constant(
+    tree: &Expr,
+    mode: Mode,
+    context: &Arc<EvalContext>,
+) -> Result<(Value, ColumnType)> {
+    let context = Arc::clone(context);
+    let scope = Scope { table: "", targets: &[], mode, context, restricted: false };
+    let root = scope.bind(tree)?;
+    let array = root.evaluate(1, &|_| unreachable_column())?;
+    let ty = root.ty();
+    Ok((value_at(&array, &ty, 0)?, ty))
+}
+
+/// A constant names no column, so that nobody asks for one.
+fn unreachable_column<'a>() -> &'a ArrayRef {
+    static EMPTY: std::sync::LazyLock<ArrayRef> =
+        std::sync::LazyLock::new(|| Arc::new(arrow::array::NullArray::new(1)));
+    &EMPTY
+}
+
+/// Error 1486.
+fn zone_dependent() -> Error {
+    Error::remote(
+        1486,
+        *b"HY000",
+        "Constant, random or timezone-dependent expressions in (sub)partitioning function are not \
+         allowed",
+    )
+}
+
+fn uses_unix_timestamp(tree: &Expr) -> bool {
+    normalise::calls(tree).iter().any(|call| call.name == "UNIX_TIMESTAMP")
+}
+
+impl Node {
+    fn ty(&self) -> ColumnType {
+        match self {
+            Node::Column(_, ty) => *ty,
+            Node::Constant(_, arg) => arg.ty,
+            Node::Call(call, _) => call.return_type(),
+        }
+    }
+
+    fn arg(&self) -> Arg {
+        match self {
+            Node::Column(_, ty) => Arg::column(*ty, ""),
+            Node::Constant(_, arg) => arg.clone(),
+            Node::Call(call, _) => Arg::of(call, None),
+        }
+    }
+
+    fn columns(&self, out: &mut Vec<usize>) {
+        match self {
+            Node::Column(at, _) if !out.contains(at) => out.push(*at),
+            Node::Call(_, args) => args.iter().for_each(|arg| arg.columns(out)),
+            _ => {}
+        }
+    }
+
+    fn single(&self) -> Option<(String, usize)> {
+        match self {
+            Node::Column(at, _) => Some((String::new(), *at)),
+            Node::Call(call, args) => match args.as_slice() {
+                [Node::Column(at, _)] => Some((call.name().to_ascii_uppercase(), *at)),
+                _ => None,
+            },
+            Node::Constant(..) => None,
+        }
+    }
+
+    fn evaluate<'a>(
+        &self,
+        rows: usize,
+        column: &dyn Fn(usize) -> &'a ArrayRef,
+    ) -> Result<ArrayRef> {
+        match self {
+            Node::Column(at, _) => Ok(Arc::clone(column(*at))),
+            Node::Constant(array, _) => Ok(Arc::clone(array)),
+            Node::Call(call, args) => {
+                let args: Vec<ArrayRef> =
+                    args.iter().map(|arg| arg.evaluate(rows, column)).collect::<Result<_>>()?;
+                call.evaluate(&args, rows)
+            }
+        }
+    }
+}
+
+impl Scope<'_> {
+    fn bind(&self, tree: &Expr) -> Result<Node> {
+        match tree {
+            Expr::Nested(inner) => self.bind(inner),
+            Expr::Identifier(name) => self.column(&name.value),
+            Expr::CompoundIdentifier(path) => match path.last() {
+                Some(name) => self.column(&name.value),
+                None => Err(self.not_allowed()),
+            },
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => self.call("-", &[expr.as_ref()]),
+            Expr::UnaryOp { op: UnaryOperator::Plus, expr } => self.bind(expr),
+            Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
+            Expr::Function(function) => self.function(function),
+            Expr::Extract { field, expr, .. } => {
+                let unit = field.to_string().to_ascii_uppercase();
+                let unit = constant_node(pelorus_functions::literal::text(unit, &self.context))?;
+                self.bound("EXTRACT", vec![unit, self.bind(expr)?])
+            }
+            Expr::Ceil { expr, .. } => self.call("CEIL", &[expr.as_ref()]),
+            Expr::Floor { expr, .. } => self.call("FLOOR", &[expr.as_ref()]),
+            other => match literal::constant(other, self.mode)
+                .or_else(|| super::types::typed_text(other, self.mode))
+            {
+                Some(constant) => self.literal(constant),
+                None => Err(self.not_allowed()),
+            },
+        }
+    }
+
+    fn column(&self, name: &str) -> Result<Node> {
+        let found = self.targets.iter().position(|it| it.name.eq_ignore_ascii_case(name));
+        let at = found.ok_or_else(|| unknown_column(name, self.table))?;
+        Ok(Node::Column(at, self.targets[at].ty))
+    }
+
+    fn literal(&self, constant: Constant) -> Result<Node> {
+        use pelorus_functions::literal as make;
+        constant_node(match constant {
+            Constant::Null => make::null(),
+            Constant::Boolean(value) => make::boolean(value),
+            Constant::Integer(text) | Constant::Decimal(text) | Constant::Float(text) => {
+                make::number(&text)?
+            }
+            Constant::Text { text, .. } => make::text(text, &self.context),
+            Constant::Hex { bytes, .. } => make::hex(bytes),
+            Constant::Bits { bytes, .. } => make::bits(bytes),
+            Constant::Placeholder => return Err(self.not_allowed()),
+        })
+    }
+
+    fn binary(&self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Node> {
+        let sign = match op {
+            BinaryOperator::Plus => "+",
+            BinaryOperator::Minus => "-",
+            BinaryOperator::Multiply => "*",
+            BinaryOperator::Modulo => "%",
+            BinaryOperator::MyIntegerDivide => "DIV",
+            BinaryOperator::Divide if !self.restricted => "/",
+            _ => return Err(self.not_allowed()),
+        };
+        let args = vec![self.bind(left)?, self.bind(right)?];
+        self.bound(sign, args)
+    }
+
+    fn function(&self, function: &Function) -> Result<Node> {
+        let name = normalise::function_name(&function.name);
+        if self.restricted && !PARTITION_FUNCTIONS.contains(&name.as_str()) {
+            return Err(self.not_allowed());
+        }
+        let args = arguments(function).ok_or_else(|| self.not_allowed())?;
+        self.call(&name, &args)
+    }
+
+    fn call(&self, name: &str, args: &[&Expr]) -> Result<Node> {
+        let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
+        self.bound(name, args)
+    }
+
+    fn bound(&self, name: &str, args: Vec<Node>) -> Result<Node> {
+        let known: Vec<Arg> = args.iter().map(Node::arg).collect();
+        let call = pelorus_functions::resolve(name, &known, &self.context)?;
+        Ok(Node::Call(call, args))
+    }
+
+    fn not_allowed(&self) -> Error {
+        Error::new(Code::PartitionFunction, "This partition function is not allowed")
+    }
+}
+
+fn constant_node(arg: Arg) -> Result<Node> {
+    let value = arg.constant.clone().unwrap_or(Value::Null);
+    Ok(Node::Constant(array_of(&value, &arg.ty)?, arg))
+}
+
+/// The plain arguments of a function; `None` when there are others.
+pub(crate) fn arguments(function: &Function) -> Option<Vec<&Expr>> {
+    if function.over.is_some() {
+        return None;
+    }
+    match &function.args {
+        FunctionArguments::None => Some(Vec::new()),
+        FunctionArguments::List(list) => list
+            .args
+            .iter()
+            .map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+                _ => None,
+            })
+            .collect(),
+        FunctionArguments::Subquery(_) => None,
+    }
+}
+
+/// Error 1054.
+pub(crate) fn unknown_column(name: &str, place: &str) -> Error {
+    Error::new(Code::UnknownColumn, format!("Unknown column '{name}' in '{place}'"))
+}

@@ -1,0 +1,275 @@
+//! Tuples of values as bytes: equal tuples give equal bytes, and smaller tuples smaller bytes.
+//!
+//! Each value is a tag (0: NULL, 1: a value, 255: above all values) and the value: integers of 8
+//! bytes, big-endian, with the sign bit turned when there is a sign; byte strings and texts with
+//! `00 FF` for a zero byte and `00 00` at their end. Texts are stood for by their weights unless
+//! they compare by the bytes of UTF-8. The bytes are part of the data format: the keys of
+//! partitions are made of them.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use pelorus_error::{Error, Result};
+use pelorus_store::Function;
+use pelorus_types::temporal::{DateTime, write_date, write_datetime, write_time};
+use pelorus_types::{ColumnType, WireType};
+
+use super::super::weigher;
+
+const NULL: u8 = 0;
+const VALUE: u8 = 1;
+/// `MAXVALUE`.
+pub(super) const ABOVE_ALL: u8 = 255;
+
+/// A function of a column that is part of a tuple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(super) column: usize,
+    pub(super) function: Function,
+    pub(super) ty: ColumnType,
+}
+
+/// Encoded tuples.
+#[derive(Debug, Default)]
+pub(super) struct Encoded {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Encoded {
+    /// All tuples in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end])
+    }
+}
+
+/// Encodes the tuples of all rows. `column` gives the array of a position.
+///
+/// # Errors
+/// A collation whose rules are not known (1235).
+pub(super) fn encode<'a>(
+    parts: &[Part],
+    rows: usize,
+    column: &dyn Fn(usize) -> &'a ArrayRef,
+) -> Result<Encoded> {
+    let inputs: Vec<ArrayRef> =
+        parts.iter().map(|part| part.apply(column(part.column))).collect::<Result<_>>()?;
+    let mut out = Encoded::default();
+    for row in 0..rows {
+        for input in &inputs {
+            append(input, row, &mut out.bytes)?;
+        }
+        out.ends.push(out.bytes.len());
+    }
+    Ok(out)
+}
+
+impl Part {
+    /// The column itself.
+    pub(super) fn identity(column: usize, ty: ColumnType) -> Self {
+        Self { column, function: Function::Identity, ty }
+    }
+
+    /// Whether texts are compared as they are, by their bytes.
+    fn is_plain(&self) -> bool {
+        let collation = self.ty.collation;
+        collation.is_binary_order() && collation.charset().starts_with("utf8")
+    }
+
+    /// Whether larger values of the column, as bytes or numbers, never encode to smaller bytes.
+    pub(super) fn keeps_order(&self) -> bool {
+        let is_text = self.ty.arrow() == DataType::Utf8;
+        self.function.is_monotonic()
+            && (!is_text || (self.is_plain() && self.ty.collation.is_no_pad()))
+    }
+
+    /// The values that are encoded.
+    pub(super) fn apply(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        if *values.data_type() != DataType::Utf8 {
+            return self.function.apply(values);
+        }
+        let collation = self.ty.collation;
+        if self.is_plain() {
+            if collation.is_no_pad() {
+                return self.function.apply(values);
+            }
+            let texts = values.as_string::<i32>().iter();
+            let trimmed: StringArray =
+                texts.map(|text| text.map(|text| text.trim_end_matches(' '))).collect();
+            return self.function.apply(&(Arc::new(trimmed) as ArrayRef));
+        }
+        let weights = weigher::weights(values, collation)?;
+        let function = match self.function {
+            Function::Left(chars) => Function::Left(chars.saturating_mul(weight_bytes(self)?)),
+            other => other,
+        };
+        function.apply(&weights)
+    }
+
+    /// The encoded image of one value of the column; `None` when it cannot be one.
+    pub(super) fn image(&self, value: &ArrayRef) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        append(&self.apply(value).ok()?, 0, &mut out).ok()?;
+        Some(out)
+    }
+}
+
+/// Bytes that one more character adds to the weights.
+fn weight_bytes(part: &Part) -> Result<u32> {
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "aa"]));
+    let weights = weigher::weights(&texts, part.ty.collation)?;
+    let weights = weights.as_binary::<i32>();
+    let more = weights.value(1).len().saturating_sub(weights.value(0).len());
+    Ok(u32::try_from(more).unwrap_or(1).max(1))
+}
+
+fn append(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<()> {
+    if array.is_null(row) {
+        out.push(NULL);
+        return Ok(());
+    }
+    out.push(VALUE);
+    match array.data_type() {
+        DataType::Int64 => {
+            let value = array.as_primitive::<Int64Type>().value(row);
+            out.extend((value ^ i64::MIN).to_be_bytes());
+        }
+        DataType::UInt64 => {
+            out.extend(array.as_primitive::<UInt64Type>().value(row).to_be_bytes());
+        }
+        DataType::Utf8 => string(array.as_string::<i32>().value(row).as_bytes(), out),
+        DataType::Binary => string(array.as_binary::<i32>().value(row), out),
+        other => return Err(Error::internal(format!("a partition key of {other}"))),
+    }
+    Ok(())
+}
+
+fn string(bytes: &[u8], out: &mut Vec<u8>) {
+    for &byte in bytes {
+        out.push(byte);
+        if byte == 0 {
+            out.push(0xFF);
+        }
+    }
+    out.extend([0, 0]);
+}
+
+/// One encoded value of a key: the tag, then what [`append`] wrote without the escapes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Field<'a> {
+    Null,
+    /// The eight bytes of a number.
+    Number([u8; 8]),
+    /// The bytes of a string, with escapes and end.
+    String(&'a [u8]),
+}
+
+/// Cuts a key into the encoded bytes of its parts; `None` of bytes that are no such key.
+pub(super) fn fields<'a>(parts: &[Part], key: &'a [u8]) -> Option<Vec<&'a [u8]>> {
+    let mut rest = key;
+    let mut out = Vec::with_capacity(parts.len());
+    for part in parts {
+        let field = first_field(part, rest)?;
+        out.push(field);
+        rest = rest.get(field.len()..)?;
+    }
+    rest.is_empty().then_some(out)
+}
+
+/// The encoded bytes of the first value; `None` when it is above all values.
+pub(super) fn first_field<'a>(part: &Part, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    let length = match *bytes.first()? {
+        NULL => 1,
+        VALUE if part.is_number() => 9,
+        VALUE => 1 + string_end(bytes.get(1..)?)?,
+        _ => return None,
+    };
+    bytes.get(..length)
+}
+
+/// Where an escaped string ends, its end included.
+fn string_end(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match (bytes.get(at)?, bytes.get(at + 1)) {
+            (0, Some(0)) => return Some(at + 2),
+            (0, Some(0xFF)) => at += 2,
+            (0, _) => return None,
+            _ => at += 1,
+        }
+    }
+}
+
+impl Part {
+    fn is_number(&self) -> bool {
+        let is_string = matches!(self.ty.arrow(), DataType::Utf8 | DataType::Binary);
+        !is_string || matches!(self.function, Function::Hash(_))
+    }
+
+    fn field<'a>(&self, bytes: &'a [u8]) -> Option<Field<'a>> {
+        match bytes.split_first()? {
+            (&NULL, []) => Some(Field::Null),
+            (_, rest) if self.is_number() => Some(Field::Number(rest.try_into().ok()?)),
+            (_, rest) => Some(Field::String(rest)),
+        }
+    }
+}
+
+/// The values of a key for people; texts that only their weights are known of as hexadecimal
+/// digits. `None` of bytes that are no key.
+pub(super) fn describe(parts: &[Part], key: &[u8]) -> Option<String> {
+    let texts = parts
+        .iter()
+        .zip(fields(parts, key)?)
+        .map(|(part, bytes)| Some(part.text(&part.field(bytes)?)))
+        .collect::<Option<Vec<String>>>()?;
+    Some(texts.join(","))
+}
+
+impl Part {
+    fn text(&self, field: &Field<'_>) -> String {
+        let bytes = match field {
+            Field::Null => return "NULL".to_owned(),
+            Field::Number(bytes) => return self.number_text(u64::from_be_bytes(*bytes)),
+            Field::String(bytes) => plain_bytes(bytes),
+        };
+        match String::from_utf8(bytes) {
+            Ok(text) if self.is_plain() => format!("'{}'", text.replace('\'', "''")),
+            Ok(text) => format!("0x{}", crate::hex::encode(text.as_bytes())),
+            Err(error) => format!("0x{}", crate::hex::encode(error.as_bytes())),
+        }
+    }
+
+    fn number_text(&self, bits: u64) -> String {
+        if self.ty.arrow() == DataType::UInt64 && !matches!(self.function, Function::Hash(_)) {
+            return bits.to_string();
+        }
+        let value = (bits ^ 1 << 63).cast_signed();
+        let mut out = String::new();
+        match self.ty.wire {
+            _ if matches!(self.function, Function::Hash(_)) => return value.to_string(),
+            WireType::Date => write_date(&mut out, DateTime::unpack(value)),
+            WireType::DateTime | WireType::Timestamp => {
+                write_datetime(&mut out, DateTime::unpack(value), self.ty.decimals.min(6));
+            }
+            WireType::Time => write_time(&mut out, value, self.ty.decimals.min(6)),
+            _ => return value.to_string(),
+        }
+        format!("'{out}'")
+    }
+}
+
+fn plain_bytes(escaped: &[u8]) -> Vec<u8> {
+    let inner = escaped.strip_suffix(&[0, 0]).unwrap_or(escaped);
+    let mut out = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter();
+    while let Some(&byte) = bytes.next() {
+        out.push(byte);
+        if byte == 0 {
+            bytes.next();
+        }
+    }
+    out
+}

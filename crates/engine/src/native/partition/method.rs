@@ -1,0 +1,236 @@
+//! Reading a `PARTITION BY`: MySQL's methods with its rules and errors, and Pelorus's own.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::Value;
+use pelorus_functions::assign::Target;
+use pelorus_sql::table::{Expression, PartitionMethod, Partitioning, TableDefinition};
+use pelorus_sql::{Mode, normalise};
+use pelorus_types::WireType;
+use sqlparser::ast::{Expr, UnaryOperator};
+
+use super::super::expression::RowExpression;
+use super::encode::Part;
+use super::segment::key_function;
+use super::{Kind, Named, PARTITIONS_MAX};
+
+/// Columns and reading mode of the table whose partitioning is read.
+pub(super) struct Scope<'a> {
+    pub(super) targets: &'a [Target],
+    key: &'a [usize],
+    pub(super) mode: Mode,
+}
+
+/// Reads the partitioning of a definition.
+///
+/// # Errors
+/// What MySQL says of partitionings that cannot be.
+pub(super) fn read(
+    definition: &TableDefinition,
+    targets: &[Target],
+    key: &[usize],
+    mode: Mode,
+) -> Result<(Kind, Vec<Named>)> {
+    let Some(partitioning) = &definition.partitioning else {
+        return Ok((Kind::Whole, Vec::new()));
+    };
+    if partitioning.subpartitioning.is_some() {
+        return Err(Error::unsupported("SUBPARTITION BY in native tables"));
+    }
+    let scope = Scope { targets, key, mode };
+    let mut named = names(partitioning)?;
+    let kind = match &partitioning.method {
+        PartitionMethod::Value(list) => scope.values(list)?,
+        PartitionMethod::Hash { linear, expression } => {
+            let expression = scope.expression(expression)?;
+            Kind::Hash { linear: *linear, expression, count: count(&named)? }
+        }
+        PartitionMethod::Key { linear, columns, .. } => {
+            let parts = match columns.as_slice() {
+                [] => scope.key.iter().map(|&at| Part::identity(at, targets[at].ty)).collect(),
+                columns => scope.parts(columns)?,
+            };
+            Kind::Key { linear: *linear, parts, count: count(&named)? }
+        }
+        PartitionMethod::Range(expression) => {
+            let expression = scope.expression(expression)?;
+            let bounds = scope.integer_bounds(&partitioning.partitions, &mut named)?;
+            Kind::Range { expression, bounds }
+        }
+        PartitionMethod::List(expression) => {
+            let expression = scope.expression(expression)?;
+            let places = scope.integer_lists(&partitioning.partitions, &mut named)?;
+            Kind::List { expression, places }
+        }
+        PartitionMethod::RangeColumns(columns) => {
+            let parts = scope.parts(columns)?;
+            let bounds = scope.tuple_bounds(&parts, &partitioning.partitions, &mut named)?;
+            Kind::RangeColumns { parts, bounds }
+        }
+        PartitionMethod::ListColumns(columns) => {
+            let parts = scope.parts(columns)?;
+            let places = scope.tuple_lists(&parts, &partitioning.partitions, &mut named)?;
+            Kind::ListColumns { parts, places }
+        }
+    };
+    scope.check_key(&kind)?;
+    Ok((kind, named))
+}
+
+fn count(named: &[Named]) -> Result<u32> {
+    u32::try_from(named.len()).map_err(|_| too_many())
+}
+
+fn too_many() -> Error {
+    Error::new(
+        Code::TooManyPartitions,
+        "Too many partitions (including subpartitions) were defined",
+    )
+}
+
+/// Partitions by name. HASH and KEY number them.
+fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
+    if matches!(partitioning.method, PartitionMethod::Value(_)) {
+        return Ok(Vec::new());
+    }
+    let is_numbered =
+        matches!(partitioning.method, PartitionMethod::Hash { .. } | PartitionMethod::Key { .. });
+    let list = &partitioning.partitions;
+    let kind = match partitioning.method {
+        PartitionMethod::Range(_) | PartitionMethod::RangeColumns(_) => "RANGE",
+        _ => "LIST",
+    };
+    if !is_numbered && list.is_empty() {
+        let text = format!("For {kind} partitions each partition must be defined");
+        return Err(Error::remote(1492, *b"HY000", text));
+    }
+    if partitioning.count == Some(0) {
+        let text = "Number of partitions = 0 is not an allowed value";
+        return Err(Error::new(Code::NoPartitions, text));
+    }
+    let listed = list.len() as u64;
+    if partitioning.count.is_some_and(|count| listed > 0 && count != listed) {
+        let text = "Wrong number of partitions defined, mismatch with previous setting";
+        return Err(Error::remote(1484, *b"HY000", text));
+    }
+    let count = partitioning.count.unwrap_or(if list.is_empty() { 1 } else { listed });
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    if count > PARTITIONS_MAX {
+        return Err(too_many());
+    }
+    let mut out: Vec<Named> = Vec::with_capacity(count);
+    for (number, place) in (0_u32..).zip(0..count) {
+        let given = list.get(place);
+        let name = given.map_or_else(|| format!("p{number}"), |it| it.name.clone());
+        if out.iter().any(|other| other.name.eq_ignore_ascii_case(&name)) {
+            let text = format!("Duplicate partition name {name}");
+            return Err(Error::new(Code::SamePartitionName, text));
+        }
+        let key = match is_numbered {
+            true => number.to_be_bytes().to_vec(),
+            false => name.to_lowercase().into_bytes(),
+        };
+        let options = given.map_or(&[][..], |it| it.options.as_slice());
+        let comment = pelorus_sql::table::option_value(options, "COMMENT").unwrap_or_default();
+        if given.is_some_and(|it| !it.subpartitions.is_empty()) {
+            return Err(Error::unsupported("subpartitions in native tables"));
+        }
+        out.push(Named { name, key, description: None, comment: comment.to_owned() });
+    }
+    Ok(out)
+}
+
+impl Scope<'_> {
+    fn expression(&self, expression: &Expression) -> Result<RowExpression> {
+        RowExpression::of_partitioning(
+            &expression.tree,
+            "partition function",
+            self.targets,
+            self.mode,
+        )
+    }
+
+    fn values(&self, list: &[Expression]) -> Result<Kind> {
+        let part = |expression: &Expression| -> Result<Part> {
+            let found = key_function(&expression.tree, self.targets, self.mode)?;
+            let ty = self.targets[found.column].ty;
+            if ty.is_float() || ty.is_decimal() {
+                return Err(self.wrong_type(found.column));
+            }
+            Ok(Part { column: found.column, function: found.function, ty })
+        };
+        list.iter().map(part).collect::<Result<Vec<_>>>().map(Kind::Value)
+    }
+
+    /// The columns of KEY, RANGE COLUMNS and LIST COLUMNS.
+    fn parts(&self, columns: &[String]) -> Result<Vec<Part>> {
+        let part = |name: &String| -> Result<Part> {
+            let mut targets = self.targets.iter();
+            let at =
+                targets.position(|it| it.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+                    let text = "Field in list of fields for partition function not found in table";
+                    Error::remote(1488, *b"HY000", text)
+                })?;
+            let ty = self.targets[at].ty;
+            let is_date = matches!(ty.wire, WireType::Date | WireType::DateTime);
+            let is_string = matches!(ty.wire, WireType::VarString | WireType::String);
+            let is_integer = ty.is_integer() && ty.wire != WireType::Bit;
+            if !(is_date || is_string || is_integer) {
+                return Err(self.wrong_type(at));
+            }
+            Ok(Part::identity(at, ty))
+        };
+        columns.iter().map(part).collect()
+    }
+
+    fn wrong_type(&self, column: usize) -> Error {
+        let name = &self.targets[column].name;
+        Error::remote(
+            1659,
+            *b"HY000",
+            format!("Field '{name}' is of a not allowed type for this type of partitioning"),
+        )
+    }
+
+    /// Partitions must be functions of the primary key.
+    fn check_key(&self, kind: &Kind) -> Result<()> {
+        let columns: Vec<usize> = match kind {
+            Kind::Whole => Vec::new(),
+            Kind::Value(parts)
+            | Kind::Key { parts, .. }
+            | Kind::RangeColumns { parts, .. }
+            | Kind::ListColumns { parts, .. } => parts.iter().map(|part| part.column).collect(),
+            Kind::Hash { expression, .. }
+            | Kind::Range { expression, .. }
+            | Kind::List { expression, .. } => expression.columns().to_vec(),
+        };
+        if columns.iter().all(|column| self.key.contains(column)) {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::PartitionNotInKey,
+            "A PRIMARY KEY must include all columns in the table's partitioning function (prefixed \
+             columns are not considered).",
+        ))
+    }
+}
+
+pub(super) fn signed(tree: &Expr) -> (&Expr, bool) {
+    match normalise::unnested(tree) {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (normalise::unnested(expr), true),
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => (normalise::unnested(expr), false),
+        other => (other, false),
+    }
+}
+
+pub(super) fn integer_of(value: &Value, partition: &str) -> Result<Option<i128>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Int(value) => Ok(Some(i128::from(*value))),
+        Value::UInt(value) => Ok(Some(i128::from(*value))),
+        _ => Err(Error::remote(
+            1697,
+            *b"HY000",
+            format!("VALUES value for partition '{partition}' must have type INT"),
+        )),
+    }
+}

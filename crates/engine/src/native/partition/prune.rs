@@ -1,0 +1,281 @@
+//! Which partitions a condition leaves. A partition is left out only when no row of it can fulfil
+//! all conditions; whatever is not understood leaves all partitions in.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BinaryArray, Int64Array, StringArray, UInt64Array};
+use arrow::datatypes::DataType;
+use pelorus_chunk::{Op, Predicate, Scalar, Value};
+use pelorus_types::ColumnType;
+
+use super::encode::{self, Part};
+use super::{Kind, Partitioner, integers};
+use crate::native::expression::RowExpression;
+
+/// Most combinations of values that are tried out.
+const COMBINATIONS_MAX: usize = 1024;
+
+/// The partitions that the equalities of some conditions leave.
+#[derive(Debug)]
+pub(super) struct Candidates {
+    predicates: Vec<(usize, Predicate)>,
+    /// `None`: all of them.
+    keys: Option<Arc<HashSet<Vec<u8>>>>,
+}
+
+/// The smallest and the largest value that a partition can have; `None` is without end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Interval {
+    low: Option<i128>,
+    high: Option<i128>,
+}
+
+impl Partitioner {
+    /// Whether a partition can hold rows that fulfil all conditions.
+    pub(super) fn may_hold(&self, key: &[u8], predicates: &[(usize, Predicate)]) -> bool {
+        let place = || self.named.iter().position(|named| named.key == key);
+        let by_order = match &self.kind {
+            Kind::Whole => return true,
+            Kind::Value(parts) => return value_may_hold(parts, key, predicates),
+            Kind::Hash { .. } | Kind::Key { .. } | Kind::ListColumns { .. } => true,
+            Kind::Range { expression, bounds } => place().is_none_or(|place| {
+                range_may_hold(expression, &self.types, bounds, place, predicates)
+            }),
+            Kind::RangeColumns { parts, bounds } => {
+                place().is_none_or(|place| tuples_may_hold(parts, bounds, place, predicates))
+            }
+            Kind::List { expression, places } => place().is_none_or(|place| {
+                let Some(("", column)) = expression.single() else { return true };
+                let listed = places.iter().filter(|(_, at)| usize::try_from(**at) == Ok(place));
+                listed.map(|(value, _)| value).any(|value| {
+                    let value = value.map_or(Value::Null, Value::Int);
+                    on(predicates, column).all(|predicate| predicate.matches(value))
+                })
+            }),
+        };
+        by_order && self.candidates(predicates).is_none_or(|keys| keys.contains(key))
+    }
+
+    /// The keys of the partitions of all combinations of values that `=` and `IN` leave.
+    fn candidates(&self, predicates: &[(usize, Predicate)]) -> Option<Arc<HashSet<Vec<u8>>>> {
+        let mut known = self.candidates.lock();
+        if let Some(known) = &*known
+            && known.predicates == predicates
+        {
+            return known.keys.clone();
+        }
+        let keys = self.find_candidates(predicates).map(Arc::new);
+        *known = Some(Candidates { predicates: predicates.to_vec(), keys: keys.clone() });
+        keys
+    }
+
+    fn find_candidates(&self, predicates: &[(usize, Predicate)]) -> Option<HashSet<Vec<u8>>> {
+        let columns = self.columns();
+        let mut lists = Vec::new();
+        for column in &columns {
+            let scalars = on(predicates, *column).find_map(equals)?;
+            let ty = self.types.get(*column)?;
+            let arrays: Option<Vec<ArrayRef>> =
+                scalars.into_iter().map(|scalar| array_of_scalar(scalar, ty)).collect();
+            lists.push(arrays?);
+        }
+        let combinations: usize = lists.iter().map(Vec::len).product();
+        if combinations > COMBINATIONS_MAX {
+            return None;
+        }
+        let mut out = HashSet::new();
+        for number in 0..combinations {
+            let mut rest = number;
+            let mut row = Vec::with_capacity(lists.len());
+            for list in &lists {
+                row.push(list.get(rest % list.len())?);
+                rest /= list.len();
+            }
+            let place = |at: usize| columns.iter().position(|it| *it == at).unwrap_or(0);
+            let numbers = self.numbers(1, &|at| row[place(at)]).ok()?;
+            if let Some(Ok(number)) = numbers.first() {
+                out.insert(self.key_of(*number));
+            }
+        }
+        Some(out)
+    }
+}
+
+/// The conditions on a column.
+fn on(predicates: &[(usize, Predicate)], column: usize) -> impl Iterator<Item = &Predicate> {
+    predicates.iter().filter(move |(at, _)| *at == column).map(|(_, predicate)| predicate)
+}
+
+/// The values that a condition allows, when they are few.
+fn equals(predicate: &Predicate) -> Option<Vec<&Scalar>> {
+    match predicate {
+        Predicate::Compare(Op::Eq, scalar) => Some(vec![scalar]),
+        Predicate::In(list) => Some(list.iter().collect()),
+        _ => None,
+    }
+}
+
+/// A constant as an array of a column's type; `None` when the column cannot hold it.
+fn array_of_scalar(scalar: &Scalar, ty: &ColumnType) -> Option<ArrayRef> {
+    Some(match (scalar, ty.arrow()) {
+        (Scalar::Int(value), DataType::Int64) => {
+            Arc::new(Int64Array::from(vec![i64::try_from(*value).ok()?]))
+        }
+        (Scalar::Int(value), DataType::UInt64) => {
+            Arc::new(UInt64Array::from(vec![u64::try_from(*value).ok()?]))
+        }
+        (Scalar::Bytes(bytes), DataType::Utf8) => {
+            Arc::new(StringArray::from(vec![std::str::from_utf8(bytes).ok()?]))
+        }
+        (Scalar::Bytes(bytes), DataType::Binary) => {
+            Arc::new(BinaryArray::from(vec![bytes.as_slice()]))
+        }
+        _ => return None,
+    })
+}
+
+/// `PARTITION BY (expressions)`: each part of the key by itself.
+fn value_may_hold(parts: &[Part], key: &[u8], predicates: &[(usize, Predicate)]) -> bool {
+    let Some(fields) = encode::fields(parts, key) else { return true };
+    parts.iter().zip(fields).all(|(part, field)| {
+        on(predicates, part.column).all(|predicate| part_may_hold(part, field, predicate))
+    })
+}
+
+/// Whether a value with this image can fulfil a condition. Images keep equality; where they keep
+/// order too, they may only become equal.
+fn part_may_hold(part: &Part, field: &[u8], predicate: &Predicate) -> bool {
+    let image = |scalar: &Scalar| part.image(&array_of_scalar(scalar, &part.ty)?);
+    let is_null = field == [0];
+    let at_most = |scalar: &Scalar| {
+        !part.keeps_order() || image(scalar).is_none_or(|image| field <= image.as_slice())
+    };
+    let at_least = |scalar: &Scalar| {
+        !part.keeps_order() || image(scalar).is_none_or(|image| field >= image.as_slice())
+    };
+    let same = |scalar: &Scalar| image(scalar).is_none_or(|image| field == image.as_slice());
+    match predicate {
+        Predicate::IsNull => is_null,
+        Predicate::IsNotNull => !is_null,
+        _ if is_null => false,
+        Predicate::Compare(Op::Eq, scalar) => same(scalar),
+        Predicate::Compare(Op::Ne, _) => true,
+        Predicate::Compare(Op::Lt | Op::Le, scalar) => at_most(scalar),
+        Predicate::Compare(Op::Gt | Op::Ge, scalar) => at_least(scalar),
+        Predicate::Between(low, high) => at_least(low) && at_most(high),
+        Predicate::In(list) => list.iter().any(same),
+    }
+}
+
+/// RANGE by a column or a function of it that keeps its order.
+fn range_may_hold(
+    expression: &RowExpression,
+    types: &[ColumnType],
+    bounds: &[Option<i128>],
+    place: usize,
+    predicates: &[(usize, Predicate)],
+) -> bool {
+    let Some((name, column)) = expression.single() else { return true };
+    // How much a date that does not exist (31 February) can be ahead of the one after it.
+    let slack = match name {
+        "" | "YEAR" | "UNIX_TIMESTAMP" => 0,
+        "TO_DAYS" => 3,
+        "TO_SECONDS" => 3 * 86_400,
+        _ => return true,
+    };
+    // What is NULL is in the first partition: dates of which no function is defined.
+    if place == 0 && !name.is_empty() {
+        return true;
+    }
+    let Some(ty) = types.get(column) else { return true };
+    let image = |scalar: &Scalar| -> Option<i128> {
+        let array = array_of_scalar(scalar, ty)?;
+        integers(expression, 1, &|_| &array).ok()?.first().copied().flatten()
+    };
+    let mut wanted = Interval::default();
+    for predicate in on(predicates, column) {
+        if matches!(predicate, Predicate::IsNull) {
+            return place == 0;
+        }
+        wanted.narrow(predicate, &image);
+    }
+    let below = place.checked_sub(1).and_then(|before| bounds.get(before).copied().flatten());
+    let bound = bounds.get(place).copied().flatten();
+    let too_low = matches!((wanted.low, bound), (Some(low), Some(bound)) if low - slack >= bound);
+    let too_high =
+        matches!((wanted.high, below), (Some(high), Some(below)) if high + slack < below);
+    !too_low && !too_high
+}
+
+impl Interval {
+    fn narrow(&mut self, predicate: &Predicate, image: &dyn Fn(&Scalar) -> Option<i128>) {
+        let (low, high) = match predicate {
+            Predicate::Compare(Op::Eq, scalar) => (image(scalar), image(scalar)),
+            Predicate::Compare(Op::Lt | Op::Le, scalar) => (None, image(scalar)),
+            Predicate::Compare(Op::Gt | Op::Ge, scalar) => (image(scalar), None),
+            Predicate::Between(low, high) => (image(low), image(high)),
+            Predicate::In(list) => {
+                let images: Option<Vec<i128>> = list.iter().map(image).collect();
+                let images = images.unwrap_or_default();
+                (images.iter().min().copied(), images.iter().max().copied())
+            }
+            _ => (None, None),
+        };
+        self.low = self.low.max(low);
+        self.high = match (self.high, high) {
+            (Some(old), Some(new)) => Some(old.min(new)),
+            (old, new) => old.or(new),
+        };
+    }
+}
+
+/// RANGE COLUMNS by its first column: a partition holds tuples from the bound before it up to its
+/// own, so that the first values lie between those of the two, both included.
+fn tuples_may_hold(
+    parts: &[Part],
+    bounds: &[Vec<u8>],
+    place: usize,
+    predicates: &[(usize, Predicate)],
+) -> bool {
+    let Some(part) = parts.first() else { return true };
+    // The first value of a tuple; MAXVALUE is without end.
+    let head = |bytes: &Vec<u8>| encode::first_field(part, bytes).map(<[u8]>::to_vec);
+    let low = place.checked_sub(1).and_then(|before| bounds.get(before)).and_then(&head);
+    let high = bounds.get(place).and_then(&head);
+    let single = parts.len() == 1;
+    on(predicates, part.column).all(|predicate| {
+        let image = |scalar: &Scalar| part.image(&array_of_scalar(scalar, &part.ty)?);
+        let above_low = |image: &Option<Vec<u8>>| match (image, &low) {
+            (Some(image), Some(low)) => image >= low,
+            _ => true,
+        };
+        let below_high = |image: &Option<Vec<u8>>| match (image, &high) {
+            (Some(image), Some(high)) => {
+                if single {
+                    image < high
+                } else {
+                    image <= high
+                }
+            }
+            _ => true,
+        };
+        let ordered = part.keeps_order();
+        match predicate {
+            Predicate::Compare(Op::Eq, scalar) => {
+                let image = image(scalar);
+                above_low(&image) && below_high(&image)
+            }
+            Predicate::In(list) => list.iter().any(|scalar| {
+                let image = image(scalar);
+                above_low(&image) && below_high(&image)
+            }),
+            Predicate::Compare(Op::Lt | Op::Le, scalar) if ordered => above_low(&image(scalar)),
+            Predicate::Compare(Op::Gt | Op::Ge, scalar) if ordered => below_high(&image(scalar)),
+            Predicate::Between(least, most) if ordered => {
+                above_low(&image(most)) && below_high(&image(least))
+            }
+            _ => true,
+        }
+    })
+}

@@ -1,0 +1,287 @@
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Int64Array, StringArray, UInt32Array};
+use pelorus_chunk::{Op, Predicate, Scalar, Value};
+use pelorus_error::Code;
+use pelorus_functions::EvalContext;
+use pelorus_sql::Mode;
+use pelorus_sql::table::{TableDefinition, TableStatement};
+use pelorus_types::temporal::DateTime;
+use proptest::prelude::*;
+
+use super::*;
+use crate::native::definition::{Derived, decode, encode};
+
+fn definition(sql: &str) -> TableDefinition {
+    let statement = pelorus_sql::table::parse(sql, Mode::default()).unwrap();
+    let TableStatement::Create(mut definition) = statement else { panic!("{sql}") };
+    if let Some(partitioning) = &mut definition.partitioning {
+        let context = Arc::new(EvalContext::default());
+        settle(partitioning, Mode::default(), &context).unwrap();
+    }
+    definition.normalise();
+    *definition
+}
+
+fn derived(sql: &str) -> Result<Derived> {
+    Derived::of("d", &definition(sql), Mode::default())
+}
+
+/// A table of an INT, a BIGINT, a DATE and a VARCHAR, all in the primary key.
+fn table(partitioning: &str) -> Partitioner {
+    derived(&create(partitioning)).unwrap().partitioner
+}
+
+fn create(partitioning: &str) -> String {
+    format!(
+        "CREATE TABLE t (a INT, b BIGINT, d DATE, s VARCHAR(10), v INT, PRIMARY KEY (a, b, d, s)) \
+         {partitioning}"
+    )
+}
+
+fn error(partitioning: &str) -> u16 {
+    derived(&create(partitioning)).unwrap_err().errno()
+}
+
+/// Rows of the table: a, b, days from 2020-01-01, s.
+type Row = (i64, i64, i64, String);
+
+fn columns(rows: &[Row]) -> Vec<ArrayRef> {
+    let date = |days: i64| {
+        let day = DateTime::date(2020, 1, 1).day_number() + days;
+        DateTime::from_day_number(day).unwrap().pack()
+    };
+    vec![
+        Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.0))),
+        Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.1))),
+        Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| date(row.2)))),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.3.as_str()))),
+        Arc::new(Int64Array::from_iter_values(rows.iter().map(|_| 0))),
+    ]
+}
+
+const METHODS: [&str; 12] = [
+    "",
+    "PARTITION BY HASH (a) PARTITIONS 7",
+    "PARTITION BY LINEAR HASH (a + b) PARTITIONS 6",
+    "PARTITION BY KEY (s, a) PARTITIONS 5",
+    "PARTITION BY KEY () PARTITIONS 3",
+    "PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (-5), PARTITION p1 VALUES LESS THAN \
+     (0), PARTITION p2 VALUES LESS THAN (7), PARTITION p3 VALUES LESS THAN MAXVALUE)",
+    "PARTITION BY RANGE (TO_DAYS(d)) (PARTITION p0 VALUES LESS THAN (TO_DAYS('2020-01-10')), \
+     PARTITION p1 VALUES LESS THAN (TO_DAYS('2020-02-01')), PARTITION p2 VALUES LESS THAN MAXVALUE)",
+    "PARTITION BY RANGE (YEAR(d)) (PARTITION p0 VALUES LESS THAN (2020), PARTITION p1 VALUES LESS \
+     THAN (2021), PARTITION p2 VALUES LESS THAN (3000))",
+    "PARTITION BY RANGE COLUMNS (a, b) (PARTITION p0 VALUES LESS THAN (-3, 0), PARTITION p1 VALUES \
+     LESS THAN (3, 3), PARTITION p2 VALUES LESS THAN (MAXVALUE, MAXVALUE))",
+    "PARTITION BY RANGE COLUMNS (s) (PARTITION p0 VALUES LESS THAN ('b'), PARTITION p1 VALUES LESS \
+     THAN (MAXVALUE))",
+    "PARTITION BY (LEFT(s, 1), TIME_SLICE(d, INTERVAL 5 DAY), ROUND_DOWN(a, 4))",
+    "PARTITION BY (HASH(b, 4), d, a)",
+];
+
+fn row() -> impl Strategy<Value = Row> {
+    (-10_i64..15, -4_i64..5, -20_i64..400, "[aAbBß]{0,3}")
+}
+
+fn scalar(column: usize, values: &[ArrayRef], row: usize) -> Scalar {
+    match values[column].as_any().downcast_ref::<Int64Array>() {
+        Some(array) => Scalar::Int(i128::from(array.value(row))),
+        None => {
+            let texts = values[column].as_any().downcast_ref::<StringArray>().unwrap();
+            Scalar::Bytes(texts.value(row).as_bytes().to_vec())
+        }
+    }
+}
+
+/// What a condition gives for a row, by the definition.
+fn fulfils(row: usize, values: &[ArrayRef], predicates: &[(usize, Predicate)]) -> bool {
+    predicates.iter().all(|(column, predicate)| {
+        let scalar = scalar(*column, values, row);
+        let value: Value<'_> = scalar.as_value();
+        predicate.matches(value)
+    })
+}
+
+fn predicate(kind: u8, one: Scalar, two: Scalar) -> Predicate {
+    match kind % 9 {
+        0 => Predicate::Compare(Op::Eq, one),
+        1 => Predicate::Compare(Op::Ne, one),
+        2 => Predicate::Compare(Op::Lt, one),
+        3 => Predicate::Compare(Op::Le, one),
+        4 => Predicate::Compare(Op::Gt, one),
+        5 => Predicate::Compare(Op::Ge, one),
+        6 => Predicate::Between(one, two),
+        7 => Predicate::In(vec![one, two]),
+        _ => Predicate::IsNotNull,
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_row_is_in_one_partition(
+        rows in prop::collection::vec(row(), 1..40), method in 0..METHODS.len()
+    ) {
+        let partitioner = table(METHODS[method]);
+        let values = columns(&rows);
+        let groups = partitioner.split(&values).unwrap();
+        let mut seen: Vec<u32> =
+            groups.iter().flat_map(|(_, rows)| rows.values().to_vec()).collect();
+        seen.sort_unstable();
+        prop_assert_eq!(seen, (0..u32::try_from(rows.len()).unwrap()).collect::<Vec<_>>());
+        let keys: std::collections::HashSet<_> = groups.iter().map(|(key, _)| key.clone()).collect();
+        prop_assert_eq!(keys.len(), groups.len());
+    }
+
+    #[test]
+    fn equal_keys_are_in_one_partition(one in row(), method in 0..METHODS.len()) {
+        // The collation of `s` is utf8mb4_0900_ai_ci.
+        let mut other = one.clone();
+        other.3 = one.3.to_uppercase();
+        let values = columns(&[one, other]);
+        prop_assert_eq!(table(METHODS[method]).split(&values).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn pruning_never_drops_a_partition_with_a_matching_row(
+        rows in prop::collection::vec(row(), 1..30),
+        method in 0..METHODS.len(),
+        conditions in prop::collection::vec((0_usize..4, any::<u8>(), any::<prop::sample::Index>(),
+            any::<prop::sample::Index>()), 1..4),
+    ) {
+        let partitioner = table(METHODS[method]);
+        let values = columns(&rows);
+        let predicates: Vec<(usize, Predicate)> = conditions
+            .iter()
+            .map(|(column, kind, one, two)| {
+                let one = scalar(*column, &values, one.index(rows.len()));
+                let two = scalar(*column, &values, two.index(rows.len()));
+                (*column, predicate(*kind, one, two))
+            })
+            .collect();
+        for (key, rows) in partitioner.split(&values).unwrap() {
+            let rows: &UInt32Array = &rows;
+            let has = rows.values().iter().any(|row| fulfils(*row as usize, &values, &predicates));
+            if has {
+                prop_assert!(partitioner.may_hold(&key, &predicates), "{predicates:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn places_of_hash_are_within_the_count(value in any::<i64>(), count in 1_u32..100, linear: bool) {
+        prop_assert!(place::place_of_hash(i128::from(value), count, linear) < count);
+    }
+}
+
+#[test]
+fn pruning_drops_what_cannot_match() {
+    let partitions = |method: &str, predicates: &[(usize, Predicate)]| -> Vec<String> {
+        let partitioner = table(method);
+        let named = partitioner.named().iter();
+        named
+            .filter(|named| partitioner.may_hold(&named.key, predicates))
+            .map(|named| named.name.clone())
+            .collect()
+    };
+    let int = |value: i128| Scalar::Int(value);
+    let below = |value| Predicate::Compare(Op::Lt, int(value));
+    assert_eq!(partitions(METHODS[5], &[(0, below(-5))]), ["p0", "p1"]);
+    assert_eq!(partitions(METHODS[5], &[(0, Predicate::Compare(Op::Gt, int(6)))]), ["p2", "p3"]);
+    assert_eq!(partitions(METHODS[5], &[(0, Predicate::Compare(Op::Eq, int(3)))]), ["p2"]);
+    let in_list = Predicate::In(vec![int(-100), int(100)]);
+    assert_eq!(partitions(METHODS[5], &[(0, in_list)]), ["p0", "p3"]);
+    assert_eq!(partitions(METHODS[1], &[(0, Predicate::Compare(Op::Eq, int(8)))]), ["p1"]);
+    let day = |month, day| Scalar::Int(i128::from(DateTime::date(2020, month, day).pack()));
+    let within = Predicate::Between(day(1, 15), day(1, 20));
+    assert_eq!(partitions(METHODS[6], &[(2, within)]), ["p0", "p1"]);
+    let list = "PARTITION BY LIST (a) (PARTITION x VALUES IN (1, 2), PARTITION y VALUES IN (3))";
+    assert_eq!(partitions(list, &[(0, below(3))]), ["x"]);
+    assert_eq!(partitions(METHODS[8], &[(0, below(-4))]), ["p0"]);
+}
+
+#[test]
+fn mysql_s_numbers_of_linear_hash() {
+    // The example of MySQL's manual: YEAR(col3) of 2003-04-14 and 1998-10-19, six partitions.
+    assert_eq!(place::place_of_hash(2003, 6, true), 3);
+    assert_eq!(place::place_of_hash(1998, 6, true), 2);
+    assert_eq!(place::place_of_hash(-8, 7, false), 1);
+}
+
+#[test]
+fn values_that_fit_no_partition() {
+    let partitioner = table(
+        "PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (1), PARTITION p1 VALUES LESS THAN \
+         (5))",
+    );
+    let rows = columns(&[(5, 0, 0, String::new())]);
+    let error = partitioner.split(&rows).unwrap_err();
+    assert_eq!(error.code(), Code::NoPartitionForValue);
+    assert_eq!(error.message(), "Table has no partition for value 5");
+    let partitioner = table("PARTITION BY LIST COLUMNS (s) (PARTITION p VALUES IN ('a', 'b'))");
+    let found = partitioner.split(&columns(&[(5, 0, 0, "A".to_owned())])).unwrap();
+    assert_eq!(found[0].0, b"p");
+    let error = partitioner.split(&columns(&[(5, 0, 0, "c".to_owned())])).unwrap_err();
+    assert_eq!(error.message(), "Table has no partition for value from column_list");
+}
+
+#[test]
+fn partitionings_that_cannot_be() {
+    for (partitioning, errno) in [
+        ("PARTITION BY HASH (v)", 1503),
+        ("PARTITION BY (v)", 1503),
+        ("PARTITION BY HASH (x)", 1054),
+        ("PARTITION BY HASH (s)", 1491),
+        ("PARTITION BY HASH (1)", 1486),
+        ("PARTITION BY HASH (CRC32(s))", 1564),
+        ("PARTITION BY (CRC32(s))", 1564),
+        ("PARTITION BY (ROUND_DOWN(s, 3))", 1564),
+        ("PARTITION BY KEY (x)", 1488),
+        ("PARTITION BY HASH (a) PARTITIONS 0", 1504),
+        ("PARTITION BY HASH (a) PARTITIONS 9000", 1499),
+        ("PARTITION BY RANGE (a)", 1492),
+        (
+            "PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (3), PARTITION q VALUES LESS THAN \
+             (3))",
+            1493,
+        ),
+        (
+            "PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN MAXVALUE, PARTITION q VALUES LESS \
+             THAN (3))",
+            1481,
+        ),
+        (
+            "PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (3), PARTITION P VALUES LESS THAN \
+             (4))",
+            1517,
+        ),
+        ("PARTITION BY LIST (a) (PARTITION p VALUES IN (1, 1))", 1495),
+        ("PARTITION BY RANGE (a) (PARTITION p VALUES IN (1))", 1480),
+        ("PARTITION BY RANGE COLUMNS (a, b) (PARTITION p VALUES LESS THAN (1))", 1653),
+        ("PARTITION BY RANGE COLUMNS (a) (PARTITION p VALUES LESS THAN ('x'))", 1654),
+    ] {
+        assert_eq!(error(partitioning), errno, "{partitioning}");
+    }
+}
+
+#[test]
+fn definitions_are_kept_with_their_partitions() {
+    for method in METHODS {
+        let definition = definition(&create(method));
+        let bytes = encode("d", &definition, Mode::default()).unwrap();
+        let (database, read, _) = decode(&bytes).unwrap();
+        assert_eq!(database, "d");
+        let partitioner = Derived::of("d", &read, Mode::default()).unwrap().partitioner;
+        assert_eq!(partitioner.named(), table(method).named(), "{method}");
+    }
+}
+
+#[test]
+fn values_of_partitions_are_shown() {
+    let partitioner = table("PARTITION BY (TIME_SLICE(d, INTERVAL 1 MONTH), a, HASH(b, 4), s)");
+    let rows = columns(&[(-7, 3, 40, "é".to_owned())]);
+    let key = partitioner.split(&rows).unwrap()[0].0.clone();
+    let shown = partitioner.describe(&key).unwrap();
+    assert!(shown.starts_with("'2020-02-01',-7,"), "{shown}");
+    assert_eq!(partitioner.describe(b"no key"), None);
+}

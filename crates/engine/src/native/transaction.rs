@@ -1,0 +1,303 @@
+//! What an open transaction has written to native tables: rows by primary key, kept in memory until
+//! `COMMIT` makes one commit of them.
+//!
+//! Invariants: an entry's row is the last one that the transaction wrote under the key; whether the
+//! key was there in the transaction's snapshot never changes, so that a row that the transaction
+//! both made and deleted leaves no trace. All reads of the transaction are of its snapshot with its
+//! own rows over it; a key that somebody else writes meanwhile is found out by the commit (1213).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{Array, ArrayRef};
+use parking_lot::Mutex;
+use pelorus_error::{Error, Result};
+use pelorus_query::OwnWrites;
+use pelorus_store::{Commit, Mode, Snapshot, TableId, Version};
+
+use super::definition::NativeDef;
+use super::write::change::{Change, Counts, writes_of};
+use super::write::check_bytes;
+use super::write::lookup::{duplicate_entry, existing, keys_of};
+
+/// What is written, by table. Savepoints share what has not changed since.
+type Tables = HashMap<TableId, Arc<TableWrites>>;
+
+/// What a statement reads of native tables.
+#[derive(Clone, Debug)]
+pub(crate) struct NativeReads {
+    /// The version.
+    pub(crate) pin: Arc<Snapshot>,
+    own: Option<Arc<Mutex<Tables>>>,
+}
+
+impl NativeReads {
+    /// Reads of a version that nobody has written over.
+    pub(crate) fn at(pin: Arc<Snapshot>) -> Self {
+        Self { pin, own: None }
+    }
+
+    /// What the session's open transaction has written to a table up to now.
+    ///
+    /// # Errors
+    /// Rows that do not fit together, which is a bug.
+    pub(crate) fn own(&self, table: TableId) -> Result<Option<OwnWrites>> {
+        let Some(own) = &self.own else { return Ok(None) };
+        own.lock().get(&table).map(|writes| writes.for_reads()).transpose()
+    }
+}
+
+/// The part of a session's transaction that is in native tables.
+#[derive(Debug)]
+pub(crate) struct NativeTransaction {
+    snapshot: Arc<Snapshot>,
+    tables: Arc<Mutex<Tables>>,
+    savepoints: Vec<(String, Tables)>,
+}
+
+impl NativeTransaction {
+    /// A transaction that has written nothing. Savepoints that were set before it touched a native
+    /// table go back to there.
+    pub(crate) fn new(snapshot: Arc<Snapshot>, savepoints: &[String]) -> Self {
+        let savepoints = savepoints.iter().map(|name| (name.clone(), HashMap::new())).collect();
+        Self { snapshot, tables: Arc::default(), savepoints }
+    }
+
+    /// What its statements read.
+    pub(crate) fn reads(&self) -> NativeReads {
+        NativeReads { pin: Arc::clone(&self.snapshot), own: Some(Arc::clone(&self.tables)) }
+    }
+
+    /// Whether it has written something.
+    pub(crate) fn has_written(&self) -> bool {
+        !self.tables.lock().is_empty()
+    }
+
+    /// The version that it reads.
+    pub(crate) fn version(&self) -> Version {
+        self.snapshot.version()
+    }
+
+    /// Sets a savepoint; one of the same name is gone.
+    pub(crate) fn savepoint(&mut self, name: &str) {
+        self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        let tables = self.tables.lock().clone();
+        self.savepoints.push((name.to_owned(), tables));
+    }
+
+    /// Goes back to a savepoint, or only forgets it and those after it; `false` when it is not
+    /// there.
+    pub(crate) fn back_to(&mut self, name: &str, release: bool) -> bool {
+        let found = self.savepoints.iter().rposition(|(known, _)| known.eq_ignore_ascii_case(name));
+        let Some(at) = found else { return false };
+        if release {
+            self.savepoints.truncate(at);
+        } else {
+            self.tables.lock().clone_from(&self.savepoints[at].1);
+            self.savepoints.truncate(at + 1);
+        }
+        true
+    }
+
+    /// Takes the changes of a statement in; nothing of them when it fails.
+    ///
+    /// # Errors
+    /// A key that is there (1062), more rows than one commit takes (1235), and what reading gives.
+    pub(crate) fn apply(&mut self, changes: &[Change]) -> Result<Counts> {
+        let tables = &mut *self.tables.lock();
+        let mut counts = Counts::default();
+        let mut touched = Vec::new();
+        for change in changes {
+            let writes = tables
+                .entry(change.def.id)
+                .or_insert_with(|| Arc::new(TableWrites::new(Arc::clone(&change.def))));
+            let writes = Arc::make_mut(writes);
+            if !touched.contains(&change.def.id) {
+                writes.begin();
+                touched.push(change.def.id);
+            }
+            match writes.apply(&self.snapshot, change) {
+                Ok(more) => counts.add(&more),
+                Err(error) => {
+                    let touched = touched.iter().filter_map(|id| tables.remove_entry(id));
+                    let undone: Vec<_> = touched
+                        .map(|(id, mut writes)| {
+                            Arc::make_mut(&mut writes).undo();
+                            (id, writes)
+                        })
+                        .filter(|(_, writes)| !writes.entries.is_empty())
+                        .collect();
+                    tables.extend(undone);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(counts)
+    }
+
+    /// The one commit that makes everything visible.
+    ///
+    /// # Errors
+    /// A row that fits no partition, which was found out before.
+    pub(crate) fn commit(self) -> Result<Commit> {
+        let mut writes = Vec::new();
+        for table in self.tables.lock().values() {
+            for change in table.changes()? {
+                writes.extend(writes_of(&change)?);
+            }
+        }
+        Ok(Commit { writes, snapshot: Some(self.version()), values: Vec::new() })
+    }
+}
+
+/// What a transaction has written to one table.
+#[derive(Clone, Debug)]
+struct TableWrites {
+    def: Arc<NativeDef>,
+    entries: HashMap<Vec<u8>, Entry>,
+    batches: Vec<Vec<ArrayRef>>,
+    bytes: usize,
+    reads: OnceLock<OwnWrites>,
+    /// What entries were before the statement at hand, newest last, and how many batches there were.
+    undo: (Vec<(Vec<u8>, Option<Entry>)>, usize),
+}
+
+/// The state of one key.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Batch and row.
+    at: (usize, usize),
+    /// The row is there; else it was deleted.
+    is_live: bool,
+    /// The key was there in the snapshot.
+    existed: bool,
+}
+
+impl TableWrites {
+    fn new(def: Arc<NativeDef>) -> Self {
+        let (entries, batches, reads) = (HashMap::new(), Vec::new(), OnceLock::new());
+        Self { def, entries, batches, bytes: 0, reads, undo: (Vec::new(), 0) }
+    }
+
+    /// A statement begins.
+    fn begin(&mut self) {
+        self.undo = (Vec::new(), self.batches.len());
+    }
+
+    /// Takes back what the statement did.
+    fn undo(&mut self) {
+        let (entries, batches) = std::mem::take(&mut self.undo);
+        for (key, entry) in entries.into_iter().rev() {
+            match entry {
+                Some(entry) => self.entries.insert(key, entry),
+                None => self.entries.remove(&key),
+            };
+        }
+        self.batches.truncate(batches);
+        self.reads = OnceLock::new();
+    }
+
+    fn apply(&mut self, snapshot: &Snapshot, change: &Change) -> Result<Counts> {
+        self.reads = OnceLock::new();
+        let mut counts = Counts::default();
+        for columns in &change.removes {
+            self.put(snapshot, columns, None, &mut counts)?;
+        }
+        for (columns, mode) in &change.puts {
+            self.put(snapshot, columns, Some(*mode), &mut counts)?;
+        }
+        Ok(counts)
+    }
+
+    /// Writes rows under a mode, or deletes them.
+    fn put(
+        &mut self,
+        snapshot: &Snapshot,
+        columns: &[ArrayRef],
+        mode: Option<Mode>,
+        counts: &mut Counts,
+    ) -> Result<()> {
+        let keys = keys_of(&self.def, columns)?;
+        let unknown: HashSet<&[u8]> =
+            keys.iter().filter(|key| !self.entries.contains_key(*key)).collect();
+        let there = if unknown.is_empty() {
+            HashMap::new()
+        } else {
+            let table = snapshot.table(self.def.id)?;
+            existing(&self.def, &table, columns, &unknown, &[])?.rows
+        };
+        let batch = self.batches.len();
+        self.bytes += columns.iter().map(|column| column.get_array_memory_size()).sum::<usize>();
+        check_bytes(self.bytes)?;
+        for (row, key) in keys.iter().enumerate() {
+            let old = self.entries.get(key).copied();
+            let existed = old.map_or_else(|| there.contains_key(key), |old| old.existed);
+            let is_there = old.map_or(existed, |old| old.is_live);
+            match mode {
+                Some(Mode::Insert) if is_there => {
+                    return Err(duplicate_entry(&self.def, columns, row));
+                }
+                Some(Mode::Ignore) if is_there => {
+                    counts.ignored += 1;
+                    counts.ignored_rows.push(row);
+                    continue;
+                }
+                Some(_) if is_there => {
+                    counts.replaced += 1;
+                }
+                Some(_) => counts.inserted += 1,
+                None if is_there => counts.removed += 1,
+                None => continue,
+            }
+            let entry = Entry { at: (batch, row), is_live: mode.is_some(), existed };
+            let before = self.entries.insert(key.to_vec(), entry);
+            self.undo.0.push((key.to_vec(), before));
+        }
+        self.batches.push(columns.to_vec());
+        Ok(())
+    }
+
+    /// The places of the rows that are there, or of the keys that are to be deleted.
+    fn places(&self, of: impl Fn(&Entry) -> bool) -> Vec<(usize, usize)> {
+        let mut places: Vec<_> =
+            self.entries.values().filter(|entry| of(entry)).map(|entry| entry.at).collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// Rows by their places, as batches of all columns.
+    fn gather(&self, places: &[(usize, usize)]) -> Result<Vec<Vec<ArrayRef>>> {
+        let gather = |places: &[(usize, usize)]| -> Result<Vec<ArrayRef>> {
+            (0..self.def.columns.len())
+                .map(|column| {
+                    let arrays: Vec<&dyn Array> =
+                        self.batches.iter().map(|batch| batch[column].as_ref()).collect();
+                    arrow::compute::interleave(&arrays, places).map_err(|error| {
+                        Error::internal("rows of a transaction differ").caused_by(error)
+                    })
+                })
+                .collect()
+        };
+        places.chunks(pelorus_store::ROWS_PER_BATCH_MAX).map(gather).collect()
+    }
+
+    fn changes(&self) -> Result<Vec<Change>> {
+        let mut change = Change::new(Arc::clone(&self.def));
+        let dead = self.places(|entry| entry.existed && !entry.is_live);
+        change.removes = self.gather(&dead)?;
+        let live = self.places(|entry| entry.is_live);
+        change.puts =
+            self.gather(&live)?.into_iter().map(|columns| (columns, Mode::Replace)).collect();
+        Ok(vec![change])
+    }
+
+    fn for_reads(&self) -> Result<OwnWrites> {
+        if let Some(known) = self.reads.get() {
+            return Ok(known.clone());
+        }
+        let hidden: HashSet<Vec<u8>> = self.entries.keys().cloned().collect();
+        let rows = self.gather(&self.places(|entry| entry.is_live))?;
+        let made = OwnWrites { hidden: Arc::new(hidden), rows };
+        Ok(self.reads.get_or_init(|| made).clone())
+    }
+}

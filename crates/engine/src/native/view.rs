@@ -1,0 +1,84 @@
+//! Native tables as the queries of one statement see them: all at one version, those that the
+//! session's open transaction has written with its own rows over it.
+
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::TimeZone;
+use pelorus_query::{AsOf, NativeDatabase, NativeTable, PartitionPruner};
+use pelorus_store::Snapshot;
+
+use super::catalog::Catalog;
+use super::definition::NativeDef;
+use super::transaction::NativeReads;
+
+/// One native database as a statement sees it.
+#[derive(Debug)]
+pub(crate) struct NativeView {
+    catalog: Arc<Catalog>,
+    database: String,
+    reads: NativeReads,
+    time_zone: TimeZone,
+}
+
+impl NativeView {
+    /// The database of a name as a statement sees it.
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        database: &str,
+        reads: NativeReads,
+        time_zone: TimeZone,
+    ) -> Self {
+        Self { catalog, database: database.to_owned(), reads, time_zone }
+    }
+
+    /// The version of a moment.
+    fn pin(&self, at: AsOf) -> Result<Arc<Snapshot>> {
+        let store = self.catalog.store();
+        let version = match at {
+            AsOf::Version(version) => version,
+            AsOf::Timestamp(micros) => {
+                let micros = u64::try_from(micros).unwrap_or(0);
+                store.version_at(micros).ok_or_else(|| {
+                    Error::new(
+                        Code::HistoryTooOld,
+                        "the moment is too old: nothing is known of the versions of then",
+                    )
+                })?
+            }
+        };
+        Ok(Arc::new(store.snapshot_at(version)))
+    }
+}
+
+impl NativeDatabase for NativeView {
+    fn table(&self, name: &str, at: Option<AsOf>) -> Result<Option<NativeTable>> {
+        let Some(def) = self.catalog.table(&self.database, name) else { return Ok(None) };
+        let (pin, own) = match at {
+            Some(at) => (self.pin(at)?, None),
+            None => (Arc::clone(&self.reads.pin), self.reads.own(def.id)?),
+        };
+        let table = pin.table(def.id)?;
+        if table.schema().columns.len() != def.columns.len() {
+            return Err(Error::new(
+                Code::TableChanged,
+                "Table definition has changed, please retry transaction",
+            ));
+        }
+        Ok(Some(NativeTable {
+            database: def.database.clone(),
+            name: def.name.clone(),
+            columns: def.columns.clone(),
+            invisible: def.invisible.clone(),
+            table,
+            pin,
+            own,
+            pruner: pruner(&def),
+            time_zone: self.time_zone,
+        }))
+    }
+}
+
+fn pruner(def: &NativeDef) -> Option<Arc<dyn PartitionPruner>> {
+    (!def.partitioner.is_whole()).then(|| Arc::clone(&def.partitioner) as Arc<dyn PartitionPruner>)
+}

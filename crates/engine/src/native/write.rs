@@ -1,0 +1,228 @@
+//! Statements that change rows of native tables.
+//!
+//! A statement is planned, which reads what it needs and makes all new rows in stored form, and then
+//! carried out: as one commit of the store, or into the session's open transaction. What was
+//! computed from a version is committed against that version; when somebody else wrote the same
+//! rows meanwhile (1213), the session plans it anew.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `insert` | `INSERT`, `REPLACE`: columns, defaults, `VALUES`, `SET` |
+//! | `fill` | literals into columns |
+//! | `select` | rows of a query into columns |
+//! | `on_duplicate` | `ON DUPLICATE KEY UPDATE` |
+//! | `update`, `update_joined`, `delete` | `UPDATE`, `DELETE` |
+//! | `load` | `LOAD DATA` |
+//! | `assign` | assignments, one after another |
+//! | `auto` | AUTO_INCREMENT |
+//! | `change`, `commit` | changes into writes of the store |
+//! | `lookup` | rows by key |
+//! | `query` | queries of tables, and of rows in memory |
+//! | `warnings` | warnings by row |
+
+mod assign;
+pub(crate) mod auto;
+pub(crate) mod change;
+pub(crate) mod commit;
+mod default;
+mod delete;
+mod fill;
+mod insert;
+pub(crate) mod load;
+pub(crate) mod lookup;
+mod on_duplicate;
+mod query;
+mod select;
+#[cfg(test)]
+mod tests;
+mod update;
+mod update_joined;
+pub(crate) mod warnings;
+
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::assign::Policy;
+use pelorus_query::QueryContext;
+use pelorus_sql::change::Change as Parsed;
+use pelorus_sql::statement::TableName;
+
+use super::catalog::Catalog;
+use super::definition::NativeDef;
+use super::transaction::NativeReads;
+use crate::api::Done;
+use crate::diagnostics::Diagnostics;
+use auto::{Numbers, Steps};
+use change::{Change, Counts};
+use warnings::Warnings;
+
+/// Most bytes of rows that one statement or transaction changes: they are one record of the log.
+pub(crate) const BYTES_MAX: usize = 768 << 20;
+
+/// A statement with what it sees of its session.
+#[derive(Debug)]
+pub(crate) struct Statement<'s> {
+    /// Native tables.
+    pub(crate) catalog: &'s Catalog,
+    /// The current database.
+    pub(crate) database: Option<&'s str>,
+    /// What its queries see; they read the version of `reads`.
+    pub(crate) context: QueryContext,
+    /// The version that it reads.
+    pub(crate) reads: NativeReads,
+    /// Where warnings go.
+    pub(crate) diagnostics: Diagnostics,
+    /// How values that do not fit are treated; the statement itself adds IGNORE.
+    pub(crate) policy: Policy,
+    /// How AUTO_INCREMENT counts.
+    pub(crate) steps: Steps,
+}
+
+/// What a statement is about to do.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The changes.
+    pub(crate) changes: Vec<Change>,
+    /// They were computed from what the statement read.
+    pub(crate) depends: bool,
+    /// What values left.
+    pub(crate) warnings: Warnings,
+    /// What the client is told.
+    pub(crate) report: Report,
+    /// AUTO_INCREMENT values.
+    pub(crate) numbers: Numbers,
+}
+
+/// What the client is told of a statement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Report {
+    /// `INSERT` and `REPLACE`.
+    Insert {
+        /// Rows that the statement gave.
+        records: u64,
+        /// Whether the text for people is sent: not for a single row of `VALUES`.
+        info: bool,
+    },
+    /// `INSERT ... ON DUPLICATE KEY UPDATE`.
+    Merge {
+        /// Rows that the statement gave.
+        records: u64,
+        /// Rows that were new.
+        inserted: u64,
+        /// Rows that were changed.
+        updated: u64,
+        /// Rows that were there and stayed as they were.
+        unchanged: u64,
+        /// As above.
+        info: bool,
+    },
+    /// `UPDATE`
+    Update {
+        /// Rows that were found.
+        matched: u64,
+        /// Rows that were changed.
+        changed: u64,
+    },
+    /// `DELETE`
+    Delete,
+    /// `LOAD DATA`
+    Load {
+        /// Rows of the file.
+        records: u64,
+        /// Rows that were left out by planning.
+        skipped: u64,
+    },
+}
+
+impl Statement<'_> {
+    /// Plans a statement that was parsed.
+    ///
+    /// # Errors
+    /// What the statement breaks, in MySQL's words; 1235 for what is beyond us.
+    pub(crate) async fn plan(mut self, change: &Parsed<'_>) -> Result<Plan> {
+        match change {
+            Parsed::Insert(insert) => {
+                self.policy.ignore = insert.ignore;
+                self.insert(insert).await
+            }
+            Parsed::Update(update) => {
+                self.policy.ignore = update.ignore;
+                self.update(update).await
+            }
+            Parsed::Delete(delete) => {
+                self.policy.ignore = delete.ignore;
+                self.delete(delete).await
+            }
+            Parsed::Load(_) => Err(Error::unsupported("LOAD DATA in this place")),
+        }
+    }
+
+    /// A native table by its name in the statement.
+    ///
+    /// # Errors
+    /// No database is chosen (1046), there is no such table (1146).
+    fn table(&self, name: &TableName) -> Result<Arc<NativeDef>> {
+        let database = name.database.as_deref().or(self.database);
+        let database =
+            database.ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))?;
+        self.catalog.require(database, &name.name)
+    }
+}
+
+impl Plan {
+    /// The numbers for the client, when everything is done.
+    pub(crate) fn done(&self, counts: &Counts, found_rows: bool, warnings: usize) -> Done {
+        let (affected_rows, info) = match self.report {
+            Report::Insert { records, info } => {
+                let affected = counts.inserted + 2 * counts.replaced;
+                let duplicates = counts.replaced + counts.ignored;
+                (affected, info.then(|| records_text(records, duplicates, warnings)))
+            }
+            Report::Merge { records, inserted, updated, unchanged, info } => {
+                let found = if found_rows { unchanged } else { 0 };
+                let affected = inserted + 2 * updated + found;
+                (affected, info.then(|| records_text(records, updated + unchanged, warnings)))
+            }
+            Report::Update { matched, changed } => {
+                let info =
+                    format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+                (if found_rows { matched } else { changed }, Some(info))
+            }
+            Report::Delete => (counts.removed, None),
+            Report::Load { records, skipped } => {
+                let affected = counts.inserted + 2 * counts.replaced;
+                let skipped = skipped + counts.ignored;
+                let deleted = counts.replaced;
+                let info = format!(
+                    "Records: {records}  Deleted: {deleted}  Skipped: {skipped}  Warnings: \
+                     {warnings}"
+                );
+                (affected, Some(info))
+            }
+        };
+        Done {
+            affected_rows,
+            last_insert_id: self.numbers.reported(),
+            warnings: u16::try_from(warnings).unwrap_or(u16::MAX),
+            info: info.unwrap_or_default(),
+        }
+    }
+}
+
+fn records_text(records: u64, duplicates: u64, warnings: usize) -> String {
+    format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
+}
+
+/// Error 1054 for a column that a statement writes.
+fn unknown_column(name: &str) -> Error {
+    Error::new(Code::UnknownColumn, format!("Unknown column '{name}' in 'field list'"))
+}
+
+/// Error 1235 above the bytes that one commit takes.
+pub(crate) fn check_bytes(bytes: usize) -> Result<()> {
+    if bytes <= BYTES_MAX {
+        return Ok(());
+    }
+    let most = BYTES_MAX >> 20;
+    Err(Error::unsupported(format_args!("changing more than {most} MiB of rows at once")))
+}

@@ -1,0 +1,295 @@
+//! Assignments to the columns of rows, one after another as MySQL does it: a later one sees what an
+//! earlier one stored.
+
+use std::ops::ControlFlow;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use pelorus_error::{Error, Result};
+use pelorus_functions::assign::{ColumnBuilder, assign_array, timestamp_to_utc};
+use pelorus_functions::{TimeZone, Value};
+use pelorus_sql::ast::{self, Expr, Ident};
+use pelorus_sql::change::{Assigned, Assignment};
+use pelorus_sql::normalise;
+use pelorus_types::{Column, WireType};
+
+use super::default::{Default, call_of, defaults, moment, shown, without_default_calls};
+use super::insert::count;
+use super::warnings::Warnings;
+use super::{Statement, unknown_column};
+use crate::native::definition::NativeDef;
+
+/// What a column becomes.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// Its default.
+    Default,
+    /// The value of an expression, by its text and the columns that it names.
+    Expression(String, Vec<usize>),
+}
+
+/// How names in assignments are to be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Names<'n> {
+    /// What the table goes by.
+    pub(super) table: &'n str,
+    /// The name and column names of the new row in `ON DUPLICATE KEY UPDATE`; `VALUES(column)` is
+    /// read there as well.
+    pub(super) new: Option<(&'n str, &'n [String])>,
+    /// The columns that the column names of the new row stand for.
+    pub(super) given: &'n [usize],
+}
+
+/// The name that a column of the new row has among rows in memory.
+pub(super) fn new_name(column: &str) -> String {
+    format!("\u{1}new.{column}")
+}
+
+impl Statement<'_> {
+    /// Reads the assignments of a statement to one table.
+    ///
+    /// # Errors
+    /// Unknown columns (1054), generated columns, and what DEFAULT gives.
+    pub(super) fn sources(
+        &self,
+        def: &NativeDef,
+        assignments: &[Assignment],
+        names: Names<'_>,
+    ) -> Result<Vec<(usize, Source)>> {
+        let source = |assignment: &Assignment| {
+            let name = assignment.column.last().map_or("", String::as_str);
+            let whole = || unknown_column(&assignment.column.join("."));
+            let column = def.position(name).ok_or_else(whole)?;
+            if let [.., table, _] = assignment.column.as_slice()
+                && !table.eq_ignore_ascii_case(names.table)
+            {
+                return Err(whole());
+            }
+            let source = match &assignment.value {
+                Assigned::Default => Source::Default,
+                Assigned::Expression(expr) => {
+                    let mode = self.context.mode;
+                    let mut expr = without_default_calls(expr, def, &self.policy, mode)?;
+                    renamed(&mut expr, def, names)?;
+                    let used = normalise::all_columns(&expr);
+                    let used = used
+                        .iter()
+                        .filter_map(|parts| def.position(&parts.last()?.value))
+                        .collect();
+                    Source::Expression(expr.to_string(), used)
+                }
+            };
+            Ok((column, source))
+        };
+        assignments.iter().map(source).collect()
+    }
+
+    /// Rows after assignments. `old` and what comes back are in stored form; `extra` are further
+    /// columns that expressions may name, as clients see them.
+    ///
+    /// # Errors
+    /// A value that does not fit, and what expressions give.
+    pub(super) async fn assigned(
+        &self,
+        def: &NativeDef,
+        table: &str,
+        old: &[ArrayRef],
+        extra: (&[Column], &[ArrayRef]),
+        sources: &[(usize, Source)],
+        warnings: &mut Warnings,
+    ) -> Result<Vec<ArrayRef>> {
+        let defaults = defaults(def, &self.policy);
+        let mut rows = old.to_vec();
+        let mut rest = sources;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(independent(rest));
+            rest = later;
+            let texts: Vec<String> = now
+                .iter()
+                .filter_map(|(column, source)| match (source, &defaults[*column]) {
+                    (Source::Expression(text, _), _) => Some(format!("({text})")),
+                    (Source::Default, Default::Computed(text)) => Some(format!("({text})")),
+                    (Source::Default, _) => None,
+                })
+                .collect();
+            let mut values = Vec::new().into_iter();
+            if !texts.is_empty() {
+                let columns = [def.columns.as_slice(), extra.0].concat();
+                let mut arrays = shown(&def.columns, &rows, self.policy.time_zone)?;
+                arrays.extend_from_slice(extra.1);
+                values = self.over_rows(table, &columns, &arrays, &texts).await?.into_iter();
+            }
+            for (column, source) in now {
+                let assigned = match (source, &defaults[*column]) {
+                    (Source::Default, Default::Value(value)) => {
+                        self.constant(def, *column, Some(value), count(old))?
+                    }
+                    (Source::Default, Default::None) => {
+                        self.constant(def, *column, None, count(old))?
+                    }
+                    _ => {
+                        let missing = || Error::internal("an assignment has no value");
+                        let (array, ty) = values.next().ok_or_else(missing)?;
+                        assign_array(&def.targets[*column], &self.policy, &array, &ty)?
+                    }
+                };
+                warnings.add(assigned.warnings, assigned.warning_count);
+                rows[*column] = assigned.array;
+            }
+        }
+        Ok(rows)
+    }
+
+    fn constant(
+        &self,
+        def: &NativeDef,
+        column: usize,
+        value: Option<&Value>,
+        rows: usize,
+    ) -> Result<pelorus_functions::assign::Assigned> {
+        let mut builder = ColumnBuilder::new(&def.targets[column], self.policy)?;
+        for _ in 0..rows {
+            builder.append_default(value, &def.implicit[column])?;
+        }
+        Ok(builder.finish())
+    }
+
+    /// Sets `ON UPDATE CURRENT_TIMESTAMP` columns that no assignment names.
+    ///
+    /// # Errors
+    /// A column that cannot be stored.
+    pub(super) fn touch(
+        &self,
+        def: &NativeDef,
+        assigned: &[usize],
+        rows: &mut [ArrayRef],
+    ) -> Result<()> {
+        for (column, digits) in def.on_update.iter().enumerate() {
+            let Some(digits) = digits else { continue };
+            if !assigned.contains(&column) {
+                let now = moment(def, column, *digits, &self.policy);
+                rows[column] = self.constant(def, column, Some(&now), count(rows))?.array;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many assignments from the first on use no column that one of them assigned before.
+fn independent(sources: &[(usize, Source)]) -> usize {
+    let uses_earlier = |at: usize| match &sources[at].1 {
+        Source::Expression(_, used) => {
+            sources[..at].iter().any(|(assigned, _)| used.contains(assigned))
+        }
+        // A column that is assigned twice: the second wins.
+        Source::Default => false,
+    };
+    (1..sources.len()).find(|&at| uses_earlier(at)).unwrap_or(sources.len())
+}
+
+/// Which rows differ in the columns that were assigned.
+///
+/// # Errors
+/// Arrays of different types, which is a bug.
+pub(super) fn changed(
+    old: &[ArrayRef],
+    new: &[ArrayRef],
+    assigned: &[usize],
+) -> Result<BooleanArray> {
+    let mut any = BooleanArray::from(vec![false; count(old)]);
+    for column in assigned {
+        let differs = arrow::compute::kernels::cmp::distinct(&old[*column], &new[*column])
+            .and_then(|differs| arrow::compute::or(&any, &differs));
+        any = differs.map_err(|error| Error::internal("rows differ in type").caused_by(error))?;
+    }
+    Ok(any)
+}
+
+/// The rows of a batch that a mask picks.
+///
+/// # Errors
+/// A mask of another length, which is a bug.
+pub(super) fn picked(columns: &[ArrayRef], mask: &BooleanArray) -> Result<Vec<ArrayRef>> {
+    let pick = |column: &ArrayRef| {
+        arrow::compute::filter(column, mask)
+            .map_err(|error| Error::internal("rows cannot be picked").caused_by(error))
+    };
+    columns.iter().map(pick).collect()
+}
+
+/// Columns as queries give them in the form that the store has.
+///
+/// # Errors
+/// Columns of other types, which is a bug.
+pub(super) fn stored(
+    columns: &[&Column],
+    arrays: &[ArrayRef],
+    zone: TimeZone,
+) -> Result<Vec<ArrayRef>> {
+    let stored = |(column, array): (&&Column, &ArrayRef)| -> Result<ArrayRef> {
+        let expected = column.ty.arrow();
+        if *array.data_type() != expected {
+            let found = array.data_type();
+            let name = &column.name;
+            let text = format!("column '{name}' was read as {found} and not as {expected}");
+            return Err(Error::internal(text));
+        }
+        if column.ty.wire != WireType::Timestamp || zone.offset_seconds() == 0 {
+            return Ok(array.clone());
+        }
+        let values: &arrow::array::Int64Array = arrow::array::AsArray::as_primitive(array);
+        let utc = values.unary::<_, arrow::datatypes::Int64Type>(|packed| {
+            timestamp_to_utc(packed, zone).unwrap_or(0)
+        });
+        Ok(std::sync::Arc::new(utc))
+    };
+    columns.iter().zip(arrays).map(stored).collect()
+}
+
+/// Makes names fit rows in memory: the database is left out, and the new row's columns are columns
+/// like others.
+fn renamed(expr: &mut Expr, def: &NativeDef, names: Names<'_>) -> Result<()> {
+    let of_new = |column: &str| -> Result<Expr> {
+        let at = def.position(column).ok_or_else(|| unknown_column(column))?;
+        let name = new_name(&def.columns[at].name);
+        Ok(Expr::Identifier(Ident::with_quote('`', name)))
+    };
+    let by_alias = |alias_columns: &[String], column: &str| match alias_columns {
+        [] => Some(column.to_owned()),
+        listed => {
+            let at = listed.iter().position(|it| it.eq_ignore_ascii_case(column))?;
+            Some(def.columns[*names.given.get(at)?].name.clone())
+        }
+    };
+    let outcome = ast::visit_expressions_mut(expr, |inner| {
+        let replaced = match &*inner {
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [database, _, _] if database.value == def.database => {
+                    Some(Ok(Expr::CompoundIdentifier(parts[1..].to_vec())))
+                }
+                [table, column] => names.new.and_then(|(name, columns)| {
+                    let is_new = table.value.eq_ignore_ascii_case(name);
+                    let column = by_alias(columns, &column.value).filter(|_| is_new)?;
+                    Some(of_new(&column))
+                }),
+                _ => None,
+            },
+            Expr::Identifier(name) => names.new.and_then(|(_, columns)| {
+                let is_own = columns.is_empty() || def.position(&name.value).is_some();
+                let column = by_alias(columns, &name.value).filter(|_| !is_own)?;
+                Some(of_new(&column))
+            }),
+            other if names.new.is_some() => call_of(other, "VALUES").map(|column| of_new(&column)),
+            _ => None,
+        };
+        match replaced {
+            Some(Ok(other)) => *inner = other,
+            Some(Err(error)) => return ControlFlow::Break(error),
+            None => {}
+        }
+        ControlFlow::Continue(())
+    });
+    match outcome {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}

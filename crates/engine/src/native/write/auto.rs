@@ -1,0 +1,253 @@
+//! AUTO_INCREMENT.
+//!
+//! Numbers are taken from a counter in memory, row by row as MySQL does it: a value that the
+//! statement gives and that is not below the counter moves it. The store keeps a bound that the
+//! counter has not reached yet; it is raised, in large steps, before any number above it is used,
+//! so that no number is given twice after a crash. Numbers between the last one and the bound are
+//! left out then.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
+use arrow::datatypes::{Int64Type, UInt64Type};
+use parking_lot::Mutex;
+use pelorus_error::{Error, Result};
+use pelorus_store::{Commit, Database};
+use pelorus_types::{ColumnType, WireType};
+
+use crate::native::definition::{AutoIncrement, NativeDef};
+
+/// How far the bound is ahead of what is used.
+const AHEAD: u64 = 1000;
+
+/// Held while a bound is read and raised.
+static RAISING: Mutex<()> = Mutex::new(());
+
+/// Which numbers a session wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steps {
+    /// `auto_increment_increment`
+    pub(crate) increment: u64,
+    /// `auto_increment_offset`
+    pub(crate) offset: u64,
+    /// `NO_AUTO_VALUE_ON_ZERO`: 0 is a value like others.
+    pub(crate) zero_is_value: bool,
+}
+
+/// What a statement got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    /// The first number that was made.
+    pub(crate) first_made: Option<u64>,
+    /// The value of the last row, made or given.
+    pub(crate) last: Option<u64>,
+}
+
+impl Numbers {
+    /// The number in an OK packet.
+    pub(crate) fn reported(self) -> u64 {
+        self.first_made.or(self.last).unwrap_or(0)
+    }
+
+    /// Adds those of rows that come after.
+    pub(crate) fn then(self, later: Numbers) -> Numbers {
+        Numbers { first_made: self.first_made.or(later.first_made), last: later.last.or(self.last) }
+    }
+}
+
+/// Puts numbers where a column has none.
+///
+/// # Errors
+/// No number is left that the column holds (1467), and what raising the bound gives.
+pub(crate) fn number(
+    store: &Database,
+    def: &NativeDef,
+    columns: &mut [ArrayRef],
+    steps: Steps,
+) -> Result<Numbers> {
+    let Some(auto) = &def.auto else { return Ok(Numbers::default()) };
+    let ty = &def.targets[auto.column].ty;
+    let array = &columns[auto.column];
+    let (filled, numbers, next) = take(auto, array, steps, largest(ty))?;
+    columns[auto.column] = filled;
+    if let Some(next) = next {
+        raise(store, def, next, array_len(columns))?;
+    }
+    Ok(numbers)
+}
+
+fn array_len(columns: &[ArrayRef]) -> u64 {
+    columns.first().map_or(0, |column| column.len() as u64)
+}
+
+/// Makes sure that the store's bound is not below the counter.
+fn raise(store: &Database, def: &NativeDef, next: u64, rows: u64) -> Result<()> {
+    let _held = RAISING.lock();
+    let key = NativeDef::auto_key(def.id);
+    let bytes = store.value(&key).unwrap_or_default();
+    let bound = <[u8; 8]>::try_from(bytes).map_or(0, u64::from_le_bytes);
+    if next <= bound {
+        return Ok(());
+    }
+    let bound = next.saturating_add(AHEAD.max(rows.saturating_mul(4)));
+    let values = vec![(key, Some(bound.to_le_bytes().to_vec()))];
+    store.commit(&Commit { values, ..Commit::default() }).map(drop)
+}
+
+/// The column with numbers, what they are, and the counter if it moved.
+fn take(
+    auto: &AutoIncrement,
+    array: &ArrayRef,
+    steps: Steps,
+    largest: u64,
+) -> Result<(ArrayRef, Numbers, Option<u64>)> {
+    loop {
+        let start = auto.next.load(Ordering::Acquire);
+        let mut walk = Walk { next: start, steps, largest, numbers: Numbers::default() };
+        let filled = walk.fill(array)?;
+        if walk.next == start {
+            return Ok((filled, walk.numbers, None));
+        }
+        let taken =
+            auto.next.compare_exchange(start, walk.next, Ordering::AcqRel, Ordering::Acquire);
+        if taken.is_ok() {
+            return Ok((filled, walk.numbers, Some(walk.next)));
+        }
+    }
+}
+
+struct Walk {
+    next: u64,
+    steps: Steps,
+    largest: u64,
+    numbers: Numbers,
+}
+
+impl Walk {
+    fn fill(&mut self, array: &ArrayRef) -> Result<ArrayRef> {
+        if let Some(values) = array.as_primitive_opt::<Int64Type>() {
+            let is_value = |value: i64| value != 0 || self.steps.zero_is_value;
+            if values.null_count() == 0 && values.values().iter().copied().all(is_value) {
+                let given = values.values().iter().map(|value| u64::try_from(*value).unwrap_or(0));
+                self.given_all(given);
+                return Ok(Arc::clone(array));
+            }
+            let filled = values
+                .iter()
+                .map(|value| match value {
+                    Some(value) if value != 0 || self.steps.zero_is_value => {
+                        self.given(u64::try_from(value).unwrap_or(0));
+                        Ok(value)
+                    }
+                    _ => self.make().map(|value| i64::try_from(value).unwrap_or(i64::MAX)),
+                })
+                .collect::<Result<Vec<i64>>>()?;
+            return Ok(Arc::new(Int64Array::from(filled)));
+        }
+        let Some(values) = array.as_primitive_opt::<UInt64Type>() else {
+            return Err(Error::unsupported("AUTO_INCREMENT of numbers that are no integers"));
+        };
+        let filled = values
+            .iter()
+            .map(|value| match value {
+                Some(value) if value != 0 || self.steps.zero_is_value => {
+                    self.given(value);
+                    Ok(value)
+                }
+                _ => self.make(),
+            })
+            .collect::<Result<Vec<u64>>>()?;
+        Ok(Arc::new(UInt64Array::from(filled)))
+    }
+
+    fn given_all(&mut self, values: impl Iterator<Item = u64>) {
+        values.for_each(|value| self.given(value));
+    }
+
+    fn given(&mut self, value: u64) {
+        self.next = self.next.max(value.saturating_add(1));
+        self.numbers.last = Some(value);
+    }
+
+    fn make(&mut self) -> Result<u64> {
+        let Steps { increment, offset, .. } = self.steps;
+        // An offset beyond the increment is passed over, as MySQL does.
+        let offset = if offset > increment { 0 } else { offset };
+        let behind = self.next.max(1).saturating_sub(offset).div_ceil(increment);
+        let value = offset.saturating_add(behind.saturating_mul(increment)).max(1);
+        if value > self.largest {
+            return Err(Error::remote(
+                1467,
+                *b"HY000",
+                "Failed to read auto-increment value from storage engine",
+            ));
+        }
+        self.next = value.saturating_add(1);
+        self.numbers.first_made.get_or_insert(value);
+        self.numbers.last = Some(value);
+        Ok(value)
+    }
+}
+
+/// The largest number of a column.
+fn largest(ty: &ColumnType) -> u64 {
+    let bits = match ty.wire {
+        WireType::Tiny => 8,
+        WireType::Short => 16,
+        WireType::Int24 => 24,
+        WireType::Long => 32,
+        _ => 64,
+    };
+    let all = u64::MAX >> (64 - bits);
+    if ty.is_unsigned() { all } else { all >> 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    const PLAIN: Steps = Steps { increment: 1, offset: 1, zero_is_value: false };
+
+    fn taken(next: u64, values: Vec<Option<i64>>, steps: Steps) -> (Vec<i64>, Numbers, u64) {
+        let auto = AutoIncrement { column: 0, next: Arc::new(AtomicU64::new(next)) };
+        let array: ArrayRef = Arc::new(Int64Array::from(values));
+        let (filled, numbers, _) = take(&auto, &array, steps, 127).unwrap();
+        let filled = filled.as_primitive::<Int64Type>().values().to_vec();
+        (filled, numbers, auto.next.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn numbers_follow_those_that_are_given() {
+        let (filled, numbers, next) =
+            taken(5, vec![None, Some(3), Some(0), Some(20), None, Some(-4)], PLAIN);
+        assert_eq!(filled, [5, 3, 6, 20, 21, -4]);
+        assert_eq!((numbers.first_made, next), (Some(5), 22));
+        assert_eq!(numbers.reported(), 5);
+    }
+
+    #[test]
+    fn a_statement_without_gaps_reports_its_last_number() {
+        let (filled, numbers, next) = taken(1, vec![Some(7), Some(4)], PLAIN);
+        assert_eq!((filled, next), (vec![7, 4], 8));
+        assert_eq!((numbers.first_made, numbers.reported()), (None, 4));
+    }
+
+    #[test]
+    fn steps_and_zero() {
+        let steps = Steps { increment: 10, offset: 3, zero_is_value: true };
+        let (filled, numbers, next) = taken(1, vec![Some(0), None, None, Some(40), None], steps);
+        assert_eq!(filled, [0, 3, 13, 40, 43]);
+        assert_eq!((numbers.first_made, next), (Some(3), 44));
+    }
+
+    #[test]
+    fn a_full_column_is_error_1467() {
+        let auto = AutoIncrement { column: 0, next: Arc::new(AtomicU64::new(127)) };
+        let array: ArrayRef = Arc::new(Int64Array::from(vec![None, None]));
+        assert_eq!(take(&auto, &array, PLAIN, 127).unwrap_err().errno(), 1467);
+        assert_eq!(largest(&ColumnType::bigint()), i64::MAX as u64);
+    }
+}

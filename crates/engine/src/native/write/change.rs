@@ -1,0 +1,103 @@
+//! What a statement changes in a native table, and how that becomes writes of the store.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use pelorus_error::{Error, Result};
+use pelorus_store::{Mode, Write};
+
+use crate::native::definition::NativeDef;
+
+/// Rows of one table that are written and deleted. Batches have all columns in stored form; of
+/// rows to delete only the columns of the key count.
+#[derive(Debug)]
+pub(crate) struct Change {
+    /// The table.
+    pub(crate) def: Arc<NativeDef>,
+    /// Rows to write, with what happens to keys that are there.
+    pub(crate) puts: Vec<(Vec<ArrayRef>, Mode)>,
+    /// Rows to delete.
+    pub(crate) removes: Vec<Vec<ArrayRef>>,
+}
+
+impl Change {
+    /// No change.
+    pub(crate) fn new(def: Arc<NativeDef>) -> Self {
+        Self { def, puts: Vec::new(), removes: Vec::new() }
+    }
+}
+
+/// What changes did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// Rows whose key was new.
+    pub(crate) inserted: u64,
+    /// Rows that took the place of others.
+    pub(crate) replaced: u64,
+    /// Rows that were left out, since their key was there.
+    pub(crate) ignored: u64,
+    /// Rows that were deleted.
+    pub(crate) removed: u64,
+    /// Positions of the rows that were left out, where they are known.
+    pub(crate) ignored_rows: Vec<usize>,
+}
+
+impl Counts {
+    /// Adds the counts of another change.
+    pub(crate) fn add(&mut self, other: &Counts) {
+        self.inserted += other.inserted;
+        self.replaced += other.replaced;
+        self.ignored += other.ignored;
+        self.removed += other.removed;
+        self.ignored_rows.extend_from_slice(&other.ignored_rows);
+    }
+}
+
+/// The store's writes for a change: one for each batch and partition.
+///
+/// # Errors
+/// A row that fits no partition (1526).
+pub(crate) fn writes_of(change: &Change) -> Result<Vec<Write>> {
+    let def = &change.def;
+    let table = def.id;
+    let mut writes = Vec::new();
+    for columns in &change.removes {
+        for (partition, columns) in by_partition(def, columns)? {
+            let columns = def.key.iter().map(|&at| Arc::clone(&columns[at])).collect();
+            writes.push(Write::Remove { table, partition, columns });
+        }
+    }
+    for (columns, mode) in &change.puts {
+        for (partition, columns) in by_partition(def, columns)? {
+            writes.push(Write::Put { table, partition, columns, mode: *mode });
+        }
+    }
+    Ok(writes)
+}
+
+/// The rows of a batch by the keys of their partitions.
+fn by_partition(def: &NativeDef, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, Vec<ArrayRef>)>> {
+    let rows = columns.first().map_or(0, |column| column.len());
+    if rows == 0 {
+        return Ok(Vec::new());
+    }
+    let mut groups = def.partitioner.split(columns)?;
+    if let [(key, of)] = groups.as_mut_slice()
+        && of.len() == rows
+    {
+        return Ok(vec![(std::mem::take(key), columns.to_vec())]);
+    }
+    groups.into_iter().map(|(key, rows)| Ok((key, taken(columns, &rows)?))).collect()
+}
+
+/// Some rows of a batch.
+///
+/// # Errors
+/// Positions beyond the end, which is a bug.
+pub(crate) fn taken(columns: &[ArrayRef], rows: &UInt32Array) -> Result<Vec<ArrayRef>> {
+    let take = |column: &ArrayRef| {
+        arrow::compute::take(column, rows, None)
+            .map_err(|error| Error::internal("rows cannot be picked").caused_by(error))
+    };
+    columns.iter().map(take).collect()
+}

@@ -1,0 +1,176 @@
+//! Changes as one commit of the store.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use pelorus_error::{Code, Error, Result};
+use pelorus_store::{
+    Commit, Database, Mode, ROWS_PER_BATCH_MAX, Receipt, Snapshot, Version, Write,
+};
+
+use super::change::{Change, Counts, taken, writes_of};
+use super::insert::count;
+use super::lookup::{duplicate_entry, existing, first_duplicate, keys_of};
+use super::select::joined;
+use crate::native::definition::NativeDef;
+
+/// Carries changes out. `snapshot` is the version that they were computed from, if they were.
+///
+/// # Errors
+/// A key that is there (1062), a conflict with a commit after the version (1213), and what the
+/// store says. Nothing has changed then.
+pub(crate) fn commit(
+    store: &Arc<Database>,
+    changes: &mut [Change],
+    snapshot: Option<Version>,
+) -> Result<Counts> {
+    for change in changes.iter_mut() {
+        settle(change)?;
+    }
+    let mut writes = Vec::new();
+    for change in changes.iter() {
+        writes.extend(writes_of(change)?);
+    }
+    let ignores =
+        changes.iter().any(|change| change.puts.iter().any(|(_, mode)| *mode == Mode::Ignore));
+    // Keeps the version before the commit readable, to tell which rows were there.
+    let before = ignores.then(|| store.snapshot());
+    let commit = Commit { writes, snapshot, values: Vec::new() };
+    let receipt = match store.commit(&commit) {
+        Ok(receipt) => receipt,
+        Err(error) if error.code() == Code::DuplicateKey => {
+            return Err(named(store, changes, error));
+        }
+        Err(error) => return Err(error),
+    };
+    let mut counts = counted(&commit.writes, &receipt);
+    if let Some(before) = before.filter(|_| counts.ignored > 0) {
+        counts.ignored_rows = ignored_rows(store, changes, &counts, &receipt, before)?;
+    }
+    Ok(counts)
+}
+
+fn counted(writes: &[Write], receipt: &Receipt) -> Counts {
+    let mut counts = Counts::default();
+    for (_, outcome) in writes.iter().zip(&receipt.outcomes) {
+        counts.inserted += outcome.inserted;
+        counts.replaced += outcome.replaced;
+        counts.ignored += outcome.ignored;
+        counts.removed += outcome.removed;
+    }
+    counts
+}
+
+/// Error 1062 with the key's values; of several rows the first of the statement, as in MySQL.
+fn named(store: &Arc<Database>, changes: &[Change], error: Error) -> Error {
+    let found = changes.iter().find_map(|change| {
+        let batches: Vec<&[ArrayRef]> = change
+            .puts
+            .iter()
+            .filter(|(_, mode)| *mode == Mode::Insert)
+            .map(|(columns, _)| columns.as_slice())
+            .collect();
+        let snapshot = store.snapshot();
+        let table = snapshot.table(change.def.id).ok()?;
+        let (batch, row) = first_duplicate(&change.def, &table, &batches).ok()??;
+        Some(duplicate_entry(&change.def, batches[batch], row))
+    });
+    // Whoever wrote the row may have deleted it meanwhile.
+    found.unwrap_or(error)
+}
+
+/// The rows that were left out, of a change of one batch.
+fn ignored_rows(
+    store: &Arc<Database>,
+    changes: &[Change],
+    counts: &Counts,
+    receipt: &Receipt,
+    before: Snapshot,
+) -> Result<Vec<usize>> {
+    let [Change { def, puts, .. }] = changes else { return Ok(Vec::new()) };
+    let [(columns, _)] = puts.as_slice() else { return Ok(Vec::new()) };
+    let changed = u64::from(counts.inserted > 0);
+    let snapshot = store.snapshot_at(receipt.version.saturating_sub(changed));
+    drop(before);
+    let table = snapshot.table(def.id)?;
+    let keys = keys_of(def, columns)?;
+    let wanted: HashSet<&[u8]> = keys.iter().collect();
+    let found = existing(def, &table, columns, &wanted, &[])?;
+    let mut seen: HashSet<&[u8]> = HashSet::new();
+    let mut left_out = Vec::new();
+    for (row, key) in keys.iter().enumerate() {
+        if found.rows.contains_key(key) || !seen.insert(key) {
+            left_out.push(row);
+        }
+    }
+    Ok(left_out)
+}
+
+/// Makes one batch of several: within a commit no key may stand in two of them.
+fn settle(change: &mut Change) -> Result<()> {
+    let [_, _, ..] = change.puts.as_slice() else {
+        return split_large(change);
+    };
+    let total: usize = change.puts.iter().map(|(columns, _)| count(columns)).sum();
+    let first = change.puts[0].1;
+    let is_one_mode = change.puts.iter().all(|(_, mode)| *mode == first);
+    if is_one_mode && total <= ROWS_PER_BATCH_MAX {
+        let batches: Vec<&[ArrayRef]> = change.puts.iter().map(|(it, _)| it.as_slice()).collect();
+        change.puts = vec![(joined(&batches)?, first)];
+        return Ok(());
+    }
+    if is_one_mode {
+        distinct(&change.def, &mut change.puts)?;
+    }
+    Ok(())
+}
+
+/// Cuts one batch that is too large into several.
+fn split_large(change: &mut Change) -> Result<()> {
+    let [(columns, mode)] = change.puts.as_slice() else { return Ok(()) };
+    let (rows, mode) = (count(columns), *mode);
+    if rows <= ROWS_PER_BATCH_MAX {
+        return Ok(());
+    }
+    change.puts = (0..rows)
+        .step_by(ROWS_PER_BATCH_MAX)
+        .map(|begin| {
+            let length = ROWS_PER_BATCH_MAX.min(rows - begin);
+            (columns.iter().map(|column| column.slice(begin, length)).collect(), mode)
+        })
+        .collect();
+    distinct(&change.def, &mut change.puts)
+}
+
+/// Leaves one row of each key in all batches together: the last where rows replace, else the first.
+fn distinct(def: &NativeDef, puts: &mut [(Vec<ArrayRef>, Mode)]) -> Result<()> {
+    let mut places: HashMap<Vec<u8>, (usize, usize)> = HashMap::new();
+    let mut dropped: Vec<(usize, usize)> = Vec::new();
+    for (batch, (columns, mode)) in puts.iter().enumerate() {
+        let keys = keys_of(def, columns)?;
+        for (row, key) in keys.iter().enumerate() {
+            match (places.get_mut(key), mode) {
+                (None, _) => {
+                    places.insert(key.to_vec(), (batch, row));
+                }
+                (Some(_), Mode::Insert) => return Err(duplicate_entry(def, columns, row)),
+                (Some(_), Mode::Ignore) => dropped.push((batch, row)),
+                (Some(place), Mode::Replace) => {
+                    dropped.push(*place);
+                    *place = (batch, row);
+                }
+            }
+        }
+    }
+    if dropped.is_empty() {
+        return Ok(());
+    }
+    let dropped: HashSet<(usize, usize)> = dropped.into_iter().collect();
+    for (batch, (columns, _)) in puts.iter_mut().enumerate() {
+        let kept = (0..count(columns)).filter(|&row| !dropped.contains(&(batch, row)));
+        let kept: UInt32Array = kept.filter_map(|row| u32::try_from(row).ok()).collect();
+        *columns = taken(columns, &kept)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! `DELETE`.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, new_null_array};
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::ast::{TableFactor, TableWithJoins};
+use pelorus_sql::change::Delete;
+use pelorus_sql::statement::TableName;
+
+use super::auto::Numbers;
+use super::change::Change;
+use super::insert::count;
+use super::update::{named, order_and_limit, single};
+use super::warnings::Warnings;
+use super::{Plan, Report, Statement};
+use crate::native::definition::NativeDef;
+
+impl Statement<'_> {
+    /// Plans a `DELETE`.
+    ///
+    /// # Errors
+    /// What the statement breaks, in MySQL's words; 1235 for RETURNING.
+    pub(super) async fn delete(&self, delete: &Delete) -> Result<Plan> {
+        if !delete.returning.is_empty() {
+            return Err(Error::unsupported("DELETE ... RETURNING"));
+        }
+        let from: Vec<String> = delete.from.iter().map(ToString::to_string).collect();
+        let mut from = from.join(", ");
+        if let Some(selection) = &delete.selection {
+            let _ = write!(from, " WHERE {selection}");
+        }
+        from.push_str(&order_and_limit(&delete.order_by, delete.limit.as_ref()));
+        let with = delete.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
+        let mut changes = Vec::new();
+        for (table, alias) in targets(delete)? {
+            let def = self.table(&table)?;
+            let keys = self.rows_of(&def, &alias, &def.key, &with, &from).await?;
+            if count(&keys) > 0 {
+                let mut change = Change::new(Arc::clone(&def));
+                change.removes.push(rows_of_keys(&def, &keys));
+                changes.push(change);
+            }
+        }
+        Ok(Plan {
+            changes,
+            depends: true,
+            warnings: Warnings::default(),
+            report: Report::Delete,
+            numbers: Numbers::default(),
+        })
+    }
+}
+
+/// Rows of all columns of which only the key is known.
+fn rows_of_keys(def: &NativeDef, keys: &[ArrayRef]) -> Vec<ArrayRef> {
+    let rows = count(keys);
+    (0..def.columns.len())
+        .map(|at| match def.key.iter().position(|&it| it == at) {
+            Some(place) => Arc::clone(&keys[place]),
+            None => new_null_array(&def.targets[at].ty.arrow(), rows),
+        })
+        .collect()
+}
+
+/// The tables that rows are deleted from, with what they go by in the statement.
+fn targets(delete: &Delete) -> Result<Vec<(TableName, String)>> {
+    if delete.targets.is_empty() {
+        let table = single(&delete.from).ok_or_else(|| Error::unsupported("this DELETE"))?;
+        return Ok(vec![table]);
+    }
+    let mut known = Vec::new();
+    delete.from.iter().for_each(|tables| tables_of(tables, &mut known));
+    let find = |target: &TableName| {
+        let is_it = |(table, alias): &&(TableName, String)| {
+            alias.eq_ignore_ascii_case(&target.name)
+                && (target.database.is_none() || target.database == table.database)
+        };
+        known.iter().find(is_it).cloned().ok_or_else(|| {
+            let text = format!("Unknown table '{}' in MULTI DELETE", target.name);
+            Error::new(Code::UnknownTableInFieldList, text)
+        })
+    };
+    delete.targets.iter().map(find).collect()
+}
+
+/// The tables of one element of `FROM`, with what they go by.
+pub(super) fn tables_of(tables: &TableWithJoins, out: &mut Vec<(TableName, String)>) {
+    let factors =
+        std::iter::once(&tables.relation).chain(tables.joins.iter().map(|join| &join.relation));
+    for factor in factors {
+        match factor {
+            TableFactor::NestedJoin { table_with_joins, .. } => tables_of(table_with_joins, out),
+            other => out.extend(named(other)),
+        }
+    }
+}

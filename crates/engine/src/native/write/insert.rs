@@ -1,0 +1,311 @@
+//! `INSERT` and `REPLACE`.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::assign::{NullRule, Policy, assign_array};
+use pelorus_sql::change::{Assigned, Assignment, Insert, InsertSource, Rows, Value};
+use pelorus_store::Mode;
+
+use super::auto::Numbers;
+use super::change::{Change, taken};
+use super::default::{Default, defaults, shown, without_default_calls};
+use super::fill::{Fill, NewRows, is_evaluated};
+use super::warnings::Warnings;
+use super::{Plan, Report, Statement, unknown_column};
+use crate::native::definition::NativeDef;
+use crate::scalar::Typed;
+
+/// Columns that a computed default is put into at once, beside the rows that it is for.
+type Computed = Vec<(usize, Vec<u32>)>;
+
+impl Statement<'_> {
+    /// Plans an `INSERT` or `REPLACE`.
+    ///
+    /// # Errors
+    /// What the statement breaks, in MySQL's words.
+    pub(super) async fn insert(&mut self, insert: &Insert<'_>) -> Result<Plan> {
+        let def = self.table(&insert.table)?;
+        if !insert.partitions.is_empty() {
+            return Err(Error::unsupported("INSERT ... PARTITION (...)"));
+        }
+        if !insert.returning.is_empty() {
+            return Err(Error::unsupported("INSERT ... RETURNING"));
+        }
+        let given = given(&def, insert)?;
+        let (batches, report) = match &insert.source {
+            InsertSource::Values(rows) => {
+                let records = rows.count();
+                let rows = self.values_rows(&def, given, rows, insert.columns.is_none()).await?;
+                let report = Report::Insert { records: records as u64, info: records > 1 };
+                (vec![rows], report)
+            }
+            InsertSource::Set(assignments) => {
+                let rows = self.set_row(&def, given, assignments).await?;
+                (vec![rows], Report::Insert { records: 1, info: false })
+            }
+            InsertSource::Query(text, _) => {
+                let batches = self.query_rows(&def, given, text).await?;
+                let records = batches.iter().map(|rows| count(&rows.columns) as u64).sum();
+                (batches, Report::Insert { records, info: true })
+            }
+        };
+        let mut plan = self.completed(&def, batches, mode(insert), report).await?;
+        if !insert.on_duplicate.is_empty() {
+            self.on_duplicate(insert, &mut plan).await?;
+        }
+        Ok(plan)
+    }
+
+    /// Gives new rows their AUTO_INCREMENT numbers and computed defaults, and checks them.
+    pub(super) async fn completed(
+        &self,
+        def: &Arc<NativeDef>,
+        batches: Vec<NewRows>,
+        mode: Mode,
+        report: Report,
+    ) -> Result<Plan> {
+        let mut change = Change::new(Arc::clone(def));
+        let mut warnings = Warnings::default();
+        let mut numbers = Numbers::default();
+        for rows in batches {
+            let NewRows { mut columns, warnings: left, computed } = rows;
+            warnings.append(left);
+            if count(&columns) == 0 {
+                continue;
+            }
+            let made = super::auto::number(self.catalog.store(), def, &mut columns, self.steps)?;
+            numbers = numbers.then(made);
+            if !computed.is_empty() {
+                self.compute_defaults(def, &mut columns, computed, &mut warnings).await?;
+            }
+            self.check_constraints(def, &columns).await?;
+            change.puts.push((columns, mode));
+        }
+        Ok(Plan { changes: vec![change], depends: false, warnings, report, numbers })
+    }
+
+    /// Rows of `VALUES`.
+    async fn values_rows(
+        &self,
+        def: &Arc<NativeDef>,
+        given: Vec<usize>,
+        rows: &Rows<'_>,
+        may_be_empty: bool,
+    ) -> Result<NewRows> {
+        let nulls = if rows.count() == 1 { NullRule::Refuse } else { NullRule::Replace };
+        let policy = Policy { nulls, ..self.policy };
+        let defaults = defaults(def, &policy);
+        // Most statements hold nothing but literals, and are read once.
+        let mut fill = Fill::new(def, &defaults, policy, given.clone(), may_be_empty)?;
+        match fill.rows(rows.clone(), Vec::new()) {
+            Ok(()) => return Ok(fill.finish()),
+            Err(error) if !fill.lacks_value() => return Err(error),
+            Err(_) => {}
+        }
+        let values = self.each_once(&self.expressions(def, rows.clone())?).await?;
+        let mut fill = Fill::new(def, &defaults, policy, given, may_be_empty)?;
+        fill.rows(rows.clone(), values)?;
+        Ok(fill.finish())
+    }
+
+    /// The texts of all values that are no literals.
+    fn expressions(&self, def: &NativeDef, mut rows: Rows<'_>) -> Result<Vec<String>> {
+        let mut texts = Vec::new();
+        let mut row = Vec::new();
+        while rows.next_row(&mut row)? {
+            for value in row.iter().filter(|value| is_evaluated(value)) {
+                texts.push(self.text_of(def, value)?);
+            }
+        }
+        Ok(texts)
+    }
+
+    fn text_of(&self, def: &NativeDef, value: &Value<'_>) -> Result<String> {
+        let quoted = |text: &str| pelorus_sql::literal::text(text, self.context.mode);
+        let charset =
+            |charset: &Option<&str>| charset.map(|name| format!("_{name} ")).unwrap_or_default();
+        Ok(match value {
+            Value::Expression(expr) => {
+                without_default_calls(expr, def, &self.policy, self.context.mode)?.to_string()
+            }
+            Value::Text { text, charset: of } => format!("{}{}", charset(of), quoted(text)),
+            Value::Hex { digits, charset: of } => format!("{}0x{digits}", charset(of)),
+            Value::Bits { digits, charset: of } => format!("{}0b{digits}", charset(of)),
+            _ => return Err(Error::unsupported("placeholders in a statement that is carried out")),
+        })
+    }
+
+    /// The values of expressions; one that gives the same wherever it stands is computed once.
+    async fn each_once(&self, texts: &[String]) -> Result<Vec<Typed>> {
+        let mut places: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+        let mut distinct: Vec<String> = Vec::new();
+        let mut at = Vec::with_capacity(texts.len());
+        for text in texts {
+            let is_volatile = is_volatile(text);
+            let known = places.get(text.as_str()).copied().filter(|_| !is_volatile);
+            let place = known.unwrap_or_else(|| {
+                distinct.push(text.clone());
+                distinct.len() - 1
+            });
+            places.insert(text, place);
+            at.push(place);
+        }
+        let values = self.values(&distinct).await?;
+        Ok(at.into_iter().map(|place| values[place].clone()).collect())
+    }
+
+    /// The row of `SET`.
+    async fn set_row(
+        &self,
+        def: &Arc<NativeDef>,
+        given: Vec<usize>,
+        assignments: &[Assignment],
+    ) -> Result<NewRows> {
+        let policy = self.policy;
+        let defaults = defaults(def, &policy);
+        let row: Vec<Value<'static>> = assignments
+            .iter()
+            .map(|assignment| match &assignment.value {
+                Assigned::Default => Value::Default,
+                Assigned::Expression(expr) => Value::Expression(expr.clone()),
+            })
+            .collect();
+        let mut texts = Vec::new();
+        for value in row.iter().filter(|value| is_evaluated(value)) {
+            texts.push(self.text_of(def, value)?);
+        }
+        let values = self.values(&texts).await?;
+        let mut fill = Fill::new(def, &defaults, policy, given, false)?;
+        fill.one_row(&row, values)?;
+        Ok(fill.finish())
+    }
+
+    /// Computes defaults that are expressions, which may use the other columns.
+    pub(super) async fn compute_defaults(
+        &self,
+        def: &NativeDef,
+        columns: &mut [ArrayRef],
+        computed: Computed,
+        warnings: &mut Warnings,
+    ) -> Result<()> {
+        let defaults = defaults(def, &self.policy);
+        for (column, rows) in computed {
+            let Default::Computed(text) = &defaults[column] else { continue };
+            let rows = UInt32Array::from(rows);
+            let some = shown(&def.columns, &taken(columns, &rows)?, self.policy.time_zone)?;
+            let texts = [text.clone()];
+            let values = self.over_rows(&def.name, &def.columns, &some, &texts).await?;
+            let [(array, ty)] = values.as_slice() else {
+                return Err(Error::internal("a default has more than one column"));
+            };
+            let assigned = assign_array(&def.targets[column], &self.policy, array, ty)?;
+            warnings.add(assigned.warnings, assigned.warning_count);
+            columns[column] = placed(&columns[column], &assigned.array, &rows)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses rows that break a CHECK of their table.
+    ///
+    /// # Errors
+    /// A check that is false for a row (3819).
+    pub(super) async fn check_constraints(
+        &self,
+        def: &NativeDef,
+        columns: &[ArrayRef],
+    ) -> Result<()> {
+        let checks: Vec<_> = def.definition.checks.iter().filter(|check| check.enforced).collect();
+        if checks.is_empty() || count(columns) == 0 {
+            return Ok(());
+        }
+        let rows = shown(&def.columns, columns, self.policy.time_zone)?;
+        let texts: Vec<String> = checks
+            .iter()
+            .map(|check| format!("({}) IS NOT FALSE", check.expression.text))
+            .collect();
+        let values = self.over_rows(&def.name, &def.columns, &rows, &texts).await?;
+        for ((array, ty), check) in values.iter().zip(checks) {
+            let holds: BooleanArray = (0..array.len())
+                .map(|row| {
+                    let value = crate::scalar::value_at(array.as_ref(), ty, row)?;
+                    Ok(Some(value != pelorus_functions::Value::Int(0)))
+                })
+                .collect::<Result<_>>()?;
+            if holds.false_count() > 0 {
+                let name = check.name.as_deref().unwrap_or_default();
+                let text = format!("Check constraint '{name}' is violated.");
+                return Err(Error::new(Code::CheckViolated, text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An array with other values in some rows.
+fn placed(array: &ArrayRef, values: &ArrayRef, rows: &UInt32Array) -> Result<ArrayRef> {
+    let mut places: Vec<(usize, usize)> = (0..array.len()).map(|row| (0, row)).collect();
+    for (at, row) in rows.values().iter().enumerate() {
+        let place = usize::try_from(*row).ok().and_then(|row| places.get_mut(row));
+        *place.ok_or_else(|| Error::internal("a computed row is not there"))? = (1, at);
+    }
+    arrow::compute::interleave(&[array.as_ref(), values.as_ref()], &places)
+        .map_err(|error| Error::internal("a default has another type").caused_by(error))
+}
+
+/// Functions that give something else each time.
+fn is_volatile(text: &str) -> bool {
+    let text = text.to_ascii_uppercase();
+    ["UUID", "RAND", "SLEEP", "RANDOM_BYTES", "SELECT"].iter().any(|word| text.contains(word))
+}
+
+/// How many rows a batch has.
+pub(super) fn count(columns: &[ArrayRef]) -> usize {
+    columns.first().map_or(0, |column| column.len())
+}
+
+/// What happens to keys that are there.
+fn mode(insert: &Insert<'_>) -> Mode {
+    match (insert.replace, insert.ignore) {
+        (true, _) => Mode::Replace,
+        (false, true) => Mode::Ignore,
+        (false, false) => Mode::Insert,
+    }
+}
+
+/// The columns that values are given for, in the order of the values.
+pub(super) fn given(def: &NativeDef, insert: &Insert<'_>) -> Result<Vec<usize>> {
+    match (&insert.source, &insert.columns) {
+        (InsertSource::Set(assignments), _) => {
+            let names = assignments.iter().filter_map(|it| it.column.last());
+            positions(def, names.map(String::as_str))
+        }
+        (_, Some(names)) if !names.is_empty() => positions(def, names.iter().map(String::as_str)),
+        (InsertSource::Values(_), Some(_))
+            if insert.columns.as_ref().is_some_and(Vec::is_empty) =>
+        {
+            Ok(Vec::new())
+        }
+        _ => Ok((0..def.columns.len()).filter(|&at| !def.invisible[at]).collect()),
+    }
+}
+
+/// Columns by name, each at most once.
+pub(super) fn positions<'n>(
+    def: &NativeDef,
+    names: impl Iterator<Item = &'n str>,
+) -> Result<Vec<usize>> {
+    let mut positions = Vec::new();
+    for name in names {
+        let at = def.position(name).ok_or_else(|| unknown_column(name))?;
+        if positions.contains(&at) {
+            return Err(Error::new(
+                Code::ColumnSpecifiedTwice,
+                format!("Column '{name}' specified twice"),
+            ));
+        }
+        positions.push(at);
+    }
+    Ok(positions)
+}

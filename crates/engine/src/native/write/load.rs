@@ -1,0 +1,282 @@
+//! `LOAD DATA`: the bytes of a file into rows of a table, a piece at a time.
+//!
+//! A file whose rows take at most [`PIECE_BYTES`] in memory is loaded by one commit. Of a larger
+//! one what was read so far is committed whenever there is so much of it, so that memory stays
+//! bounded; inside a transaction, which can only be one commit, it is refused.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, StringBuilder};
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::assign::{Literal, NullRule, Policy};
+use pelorus_sql::ast::{self, Expr, Ident};
+use pelorus_sql::change::fields::Splitter;
+use pelorus_sql::change::{Assigned, Assignment, Duplicates, LoadData, LoadTarget};
+use pelorus_sql::normalise::{self, Variable};
+use pelorus_store::Mode;
+use pelorus_types::{Column, ColumnType, collation};
+
+use super::assign::{Names, Source};
+use super::default::{Default, defaults};
+use super::fill::{Fill, NewRows};
+use super::insert::positions;
+use super::warnings::Warnings;
+use super::{Plan, Report, Statement};
+use crate::native::definition::NativeDef;
+
+/// Bytes of rows that are gathered for one commit.
+pub(crate) const PIECE_BYTES: usize = 256 << 20;
+/// Bytes of the file that are made into rows at once.
+const FEED_BYTES: usize = 4 << 20;
+
+/// Where a field goes.
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    /// Into the column at this place of `given`.
+    Column,
+    /// Into the variable with this number.
+    Variable(usize),
+}
+
+/// A `LOAD DATA` at work.
+#[derive(Debug)]
+pub(crate) struct Loader {
+    def: Arc<NativeDef>,
+    splitter: Splitter,
+    slots: Vec<Slot>,
+    /// The columns that fields go to, in the order of the fields.
+    given: Vec<usize>,
+    variables: Vec<String>,
+    sources: Vec<(usize, Source)>,
+    policy: Policy,
+    defaults: Vec<Default>,
+    mode: Mode,
+    batches: Vec<Piece>,
+    records: u64,
+    bytes: usize,
+}
+
+/// Rows that were read, with the variables of each.
+#[derive(Debug)]
+struct Piece {
+    rows: NewRows,
+    variables: Vec<ArrayRef>,
+}
+
+impl Statement<'_> {
+    /// Begins to load a file.
+    ///
+    /// # Errors
+    /// Unknown columns (1054), a charset that is not ours (1235), and what the format has wrong.
+    pub(crate) fn loader(&self, load: &LoadData) -> Result<Loader> {
+        let def = self.table(&load.table)?;
+        if !load.partitions.is_empty() {
+            return Err(Error::unsupported("LOAD DATA ... PARTITION (...)"));
+        }
+        let charset = load.charset.as_deref().unwrap_or("utf8mb4");
+        if !["utf8mb4", "utf8mb3", "utf8", "binary", "ascii"].contains(&charset) {
+            return Err(Error::unsupported(format_args!("LOAD DATA of a file in {charset}")));
+        }
+        let mut slots = Vec::new();
+        let mut names: Vec<&str> = Vec::new();
+        let mut variables: Vec<String> = Vec::new();
+        for target in &load.targets {
+            slots.push(match target {
+                LoadTarget::Column(name) => {
+                    names.push(name);
+                    Slot::Column
+                }
+                LoadTarget::Variable(name) => {
+                    variables.push(name.to_lowercase());
+                    Slot::Variable(variables.len() - 1)
+                }
+            });
+        }
+        let mut given = positions(&def, names.into_iter())?;
+        if load.targets.is_empty() {
+            given = (0..def.columns.len()).filter(|&at| !def.invisible[at]).collect();
+            slots = vec![Slot::Column; given.len()];
+        }
+        let assignments = without_variables(&load.assignments, &variables, self.context.mode);
+        let names = Names { table: &def.name, new: None, given: &[] };
+        let sources = self.sources(&def, &assignments, names)?;
+        let ignore = load.local || load.duplicates == Some(Duplicates::Ignore);
+        let policy = Policy { nulls: NullRule::Load, ignore, ..self.policy };
+        let mode = match load.duplicates {
+            Some(Duplicates::Replace) => Mode::Replace,
+            Some(Duplicates::Ignore) => Mode::Ignore,
+            None if load.local => Mode::Ignore,
+            None => Mode::Insert,
+        };
+        Ok(Loader {
+            splitter: Splitter::new(&load.format)?,
+            defaults: defaults(&def, &policy),
+            def,
+            slots,
+            given,
+            variables,
+            sources,
+            policy,
+            mode,
+            batches: Vec::new(),
+            records: 0,
+            bytes: 0,
+        })
+    }
+
+    /// Plans the rows that were read since the last plan.
+    ///
+    /// # Errors
+    /// What assignments and checks give.
+    pub(crate) async fn loaded(mut self, loader: &mut Loader) -> Result<Plan> {
+        self.policy = loader.policy;
+        let pieces = std::mem::take(&mut loader.batches);
+        loader.bytes = 0;
+        let mut batches = Vec::with_capacity(pieces.len());
+        let columns: Vec<Column> = loader
+            .variables
+            .iter()
+            .map(|name| Column::computed(variable_name(name), variable_type()))
+            .collect();
+        for Piece { mut rows, variables } in pieces {
+            if !loader.sources.is_empty() {
+                let extra = (columns.as_slice(), variables.as_slice());
+                let def = &loader.def;
+                let mut warnings = Warnings::default();
+                rows.columns = self
+                    .assigned(def, &def.name, &rows.columns, extra, &loader.sources, &mut warnings)
+                    .await?;
+                rows.warnings.append(warnings);
+            }
+            batches.push(rows);
+        }
+        let report = Report::Load { records: loader.records, skipped: 0 };
+        self.completed(&loader.def, batches, loader.mode, report).await
+    }
+}
+
+impl Loader {
+    /// Takes bytes of the file.
+    ///
+    /// # Errors
+    /// The first row that does not fit.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<()> {
+        self.splitter.feed(bytes);
+        if self.splitter.pending() >= FEED_BYTES { self.read() } else { Ok(()) }
+    }
+
+    /// The file is over.
+    ///
+    /// # Errors
+    /// The first row that does not fit.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.splitter.finish();
+        self.read()
+    }
+
+    /// Whether so many rows wait that they should be committed.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes >= PIECE_BYTES
+    }
+
+    fn read(&mut self) -> Result<()> {
+        let policy = Policy { first_row: self.records + 1, ..self.policy };
+        let given = self.given.clone();
+        let mut fill = Fill::new(&self.def, &self.defaults, policy, given, false)?;
+        let mut variables: Vec<StringBuilder> =
+            self.variables.iter().map(|_| StringBuilder::new()).collect();
+        let mut warnings = Warnings::default();
+        while let Some(row) = self.splitter.next_row() {
+            self.records += 1;
+            let number = self.records;
+            for (field, slot) in self.slots.iter().enumerate() {
+                let Slot::Variable(variable) = slot else { continue };
+                let field = row.get(field).filter(|field| !field.null);
+                let text = field.map(|field| String::from_utf8_lossy(field.bytes));
+                variables[*variable].append_option(text);
+            }
+            let columns = self.slots.iter().enumerate();
+            let columns = columns.filter(|(_, slot)| matches!(slot, Slot::Column));
+            let literals = columns.map(|(at, _)| {
+                row.get(at).map(|field| match field.null {
+                    true => Literal::Null,
+                    false => Literal::Text(field.bytes),
+                })
+            });
+            fill.fields(literals)?;
+            if row.len() != self.slots.len() {
+                check_fields(row.len(), self.slots.len(), number, &policy, &mut warnings)?;
+            }
+        }
+        if fill.len() == 0 {
+            return Ok(());
+        }
+        let mut rows = fill.finish();
+        rows.warnings.append(warnings);
+        let variables: Vec<ArrayRef> = variables
+            .into_iter()
+            .map(|mut builder| Arc::new(builder.finish()) as ArrayRef)
+            .collect();
+        let arrays = rows.columns.iter().chain(&variables);
+        self.bytes += arrays.map(|array| array.get_array_memory_size()).sum::<usize>();
+        self.batches.push(Piece { rows, variables });
+        Ok(())
+    }
+}
+
+/// Too few or too many fields are an error in strict mode and else a warning.
+fn check_fields(
+    fields: usize,
+    wanted: usize,
+    row: u64,
+    policy: &Policy,
+    warnings: &mut Warnings,
+) -> Result<()> {
+    let (code, text) = if fields < wanted {
+        (Code::TooFewFields, format!("Row {row} doesn't contain data for all columns"))
+    } else {
+        let rest = "it contained more data than there were input columns";
+        (Code::TooManyFields, format!("Row {row} was truncated; {rest}"))
+    };
+    if policy.strict && !policy.ignore {
+        return Err(Error::new(code, text));
+    }
+    warnings.push(row, code.errno(), text);
+    Ok(())
+}
+
+/// The name that a variable has among the columns of rows in memory.
+fn variable_name(name: &str) -> String {
+    format!("\u{1}variable.{name}")
+}
+
+fn variable_type() -> ColumnType {
+    ColumnType::varchar(16_383, collation::UTF8MB4_0900_AI_CI)
+}
+
+/// Assignments in which the variables of fields are columns of rows in memory.
+fn without_variables(
+    assignments: &[Assignment],
+    variables: &[String],
+    mode: pelorus_sql::Mode,
+) -> Vec<Assignment> {
+    let column = |name: &Ident| match normalise::variable(name, mode) {
+        Some(Variable::User(name)) if variables.contains(&name.to_lowercase()) => {
+            Some(Ident::with_quote('`', variable_name(&name.to_lowercase())))
+        }
+        _ => None,
+    };
+    let mut assignments = assignments.to_vec();
+    for assignment in &mut assignments {
+        let Assigned::Expression(expr) = &mut assignment.value else { continue };
+        let _ = ast::visit_expressions_mut(expr, |inner| {
+            if let Expr::Identifier(name) = inner
+                && let Some(column) = column(name)
+            {
+                *inner = Expr::Identifier(column);
+            }
+            std::ops::ControlFlow::<()>::Continue(())
+        });
+    }
+    assignments
+}

@@ -1,0 +1,112 @@
+//! Rows by their primary keys: which of some keys are there, and what MySQL says of a key that is
+//! there twice.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use pelorus_error::{Code, Error, Result};
+use pelorus_store::{KeyEncoder, Keys, TableSnapshot};
+
+use super::change::taken;
+use crate::native::definition::NativeDef;
+use crate::native::weigher::CollationWeigher;
+
+/// The encoded primary keys of a batch of all columns.
+///
+/// # Errors
+/// NULL in a key (1048), a collation that is not known.
+pub(crate) fn keys_of(def: &NativeDef, columns: &[ArrayRef]) -> Result<Keys> {
+    let rows = columns.first().map_or(0, |column| column.len());
+    encoder(def).encode(rows, |at| &columns[at])
+}
+
+fn encoder(def: &NativeDef) -> KeyEncoder {
+    KeyEncoder::primary(&def.table.schema(), Arc::new(CollationWeigher))
+}
+
+/// Rows that were found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Batch and row by encoded key.
+    pub(crate) rows: HashMap<Vec<u8>, (usize, usize)>,
+    /// The columns that were asked for.
+    pub(crate) batches: Vec<Vec<ArrayRef>>,
+}
+
+/// Looks for rows by keys, which are those of rows of the batch `columns`. `wanted` are the columns
+/// to read.
+///
+/// # Errors
+/// What reading gives.
+pub(crate) fn existing(
+    def: &NativeDef,
+    table: &TableSnapshot,
+    columns: &[ArrayRef],
+    keys: &HashSet<&[u8]>,
+    wanted: &[usize],
+) -> Result<Found> {
+    let mut found = Found::default();
+    let all = keys_of(def, columns)?;
+    let mut seen: HashSet<&[u8]> = HashSet::new();
+    for (partition, rows) in def.partitioner.split(columns)? {
+        let asked = rows.values().iter().copied().filter(|&row| {
+            let key = all.get(row as usize);
+            keys.contains(key) && seen.insert(key)
+        });
+        let asked = UInt32Array::from_iter_values(asked);
+        if asked.is_empty() {
+            continue;
+        }
+        let parts: Vec<ArrayRef> = def.key.iter().map(|&at| Arc::clone(&columns[at])).collect();
+        let there = table.get(&partition, &taken(&parts, &asked)?, wanted)?;
+        let rows = asked.values().iter().zip(&there.found).filter(|(_, is_there)| **is_there);
+        let batch = found.batches.len();
+        for (place, (row, _)) in rows.enumerate() {
+            found.rows.insert(all.get(*row as usize).to_vec(), (batch, place));
+        }
+        found.batches.push(there.columns);
+    }
+    Ok(found)
+}
+
+/// Error 1062 for a row of a batch.
+pub(crate) fn duplicate_entry(def: &NativeDef, columns: &[ArrayRef], row: usize) -> Error {
+    Error::new(Code::DuplicateKey, duplicate_text(def, columns, row))
+}
+
+/// MySQL's words for a key that is there already.
+pub(crate) fn duplicate_text(def: &NativeDef, columns: &[ArrayRef], row: usize) -> String {
+    let parts: Vec<String> =
+        def.key.iter().map(|&at| key_text(def, at, columns[at].as_ref(), row)).collect();
+    format!("Duplicate entry '{}' for key '{}.PRIMARY'", parts.join("-"), def.name)
+}
+
+fn key_text(def: &NativeDef, at: usize, values: &dyn Array, row: usize) -> String {
+    let ty = &def.columns[at].ty;
+    crate::scalar::value_at(values, ty, row)
+        .map_or_else(|_| String::new(), |value| crate::scalar::text_of(&value, ty))
+}
+
+/// The first row of some batches whose key is there in a table or in a row before it.
+///
+/// # Errors
+/// What reading gives.
+pub(crate) fn first_duplicate(
+    def: &NativeDef,
+    table: &TableSnapshot,
+    batches: &[&[ArrayRef]],
+) -> Result<Option<(usize, usize)>> {
+    let mut seen: HashSet<Vec<u8>> = HashSet::new();
+    for (number, columns) in batches.iter().enumerate() {
+        let keys = keys_of(def, columns)?;
+        let wanted: HashSet<&[u8]> = keys.iter().collect();
+        let found = existing(def, table, columns, &wanted, &[])?;
+        for (row, key) in keys.iter().enumerate() {
+            if found.rows.contains_key(key) || !seen.insert(key.to_vec()) {
+                return Ok(Some((number, row)));
+            }
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,229 @@
+//! `INSERT ... ON DUPLICATE KEY UPDATE`.
+//!
+//! MySQL takes rows one after another: the second of two new rows with one key changes the first.
+//! Here all first rows of their keys are taken at once, then all second ones, and so on; no two
+//! rows of a round have a key in common, so that the order within it does not matter.
+
+use std::collections::HashMap;
+use std::collections::HashSet;
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use pelorus_error::{Error, Result};
+use pelorus_functions::assign::{NullRule, Policy};
+use pelorus_sql::change::Insert;
+use pelorus_store::{Keys, Mode};
+use pelorus_types::Column;
+
+use super::assign::{Names, Source, changed, new_name};
+use super::change::taken;
+use super::default::shown;
+use super::insert::{count, given};
+use super::lookup::{existing, keys_of};
+use super::select::joined;
+use super::{Plan, Report, Statement};
+use crate::native::definition::NativeDef;
+
+/// Rows by key, on their way to what the statement leaves of them.
+struct Merged {
+    /// The rows as they are now, in stored form.
+    rows: Vec<ArrayRef>,
+    /// The row was not there before.
+    is_new: Vec<bool>,
+    /// The row differs from what was there before.
+    is_changed: Vec<bool>,
+    updated: u64,
+    unchanged: u64,
+}
+
+impl Statement<'_> {
+    /// Turns the plan of an `INSERT` into one that changes the rows that are there.
+    ///
+    /// # Errors
+    /// Assignments to columns of the primary key (1235), and what expressions give.
+    pub(super) async fn on_duplicate(
+        &mut self,
+        insert: &Insert<'_>,
+        plan: &mut Plan,
+    ) -> Result<()> {
+        let Some(mut change) = plan.changes.pop() else { return Ok(()) };
+        let def = change.def.clone();
+        self.policy = Policy { nulls: NullRule::Replace, ..self.policy };
+        let given = given(&def, insert)?;
+        let alias = insert.row_alias.as_ref();
+        let new = alias.map_or(("", &[][..]), |alias| (&alias.name, &alias.columns));
+        let names = Names { table: &def.name, new: Some(new), given: &given };
+        let sources = self.sources(&def, &insert.on_duplicate, names)?;
+        if sources.iter().any(|(column, _)| def.key.contains(column)) {
+            return Err(Error::unsupported(
+                "ON DUPLICATE KEY UPDATE of a column of the primary key",
+            ));
+        }
+        let batches: Vec<&[ArrayRef]> = change.puts.iter().map(|(it, _)| it.as_slice()).collect();
+        let rows = joined(&batches)?;
+        let records = count(&rows);
+        let info = records > 1 || matches!(plan.report, Report::Insert { info: true, .. });
+        plan.depends = true;
+        change.puts.clear();
+        let (mut inserted, mut updated, mut unchanged) = (0, 0, 0);
+        if records > 0 {
+            let merged = self.merged(&def, &rows, &sources, plan).await?;
+            inserted = merged.is_new.iter().filter(|is_new| **is_new).count() as u64;
+            (updated, unchanged) = (merged.updated, merged.unchanged);
+            let written = merged.is_new.iter().zip(&merged.is_changed).enumerate();
+            let written: UInt32Array = written
+                .filter(|(_, (is_new, is_changed))| **is_new || **is_changed)
+                .filter_map(|(row, _)| u32::try_from(row).ok())
+                .collect();
+            if !written.is_empty() {
+                // A key that somebody else writes meanwhile is a conflict, new or not.
+                change.puts.push((taken(&merged.rows, &written)?, Mode::Replace));
+            }
+        }
+        plan.report = Report::Merge { records: records as u64, inserted, updated, unchanged, info };
+        plan.changes.push(change);
+        Ok(())
+    }
+
+    async fn merged(
+        &self,
+        def: &NativeDef,
+        rows: &[ArrayRef],
+        sources: &[(usize, Source)],
+        plan: &mut Plan,
+    ) -> Result<Merged> {
+        let keys = keys_of(def, rows)?;
+        let (mut merged, rounds) = self.before(def, rows, &keys)?;
+        for round in rounds {
+            let (places, new): (Vec<u32>, Vec<u32>) = round.into_iter().unzip();
+            let (places, new) = (UInt32Array::from(places), UInt32Array::from(new));
+            let old = taken(&merged.rows, &places)?;
+            let new_rows = shown(&def.columns, &taken(rows, &new)?, self.policy.time_zone)?;
+            let named: Vec<Column> = def
+                .columns
+                .iter()
+                .map(|column| Column { name: new_name(&column.name), ..column.clone() })
+                .collect();
+            let extra = (named.as_slice(), new_rows.as_slice());
+            let mut after =
+                self.assigned(def, &def.name, &old, extra, sources, &mut plan.warnings).await?;
+            let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
+            let differs = changed(&old, &after, &assigned)?;
+            self.touch(def, &assigned, &mut after)?;
+            self.check_constraints(def, &after).await?;
+            let mut order: Vec<(usize, usize)> =
+                (0..merged.is_new.len()).map(|place| (0, place)).collect();
+            for (at, place) in places.values().iter().enumerate() {
+                let place = *place as usize;
+                if differs.value(at) {
+                    order[place] = (1, at);
+                    merged.is_changed[place] = true;
+                    merged.updated += 1;
+                } else {
+                    merged.unchanged += 1;
+                }
+            }
+            merged.rows = merged
+                .rows
+                .iter()
+                .zip(&after)
+                .map(|(old, new)| {
+                    arrow::compute::interleave(&[old.as_ref(), new.as_ref()], &order)
+                        .map_err(|error| Error::internal("rows differ").caused_by(error))
+                })
+                .collect::<Result<_>>()?;
+        }
+        Ok(merged)
+    }
+
+    /// One row for each key: the one that is there, else the first new one. The rounds hold for each
+    /// further row its key's place and its position.
+    fn before(
+        &self,
+        def: &NativeDef,
+        rows: &[ArrayRef],
+        keys: &Keys,
+    ) -> Result<(Merged, Vec<Vec<(u32, u32)>>)> {
+        let wanted: HashSet<&[u8]> = keys.iter().collect();
+        let (there, old) = self.present_rows(def, rows, &wanted)?;
+        let mut places: HashMap<&[u8], (u32, usize)> = HashMap::new();
+        let mut first: Vec<(usize, usize)> = Vec::new();
+        let mut rounds: Vec<Vec<(u32, u32)>> = Vec::new();
+        for (row, key) in keys.iter().enumerate() {
+            let number = u32::try_from(row).unwrap_or(u32::MAX);
+            if let Some((place, round)) = places.get_mut(key) {
+                if rounds.len() <= *round {
+                    rounds.push(Vec::new());
+                }
+                rounds[*round].push((*place, number));
+                *round += 1;
+                continue;
+            }
+            let place = u32::try_from(first.len()).unwrap_or(u32::MAX);
+            match there.get(key) {
+                Some(&old) => {
+                    first.push((1, old));
+                    if rounds.is_empty() {
+                        rounds.push(Vec::new());
+                    }
+                    rounds[0].push((place, number));
+                    places.insert(key, (place, 1));
+                }
+                None => {
+                    first.push((0, row));
+                    places.insert(key, (place, 0));
+                }
+            }
+        }
+        let gathered = rows
+            .iter()
+            .zip(&old)
+            .map(|(new, old)| {
+                arrow::compute::interleave(&[new.as_ref(), old.as_ref()], &first)
+                    .map_err(|error| Error::internal("rows differ").caused_by(error))
+            })
+            .collect::<Result<_>>()?;
+        let merged = Merged {
+            rows: gathered,
+            is_new: first.iter().map(|(source, _)| *source == 0).collect(),
+            is_changed: vec![false; first.len()],
+            updated: 0,
+            unchanged: 0,
+        };
+        Ok((merged, rounds))
+    }
+
+    /// The rows of keys that are there as the statement sees the table: positions in the columns
+    /// that come with them.
+    fn present_rows(
+        &self,
+        def: &NativeDef,
+        rows: &[ArrayRef],
+        keys: &HashSet<&[u8]>,
+    ) -> Result<(HashMap<Vec<u8>, usize>, Vec<ArrayRef>)> {
+        let table = self.reads.pin.table(def.id)?;
+        let all: Vec<usize> = (0..def.columns.len()).collect();
+        let found = existing(def, &table, rows, keys, &all)?;
+        let (mut batches, mut places) = (found.batches, found.rows);
+        if let Some(own) = self.reads.own(def.id)? {
+            places.retain(|key, _| !own.hidden.contains(key));
+            for batch in &own.rows {
+                let own = keys_of(def, batch)?;
+                for (row, key) in own.iter().enumerate().filter(|(_, key)| keys.contains(key)) {
+                    places.insert(key.to_vec(), (batches.len(), row));
+                }
+                batches.push(batch.clone());
+            }
+        }
+        let mut begins = Vec::with_capacity(batches.len());
+        let mut begin = 0;
+        for batch in &batches {
+            begins.push(begin);
+            begin += count(batch);
+        }
+        // The types are those of the table, also without rows.
+        batches.push(rows.iter().map(|column| column.slice(0, 0)).collect());
+        let parts: Vec<&[ArrayRef]> = batches.iter().map(Vec::as_slice).collect();
+        let places = places.into_iter().map(|(key, (batch, row))| (key, begins[batch] + row));
+        Ok((places.collect(), joined(&parts)?))
+    }
+}

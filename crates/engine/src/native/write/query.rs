@@ -1,0 +1,231 @@
+//! Queries that statements which change rows ask: of their tables, and of rows in memory.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, UInt64Array};
+use arrow::datatypes::{Schema, UInt64Type};
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use futures::{Stream, StreamExt};
+use pelorus_error::{Error, Result};
+use pelorus_link::Format;
+use pelorus_mysql_wire::rows::RowDecoder;
+use pelorus_query::{Block, Catalog, Database, InfoSchema, QueryContext, RowForm};
+use pelorus_types::{Column, ColumnType};
+
+use super::Statement;
+use crate::scalar::{Typed, value_at};
+
+/// Most expressions without a table that one query takes.
+const EXPRESSIONS_MAX: usize = 256;
+/// The database of rows in memory; no client can name it.
+const MEMORY: &str = "\u{1}rows";
+/// The column that numbers the rows in memory.
+const NUMBER: &str = "\u{1}number";
+
+/// Problems of expressions that end a statement in strict mode.
+const STRICT: [(u16, [u8; 5]); 6] = [
+    (1265, *b"01000"),
+    (1292, *b"22007"),
+    (1365, *b"22012"),
+    (1366, *b"HY000"),
+    (1411, *b"HY000"),
+    (1441, *b"22008"),
+];
+
+/// The rows of a query as they come.
+pub(super) struct Answer {
+    /// The columns.
+    pub(super) columns: Vec<Column>,
+    /// The rows.
+    pub(super) rows: std::pin::Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>,
+}
+
+impl Statement<'_> {
+    /// Begins a query; what it leaves of warnings is told by [`Self::told`].
+    ///
+    /// # Errors
+    /// What the query gives.
+    pub(super) async fn ask(&self, context: &QueryContext, sql: &str) -> Result<Answer> {
+        let result = pelorus_query::run(context, sql, RowForm::Text).await?;
+        for (code, message) in result.warnings {
+            self.diagnostics.warn(code, message);
+        }
+        let columns = result.columns.clone();
+        let described = result.columns;
+        let rows = result.rows.map(move |block| match block? {
+            Block::Batch(batch) => Ok(batch),
+            Block::Encoded(bytes) => {
+                let mut decoder = RowDecoder::new(described.clone(), Format::Text)?;
+                for payload in crate::session::payloads(&bytes) {
+                    decoder.push(payload)?;
+                }
+                decoder.finish()
+            }
+        });
+        Ok(Answer { columns, rows: Box::pin(rows) })
+    }
+
+    /// The warnings of queries that are over: in strict mode most are errors.
+    pub(super) fn told(&self, context: &QueryContext) -> Result<()> {
+        for (code, message) in context.eval.take_warnings() {
+            let strict = STRICT.iter().find(|(known, _)| *known == code);
+            if let Some((code, state)) =
+                strict.filter(|_| self.policy.strict && !self.policy.ignore)
+            {
+                return Err(Error::remote(*code, *state, message));
+            }
+            self.diagnostics.warn(code, message);
+        }
+        Ok(())
+    }
+
+    /// All rows of a query.
+    pub(super) async fn all(
+        &self,
+        context: &QueryContext,
+        sql: &str,
+    ) -> Result<(Vec<Column>, Vec<RecordBatch>)> {
+        let mut answer = self.ask(context, sql).await?;
+        let mut batches = Vec::new();
+        while let Some(batch) = answer.rows.next().await {
+            let batch = batch?;
+            if batch.num_rows() > 0 {
+                batches.push(batch);
+            }
+        }
+        drop(answer.rows);
+        self.told(context)?;
+        Ok((answer.columns, batches))
+    }
+
+    /// The values of expressions that need no row.
+    ///
+    /// # Errors
+    /// What they give.
+    pub(super) async fn values(&self, expressions: &[String]) -> Result<Vec<Typed>> {
+        let mut values = Vec::with_capacity(expressions.len());
+        for some in expressions.chunks(EXPRESSIONS_MAX) {
+            let sql = format!("SELECT {}", some.join(", "));
+            let (columns, batches) = self.all(&self.context, &sql).await?;
+            if columns.len() != some.len() {
+                return Err(Error::internal("a value has more than one column"));
+            }
+            let first = batches.first();
+            for (at, column) in columns.iter().enumerate() {
+                let value = match first {
+                    Some(batch) => value_at(batch.column(at), &column.ty, 0)?,
+                    None => pelorus_functions::Value::Null,
+                };
+                values.push((value, column.ty));
+            }
+        }
+        Ok(values)
+    }
+
+    /// The values of expressions for each of some rows in memory, which go by a table's name.
+    /// Subqueries read other tables as everywhere.
+    ///
+    /// # Errors
+    /// What they give.
+    pub(super) async fn over_rows(
+        &self,
+        table: &str,
+        columns: &[Column],
+        arrays: &[ArrayRef],
+        expressions: &[String],
+    ) -> Result<Vec<(ArrayRef, ColumnType)>> {
+        let count = arrays.first().map_or(0, |array| array.len());
+        let mut described = columns.to_vec();
+        let number = ColumnType::bigint_unsigned().not_null();
+        described.push(Column::computed(NUMBER, number));
+        let mut held = arrays.to_vec();
+        held.push(Arc::new(UInt64Array::from_iter_values(0..count as u64)));
+        let fields: Vec<_> = described.iter().map(Column::field).collect();
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), held)
+            .map_err(|error| Error::internal("rows in memory do not fit").caused_by(error))?;
+        let schema = Arc::new(InMemory { columns: described, batch });
+        let catalog = Arc::new(WithRows { others: Arc::clone(&self.context.catalog), schema });
+        let context = QueryContext { catalog, ..self.context.clone() };
+        let name = pelorus_sql::literal::name;
+        let sql = format!(
+            "SELECT {}, {} FROM {}.{} AS {}",
+            name(NUMBER),
+            expressions.join(", "),
+            name(MEMORY),
+            name("rows"),
+            name(table),
+        );
+        let (columns, batches) = self.all(&context, &sql).await?;
+        in_order(&columns, &batches, count)
+    }
+}
+
+/// The columns behind the number, in the order of the numbers.
+fn in_order(
+    columns: &[Column],
+    batches: &[RecordBatch],
+    count: usize,
+) -> Result<Vec<(ArrayRef, ColumnType)>> {
+    let broken = |what| Error::internal(format!("values over rows in memory: {what}"));
+    let concat = |at: usize| -> Result<ArrayRef> {
+        let parts: Vec<&dyn Array> =
+            batches.iter().map(|batch| batch.column(at).as_ref()).collect();
+        arrow::compute::concat(&parts).map_err(|_| broken("arrays differ"))
+    };
+    if batches.is_empty() {
+        let empty =
+            |column: &Column| (arrow::array::new_empty_array(&column.ty.arrow()), column.ty);
+        return Ok(columns.iter().skip(1).map(empty).collect());
+    }
+    let numbers = concat(0)?;
+    let numbers = numbers.as_primitive_opt::<UInt64Type>().ok_or_else(|| broken("no numbers"))?;
+    let mut order = vec![0_u32; count];
+    if numbers.len() != count {
+        return Err(broken("rows are missing"));
+    }
+    for (at, number) in numbers.values().iter().enumerate() {
+        let place = usize::try_from(*number).ok().and_then(|number| order.get_mut(number));
+        *place.ok_or_else(|| broken("a number is not there"))? = u32::try_from(at).unwrap_or(0);
+    }
+    let order = UInt32Array::from(order);
+    (1..columns.len())
+        .map(|at| {
+            let array = arrow::compute::take(&concat(at)?, &order, None)
+                .map_err(|_| broken("rows cannot be ordered"))?;
+            Ok((array, columns[at].ty))
+        })
+        .collect()
+}
+
+/// A session's databases and one of rows in memory.
+struct WithRows {
+    others: Arc<dyn Catalog>,
+    schema: Arc<InMemory>,
+}
+
+impl Catalog for WithRows {
+    fn database(&self, name: &str) -> Option<Database> {
+        if name == MEMORY {
+            return Some(Database::Info(self.schema.clone()));
+        }
+        self.others.database(name)
+    }
+}
+
+/// One table of rows in memory.
+struct InMemory {
+    columns: Vec<Column>,
+    batch: RecordBatch,
+}
+
+#[async_trait]
+impl InfoSchema for InMemory {
+    fn table(&self, _: &str) -> Option<Vec<Column>> {
+        Some(self.columns.clone())
+    }
+
+    async fn rows(&self, _: &str, _: &[(String, String)]) -> Result<RecordBatch> {
+        Ok(self.batch.clone())
+    }
+}

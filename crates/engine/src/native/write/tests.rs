@@ -1,0 +1,275 @@
+//! Statements that change rows, in sessions without a server.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pelorus_env::Env;
+
+use crate::api::{Done, Login, Outcome, RowFormat};
+use crate::config::{EngineConfig, RootPassword, Settings};
+use crate::engine::Engine;
+use crate::session::Session;
+
+struct Client {
+    session: Session,
+}
+
+async fn engine() -> Arc<Engine> {
+    let config = EngineConfig {
+        env: Env::in_memory(1),
+        data: PathBuf::from("/data"),
+        settings: Settings::default(),
+        root_password: RootPassword::Given("secret".to_owned()),
+        links: Vec::new(),
+        variables: Vec::new(),
+    };
+    Engine::open(config).await.unwrap()
+}
+
+async fn client(engine: &Arc<Engine>) -> Client {
+    let login = Login {
+        user: "root".to_owned(),
+        peer: None,
+        database: None,
+        collation: 255,
+        found_rows: false,
+        encrypted: false,
+        attributes: Vec::new(),
+    };
+    let session = engine.connect(engine.next_connection_id(), login).await.unwrap();
+    Client { session }
+}
+
+/// A session in a new database with tables.
+async fn with_tables(tables: &[&str]) -> (Arc<Engine>, Client) {
+    let engine = engine().await;
+    let mut client = client(&engine).await;
+    client.run("CREATE DATABASE d").await;
+    client.run("USE d").await;
+    for table in tables {
+        client.run(table).await;
+    }
+    (engine, client)
+}
+
+impl Client {
+    async fn try_run(&mut self, sql: &str) -> Result<Done, (u16, String)> {
+        match self.session.execute(sql, RowFormat::Text).await {
+            Ok(Outcome::Done(done)) => Ok(done),
+            Ok(other) => panic!("{sql}: {other:?}"),
+            Err(error) => Err((error.errno(), error.message().to_owned())),
+        }
+    }
+
+    async fn run(&mut self, sql: &str) -> Done {
+        self.try_run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"))
+    }
+
+    async fn error(&mut self, sql: &str) -> (u16, String) {
+        self.try_run(sql).await.unwrap_err()
+    }
+
+    /// Rows with commas between values, NULL as `NULL`.
+    async fn rows(&mut self, sql: &str) -> Vec<String> {
+        let outcome = self.session.execute(sql, RowFormat::Text).await;
+        let Ok(Outcome::Rows(set)) = outcome else { panic!("{sql}: {outcome:?}") };
+        let columns = set.columns.clone();
+        let batches = crate::collect::batches(&set.columns, set.rows).await.unwrap();
+        let mut rows = Vec::new();
+        for batch in batches {
+            for row in 0..batch.num_rows() {
+                let cells = columns.iter().enumerate().map(|(at, column)| {
+                    let array = batch.column(at);
+                    let value = crate::scalar::value_at(array.as_ref(), &column.ty, row).unwrap();
+                    match value.is_null() {
+                        true => "NULL".to_owned(),
+                        false => crate::scalar::text_of(&value, &column.ty),
+                    }
+                });
+                rows.push(cells.collect::<Vec<_>>().join(","));
+            }
+        }
+        rows
+    }
+}
+
+const T: &str = "CREATE TABLE t (id INT PRIMARY KEY, a INT, b VARCHAR(5) NOT NULL DEFAULT 'x')";
+const C: &str = "CREATE TABLE c (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(10))";
+
+#[tokio::test]
+async fn values_defaults_and_expressions_are_inserted() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    let done = client.run("INSERT INTO t (id, a) VALUES (1, 2), (2, NULL), (3, 1 + 6)").await;
+    assert_eq!(done.affected_rows, 3);
+    assert_eq!(done.info, "Records: 3  Duplicates: 0  Warnings: 0");
+    let done = client.run("INSERT INTO t SET id = 4, b = CONCAT('a', 'b')").await;
+    assert_eq!((done.affected_rows, done.info.as_str()), (1, ""));
+    client.run("INSERT INTO t VALUES (5, DEFAULT, DEFAULT(b))").await;
+    assert_eq!(
+        client.rows("SELECT * FROM t ORDER BY id").await,
+        ["1,2,x", "2,NULL,x", "3,7,x", "4,NULL,ab", "5,NULL,x"]
+    );
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_rows_is_said_as_mysql_does() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    client.run("INSERT INTO t (id) VALUES (1)").await;
+    let cases = [
+        ("INSERT INTO t VALUES (9)", 1136, "Column count doesn't match value count at row 1"),
+        ("INSERT INTO t (id, id) VALUES (1, 2)", 1110, "Column 'id' specified twice"),
+        ("INSERT INTO t (zz) VALUES (1)", 1054, "Unknown column 'zz' in 'field list'"),
+        ("INSERT INTO t (a) VALUES (1)", 1364, "Field 'id' doesn't have a default value"),
+        ("INSERT INTO t VALUES (2, 1, NULL)", 1048, "Column 'b' cannot be null"),
+        (
+            "INSERT INTO t VALUES (2, 99999999999, 'x')",
+            1264,
+            "Out of range value for column 'a' at row 1",
+        ),
+        ("INSERT INTO t VALUES (2, 1, 'toolong')", 1406, "Data too long for column 'b' at row 1"),
+        ("INSERT INTO t (id) VALUES (7), (1)", 1062, "Duplicate entry '1' for key 't.PRIMARY'"),
+        ("INSERT INTO t (id) VALUES (7), (7)", 1062, "Duplicate entry '7' for key 't.PRIMARY'"),
+        ("UPDATE t SET id = 1/0", 1365, "Division by 0"),
+    ];
+    for (sql, errno, text) in cases {
+        assert_eq!(client.error(sql).await, (errno, text.to_owned()), "{sql}");
+    }
+    assert_eq!(client.rows("SELECT id FROM t").await, ["1"]);
+}
+
+#[tokio::test]
+async fn duplicates_are_ignored_or_replaced() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    client.run("INSERT INTO t (id, a) VALUES (1, 1), (2, 2)").await;
+    let done = client.run("INSERT IGNORE INTO t (id, a) VALUES (2, 9), (3, 3), (3, 4)").await;
+    assert_eq!(done.affected_rows, 1);
+    assert_eq!(done.info, "Records: 3  Duplicates: 2  Warnings: 2");
+    assert_eq!(
+        client.rows("SHOW WARNINGS").await,
+        [
+            "Warning,1062,Duplicate entry '2' for key 't.PRIMARY'",
+            "Warning,1062,Duplicate entry '3' for key 't.PRIMARY'"
+        ]
+    );
+    let done = client.run("REPLACE INTO t (id, a) VALUES (1, 10), (4, 4)").await;
+    assert_eq!(
+        (done.affected_rows, done.info.as_str()),
+        (3, "Records: 2  Duplicates: 1  Warnings: 0")
+    );
+    assert_eq!(client.rows("SELECT id, a FROM t ORDER BY id").await, ["1,10", "2,2", "3,3", "4,4"]);
+}
+
+#[tokio::test]
+async fn auto_increment_counts_and_tells() {
+    let (_engine, mut client) = with_tables(&[C]).await;
+    let done = client.run("INSERT INTO c (v) VALUES ('a'), ('b')").await;
+    assert_eq!(done.last_insert_id, 1);
+    client.run("INSERT INTO c VALUES (10, 'c'), (NULL, 'd'), (0, 'e')").await;
+    assert_eq!(client.rows("SELECT LAST_INSERT_ID()").await, ["11"]);
+    let ids = client.rows("SELECT id FROM c ORDER BY id").await;
+    assert_eq!(ids, ["1", "2", "10", "11", "12"]);
+}
+
+#[tokio::test]
+async fn rows_of_a_query_are_inserted() {
+    let (_engine, mut client) = with_tables(&[T, C]).await;
+    client.run("INSERT INTO t (id, a) VALUES (1, 1), (2, 2), (3, 3)").await;
+    let done = client.run("INSERT INTO c (v) SELECT a * 2 FROM t WHERE id > 1 ORDER BY id").await;
+    assert_eq!((done.affected_rows, done.last_insert_id), (2, 1));
+    assert_eq!(client.rows("SELECT v FROM c ORDER BY v").await, ["4", "6"]);
+    let error = client.error("INSERT INTO c SELECT 1").await;
+    assert_eq!(error.0, 1136);
+}
+
+#[tokio::test]
+async fn updates_see_what_was_assigned_before() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    client.run("INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'c')").await;
+    let done = client.run("UPDATE t SET a = a + 10, b = a WHERE id < 3").await;
+    assert_eq!(done.info, "Rows matched: 2  Changed: 2  Warnings: 0");
+    let done = client.run("UPDATE t SET a = 11 WHERE id < 3").await;
+    assert_eq!(
+        (done.affected_rows, done.info.as_str()),
+        (1, "Rows matched: 2  Changed: 1  Warnings: 0")
+    );
+    assert_eq!(client.rows("SELECT * FROM t ORDER BY id").await, ["1,11,11", "2,11,12", "3,3,c"]);
+    client.run("UPDATE t SET id = id + 1 ORDER BY id DESC").await;
+    assert_eq!(client.rows("SELECT id, a FROM t ORDER BY id").await, ["2,11", "3,11", "4,3"]);
+    let error = client.error("UPDATE t SET id = id + 1").await;
+    assert_eq!(error, (1062, "Duplicate entry '3' for key 't.PRIMARY'".to_owned()));
+    let done = client.run("UPDATE t SET b = DEFAULT ORDER BY id LIMIT 1").await;
+    assert_eq!(done.affected_rows, 1);
+}
+
+#[tokio::test]
+async fn rows_are_deleted() {
+    let (_engine, mut client) = with_tables(&[T, C]).await;
+    client.run("INSERT INTO t (id, a) VALUES (1, 1), (2, 2), (3, 3), (4, 4)").await;
+    assert_eq!(client.run("DELETE FROM t WHERE a > 1 ORDER BY id LIMIT 1").await.affected_rows, 1);
+    client.run("INSERT INTO c VALUES (3, 'x')").await;
+    let done = client.run("DELETE t FROM t JOIN c ON t.id = c.id").await;
+    assert_eq!(done.affected_rows, 1);
+    assert_eq!(client.rows("SELECT id FROM t ORDER BY id").await, ["1", "4"]);
+}
+
+#[tokio::test]
+async fn rows_that_are_there_are_updated() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    client.run("INSERT INTO t (id, a) VALUES (1, 1)").await;
+    let sql = "INSERT INTO t (id, a) VALUES (1, 5), (2, 6), (2, 7) ON DUPLICATE KEY UPDATE \
+               a = a + VALUES(a)";
+    let done = client.run(sql).await;
+    assert_eq!(done.affected_rows, 5);
+    assert_eq!(client.rows("SELECT id, a FROM t ORDER BY id").await, ["1,6", "2,13"]);
+    let sql = "INSERT INTO t (id, a) VALUES (1, 6) AS n ON DUPLICATE KEY UPDATE a = n.a";
+    assert_eq!(client.run(sql).await.affected_rows, 0);
+}
+
+#[tokio::test]
+async fn transactions_see_their_own_rows_and_nobody_elses() {
+    let (engine, mut one) = with_tables(&[T]).await;
+    let mut two = client(&engine).await;
+    two.run("USE d").await;
+    one.run("INSERT INTO t (id, a) VALUES (1, 1), (2, 2)").await;
+    one.run("BEGIN").await;
+    one.run("INSERT INTO t (id, a) VALUES (3, 3)").await;
+    one.run("SAVEPOINT s").await;
+    one.run("UPDATE t SET a = a + 10").await;
+    one.run("DELETE FROM t WHERE id = 1").await;
+    assert_eq!(one.rows("SELECT id, a FROM t ORDER BY id").await, ["2,12", "3,13"]);
+    assert_eq!(two.rows("SELECT id, a FROM t ORDER BY id").await, ["1,1", "2,2"]);
+    one.run("ROLLBACK TO s").await;
+    assert_eq!(one.error("INSERT INTO t (id) VALUES (3)").await.0, 1062);
+    one.run("COMMIT").await;
+    assert_eq!(two.rows("SELECT id, a FROM t ORDER BY id").await, ["1,1", "2,2", "3,3"]);
+}
+
+#[tokio::test]
+async fn a_transaction_that_lost_a_race_is_rolled_back() {
+    let (engine, mut one) = with_tables(&[T]).await;
+    let mut two = client(&engine).await;
+    two.run("USE d").await;
+    one.run("INSERT INTO t (id, a) VALUES (1, 1)").await;
+    one.run("BEGIN").await;
+    one.run("UPDATE t SET a = 2").await;
+    two.run("UPDATE t SET a = 3").await;
+    assert_eq!(one.error("COMMIT").await.0, 1213);
+    assert_eq!(one.rows("SELECT a FROM t").await, ["3"]);
+}
+
+#[tokio::test]
+async fn files_are_loaded() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    let sql = "LOAD DATA LOCAL INFILE 'f' INTO TABLE t FIELDS TERMINATED BY ',' (id, @a, b) \
+               SET a = @a * 2";
+    assert_eq!(client.error(sql).await.0, 3948);
+    assert_eq!(client.error("LOAD DATA INFILE 'f' INTO TABLE t").await.0, 1290);
+    client.run("SET GLOBAL local_infile = ON").await;
+    let outcome = client.session.execute(sql, RowFormat::Text).await.unwrap();
+    assert!(matches!(outcome, Outcome::File(name) if name == "f"));
+    client.session.load(b"1,5,a\n2,6,").await;
+    client.session.load(b"b\n2,7,c\n").await;
+    let Ok(Outcome::Done(done)) = client.session.loaded().await else { panic!("no numbers") };
+    assert_eq!(done.info, "Records: 3  Deleted: 0  Skipped: 1  Warnings: 1");
+    assert_eq!(client.rows("SELECT * FROM t ORDER BY id").await, ["1,10,a", "2,12,b"]);
+}

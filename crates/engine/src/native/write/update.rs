@@ -1,0 +1,245 @@
+//! `UPDATE`.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use pelorus_error::Result;
+use pelorus_functions::assign::{NullRule, Policy};
+use pelorus_sql::ast::{TableFactor, TableWithJoins};
+use pelorus_sql::change::Update;
+use pelorus_sql::statement::TableName;
+use pelorus_sql::{literal, normalise};
+use pelorus_store::Mode;
+use pelorus_types::Column;
+
+use super::assign::{Names, changed, picked, stored};
+use super::auto::Numbers;
+use super::change::{Change, taken};
+use super::insert::count;
+use super::lookup::{duplicate_entry, duplicate_text, existing, keys_of};
+use super::select::joined;
+use super::warnings::Warnings;
+use super::{Plan, Report, Statement, check_bytes};
+use crate::native::definition::NativeDef;
+
+/// The number of the warning for a key that is there.
+const DUPLICATE: u16 = 1062;
+
+impl Statement<'_> {
+    /// Plans an `UPDATE`.
+    ///
+    /// # Errors
+    /// What the statement breaks, in MySQL's words.
+    pub(super) async fn update(&mut self, update: &Update) -> Result<Plan> {
+        self.policy = Policy { nulls: NullRule::Replace, ..self.policy };
+        let Some((table, alias)) = single(&update.tables) else {
+            return self.update_joined(update).await;
+        };
+        let def = self.table(&table)?;
+        let names = Names { table: &alias, new: None, given: &[] };
+        let sources = self.sources(&def, &update.assignments, names)?;
+        let mut tail = String::new();
+        if let Some(selection) = &update.selection {
+            let _ = write!(tail, " WHERE {selection}");
+        }
+        tail.push_str(&order_and_limit(&update.order_by, update.limit.as_ref()));
+        let with = update.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
+        let wanted: Vec<usize> = (0..def.columns.len()).collect();
+        let from = format!("{}{tail}", update.tables[0]);
+        let old = self.rows_of(&def, &alias, &wanted, &with, &from).await?;
+        let mut plan = update_plan();
+        if count(&old) > 0 {
+            let none = (&[][..], &[][..]);
+            let warnings = &mut plan.warnings;
+            let new = self.assigned(&def, &alias, &old, none, &sources, warnings).await?;
+            let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
+            let is_ordered = !update.order_by.is_empty();
+            self.updated(&def, (&old, &new), &assigned, is_ordered, &mut plan).await?;
+        }
+        Ok(plan)
+    }
+
+    /// Adds the rows of one table that an `UPDATE` changes to its plan: `rows` as they were and as
+    /// they are to be, which differ in the columns `assigned` at most.
+    ///
+    /// # Errors
+    /// A key that another row has (1062), a CHECK that does not hold (3819).
+    pub(super) async fn updated(
+        &self,
+        def: &Arc<NativeDef>,
+        rows: (&[ArrayRef], &[ArrayRef]),
+        assigned: &[usize],
+        is_ordered: bool,
+        plan: &mut Plan,
+    ) -> Result<()> {
+        let Report::Update { matched, changed: so_far } = &mut plan.report else { return Ok(()) };
+        let (old, new) = rows;
+        if count(old) == 0 {
+            return Ok(());
+        }
+        *matched += count(old) as u64;
+        let differs = changed(old, new, assigned)?;
+        let (old, mut new) = (picked(old, &differs)?, picked(new, &differs)?);
+        if count(&new) == 0 {
+            return Ok(());
+        }
+        self.touch(def, assigned, &mut new)?;
+        self.check_constraints(def, &new).await?;
+        let mut change = Change::new(Arc::clone(def));
+        *so_far += count(&new) as u64;
+        if assigned.iter().any(|column| def.key.contains(column)) {
+            *so_far -= self.moved(&mut change, &old, new, is_ordered, &mut plan.warnings)?;
+        } else {
+            change.puts.push((new, Mode::Replace));
+        }
+        plan.changes.push(change);
+        Ok(())
+    }
+
+    /// Columns of the rows that a statement concerns, in stored form and in the order of the query.
+    ///
+    /// # Errors
+    /// What the query gives, and more rows than one commit takes (1235).
+    pub(super) async fn rows_of(
+        &self,
+        def: &NativeDef,
+        alias: &str,
+        wanted: &[usize],
+        with: &str,
+        from: &str,
+    ) -> Result<Vec<ArrayRef>> {
+        let columns: Vec<&Column> = wanted.iter().map(|&at| &def.columns[at]).collect();
+        let names: Vec<String> = columns
+            .iter()
+            .map(|column| format!("{}.{}", literal::name(alias), literal::name(&column.name)))
+            .collect();
+        let sql = format!("{with}SELECT {} FROM {from}", names.join(", "));
+        let (_, batches) = self.all(&self.context, &sql).await?;
+        let bytes = batches.iter().map(|batch| batch.get_array_memory_size()).sum();
+        check_bytes(bytes)?;
+        let arrays: Vec<&[ArrayRef]> = batches.iter().map(|batch| batch.columns()).collect();
+        stored(&columns, &joined(&arrays)?, self.policy.time_zone)
+    }
+
+    /// Which keys of rows are there, as the statement sees the table.
+    ///
+    /// # Errors
+    /// What reading gives.
+    pub(super) fn present(
+        &self,
+        def: &NativeDef,
+        columns: &[ArrayRef],
+        keys: &HashSet<&[u8]>,
+    ) -> Result<HashSet<Vec<u8>>> {
+        let table = self.reads.pin.table(def.id)?;
+        let found = existing(def, &table, columns, keys, &[])?;
+        let mut there: HashSet<Vec<u8>> = found.rows.into_keys().collect();
+        if let Some(own) = self.reads.own(def.id)? {
+            there.retain(|key| !own.hidden.contains(key));
+            for batch in &own.rows {
+                let own = keys_of(def, batch)?;
+                there.extend(own.iter().filter(|key| keys.contains(key)).map(<[u8]>::to_vec));
+            }
+        }
+        Ok(there)
+    }
+
+    /// Changes of rows whose keys may change, in MySQL's order: a row cannot take a key that
+    /// another row has at that moment. Gives how many rows IGNORE left as they were.
+    fn moved(
+        &self,
+        change: &mut Change,
+        old: &[ArrayRef],
+        new: Vec<ArrayRef>,
+        is_ordered: bool,
+        warnings: &mut Warnings,
+    ) -> Result<u64> {
+        let def = Arc::clone(&change.def);
+        let (from, to) = (keys_of(&def, old)?, keys_of(&def, &new)?);
+        let mut order: Vec<usize> = (0..from.len()).collect();
+        if !is_ordered {
+            order.sort_unstable_by(|&a, &b| from.get(a).cmp(from.get(b)));
+        }
+        let left: HashSet<&[u8]> = from.iter().collect();
+        let others: HashSet<&[u8]> = to.iter().filter(|key| !left.contains(key)).collect();
+        let there = self.present(&def, &new, &others)?;
+        let mut taken_keys: HashMap<&[u8], bool> = left.iter().map(|key| (*key, true)).collect();
+        taken_keys.extend(there.iter().map(|key| (key.as_slice(), true)));
+        let mut skipped = vec![false; from.len()];
+        for row in order {
+            let (before, after) = (from.get(row), to.get(row));
+            if before == after {
+                continue;
+            }
+            if taken_keys.get(after).copied().unwrap_or(false) {
+                if !self.policy.ignore {
+                    return Err(duplicate_entry(&def, &new, row));
+                }
+                warnings.push(row as u64 + 1, DUPLICATE, duplicate_text(&def, &new, row));
+                skipped[row] = true;
+                continue;
+            }
+            taken_keys.insert(before, false);
+            taken_keys.insert(after, true);
+        }
+        let kept = |row: &usize| !skipped[*row];
+        let written: HashSet<&[u8]> = (0..from.len()).filter(kept).map(|row| to.get(row)).collect();
+        let positions = |rows: Vec<usize>| -> UInt32Array {
+            rows.into_iter().filter_map(|row| u32::try_from(row).ok()).collect()
+        };
+        let gone = (0..from.len()).filter(kept).filter(|row| !written.contains(from.get(*row)));
+        change.removes = vec![taken(old, &positions(gone.collect()))?];
+        let (over, fresh): (Vec<usize>, Vec<usize>) =
+            (0..from.len()).filter(kept).partition(|row| left.contains(to.get(*row)));
+        change.puts.push((taken(&new, &positions(over))?, Mode::Replace));
+        change.puts.push((taken(&new, &positions(fresh))?, Mode::Insert));
+        change.puts.retain(|(columns, _)| count(columns) > 0);
+        Ok(skipped.iter().filter(|skipped| **skipped).count() as u64)
+    }
+}
+
+/// The plan of an `UPDATE` that has found nothing yet.
+pub(super) fn update_plan() -> Plan {
+    Plan {
+        changes: Vec::new(),
+        depends: true,
+        warnings: Warnings::default(),
+        report: Report::Update { matched: 0, changed: 0 },
+        numbers: Numbers::default(),
+    }
+}
+
+/// The table and what it goes by, of a statement with one.
+pub(super) fn single(tables: &[TableWithJoins]) -> Option<(TableName, String)> {
+    let [TableWithJoins { relation, joins }] = tables else { return None };
+    if !joins.is_empty() {
+        return None;
+    }
+    named(relation)
+}
+
+/// A table with what it goes by.
+pub(super) fn named(relation: &TableFactor) -> Option<(TableName, String)> {
+    let TableFactor::Table { name, alias, args: None, .. } = relation else { return None };
+    let table = normalise::table_name(name);
+    let alias = alias.as_ref().map_or_else(|| table.name.clone(), |it| it.name.value.clone());
+    Some((table, alias))
+}
+
+/// ` ORDER BY ... LIMIT ...`
+pub(super) fn order_and_limit(
+    order_by: &[pelorus_sql::ast::OrderByExpr],
+    limit: Option<&pelorus_sql::ast::Expr>,
+) -> String {
+    let mut text = String::new();
+    if !order_by.is_empty() {
+        let list: Vec<String> = order_by.iter().map(ToString::to_string).collect();
+        let _ = write!(text, " ORDER BY {}", list.join(", "));
+    }
+    if let Some(limit) = limit {
+        let _ = write!(text, " LIMIT {limit}");
+    }
+    text
+}

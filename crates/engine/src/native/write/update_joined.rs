@@ -1,0 +1,148 @@
+//! `UPDATE` of a join.
+//!
+//! Every expression sees the rows as they were. A row that the join has several times is changed
+//! once, by the first of them, as in MySQL.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::assign::assign_array;
+use pelorus_sql::change::{Assigned, Assignment, Update};
+use pelorus_sql::literal;
+use pelorus_types::Column;
+
+use super::assign::{picked, stored};
+use super::default::without_default_calls;
+use super::delete::tables_of;
+use super::insert::count;
+use super::lookup::keys_of;
+use super::select::joined;
+use super::update::update_plan;
+use super::warnings::Warnings;
+use super::{Plan, Statement, check_bytes, unknown_column};
+use crate::native::definition::NativeDef;
+
+/// A table of the join.
+struct Joined {
+    alias: String,
+    /// `None` for tables that are not native, which can only be read.
+    def: Option<Arc<NativeDef>>,
+}
+
+impl Statement<'_> {
+    /// Plans an `UPDATE` of several tables.
+    ///
+    /// # Errors
+    /// What the statement breaks, in MySQL's words.
+    pub(super) async fn update_joined(&self, update: &Update) -> Result<Plan> {
+        let mut tables = Vec::new();
+        update.tables.iter().for_each(|element| tables_of(element, &mut tables));
+        let tables: Vec<Joined> = tables
+            .into_iter()
+            .map(|(table, alias)| Joined { def: self.table(&table).ok(), alias })
+            .collect();
+        let mut targets: BTreeMap<usize, Vec<(usize, &Assigned)>> = BTreeMap::new();
+        for assignment in &update.assignments {
+            let (table, column) = target(&tables, assignment)?;
+            targets.entry(table).or_default().push((column, &assignment.value));
+        }
+        let from: Vec<String> = update.tables.iter().map(ToString::to_string).collect();
+        let mut from = from.join(", ");
+        if let Some(selection) = &update.selection {
+            let _ = write!(from, " WHERE {selection}");
+        }
+        let with = update.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
+        let mut plan = update_plan();
+        for (table, assignments) in targets {
+            let Joined { alias, def: Some(def) } = &tables[table] else { continue };
+            let (old, new) =
+                self.joined_rows((def, alias), &assignments, (&with, &from), &mut plan).await?;
+            let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+            self.updated(def, (&old, &new), &assigned, false, &mut plan).await?;
+        }
+        Ok(plan)
+    }
+
+    /// The rows of one table as they are and as they are to be, each once.
+    async fn joined_rows(
+        &self,
+        (def, alias): (&NativeDef, &str),
+        assignments: &[(usize, &Assigned)],
+        (with, from): (&str, &str),
+        plan: &mut Plan,
+    ) -> Result<(Vec<ArrayRef>, Vec<ArrayRef>)> {
+        let columns: Vec<&Column> = def.columns.iter().collect();
+        let mut wanted: Vec<String> = columns
+            .iter()
+            .map(|column| format!("{}.{}", literal::name(alias), literal::name(&column.name)))
+            .collect();
+        for (column, value) in assignments {
+            let Assigned::Expression(expr) = value else {
+                let name = &def.columns[*column].name;
+                return Err(Error::unsupported(format_args!(
+                    "{name} = DEFAULT in an UPDATE of several tables; DEFAULT({name}) does the same"
+                )));
+            };
+            let expr = without_default_calls(expr, def, &self.policy, self.context.mode)?;
+            wanted.push(format!("({expr})"));
+        }
+        let sql = format!("{with}SELECT {} FROM {from}", wanted.join(", "));
+        let (described, batches) = self.all(&self.context, &sql).await?;
+        check_bytes(batches.iter().map(|batch| batch.get_array_memory_size()).sum())?;
+        let arrays: Vec<&[ArrayRef]> = batches.iter().map(|batch| batch.columns()).collect();
+        let rows = joined(&arrays)?;
+        if rows.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let (own, values) = rows.split_at(columns.len());
+        let old = stored(&columns, own, self.policy.time_zone)?;
+        let keys = keys_of(def, &old)?;
+        let mut seen = HashSet::new();
+        let first: BooleanArray = keys.iter().map(|key| Some(seen.insert(key))).collect();
+        let (old, values) = (picked(&old, &first)?, picked(values, &first)?);
+        let mut new = old.clone();
+        let mut warnings = Warnings::default();
+        for (at, (column, _)) in assignments.iter().enumerate() {
+            let ty = &described[columns.len() + at].ty;
+            let assigned = assign_array(&def.targets[*column], &self.policy, &values[at], ty)?;
+            warnings.add(assigned.warnings, assigned.warning_count);
+            new[*column] = assigned.array;
+        }
+        debug_assert_eq!(count(&old), count(&new));
+        plan.warnings.append(warnings);
+        Ok((old, new))
+    }
+}
+
+/// The table and column of an assignment.
+fn target(tables: &[Joined], assignment: &Assignment) -> Result<(usize, usize)> {
+    let whole = assignment.column.join(".");
+    let name = assignment.column.last().map_or("", String::as_str);
+    let qualifier = assignment.column.iter().rev().nth(1);
+    let mut found = None;
+    for (at, table) in tables.iter().enumerate() {
+        if qualifier.is_some_and(|qualifier| !qualifier.eq_ignore_ascii_case(&table.alias)) {
+            continue;
+        }
+        let Some(def) = &table.def else {
+            if qualifier.is_some() {
+                return Err(Error::unsupported(format_args!(
+                    "an UPDATE of the linked table '{}' together with native tables",
+                    table.alias
+                )));
+            }
+            continue;
+        };
+        let Some(column) = def.position(name) else { continue };
+        if found.replace((at, column)).is_some() {
+            return Err(Error::new(
+                Code::AmbiguousColumn,
+                format!("Column '{name}' in field list is ambiguous"),
+            ));
+        }
+    }
+    found.ok_or_else(|| unknown_column(&whole))
+}

@@ -1,0 +1,66 @@
+//! Warnings of values: gathered by column, told by row.
+
+use pelorus_functions::assign::{Level, Warning};
+
+use crate::diagnostics::{self, Diagnostics};
+
+/// Warnings that columns left, and how many there were in all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Warnings {
+    kept: Vec<Warning>,
+    count: u64,
+}
+
+impl Warnings {
+    /// Adds those of a column.
+    pub(crate) fn add(&mut self, kept: Vec<Warning>, count: u64) {
+        self.kept.extend(kept);
+        self.count += count;
+    }
+
+    /// Adds others.
+    pub(crate) fn append(&mut self, others: Warnings) {
+        self.add(others.kept, others.count);
+    }
+
+    /// Adds one of a row.
+    pub(crate) fn push(&mut self, row: u64, code: u16, message: String) {
+        self.add(vec![Warning { row, level: Level::Warning, code, message }], 1);
+    }
+
+    /// Hands them on in the order of rows, and within a row of columns.
+    pub(crate) fn tell(mut self, diagnostics: &Diagnostics) {
+        self.kept.sort_by_key(|warning| warning.row);
+        let told = self.kept.len();
+        for warning in self.kept {
+            let level = match warning.level {
+                Level::Note => diagnostics::Level::Note,
+                Level::Warning => diagnostics::Level::Warning,
+            };
+            diagnostics.push(level, warning.code, warning.message);
+        }
+        let rest = usize::try_from(self.count).unwrap_or(usize::MAX).saturating_sub(told);
+        diagnostics.count_more(rest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_told_by_row() {
+        let diagnostics = Diagnostics::default();
+        diagnostics.begin(10);
+        let mut warnings = Warnings::default();
+        warnings.push(2, 1265, "a 2".into());
+        warnings.push(3, 1265, "a 3".into());
+        warnings.push(1, 1264, "b 1".into());
+        warnings.push(2, 1264, "b 2".into());
+        warnings.add(Vec::new(), 5);
+        warnings.tell(&diagnostics);
+        let told: Vec<String> = diagnostics.conditions().into_iter().map(|it| it.message).collect();
+        assert_eq!(told, ["b 1", "a 2", "b 2", "a 3"]);
+        assert_eq!(diagnostics.count(), 9);
+    }
+}

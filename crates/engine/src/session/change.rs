@@ -1,0 +1,219 @@
+//! Statements that change rows of native tables: plan, carry out, and again when somebody else was
+//! faster. `LOAD DATA LOCAL` asks the client for its file first.
+
+use std::time::Duration;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::assign::{NullRule, Policy};
+use pelorus_sql::change::{Change, LoadData};
+
+use super::Session;
+use crate::api::Outcome;
+use crate::native::blocking;
+use crate::native::write::auto::Steps;
+use crate::native::write::change::Counts;
+use crate::native::write::load::Loader;
+use crate::native::write::lookup::duplicate_text;
+use crate::native::write::{Plan, Statement, commit};
+
+/// How often a statement outside of transactions is tried.
+const TRIES: u32 = 20;
+
+/// A `LOAD DATA LOCAL` whose file is on its way.
+#[derive(Debug)]
+pub(super) struct Loading {
+    loader: Loader,
+    counts: Counts,
+    failure: Option<Error>,
+}
+
+impl Session {
+    /// Runs `INSERT`, `REPLACE`, `UPDATE` or `DELETE` on native tables.
+    ///
+    /// # Errors
+    /// What the statement breaks, in MySQL's words. Nothing of it is done then.
+    pub(super) async fn change_native(&mut self, sql: &str) -> Result<Outcome> {
+        let change = pelorus_sql::change::parse(sql, self.mode)?;
+        if let Change::Load(load) = &change {
+            return self.load_native(load);
+        }
+        let pin = self.native_reads().pin;
+        self.join_native(&pin, true)?;
+        drop(pin);
+        let mut tries = 0;
+        let (mut plan, counts) = loop {
+            tries += 1;
+            let view = self.view();
+            let statement = self.native_statement(&view);
+            let mut plan = statement.plan(&change).await?;
+            match self.carry_out(&mut plan, view.native.pin.version()) {
+                Ok(counts) => break (plan, counts),
+                Err(error)
+                    if error.code() == Code::Deadlock
+                        && plan.depends
+                        && tries < TRIES
+                        && !self.transaction.is_open() =>
+                {
+                    let limit = usize::try_from(self.variables.count("max_error_count"));
+                    self.diagnostics.begin(limit.unwrap_or(usize::MAX));
+                    tokio::time::sleep(Duration::from_millis(u64::from(tries))).await;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        Ok(self.changed(&mut plan, &counts))
+    }
+
+    /// Begins `LOAD DATA`.
+    ///
+    /// # Errors
+    /// Files of the server's own, which nothing here reads (1290), and LOCAL ones where
+    /// `local_infile` is off (3948).
+    fn load_native(&mut self, load: &LoadData) -> Result<Outcome> {
+        if !load.local {
+            return Err(Error::new(
+                Code::OptionPreventsStatement,
+                "The MySQL server is running with the --secure-file-priv option so it cannot \
+                 execute this statement",
+            ));
+        }
+        if !self.engine.globals().get("local_infile").is_on() {
+            return Err(Error::new(
+                Code::LocalInfileDisabled,
+                "Loading local data is disabled; this must be enabled on both the client and \
+                 server sides",
+            ));
+        }
+        let pin = self.native_reads().pin;
+        self.join_native(&pin, true)?;
+        let view = self.view();
+        let loader = self.native_statement(&view).loader(load)?;
+        self.loading = Some(Loading { loader, counts: Counts::default(), failure: None });
+        Ok(Outcome::File(load.file.clone()))
+    }
+
+    /// Takes bytes of the file that [`Outcome::File`] asked for. After an error the rest of the
+    /// file is of no use, and [`Self::loaded`] gives the error.
+    pub async fn load(&mut self, bytes: &[u8]) {
+        let Some(mut loading) = self.loading.take() else { return };
+        if loading.failure.is_none()
+            && let Err(error) = self.load_piece(&mut loading, bytes).await
+        {
+            loading.failure = Some(error);
+        }
+        self.loading = Some(loading);
+    }
+
+    async fn load_piece(&mut self, loading: &mut Loading, bytes: &[u8]) -> Result<()> {
+        blocking(|| loading.loader.feed(bytes))?;
+        if !loading.loader.is_full() {
+            return Ok(());
+        }
+        if self.transaction.is_open() {
+            return Err(Error::unsupported("a file of this size inside a transaction"));
+        }
+        self.load_rows(loading).await.map(drop)
+    }
+
+    /// Carries out what was read of the file.
+    async fn load_rows(&mut self, loading: &mut Loading) -> Result<Plan> {
+        let view = self.view();
+        let mut plan = self.native_statement(&view).loaded(&mut loading.loader).await?;
+        let counts = self.carry_out(&mut plan, view.native.pin.version())?;
+        self.tell(&mut plan, &counts);
+        loading.counts.add(&counts);
+        loading.counts.ignored_rows.clear();
+        Ok(plan)
+    }
+
+    /// The file is over: what became of the statement.
+    ///
+    /// # Errors
+    /// What its rows broke; no file was asked for (1105).
+    pub async fn loaded(&mut self) -> Result<Outcome> {
+        let Some(mut loading) = self.loading.take() else {
+            return Err(Error::internal("a file that nobody asked for"));
+        };
+        let outcome = match loading.failure.take() {
+            Some(error) => Err(error),
+            None => self.load_rest(&mut loading).await,
+        };
+        match outcome {
+            Ok(Outcome::Done(done)) => {
+                self.row_count = i64::try_from(done.affected_rows).unwrap_or(i64::MAX);
+                Ok(Outcome::Done(done))
+            }
+            Ok(other) => Ok(other),
+            Err(error) => {
+                self.row_count = -1;
+                self.diagnostics.error(&error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn load_rest(&mut self, loading: &mut Loading) -> Result<Outcome> {
+        blocking(|| loading.loader.finish())?;
+        let plan = self.load_rows(loading).await?;
+        let (found_rows, warnings) = (self.login.found_rows, self.diagnostics.count());
+        Ok(Outcome::Done(plan.done(&loading.counts, found_rows, warnings)))
+    }
+
+    /// Does what a plan says: at once, or in the open transaction.
+    pub(super) fn carry_out(&mut self, plan: &mut Plan, version: u64) -> Result<Counts> {
+        if let Some(native) = self.transaction.open.as_mut().and_then(|open| open.native.as_mut()) {
+            return blocking(|| native.apply(&plan.changes));
+        }
+        let store = self.engine.native().store();
+        let snapshot = plan.depends.then_some(version);
+        blocking(|| commit::commit(store, &mut plan.changes, snapshot))
+    }
+
+    /// What the client and the session are told of a statement that was carried out.
+    pub(super) fn changed(&mut self, plan: &mut Plan, counts: &Counts) -> Outcome {
+        self.tell(plan, counts);
+        Outcome::Done(plan.done(counts, self.login.found_rows, self.diagnostics.count()))
+    }
+
+    /// Warnings and AUTO_INCREMENT values of a plan that was carried out.
+    fn tell(&mut self, plan: &mut Plan, counts: &Counts) {
+        let mut warnings = std::mem::take(&mut plan.warnings);
+        if let [change] = plan.changes.as_slice()
+            && let [(columns, _)] = change.puts.as_slice()
+        {
+            for &row in &counts.ignored_rows {
+                let text = duplicate_text(&change.def, columns, row);
+                warnings.push(row as u64 + 1, Code::DuplicateKey.errno(), text);
+            }
+        }
+        warnings.tell(&self.diagnostics);
+        if let Some(first) = plan.numbers.first_made {
+            self.last_insert_id = first;
+        }
+    }
+
+    /// What a statement that changes rows sees of this session.
+    pub(super) fn native_statement<'s>(
+        &'s self,
+        view: &std::sync::Arc<super::view::View>,
+    ) -> Statement<'s> {
+        let context = self.context(view);
+        let strict =
+            ["STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"].iter().any(|word| self.has_sql_mode(word));
+        let policy = Policy { nulls: NullRule::Refuse, ..Policy::new(&context.eval, strict) };
+        let steps = Steps {
+            increment: self.variables.count("auto_increment_increment").max(1),
+            offset: self.variables.count("auto_increment_offset").max(1),
+            zero_is_value: self.has_sql_mode("NO_AUTO_VALUE_ON_ZERO"),
+        };
+        Statement {
+            catalog: self.engine.native(),
+            database: self.database.as_deref(),
+            context,
+            reads: view.native.clone(),
+            diagnostics: self.diagnostics.clone(),
+            policy,
+            steps,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Statements that define and look after native databases and tables.
+
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::literal;
+use pelorus_sql::statement::{Completion, Ddl, Maintenance};
+use pelorus_sql::table::{DropTables, TableDefinition, TableStatement};
+
+use super::Session;
+use super::dispatch::done;
+use super::place::unknown_database;
+use super::stream;
+use super::view::View;
+use crate::api::{Outcome, RowFormat};
+use crate::native::blocking;
+use crate::native::ddl::Definer;
+
+impl Session {
+    /// Runs a statement that defines something native.
+    ///
+    /// # Errors
+    /// Whatever MySQL would say; 1235 for objects that native databases do not have.
+    pub(super) async fn define_native(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        ddl: &Ddl,
+    ) -> Result<Outcome> {
+        if !matches!(ddl.object.as_str(), "TABLE" | "INDEX" | "DATABASE" | "SCHEMA") {
+            return Err(Error::unsupported(format_args!("{} in native databases", ddl.object)));
+        }
+        if crate::links::is_own(&ddl.names.first().map(|it| it.name.clone()).unwrap_or_default())
+            && ddl.object == "DATABASE"
+        {
+            let name = &ddl.names[0].name;
+            return Err(Error::new(
+                Code::DatabaseAccessDenied,
+                format!("Access denied for user {} to database '{name}'", self.account),
+            ));
+        }
+        for table in &ddl.names {
+            if ddl.object == "DATABASE" || self.is_native(table) {
+                continue;
+            }
+            let database = self.database_of(table)?;
+            return match self.engine.links().database(database)? {
+                Some(found) => Err(Error::unsupported(format_args!(
+                    "DDL of native tables and of tables of server '{}' at once",
+                    found.link.name()
+                ))),
+                None => Err(unknown_database(database)),
+            };
+        }
+        if self.transaction.is_open() {
+            self.end_transaction("COMMIT", Completion::default()).await?;
+        }
+        let statement = pelorus_sql::table::parse(sql, self.mode)?;
+        if let TableStatement::Create(create) = &statement
+            && create.query.is_some()
+        {
+            return self.create_of_query(view, create).await;
+        }
+        let definer = self.definer(view);
+        blocking(|| definer.run(&statement))?;
+        if let TableStatement::DropDatabase(dropped) = &statement
+            && self.database.as_deref() == Some(dropped.name.as_str())
+            && !self.engine.native().has(&dropped.name)
+        {
+            self.database = None;
+            self.show_activity();
+        }
+        Ok(done())
+    }
+
+    fn definer(&self, view: &Arc<View>) -> Definer {
+        let context = self.context(view);
+        Definer {
+            catalog: Arc::clone(self.engine.native()),
+            current: self.database.clone(),
+            mode: self.mode,
+            context: context.eval,
+            strict: self.has_sql_mode("STRICT_TRANS_TABLES")
+                || self.has_sql_mode("STRICT_ALL_TABLES"),
+            diagnostics: self.diagnostics.clone(),
+        }
+    }
+
+    /// `ANALYZE TABLE` and the like.
+    pub(super) async fn maintain(
+        &mut self,
+        view: &Arc<View>,
+        sql: &str,
+        maintenance: &Maintenance,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        if !self.names_native(&maintenance.tables) {
+            return self.hand_on(sql, &maintenance.tables, &maintenance.verb, format).await;
+        }
+        self.place(&maintenance.tables).await?.only_link(&maintenance.verb)?;
+        if self.transaction.is_open() && maintenance.verb != "CHECKSUM" {
+            self.end_transaction("COMMIT", Completion::default()).await?;
+        }
+        let definer = self.definer(view);
+        let grid = blocking(|| definer.maintain(&maintenance.verb, &maintenance.tables))?;
+        stream::grid(&grid).map(Outcome::Rows)
+    }
+
+    /// `CREATE TABLE ... SELECT`: the columns of the query become columns of the table, and its rows
+    /// are inserted by a statement of its own. Without them there is no table.
+    async fn create_of_query(
+        &mut self,
+        view: &Arc<View>,
+        create: &TableDefinition,
+    ) -> Result<Outcome> {
+        let Some(query) = &create.query else { return Err(Error::internal("no query")) };
+        let database = self.database_of(&create.name)?.to_owned();
+        let existed = self.engine.native().table(&database, &create.name.name).is_some();
+        let columns = pelorus_query::describe(&self.context(view), &query.text).await?;
+        let mut definition = create.clone();
+        definition.query = None;
+        crate::native::ddl::add_columns(&mut definition, &columns)?;
+        let definer = self.definer(view);
+        blocking(|| definer.run(&TableStatement::Create(Box::new(definition))))?;
+        if existed {
+            // `IF NOT EXISTS` found a table; MySQL inserts nothing then.
+            return Ok(done());
+        }
+        let names: Vec<String> = columns.iter().map(|it| literal::name(&it.name)).collect();
+        let verb = match query.duplicates {
+            None => "INSERT INTO",
+            Some(false) => "INSERT IGNORE INTO",
+            Some(true) => "REPLACE INTO",
+        };
+        let sql = format!(
+            "{verb} {}.{} ({}) {}",
+            literal::name(&database),
+            literal::name(&create.name.name),
+            names.join(", "),
+            query.text
+        );
+        // Its own commit: DDL is outside of transactions.
+        let filled = self.change_native(&sql).await;
+        if filled.is_err() {
+            let mut name = create.name.clone();
+            name.database = Some(database);
+            let undo =
+                DropTables { temporary: false, if_exists: true, tables: vec![name], cascade: None };
+            blocking(|| definer.run(&TableStatement::Drop(undo)))?;
+        }
+        filled
+    }
+}

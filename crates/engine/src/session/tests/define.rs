@@ -1,0 +1,179 @@
+//! Native databases and tables, as statements define and show them.
+
+use super::*;
+
+async fn shop() -> (Arc<Engine>, Session) {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "CREATE DATABASE shop").await;
+    run(&mut root, "USE shop").await;
+    (engine, root)
+}
+
+#[tokio::test]
+async fn databases_come_and_go() {
+    let (engine, mut root) = shop().await;
+    assert_eq!(errno(&mut root, "CREATE DATABASE shop").await, 1007);
+    run(&mut root, "CREATE DATABASE IF NOT EXISTS shop").await;
+    let warnings = rows(&mut root, "SHOW WARNINGS").await;
+    assert_eq!(warnings[0][..2], ["Note", "1007"]);
+    assert!(rows(&mut root, "SHOW DATABASES").await.contains(&vec!["shop".to_owned()]));
+    let created = rows(&mut root, "SHOW CREATE DATABASE shop").await;
+    assert!(created[0][1].contains("CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci"));
+    let sql = "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = \
+               'shop'";
+    assert_eq!(rows(&mut root, sql).await, [["utf8mb4_0900_ai_ci"]]);
+    run(&mut root, "DROP DATABASE shop").await;
+    assert_eq!(rows(&mut root, "SELECT DATABASE()").await, [["NULL"]]);
+    assert_eq!(errno(&mut root, "USE shop").await, 1049);
+    assert_eq!(errno(&mut root, "DROP DATABASE shop").await, 1008);
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn tables_are_shown_as_they_were_made() {
+    let (engine, mut root) = shop().await;
+    let sql = "CREATE TABLE t (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20) NOT \
+               NULL DEFAULT 'x' COMMENT 'who', price DECIMAL(10,2), at DATETIME DEFAULT \
+               CURRENT_TIMESTAMP, KEY (name)) AUTO_INCREMENT = 7 COMMENT = 'things'";
+    run(&mut root, sql).await;
+    let shown = rows(&mut root, "SHOW CREATE TABLE t").await;
+    assert_eq!(
+        shown[0][1],
+        "CREATE TABLE `t` (\n  `id` int unsigned NOT NULL AUTO_INCREMENT,\n  `name` varchar(20) \
+         NOT NULL DEFAULT 'x' COMMENT 'who',\n  `price` decimal(10,2) DEFAULT NULL,\n  `at` \
+         datetime DEFAULT CURRENT_TIMESTAMP,\n  PRIMARY KEY (`id`),\n  KEY `name` (`name`)\n) \
+         ENGINE=Pelorus AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci \
+         COMMENT='things'"
+    );
+    assert_eq!(rows(&mut root, "SHOW TABLES").await, [["t"]]);
+    let columns = rows(&mut root, "DESCRIBE t").await;
+    assert_eq!(columns[0], ["id", "int unsigned", "NO", "PRI", "NULL", "auto_increment"]);
+    assert_eq!(columns[1], ["name", "varchar(20)", "NO", "MUL", "x", ""]);
+    let sql = "SELECT COLUMN_NAME, DATA_TYPE, NUMERIC_PRECISION, CHARACTER_MAXIMUM_LENGTH FROM \
+               information_schema.COLUMNS WHERE TABLE_SCHEMA = 'shop' AND TABLE_NAME = 't' ORDER \
+               BY ORDINAL_POSITION";
+    let found = rows(&mut root, sql).await;
+    assert_eq!(found[1], ["name", "varchar", "NULL", "20"]);
+    assert_eq!(found[2], ["price", "decimal", "10", "NULL"]);
+    assert_eq!(rows(&mut root, "SHOW INDEX FROM t").await.len(), 2);
+    assert_eq!(rows(&mut root, "SHOW TABLE STATUS").await[0][..2], ["t", "Pelorus"]);
+    assert_eq!(rows(&mut root, "ANALYZE TABLE t").await, [["shop.t", "analyze", "status", "OK"]]);
+    assert_eq!(rows(&mut root, "CHECK TABLE t").await, [["shop.t", "check", "status", "OK"]]);
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn errors_of_definitions_are_mysql_s() {
+    let (engine, mut root) = shop().await;
+    run(&mut root, "CREATE TABLE t (a INT PRIMARY KEY)").await;
+    for (sql, expected) in [
+        ("CREATE TABLE t (a INT PRIMARY KEY)", 1050),
+        ("CREATE TABLE u (a INT PRIMARY KEY, A INT)", 1060),
+        ("CREATE TABLE u (a INT PRIMARY KEY, KEY k (a), KEY k (a))", 1061),
+        ("CREATE TABLE u (a INT DEFAULT 'x' PRIMARY KEY)", 1067),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b INT, PRIMARY KEY (b))", 1068),
+        ("CREATE TABLE u (a INT PRIMARY KEY, KEY (b))", 1072),
+        ("CREATE TABLE u (a VARCHAR(20000) PRIMARY KEY)", 1074),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b INT AUTO_INCREMENT)", 1075),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b TEXT DEFAULT 'x')", 1101),
+        ("CREATE TABLE u (a TEXT PRIMARY KEY)", 1170),
+        ("CREATE TABLE u (a INT NULL PRIMARY KEY)", 1171),
+        ("CREATE TABLE u (a INT)", 3750),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b INT UNIQUE)", 1235),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b INT AS (a + 1))", 1235),
+        ("CREATE TABLE u (a INT PRIMARY KEY, CHECK (a > 0))", 1235),
+        ("CREATE TABLE u (a INT PRIMARY KEY) ENGINE = nonsense", 1286),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b INT) PARTITION BY HASH (b)", 1503),
+        ("CREATE TABLE nowhere.u (a INT PRIMARY KEY)", 1049),
+        ("DROP TABLE u", 1051),
+        ("TRUNCATE TABLE u", 1146),
+        ("SHOW CREATE TABLE u", 1146),
+        ("RENAME TABLE t TO t", 1050),
+        ("CREATE VIEW v AS SELECT 1", 1235),
+    ] {
+        assert_eq!(errno(&mut root, sql).await, expected, "{sql}");
+    }
+    run(&mut root, "DROP TABLE IF EXISTS u, t").await;
+    assert!(rows(&mut root, "SHOW TABLES").await.is_empty());
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn rows_survive_what_changes_their_table() {
+    let (engine, mut root) = shop().await;
+    run(&mut root, "CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(5))").await;
+    run(&mut root, "INSERT INTO t VALUES (1, 'x'), (2, NULL)").await;
+    let sql = "ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 7 FIRST, ADD d VARCHAR(3) DEFAULT \
+               'd', MODIFY b VARCHAR(50), RENAME COLUMN a TO id";
+    run(&mut root, sql).await;
+    run(&mut root, "INSERT INTO t (id, b) VALUES (3, 'a longer text')").await;
+    let found = rows(&mut root, "SELECT * FROM t ORDER BY id").await;
+    assert_eq!(found[0], ["7", "1", "x", "d"]);
+    assert_eq!(found[1], ["7", "2", "NULL", "d"]);
+    assert_eq!(found[2], ["7", "3", "a longer text", "d"]);
+    assert_eq!(errno(&mut root, "ALTER TABLE t MODIFY b VARCHAR(50) NOT NULL").await, 1138);
+    assert_eq!(errno(&mut root, "ALTER TABLE t MODIFY b INT").await, 1235);
+    assert_eq!(errno(&mut root, "ALTER TABLE t DROP COLUMN nothing").await, 1091);
+    run(&mut root, "ALTER TABLE t DROP COLUMN c, ADD KEY (b), RENAME TO u").await;
+    run(&mut root, "CREATE TABLE copy LIKE u").await;
+    assert_eq!(rows(&mut root, "SHOW TABLES").await, [["copy"], ["u"]]);
+    assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM u").await, [["3"]]);
+    run(&mut root, "TRUNCATE TABLE u").await;
+    assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM u").await, [["0"]]);
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn partitions_are_dropped_added_and_pruned() {
+    let (engine, mut root) = shop().await;
+    let sql = "CREATE TABLE t (d DATE, n INT, PRIMARY KEY (d, n)) PARTITION BY RANGE (YEAR(d)) \
+               (PARTITION p0 VALUES LESS THAN (2020), PARTITION p1 VALUES LESS THAN (2021))";
+    run(&mut root, sql).await;
+    let sql = "INSERT INTO t VALUES ('2019-05-01', 1), ('2020-05-01', 2), ('2020-06-01', 3)";
+    run(&mut root, sql).await;
+    assert_eq!(errno(&mut root, "INSERT INTO t VALUES ('2021-01-01', 1)").await, 1526);
+    run(&mut root, "ALTER TABLE t ADD PARTITION (PARTITION p2 VALUES LESS THAN MAXVALUE)").await;
+    run(&mut root, "INSERT INTO t VALUES ('2021-01-01', 1)").await;
+    let sql = "SELECT n FROM t WHERE d BETWEEN '2020-01-01' AND '2020-12-31' ORDER BY n";
+    assert_eq!(rows(&mut root, sql).await, [["2"], ["3"]]);
+    run(&mut root, "ALTER TABLE t DROP PARTITION p0").await;
+    assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM t").await, [["3"]]);
+    run(&mut root, "ALTER TABLE t TRUNCATE PARTITION p1").await;
+    assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM t").await, [["1"]]);
+    assert_eq!(errno(&mut root, "ALTER TABLE t DROP PARTITION p7").await, 1507);
+    let sql = "SELECT PARTITION_NAME, PARTITION_METHOD, PARTITION_DESCRIPTION FROM \
+               information_schema.PARTITIONS WHERE TABLE_NAME = 't'";
+    let found = rows(&mut root, sql).await;
+    assert_eq!(found, [["p1", "RANGE", "2021"], ["p2", "RANGE", "MAXVALUE"]]);
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn tables_are_there_after_a_restart() {
+    let env = Env::in_memory(3);
+    let config = || EngineConfig {
+        env: env.clone(),
+        data: PathBuf::from("/data"),
+        settings: Settings::default(),
+        root_password: RootPassword::Given("secret".to_owned()),
+        links: Vec::new(),
+        variables: Vec::new(),
+    };
+    let engine = Engine::open(config()).await.unwrap();
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "CREATE DATABASE d COLLATE utf8mb4_bin").await;
+    run(&mut root, "CREATE TABLE d.t (a INT AUTO_INCREMENT PRIMARY KEY, b CHAR(3))").await;
+    run(&mut root, "INSERT INTO d.t (b) VALUES ('x'), ('y')").await;
+    let before = rows(&mut root, "SHOW CREATE TABLE d.t").await;
+    assert!(before[0][1].ends_with("COLLATE=utf8mb4_bin"));
+    engine.close().await;
+    drop(root);
+    let engine = Engine::open(config()).await.unwrap();
+    let mut root = session(&engine, "root").await;
+    assert_eq!(rows(&mut root, "SELECT * FROM d.t ORDER BY a").await, [["1", "x"], ["2", "y"]]);
+    run(&mut root, "INSERT INTO d.t (b) VALUES ('z')").await;
+    assert_eq!(rows(&mut root, "SELECT a > 2 FROM d.t WHERE b = 'z'").await, [["1"]]);
+    run(&mut root, "DROP TABLE d.t").await;
+    engine.close().await;
+}

@@ -1,0 +1,235 @@
+//! Changes of the catalog: tables made, altered and dropped, partitions dropped. Each is a commit of
+//! its own.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pelorus_blockfile::{BlockFile, Identity};
+use pelorus_error::{Error, Result};
+use pelorus_log::Lsn;
+use pelorus_types::Collation;
+
+use crate::catalog::{Catalog, TableEntry};
+use crate::database::{Database, no_table};
+use crate::datafile::DataFile;
+use crate::layout::filler;
+use crate::partition::Partition;
+use crate::record::{Change, RecordWriter};
+use crate::schema::{PartitionId, TableId, TableSchema, Version};
+use crate::table::Table;
+
+impl Database {
+    /// Carries out a change of the catalog as a commit of its own; whether there was one to make.
+    /// `make` runs while nothing else is committed.
+    fn commit_change(&self, make: impl FnOnce(&Self) -> Result<Option<Pending>>) -> Result<bool> {
+        self.check()?;
+        let (lsn, version) = {
+            let mut committing = self.committing.lock();
+            self.check()?;
+            let Some(pending) = make(self)? else { return Ok(false) };
+            let version = committing.catalog.version + 1;
+            let micros = self.now();
+            let mut record = RecordWriter::new(version, micros);
+            for change in pending.changes() {
+                record.push(&change);
+            }
+            let lsn =
+                self.log.append(&[record.bytes()]).inspect_err(|error| self.on_append(error))?;
+            self.enter(&mut committing.catalog, pending, lsn, version);
+            committing.catalog.version = version;
+            committing.catalog.note_time(micros, version, self.longest_history());
+            (lsn, version)
+        };
+        self.publish(lsn, version)?;
+        Ok(true)
+    }
+
+    /// Puts a change of the catalog into memory.
+    fn enter(&self, catalog: &mut Catalog, pending: Pending, lsn: Lsn, version: Version) {
+        match pending {
+            Pending::Create { table, schema, definition } => {
+                table.born(lsn.0);
+                catalog.next_table = catalog.next_table.max(table.id().0 + 1);
+                let entry = TableEntry::new(schema, definition, lsn.0);
+                catalog.tables.insert(table.id(), entry);
+                self.tables.write().insert(table.id(), table);
+            }
+            Pending::Alter { table, schema, definition } => {
+                table.changed.fetch_max(lsn.0, Ordering::AcqRel);
+                if let Some(entry) = catalog.tables.get_mut(&table.id()) {
+                    entry.alter(schema.clone(), definition.clone());
+                }
+                table.alter(schema, &definition);
+            }
+            Pending::Drop { table } => {
+                catalog.tables.remove(&table.id());
+                self.tables.write().remove(&table.id());
+                table.file.close();
+            }
+            Pending::DropPartitions { table, partitions } => {
+                table.changed.fetch_max(lsn.0, Ordering::AcqRel);
+                for partition in partitions {
+                    table.drop_partition(partition, version);
+                }
+            }
+        }
+    }
+
+    /// A table that is still the one of its number.
+    fn current(&self, id: TableId) -> Result<Arc<Table>> {
+        self.table(id).ok_or_else(|| no_table(id))
+    }
+
+    /// Makes a table.
+    ///
+    /// # Errors
+    /// A schema that cannot be, and what writing files gives.
+    pub fn create_table(&self, schema: TableSchema, definition: &[u8]) -> Result<TableId> {
+        schema.check()?;
+        self.check()?;
+        let id = {
+            let mut committing = self.committing.lock();
+            // A number is used up even when the table is not made after all.
+            let id = TableId(committing.catalog.next_table.max(1));
+            committing.catalog.next_table = id.0 + 1;
+            id
+        };
+        let path = table_path(&self.folder, id);
+        let identity = Identity { database: self.identity, table: id.0 };
+        let blocks = BlockFile::create(&self.env.disk, &path, identity)?;
+        let file = DataFile::new(id.0, path, blocks, Arc::clone(&self.cache));
+        let weigher = Arc::clone(&self.weigher);
+        let named = (schema.clone(), definition);
+        let table = Arc::new(Table::new(id, named, Arc::new(file), weigher, self.seed));
+        let definition = definition.to_vec();
+        self.commit_change(|_| Ok(Some(Pending::Create { table, schema, definition })))?;
+        Ok(id)
+    }
+
+    /// Gives a table another schema: columns may be added, dropped, renamed and reordered; a
+    /// column keeps its number and its Arrow type, the key its columns and their collations. New
+    /// columns have numbers from [`Table::next_column_id`] on.
+    ///
+    /// # Errors
+    /// A change that needs the rows written anew, which is the engine's business.
+    pub fn alter_table(&self, id: TableId, schema: TableSchema, definition: &[u8]) -> Result<()> {
+        schema.check()?;
+        for column in &schema.columns {
+            filler(column, 1)?;
+        }
+        let definition = definition.to_vec();
+        self.commit_change(|this| {
+            let table = this.current(id)?;
+            check_alter(&table, &schema)?;
+            Ok(Some(Pending::Alter { table, schema, definition }))
+        })
+        .map(|_| ())
+    }
+
+    /// Drops a table and its file.
+    ///
+    /// # Errors
+    /// No such table.
+    pub fn drop_table(&self, id: TableId) -> Result<()> {
+        let mut path = None;
+        self.commit_change(|this| {
+            let table = this.current(id)?;
+            path = Some(table.file.path.clone());
+            Ok(Some(Pending::Drop { table }))
+        })?;
+        // Recovery can do without the file as soon as the log says that it is dropped. Who still
+        // reads it does so by an open handle; a file that stays is removed at the next start.
+        if let Some(path) = path {
+            self.env.disk.remove(&path).ok();
+        }
+        Ok(())
+    }
+
+    /// Drops partitions by their keys; those that are not there are passed over. Gives how many
+    /// there were.
+    ///
+    /// # Errors
+    /// No such table.
+    pub fn drop_partitions(&self, id: TableId, keys: &[Vec<u8>]) -> Result<usize> {
+        let keys: BTreeSet<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        self.drop_partitions_if(id, |partition| keys.contains(partition.key.as_slice()))
+    }
+
+    /// Drops all rows of a table.
+    ///
+    /// # Errors
+    /// No such table.
+    pub fn truncate_table(&self, id: TableId) -> Result<()> {
+        self.drop_partitions_if(id, |_| true).map(|_| ())
+    }
+
+    fn drop_partitions_if(&self, id: TableId, goes: impl Fn(&Partition) -> bool) -> Result<usize> {
+        let mut dropped = (0, None);
+        self.commit_change(|this| {
+            let table = this.current(id)?;
+            let partitions: Vec<PartitionId> =
+                table.partitions().iter().filter(|it| goes(it)).map(|it| it.id).collect();
+            if partitions.is_empty() {
+                return Ok(None);
+            }
+            dropped = (partitions.len(), Some(Arc::clone(&table)));
+            Ok(Some(Pending::DropPartitions { table, partitions }))
+        })?;
+        let (count, table) = dropped;
+        if let Some(table) = table {
+            self.forget_dropped(&table);
+        }
+        Ok(count)
+    }
+}
+
+/// A change of the catalog on its way.
+enum Pending {
+    Create { table: Arc<Table>, schema: TableSchema, definition: Vec<u8> },
+    Alter { table: Arc<Table>, schema: TableSchema, definition: Vec<u8> },
+    Drop { table: Arc<Table> },
+    DropPartitions { table: Arc<Table>, partitions: Vec<PartitionId> },
+}
+
+impl Pending {
+    fn changes(&self) -> Vec<Change<'_>> {
+        match self {
+            Pending::Create { table, schema, definition } => {
+                vec![Change::CreateTable { table: table.id(), schema: schema.clone(), definition }]
+            }
+            Pending::Alter { table, schema, definition } => {
+                vec![Change::AlterTable { table: table.id(), schema: schema.clone(), definition }]
+            }
+            Pending::Drop { table } => vec![Change::DropTable { table: table.id() }],
+            Pending::DropPartitions { table, partitions } => partitions
+                .iter()
+                .map(|&partition| Change::DropPartition { table: table.id(), partition })
+                .collect(),
+        }
+    }
+}
+
+fn check_alter(table: &Table, new: &TableSchema) -> Result<()> {
+    let layout = table.layout();
+    let old = &layout.schema;
+    // Keys are stored as bytes, which follow from these.
+    let key = |schema: &TableSchema| -> Vec<(u32, Collation)> {
+        let columns = schema.key.iter().map(|&at| &schema.columns[at]);
+        columns.map(|column| (column.id, column.ty.collation)).collect()
+    };
+    let fits = new.columns.iter().all(|column| match old.position(column.id) {
+        Some(at) => old.columns[at].ty.arrow() == column.ty.arrow(),
+        None => column.id >= table.next_column_id(),
+    });
+    if key(old) == key(new) && fits {
+        return Ok(());
+    }
+    Err(Error::internal("this change of a table needs its rows written anew"))
+}
+
+/// The data file of a table.
+pub(crate) fn table_path(folder: &Path, id: TableId) -> PathBuf {
+    folder.join(format!("table-{}.blocks", id.0))
+}

@@ -1,0 +1,168 @@
+//! Where the rows of a partition are, for writers: slots, the key index, the delta that grows, and
+//! the keys that were removed lately.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_index::{KeyIndex, RowRef};
+
+use super::split;
+use crate::part::Part;
+use crate::schema::Version;
+
+/// Most parts of a partition at one time. The last slot is never used, so that no reference is
+/// [`super::GONE`].
+pub(crate) const SLOTS_MAX: usize = (1 << (32 - super::ROW_BITS)) - 1;
+
+/// Where rows are.
+#[derive(Debug, Default)]
+pub(super) struct Lookup {
+    pub(super) slots: Vec<Slot>,
+    /// The key index; built when a writer first needs it.
+    pub(super) index: Option<KeyIndex>,
+    /// The delta that takes new rows.
+    pub(super) active: Option<Arc<Part>>,
+    pub(super) removed: Removed,
+}
+
+#[derive(Debug)]
+pub(super) enum Slot {
+    Free,
+    Part(Arc<Part>),
+    /// The new references of a part's rows.
+    Forward(Arc<Vec<u32>>),
+}
+
+impl Lookup {
+    /// Checks that there are so many free slots.
+    pub(super) fn room_for(&self, count: usize) -> Result<()> {
+        let mut free = SLOTS_MAX.saturating_sub(self.slots.len());
+        if free < count {
+            free += self.slots.iter().filter(|slot| matches!(slot, Slot::Free)).count();
+        }
+        if free >= count {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::TableFull,
+            format!("a partition has {SLOTS_MAX} parts; merging cannot keep up"),
+        ))
+    }
+
+    pub(super) fn free_slot(&mut self) -> Result<u16> {
+        self.room_for(1)?;
+        let free = self.slots.iter().position(|slot| matches!(slot, Slot::Free));
+        let at = free.unwrap_or(self.slots.len());
+        if at == self.slots.len() {
+            self.slots.push(Slot::Free);
+        }
+        Ok(u16::try_from(at).unwrap_or(u16::MAX))
+    }
+
+    pub(super) fn occupy(&mut self, part: Arc<Part>) -> Result<()> {
+        let at = usize::from(part.slot);
+        while self.slots.len() <= at {
+            self.slots.push(Slot::Free);
+        }
+        if !matches!(self.slots[at], Slot::Free) {
+            return Err(Error::internal(format!("two parts have slot {at}")));
+        }
+        self.slots[at] = Slot::Part(part);
+        Ok(())
+    }
+
+    /// The part and row that a reference leads to.
+    pub(super) fn place(&self, row: RowRef) -> Option<(&Arc<Part>, u32)> {
+        let (slot, row) = split(row);
+        match self.slots.get(usize::from(slot))? {
+            Slot::Part(part) => Some((part, row)),
+            Slot::Forward(map) => {
+                let (slot, row) = split(RowRef(*map.get(row as usize)?));
+                match self.slots.get(usize::from(slot))? {
+                    Slot::Part(part) => Some((part, row)),
+                    _ => None,
+                }
+            }
+            Slot::Free => None,
+        }
+    }
+
+    pub(super) fn holds(&self, row: RowRef, key: &[u8]) -> Result<bool> {
+        match self.place(row) {
+            Some((part, row)) => part.key_is(row, key),
+            None => Ok(false),
+        }
+    }
+}
+
+/// Keys that were removed, for as long as somebody may commit what it computed before that.
+///
+/// A commit that writes a row which another one has removed meanwhile must not bring it back; the
+/// index no longer knows such keys.
+#[derive(Debug, Default)]
+pub(super) struct Removed {
+    /// The version of the last removal by the hash of the key. That keys can share a hash costs a
+    /// needless retry at worst.
+    versions: HashMap<u64, Version>,
+    /// No removal after this version is forgotten.
+    forgotten: Version,
+    /// With so many entries it is time to look for old ones.
+    full: usize,
+}
+
+impl Removed {
+    /// Entries that are not worth a search for old ones.
+    const FEW: usize = 1024;
+
+    /// Notes removals; those at or below `oldest` nobody needs any more.
+    pub(super) fn note(
+        &mut self,
+        version: Version,
+        oldest: Version,
+        hashes: impl Iterator<Item = u64>,
+    ) {
+        for hash in hashes {
+            self.versions.insert(hash, version);
+        }
+        if self.versions.len() < self.full.max(Self::FEW) {
+            return;
+        }
+        let forgotten = &mut self.forgotten;
+        self.versions.retain(|_, version| {
+            let is_needed = *version > oldest;
+            if !is_needed {
+                *forgotten = (*version).max(*forgotten);
+            }
+            is_needed
+        });
+        self.full = self.versions.len() * 2;
+    }
+
+    /// Whether a key may have been removed after a version.
+    pub(super) fn since(&self, hash: u64, version: Version) -> bool {
+        self.forgotten > version || self.versions.get(&hash).is_some_and(|it| *it > version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn removals_are_known_as_long_as_somebody_reads_before_them() {
+        let mut removed = Removed::default();
+        for version in 1..=5000 {
+            removed.note(version, version.saturating_sub(100), std::iter::once(version * 7));
+        }
+        assert!(removed.versions.len() <= 1200, "{}", removed.versions.len());
+        // Nobody reads below 4900; above it every removal is known, and nothing else.
+        for snapshot in 4900..5000 {
+            assert!(removed.since((snapshot + 1) * 7, snapshot));
+            assert!(!removed.since(snapshot * 7, snapshot));
+            assert!(!removed.since(3, snapshot));
+        }
+        // What was forgotten is taken for removed.
+        assert!(removed.since(3, 10));
+    }
+}

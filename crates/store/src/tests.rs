@@ -1,0 +1,317 @@
+//! What only the inside shows: slots, blocks, memory, and moments between two steps.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array};
+use pelorus_env::{Env, Fault, SimDisk};
+use pelorus_error::{Code, Error, Result};
+use pelorus_types::ColumnType;
+
+use crate::chunk::{Chunk, ChunkRef};
+use crate::deletes::Deletes;
+use crate::manifest::{self, Frozen, FrozenPartition};
+use crate::part::{Body, Part};
+use crate::partition::{GONE, Partition, SLOTS_MAX, row_ref};
+use crate::rewrite::rewrite;
+use crate::table::Table;
+use crate::{
+    ByteWeigher, Commit, Database, History, Mode, Options, StoredColumn, TableId, TableSchema,
+    Write,
+};
+
+struct World {
+    env: Env,
+    disk: SimDisk,
+    database: Arc<Database>,
+    table: Arc<Table>,
+}
+
+fn options() -> Options {
+    let log = pelorus_log::Options {
+        segment_bytes: 16 << 10,
+        reserve_bytes: 8 << 10,
+        buffer_bytes: 1 << 20,
+    };
+    Options { checkpoint_log_bytes: 64 << 10, log, ..Options::default() }
+}
+
+fn open(env: &Env) -> Arc<Database> {
+    Database::open(env.clone(), Path::new("/data"), options(), Arc::new(ByteWeigher)).unwrap()
+}
+
+fn schema() -> TableSchema {
+    let column = |id| StoredColumn { id, ty: ColumnType::bigint().not_null(), filler: None };
+    TableSchema {
+        columns: vec![column(0), column(1)],
+        key: vec![0],
+        segment: Vec::new(),
+        history: History { micros: 0, bytes: 1 << 30 },
+    }
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let disk = SimDisk::new(seed);
+        let mut env = Env::in_memory(seed);
+        env.disk = Arc::new(disk.clone());
+        let database = open(&env);
+        let id = database.create_table(schema(), b"").unwrap();
+        let table = database.table(id).unwrap();
+        Self { env, disk, database, table }
+    }
+
+    fn reopen(&mut self) {
+        let id = self.table.id();
+        self.database = open(&self.env);
+        self.table = self.database.table(id).unwrap();
+    }
+
+    fn put(&self, keys: impl Iterator<Item = i64> + Clone) -> Result<u64> {
+        put(&self.database, self.table.id(), keys)
+    }
+
+    fn remove(&self, keys: impl Iterator<Item = i64>) -> u64 {
+        let columns = vec![Arc::new(Int64Array::from_iter_values(keys)) as ArrayRef];
+        let write = Write::Remove { table: self.table.id(), partition: vec![1], columns };
+        let commit = Commit { writes: vec![write], ..Commit::default() };
+        self.database.commit(&commit).unwrap().version
+    }
+
+    fn partition(&self) -> Arc<Partition> {
+        self.table.partition(&[1]).unwrap()
+    }
+
+    fn flush(&self) {
+        let horizon = self.database.horizon(&self.table);
+        self.database.flush(&self.table, &self.partition(), horizon).unwrap();
+    }
+
+    /// Blocks of the file that neither a chunk nor the manifest needs.
+    fn strangers(&self) -> usize {
+        let state = self.database.checkpointing.lock();
+        let own = state.blocks.get(&self.table.id()).map_or(0, Vec::len);
+        let partitions = self.table.partitions();
+        let parts = partitions.iter().flat_map(|it| it.parts().to_vec());
+        let chunks = parts.filter(|part| part.chunk().is_some()).count();
+        self.table.file.blocks.blocks().len() - own - chunks
+    }
+
+    fn rows(&self) -> u64 {
+        self.database.snapshot().table(self.table.id()).unwrap().count_rows().unwrap()
+    }
+}
+
+fn put(
+    database: &Database,
+    table: TableId,
+    keys: impl Iterator<Item = i64> + Clone,
+) -> Result<u64> {
+    let column = || Arc::new(Int64Array::from_iter_values(keys.clone())) as ArrayRef;
+    let columns = vec![column(), column()];
+    let write = Write::Put { table, partition: vec![1], columns, mode: Mode::Replace };
+    let commit = Commit { writes: vec![write], ..Commit::default() };
+    database.commit(&commit).map(|receipt| receipt.version)
+}
+
+#[test]
+fn a_sealed_delta_and_those_before_it_never_grow() {
+    let world = World::new(1);
+    world.put(0..10).unwrap();
+    let partition = world.partition();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0.. {
+                world.put(round % 50..round % 50 + 3).unwrap();
+                if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        for _ in 0..3000 {
+            let parts = partition.seal();
+            let rows = || parts.iter().map(|part| part.rows()).sum::<u32>();
+            let before = rows();
+            std::thread::yield_now();
+            assert_eq!(rows(), before);
+            if parts.len() > 100 {
+                world.flush();
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn memory_is_given_back_once_when_a_partition_is_dropped_while_it_is_flushed() {
+    let world = World::new(2);
+    world.put(0..1000).unwrap();
+    let partition = world.partition();
+    let parts = partition.seal();
+    assert!(world.database.delta_bytes() > 1000);
+    world.database.drop_partitions(world.table.id(), &[vec![1]]).unwrap();
+    rewrite(&world.table, &partition, &parts, 0, 0).unwrap();
+    assert_eq!(world.database.delta_bytes(), 0);
+}
+
+#[test]
+fn slots_are_taken_all_or_none_and_a_commit_without_one_is_refused_before_it_is_logged() {
+    assert_ne!(row_ref(u16::try_from(SLOTS_MAX - 1).unwrap(), (1 << 17) - 1).0, GONE);
+    let world = World::new(3);
+    let version = world.put(0..10).unwrap();
+    let partition = world.partition();
+    partition.seal();
+    assert_eq!(partition.free_slots(SLOTS_MAX).unwrap_err().code(), Code::TableFull);
+    let slots = partition.free_slots(SLOTS_MAX - 1).unwrap();
+    assert_eq!(world.put(0..20).unwrap_err().code(), Code::TableFull);
+    assert_eq!(world.database.failure(), None);
+    assert_eq!(world.database.version(), version);
+    partition.give_back(&slots);
+    world.put(0..20).unwrap();
+    assert_eq!(world.rows(), 20);
+}
+
+#[test]
+fn a_flush_that_fails_leaves_no_slots_or_blocks_behind() {
+    let world = World::new(4);
+    world.put(0..10).unwrap();
+    for at in 0..4 {
+        world.disk.fail_after(at, Fault::DiskFull);
+        let horizon = world.database.horizon(&world.table);
+        let result = world.database.flush(&world.table, &world.partition(), horizon);
+        world.disk.clear_faults();
+        if result.is_err() {
+            assert_eq!(world.strangers(), 0, "failed at {at}");
+        }
+    }
+    // With a slot that leaks, the index could not be given up, and this many would not be there.
+    assert!(world.partition().free_slots(SLOTS_MAX - 1).is_ok());
+    assert_eq!(world.rows(), 10);
+}
+
+#[test]
+fn a_checkpoint_that_fails_leaves_no_blocks_behind() {
+    let world = World::new(5);
+    for at in 0..20 {
+        world.put(at..at + 10).unwrap();
+        world.disk.fail_after(u64::try_from(at).unwrap() % 8, Fault::DiskFull);
+        let result = world.database.checkpoint();
+        world.disk.clear_faults();
+        if let Err(error) = result {
+            assert_eq!(error.code(), Code::DiskFull);
+        }
+        assert_eq!(world.strangers(), 0, "failed at {at}");
+    }
+}
+
+#[test]
+fn blocks_that_were_still_read_at_a_checkpoint_are_free_after_a_restart() {
+    let mut world = World::new(6);
+    for round in 0..5 {
+        world.put(0..500).unwrap();
+        world.flush();
+        let snapshot = world.database.snapshot();
+        let table = snapshot.table(world.table.id()).unwrap();
+        assert_eq!(table.count_rows().unwrap(), 500);
+        world.put(0..500).unwrap();
+        world.flush();
+        while world.database.maintain().unwrap() {}
+        world.database.checkpoint().unwrap();
+        world.disk.crash();
+        drop(table);
+        drop(snapshot);
+        world.reopen();
+        assert_eq!(world.strangers(), 0, "round {round}");
+        assert_eq!(world.rows(), 500);
+        world.table.file.blocks.check_space().unwrap();
+    }
+}
+
+#[test]
+fn a_delta_of_every_checkpoint_does_not_fill_a_partition() {
+    let world = World::new(7);
+    for key in 0..100 {
+        world.put(key..=key).unwrap();
+        world.database.checkpoint().unwrap();
+        while world.database.maintain().unwrap() {}
+        assert!(world.partition().parts().len() < 24);
+    }
+    assert_eq!(world.rows(), 100);
+}
+
+#[test]
+fn nothing_is_written_down_after_a_commit_that_failed_halfway() {
+    let world = World::new(8);
+    world.put(0..10).unwrap();
+    world.database.fail(&Error::internal("half of a commit is in memory"));
+    assert_eq!(world.database.checkpoint().unwrap_err().code(), Code::TableFailed);
+    assert_eq!(world.table.file.blocks.header().root, None);
+    // What was there can be read.
+    assert_eq!(world.rows(), 10);
+}
+
+#[test]
+fn the_floor_of_a_manifest_is_not_below_marks_that_lost_their_versions_meanwhile() {
+    let world = World::new(9);
+    let old = world.put(0..100).unwrap();
+    world.flush();
+    let partition = world.partition();
+    let frozen = Frozen {
+        version: old,
+        last_drop: 0,
+        next_partition: 1,
+        partitions: vec![FrozenPartition {
+            id: partition.id,
+            key: partition.key.clone(),
+            parts: partition.parts(),
+        }],
+    };
+    // While the checkpoint is being written, rows die, and nobody reads older versions.
+    let died = world.remove(0..10);
+    while world.database.horizon(&world.table) < died {}
+    partition.parts()[0].deletes.fold(died);
+    let file = &world.table.file;
+    let (root, _) = manifest::write(&frozen, || world.table.floor(), file, 0).unwrap();
+    let weigher = Arc::clone(&world.table.weigher);
+    let copy = Table::new(world.table.id(), (schema(), b""), Arc::clone(file), weigher, 0);
+    // What is read back must not give the blocks of the table back.
+    file.close();
+    let (base, base_version, _) = partition.parts()[0].deletes.image(old);
+    assert_eq!((base.count(), base_version), (10, died));
+    manifest::read(&copy, root).unwrap();
+    assert!(copy.floor() >= died, "{} is below {died}", copy.floor());
+}
+
+#[test]
+fn chunks_of_long_rows_are_not_merged_for_ever() {
+    let world = World::new(10);
+    world.table.file.close();
+    let layout = world.table.layout();
+    let chunk = |(slot, rows, raw_bytes): (u16, u32, u64)| {
+        let at = ChunkRef {
+            block: pelorus_blockfile::BlockId::new(u64::from(slot) + 1000),
+            rows,
+            meta_at: 0,
+            meta_length: 0,
+            meta_check: 0,
+            raw_bytes,
+            versions: (1, 1),
+            version_column: None,
+        };
+        let body = Body::Chunk(Chunk::new(Arc::clone(&world.table.file), at));
+        Arc::new(Part { slot, layout: Arc::clone(&layout), deletes: Deletes::default(), body })
+    };
+    let chunks = |of: &[(u32, u64)]| {
+        (0..).zip(of).map(|(at, it)| chunk((at, it.0, it.1))).collect::<Vec<_>>()
+    };
+    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 200 << 20); 9]), 0).len(), 0);
+    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 1 << 20); 3]), 0).len(), 0);
+    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 1 << 20); 9]), 0).len(), 8);
+    // No more at once than can be joined.
+    let garbage = chunks(&[(1000, 200 << 20); 9]);
+    for part in &garbage {
+        part.deletes.mark(1, &(0..500).collect::<Vec<_>>());
+    }
+    assert_eq!(crate::maintain::choose(&garbage, 1).len(), 2);
+}

@@ -1,0 +1,233 @@
+//! Damage to every file of a database (T8): what is read afterwards is right, or an error that
+//! names a file; never something else.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pelorus_env::SimDisk;
+use pelorus_error::{Code, Result};
+use pelorus_store::{Commit, Database, Mode, TableId};
+
+use crate::harness::{Content, Machine, commit, put, read, remove, row, schema};
+
+/// All that can be read of a database: its values, and its tables at several versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Image {
+    values: Vec<(Vec<u8>, Vec<u8>)>,
+    tables: Vec<Content>,
+}
+
+#[derive(Debug)]
+struct Specimen {
+    disk: SimDisk,
+    /// The files as they were some time before.
+    earlier: SimDisk,
+    tables: Vec<TableId>,
+    versions: Vec<u64>,
+    /// The last one is what must be read; after damage at the end of a log that was not closed,
+    /// the one before is right, too.
+    images: Vec<Image>,
+}
+
+fn image(database: &Arc<Database>, tables: &[TableId], versions: &[u64]) -> Result<Image> {
+    let mut contents = Vec::new();
+    for version in versions.iter().chain([&u64::MAX]) {
+        let snapshot = database.snapshot_at(*version);
+        for table in tables {
+            contents.push(read(&snapshot, *table)?);
+        }
+    }
+    for table in tables {
+        database.snapshot().table(*table)?.count_rows()?;
+    }
+    Ok(Image { values: database.values(b""), tables: contents })
+}
+
+/// A database with chunks of several versions, deltas, marks of both, and a log.
+fn specimen(closed: bool) -> Specimen {
+    let machine = Machine::new(1);
+    let database = machine.open().unwrap();
+    let mut long = schema();
+    long.history.micros = u64::MAX;
+    let tables = vec![
+        database.create_table(long.clone(), b"one").unwrap(),
+        database.create_table(long, b"two").unwrap(),
+    ];
+    let (mut versions, mut images) = (Vec::new(), Vec::new());
+    let mut earlier = machine.disk.snapshot();
+    for round in 0..12_i64 {
+        let mut writes = Vec::new();
+        for &table in &tables {
+            let p = round % 2;
+            let rows: Vec<_> =
+                (0..30).map(|k| ((p, k * (round % 3 + 1)), row(round + k))).collect();
+            writes.push(put(table, &rows, Mode::Replace));
+            let gone: Vec<_> = (0..4).map(|k| (1 - p, k * 7)).collect();
+            writes.push(remove(table, &gone));
+        }
+        let values = vec![(vec![b'v', round as u8], Some(vec![7; 20]))];
+        let receipt = database.commit(&Commit { writes, values, ..Commit::default() }).unwrap();
+        match round {
+            2 | 7 => versions.push(receipt.version),
+            4 | 6 => while database.maintain().unwrap() {},
+            5 | 9 => database.checkpoint().unwrap(),
+            _ => {}
+        }
+        if round == 6 {
+            earlier = machine.disk.snapshot();
+        }
+        images.push(image(&database, &tables, &versions).unwrap());
+    }
+    if closed {
+        database.close().unwrap();
+    } else {
+        // The last record can be told from a torn write only once another follows it.
+        commit(&database, vec![remove(tables[0], &[(0, 1), (0, 2)])]).unwrap();
+        images.push(image(&database, &tables, &versions).unwrap());
+    }
+    let images = images.split_off(images.len() - if closed { 1 } else { 2 });
+    drop(database);
+    Specimen { disk: machine.disk.snapshot(), earlier, tables, versions, images }
+}
+
+impl Specimen {
+    fn files(&self) -> Vec<PathBuf> {
+        let disk: Arc<dyn pelorus_env::Disk> = Arc::new(self.disk.clone());
+        let mut files = Vec::new();
+        for folder in ["/data", "/data/log"] {
+            let folder = Path::new(folder);
+            let names = disk.list(folder).unwrap().into_iter().filter(|name| name.contains('.'));
+            files.extend(names.map(|name| folder.join(name)));
+        }
+        assert!(files.len() >= 4, "{files:?}");
+        files
+    }
+
+    fn bytes(&self, path: &Path) -> Vec<u8> {
+        self.disk.durable_bytes(path).unwrap()
+    }
+
+    /// Damages a copy and reads it; whether the damage was found out.
+    fn check(&self, what: &str, damage: impl FnOnce(&SimDisk)) -> bool {
+        let disk = self.disk.fork(5);
+        damage(&disk);
+        let machine = Machine::with(disk, 5);
+        let found = machine.open().and_then(|it| image(&it, &self.tables, &self.versions));
+        match found {
+            Ok(found) => {
+                assert!(self.images.contains(&found), "{what}: something else is read");
+                false
+            }
+            Err(error) => {
+                let codes = [Code::FileDamaged, Code::FileVersion, Code::FileRead];
+                assert!(codes.contains(&error.code()), "{what}: {:?} {error}", error.code());
+                assert!(error.message().contains("/data"), "{what}: {error} names no file");
+                true
+            }
+        }
+    }
+}
+
+fn replace(disk: &SimDisk, path: &Path, bytes: &[u8]) {
+    disk.truncate_raw(path, 0).unwrap();
+    disk.overwrite(path, 0, bytes).unwrap();
+}
+
+/// Offsets of a file: all near the beginning of blocks, and some others.
+fn offsets(length: usize, step: usize) -> impl Iterator<Item = u64> {
+    let near = |at: &usize| at % 4096 < 96;
+    let picked = move |at: &usize| near(at) && at % (step / 16 + 1) == 0 || at % step == 0;
+    (0..length).filter(picked).map(|at| at as u64)
+}
+
+fn damage_everything(specimen: &Specimen) {
+    for path in specimen.files() {
+        let bytes = specimen.bytes(&path);
+        let name = path.display();
+        let mut found = 0;
+        let mut tried = 0;
+        let mut check = |what: String, damage: &dyn Fn(&SimDisk)| {
+            tried += 1;
+            found += u32::from(specimen.check(&format!("{name}: {what}"), damage));
+        };
+        for at in offsets(bytes.len(), 131) {
+            // Zeros are mostly space that nothing is in.
+            if at % 4096 < 96 || bytes[at as usize] != 0 {
+                let bit = (at % 8) as u8;
+                check(format!("bit {bit} of {at}"), &|disk| disk.flip_bit(&path, at, bit).unwrap());
+            }
+        }
+        for at in (0..bytes.len())
+            .step_by(512)
+            .filter(|at| bytes[*at..].iter().take(512).any(|it| *it != 0))
+        {
+            let sector = |byte: u8| vec![byte; 512.min(bytes.len() - at)];
+            check(format!("zeros at {at}"), &|disk| {
+                disk.overwrite(&path, at as u64, &sector(0)).unwrap();
+            });
+            check(format!("rubbish at {at}"), &|disk| {
+                disk.overwrite(&path, at as u64, &sector(0xA5)).unwrap();
+            });
+        }
+        for at in (0..bytes.len()).step_by(1777) {
+            check(format!("cut at {at}"), &|disk| disk.truncate_raw(&path, at as u64).unwrap());
+        }
+        // Blocks that are whole, but not the ones that belong there.
+        let units: Vec<usize> = (0..bytes.len() / 4096)
+            .filter(|at| bytes[at * 4096..at * 4096 + 64].iter().any(|it| *it != 0))
+            .collect();
+        for (&a, &b) in units.iter().flat_map(|a| units.iter().map(move |b| (a, b))).step_by(3) {
+            let unit = |at: usize| &bytes[at * 4096..at * 4096 + 4096];
+            check(format!("units {a} and {b} change places"), &|disk| {
+                disk.overwrite(&path, a as u64 * 4096, unit(b)).unwrap();
+                disk.overwrite(&path, b as u64 * 4096, unit(a)).unwrap();
+            });
+            check(format!("unit {a} has the bytes of {b}"), &|disk| {
+                disk.overwrite(&path, a as u64 * 4096, unit(b)).unwrap();
+            });
+        }
+        check("it is not there".to_owned(), &|disk| {
+            let disk: Arc<dyn pelorus_env::Disk> = Arc::new(disk.clone());
+            disk.remove(&path).unwrap();
+        });
+        if let Ok(old) = specimen.earlier.durable_bytes(&path) {
+            check("it is an older one".to_owned(), &|disk| replace(disk, &path, &old));
+        }
+        for other in specimen.files().iter().filter(|other| **other != path) {
+            let theirs = specimen.bytes(other);
+            check(format!("it is {}", other.display()), &|disk| replace(disk, &path, &theirs));
+            check(format!("it changes places with {}", other.display()), &|disk| {
+                replace(disk, &path, &theirs);
+                replace(disk, other, &bytes);
+            });
+        }
+        assert!(found > 3, "{name}: {found} of {tried} were found out");
+    }
+}
+
+#[test]
+fn damage_to_a_closed_database_is_found_out_or_harmless() {
+    damage_everything(&specimen(true));
+}
+
+#[test]
+fn damage_to_a_database_that_was_not_closed_is_found_out_or_harmless() {
+    damage_everything(&specimen(false));
+}
+
+/// Bytes of chunks are verified when they are read, the description of their columns included.
+#[test]
+fn no_byte_of_a_chunk_can_change_unnoticed() {
+    let specimen = specimen(true);
+    let path = PathBuf::from(format!("/data/table-{}.blocks", specimen.tables[0].0));
+    let bytes = specimen.bytes(&path);
+    let found = (65536..bytes.len() as u64)
+        .filter(|at| bytes[*at as usize] != 0)
+        .step_by(5)
+        .filter(|at| {
+            let what = format!("byte {at}");
+            specimen.check(&what, |disk| disk.overwrite(&path, *at, &[0]).unwrap())
+        })
+        .count();
+    assert!(found > 100, "{found}");
+}

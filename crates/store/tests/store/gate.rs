@@ -1,0 +1,133 @@
+//! A disk whose syncs wait at a gate, and whose writes to chosen files fail.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use pelorus_env::{Disk, DiskFile, Open};
+
+/// A disk with a gate.
+#[derive(Clone, Debug)]
+pub(crate) struct Gate {
+    inner: Arc<dyn Disk>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    closed: bool,
+    waiting: usize,
+    /// Writes to files with this in their names fail.
+    broken: Option<String>,
+}
+
+impl Gate {
+    pub(crate) fn new(inner: Arc<dyn Disk>) -> Self {
+        Self { inner, shared: Arc::default() }
+    }
+
+    /// Lets no sync of the log through.
+    pub(crate) fn close(&self) {
+        self.shared.state.lock().closed = true;
+    }
+
+    pub(crate) fn open_again(&self) {
+        self.shared.state.lock().closed = false;
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until somebody waits at the gate.
+    pub(crate) fn wait_for_somebody(&self) {
+        let mut state = self.shared.state.lock();
+        while state.waiting == 0 {
+            self.shared.changed.wait(&mut state);
+        }
+    }
+
+    /// Lets writes fail from now on.
+    pub(crate) fn break_files(&self, name: &str) {
+        self.shared.state.lock().broken = Some(name.to_owned());
+    }
+}
+
+impl Disk for Gate {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
+        let inner = self.inner.open(path, how)?;
+        Ok(Arc::new(GateFile { inner, path: path.to_owned(), shared: Arc::clone(&self.shared) }))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        self.inner.create_folder(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove_folder(path)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        self.inner.list(folder)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        self.inner.sync_folder(folder)
+    }
+}
+
+#[derive(Debug)]
+struct GateFile {
+    inner: Arc<dyn DiskFile>,
+    path: PathBuf,
+    shared: Arc<Shared>,
+}
+
+impl DiskFile for GateFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.inner.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        let state = self.shared.state.lock();
+        let is_broken = |name: &String| self.path.to_string_lossy().contains(name);
+        if state.broken.as_ref().is_some_and(is_broken) {
+            return Err(io::Error::other("broken"));
+        }
+        drop(state);
+        self.inner.write_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        if self.path.parent().is_some_and(|folder| folder.ends_with("log")) {
+            let mut state = self.shared.state.lock();
+            state.waiting += 1;
+            self.shared.changed.notify_all();
+            while state.closed {
+                self.shared.changed.wait(&mut state);
+            }
+            state.waiting -= 1;
+        }
+        self.inner.sync()
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.inner.set_len(length)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        self.inner.length()
+    }
+}

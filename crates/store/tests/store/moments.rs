@@ -1,0 +1,162 @@
+//! What may be seen between two steps: before a commit is durable, while partitions are dropped,
+//! when files fail.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pelorus_error::Code;
+use pelorus_store::{Commit, Database, Mode, Options, TableId};
+
+use crate::gate::Gate;
+use crate::harness::{Content, Machine, commit, newest, options, put, read, remove, row, schema};
+
+struct World {
+    gate: Gate,
+    database: Arc<Database>,
+    table: TableId,
+}
+
+fn world(seed: u64, options: Options) -> World {
+    let mut machine = Machine::new(seed);
+    let gate = Gate::new(Arc::clone(&machine.env.disk));
+    machine.env.disk = Arc::new(gate.clone());
+    let database = machine.open_with(options).unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    World { gate, database, table }
+}
+
+fn rows(keys: std::ops::Range<i64>) -> Vec<((i64, i64), crate::harness::Row)> {
+    keys.map(|k| ((1, k), row(k))).collect()
+}
+
+/// Nothing that is not durable is seen, and nobody is told of it.
+#[test]
+fn what_is_not_durable_is_neither_seen_nor_told() {
+    let World { gate, database, table } = world(1, options());
+    commit(&database, vec![put(table, &rows(0..10), Mode::Insert)]).unwrap();
+    let before = newest(&database, table);
+    gate.close();
+    let told = AtomicBool::new(false);
+    let all = rows(0..20);
+    std::thread::scope(|scope| {
+        scope.spawn(|| commit(&database, vec![put(table, &all, Mode::Replace)]).unwrap());
+        gate.wait_for_somebody();
+        assert_eq!(newest(&database, table), before);
+        // The rows are there, but could still be lost.
+        let second = scope.spawn(|| {
+            let receipt = commit(&database, vec![put(table, &all, Mode::Ignore)]).unwrap();
+            told.store(true, Ordering::Relaxed);
+            receipt
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!told.load(Ordering::Relaxed));
+        assert_eq!(newest(&database, table), before);
+        // A flush of what is not durable shows it to nobody either.
+        while database.maintain().unwrap() {}
+        assert_eq!(newest(&database, table), before);
+        gate.open_again();
+        assert_eq!(second.join().unwrap().outcomes[0].ignored, 20);
+    });
+    assert_eq!(newest(&database, table), rows(0..20).into_iter().collect());
+}
+
+#[test]
+fn a_partition_is_seen_until_its_drop_is_durable_and_as_long_as_somebody_reads_it() {
+    let World { gate, database, table } = world(2, options());
+    commit(&database, vec![put(table, &rows(0..100), Mode::Insert)]).unwrap();
+    while database.maintain().unwrap() {}
+    let before = newest(&database, table);
+    let held = database.snapshot();
+    gate.close();
+    std::thread::scope(|scope| {
+        scope.spawn(|| database.drop_partitions(table, &[1_i64.to_be_bytes().to_vec()]).unwrap());
+        gate.wait_for_somebody();
+        assert_eq!(newest(&database, table), before);
+        gate.open_again();
+    });
+    assert_eq!(newest(&database, table), Content::new());
+    commit(&database, vec![put(table, &rows(50..60), Mode::Insert)]).unwrap();
+    while database.maintain().unwrap() {}
+    database.checkpoint().unwrap();
+    assert_eq!(newest(&database, table).len(), 10);
+    assert_eq!(read(&held, table).unwrap(), before);
+    // What was computed from rows that are gone is not committed.
+    let late = Commit {
+        writes: vec![put(table, &rows(0..1), Mode::Replace)],
+        snapshot: Some(held.version()),
+        ..Commit::default()
+    };
+    assert_eq!(database.commit(&late).unwrap_err().code(), Code::Deadlock);
+    let old = held.version();
+    drop(held);
+    database.maintain().unwrap();
+    let error = database.snapshot_at(old).table(table).unwrap_err();
+    assert_eq!(error.code(), Code::HistoryTooOld);
+}
+
+#[test]
+fn a_table_whose_file_fails_can_be_read_and_its_writers_are_told() {
+    let limits = Options { delta_bytes: 8 << 10, flush_rows: usize::MAX, ..options() };
+    let World { gate, database, table } = world(3, limits);
+    gate.break_files("table-");
+    let mut content = Content::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| database.run_maintenance());
+        // Far more than fits memory: without an answer the writers would wait for ever.
+        let mut refused = 0;
+        for round in 0..1000 {
+            let more = rows(round * 10..round * 10 + 10);
+            match commit(&database, vec![put(table, &more, Mode::Insert)]) {
+                Ok(_) => content.extend(more),
+                Err(error) => {
+                    assert!(matches!(error.code(), Code::FileWrite | Code::TableFailed), "{error}");
+                    refused += 1;
+                    if refused == 3 {
+                        break;
+                    }
+                }
+            }
+        }
+        assert_eq!(refused, 3);
+        assert_eq!(newest(&database, table), content);
+        database.stop_maintenance();
+    });
+}
+
+#[test]
+fn damage_in_one_place_does_not_keep_others_from_being_flushed() {
+    let machine = Machine::new(4);
+    let limits = Options { cache_bytes: 0, ..options() };
+    let database = machine.open_with(limits.clone()).unwrap();
+    let tables = [0, 1].map(|_| database.create_table(schema(), b"").unwrap());
+    for table in tables {
+        commit(&database, vec![put(table, &rows(0..100), Mode::Insert)]).unwrap();
+    }
+    while database.maintain().unwrap() {}
+    database.close().unwrap();
+    drop(database);
+    let path = format!("/data/table-{}.blocks", tables[0].0);
+    let length = machine.disk.durable_bytes(path.as_ref()).unwrap().len();
+    for offset in (65536 + 64..length as u64).step_by(64) {
+        // Chunks are read only when they are needed; manifests were, to open the file.
+        let copy = machine.disk.fork(offset);
+        copy.flip_bit(path.as_ref(), offset, 3).unwrap();
+        let copy = Machine::with(copy, offset);
+        let Ok(database) = copy.open_with(limits.clone()) else { continue };
+        let Err(error) = read(&database.snapshot(), tables[0]) else { continue };
+        assert_eq!(error.code(), Code::FileDamaged);
+        let before = database.delta_bytes();
+        for table in tables {
+            // Old keys go away with the damaged chunk's index, so new ones are taken.
+            let more: Vec<_> = (0..100).map(|k| ((2, k), row(k))).collect();
+            commit(&database, vec![put(table, &more, Mode::Insert)]).unwrap();
+            let all: Vec<_> = (0..90).map(|k| (1, k)).collect();
+            commit(&database, vec![remove(table, &all)]).ok();
+        }
+        let _ = database.maintain();
+        assert_eq!(database.delta_bytes(), before);
+        return;
+    }
+    panic!("no damage was found");
+}

@@ -1,0 +1,126 @@
+//! How much of the log is kept, and that it is enough whichever header a file is opened by.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pelorus_error::Code;
+use pelorus_store::{Database, Mode, TableId};
+
+use crate::harness::{Machine, commit, newest, put, row, schema};
+
+fn write(database: &Database, table: TableId, round: i64) {
+    let rows: Vec<_> = (0..40).map(|k| ((1, k), row(round * 100 + k))).collect();
+    commit(database, vec![put(table, &rows, Mode::Replace)]).unwrap();
+}
+
+/// Rounds of commits to one table, with maintenance and checkpoints.
+fn rounds(database: &Database, table: TableId, rounds: std::ops::Range<i64>) {
+    for round in rounds {
+        write(database, table, round);
+        while database.maintain().unwrap() {}
+        if round % 5 == 0 {
+            database.checkpoint().unwrap();
+        }
+    }
+}
+
+fn segments(machine: &Machine) -> usize {
+    machine.env.disk.list(Path::new("/data/log")).unwrap().len()
+}
+
+#[test]
+fn a_table_that_nobody_changes_does_not_keep_the_log() {
+    let machine = Machine::new(1);
+    let mut database = machine.open().unwrap();
+    let [idle, busy, empty] = [(); 3].map(|()| database.create_table(schema(), b"").unwrap());
+    write(&database, idle, 0);
+    let content = newest(&database, idle);
+    for start in 0..4 {
+        rounds(&database, busy, start * 100..start * 100 + 100);
+        // The segments are of 16 KiB, and checkpoints are due after 64 KiB.
+        assert!(segments(&machine) <= 14, "{} segments", segments(&machine));
+        drop(database);
+        database = machine.open().unwrap();
+        assert_eq!(newest(&database, idle), content);
+        assert_eq!(newest(&database, empty).len(), 0);
+    }
+}
+
+/// Every file is opened by its older header, and all is there; and that can be gone on with.
+#[test]
+fn the_log_reaches_back_to_the_older_header_of_every_file() {
+    let machine = Machine::new(2);
+    let database = machine.open().unwrap();
+    let [idle, busy] = [(); 2].map(|()| database.create_table(schema(), b"").unwrap());
+    write(&database, idle, 0);
+    let late = {
+        rounds(&database, busy, 0..100);
+        database.create_table(schema(), b"").unwrap()
+    };
+    write(&database, late, 7);
+    database.checkpoint().unwrap();
+    write(&database, busy, 777);
+    let expected = [idle, busy, late].map(|table| newest(&database, table));
+    drop(database);
+    let files = [idle, busy, late].map(|table| format!("/data/table-{}.blocks", table.0));
+    let mut fallbacks = 0;
+    for file in files.iter().map(String::as_str).chain(["/data/catalog.blocks"]) {
+        for slot in [0, 4096] {
+            let copy = Machine::with(machine.disk.fork(slot), slot);
+            copy.disk.flip_bit(file.as_ref(), slot + 9, 1).unwrap();
+            let mut database = copy.open().unwrap_or_else(|error| panic!("{file}: {error}"));
+            for again in 0..3 {
+                let found = [idle, busy, late].map(|table| newest(&database, table));
+                assert_eq!(found, expected, "{file} without slot {slot}, start {again}");
+                // A table that the fallback concerns is checkpointed only now and then.
+                database.create_table(schema(), b"").unwrap();
+                database.checkpoint().unwrap();
+                drop(database);
+                database = copy.open().unwrap();
+            }
+            rounds(&database, busy, 1000..1040);
+            assert!(segments(&copy) <= 14, "{file}: {} segments", segments(&copy));
+            drop(database);
+            let database = copy.open().unwrap();
+            assert_eq!(newest(&database, idle), expected[0]);
+            assert_eq!(newest(&database, late), expected[2]);
+            fallbacks += 1;
+        }
+    }
+    assert_eq!(fallbacks, 8);
+}
+
+#[test]
+fn a_file_is_not_taken_for_a_newer_one() {
+    let machine = Machine::new(3);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    write(&database, table, 0);
+    database.checkpoint().unwrap();
+    let path = format!("/data/table-{}.blocks", table.0);
+    let old = machine.disk.durable_bytes(path.as_ref()).unwrap();
+    rounds(&database, table, 1..100);
+    database.close().unwrap();
+    drop(database);
+    machine.disk.truncate_raw(path.as_ref(), 0).unwrap();
+    machine.disk.overwrite(path.as_ref(), 0, &old).unwrap();
+    let error = machine.open().unwrap_err();
+    assert_eq!(error.code(), Code::FileDamaged);
+    assert!(error.message().contains(&path), "{error}");
+}
+
+#[test]
+fn a_log_without_its_catalog_is_not_thrown_away() {
+    let machine = Machine::new(4);
+    let database = machine.open().unwrap();
+    let values = vec![(b"key".to_vec(), Some(b"value".to_vec()))];
+    let values = pelorus_store::Commit { values, ..Default::default() };
+    database.commit(&values).unwrap();
+    drop(database);
+    let (from, to) = (Path::new("/data/catalog.blocks"), Path::new("/data/elsewhere"));
+    machine.env.disk.rename(from, to).unwrap();
+    assert_eq!(machine.open().unwrap_err().code(), Code::FileDamaged);
+    machine.env.disk.rename(to, from).unwrap();
+    let database: Arc<Database> = machine.open().unwrap();
+    assert_eq!(database.value(b"key"), Some(b"value".to_vec()));
+}
