@@ -103,6 +103,8 @@ def insert_text(file: Path) -> str:
 def over_the_wire(job: Job, system: str, server: servers.Server, by_file: bool,
                   disk: Callable[[], int]) -> None:
     """A server of the MySQL protocol, by `LOAD DATA LOCAL` or `INSERT` of many rows."""
+    if by_file:
+        server.run("SET GLOBAL local_infile = ON")
     server.run("CREATE DATABASE bench_events")
     server.run(partitioned(job), database="bench_events")
     connection = server.connect(database="bench_events", local_infile=True,

@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS t (a INT PRIMARY KEY);
 INSERT INTO t (id, made) VALUES (1, '2024-01-31');
 INSERT INTO t VALUES (18446744073709551615, 'ünï', -12345678.1234, 1, '1999-12-31', '2020-02-29 12:00:00', 'c', 'z,x', 'body', x'00ff', 1e100, 1.5, b'101010101', '-838:59:59.000', 2155);
 SELECT * FROM t ORDER BY id;
+-- values only: types of the columns of DESCRIBE are those of Pelorus's own tables
 DESCRIBE t;
 SHOW TABLES;
 SELECT COUNT(*) FROM t WHERE name = 'ÜNI';

@@ -19,6 +19,7 @@ const DISK: &str = "disk";
 const MEMORY: &str = "peak memory";
 const IN_PROCESS: &str = "pelorus in process";
 const LOAD_DATA: &str = "pelorus LOAD DATA";
+const INSERT: &str = "pelorus INSERT IGNORE";
 const PEERS: &str =
     "pelorus-load-data,pelorus-insert,mariadb-load-data,mariadb-insert,duckdb,clickhouse";
 
@@ -188,52 +189,25 @@ fn unevenness(windows: &[f64]) -> Option<f64> {
 }
 
 fn targets(figures: &Figures, first: &str) -> Vec<Target> {
-    let changed = |system| figures.median(CHANGED, system);
-    // The time for a row that is there already, as a part of the time when it was new.
-    let cost =
-        |case: &str, system| Some(figures.median(case, system)? / figures.median(RELOAD, system)?);
-    vec![
-        Target::at_least(
-            "rows/s in process, durable".to_owned(),
-            500_000.0,
-            figures.median(LOAD, IN_PROCESS),
-        ),
-        Target::at_least(
-            "rows/s by LOAD DATA over loopback".to_owned(),
-            300_000.0,
-            figures.median(first, LOAD_DATA),
-        ),
-        Target::at_most(
-            "in process: % of a window from the median".to_owned(),
-            10.0,
-            figures.values(LOAD, IN_PROCESS).and_then(unevenness),
-        ),
-        Target::at_most(
-            "in process: rows that loading again changed".to_owned(),
-            0.0,
-            changed(IN_PROCESS),
-        ),
-        Target::at_most(
-            "LOAD DATA: rows that loading again changed".to_owned(),
-            0.0,
-            changed(LOAD_DATA),
-        ),
-        Target::at_most(
-            "in process: time of loading again, part of the first".to_owned(),
-            1.0,
-            cost(LOAD, IN_PROCESS),
-        ),
-        Target::at_most(
-            "LOAD DATA: time of loading again, part of the first".to_owned(),
-            1.0,
-            cost(first, LOAD_DATA),
-        ),
-        Target::at_most(
-            "in process: ms to drop a partition".to_owned(),
-            10.0,
-            figures.median(DROP, IN_PROCESS),
-        ),
-    ]
+    let in_process = figures.median(LOAD, IN_PROCESS);
+    let by_load_data = figures.median(first, LOAD_DATA);
+    let uneven = figures.values(LOAD, IN_PROCESS).and_then(unevenness);
+    let dropped = figures.median(DROP, IN_PROCESS);
+    let mut made = vec![
+        Target::at_least("rows/s in process, durable".to_owned(), 500_000.0, in_process),
+        Target::at_least("rows/s by LOAD DATA over loopback".to_owned(), 300_000.0, by_load_data),
+        Target::at_most("in process: % of a window from the median".to_owned(), 10.0, uneven),
+        Target::at_most("in process: ms to drop a partition".to_owned(), 10.0, dropped),
+    ];
+    for (system, load) in [(IN_PROCESS, LOAD), (LOAD_DATA, first), (INSERT, first)] {
+        let changed = figures.median(CHANGED, system);
+        // The time for a row that is there already, as a part of the time when it was new.
+        let cost = || Some(figures.median(load, system)? / figures.median(RELOAD, system)?);
+        let what = |what: &str| format!("{system}, again: {what}");
+        made.push(Target::at_most(what("rows that it changed"), 0.0, changed));
+        made.push(Target::at_most(what("its part of the first time"), 1.0, cost()));
+    }
+    made
 }
 
 #[cfg(test)]
@@ -258,7 +232,7 @@ mod tests {
             [
                 "rows/s in process, durable",
                 "in process: % of a window from the median",
-                "in process: time of loading again, part of the first"
+                "pelorus in process, again: its part of the first time"
             ]
         );
     }

@@ -7,7 +7,7 @@
 //! | module | what it measures |
 //! | --- | --- |
 //! | [`ontime`] | the reference queries over links: MariaDB, Spark, DuckDB, Pelorus |
-//! | [`ingest`] | the events workload: Pelorus in process and by its port, MariaDB, DuckDB, ClickHouse |
+//! | [`ingest`] | the events workload: Pelorus, MariaDB, DuckDB, ClickHouse |
 //! | [`point`] | look-ups by primary key |
 //! | [`update`] | random upserts with scans beside them |
 //! | [`allocator`] | finding free units in an aged file |

@@ -40,7 +40,7 @@ pub(crate) fn check(disk: &dyn Disk, folder: &Path, mut sink: Sink<'_>) -> Repor
             }
         }
         Some((catalog, header)) => {
-            let needed = needed(&catalog, &header, &mut tables, &mut findings);
+            let needed = needed((&catalog, &header, &path), &mut tables, &mut findings);
             let mut of_log = LogReport::default();
             let mut replay = begin(&catalog, header.lsn, &tables);
             let folder = folder.join("log");
@@ -144,8 +144,7 @@ fn holds(tables: &BTreeMap<u64, TableFile>, number: u64, created: u64) -> Option
 
 /// Which part of the log is needed; reports files that are too old for that.
 fn needed(
-    catalog: &Catalog,
-    header: &Header,
+    (catalog, header, path): (&Catalog, &Header, &Path),
     tables: &mut BTreeMap<u64, TableFile>,
     findings: &mut Findings,
 ) -> Needed {
@@ -158,7 +157,7 @@ fn needed(
                 "the catalog says that table {number} was changed at {}, but it ends at {}",
                 entry.changed, header.lsn
             );
-            let place = Place::file(Path::new(CATALOG_FILE)).block(header.root);
+            let place = Place::file(path).block(header.root);
             findings.damage(place, what, advice::RESTORE);
         }
         if holds >= entry.changed {

@@ -148,14 +148,14 @@ pub(crate) fn wide_columns(keys: &[i64], style: u64, seed: u64) -> Vec<ArrayRef>
         let random = numbers.next();
         let row = row as i64;
         match style % 8 {
-            0 => (random % 5 != 0).then_some((random % 1000) as i64 - 500),
+            0 => (!random.is_multiple_of(5)).then_some((random % 1000) as i64 - 500),
             1 => Some(row * 3 + (random % 3) as i64),
             2 => Some(row / 300),
             3 => Some(7),
             4 => None,
             5 => Some(random.cast_signed()),
             6 => Some((random % 4) as i64 * 1_000_000_007),
-            _ => (random % 900 != 0).then_some(row * 60_000),
+            _ => (!random.is_multiple_of(900)).then_some(row * 60_000),
         }
     };
     let values: Vec<Option<i64>> = (0..keys.len()).map(&mut raw).collect();

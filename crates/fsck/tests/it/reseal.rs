@@ -35,7 +35,7 @@ pub(crate) fn reseal(
     let length = usize::try_from(block.payload).unwrap();
     for (at, byte) in changes {
         // The beginning has the most structure.
-        let within = if at % 2 == 0 { length.min(200) } else { length };
+        let within = if at.is_multiple_of(2) { length.min(200) } else { length };
         bytes[payload_at + (*at >> 1) as usize % within] = *byte;
     }
     reseal_above(&mut bytes, view, payload_at, length);
@@ -98,7 +98,7 @@ pub(crate) fn reseal_record(disk: &SimDisk, segments: &[PathBuf], record: u16, a
     let (path, begin, size) = found[usize::from(record) % found.len()];
     let mut bytes = bytes_of(disk, path);
     // The beginning has the most structure.
-    let within = if at % 4 == 0 { size } else { size.min(120) };
+    let within = if at.is_multiple_of(4) { size } else { size.min(120) };
     bytes[begin + 8 + (at >> 2) as usize % within] = byte;
     let position = u64_at(&bytes, 40) + begin as u64 - 4096;
     let payload = crc32c(&bytes[begin + 8..begin + 8 + size]);

@@ -141,7 +141,7 @@ impl World {
         // One row of one column of integers: -3.
         let mut filler = vec![1, 0, 0, 0, 1, 0, 0, 0, 1, 0];
         filler.extend((-3_i64).to_le_bytes());
-        let filler = (id % 2 == 0).then_some(filler);
+        let filler = id.is_multiple_of(2).then_some(filler);
         schema.columns.push(StoredColumn { id, ty: ColumnType::bigint(), filler });
         self.database.alter_table(self.wide, schema, b"wider").unwrap();
     }

@@ -214,8 +214,8 @@ impl Reporter {
         self.raise(Code::WrongValueForColumn, message)
     }
 
-    /// A date or time that is none: 1292 with the value in strict mode (IGNORE or not), else the
-    /// standard text of `otherwise`.
+    /// A date or time that is none: 1292 with the value in strict mode, else, and under IGNORE, the
+    /// standard text of `otherwise` (seen with MySQL 9.7).
     #[cold]
     pub(crate) fn temporal(
         &mut self,
@@ -223,7 +223,7 @@ impl Reporter {
         shown: &str,
         otherwise: Code,
     ) -> Result<(), Failure> {
-        if !self.policy.strict {
+        if !self.policy.strict || self.policy.ignore {
             return self.problem(otherwise);
         }
         let message = self.incorrect_text(kind, &shown_text(shown.as_bytes()));

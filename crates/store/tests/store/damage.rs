@@ -134,10 +134,11 @@ fn replace(disk: &SimDisk, path: &Path, bytes: &[u8]) {
 }
 
 /// Offsets of a file: all near the beginning of blocks, and some others.
-fn offsets(length: usize, step: usize) -> impl Iterator<Item = u64> {
+fn offsets(length: usize, step: usize) -> impl Iterator<Item = usize> {
     let near = |at: &usize| at % 4096 < 96;
-    let picked = move |at: &usize| near(at) && at % (step / 16 + 1) == 0 || at % step == 0;
-    (0..length).filter(picked).map(|at| at as u64)
+    let picked =
+        move |at: &usize| near(at) && at.is_multiple_of(step / 16 + 1) || at.is_multiple_of(step);
+    (0..length).filter(picked)
 }
 
 fn damage_everything(specimen: &Specimen) {
@@ -152,9 +153,11 @@ fn damage_everything(specimen: &Specimen) {
         };
         for at in offsets(bytes.len(), 131) {
             // Zeros are mostly space that nothing is in.
-            if at % 4096 < 96 || bytes[at as usize] != 0 {
+            if at % 4096 < 96 || bytes[at] != 0 {
                 let bit = (at % 8) as u8;
-                check(format!("bit {bit} of {at}"), &|disk| disk.flip_bit(&path, at, bit).unwrap());
+                check(format!("bit {bit} of {at}"), &|disk| {
+                    disk.flip_bit(&path, at as u64, bit).unwrap()
+                });
             }
         }
         for at in (0..bytes.len())
@@ -221,12 +224,12 @@ fn no_byte_of_a_chunk_can_change_unnoticed() {
     let specimen = specimen(true);
     let path = PathBuf::from(format!("/data/table-{}.blocks", specimen.tables[0].0));
     let bytes = specimen.bytes(&path);
-    let found = (65536..bytes.len() as u64)
-        .filter(|at| bytes[*at as usize] != 0)
+    let found = (65536..bytes.len())
+        .filter(|at| bytes[*at] != 0)
         .step_by(5)
         .filter(|at| {
             let what = format!("byte {at}");
-            specimen.check(&what, |disk| disk.overwrite(&path, *at, &[0]).unwrap())
+            specimen.check(&what, |disk| disk.overwrite(&path, *at as u64, &[0]).unwrap())
         })
         .count();
     assert!(found > 100, "{found}");

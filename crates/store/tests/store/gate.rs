@@ -33,14 +33,10 @@ impl Gate {
         Self { inner, shared: Arc::default() }
     }
 
-    /// Lets no sync of the log through.
-    pub(crate) fn close(&self) {
+    /// Lets no sync of the log through until the result is dropped.
+    pub(crate) fn close(&self) -> Closed<'_> {
         self.shared.state.lock().closed = true;
-    }
-
-    pub(crate) fn open_again(&self) {
-        self.shared.state.lock().closed = false;
-        self.shared.changed.notify_all();
+        Closed(self)
     }
 
     /// Waits until somebody waits at the gate.
@@ -54,6 +50,17 @@ impl Gate {
     /// Lets writes fail from now on.
     pub(crate) fn break_files(&self, name: &str) {
         self.shared.state.lock().broken = Some(name.to_owned());
+    }
+}
+
+/// The gate is closed.
+#[derive(Debug)]
+pub(crate) struct Closed<'a>(&'a Gate);
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.shared.state.lock().closed = false;
+        self.0.shared.changed.notify_all();
     }
 }
 

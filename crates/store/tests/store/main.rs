@@ -1,6 +1,8 @@
 //! The store as a whole: against a model, by many threads, across crashes, with a disk that fails
 //! or is damaged.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod crash;
 mod damage;
 mod gate;

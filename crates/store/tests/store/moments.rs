@@ -30,16 +30,25 @@ fn rows(keys: std::ops::Range<i64>) -> Vec<((i64, i64), crate::harness::Row)> {
     keys.map(|k| ((1, k), row(k))).collect()
 }
 
+/// Ends the maintenance, also when the test has failed.
+struct Stop<'a>(&'a Database);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.stop_maintenance();
+    }
+}
+
 /// Nothing that is not durable is seen, and nobody is told of it.
 #[test]
 fn what_is_not_durable_is_neither_seen_nor_told() {
     let World { gate, database, table } = world(1, options());
     commit(&database, vec![put(table, &rows(0..10), Mode::Insert)]).unwrap();
     let before = newest(&database, table);
-    gate.close();
     let told = AtomicBool::new(false);
     let all = rows(0..20);
     std::thread::scope(|scope| {
+        let closed = gate.close();
         scope.spawn(|| commit(&database, vec![put(table, &all, Mode::Replace)]).unwrap());
         gate.wait_for_somebody();
         assert_eq!(newest(&database, table), before);
@@ -55,7 +64,7 @@ fn what_is_not_durable_is_neither_seen_nor_told() {
         // A flush of what is not durable shows it to nobody either.
         while database.maintain().unwrap() {}
         assert_eq!(newest(&database, table), before);
-        gate.open_again();
+        drop(closed);
         assert_eq!(second.join().unwrap().outcomes[0].ignored, 20);
     });
     assert_eq!(newest(&database, table), rows(0..20).into_iter().collect());
@@ -68,12 +77,12 @@ fn a_partition_is_seen_until_its_drop_is_durable_and_as_long_as_somebody_reads_i
     while database.maintain().unwrap() {}
     let before = newest(&database, table);
     let held = database.snapshot();
-    gate.close();
     std::thread::scope(|scope| {
+        let closed = gate.close();
         scope.spawn(|| database.drop_partitions(table, &[1_i64.to_be_bytes().to_vec()]).unwrap());
         gate.wait_for_somebody();
         assert_eq!(newest(&database, table), before);
-        gate.open_again();
+        drop(closed);
     });
     assert_eq!(newest(&database, table), Content::new());
     commit(&database, vec![put(table, &rows(50..60), Mode::Insert)]).unwrap();
@@ -103,6 +112,7 @@ fn a_table_whose_file_fails_can_be_read_and_its_writers_are_told() {
     let mut content = Content::new();
     std::thread::scope(|scope| {
         scope.spawn(|| database.run_maintenance());
+        let _stop = Stop(&database);
         // Far more than fits memory: without an answer the writers would wait for ever.
         let mut refused = 0;
         for round in 0..1000 {
@@ -120,7 +130,6 @@ fn a_table_whose_file_fails_can_be_read_and_its_writers_are_told() {
         }
         assert_eq!(refused, 3);
         assert_eq!(newest(&database, table), content);
-        database.stop_maintenance();
     });
 }
 

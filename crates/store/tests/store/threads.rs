@@ -39,10 +39,10 @@ struct Bank {
 }
 
 /// A random number below a bound.
-fn below(random: &dyn Random, bound: u64) -> u64 {
-    let mut bytes = [0; 8];
+fn below(random: &dyn Random, bound: i64) -> i64 {
+    let mut bytes = [0; 4];
     random.fill(&mut bytes);
-    u64::from_le_bytes(bytes) % bound
+    i64::from(u32::from_le_bytes(bytes)) % bound
 }
 
 fn total(snapshot: &Snapshot, tables: [TableId; 2]) -> Result<i64, Error> {
@@ -85,14 +85,13 @@ impl Bank {
     /// whoever has money for it.
     fn transfer(&self, random: &dyn Random) {
         let account = || -> Account {
-            let number = |bound| below(random, bound) as i64;
-            (number(2) as usize, number(PARTITIONS as u64), number(KEYS as u64))
+            let table = usize::from(below(random, 2) == 1);
+            (table, below(random, PARTITIONS), below(random, KEYS))
         };
         let (from, to) = (account(), account());
         let snapshot = self.database.snapshot();
         let Some(money) = self.balance(&snapshot, from).filter(|_| from != to) else { return };
-        let amount =
-            if below(random, 3) == 0 { money } else { 1 + below(random, money as u64) as i64 };
+        let amount = if below(random, 3) == 0 { money } else { 1 + below(random, money) };
         let there = self.balance(&snapshot, to).unwrap_or(0);
         let mut places: BTreeMap<(usize, i64), (Vec<_>, Vec<_>)> = BTreeMap::new();
         for ((table, p, k), left) in [(from, money - amount), (to, there + amount)] {
@@ -129,7 +128,7 @@ impl Bank {
             assert_eq!(total(&snapshot, self.tables).unwrap(), expected);
         }
         let newest = self.database.version();
-        let old = newest.saturating_sub(below(random, 40)).max(self.begin);
+        let old = newest.saturating_sub(below(random, 40).unsigned_abs()).max(self.begin);
         match total(&self.database.snapshot_at(old), self.tables) {
             Ok(found) => assert_eq!(found, expected, "as of {old} of {newest}"),
             Err(error) => assert_eq!(error.code(), Code::HistoryTooOld),
@@ -138,7 +137,7 @@ impl Bank {
 
     /// Partitions and columns of a third table come and go; its rows are all of one commit.
     fn churn(&self, random: &dyn Random) {
-        let p = below(random, 4) as i64;
+        let p = below(random, 4);
         match below(random, 8) {
             0..4 => {
                 let id = i64::try_from(self.database.version()).unwrap();

@@ -175,8 +175,8 @@ impl World {
         let floors = self.tables.clone().map(|it| self.database.table(it.id).unwrap().floor());
         for version in self.versions.keys() {
             let snapshot = self.database.snapshot_at(*version);
-            for table in 0..2 {
-                if *version >= floors[table] {
+            for (table, floor) in floors.iter().enumerate() {
+                if version >= floor {
                     self.check_all(table, &snapshot);
                 } else {
                     let error = snapshot.table(self.tables[table].id).unwrap_err();
