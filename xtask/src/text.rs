@@ -52,6 +52,17 @@ fn check_rust(file: &File) -> Vec<String> {
     if !file.text.starts_with("//! ") {
         found.push(format!("{}: begins without `//!`, which says what it is for", file.path));
     }
+    let mut before = "";
+    for (at, line) in file.text.lines().enumerate() {
+        let text = line.trim();
+        // Behind `let a =` it is a value.
+        if text.starts_with("matches!(") && text.ends_with(");") && !before.ends_with('=') {
+            let number = at + 1;
+            let complaint = "`matches!` alone checks nothing: `assert!`";
+            found.push(format!("{}:{number}: {complaint}", file.path));
+        }
+        before = text;
+    }
     if file.text.starts_with("//! stub") {
         found.push(format!("{}: is still a stub", file.path));
     }
@@ -95,10 +106,6 @@ fn check_line(file: &File, number: usize, line: &str) -> Vec<String> {
     if ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark)) {
         found.push(format!("{}:{number}: a conflict that was not resolved", file.path));
     }
-    let text = line.trim();
-    if file.is("rs") && text.starts_with("matches!(") && text.ends_with(");") {
-        found.push(format!("{}:{number}: `matches!` alone checks nothing: `assert!`", file.path));
-    }
     if line.ends_with([' ', '\t']) && !file.is("md") {
         found.push(format!("{}:{number}: blanks at the end of the line", file.path));
     }
@@ -138,6 +145,8 @@ mod tests {
         assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}use std::fs;\n")), 0);
         assert_eq!(complaints("crates/env/src/a.rs", &head.repeat(901)), 1);
         assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}matches!(a, b);\n")), 1);
+        let value = format!("{head}let a =\n    matches!(a, b);\n");
+        assert_eq!(complaints("crates/env/src/a.rs", &value), 0);
         assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}let a = 1; \n")), 1);
     }
 

@@ -1,3 +1,5 @@
+//! Partitions of rows, and pruning that never drops a partition which holds a matching row.
+
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, StringArray, UInt32Array};
