@@ -189,7 +189,7 @@ async fn without_tls_none_is_offered() {
     let client = Client::connect(address, Options::new("open", "")).await.unwrap();
     assert!(!client.greeting.capabilities.has(Capabilities::SSL));
     assert!(client.greeting.capabilities.has(Capabilities::MULTI_STATEMENTS));
-    assert!(!client.greeting.capabilities.has(Capabilities::LOCAL_FILES));
+    assert!(client.greeting.capabilities.has(Capabilities::LOCAL_FILES));
     assert!(!client.greeting.capabilities.has(Capabilities::QUERY_ATTRIBUTES));
 }
 
