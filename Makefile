@@ -13,7 +13,7 @@ export PYTHONUNBUFFERED := 1
 help: ## List these targets
 	@echo "Pelorus. The targets:"
 	@grep -hE '^[a-z-]+%?:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
-	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, TESTS (folder or file for pytest)"
+	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest)"
 
 demo: ## Load real flights into a private MariaDB and compare it with Pelorus
 	@python3 scripts/setup.py demo
@@ -41,7 +41,7 @@ test-clients: ## The drivers of other languages: Java, Go, Node
 	cargo build --release --package pelorus-server
 	$(VENV_PYTHON) tests/clients/run.py
 
-bench-%: ## A benchmark with its peers: ontime, ingest, point, update, allocator
+bench-%: ## A benchmark with its peers: ontime, ingest, point, update, scan, allocator
 	@python3 scripts/setup.py bench
 	cargo build --release --package pelorus-server --package pelorus-bench
 	$(CARGO_TARGET_DIR)/release/bench $*

@@ -119,6 +119,45 @@ class TestOwn:
             assert count == most + 1, "a batch is there in part"
         server.stop()
 
+    def test_a_damaged_table_stops_alone(self, linked_maker):
+        server = linked_maker(name="pelorus-damage")
+        server.run("CREATE DATABASE d", "CREATE TABLE d.bad (a INT PRIMARY KEY AUTO_INCREMENT, b INT)",
+                   "CREATE TABLE d.good (a INT PRIMARY KEY, b INT)",
+                   "INSERT INTO d.bad (b) VALUES (1), (2)", "INSERT INTO d.good VALUES (1, 1)")
+        server.stop()
+        path = server.folder / "data" / "native" / "table-1.blocks"
+        whole = path.read_bytes()
+        path.write_bytes(b"\xa5" * 8192 + whole[8192:])
+        server.start()
+        for statement in ("SELECT * FROM d.bad", "INSERT INTO d.bad (b) VALUES (3)", "DELETE FROM d.bad",
+                          "ALTER TABLE d.bad ADD COLUMN c INT", "SHOW CREATE TABLE d.bad",
+                          "TRUNCATE TABLE d.bad", "RENAME TABLE d.bad TO d.worse"):
+            with pytest.raises(pymysql.MySQLError) as error:
+                server.run(statement)
+            assert error.value.args[0] == 1034, statement
+            assert path.name in error.value.args[1] and "drop the table" in error.value.args[1]
+        with pytest.raises(pymysql.MySQLError) as error:
+            server.run("CREATE TABLE d.bad (a INT PRIMARY KEY)")
+        assert error.value.args[0] == 1050
+        server.run("INSERT INTO d.good VALUES (2, 2)")
+        assert server.run("SELECT COUNT(*) FROM d.good") == ((2,),)
+        assert server.run("SHOW TABLES FROM d") == (("bad",), ("good",))
+        assert path.name in server.run("SHOW TABLE STATUS FROM d LIKE 'bad'")[0][17]
+        ((comment,),) = server.run("SELECT TABLE_COMMENT FROM information_schema.TABLES "
+                                   "WHERE TABLE_SCHEMA = 'd' AND TABLE_NAME = 'bad'")
+        assert path.name in comment
+        assert server.run("CHECK TABLE d.bad")[-1][3] == "Operation failed"
+        server.stop()
+        path.write_bytes(whole)
+        server.start()
+        server.run("INSERT INTO d.bad (b) VALUES (3)")
+        assert server.run("SELECT * FROM d.bad ORDER BY a") == ((1, 1), (2, 2), (3, 3))
+        server.stop()
+        path.unlink()
+        server.start()
+        server.run("DROP TABLE d.bad", "CREATE TABLE d.bad (a INT PRIMARY KEY)", "DROP DATABASE d")
+        server.stop()
+
     def test_the_past_can_be_read(self, native):
         native.run("CREATE DATABASE past", "CREATE TABLE past.t (a INT PRIMARY KEY, b INT)",
                    "INSERT INTO past.t VALUES (1, 10), (2, 20)")

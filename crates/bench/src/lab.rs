@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use pelorus_env::Env;
-use pelorus_store::{ByteWeigher, Database, Options};
+use pelorus_store::{ByteWeigher, Database, Options, Table};
 
 use crate::setting;
 
@@ -87,12 +87,23 @@ impl Store {
         Ok(Self { database, maintenance })
     }
 
-    /// Flushes and merges what is due, and makes checkpoints until the room of what they no longer
-    /// refer to is free: the file's older header refers to the checkpoint before the last.
+    /// Flushes and merges what is due, and makes checkpoints until there is nothing left to do and
+    /// the room of what they no longer refer to is free: the file's older header refers to the
+    /// checkpoint before the last.
     pub(crate) fn settle(&self) -> anyhow::Result<()> {
-        for _ in 0..3 {
+        let state = || {
+            let of = |table: &Arc<Table>| (table.file_usage(), table.parts_usage());
+            self.database.tables().iter().map(of).collect::<Vec<_>>()
+        };
+        let (mut before, mut same) = (Vec::new(), 0);
+        while same < 8 {
+            // The thread that maintains the database may be at work as well.
+            std::thread::sleep(std::time::Duration::from_millis(250));
             while self.database.maintain()? {}
             self.database.checkpoint()?;
+            let now = state();
+            same = if now == before { same + 1 } else { 0 };
+            before = now;
         }
         Ok(())
     }

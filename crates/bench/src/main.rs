@@ -10,6 +10,7 @@
 //! | [`ingest`] | the events workload: Pelorus, MariaDB, DuckDB, ClickHouse |
 //! | [`point`] | look-ups by primary key |
 //! | [`update`] | random upserts with scans beside them |
+//! | [`scan`] | full scans of TPC-H's `lineitem`: Pelorus, DuckDB |
 //! | [`allocator`] | finding free units in an aged file |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool")]
@@ -23,6 +24,7 @@ mod measured;
 mod ontime;
 mod point;
 mod report;
+mod scan;
 mod setting;
 mod update;
 mod wide;
@@ -68,6 +70,8 @@ enum Benchmark {
     Point,
     /// Random upserts over BENCH_ROWS rows for BENCH_SECONDS, with scans beside them.
     Update,
+    /// Scans of TPC-H's `lineitem` (scale factor BENCH_SCALE) against DuckDB, warm and cold.
+    Scan,
     /// First fit in aged files of up to BENCH_BLOCKS blocks.
     Allocator,
 }
@@ -88,6 +92,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Benchmark::Ingest => ingest::run(),
         Benchmark::Point => point::run(),
         Benchmark::Update => update::run(),
+        Benchmark::Scan => scan::run(),
         Benchmark::Allocator => allocator::run(),
     }
 }

@@ -43,6 +43,8 @@ struct Filled {
 struct Beside {
     /// Rows a second, by windows.
     rates: Vec<f64>,
+    /// The share of dead rows at the end of each window.
+    dead: Vec<f64>,
     /// The size of the file at the end of each window, by its size when the table was loaded.
     sizes: Vec<f64>,
 }
@@ -74,6 +76,12 @@ pub(crate) fn run() -> anyhow::Result<()> {
     store.settle()?;
     figures.add(FILE_AFTER, SYSTEM, "", vec![size()?]);
     figures.add(AFTER, SYSTEM, "ns/row", scans(database, updated)?);
+    if let Some(table) = database.table(updated.table) {
+        let usage = table.file_usage();
+        figures.fact("live share of the file at rest", usage.live as f64 / usage.length as f64);
+        figures.fact("bytes/row at rest, live", usage.live as f64 / rows as f64);
+        figures.fact("dead rows at rest, part of all", dead_share(database, updated.table));
+    }
     figures.add("peak memory", SYSTEM, "MiB", peak_memory_mib().into_iter().collect());
     store.close()?;
     let targets = targets(&figures);
@@ -124,6 +132,7 @@ fn beside(
     })?;
     figures.add(UPSERTS, SYSTEM, "rows/s", seen.rates);
     figures.add(FILE, SYSTEM, "", seen.sizes);
+    figures.add("dead rows beside the upserts, part of all", SYSTEM, "", seen.dead);
     figures.add(BESIDE, SYSTEM, "ns/row", scans.0);
     figures.add(UNTOUCHED, SYSTEM, "ns/row", scans.1);
     Ok(())
@@ -146,10 +155,17 @@ fn upsert(
         if window.seconds() >= WINDOW.min(seconds / 4.0) {
             seen.rates.push(count as f64 / window.seconds());
             seen.sizes.push(size()?);
+            seen.dead.push(dead_share(database, of.table));
             (window, count) = (Watch::start(), 0);
         }
     }
     Ok(seen)
+}
+
+fn dead_share(database: &Database, table: TableId) -> f64 {
+    let usage = database.table(table).map(|table| table.parts_usage()).unwrap_or_default();
+    let dead = usage.chunk_rows_dead + usage.delta_rows_dead;
+    dead as f64 / (usage.chunk_rows + usage.delta_rows).max(1) as f64
 }
 
 fn targets(figures: &Figures) -> Vec<Target> {

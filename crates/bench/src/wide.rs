@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, AsArray as _, Float64Array, Int64Array, StringArray};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, Float64Array, Int64Array, StringBuilder};
 use arrow::datatypes::{Field, Int64Type, Schema, SchemaRef};
 use pelorus_store::{
     Commit, Database, History, Mode, ScanRequest, StoredColumn, TableId, TableSchema,
@@ -56,11 +56,13 @@ pub(crate) fn columns(ids: &[u64], round: u64) -> Vec<ArrayRef> {
     };
     let text = |map: &dyn Fn(&mut String, u64)| -> ArrayRef {
         let mut out = String::new();
-        Arc::new(StringArray::from_iter_values(drawn.iter().map(|&drawn| {
+        let mut all = StringBuilder::with_capacity(ids.len(), ids.len() * 13);
+        for &drawn in &drawn {
             out.clear();
             map(&mut out, drawn);
-            out.clone()
-        })))
+            all.append_value(&out);
+        }
+        Arc::new(all.finish())
     };
     let reals = drawn.iter().map(|drawn| (drawn % 1_000_000) as f64 / 100.0);
     let names = ["north", "south", "east", "west", "middle", "upper", "lower", "outer"];

@@ -20,7 +20,7 @@ use crate::format::{BlockId, Header, Identity, Places, RESERVED};
 use space::Space;
 
 pub use checkpoint::Checkpointing;
-pub use inspect::{Block, Damage, Statistics};
+pub use inspect::{Block, Damage, Statistics, Usage};
 
 /// One data file of a table. All methods can be called from many threads at once.
 #[derive(Debug)]

@@ -30,5 +30,5 @@ mod format;
 #[cfg(test)]
 mod tests;
 
-pub use file::{Block, BlockFile, Checkpoint, Checkpointing, Damage, Statistics};
+pub use file::{Block, BlockFile, Checkpoint, Checkpointing, Damage, Statistics, Usage};
 pub use format::{BlockId, Identity, PAYLOAD_MAX, RESERVED, UNIT};

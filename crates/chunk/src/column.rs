@@ -5,19 +5,22 @@
 //! that a matching checksum hides can therefore give wrong values, but never an access outside.
 
 mod codes;
+mod compact;
 mod dictionary;
 mod ints;
+mod many;
 mod mask;
 mod parse;
 mod plain;
 mod ranges;
 mod runs;
 mod select;
+mod text;
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, PrimitiveArray, UInt32Array, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, UInt32Array, new_null_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::take;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, i256};
@@ -26,11 +29,13 @@ use pelorus_error::{Error, Result};
 use self::codes::Codes;
 pub use self::dictionary::Dictionary;
 use self::ints::Ints;
+use self::many::Many;
 use self::runs::Runs;
 use crate::Codec;
 use crate::format::POWERS;
 use crate::kind::Kind;
 use crate::scalar::{Scalar, Value, value_at};
+use crate::selection::{Picked, Which};
 
 /// One column of one chunk, ready to be read by many threads. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -127,6 +132,23 @@ impl Column {
         }
     }
 
+    /// Decodes picked rows.
+    ///
+    /// # Errors
+    /// As [`Column::decode`].
+    pub fn decode_picked(&self, picked: &Picked) -> Result<ArrayRef> {
+        let range = &picked.range;
+        self.check(range)?;
+        match &picked.which {
+            Which::All => self.decode(range.clone()),
+            Which::Few(rows) => self.take(rows),
+            Which::Many(count, words) => {
+                let many = Many { range: range.clone(), count: *count, words };
+                self.decode_many(&many)
+            }
+        }
+    }
+
     /// Decodes single rows, in the order given and as often as given.
     ///
     /// # Errors
@@ -151,9 +173,7 @@ impl Column {
                 let codes = rows.iter().map(|&row| runs.find(row as usize)).collect();
                 gather(&runs.values, codes, nulls())
             }
-            Data::Dictionary(codes, values) => {
-                gather(values, rows.iter().map(|&row| codes.get(row as usize)).collect(), nulls())
-            }
+            Data::Dictionary(codes, values) => gather(values, codes.take(rows), nulls()),
         }
     }
 
@@ -269,25 +289,25 @@ impl Column {
 enum IntSource<'a> {
     Range(&'a Ints, Range<usize>),
     Rows(&'a Ints, &'a [u32]),
+    Many(&'a Ints, &'a Many<'a>),
 }
 
 impl IntSource<'_> {
     fn exponent(&self) -> u8 {
         match self {
-            Self::Range(ints, _) | Self::Rows(ints, _) => ints.exponent,
+            Self::Range(ints, _) | Self::Rows(ints, _) | Self::Many(ints, _) => ints.exponent,
         }
     }
 
-    fn collect<T>(self, convert: impl Fn(i64) -> T + Copy) -> Vec<T> {
+    fn collect<T: Copy>(self, convert: impl Fn(i64) -> T + Copy) -> Vec<T> {
         match self {
             Self::Range(ints, rows) => {
                 let mut values = Vec::with_capacity(rows.len());
                 ints.extend(rows, &mut values, convert);
                 values
             }
-            Self::Rows(ints, rows) => {
-                rows.iter().map(|&row| convert(ints.get(row as usize))).collect()
-            }
+            Self::Rows(ints, rows) => ints.take(rows, convert),
+            Self::Many(ints, many) => many.gather(|rows, out| ints.extend(rows, out, convert)),
         }
     }
 }
@@ -307,6 +327,14 @@ fn single(integer: i64, exponent: u8) -> f32 {
 
 /// Picks values by index; NULL where `nulls` says so.
 fn gather(values: &ArrayRef, indices: Vec<u32>, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    if values.null_count() == 0 {
+        if let Some(values) = values.as_string_opt::<i32>() {
+            return text::gather(values, &indices, nulls);
+        }
+        if let Some(values) = values.as_binary_opt::<i32>() {
+            return text::gather(values, &indices, nulls);
+        }
+    }
     take(values, &UInt32Array::new(indices.into(), nulls), None)
         .map_err(|error| Error::internal("decoding rows of a chunk").caused_by(error))
 }

@@ -55,7 +55,7 @@ pub use column::{Column, Dictionary};
 pub use encode::{Encoded, encode};
 pub use meta::{ChunkMeta, ColumnMeta};
 pub use scalar::{Op, Predicate, Scalar, Value};
-pub use selection::Selection;
+pub use selection::{Picked, Selection};
 pub use zone::{Zone, may_match};
 
 /// Rows of a full vector, the unit of zone maps and of scanning.

@@ -6,12 +6,39 @@
 
 use std::ops::Range;
 
-use arrow::buffer::{BooleanBuffer, Buffer};
-
 use crate::{VECTOR_ROWS, vectors_of};
 
 /// Words of a full vector.
 const VECTOR_WORDS: usize = VECTOR_ROWS / 64;
+
+/// Rows of a range of a chunk, found once to be decoded from several columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picked {
+    pub(crate) range: Range<usize>,
+    pub(crate) which: Which,
+}
+
+/// Which rows of a range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    /// Many of them: so many, and their bits, that of the range's first row being the lowest of
+    /// the first word.
+    Many(usize, Vec<u64>),
+    /// Few of them: their numbers in the chunk, rising.
+    Few(Vec<u32>),
+}
+
+impl Picked {
+    /// How many rows there are.
+    pub fn count(&self) -> usize {
+        match &self.which {
+            Which::All => self.range.len(),
+            Which::Many(count, _) => *count,
+            Which::Few(rows) => rows.len(),
+        }
+    }
+}
 
 /// A set of rows of one chunk. Bits beyond the last row are always clear.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,13 +180,33 @@ impl Selection {
         indices
     }
 
-    /// The bits of a range as an Arrow bitmap, its first bit being the range's first row.
-    pub fn to_boolean(&self, rows: Range<usize>) -> BooleanBuffer {
-        let end = rows.end.min(self.rows);
-        let start = rows.start.min(end);
-        let words = &self.words[start / 64..end.div_ceil(64)];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        BooleanBuffer::new(Buffer::from_vec(bytes), start % 64, end - start)
+    /// The selected rows of a range for [`crate::Column::decode_picked`].
+    pub fn pick(&self, range: Range<usize>) -> Picked {
+        /// One row in so many is few.
+        const FEW: usize = 8;
+        let range = range.start.min(self.rows)..range.end.min(self.rows);
+        let count = self.count_in(range.clone());
+        let which = if count == range.len() {
+            Which::All
+        } else if count * FEW < range.len() {
+            Which::Few(self.indices(range.clone()))
+        } else {
+            Which::Many(count, self.words_of(range.clone()))
+        };
+        Picked { range, which }
+    }
+
+    /// The bits of a range, its first row being the lowest bit of the first word.
+    fn words_of(&self, rows: Range<usize>) -> Vec<u64> {
+        let (first, by) = (rows.start / 64, rows.start % 64);
+        let at = |word: usize| self.words.get(word).copied().unwrap_or(0);
+        let shifted = |word: usize| match by {
+            0 => at(word),
+            _ => at(word) >> by | at(word + 1) << (64 - by),
+        };
+        let length = rows.len();
+        let inside = |word: usize| mask_of(&(0..length), word);
+        (0..length.div_ceil(64)).map(|word| shifted(first + word) & inside(word)).collect()
     }
 
     /// Narrows a range word by word: `hits` gives the matching bits of a word, and is not asked
@@ -188,8 +235,10 @@ mod tests {
         assert_eq!(selection.indices(63..65), vec![63, 64]);
         selection.remove(61..129);
         assert_eq!(selection.indices(0..200), vec![60, 129]);
-        assert_eq!(selection.to_boolean(60..131).count_set_bits(), 2);
-        assert!(selection.to_boolean(60..131).value(69));
+        assert_eq!(selection.pick(60..131).count(), 2);
+        assert_eq!(selection.words_of(60..131), [1, 1 << 5]);
+        assert_eq!(selection.words_of(60..130), [1, 1 << 5]);
+        assert_eq!(selection.words_of(0..129), [1 << 60, 0, 0]);
         selection.insert(190..1000);
         assert_eq!(selection.count_in(190..1000), 10);
     }
@@ -198,7 +247,7 @@ mod tests {
     fn everything_is_exactly_the_rows() {
         for rows in [0, 1, 63, 64, 65, 2047, 2048, 2049] {
             assert_eq!(Selection::all(rows).count(), rows);
-            assert_eq!(Selection::all(rows).to_boolean(0..rows).count_set_bits(), rows);
+            assert_eq!(Selection::all(rows).pick(0..rows).count(), rows);
             assert_eq!(Selection::all(rows).vectors().count(), rows.div_ceil(2048));
         }
     }

@@ -134,7 +134,8 @@ impl Zone {
 
     /// The positions of all vectors; empty if they would prune next to nothing.
     pub(crate) fn positions(&self, vectors: &[Ends<'_>]) -> Vec<[u16; 2]> {
-        if vectors.len() < 2 {
+        // A vector of which nothing but NaN is known has no ends, and yet has values.
+        if vectors.len() < 2 || matches!(self, Self::Float { nan: true, .. }) {
             return Vec::new();
         }
         let mut positions = Vec::with_capacity(vectors.len());
@@ -293,6 +294,14 @@ mod tests {
         let at: Vec<_> = texts.iter().map(|text| zone.position(Value::Bytes(text))).collect();
         assert!(at.is_sorted(), "{at:?}");
         assert!(at[1] < at[3]);
+    }
+
+    #[test]
+    fn vectors_of_nothing_but_nan_are_never_pruned() {
+        let ends = [None, Some((Value::Float(1.0), Value::Float(2.0))), None];
+        assert!(Zone::of(&ends, true).positions(&ends).is_empty());
+        let with_nulls = Zone::of(&ends, false).positions(&ends);
+        assert_eq!((with_nulls.len(), with_nulls[0]), (3, NOTHING));
     }
 
     #[test]

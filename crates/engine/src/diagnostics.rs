@@ -54,6 +54,11 @@ impl Diagnostics {
         *inner = Inner { limit, found_rows, ..Inner::default() };
     }
 
+    /// How many conditions are kept.
+    pub(crate) fn limit(&self) -> usize {
+        self.0.lock().limit
+    }
+
     pub(crate) fn push(&self, level: Level, code: u16, message: impl Into<String>) {
         let mut inner = self.0.lock();
         inner.total += 1;

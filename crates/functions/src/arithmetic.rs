@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, PrimitiveArray};
-use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
+use arrow::array::{
+    ArrayRef, Decimal128Array, Decimal256Array, Float64Array, Int64Array, PrimitiveArray,
+};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, i256};
 use pelorus_error::{Error, Result};
 use pelorus_types::ColumnType;
 
@@ -315,9 +317,12 @@ fn decimals(
     Call::new(name, args, ctx, ty, Box::new(kernel)).with_scale(scale)
 }
 
-/// Sums and products of decimals (and integers) that fit 128 bits throughout.
+/// Sums and products of decimals (and integers) that fit 128 bits throughout, even where their type
+/// has room for more.
 fn fast_decimals(op: Op, batch: &Batch<'_>, storage: &DataType) -> Result<Option<ArrayRef>> {
-    let DataType::Decimal128(_, scale) = storage else { return Ok(None) };
+    let (DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale)) = storage else {
+        return Ok(None);
+    };
     if !matches!(op, Op::Add | Op::Sub | Op::Mul) {
         return Ok(None);
     }
@@ -334,7 +339,9 @@ fn fast_decimals(op: Op, batch: &Batch<'_>, storage: &DataType) -> Result<Option
         }
         checked_zip(&a, &b, batch.rows, &failed, i128::checked_mul)
     } else {
-        let (up1, up2) = (10_i128.pow(u32::from(scale - s1)), 10_i128.pow(u32::from(scale - s2)));
+        // An operand may carry more digits than a result can, or so few that 128 bits do not do.
+        let up = |from: u8| 10_i128.checked_pow(u32::from(scale.checked_sub(from)?));
+        let (Some(up1), Some(up2)) = (up(s1), up(s2)) else { return Ok(None) };
         let sub = op == Op::Sub;
         checked_zip(&a, &b, batch.rows, &failed, move |a, b| {
             let (a, b) = (a.checked_mul(up1)?, b.checked_mul(up2)?);
@@ -344,6 +351,10 @@ fn fast_decimals(op: Op, batch: &Batch<'_>, storage: &DataType) -> Result<Option
     if failed.get() {
         // The careful path says what is wrong.
         return Ok(None);
+    }
+    if matches!(storage, DataType::Decimal256(..)) {
+        let wide: Decimal256Array = result.unary(i256::from_i128);
+        return Ok(Some(Arc::new(wide.with_data_type(storage.clone()))));
     }
     Ok(Some(Arc::new(result.with_data_type(storage.clone()))))
 }

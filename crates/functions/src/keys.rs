@@ -45,16 +45,55 @@ pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
     let slot = Slot::of_type(*ty);
     let input = Input::new(array, &slot, &ctx)?;
     let mut builder = BinaryBuilder::with_capacity(array.len(), array.len() * 16);
-    let mut key = Vec::new();
+    let mut known = Known::new();
     for row in 0..array.len() {
         match input.text(row)? {
             None => builder.append_null(),
-            Some(text) => {
-                key.clear();
-                rules.key(&text, &mut key)?;
-                builder.append_value(&key);
-            }
+            Some(text) => builder.append_value(known.key(&text, &rules)?),
         }
     }
     Ok(Arc::new(builder.finish()))
+}
+
+/// Keys of texts that came lately: what is grouped by has few values as a rule.
+#[derive(Debug)]
+struct Known {
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    text: String,
+    key: Vec<u8>,
+    /// The entry has a text; an empty one has a key as well.
+    filled: bool,
+}
+
+impl Known {
+    const ENTRIES: usize = 64;
+
+    /// Longer texts differ as a rule, and are not compared.
+    const LONGEST: usize = 64;
+
+    fn new() -> Self {
+        Self { entries: std::iter::repeat_with(Entry::default).take(Self::ENTRIES).collect() }
+    }
+
+    fn key(&mut self, text: &str, rules: &Rules) -> Result<&[u8]> {
+        let bytes = text.as_bytes();
+        let ends = bytes.first().zip(bytes.last());
+        let (first, last) = ends.map_or((0, 0), |(a, b)| (usize::from(*a), usize::from(*b)));
+        let place = (first * 7 + last * 3 + bytes.len()) % Self::ENTRIES;
+        let entry = &mut self.entries[place];
+        if !entry.filled || entry.text != text {
+            entry.filled = false;
+            entry.key.clear();
+            rules.key(text, &mut entry.key)?;
+            entry.filled = bytes.len() <= Self::LONGEST;
+            if entry.filled {
+                text.clone_into(&mut entry.text);
+            }
+        }
+        Ok(&entry.key)
+    }
 }

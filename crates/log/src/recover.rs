@@ -53,8 +53,14 @@ pub(crate) fn recover(
     let numbers = segment::list(disk, folder)?;
     let mut chain = open_chain(disk, folder, uuid, &numbers, checkpoint)?;
     let older = numbers.len() - chain.len();
-    let mut segments: BTreeMap<_, _> = numbers[..older].iter().map(|&n| (n, Lsn(0))).collect();
-    segments.extend(chain.iter().map(|scan| (scan.header.number, scan.header.first)));
+    let mut segments: BTreeMap<_, _> =
+        chain.iter().map(|scan| (scan.header.number, scan.header.first)).collect();
+    // Somebody may need older ones yet. One whose header cannot be read goes with the next.
+    for &number in numbers[..older].iter().rev() {
+        let next = segments.first_key_value().map_or(Lsn(0), |(_, first)| *first);
+        let first = segment::open(disk, folder, number, uuid).map_or(next, |(_, it)| it.first);
+        segments.insert(number, first.min(next));
+    }
     let Some(mut last) = chain.pop() else {
         let text = format!("log folder {} holds no segment of a log", folder.display());
         return Err(Error::new(Code::FileDamaged, text));

@@ -12,7 +12,7 @@ use pelorus_error::{Code, Error, Result};
 use crate::partition::{Existing, Partition, PartitionWriter, row_ref};
 use crate::schema::Version;
 use crate::table::Table;
-use crate::write::{Kind, Mode, Outcome, Prepared};
+use crate::write::{Kind, Mode, Outcome, Prepared, left_out};
 
 /// A prepared change with what its keys have now.
 #[derive(Debug)]
@@ -57,14 +57,17 @@ pub(crate) fn decide(
             }
         }
         Kind::Put(Mode::Ignore) => {
-            outcome.ignored = change.settled + there as u64;
+            let keep: Vec<bool> = existing.iter().map(Option::is_none).collect();
+            outcome.ignored_rows = left_out(&change.settled, &keep);
+            outcome.ignored = outcome.ignored_rows.len() as u64;
             if there > 0 {
-                let keep: Vec<bool> = existing.iter().map(Option::is_none).collect();
                 change.retain(&keep)?;
                 existing.retain(Option::is_none);
             }
         }
-        Kind::Put(Mode::Replace) => outcome.replaced = change.settled + there as u64,
+        Kind::Put(Mode::Replace) => {
+            outcome.replaced = (change.settled.len() + there) as u64;
+        }
         Kind::Remove => {
             outcome.removed = there as u64;
             if there < existing.len() {

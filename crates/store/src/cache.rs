@@ -87,11 +87,13 @@ impl Cache {
     }
 
     /// Bytes held.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.shards.iter().map(|shard| shard.read().bytes).sum()
     }
 
     /// Hits and misses since the start.
+    #[cfg(test)]
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }

@@ -12,7 +12,7 @@ use pelorus_log::Lsn;
 use pelorus_types::Collation;
 
 use crate::catalog::{Catalog, TableEntry};
-use crate::database::{Database, no_table};
+use crate::database::Database;
 use crate::datafile::DataFile;
 use crate::layout::filler;
 use crate::partition::Partition;
@@ -63,10 +63,12 @@ impl Database {
                 }
                 table.alter(schema, &definition);
             }
-            Pending::Drop { table } => {
-                catalog.tables.remove(&table.id());
-                self.tables.write().remove(&table.id());
-                table.file.close();
+            Pending::Drop { id } => {
+                catalog.tables.remove(&id);
+                self.broken.write().remove(&id);
+                if let Some(table) = self.tables.write().remove(&id) {
+                    table.file.close();
+                }
             }
             Pending::DropPartitions { table, partitions } => {
                 table.changed.fetch_max(lsn.0, Ordering::AcqRel);
@@ -79,7 +81,7 @@ impl Database {
 
     /// A table that is still the one of its number.
     fn current(&self, id: TableId) -> Result<Arc<Table>> {
-        self.table(id).ok_or_else(|| no_table(id))
+        self.require(id)
     }
 
     /// Makes a table.
@@ -128,22 +130,20 @@ impl Database {
         .map(|_| ())
     }
 
-    /// Drops a table and its file.
+    /// Drops a table and its file, damaged or not.
     ///
     /// # Errors
     /// No such table.
     pub fn drop_table(&self, id: TableId) -> Result<()> {
-        let mut path = None;
         self.commit_change(|this| {
-            let table = this.current(id)?;
-            path = Some(table.file.path.clone());
-            Ok(Some(Pending::Drop { table }))
+            if this.broken(id).is_none() {
+                this.current(id)?;
+            }
+            Ok(Some(Pending::Drop { id }))
         })?;
         // Recovery can do without the file as soon as the log says that it is dropped. Who still
         // reads it does so by an open handle; a file that stays is removed at the next start.
-        if let Some(path) = path {
-            self.env.disk.remove(&path).ok();
-        }
+        self.env.disk.remove(&table_path(&self.folder, id)).ok();
         Ok(())
     }
 
@@ -189,7 +189,7 @@ impl Database {
 enum Pending {
     Create { table: Arc<Table>, schema: TableSchema, definition: Vec<u8> },
     Alter { table: Arc<Table>, schema: TableSchema, definition: Vec<u8> },
-    Drop { table: Arc<Table> },
+    Drop { id: TableId },
     DropPartitions { table: Arc<Table>, partitions: Vec<PartitionId> },
 }
 
@@ -202,7 +202,7 @@ impl Pending {
             Pending::Alter { table, schema, definition } => {
                 vec![Change::AlterTable { table: table.id(), schema: schema.clone(), definition }]
             }
-            Pending::Drop { table } => vec![Change::DropTable { table: table.id() }],
+            Pending::Drop { id } => vec![Change::DropTable { table: *id }],
             Pending::DropPartitions { table, partitions } => partitions
                 .iter()
                 .map(|&partition| Change::DropPartition { table: table.id(), partition })

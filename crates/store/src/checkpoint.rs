@@ -13,6 +13,7 @@ use pelorus_log::Lsn;
 
 use crate::database::{CheckpointState, Database};
 use crate::datafile::kind;
+use crate::maintain::{has_holes, has_waste};
 use crate::manifest::{self, Frozen, FrozenPartition};
 use crate::table::Table;
 
@@ -23,8 +24,21 @@ impl Database {
     /// What writing gives. After a full disk the next checkpoint tries again; nothing is lost,
     /// since the log is kept.
     pub fn checkpoint(&self) -> Result<()> {
+        self.checkpoint_where(|table| self.is_behind(table))
+    }
+
+    /// Writes also what only the newer header of a data file knows.
+    ///
+    /// # Errors
+    /// As [`Self::checkpoint`].
+    pub(crate) fn checkpoint_both_headers(&self) -> Result<()> {
+        let changed = |table: &Table| table.changed.load(Ordering::Acquire);
+        self.checkpoint_where(|table| changed(table) > table.older_checkpoint())
+    }
+
+    fn checkpoint_where(&self, is_due: impl Fn(&Table) -> bool) -> Result<()> {
         let state = &mut *self.checkpointing.lock();
-        let result = self.checkpoint_all(state);
+        let result = self.checkpoint_all(state, is_due);
         if let Err(error) = &result
             && error.code() != pelorus_error::Code::DiskFull
         {
@@ -33,10 +47,14 @@ impl Database {
         result
     }
 
-    fn checkpoint_all(&self, state: &mut CheckpointState) -> Result<()> {
+    fn checkpoint_all(
+        &self,
+        state: &mut CheckpointState,
+        is_due: impl Fn(&Table) -> bool,
+    ) -> Result<()> {
         let begin = self.log.end().0;
         for table in self.tables() {
-            if self.is_behind(&table) {
+            if is_due(&table) {
                 self.checkpoint_table(&table, state)?;
             }
         }
@@ -49,15 +67,32 @@ impl Database {
 
     /// Whether a table has changed since its checkpoint, or holds much of the log since its older
     /// header does not have everything: a table that nobody changes any more must not do so for
-    /// ever.
+    /// ever. The same goes for space in its file.
     fn is_behind(&self, table: &Table) -> bool {
         let changed = table.changed.load(Ordering::Acquire);
         let older = table.older_checkpoint();
         let holds = || self.log.bytes_since(Lsn(older)) >= self.options.checkpoint_log_bytes;
-        changed > table.checkpoint.load(Ordering::Acquire) || changed > older && holds()
+        changed > table.checkpoint.load(Ordering::Acquire)
+            || changed > older && holds()
+            || has_waste(table)
+            || has_holes(table)
     }
 
     fn checkpoint_table(&self, table: &Arc<Table>, state: &mut CheckpointState) -> Result<()> {
+        /// Bytes that move from the end of a file at one time.
+        const MOVED_BYTES: u64 = 64 << 20;
+        if has_holes(table) {
+            let length = table.file.blocks.usage().length;
+            match table.file.blocks.relocate_tail(MOVED_BYTES) {
+                Ok(0) => table.file.settle(length),
+                Ok(_) => {}
+                // The file stays as long as it is. Writing will say whether there is more to it.
+                Err(error) => {
+                    let (table, error) = (table.id().0, pelorus_error::display_chain(&error));
+                    tracing::warn!(table, error, "the end of a data file cannot be given back");
+                }
+            }
+        }
         let (frozen, lsn) = {
             let committing = self.committing.lock();
             // A commit that failed halfway is in the log, but not all of it in memory.
@@ -89,6 +124,10 @@ impl Database {
             (catalog, self.log.end())
         };
         catalog.log_start = self.log_needed(lsn.0);
+        if !self.broken.read().is_empty() {
+            // Up to where their files hold everything only the files know.
+            catalog.log_start = catalog.log_start.min(state.log_start);
+        }
         let bytes = catalog.to_bytes();
         let block = self.catalog_file.write(kind::CATALOG, &bytes, lsn.0)?;
         let mut root = self.catalog_root.lock();

@@ -78,6 +78,8 @@ pub struct Database {
     pub(crate) pins: Arc<Pins>,
     /// Why nothing can be written any more.
     failure: RwLock<Option<String>>,
+    /// Tables of the catalog that cannot be used.
+    pub(crate) broken: RwLock<BTreeMap<TableId, BrokenTable>>,
     pub(crate) catalog_file: BlockFile,
     pub(crate) catalog_root: Mutex<Option<BlockId>>,
     /// Held while a checkpoint is made: one at a time.
@@ -108,6 +110,10 @@ pub(crate) struct Work {
     pub(crate) wanted: Mutex<Wanted>,
     pub(crate) wake: Condvar,
     pub(crate) done: Condvar,
+    /// Where writers wait who are too fast; nobody wakes them but the end of maintenance.
+    pub(crate) slow: Condvar,
+    /// The end of the log as maintenance has last seen it, and since when (microseconds).
+    pub(crate) seen: Mutex<(u64, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -145,6 +151,20 @@ pub(crate) struct Opened {
     pub(crate) catalog_file: BlockFile,
     pub(crate) catalog_root: Option<BlockId>,
     pub(crate) checkpoint: CheckpointState,
+    pub(crate) broken: BTreeMap<TableId, BrokenTable>,
+}
+
+/// Why a table cannot be used.
+#[derive(Clone, Debug)]
+pub(crate) struct BrokenTable {
+    pub(crate) code: Code,
+    pub(crate) reason: String,
+}
+
+impl BrokenTable {
+    pub(crate) fn error(&self) -> Error {
+        Error::new(self.code, self.reason.clone())
+    }
 }
 
 impl Database {
@@ -163,6 +183,7 @@ impl Database {
             committing: Mutex::new(Committing { catalog: opened.catalog }),
             pins: Arc::default(),
             failure: RwLock::default(),
+            broken: RwLock::new(opened.broken),
             catalog_file: opened.catalog_file,
             catalog_root: Mutex::new(opened.catalog_root),
             checkpointing: Mutex::new(opened.checkpoint),
@@ -178,6 +199,26 @@ impl Database {
     /// All tables.
     pub fn tables(&self) -> Vec<Arc<Table>> {
         self.tables.read().values().cloned().collect()
+    }
+
+    /// The error of a table that is left out since its file was found damaged or missing at the
+    /// start. It can be dropped. Otherwise its rows, and the log that they may need, are kept until
+    /// the file is put back and the database opened again.
+    pub fn broken(&self, id: TableId) -> Option<Error> {
+        self.broken.read().get(&id).map(BrokenTable::error)
+    }
+
+    /// All tables that are left out, with their definitions.
+    pub fn broken_tables(&self) -> Vec<(TableId, Vec<u8>)> {
+        let committing = self.committing.lock();
+        let broken = self.broken.read();
+        let tables = committing.catalog.tables.iter().filter(|(id, _)| broken.contains_key(id));
+        tables.map(|(id, entry)| (*id, entry.definition.clone())).collect()
+    }
+
+    /// A table, or why there is none.
+    pub(crate) fn require(&self, id: TableId) -> Result<Arc<Table>> {
+        self.table(id).ok_or_else(|| self.broken(id).unwrap_or_else(|| no_table(id)))
     }
 
     /// A value of the engine's.
@@ -257,6 +298,9 @@ impl Database {
         let prepared = self.prepare(commit)?;
         check_distinct(&prepared)?;
         self.make_room()?;
+        for change in &prepared {
+            self.slow_down(&change.table, change.rows());
+        }
         let (receipt, lsn) = {
             let mut committing = self.committing.lock();
             self.check()?;
@@ -270,7 +314,7 @@ impl Database {
         let mut prepared = Vec::with_capacity(commit.writes.len());
         for (at, write) in commit.writes.iter().enumerate() {
             let (Write::Put { table, .. } | Write::Remove { table, .. }) = write;
-            let table = self.table(*table).ok_or_else(|| no_table(*table))?;
+            let table = self.require(*table)?;
             let change = Prepared::new(table, write, at)?;
             // Nobody else has to wait while keys are read for an index.
             if let Some(partition) = change.table.partition(&change.partition) {
@@ -311,7 +355,7 @@ impl Database {
             for change in changes {
                 self.check_current(&change)?;
                 let change = apply::decide(change, writer, commit.snapshot)?;
-                outcomes[change.change.at] = change.outcome;
+                outcomes[change.change.at] = change.outcome.clone();
                 list.push(change);
             }
             apply::check_room(&list, writer)?;

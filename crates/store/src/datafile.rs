@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pelorus_blockfile::{BlockFile, BlockId};
 
@@ -33,11 +33,25 @@ pub(crate) struct DataFile {
     pub(crate) cache: Arc<Cache>,
     /// Nothing is given back any more.
     closed: AtomicBool,
+    /// A length of the file at which no block at its end fits into a hole before it.
+    settled: AtomicU64,
 }
 
 impl DataFile {
     pub(crate) fn new(number: u64, path: PathBuf, blocks: BlockFile, cache: Arc<Cache>) -> Self {
-        Self { number, path, blocks, cache, closed: AtomicBool::new(false) }
+        let (closed, settled) = (AtomicBool::new(false), AtomicU64::new(0));
+        Self { number, path, blocks, cache, closed, settled }
+    }
+
+    /// Notes that at this length no block at the end of the file fits into a hole before it.
+    pub(crate) fn settle(&self, length: u64) {
+        // Ordering: at worst it is tried once more.
+        self.settled.store(length, Ordering::Relaxed);
+    }
+
+    /// Whether that was found at this length.
+    pub(crate) fn is_settled(&self, length: u64) -> bool {
+        self.settled.load(Ordering::Relaxed) == length
     }
 
     /// Stops giving blocks back.

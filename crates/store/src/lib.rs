@@ -56,6 +56,8 @@ mod table;
 mod tests;
 mod write;
 
+pub use pelorus_blockfile::Usage;
+
 pub use database::{Database, Options, Receipt};
 pub use function::{Function, KeyFunction};
 pub use key::{ByteWeigher, KeyEncoder, Keys, Weigher};
@@ -64,7 +66,7 @@ pub use point::FoundRows;
 pub use scan::{ScanCursor, ScanRequest, ScanUnit};
 pub use schema::{COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, TableSchema, Version};
 pub use snapshot::{PartitionSnapshot, Snapshot, TableSnapshot};
-pub use table::Table;
+pub use table::{PartsUsage, Table};
 pub use write::{Commit, Mode, Outcome, Write};
 
 /// Most rows of a chunk: 64 vectors.

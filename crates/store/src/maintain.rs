@@ -1,8 +1,9 @@
 //! Work behind the scenes: flushes, merges, checkpoints, and writers who wait for room.
 //!
 //! One thread does it when there is one ([`Database::run_maintenance`]); otherwise the writer who
-//! finds memory full does. Merging is garbage first: chunks of which a quarter is dead, then small
-//! chunks together, never more at once than a few chunks.
+//! finds memory full does. Merging is garbage first: chunks with the largest share of dead rows,
+//! then small chunks together, never more at once than a few chunks. Writers who make garbage faster
+//! than it is merged away are slowed down, so that scans keep their speed and files their size.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,6 +17,20 @@ use crate::partition::Partition;
 use crate::rewrite::{CHUNK_BYTES, Rewritten, rewrite};
 use crate::schema::Version;
 use crate::table::Table;
+
+/// The share of dead rows, in thousandths, from which on a chunk is merged: while rows are written,
+/// and when nobody writes. The fewer they are, the more live rows are written for each that goes.
+const GARBAGE_BUSY: u64 = 125;
+const GARBAGE_IDLE: u64 = 63;
+
+/// Nobody writes when nobody has written for so long.
+const IDLE_MICROS: u64 = 1_000_000;
+
+/// From this share of dead rows in a partition on writers wait, and from the second on they wait
+/// so long for each row as is given here.
+const GARBAGE_SLOW: u64 = 125;
+const GARBAGE_FULL: u64 = 250;
+const WAIT_FULL: Duration = Duration::from_micros(4);
 
 /// Rows below which a chunk is small.
 const SMALL: u32 = 32_768;
@@ -33,6 +48,28 @@ const MERGE_BYTES: u64 = 512 << 20;
 /// So many deltas of a partition are flushed, whatever is in them: each takes a slot.
 const DELTAS_MANY: usize = 16;
 
+/// Bytes of a file that may be wasted, however small the table is.
+const WASTE_BYTES: u64 = 32 << 20;
+
+/// Between checkpoints that only give space back.
+const WASTE_MICROS: u64 = 1_000_000;
+
+/// Whether a data file holds so much of what nobody reads that a checkpoint is worth it, which
+/// costs at least writing the rows that are in memory.
+pub(crate) fn has_waste(table: &Table) -> bool {
+    let usage = table.file.blocks.usage();
+    // Ordering: an estimate that other threads move anyway.
+    let in_memory = table.delta_bytes.load(Ordering::Relaxed) as u64;
+    usage.retired > (usage.live / 16).max(in_memory).max(WASTE_BYTES)
+}
+
+/// Whether blocks from the end of the file should move into the holes before them.
+pub(crate) fn has_holes(table: &Table) -> bool {
+    let usage = table.file.blocks.usage();
+    let holes = usage.length.saturating_sub(usage.live + usage.retired);
+    holes > (usage.live / 8).max(WASTE_BYTES) && !table.file.is_settled(usage.length)
+}
+
 impl Database {
     /// Does what is due once: flushes, merges, a checkpoint. Whether anything was.
     ///
@@ -44,8 +81,9 @@ impl Database {
             return Ok(false);
         }
         let mut round = Round::default();
+        let garbage = if self.is_idle() { GARBAGE_IDLE } else { GARBAGE_BUSY };
         for table in self.tables() {
-            self.maintain_table(&table, &mut round);
+            self.maintain_table(&table, garbage, &mut round);
         }
         self.flush_for_memory(&mut round);
         self.forget_indexes();
@@ -55,9 +93,20 @@ impl Database {
         round.end()
     }
 
-    fn maintain_table(&self, table: &Arc<Table>, round: &mut Round) {
+    /// Whether nobody has written for a while.
+    fn is_idle(&self) -> bool {
+        let (end, now) = (self.log.end().0, self.now());
+        let mut seen = self.work.seen.lock();
+        if seen.0 != end {
+            *seen = (end, now);
+        }
+        now.saturating_sub(seen.1) >= IDLE_MICROS
+    }
+
+    fn maintain_table(&self, table: &Arc<Table>, garbage: u64, round: &mut Round) {
         self.forget_dropped(table);
         let horizon = self.horizon(table);
+        let mut most = 0;
         for partition in table.partitions().iter() {
             let deltas = deltas(&partition.parts());
             let rows: usize = deltas.iter().map(|part| part.rows() as usize).sum();
@@ -65,8 +114,10 @@ impl Database {
             if rows >= self.options.flush_rows || deltas.len() >= DELTAS_MANY {
                 round.note(self.flush(table, partition, horizon));
             }
-            round.note(self.merge(table, partition, horizon));
+            round.note(self.merge(table, partition, (horizon, garbage)));
+            most = most.max(garbage_of(&partition.parts(), horizon));
         }
+        table.garbage.store(most, Ordering::Relaxed);
     }
 
     /// Gives up dropped partitions that nobody can read any more.
@@ -114,14 +165,19 @@ impl Database {
     }
 
     /// Merges chunks of a partition that have too many dead rows or are too small.
-    fn merge(&self, table: &Arc<Table>, partition: &Partition, horizon: Version) -> Result<bool> {
+    fn merge(
+        &self,
+        table: &Arc<Table>,
+        partition: &Partition,
+        (horizon, garbage): (Version, u64),
+    ) -> Result<bool> {
         let Some(_alone) = partition.maintenance.try_lock() else { return Ok(false) };
         let chunks: Vec<Arc<Part>> =
             partition.parts().iter().filter(|part| part.chunk().is_some()).cloned().collect();
         for part in &chunks {
             part.deletes.fold(horizon);
         }
-        let chosen = choose(&chunks, horizon);
+        let chosen = choose(&chunks, horizon, garbage);
         if chosen.is_empty() {
             return Ok(false);
         }
@@ -188,8 +244,10 @@ impl Database {
         let Some(state) = self.checkpointing.try_lock() else { return false };
         let behind = self.log.end().0.saturating_sub(state.lsn);
         let age = self.now().saturating_sub(state.micros);
+        let pause = self.options.checkpoint_micros.min(WASTE_MICROS);
         behind >= self.options.checkpoint_log_bytes
             || behind > 0 && age >= self.options.checkpoint_micros
+            || age >= pause && self.tables().iter().any(|it| has_waste(it) || has_holes(it))
     }
 
     /// Waits while rows in memory take more than their budget.
@@ -225,6 +283,24 @@ impl Database {
         Ok(())
     }
 
+    /// Waits for a while before rows are written to a table of which merging cannot keep up, the
+    /// longer the more of it is dead.
+    pub(crate) fn slow_down(&self, table: &Table, rows: usize) {
+        let garbage = table.garbage.load(Ordering::Relaxed);
+        if garbage <= GARBAGE_SLOW {
+            return;
+        }
+        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+        let share = (garbage - GARBAGE_SLOW) as f64 / (GARBAGE_FULL - GARBAGE_SLOW) as f64;
+        let wait = (WAIT_FULL * rows).mul_f64(share.min(4.0)).min(Duration::from_secs(1));
+        let mut wanted = self.work.wanted.lock();
+        if wanted.running && !wanted.stop {
+            wanted.soon = true;
+            self.work.wake.notify_all();
+            self.work.slow.wait_for(&mut wanted, wait);
+        }
+    }
+
     fn wake_maintenance(&self) {
         let mut wanted = self.work.wanted.lock();
         if wanted.running && !wanted.soon {
@@ -242,7 +318,7 @@ impl Database {
             let refused =
                 result.as_ref().err().map(|error| (error.code(), error.message().to_owned()));
             match result {
-                Ok(true) => {}
+                Ok(true) => pause = Duration::ZERO,
                 Ok(false) => {
                     // Nothing new: what was synced last can be told from a torn write.
                     if let Err(error) = self.log.mark_idle() {
@@ -261,7 +337,7 @@ impl Database {
             wanted.rounds += 1;
             wanted.refused = refused;
             self.work.done.notify_all();
-            if !wanted.soon && !wanted.stop {
+            if !wanted.soon && !wanted.stop && !pause.is_zero() {
                 self.work.wake.wait_for(&mut wanted, pause);
             }
             wanted.soon = false;
@@ -276,12 +352,13 @@ impl Database {
         let mut wanted = self.work.wanted.lock();
         wanted.stop = true;
         self.work.wake.notify_all();
+        self.work.slow.notify_all();
         while wanted.running {
             self.work.done.wait_for(&mut wanted, Duration::from_millis(100));
         }
     }
 
-    /// Ends maintenance and makes a last checkpoint, so that the next start has no log to read.
+    /// Ends maintenance and makes the last checkpoints, so that the next start has no log to read.
     ///
     /// # Errors
     /// As [`Self::checkpoint`].
@@ -290,6 +367,10 @@ impl Database {
         if self.failure().is_some() {
             return Ok(());
         }
+        // Each file is opened by the older of its two headers if need be; when both know
+        // everything, and the catalog knows that of both, no log is needed.
+        self.checkpoint()?;
+        self.checkpoint_both_headers()?;
         self.checkpoint()?;
         self.log.mark_idle()
     }
@@ -365,14 +446,27 @@ fn dead_bytes(table: &Table, horizon: Version) -> u64 {
     table.partitions().iter().map(|it| it.parts().iter().map(of_part).sum::<u64>()).sum()
 }
 
-/// Which chunks to merge: those with much garbage, and small ones if there are many.
-pub(crate) fn choose(chunks: &[Arc<Part>], horizon: Version) -> Vec<Arc<Part>> {
+/// The share of dead rows in the chunks of a partition, in thousandths. A few do not count.
+fn garbage_of(parts: &[Arc<Part>], horizon: Version) -> u64 {
+    let chunks = parts.iter().filter(|part| part.chunk().is_some());
+    let (rows, dead) = chunks.fold((0, 0), |(rows, dead), part| {
+        (rows + u64::from(part.rows()), dead + part.deletes.count_at(horizon) as u64)
+    });
+    if dead < crate::CHUNK_ROWS_MAX as u64 { 0 } else { dead * 1000 / rows }
+}
+
+/// Which chunks to merge: those of whose rows so many thousandths are dead, and small ones if there
+/// are many.
+pub(crate) fn choose(chunks: &[Arc<Part>], horizon: Version, garbage: u64) -> Vec<Arc<Part>> {
     let live = |part: &Arc<Part>| {
         let dead = part.deletes.count_at(horizon);
         part.rows().saturating_sub(u32::try_from(dead).unwrap_or(u32::MAX))
     };
     let raw_bytes = |part: &Arc<Part>| part.chunk().map_or(0, |chunk| chunk.at.raw_bytes);
-    let has_garbage = |part: &Arc<Part>| u64::from(live(part)) * 4 <= u64::from(part.rows()) * 3;
+    let has_garbage = |part: &Arc<Part>| {
+        let dead = u64::from(part.rows() - live(part));
+        dead > 0 && dead * 1000 >= u64::from(part.rows()) * garbage
+    };
     // Chunks of few long rows are not small: merging would make as many again, for ever.
     let is_small =
         |part: &Arc<Part>| part.rows() < SMALL && raw_bytes(part) < CHUNK_BYTES as u64 / 4;

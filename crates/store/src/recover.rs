@@ -2,7 +2,8 @@
 //!
 //! Each file says up to which log position it holds everything. The log is read from the lowest of
 //! these, and each record changes just the files that do not hold it yet. Nothing is written
-//! before all of that has been read.
+//! before all of that has been read. A table whose file cannot be used is left out, and the log
+//! kept that its file may need when it is put back.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use crate::bytes::Reader;
 use crate::cache::Cache;
 use crate::catalog::{Catalog, TableEntry};
 use crate::change::table_path;
-use crate::database::{CheckpointState, Database, Opened, Options};
+use crate::database::{BrokenTable, CheckpointState, Database, Opened, Options};
 use crate::datafile::{DataFile, kind};
 use crate::key::Weigher;
 use crate::layout::filler;
@@ -144,8 +145,8 @@ struct Recovery {
     catalog: Catalog,
     tables: BTreeMap<TableId, Arc<Table>>,
     checkpoint: CheckpointState,
-    /// Tables whose files are gone; well, if the log drops them.
-    missing: BTreeMap<TableId, Error>,
+    /// Tables whose files cannot be used; well, if the log drops them.
+    broken: BTreeMap<TableId, BrokenTable>,
 }
 
 impl Recovery {
@@ -189,25 +190,45 @@ impl Recovery {
             catalog,
             tables: BTreeMap::new(),
             checkpoint,
-            missing: BTreeMap::new(),
+            broken: BTreeMap::new(),
         };
         for (id, entry) in this.catalog.tables.clone() {
-            this.open_table(id, &entry)?;
+            this.open_table(id, &entry);
         }
         Ok(this)
     }
 
-    fn open_table(&mut self, id: TableId, entry: &TableEntry) -> Result<()> {
+    /// Opens the file of a table; others do without the table if that cannot be.
+    fn open_table(&mut self, id: TableId, entry: &TableEntry) {
+        match self.try_open_table(id, entry) {
+            Ok(table) => {
+                self.tables.insert(id, table);
+            }
+            Err(error) => self.break_table(id, &error),
+        }
+    }
+
+    /// Leaves a table out, and keeps what there is of it for the day when its file is well.
+    fn break_table(&mut self, id: TableId, error: &Error) {
+        let reason = pelorus_error::display_chain(error);
+        tracing::error!(table = id.0, reason, "a native table cannot be used");
+        if let Some(table) = self.tables.remove(&id) {
+            table.file.close();
+        }
+        self.checkpoint.blocks.remove(&id);
+        self.broken.insert(id, BrokenTable { code: error.code(), reason });
+    }
+
+    fn try_open_table(&mut self, id: TableId, entry: &TableEntry) -> Result<Arc<Table>> {
         let path = table_path(&self.folder, id);
         let identity = Identity { database: self.identity, table: id.0 };
-        let blocks = match BlockFile::open(&self.env.disk, &path, identity) {
-            Ok(blocks) => blocks,
-            Err(error) if error.code() == Code::FileNotFound => {
-                self.missing.insert(id, error);
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
+        let blocks =
+            BlockFile::open(&self.env.disk, &path, identity).map_err(|error| {
+                match error.code() {
+                    Code::FileNotFound => Error::new(Code::FileDamaged, error.message().to_owned()),
+                    _ => error,
+                }
+            })?;
         if let Some(reason) = blocks.fallback() {
             tracing::warn!(file = %path.display(), reason, "an older checkpoint is used");
         }
@@ -237,8 +258,7 @@ impl Recovery {
             self.catalog.version = self.catalog.version.max(version);
             self.checkpoint.blocks.insert(id, blocks);
         }
-        self.tables.insert(id, table);
-        Ok(())
+        Ok(table)
     }
 
     fn replay(&mut self) -> Result<Log> {
@@ -265,14 +285,10 @@ impl Recovery {
         let (version, micros) = (record.version, record.micros);
         while let Some(change) = record.next_change()? {
             if lsn > self.catalog_lsn {
-                self.replay_in_catalog(&change, lsn)?;
+                self.replay_in_catalog(&change, lsn);
             }
-            let table = change.table().and_then(|id| self.tables.get(&id).cloned());
-            if let Some(table) = table {
-                table.changed.fetch_max(lsn, Ordering::AcqRel);
-                if lsn > table.checkpoint.load(Ordering::Acquire) {
-                    replay_in_table(&table, change, version, &what)?;
-                }
+            if let Some(id) = change.table() {
+                self.replay_in_table(id, change, (lsn, version), &what);
             }
         }
         self.catalog.version = self.catalog.version.max(version);
@@ -283,12 +299,37 @@ impl Recovery {
         Ok(())
     }
 
-    fn replay_in_catalog(&mut self, change: &Change<'_>, lsn: u64) -> Result<()> {
+    fn replay_in_table(
+        &mut self,
+        id: TableId,
+        change: Change<'_>,
+        (lsn, version): (u64, u64),
+        what: &str,
+    ) {
+        // The catalog says what a file must hold that is put back later.
+        if self.broken.contains_key(&id)
+            && let Some(entry) = self.catalog.tables.get_mut(&id)
+        {
+            entry.changed = entry.changed.max(lsn);
+        }
+        let Some(table) = self.tables.get(&id).cloned() else { return };
+        table.changed.fetch_max(lsn, Ordering::AcqRel);
+        if lsn > table.checkpoint.load(Ordering::Acquire)
+            && let Err(error) = replay_in_table(&table, change, version, what)
+        {
+            if let Some(entry) = self.catalog.tables.get_mut(&id) {
+                entry.changed = entry.changed.max(lsn);
+            }
+            self.break_table(id, &error);
+        }
+    }
+
+    fn replay_in_catalog(&mut self, change: &Change<'_>, lsn: u64) {
         match change {
             Change::CreateTable { table, schema, definition } => {
                 self.catalog.next_table = self.catalog.next_table.max(table.0 + 1);
                 let entry = TableEntry::new(schema.clone(), definition.to_vec(), lsn);
-                self.open_table(*table, &entry)?;
+                self.open_table(*table, &entry);
                 self.catalog.tables.insert(*table, entry);
             }
             Change::AlterTable { table, schema, definition } => {
@@ -301,7 +342,7 @@ impl Recovery {
             }
             Change::DropTable { table } => {
                 self.catalog.tables.remove(table);
-                self.missing.remove(table);
+                self.broken.remove(table);
                 if let Some(table) = self.tables.remove(table) {
                     table.file.close();
                 }
@@ -314,16 +355,11 @@ impl Recovery {
             }
             _ => {}
         }
-        Ok(())
     }
 
     /// Removes files of tables that are not there: of one that was about to be made when the
     /// process ended, or that has been dropped.
     fn remove_strangers(&mut self) -> Result<()> {
-        if let Some((id, error)) = self.missing.pop_first() {
-            let text = format!("table {} is lost: {}", id.0, error.message());
-            return Err(Error::new(Code::FileDamaged, text).caused_by(error));
-        }
         let failed = |error| {
             let folder = self.folder.display();
             Error::new(Code::FileWrite, format!("folder {folder} cannot be used")).caused_by(error)
@@ -335,7 +371,7 @@ impl Recovery {
                 continue;
             };
             // Numbers are never used again, so nobody misses it.
-            if !self.tables.contains_key(&id) {
+            if !self.catalog.tables.contains_key(&id) {
                 self.env.disk.remove(&self.folder.join(&name)).map_err(failed)?;
                 removed = true;
                 self.catalog.next_table = self.catalog.next_table.max(id.0 + 1);
@@ -363,6 +399,7 @@ impl Recovery {
             catalog_file: self.catalog_file,
             catalog_root,
             checkpoint: self.checkpoint,
+            broken: self.broken,
         }
     }
 }

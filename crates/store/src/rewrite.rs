@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array, UInt64Array};
+use arrow::array::{Array, ArrayRef, UInt32Array, UInt64Array};
 use pelorus_chunk::encode;
 use pelorus_error::{Code, Error, Result};
 use pelorus_index::hash_key;
@@ -81,33 +81,35 @@ pub(crate) fn rewrite(
     Ok(done)
 }
 
-/// Rows of several parts, under one layout.
+/// All rows of several parts, under one layout, and which of them are kept.
 struct Rows {
     columns: Vec<ArrayRef>,
     versions: Vec<Version>,
     /// Part and row that each came from.
     origins: Vec<(u32, u32)>,
+    /// Those that somebody may still read.
+    kept: Vec<u32>,
 }
 
 impl Rows {
     fn gather(layout: &Layout, parts: &[Arc<Part>], horizon: Version) -> Result<Self> {
         let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::new(); layout.schema.columns.len()];
-        let mut this = Self { columns: Vec::new(), versions: Vec::new(), origins: Vec::new() };
+        let mut this = Self {
+            columns: Vec::new(),
+            versions: Vec::new(),
+            origins: Vec::new(),
+            kept: Vec::new(),
+        };
+        let mut first = 0;
         for (number, part) in (0_u32..).zip(parts) {
             let dead = part.deletes.at(horizon);
             let count = part.rows();
-            let keep: Vec<bool> = (0..count).map(|row| !dead.contains(row)).collect();
-            let versions = versions(part)?;
-            for row in (0..count).filter(|&row| keep[row as usize]) {
-                this.versions.push(versions[row as usize]);
-                this.origins.push((number, row));
-            }
-            let filter = (dead.count() > 0).then(|| BooleanArray::from(keep));
+            this.versions.append(&mut versions(part)?);
+            this.origins.extend((0..count).map(|row| (number, row)));
+            this.kept.extend((0..count).filter(|&row| !dead.contains(row)).map(|row| first + row));
+            first += count;
             for (at, column) in columns(layout, part)?.into_iter().enumerate() {
-                pieces[at].push(match &filter {
-                    Some(filter) => arrow::compute::filter(&column, filter).map_err(broken)?,
-                    None => column,
-                });
+                pieces[at].push(column);
             }
         }
         let types = layout.types();
@@ -121,7 +123,7 @@ impl Rows {
         Ok(this)
     }
 
-    /// The rows in the order of segment, key and version.
+    /// The rows that are kept, in the order of segment, key and version.
     fn sorted(&self, layout: &Layout, keys: &Keys) -> Result<Vec<u32>> {
         let with_segment;
         let keys = if layout.schema.segment.is_empty() {
@@ -132,18 +134,19 @@ impl Rows {
         };
         // The first bytes decide nearly always, and lie beside the row's number.
         let mut order: Vec<(u64, u32)> =
-            (0_u32..).zip(keys.iter()).map(|(row, key)| (prefix(key), row)).collect();
+            self.kept.iter().map(|&row| (prefix(keys.get(row as usize)), row)).collect();
         let rest = |row: u32| (keys.get(row as usize), self.versions[row as usize]);
         let compare =
             |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| rest(a.1).cmp(&rest(b.1)));
-        if !order.is_sorted_by(|a, b| compare(a, b).is_le()) {
-            order.sort_unstable_by(compare);
-        }
+        // Chunks are sorted each; this sort finds that out and merges them.
+        order.sort_by(compare);
         Ok(order.into_iter().map(|(_, row)| row).collect())
     }
 
+    /// About how many bytes of memory the rows take that are kept.
     fn bytes(&self) -> usize {
-        self.columns.iter().map(|column| column.get_buffer_memory_size()).sum()
+        let all: usize = self.columns.iter().map(|column| column.get_buffer_memory_size()).sum();
+        all / self.versions.len().max(1) * self.kept.len()
     }
 }
 

@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, new_empty_array};
+use arrow::array::{ArrayRef, BooleanArray};
+use arrow::compute::FilterBuilder;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use pelorus_chunk::{Predicate, Selection, VECTOR_ROWS, may_match};
@@ -233,11 +234,11 @@ impl ScanCursor {
         }
         let columns = self.needed();
         let sources = self.unit.part.layout.sources(&self.unit.layout, &columns)?;
-        let picked = Picked::new(selection, range, count);
+        let picked = selection.pick(range);
         let arrays = sources
             .iter()
             .map(|source| match source {
-                Source::Stored(position) => picked.decode(chunk, *position),
+                Source::Stored(position) => chunk.column(*position)?.decode_picked(&picked),
                 Source::Filler(column) => filler(column, count),
             })
             .collect::<Result<Vec<_>>>()?;
@@ -256,16 +257,17 @@ impl ScanCursor {
         let sources = self.unit.part.layout.sources(&self.unit.layout, &columns)?;
         let mut left = count;
         let mut arrays = Vec::with_capacity(sources.len());
-        if let Some(keep) = &keep {
-            left = keep.true_count();
+        // Analysed once for all columns.
+        let filter = keep.as_ref().map(|keep| FilterBuilder::new(keep).optimize().build());
+        if let Some(filter) = &filter {
+            left = filter.count();
         }
         for source in &sources {
-            arrays.push(match (source, &keep) {
+            arrays.push(match (source, &filter) {
                 (Source::Filler(column), _) => filler(column, left)?,
                 (Source::Stored(position), None) => block.columns[*position].slice(0, count),
-                (Source::Stored(position), Some(keep)) => {
-                    let column = block.columns[*position].slice(0, count);
-                    arrow::compute::filter(&column, keep).map_err(broken)?
+                (Source::Stored(position), Some(filter)) => {
+                    filter.filter(&block.columns[*position].slice(0, count)).map_err(broken)?
                 }
             });
         }
@@ -328,45 +330,4 @@ impl ScanCursor {
 
 fn broken(error: arrow::error::ArrowError) -> Error {
     Error::internal("rows cannot be scanned").caused_by(error)
-}
-
-/// Selected rows of a range of a chunk.
-struct Picked {
-    range: Range<usize>,
-    how: How,
-}
-
-enum How {
-    /// All of them.
-    All,
-    /// Many: decode, then filter.
-    Filter(BooleanArray),
-    /// Few: only these.
-    Take(Vec<u32>),
-}
-
-impl Picked {
-    fn new(selection: &Selection, range: Range<usize>, count: usize) -> Self {
-        let how = if count == range.len() {
-            How::All
-        } else if count * 4 > range.len() {
-            How::Filter(BooleanArray::new(selection.to_boolean(range.clone()), None))
-        } else {
-            How::Take(selection.indices(range.clone()))
-        };
-        Self { range, how }
-    }
-
-    fn decode(&self, chunk: &Chunk, position: usize) -> Result<ArrayRef> {
-        let column = chunk.column(position)?;
-        match &self.how {
-            How::All => column.decode(self.range.clone()),
-            How::Filter(filter) => {
-                let values = column.decode(self.range.clone())?;
-                arrow::compute::filter(&values, filter).map_err(broken)
-            }
-            How::Take(rows) if rows.is_empty() => Ok(new_empty_array(&column.data_type())),
-            How::Take(rows) => column.take(rows),
-        }
-    }
 }

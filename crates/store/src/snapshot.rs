@@ -87,16 +87,14 @@ impl Snapshot {
     /// A table at this version, under its newest schema.
     ///
     /// # Errors
-    /// No such table, or a version that lies before the table's history (9006).
+    /// No such table, one whose file is damaged, or a version that lies before the table's history
+    /// (9006).
     pub fn table(&self, id: TableId) -> Result<Arc<TableSnapshot>> {
         let mut tables = self.tables.lock();
         if let Some(known) = tables.get(&id) {
             return Ok(Arc::clone(known));
         }
-        let table = self
-            .database
-            .table(id)
-            .ok_or_else(|| Error::new(Code::TableChanged, format!("table {} is gone", id.0)))?;
+        let table = self.database.require(id)?;
         let version = self.version();
         let layout = table.layout();
         // The partitions come first: whoever takes them away raises the floor before that.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use arrow::array::ArrayRef;
 use parking_lot::RwLock;
+use pelorus_blockfile::Usage;
 use pelorus_error::{Code, Error, Result};
 
 use crate::datafile::DataFile;
@@ -16,6 +17,21 @@ use crate::layout::Layout;
 use crate::part::{Body, Part};
 use crate::partition::Partition;
 use crate::schema::{PartitionId, TableId, TableSchema, Version};
+
+/// What the partitions of a table are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartsUsage {
+    /// Chunks.
+    pub chunks: u64,
+    /// Rows in chunks, dead ones included.
+    pub chunk_rows: u64,
+    /// Of these, rows that the newest version does not see.
+    pub chunk_rows_dead: u64,
+    /// Rows in memory, dead ones included.
+    pub delta_rows: u64,
+    /// Of these, rows that the newest version does not see.
+    pub delta_rows_dead: u64,
+}
 
 /// A native table.
 #[derive(Debug)]
@@ -32,6 +48,9 @@ pub struct Table {
     floor: AtomicU64,
     /// Bytes of rows in memory.
     pub(crate) delta_bytes: AtomicUsize,
+    /// The share of dead rows in the partition that has most, in thousandths, as maintenance has
+    /// last seen it.
+    pub(crate) garbage: AtomicU64,
     /// The log position that the data file holds everything up to.
     pub(crate) checkpoint: AtomicU64,
     /// The log position of the newest change.
@@ -72,6 +91,7 @@ impl Table {
             seed,
             floor: AtomicU64::new(0),
             delta_bytes: AtomicUsize::new(0),
+            garbage: AtomicU64::new(0),
             checkpoint: AtomicU64::new(0),
             changed: AtomicU64::new(0),
             created: AtomicU64::new(0),
@@ -88,6 +108,31 @@ impl Table {
     /// What the store knows of its columns.
     pub fn schema(&self) -> TableSchema {
         self.layout().schema.clone()
+    }
+
+    /// What its partitions are made of at this moment.
+    pub fn parts_usage(&self) -> PartsUsage {
+        let mut usage = PartsUsage::default();
+        for partition in self.partitions().iter() {
+            for part in partition.parts().iter() {
+                let rows = u64::from(part.rows());
+                let dead = part.deletes.count() as u64;
+                if part.chunk().is_some() {
+                    usage.chunks += 1;
+                    usage.chunk_rows += rows;
+                    usage.chunk_rows_dead += dead;
+                } else {
+                    usage.delta_rows += rows;
+                    usage.delta_rows_dead += dead;
+                }
+            }
+        }
+        usage
+    }
+
+    /// How the bytes of its file are used.
+    pub fn file_usage(&self) -> Usage {
+        self.file.blocks.usage()
     }
 
     /// What the engine said when it made or changed the table.

@@ -305,13 +305,52 @@ fn chunks_of_long_rows_are_not_merged_for_ever() {
     let chunks = |of: &[(u32, u64)]| {
         (0..).zip(of).map(|(at, it)| chunk((at, it.0, it.1))).collect::<Vec<_>>()
     };
-    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 200 << 20); 9]), 0).len(), 0);
-    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 1 << 20); 3]), 0).len(), 0);
-    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 1 << 20); 9]), 0).len(), 8);
+    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 200 << 20); 9]), 0, 250).len(), 0);
+    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 1 << 20); 3]), 0, 250).len(), 0);
+    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 1 << 20); 9]), 0, 250).len(), 8);
     // No more at once than can be joined.
     let garbage = chunks(&[(1000, 200 << 20); 9]);
     for part in &garbage {
         part.deletes.mark(1, &(0..500).collect::<Vec<_>>());
     }
-    assert_eq!(crate::maintain::choose(&garbage, 1).len(), 2);
+    assert_eq!(crate::maintain::choose(&garbage, 1, 250).len(), 2);
+}
+
+#[test]
+fn keys_are_found_between_the_exchange_of_parts_and_the_change_of_the_index() {
+    let world = World::new(11);
+    world.put(0..100).unwrap();
+    let partition = world.partition();
+    let old = partition.seal().to_vec();
+    let slots = partition.free_slots(1).unwrap();
+    // The same rows, backwards, in another part.
+    let column: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100).rev()));
+    let columns = vec![column.clone(), column];
+    let keys = world.table.layout().keys_of_rows(&columns).unwrap();
+    let hash = |key: &[u8]| pelorus_index::hash_key(world.table.seed(), key);
+    let new = Arc::new(Table::begin_delta(world.table.layout(), slots[0]));
+    let pairs = keys.iter().map(|key| (key, hash(key)));
+    new.delta().unwrap().append(2, columns, 100, pairs).unwrap();
+    let map: Vec<u32> = (0..100).rev().map(|row| row_ref(slots[0], row).0).collect();
+    let moves: Vec<_> = (0..100)
+        .map(|row| {
+            let key = hash(keys.get(99 - row as usize));
+            (key, row_ref(old[0].slot, row), row_ref(slots[0], 99 - row))
+        })
+        .collect();
+    partition.replace(&old, vec![new], vec![map]);
+    let replaced = |keys: std::ops::Range<i64>| {
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(keys));
+        let columns = vec![column.clone(), column];
+        let table = world.table.id();
+        let write = Write::Put { table, partition: vec![1], columns, mode: Mode::Replace };
+        let commit = Commit { writes: vec![write], ..Commit::default() };
+        world.database.commit(&commit).unwrap().outcomes[0].replaced
+    };
+    assert_eq!(replaced(0..10), 10);
+    world.remove(10..20);
+    assert_eq!(world.rows(), 90);
+    partition.repoint(&moves, &old);
+    assert_eq!(replaced(0..110), 90);
+    assert_eq!(world.rows(), 110);
 }

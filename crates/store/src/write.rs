@@ -65,14 +65,16 @@ pub struct Commit {
 }
 
 /// What one change of a commit did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Rows whose key was new.
     pub inserted: u64,
     /// Rows that took the place of others.
     pub replaced: u64,
-    /// Rows that were left out, since their key was there.
+    /// Rows that were left out, since their key was there: in the table, or in a row before them.
     pub ignored: u64,
+    /// The places of these rows in the batch, rising.
+    pub ignored_rows: Vec<u32>,
     /// Rows that were deleted.
     pub removed: u64,
 }
@@ -88,8 +90,8 @@ pub(crate) struct Prepared {
     pub(crate) columns: Vec<ArrayRef>,
     pub(crate) keys: Keys,
     pub(crate) hashes: Vec<u64>,
-    /// Rows of the batch that another row of it stands for.
-    pub(crate) settled: u64,
+    /// Places in the batch of rows that another row of it stands for.
+    pub(crate) settled: Vec<u32>,
     /// The columns as the log has them.
     pub(crate) bytes: Vec<u8>,
     /// Where the change stood in the commit.
@@ -130,7 +132,7 @@ impl Prepared {
             columns: columns.clone(),
             keys,
             hashes,
-            settled: 0,
+            settled: Vec::new(),
             bytes: Vec::new(),
             at,
         };
@@ -154,10 +156,8 @@ impl Prepared {
         if self.kind == Kind::Put(Mode::Insert) {
             return Err(self.table.duplicate(&self.columns, twice));
         }
-        let before = self.rows();
-        self.retain(&keep)?;
-        self.settled = (before - self.rows()) as u64;
-        Ok(())
+        self.settled = (0_u32..).zip(&keep).filter(|(_, keep)| !**keep).map(|it| it.0).collect();
+        self.retain(&keep)
     }
 
     /// Keeps some rows.
@@ -187,6 +187,26 @@ impl Prepared {
             self.bytes = out.0;
         }
     }
+}
+
+/// The places in a batch of all rows that are not kept: those that were `settled`, and those of the
+/// rest that `keep` does not name.
+pub(crate) fn left_out(settled: &[u32], keep: &[bool]) -> Vec<u32> {
+    let mut settled = settled.iter().copied().peekable();
+    let mut out = Vec::new();
+    let mut place = 0;
+    for &keep in keep {
+        while settled.next_if_eq(&place).is_some() {
+            out.push(place);
+            place += 1;
+        }
+        if !keep {
+            out.push(place);
+        }
+        place += 1;
+    }
+    out.extend(settled);
+    out
 }
 
 fn check_columns(layout: &Layout, columns: &[ArrayRef], kind: Kind) -> Result<()> {
@@ -267,6 +287,20 @@ mod tests {
                 let others = if last { &numbers[at + 1..] } else { &numbers[..at] };
                 prop_assert_eq!(keep[at], !others.contains(number));
             }
+        }
+
+        #[test]
+        fn places_are_those_of_the_whole_batch(
+            fates in prop::collection::vec(0_u8..3, 0..60),
+        ) {
+            // 0: another row stands for it; 1: its key is there; 2: it is new.
+            let of = |fate: u8| (0_u32..).zip(&fates).filter(move |it| *it.1 == fate).map(|it| it.0);
+            let settled: Vec<u32> = of(0).collect();
+            let keep: Vec<bool> =
+                fates.iter().filter(|fate| **fate > 0).map(|fate| *fate == 2).collect();
+            let mut expected: Vec<u32> = of(0).chain(of(1)).collect();
+            expected.sort_unstable();
+            prop_assert_eq!(left_out(&settled, &keep), expected);
         }
     }
 }

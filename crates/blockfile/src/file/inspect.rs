@@ -27,6 +27,17 @@ pub struct Statistics {
     pub largest_hole: u64,
 }
 
+/// How the bytes of a file are used; what is left of `length` are holes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The file.
+    pub length: u64,
+    /// Blocks of the present state, and the translation table.
+    pub live: u64,
+    /// Extents that become holes when two checkpoints have been made.
+    pub retired: u64,
+}
+
 /// A block of the present state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
@@ -52,6 +63,14 @@ pub struct Damage {
 }
 
 impl BlockFile {
+    /// How the file is used at this moment. Cheap, unlike [`BlockFile::statistics`].
+    pub fn usage(&self) -> Usage {
+        let space = self.space.lock();
+        let retired = space.retired_units() * UNIT;
+        let live = (space.allocator.allocated_units() * UNIT).saturating_sub(retired);
+        Usage { length: space.length, live, retired }
+    }
+
     /// Figures of the file at this moment.
     pub fn statistics(&self) -> Statistics {
         let space = self.space.lock();

@@ -81,6 +81,11 @@ impl Space {
         Ok(())
     }
 
+    /// Units that leave the file when checkpoints allow it.
+    pub(super) fn retired_units(&self) -> u64 {
+        self.retired.iter().map(|(_, extent)| u64::from(extent.units)).sum()
+    }
+
     /// A checkpoint is durable: frees what neither its header nor the one before refers to.
     pub(super) fn publish(&mut self, header: Header, table_extent: Extent) -> Result<()> {
         let previous = self.durable.number;

@@ -148,10 +148,14 @@ fn the_end_of_the_file_is_given_back() {
     for id in &ids[..199] {
         model.free(&file, *id).unwrap();
     }
+    assert!(file.usage().retired > 190 * 30_000, "{:?}", file.usage());
     for _ in 0..4 {
         model.checkpoint(&file, |_| Ok(())).unwrap();
     }
     let holey = file.statistics();
+    let usage = file.usage();
+    assert!(usage.live >= holey.live && usage.live < holey.live + 8 * 4096, "{usage:?} {holey:?}");
+    assert!(usage.retired <= holey.retired && usage.length == holey.file_length, "{usage:?}");
     assert_eq!(holey.file_length, full.file_length);
     assert!(holey.largest_hole > 190 * 30_000, "{holey:?}");
     // The translation tables that lie behind it go with the checkpoints that follow.

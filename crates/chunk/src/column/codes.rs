@@ -114,6 +114,12 @@ impl Codes {
         by_width!(self, cells => out.extend(cells[rows].iter().map(|cell| cell.wide() as u32)));
     }
 
+    /// The codes of single rows in a dictionary.
+    #[expect(clippy::cast_possible_truncation, reason = "dictionary codes have up to 4 bytes")]
+    pub(super) fn take(&self, rows: &[u32]) -> Vec<u32> {
+        by_width!(self, cells => rows.iter().map(|&row| cells[row as usize].wide() as u32).collect())
+    }
+
     /// Keeps the rows of a range whose codes pass the test.
     pub(super) fn select(
         &self,

@@ -40,6 +40,28 @@ impl Ints {
         self.bases[group].wrapping_add(code.wrapping_mul(self.step)).cast_signed()
     }
 
+    /// The integers of single rows, converted.
+    pub(super) fn take<T>(&self, rows: &[u32], convert: impl Fn(i64) -> T + Copy) -> Vec<T> {
+        if self.delta {
+            return rows.iter().map(|&row| convert(self.get(row as usize))).collect();
+        }
+        let (step, shift) = (self.step, self.shift);
+        by_width!(self.codes, cells => {
+            let of_row = |base: u64, row: usize| {
+                let value = base.wrapping_add(cells[row].wide().wrapping_mul(step));
+                convert(value.cast_signed())
+            };
+            // Most columns have one base, which need not be looked up.
+            match self.bases.as_slice() {
+                [base] => rows.iter().map(|&row| of_row(*base, row as usize)).collect(),
+                bases => rows
+                    .iter()
+                    .map(|&row| of_row(bases[row as usize >> shift], row as usize))
+                    .collect(),
+            }
+        })
+    }
+
     /// Appends a range of integers, converted.
     pub(super) fn extend<T>(
         &self,

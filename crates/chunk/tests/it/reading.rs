@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type};
-use pelorus_chunk::{CHUNK_ROWS, ChunkMeta, Codec, Column, Value, encode};
+use pelorus_chunk::{CHUNK_ROWS, ChunkMeta, Codec, Column, Selection, Value, encode};
 use proptest::prelude::*;
 
 use crate::data::{Random, SHAPES, column, encoded, identical, scalar, types};
@@ -37,6 +37,24 @@ fn check(array: &ArrayRef, opened: &Column, random: &mut Random) {
     let some = opened.decode(start..end).unwrap();
     assert!(identical(&some, &array.slice(start, end - start)), "{start}..{end} of {what}");
     assert!(opened.decode(0..rows + 1).is_err());
+
+    for one_in in [1_u64, 2, 7, 40, 1000] {
+        let mut selection = Selection::none(rows);
+        for row in 0..rows {
+            // All but one in so many, or one in so many.
+            let hit = random.below(one_in) == 0;
+            if hit == (one_in % 2 == 0) {
+                selection.insert(row..row + 1);
+            }
+        }
+        let wanted = UInt32Array::from(selection.indices(start..end));
+        let expected = take(array, &wanted, None).unwrap();
+        let picked = selection.pick(start..end);
+        assert_eq!(picked.count(), wanted.len());
+        let found = opened.decode_picked(&picked).unwrap();
+        assert!(identical(&found, &expected), "{} selected rows of {what}", wanted.len());
+    }
+    assert!(opened.decode_picked(&Selection::all(rows + 1).pick(0..rows + 1)).is_err());
 
     let count = if rows == 0 { 0 } else { 300 };
     let wanted: Vec<u32> = (0..count).map(|_| random.below(rows as u64) as u32).collect();

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use pelorus_env::Env;
@@ -39,6 +39,8 @@ impl Default for DatabaseOptions {
 struct Entry {
     options: DatabaseOptions,
     tables: BTreeMap<String, Arc<NativeDef>>,
+    /// Tables whose files were found damaged or missing at the start.
+    broken: BTreeMap<String, TableId>,
 }
 
 /// Native databases and tables.
@@ -78,9 +80,30 @@ impl Catalog {
     /// Ends maintenance with a last checkpoint.
     pub(crate) fn close(&self) -> Result<()> {
         let Some(thread) = self.maintenance.lock().take() else { return Ok(()) };
-        let closed = self.store.close();
+        let closed = self.keep_counters().and_then(|()| self.store.close());
+        self.store.stop_maintenance();
         thread.join().map_err(|_| Error::internal("the thread for native tables panicked"))?;
         closed
+    }
+
+    /// Writes the exact AUTO_INCREMENT numbers down; while it runs the store has only a bound that
+    /// lies ahead of them, and goes on from there after a crash.
+    fn keep_counters(&self) -> Result<()> {
+        let tables: Vec<Arc<NativeDef>> = {
+            let databases = self.databases.read();
+            databases.values().flat_map(|entry| entry.tables.values().cloned()).collect()
+        };
+        let next = |def: &Arc<NativeDef>| {
+            let next = def.auto.as_ref()?.next.load(Ordering::Acquire).to_le_bytes().to_vec();
+            let key = NativeDef::auto_key(def.id);
+            let kept = self.store.value(&key)?;
+            (kept != next).then_some((key, Some(next)))
+        };
+        let values: Vec<_> = tables.iter().filter_map(next).collect();
+        if values.is_empty() || self.store.failure().is_some() {
+            return Ok(());
+        }
+        self.store.commit(&Commit { values, ..Commit::default() }).map(drop)
     }
 
     /// The store.
@@ -120,12 +143,39 @@ impl Catalog {
         databases.get(database).map_or_else(Vec::new, |it| it.tables.values().cloned().collect())
     }
 
-    /// A table, or error 1146 (1049 without the database).
+    /// The number of a table that there is, damaged or not.
+    pub(crate) fn id_of(&self, database: &str, name: &str) -> Option<TableId> {
+        let databases = self.databases.read();
+        let entry = databases.get(database)?;
+        entry.tables.get(name).map(|def| def.id).or_else(|| entry.broken.get(name).copied())
+    }
+
+    /// The tables of a database that cannot be used, with what is wrong with them (1034).
+    pub(crate) fn broken_tables(&self, database: &str) -> Vec<(String, TableId, Error)> {
+        let databases = self.databases.read();
+        let broken = databases.get(database).map(|entry| entry.broken.iter());
+        let with_error = |(name, id): (&String, &TableId)| {
+            self.store.broken(*id).map(|error| (name.clone(), *id, told_what_to_do(&error)))
+        };
+        broken.into_iter().flatten().filter_map(with_error).collect()
+    }
+
+    /// Passes over tables that are not there and fails for those that cannot be used.
+    ///
+    /// # Errors
+    /// 1034.
+    pub(crate) fn check_usable(&self, database: &str, name: &str) -> Result<()> {
+        let broken = self.broken_tables(database).into_iter().find(|(it, ..)| it == name);
+        broken.map_or(Ok(()), |(_, _, error)| Err(error))
+    }
+
+    /// A table, or error 1146 (1049 without the database; 1034 if its file is damaged).
     pub(crate) fn require(&self, database: &str, name: &str) -> Result<Arc<NativeDef>> {
         if !self.has(database) {
             let text = format!("Unknown database '{database}'");
             return Err(Error::new(Code::UnknownDatabase, text));
         }
+        self.check_usable(database, name)?;
         self.table(database, name).ok_or_else(|| {
             Error::new(Code::NoSuchTable, format!("Table '{database}.{name}' doesn't exist"))
         })
@@ -165,6 +215,7 @@ impl Catalog {
     pub(super) fn forget(&self, database: &str, name: &str) {
         if let Some(entry) = self.databases.write().get_mut(database) {
             entry.tables.remove(name);
+            entry.broken.remove(name);
         }
     }
 
@@ -174,10 +225,28 @@ impl Catalog {
     }
 }
 
+impl Drop for Catalog {
+    /// An engine that is not closed leaves no thread behind; the log has what there is to keep.
+    fn drop(&mut self) {
+        if let Some(thread) = self.maintenance.get_mut().take() {
+            self.store.stop_maintenance();
+            thread.join().ok();
+        }
+    }
+}
+
 fn stored_counter(store: &Database, id: TableId) -> Arc<AtomicU64> {
     let bytes = store.value(&NativeDef::auto_key(id)).unwrap_or_default();
     let next = <[u8; 8]>::try_from(bytes).map_or(1, u64::from_le_bytes);
     Arc::new(AtomicU64::new(next.max(1)))
+}
+
+fn told_what_to_do(error: &Error) -> Error {
+    let text = format!(
+        "{}; put the file back from a backup and start again, or drop the table",
+        error.message()
+    );
+    Error::new(error.code(), text)
 }
 
 fn database_key(name: &str) -> Vec<u8> {
@@ -197,6 +266,11 @@ fn load(store: &Database) -> Result<BTreeMap<String, Entry>> {
         let def = load_table(store, table)?;
         let entry = databases.entry(def.database.clone()).or_default();
         entry.tables.insert(def.name.clone(), Arc::new(def));
+    }
+    for (id, definition) in store.broken_tables() {
+        let (database, definition, _) = definition::decode(&definition)?;
+        let entry = databases.entry(database).or_default();
+        entry.broken.insert(definition.name.name.clone(), id);
     }
     Ok(databases)
 }

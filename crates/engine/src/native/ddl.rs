@@ -16,7 +16,7 @@ use pelorus_sql::table::{
     option_value,
 };
 use pelorus_sql::{Mode, literal};
-use pelorus_store::TableSchema;
+use pelorus_store::{TableId, TableSchema};
 use pelorus_types::temporal::{DateTime, write_datetime};
 use pelorus_types::{Collation, Column};
 use sqlparser::ast::{Expr, Value as Sql};
@@ -146,7 +146,10 @@ impl Definer {
             return Err(Error::new(Code::DatabaseDropExists, text));
         }
         for table in self.catalog.tables(name) {
-            self.drop_one(&table)?;
+            self.drop_one(name, &table.name, table.id)?;
+        }
+        for (table, id, _) in self.catalog.broken_tables(name) {
+            self.drop_one(name, &table, id)?;
         }
         self.catalog.remove_database(name)
     }
@@ -160,7 +163,7 @@ impl Definer {
         let options = self.catalog.options(database).ok_or_else(|| unknown_database(database))?;
         let name = &create.name.name;
         check::table_name(name)?;
-        if self.catalog.table(database, name).is_some() {
+        if self.catalog.id_of(database, name).is_some() {
             let text = format!("Table '{name}' already exists");
             if create.if_not_exists {
                 self.diagnostics.note(Code::TableExists.errno(), text);
@@ -291,8 +294,8 @@ impl Definer {
             if !self.catalog.has(database) && !drop.if_exists {
                 return Err(unknown_database(database));
             }
-            match self.catalog.table(database, &name.name) {
-                Some(table) => found.push(table),
+            match self.catalog.id_of(database, &name.name) {
+                Some(id) => found.push((database, &name.name, id)),
                 None => missing.push(format!("{database}.{}", name.name)),
             }
         }
@@ -305,14 +308,15 @@ impl Definer {
             let text = format!("Unknown table '{name}'");
             self.diagnostics.note(Code::UnknownTable.errno(), text);
         }
-        found.iter().try_for_each(|table| self.drop_one(table))
+        found.into_iter().try_for_each(|(database, name, id)| self.drop_one(database, name, id))
     }
 
-    fn drop_one(&self, def: &NativeDef) -> Result<()> {
-        self.catalog.store().drop_table(def.id)?;
-        self.catalog.forget(&def.database, &def.name);
-        if def.auto.is_some() {
-            self.catalog.put_value(NativeDef::auto_key(def.id), None)?;
+    fn drop_one(&self, database: &str, name: &str, id: TableId) -> Result<()> {
+        self.catalog.store().drop_table(id)?;
+        self.catalog.forget(database, name);
+        let counter = NativeDef::auto_key(id);
+        if self.catalog.store().value(&counter).is_some() {
+            self.catalog.put_value(counter, None)?;
         }
         Ok(())
     }
@@ -349,7 +353,7 @@ impl Definer {
         if !self.catalog.has(&database) {
             return Err(unknown_database(&database));
         }
-        if self.catalog.table(&database, &to.name).is_some() {
+        if self.catalog.id_of(&database, &to.name).is_some() {
             let text = format!("Table '{}' already exists", to.name);
             return Err(Error::new(Code::TableExists, text));
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use pelorus_error::Error;
 use pelorus_functions::{TimeZone, Value};
 use pelorus_sql::table::{
     Base, ColumnDefault, ForeignKey, KeyDefinition, KeyKind, KeyPart, KeyTarget, PartitionMethod,
@@ -60,6 +61,11 @@ impl Question<'_> {
             for def in self.catalog.tables(&database) {
                 if self.wants(&["TABLE_NAME"], &def.name) {
                     self.table(table, &def, &snapshot, grid);
+                }
+            }
+            if table == "TABLES" {
+                for (name, _, error) in self.catalog.broken_tables(&database) {
+                    add(grid, |column| broken_cell((&database, &name), &error, column));
                 }
             }
         }
@@ -161,6 +167,18 @@ fn schema_cell(database: &str, options: &DatabaseOptions, name: &str) -> Option<
         "DEFAULT_CHARACTER_SET_NAME" => options.collation.charset().into(),
         "DEFAULT_COLLATION_NAME" => options.collation.name().into(),
         "DEFAULT_ENCRYPTION" => "NO".into(),
+        _ => return None,
+    })
+}
+
+/// A table that cannot be used, as MySQL shows it: the comment says why.
+fn broken_cell((database, name): (&str, &str), error: &Error, column: &str) -> Option<Cell> {
+    Some(match column {
+        "TABLE_CATALOG" => "def".into(),
+        "TABLE_SCHEMA" => database.into(),
+        "TABLE_NAME" => name.into(),
+        "TABLE_TYPE" => "BASE TABLE".into(),
+        "TABLE_COMMENT" => error.message().into(),
         _ => return None,
     })
 }

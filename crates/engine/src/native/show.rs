@@ -73,8 +73,12 @@ fn tables(catalog: &Catalog, database: &str, show: &Show) -> Grid {
         columns.push(text("Table_type", 11));
     }
     let mut grid = Grid::new(columns);
-    for def in catalog.tables(database) {
-        let mut row: Vec<Cell> = vec![def.name.as_str().into()];
+    let mut names: Vec<String> =
+        catalog.tables(database).iter().map(|def| def.name.clone()).collect();
+    names.extend(catalog.broken_tables(database).into_iter().map(|(name, ..)| name));
+    names.sort_unstable();
+    for name in names {
+        let mut row: Vec<Cell> = vec![name.into()];
         if show.full {
             row.push("BASE TABLE".into());
         }
@@ -132,6 +136,13 @@ fn table_status(catalog: &Catalog, database: &str) -> Grid {
             info::create_options(&def).into(),
             def.definition.option("COMMENT").unwrap_or_default().into(),
         ]);
+    }
+    // As MySQL shows tables that it cannot open: the comment says why.
+    for (name, _, error) in catalog.broken_tables(database) {
+        let mut row: Vec<Cell> = vec![name.into()];
+        row.resize(17, Cell::Null);
+        row.push(error.message().into());
+        grid.push(row);
     }
     grid
 }

@@ -143,7 +143,7 @@ impl NativeTransaction {
         let mut writes = Vec::new();
         for table in self.tables.lock().values() {
             for change in table.changes()? {
-                writes.extend(writes_of(&change)?);
+                writes.extend(writes_of(&change)?.into_iter().map(|(write, _)| write));
             }
         }
         Ok(Commit { writes, snapshot: Some(self.version()), values: Vec::new() })

@@ -53,7 +53,9 @@ impl NativeView {
 
 impl NativeDatabase for NativeView {
     fn table(&self, name: &str, at: Option<AsOf>) -> Result<Option<NativeTable>> {
-        let Some(def) = self.catalog.table(&self.database, name) else { return Ok(None) };
+        let Some(def) = self.catalog.table(&self.database, name) else {
+            return self.catalog.check_usable(&self.database, name).map(|()| None);
+        };
         let (pin, own) = match at {
             Some(at) => (self.pin(at)?, None),
             None => (Arc::clone(&self.reads.pin), self.reads.own(def.id)?),

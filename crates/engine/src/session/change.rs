@@ -181,10 +181,13 @@ impl Session {
         if let [change] = plan.changes.as_slice()
             && let [(columns, _)] = change.puts.as_slice()
         {
-            for &row in &counts.ignored_rows {
+            // Of more than fit, nobody will see the text.
+            let shown = counts.ignored_rows.len().min(self.diagnostics.limit());
+            for &row in &counts.ignored_rows[..shown] {
                 let text = duplicate_text(&change.def, columns, row);
                 warnings.push(row as u64 + 1, Code::DuplicateKey.errno(), text);
             }
+            warnings.add(Vec::new(), (counts.ignored_rows.len() - shown) as u64);
         }
         warnings.tell(&self.diagnostics);
         if let Some(first) = plan.numbers.first_made {

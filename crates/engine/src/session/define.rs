@@ -115,7 +115,7 @@ impl Session {
     ) -> Result<Outcome> {
         let Some(query) = &create.query else { return Err(Error::internal("no query")) };
         let database = self.database_of(&create.name)?.to_owned();
-        let existed = self.engine.native().table(&database, &create.name.name).is_some();
+        let existed = self.engine.native().id_of(&database, &create.name.name).is_some();
         let columns = pelorus_query::describe(&self.context(view), &query.text).await?;
         let mut definition = create.clone();
         definition.query = None;

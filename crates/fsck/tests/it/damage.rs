@@ -61,6 +61,9 @@ pub(crate) fn store_reads(disk: &SimDisk) -> Result<Content, String> {
     env.disk = Arc::new(disk.clone());
     let opened = Database::open(env, &folder(), Options::default(), Arc::new(ByteWeigher));
     let database = opened.map_err(|error| pelorus_error::display_chain(&error))?;
+    if let Some((id, _)) = database.broken_tables().first() {
+        return Err(format!("table {} is left out", id.0));
+    }
     let read = std::panic::AssertUnwindSafe(|| by_store(&database));
     std::panic::catch_unwind(read).map_err(|_| "rows cannot be read".to_owned())
 }

@@ -202,6 +202,9 @@ impl Accumulator for Extreme {
         let (slot, ctx) = (self.slot.clone(), Arc::clone(&self.ctx));
         let input = Input::new(array, &slot, &ctx)?;
         each(groups, filter, |row, group| {
+            if self.which == Which::Any && !self.values[group].is_null() {
+                return Ok(());
+            }
             let new = input.value(row);
             if !new.is_null() && self.better(&new, &self.values[group])? {
                 self.values[group] = new;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
-use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type, i256};
+use arrow::datatypes::{
+    DataType, Decimal128Type, Decimal256Type, Float64Type, Int64Type, UInt64Type, i256,
+};
 use pelorus_error::{Error, Result};
 use pelorus_types::ColumnType;
 
@@ -178,7 +180,7 @@ impl ExactSum {
         }
     }
 
-    /// Columns of plain integers or 128-bit decimals.
+    /// Columns of plain integers or decimals.
     fn fast(
         &mut self,
         array: &ArrayRef,
@@ -210,9 +212,20 @@ impl ExactSum {
             })?;
             return Ok(true);
         }
-        let DataType::Decimal128(_, scale) = array.data_type() else { return Ok(false) };
+        let (DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale)) = array.data_type()
+        else {
+            return Ok(false);
+        };
         if u8::try_from(*scale).ok() != Some(self.sum_scale) {
             return Ok(false);
+        }
+        if let Some(array) = array.as_primitive_opt::<Decimal256Type>() {
+            each(groups, filter, |row, group| match array.value(row).to_i128() {
+                _ if array.is_null(row) => Ok(()),
+                Some(small) => self.add_small(group, small, 1),
+                None => self.add_large(group, array.value(row), 1),
+            })?;
+            return Ok(true);
         }
         let Some(array) = array.as_primitive_opt::<Decimal128Type>() else { return Ok(false) };
         each(groups, filter, |row, group| {
@@ -262,9 +275,7 @@ impl Accumulator for ExactSum {
     fn merge(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
         self.resize(total);
         let (Some(sums), Some(counts)) = (
-            states
-                .first()
-                .and_then(|array| array.as_primitive_opt::<arrow::datatypes::Decimal256Type>()),
+            states.first().and_then(|array| array.as_primitive_opt::<Decimal256Type>()),
             states.get(1).and_then(|array| array.as_primitive_opt::<Int64Type>()),
         ) else {
             return Err(Error::internal("a partial SUM is a decimal and a count"));

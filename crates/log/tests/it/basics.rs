@@ -77,6 +77,29 @@ fn discarding_keeps_what_lies_behind_the_position_and_the_segment_that_is_writte
     oracle.reopen(&disk, SMALL).unwrap();
 }
 
+/// Somebody may open the log from a later position than the one that somebody else still needs.
+#[test]
+fn what_lay_before_the_position_of_a_start_can_be_kept() {
+    let disk = SimDisk::new(1);
+    let log = create(&disk, SMALL).unwrap();
+    let mut ends = Vec::new();
+    for index in 0..40_u8 {
+        ends.push(log.append(&[&[index; 3000]]).unwrap());
+        log.sync().unwrap();
+    }
+    let count = segments(&disk).len();
+    drop(log);
+    let late = Checkpoint { lsn: ends[35], durable: ends[39] };
+    let (log, records) = open(&disk, SMALL, late).unwrap();
+    assert_eq!(records.len(), 4);
+    log.discard_before(ends[10]).unwrap();
+    assert!(segments(&disk).len() < count && segments(&disk).len() > 2);
+    drop(log);
+    let early = Checkpoint { lsn: ends[10], durable: ends[39] };
+    let (_, records) = open(&disk, SMALL, early).unwrap();
+    assert_eq!(records.len(), 29);
+}
+
 #[test]
 fn an_idle_marker_is_written_once() {
     let disk = SimDisk::new(1);

@@ -3,8 +3,9 @@
 use super::definition::TableOption;
 use crate::lexer::TokenKind;
 use crate::parse::cursor::{Parser, Result};
+use crate::parse::words;
 
-/// Options that may be written without `=`; all others need it.
+/// Options that may be written without `=`; all others need it, and have no reserved name.
 const WITHOUT_EQUALS: [&str; 37] = [
     "AUTOEXTEND_SIZE",
     "AUTO_INCREMENT",
@@ -59,7 +60,7 @@ impl Parser<'_> {
     /// One option, when one begins here.
     pub(super) fn table_option(&mut self) -> Result<Option<TableOption>> {
         let start = self.position();
-        self.take_word("DEFAULT");
+        let default = self.take_word("DEFAULT");
         if self.take_charset() {
             self.take_symbol("=");
             let value = self.charset_text()?;
@@ -69,6 +70,10 @@ impl Parser<'_> {
             self.take_symbol("=");
             let value = self.charset_text()?;
             return Ok(Some(TableOption { name: "COLLATE".to_owned(), value, quoted: false }));
+        }
+        if default {
+            self.rewind(start);
+            return Ok(None);
         }
         for directory in ["DATA", "INDEX"] {
             if self.take_words(&[directory, "DIRECTORY"]) {
@@ -84,7 +89,8 @@ impl Parser<'_> {
             return Ok(None);
         };
         let name = self.text(token).to_ascii_uppercase();
-        if !self.is_symbol_at(1, "=") && !WITHOUT_EQUALS.contains(&name.as_str()) {
+        let other = self.is_symbol_at(1, "=") && !words::is_reserved(&name);
+        if !other && !WITHOUT_EQUALS.contains(&name.as_str()) {
             self.rewind(start);
             return Ok(None);
         }

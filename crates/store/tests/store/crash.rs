@@ -19,7 +19,8 @@ struct Journal {
     tables: Vec<TableId>,
 }
 
-/// A script of commits to two tables at once, with flushes, merges and checkpoints in between.
+/// A script of commits to two tables at once, with flushes, merges, checkpoints, drops of
+/// partitions, and a third table that comes and goes, in between.
 fn workload(machine: &Machine, journal: &mut Journal) -> Result<(), Error> {
     let database = machine.open()?;
     for _ in 0..2 {
@@ -31,7 +32,16 @@ fn workload(machine: &Machine, journal: &mut Journal) -> Result<(), Error> {
         match round {
             1 | 3 => while database.maintain()? {},
             2 | 5 => database.checkpoint()?,
+            4 => {
+                let scratch = database.create_table(schema(), b"scratch")?;
+                commit(&database, vec![put(scratch, &[((1, 1), row(1))], Mode::Insert)])?;
+                drop_rows(&database, journal, 0, Some(1))?;
+                database.drop_table(scratch)?;
+            }
             _ => {}
+        }
+        if round == 5 {
+            drop_rows(&database, journal, 1, None)?;
         }
     }
     database.close()
@@ -51,6 +61,28 @@ fn step(database: &Arc<Database>, journal: &mut Journal, round: i64) -> Result<(
     }
     journal.pending = Some(next.clone());
     commit(database, writes)?;
+    journal.acknowledged.push(next);
+    journal.pending = None;
+    Ok(())
+}
+
+/// Drops a partition of a table, or all of them.
+fn drop_rows(
+    database: &Arc<Database>,
+    journal: &mut Journal,
+    table: usize,
+    p: Option<i64>,
+) -> Result<(), Error> {
+    let mut next = journal.acknowledged.last().cloned().unwrap_or_default();
+    next[table].retain(|key, _| p.is_some_and(|p| key.0 != p));
+    journal.pending = Some(next.clone());
+    match p {
+        Some(p) => {
+            let keys = [p.to_be_bytes().to_vec()];
+            database.drop_partitions(journal.tables[table], &keys)?;
+        }
+        None => database.truncate_table(journal.tables[table])?,
+    }
     journal.acknowledged.push(next);
     journal.pending = None;
     Ok(())
@@ -170,7 +202,10 @@ fn a_full_disk_refuses_writes_and_is_well_again_when_there_is_room() {
     let database = machine.open().unwrap();
     let table = database.create_table(schema(), b"t").unwrap();
     let mut content = Content::new();
-    let rows = |round: i64| -> Vec<_> { (0..50).map(|k| ((k % 2, k), row(round + k))).collect() };
+    // Other keys each time: what was refused must not come to light with a later commit.
+    let rows = |round: i64| -> Vec<_> {
+        (0..50).map(|k| ((k % 2, k + round * 51 % 300), row(round + k))).collect()
+    };
     let write = |round: i64, content: &mut Content| {
         let all = rows(round);
         let (even, odd): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|((p, _), _)| *p == 0);

@@ -29,6 +29,14 @@ struct Specimen {
     images: Vec<Image>,
 }
 
+impl Image {
+    /// What it says of one of two tables.
+    fn of_table(&self, at: usize) -> Self {
+        let tables = self.tables.iter().skip(at).step_by(2).cloned().collect();
+        Self { values: self.values.clone(), tables }
+    }
+}
+
 fn image(database: &Arc<Database>, tables: &[TableId], versions: &[u64]) -> Result<Image> {
     let mut contents = Vec::new();
     for version in versions.iter().chain([&u64::MAX]) {
@@ -107,12 +115,23 @@ impl Specimen {
         self.disk.durable_bytes(path).unwrap()
     }
 
-    /// Damages a copy and reads it; whether the damage was found out.
-    fn check(&self, what: &str, damage: impl FnOnce(&SimDisk)) -> bool {
+    /// Damages a copy and reads it; whether the damage was found out. `alone` is the table whose
+    /// file is damaged, if no other file is: all other tables must be as they were.
+    fn check(&self, what: &str, alone: Option<TableId>, damage: impl FnOnce(&SimDisk)) -> bool {
         let disk = self.disk.fork(5);
         damage(&disk);
         let machine = Machine::with(disk, 5);
-        let found = machine.open().and_then(|it| image(&it, &self.tables, &self.versions));
+        let opened = machine.open();
+        for (at, table) in self.tables.iter().enumerate() {
+            if alone.is_some_and(|alone| alone != *table) {
+                let database = opened.as_ref().unwrap_or_else(|error| panic!("{what}: {error}"));
+                let found = image(database, &[*table], &self.versions);
+                let found = found.unwrap_or_else(|error| panic!("{what}: another table: {error}"));
+                let as_it_was = self.images.iter().any(|image| image.of_table(at) == found);
+                assert!(as_it_was, "{what}: something else is read in another table");
+            }
+        }
+        let found = opened.and_then(|it| image(&it, &self.tables, &self.versions));
         match found {
             Ok(found) => {
                 assert!(self.images.contains(&found), "{what}: something else is read");
@@ -147,10 +166,13 @@ fn damage_everything(specimen: &Specimen) {
         let name = path.display();
         let mut found = 0;
         let mut tried = 0;
-        let mut check = |what: String, damage: &dyn Fn(&SimDisk)| {
+        let of_table = |id: &&TableId| path.ends_with(format!("table-{}.blocks", id.0));
+        let alone = specimen.tables.iter().find(of_table).copied();
+        let mut check_with = |what: String, alone, damage: &dyn Fn(&SimDisk)| {
             tried += 1;
-            found += u32::from(specimen.check(&format!("{name}: {what}"), damage));
+            found += u32::from(specimen.check(&format!("{name}: {what}"), alone, damage));
         };
+        let mut check = |what: String, damage: &dyn Fn(&SimDisk)| check_with(what, alone, damage);
         for at in offsets(bytes.len(), 131) {
             // Zeros are mostly space that nothing is in.
             if at % 4096 < 96 || bytes[at] != 0 {
@@ -199,7 +221,10 @@ fn damage_everything(specimen: &Specimen) {
         for other in specimen.files().iter().filter(|other| **other != path) {
             let theirs = specimen.bytes(other);
             check(format!("it is {}", other.display()), &|disk| replace(disk, &path, &theirs));
-            check(format!("it changes places with {}", other.display()), &|disk| {
+        }
+        for other in specimen.files().iter().filter(|other| **other != path) {
+            let theirs = specimen.bytes(other);
+            check_with(format!("it changes places with {}", other.display()), None, &|disk| {
                 replace(disk, &path, &theirs);
                 replace(disk, other, &bytes);
             });
@@ -229,8 +254,77 @@ fn no_byte_of_a_chunk_can_change_unnoticed() {
         .step_by(5)
         .filter(|at| {
             let what = format!("byte {at}");
-            specimen.check(&what, |disk| disk.overwrite(&path, *at as u64, &[0]).unwrap())
+            specimen.check(&what, Some(specimen.tables[0]), |disk| {
+                disk.overwrite(&path, *at as u64, &[0]).unwrap();
+            })
         })
         .count();
     assert!(found > 100, "{found}");
+}
+
+/// A table whose file is damaged or missing is left out: others go on, through more commits,
+/// checkpoints and restarts; the log that it needs is kept; it is whole again when the file is back.
+#[test]
+fn a_damaged_table_stops_alone_and_loses_nothing() {
+    for missing in [false, true] {
+        let machine = Machine::new(3);
+        let database = machine.open().unwrap();
+        let [one, two] = [b"one", b"two"].map(|it| database.create_table(schema(), it).unwrap());
+        let rows =
+            |from: i64| -> Vec<_> { (from..from + 50).map(|k| ((k % 2, k), row(k))).collect() };
+        commit(
+            &database,
+            vec![put(one, &rows(0), Mode::Replace), put(two, &rows(0), Mode::Replace)],
+        )
+        .unwrap();
+        database.checkpoint().unwrap();
+        // What follows is only in the log.
+        commit(
+            &database,
+            vec![put(one, &rows(20), Mode::Replace), put(two, &rows(20), Mode::Replace)],
+        )
+        .unwrap();
+        let expected = read(&database.snapshot(), one).unwrap();
+        drop(database);
+        let path = PathBuf::from(format!("/data/table-{}.blocks", one.0));
+        let bytes = machine.disk.durable_bytes(&path).unwrap();
+        if missing {
+            let disk: Arc<dyn pelorus_env::Disk> = Arc::new(machine.disk.clone());
+            disk.remove(&path).unwrap();
+        } else {
+            machine.disk.overwrite(&path, 0, &[0xA5; 65536]).unwrap();
+        }
+        let mut more = 100;
+        for _ in 0..3 {
+            let database = machine.open().unwrap();
+            assert_eq!(database.broken_tables(), [(one, b"one".to_vec())]);
+            let error = commit(&database, vec![put(one, &rows(0), Mode::Replace)]).unwrap_err();
+            assert_eq!(error.code(), Code::FileDamaged);
+            assert!(error.message().contains("table-"), "{error}");
+            for _ in 0..20 {
+                commit(&database, vec![put(two, &rows(more), Mode::Replace)]).unwrap();
+                more += 50;
+                database.checkpoint().unwrap();
+            }
+            database.close().unwrap();
+        }
+        if !missing {
+            machine.disk.overwrite(&path, 0, &bytes).unwrap();
+            let database = machine.open().unwrap();
+            assert!(database.broken_tables().is_empty());
+            assert_eq!(read(&database.snapshot(), one).unwrap(), expected);
+            assert_eq!(read(&database.snapshot(), two).unwrap().len(), (more - 100 + 70) as usize);
+            database.close().unwrap();
+            continue;
+        }
+        let database = machine.open().unwrap();
+        database.drop_table(one).unwrap();
+        assert!(database.broken_tables().is_empty());
+        assert_eq!(
+            commit(&database, vec![remove(one, &[(0, 0)])]).unwrap_err().code(),
+            Code::TableChanged
+        );
+        database.close().unwrap();
+        assert!(machine.open().unwrap().broken_tables().is_empty());
+    }
 }

@@ -104,7 +104,7 @@ fn a_file_is_not_taken_for_a_newer_one() {
     drop(database);
     machine.disk.truncate_raw(path.as_ref(), 0).unwrap();
     machine.disk.overwrite(path.as_ref(), 0, &old).unwrap();
-    let error = machine.open().unwrap_err();
+    let error = machine.open().unwrap().broken(table).unwrap();
     assert_eq!(error.code(), Code::FileDamaged);
     assert!(error.message().contains(&path), "{error}");
 }
@@ -123,4 +123,25 @@ fn a_log_without_its_catalog_is_not_thrown_away() {
     machine.env.disk.rename(to, from).unwrap();
     let database: Arc<Database> = machine.open().unwrap();
     assert_eq!(database.value(b"key"), Some(b"value".to_vec()));
+}
+
+/// A table whose file is gone since it was dropped is not a damaged one.
+#[test]
+fn a_table_dropped_after_the_last_checkpoint_leaves_nothing_behind() {
+    let machine = Machine::new(3);
+    let database = machine.open().unwrap();
+    let [one, two] = [(); 2].map(|()| database.create_table(schema(), b"").unwrap());
+    write(&database, one, 0);
+    database.close().unwrap();
+    drop(database);
+    let database = machine.open().unwrap();
+    write(&database, two, 0);
+    database.checkpoint().unwrap();
+    database.drop_table(two).unwrap();
+    let three = database.create_table(schema(), b"").unwrap();
+    write(&database, one, 1);
+    drop(database);
+    let database = machine.open().unwrap();
+    assert!(database.broken_tables().is_empty());
+    assert_eq!(newest(&database, three).len(), 0);
 }

@@ -40,6 +40,7 @@ fn a_batch_loaded_again_changes_nothing() {
     let rows: Vec<_> = (0..500).map(|k| ((1, k % 250), row(k % 250))).collect();
     let receipt = commit(&database, vec![put(table, &rows, Mode::Ignore)]).unwrap();
     assert_eq!((receipt.outcomes[0].inserted, receipt.outcomes[0].ignored), (250, 250));
+    assert_eq!(receipt.outcomes[0].ignored_rows, (250..500).collect::<Vec<u32>>());
     while database.maintain().unwrap() {}
     let before = database.version();
     for _ in 0..3 {

@@ -53,30 +53,41 @@ impl Counts {
     }
 }
 
+/// A write of the store, with the places of its rows in the batch of the change; `None` if it has
+/// all of them.
+pub(crate) type PlacedWrite = (Write, Option<UInt32Array>);
+
 /// The store's writes for a change: one for each batch and partition.
 ///
 /// # Errors
 /// A row that fits no partition (1526).
-pub(crate) fn writes_of(change: &Change) -> Result<Vec<Write>> {
+pub(crate) fn writes_of(change: &Change) -> Result<Vec<PlacedWrite>> {
     let def = &change.def;
     let table = def.id;
     let mut writes = Vec::new();
     for columns in &change.removes {
-        for (partition, columns) in by_partition(def, columns)? {
+        for Group { partition, columns, places } in by_partition(def, columns)? {
             let columns = def.key.iter().map(|&at| Arc::clone(&columns[at])).collect();
-            writes.push(Write::Remove { table, partition, columns });
+            writes.push((Write::Remove { table, partition, columns }, places));
         }
     }
     for (columns, mode) in &change.puts {
-        for (partition, columns) in by_partition(def, columns)? {
-            writes.push(Write::Put { table, partition, columns, mode: *mode });
+        for Group { partition, columns, places } in by_partition(def, columns)? {
+            writes.push((Write::Put { table, partition, columns, mode: *mode }, places));
         }
     }
     Ok(writes)
 }
 
+/// Rows of a batch that belong to one partition.
+struct Group {
+    partition: Vec<u8>,
+    columns: Vec<ArrayRef>,
+    places: Option<UInt32Array>,
+}
+
 /// The rows of a batch by the keys of their partitions.
-fn by_partition(def: &NativeDef, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, Vec<ArrayRef>)>> {
+fn by_partition(def: &NativeDef, columns: &[ArrayRef]) -> Result<Vec<Group>> {
     let rows = columns.first().map_or(0, |column| column.len());
     if rows == 0 {
         return Ok(Vec::new());
@@ -85,9 +96,13 @@ fn by_partition(def: &NativeDef, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, V
     if let [(key, of)] = groups.as_mut_slice()
         && of.len() == rows
     {
-        return Ok(vec![(std::mem::take(key), columns.to_vec())]);
+        let partition = std::mem::take(key);
+        return Ok(vec![Group { partition, columns: columns.to_vec(), places: None }]);
     }
-    groups.into_iter().map(|(key, rows)| Ok((key, taken(columns, &rows)?))).collect()
+    let group = |(partition, rows): (Vec<u8>, UInt32Array)| {
+        Ok(Group { partition, columns: taken(columns, &rows)?, places: Some(rows) })
+    };
+    groups.into_iter().map(group).collect()
 }
 
 /// Some rows of a batch.

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
 use pelorus_error::{Code, Error, Result};
-use pelorus_store::{
-    Commit, Database, Mode, ROWS_PER_BATCH_MAX, Receipt, Snapshot, Version, Write,
-};
+use pelorus_store::{Commit, Database, Mode, Outcome, ROWS_PER_BATCH_MAX, Receipt, Version};
 
 use super::change::{Change, Counts, taken, writes_of};
 use super::insert::count;
-use super::lookup::{duplicate_entry, existing, first_duplicate, keys_of};
+use super::lookup::{duplicate_entry, first_duplicate, keys_of};
 use super::select::joined;
 use crate::native::definition::NativeDef;
 
@@ -29,13 +27,13 @@ pub(crate) fn commit(
         settle(change)?;
     }
     let mut writes = Vec::new();
+    let mut places = Vec::new();
     for change in changes.iter() {
-        writes.extend(writes_of(change)?);
+        for (write, of_rows) in writes_of(change)? {
+            writes.push(write);
+            places.push(of_rows);
+        }
     }
-    let ignores =
-        changes.iter().any(|change| change.puts.iter().any(|(_, mode)| *mode == Mode::Ignore));
-    // Keeps the version before the commit readable, to tell which rows were there.
-    let before = ignores.then(|| store.snapshot());
     let commit = Commit { writes, snapshot, values: Vec::new() };
     let receipt = match store.commit(&commit) {
         Ok(receipt) => receipt,
@@ -44,16 +42,18 @@ pub(crate) fn commit(
         }
         Err(error) => return Err(error),
     };
-    let mut counts = counted(&commit.writes, &receipt);
-    if let Some(before) = before.filter(|_| counts.ignored > 0) {
-        counts.ignored_rows = ignored_rows(store, changes, &counts, &receipt, before)?;
+    let mut counts = counted(&receipt);
+    if let [Change { puts, .. }] = changes
+        && puts.len() == 1
+    {
+        counts.ignored_rows = ignored_rows(&receipt, &places);
     }
     Ok(counts)
 }
 
-fn counted(writes: &[Write], receipt: &Receipt) -> Counts {
+fn counted(receipt: &Receipt) -> Counts {
     let mut counts = Counts::default();
-    for (_, outcome) in writes.iter().zip(&receipt.outcomes) {
+    for outcome in &receipt.outcomes {
         counts.inserted += outcome.inserted;
         counts.replaced += outcome.replaced;
         counts.ignored += outcome.ignored;
@@ -80,31 +80,18 @@ fn named(store: &Arc<Database>, changes: &[Change], error: Error) -> Error {
     found.unwrap_or(error)
 }
 
-/// The rows that were left out, of a change of one batch.
-fn ignored_rows(
-    store: &Arc<Database>,
-    changes: &[Change],
-    counts: &Counts,
-    receipt: &Receipt,
-    before: Snapshot,
-) -> Result<Vec<usize>> {
-    let [Change { def, puts, .. }] = changes else { return Ok(Vec::new()) };
-    let [(columns, _)] = puts.as_slice() else { return Ok(Vec::new()) };
-    let changed = u64::from(counts.inserted > 0);
-    let snapshot = store.snapshot_at(receipt.version.saturating_sub(changed));
-    drop(before);
-    let table = snapshot.table(def.id)?;
-    let keys = keys_of(def, columns)?;
-    let wanted: HashSet<&[u8]> = keys.iter().collect();
-    let found = existing(def, &table, columns, &wanted, &[])?;
-    let mut seen: HashSet<&[u8]> = HashSet::new();
-    let mut left_out = Vec::new();
-    for (row, key) in keys.iter().enumerate() {
-        if found.rows.contains_key(key) || !seen.insert(key) {
-            left_out.push(row);
-        }
-    }
-    Ok(left_out)
+/// The places of the rows that were left out, of a change of one batch.
+fn ignored_rows(receipt: &Receipt, places: &[Option<UInt32Array>]) -> Vec<usize> {
+    let of_write = |(outcome, places): (&Outcome, &Option<UInt32Array>)| -> Vec<usize> {
+        let place = |row: u32| match places {
+            None => row as usize,
+            Some(places) => places.value(row as usize) as usize,
+        };
+        outcome.ignored_rows.iter().map(|&row| place(row)).collect()
+    };
+    let mut rows: Vec<usize> = receipt.outcomes.iter().zip(places).flat_map(of_write).collect();
+    rows.sort_unstable();
+    rows
 }
 
 /// Makes one batch of several: within a commit no key may stand in two of them.

@@ -215,7 +215,7 @@ impl World {
             return;
         }
         let receipt = result.unwrap();
-        let outcome = receipt.outcomes[0];
+        let outcome = receipt.outcomes[0].clone();
         let (before, count) = (there.len(), rows.len() as u64);
         let mut ignored = 0;
         for (key, row) in rows.clone() {
