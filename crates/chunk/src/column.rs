@@ -27,7 +27,7 @@ use arrow::datatypes::{ArrowPrimitiveType, DataType, i256};
 use pelorus_error::{Error, Result};
 
 use self::codes::Codes;
-pub use self::dictionary::Dictionary;
+pub use self::dictionary::coded;
 use self::ints::Ints;
 use self::many::Many;
 use self::runs::Runs;
@@ -139,13 +139,10 @@ impl Column {
     pub fn decode_picked(&self, picked: &Picked) -> Result<ArrayRef> {
         let range = &picked.range;
         self.check(range)?;
-        match &picked.which {
-            Which::All => self.decode(range.clone()),
-            Which::Few(rows) => self.take(rows),
-            Which::Many(count, words) => {
-                let many = Many { range: range.clone(), count: *count, words };
-                self.decode_many(&many)
-            }
+        match (&picked.which, picked.many()) {
+            (_, Some(many)) => self.decode_many(&many),
+            (Which::Few(rows), None) => self.take(rows),
+            (_, None) => self.decode(range.clone()),
         }
     }
 
@@ -159,11 +156,7 @@ impl Column {
         {
             return Err(Error::internal(format!("row {row} of a chunk of {} rows", self.rows)));
         }
-        let nulls = || {
-            let nulls = self.nulls.as_ref()?;
-            let valid = |at: usize| nulls.is_valid(rows[at] as usize);
-            Some(NullBuffer::new(BooleanBuffer::collect_bool(rows.len(), valid)))
-        };
+        let nulls = || self.nulls_of_rows(rows);
         match &self.data {
             Data::Null => Ok(new_null_array(&self.data_type(), rows.len())),
             Data::Constant(values) => gather(values, vec![0; rows.len()], nulls()),
@@ -175,6 +168,12 @@ impl Column {
             }
             Data::Dictionary(codes, values) => gather(values, codes.take(rows), nulls()),
         }
+    }
+
+    fn nulls_of_rows(&self, rows: &[u32]) -> Option<NullBuffer> {
+        let nulls = self.nulls.as_ref()?;
+        let valid = |at: usize| nulls.is_valid(rows[at] as usize);
+        Some(NullBuffer::new(BooleanBuffer::collect_bool(rows.len(), valid)))
     }
 
     /// Appends the rows as 64-bit integers, if the column is made of such: integers (unsigned

@@ -19,6 +19,7 @@ use pelorus_types::ColumnType;
 
 use crate::context::EvalContext;
 use crate::errors::{no_such_function, parameter_count};
+use crate::formula::Formula;
 use crate::value::{Arg, Coercibility};
 
 /// Which groups to give out: all, or the first so many (the others move down).
@@ -188,12 +189,34 @@ pub fn resolve(
     }
 }
 
+/// Binds `SUM` or `AVG` of an argument that accumulators compute themselves, from the columns of
+/// a formula; `None` for other aggregates.
+pub fn resolve_formula(
+    name: &str,
+    arg: &Arg,
+    formula: Formula,
+    ctx: &Arc<EvalContext>,
+) -> Option<AggregateCall> {
+    match name.to_ascii_uppercase().as_str() {
+        "SUM" => Some(sum::sum(name, arg, Some(formula), ctx)),
+        "AVG" => Some(sum::average(name, std::slice::from_ref(arg), Some(formula), ctx)),
+        _ => None,
+    }
+}
+
+/// The formula that is nothing but the argument.
+fn column_of(arg: &Arg) -> Option<Formula> {
+    (!arg.ty.is_temporal()).then_some(Formula::Column(0))
+}
+
 fn plain(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<AggregateCall> {
     match (name, args) {
         ("COUNT", _) => Ok(count::count(name, args)),
         ("COUNT_MERGE", [_]) => Ok(count::merge(name, args)),
-        ("SUM" | "SUM_MERGE", [arg]) => Ok(sum::sum(name, arg, ctx)),
-        ("AVG", [_]) | ("AVG_MERGE", [_, _]) => Ok(sum::average(name, args, ctx)),
+        ("SUM" | "SUM_MERGE", [arg]) => Ok(sum::sum(name, arg, column_of(arg), ctx)),
+        ("AVG", [arg]) | ("AVG_MERGE", [arg, _]) => {
+            Ok(sum::average(name, args, column_of(arg), ctx))
+        }
         ("MIN" | "MAX" | "ANY_VALUE", [arg]) => extreme::resolve(name, arg, ctx),
         ("BIT_AND" | "BIT_OR" | "BIT_XOR", [arg]) => bits::resolve(name, arg, ctx),
         (

@@ -13,6 +13,7 @@ use crate::call::{Batch, Call, each_row};
 use crate::context::EvalContext;
 use crate::decimal::{Decimal, MAX_SCALE};
 use crate::errors::out_of_range;
+use crate::formula::ExactOp;
 use crate::shape::{self, NOT_FIXED, Numeric};
 use crate::value::{Arg, Value};
 use crate::vector;
@@ -314,7 +315,15 @@ fn decimals(
         }
         slow(batch)
     };
-    Call::new(name, args, ctx, ty, Box::new(kernel)).with_scale(scale)
+    let call = Call::new(name, args, ctx, ty, Box::new(kernel)).with_scale(scale);
+    let plain = |arg: &Arg| (arg.ty.is_integer() || arg.ty.is_decimal()) && !arg.is_hex();
+    match op {
+        _ if unsigned_check || !args.iter().all(plain) => call,
+        Op::Add => call.with_exact(ExactOp::Add),
+        Op::Sub => call.with_exact(ExactOp::Sub),
+        Op::Mul => call.with_exact(ExactOp::Mul),
+        Op::Div | Op::IntDiv | Op::Mod => call,
+    }
 }
 
 /// Sums and products of decimals (and integers) that fit 128 bits throughout, even where their type

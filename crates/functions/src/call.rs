@@ -9,6 +9,7 @@ use pelorus_error::Result;
 use pelorus_types::ColumnType;
 
 use crate::context::EvalContext;
+use crate::formula::ExactOp;
 use crate::input::{Input, Slot};
 use crate::output::{Output, storage};
 use crate::value::{Arg, Coercibility, Value};
@@ -32,6 +33,7 @@ pub struct Call {
     text: String,
     slots: Vec<Slot>,
     kernel: Kernel,
+    exact: Option<ExactOp>,
     ctx: Arc<EvalContext>,
 }
 
@@ -67,6 +69,7 @@ impl Call {
             text: format!("{}({})", name.to_ascii_lowercase(), texts.join(",")),
             slots: args.iter().map(Slot::of).collect(),
             kernel,
+            exact: None,
             ctx: Arc::clone(ctx),
         }
     }
@@ -86,6 +89,11 @@ impl Call {
     pub(crate) fn with_scale(mut self, scale: u8) -> Self {
         self.scale = scale.max(self.ty.decimals);
         self.storage = storage(&self.ty, self.scale);
+        self
+    }
+
+    pub(crate) fn with_exact(mut self, op: ExactOp) -> Self {
+        self.exact = Some(op);
         self
     }
 
@@ -125,6 +133,12 @@ impl Call {
     /// Digits after the point of decimals in the arrays.
     pub fn scale(&self) -> u8 {
         self.scale
+    }
+
+    /// The operator, where it is one of signed whole numbers and decimals that a
+    /// [`crate::Formula`] may hold.
+    pub fn exact_op(&self) -> Option<ExactOp> {
+        self.exact
     }
 
     /// How strongly the result insists on its collation.

@@ -20,6 +20,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod cast;
 pub(crate) mod condition;
+pub(crate) mod dependent;
 pub(crate) mod expr;
 pub(crate) mod from;
 pub(crate) mod leaf;

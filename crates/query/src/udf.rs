@@ -17,8 +17,8 @@ use datafusion::logical_expr::{
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 use pelorus_error::Error;
-use pelorus_functions::Call;
 use pelorus_functions::aggregate::{self, AggregateCall, Take};
+use pelorus_functions::{Call, Formula};
 
 type DfResult<T> = Result<T, DataFusionError>;
 
@@ -74,7 +74,7 @@ fn shared(error: &DataFusionError) -> Error {
 /// depend on constants that DataFusion does not see.
 struct CallUdf {
     name: String,
-    call: Call,
+    call: Arc<Call>,
     id: u64,
     signature: Signature,
 }
@@ -145,10 +145,36 @@ pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>) -> Expr {
     let udf = CallUdf {
         name: name.to_ascii_lowercase(),
         signature: signature(args.len(), volatility),
-        call,
+        call: Arc::new(call),
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
     };
     ScalarUDF::new_from_impl(udf).call(args)
+}
+
+/// An expression of exact operators as a formula over what stands below them, which is added to
+/// `columns`.
+pub(crate) fn formula(expr: &Expr, columns: &mut Vec<Expr>) -> Option<Formula> {
+    match expr {
+        Expr::Alias(alias) => formula(&alias.expr, columns),
+        Expr::Literal(value, _) => Some(Formula::Constant(value.to_array().ok()?)),
+        Expr::ScalarFunction(function) => {
+            let udf = function.func.inner().downcast_ref::<CallUdf>();
+            let call = udf.and_then(|udf| Some((udf.call.exact_op()?, &udf.call)));
+            let (Some((op, call)), [left, right]) = (call, function.args.as_slice()) else {
+                return Some(column(expr, columns));
+            };
+            let operands = [formula(left, columns)?, formula(right, columns)?];
+            Some(Formula::Op(op, Arc::clone(call), Box::new(operands)))
+        }
+        _ => Some(column(expr, columns)),
+    }
+}
+
+fn column(expr: &Expr, columns: &mut Vec<Expr>) -> Formula {
+    Formula::Column(columns.iter().position(|it| it == expr).unwrap_or_else(|| {
+        columns.push(expr.clone());
+        columns.len() - 1
+    }))
 }
 
 /// One resolved aggregate.

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
 use arrow::compute::FilterBuilder;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use pelorus_chunk::{Predicate, Selection, VECTOR_ROWS, may_match};
+use pelorus_chunk::{Codec, Predicate, Selection, VECTOR_ROWS, coded, may_match};
 use pelorus_error::{Error, Result};
 
 use crate::chunk::Chunk;
@@ -30,7 +30,8 @@ pub struct ScanRequest {
     pub columns: Vec<usize>,
     /// Conditions on columns by position, all of which hold for every row that is given.
     pub predicates: Vec<(usize, Predicate)>,
-    /// The schema of the batches; the types of its fields are those of the columns.
+    /// The schema of the batches. The types of its fields are those of the columns, or
+    /// `Dictionary(UInt32, type)` for those that are to be given as codes into their values.
     pub schema: SchemaRef,
     /// Rows of these primary keys are left out: a transaction has written them itself.
     pub hidden: Option<Arc<HashSet<Vec<u8>>>>,
@@ -83,6 +84,38 @@ impl ScanUnit {
     /// At most so many rows come of it.
     pub fn rows_at_most(&self) -> usize {
         self.part.rows() as usize
+    }
+
+    /// The same rows of other columns, as a schema describes them.
+    pub fn reading(units: &[Self], columns: &[usize], schema: &SchemaRef) -> Vec<Self> {
+        let Some(first) = units.first() else { return Vec::new() };
+        let request = Arc::new(ScanRequest {
+            columns: columns.to_vec(),
+            schema: Arc::clone(schema),
+            ..ScanRequest::clone(&first.request)
+        });
+        units.iter().map(|it| Self { request: Arc::clone(&request), ..it.clone() }).collect()
+    }
+
+    /// Whether this part stores the few different values of a column (at most 256, or some
+    /// thousand runs) apart from its rows, or has its rows in memory.
+    ///
+    /// # Errors
+    /// What reading the description of a chunk gives.
+    pub fn has_few_values(&self, column: usize) -> Result<bool> {
+        /// What a few thousand runs need.
+        const FEW_RUNS: u64 = 32 << 10;
+        let Body::Chunk(chunk) = &self.part.body else { return Ok(true) };
+        let [source] = &self.part.layout.sources(&self.layout, &[column])?[..] else {
+            return Ok(false);
+        };
+        let Source::Stored(position) = source else { return Ok(true) };
+        Ok(chunk.meta()?.columns.get(*position).is_some_and(|meta| match meta.codec {
+            Codec::Null | Codec::Constant => true,
+            Codec::Dictionary => meta.width == 1,
+            Codec::Runs => meta.length <= FEW_RUNS,
+            Codec::Plain | Codec::Frame | Codec::Delta => false,
+        }))
     }
 
     fn may_have_rows(&self) -> Result<bool> {
@@ -237,9 +270,13 @@ impl ScanCursor {
         let picked = selection.pick(range);
         let arrays = sources
             .iter()
-            .map(|source| match source {
+            .enumerate()
+            .map(|(at, source)| match source {
+                Source::Stored(position) if self.is_coded(at) => {
+                    chunk.column(*position)?.decode_coded(&picked)
+                }
                 Source::Stored(position) => chunk.column(*position)?.decode_picked(&picked),
-                Source::Filler(column) => filler(column, count),
+                Source::Filler(column) => self.given(at, filler(column, count)?),
             })
             .collect::<Result<Vec<_>>>()?;
         self.batch(arrays, count).map(Some)
@@ -262,14 +299,15 @@ impl ScanCursor {
         if let Some(filter) = &filter {
             left = filter.count();
         }
-        for source in &sources {
-            arrays.push(match (source, &filter) {
+        for (at, source) in sources.iter().enumerate() {
+            let array = match (source, &filter) {
                 (Source::Filler(column), _) => filler(column, left)?,
                 (Source::Stored(position), None) => block.columns[*position].slice(0, count),
                 (Source::Stored(position), Some(filter)) => {
                     filter.filter(&block.columns[*position].slice(0, count)).map_err(broken)?
                 }
-            });
+            };
+            arrays.push(self.given(at, array)?);
         }
         self.next += 1;
         self.batch(arrays, left).map(Some)
@@ -308,6 +346,17 @@ impl ScanCursor {
             columns.extend(&self.unit.layout.schema.key);
         }
         columns
+    }
+
+    /// Whether a column is given as codes; those of the key behind them are not.
+    fn is_coded(&self, at: usize) -> bool {
+        let field = self.unit.request.schema.fields().get(at);
+        field.is_some_and(|field| matches!(field.data_type(), DataType::Dictionary(..)))
+    }
+
+    /// The values of a column in the form in which they are given.
+    fn given(&self, at: usize, array: ArrayRef) -> Result<ArrayRef> {
+        if self.is_coded(at) { coded(&array) } else { Ok(array) }
     }
 
     /// Makes a batch, less the rows that are hidden.

@@ -4,69 +4,59 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, DictionaryArray, UInt32Array};
-use arrow::datatypes::UInt32Type;
+use arrow::buffer::NullBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, UInt32Type};
 use pelorus_error::{Error, Result};
 
 use super::codes::Codes;
+use super::many::Many;
 use super::ranges::{self, Test};
 use super::{Column, Data};
 use crate::scalar::{Predicate, value_at};
-use crate::selection::Selection;
+use crate::selection::{Picked, Selection, Which};
 use crate::{VECTOR_ROWS, vectors_of};
 
-/// The values behind the codes of a column.
-#[derive(Clone, Debug)]
-pub struct Dictionary {
-    /// The values, none of them NULL.
-    pub values: ArrayRef,
-    /// Whether the values are distinct and rise bytewise or by number; the values of runs do not.
-    pub distinct: bool,
-}
-
 impl Column {
-    /// The values behind [`Column::codes`]: of dictionaries, of runs (one a run) and of constants.
-    /// `None` for other codecs, and if every row is NULL.
-    pub fn dictionary(&self) -> Option<Dictionary> {
-        let (values, distinct) = match &self.data {
-            Data::Constant(values) | Data::Dictionary(_, values) => (values, true),
-            Data::Runs(runs) => (&runs.values, false),
-            Data::Null | Data::Plain(_) | Data::Ints(_) => return None,
+    /// Decodes picked rows as codes into values: `Dictionary(UInt32, type)`. Where the column is
+    /// stored as a dictionary, a constant or runs, the values are those that are stored, in one
+    /// array that all calls share; a value may be there several times. Otherwise they are made.
+    ///
+    /// # Errors
+    /// As [`Column::decode`].
+    pub fn decode_coded(&self, picked: &Picked) -> Result<ArrayRef> {
+        self.check(&picked.range)?;
+        let (codes, values) = match &self.data {
+            Data::Constant(values) => (vec![0; picked.count()], values),
+            Data::Runs(runs) => {
+                let extend = |rows, out: &mut Vec<u32>| runs.codes(rows, out);
+                (picked.gather(extend, |row| runs.find(row as usize)), &runs.values)
+            }
+            Data::Dictionary(codes, values) => {
+                let extend = |rows, out: &mut Vec<u32>| codes.extend(rows, out);
+                (picked.gather(extend, |row| codes.get(row as usize)), values)
+            }
+            Data::Null | Data::Plain(_) | Data::Ints(_) => {
+                return coded(&self.decode_picked(picked)?);
+            }
         };
-        Some(Dictionary { values: Arc::clone(values), distinct })
+        let codes = UInt32Array::new(codes.into(), self.nulls_of(picked)?);
+        let array = DictionaryArray::<UInt32Type>::try_new(codes, Arc::clone(values));
+        Ok(Arc::new(array.map_err(broken)?))
     }
 
-    /// Appends the code of each row: its place in [`Column::dictionary`]. NULLs have any code.
-    /// Returns whether there is a dictionary; otherwise `out` is untouched.
-    ///
-    /// # Errors
-    /// `Internal` for rows outside.
-    pub fn codes(&self, rows: Range<usize>, out: &mut Vec<u32>) -> Result<bool> {
-        self.check(&rows)?;
-        match &self.data {
-            Data::Constant(_) => out.extend(std::iter::repeat_n(0, rows.len())),
-            Data::Runs(runs) => runs.codes(rows, out),
-            Data::Dictionary(codes, _) => codes.extend(rows, out),
-            Data::Null | Data::Plain(_) | Data::Ints(_) => return Ok(false),
+    fn nulls_of(&self, picked: &Picked) -> Result<Option<NullBuffer>> {
+        match (&self.nulls, &picked.which) {
+            (None, _) => Ok(None),
+            (Some(nulls), Which::All) => {
+                Ok(Some(nulls.slice(picked.range.start, picked.range.len())))
+            }
+            (Some(_), Which::Few(rows)) => Ok(self.nulls_of_rows(rows)),
+            (Some(_), Which::Many(..)) => match picked.many() {
+                Some(many) => self.nulls_of_many(&many),
+                None => Ok(None),
+            },
         }
-        Ok(true)
-    }
-
-    /// Decodes a range of rows to codes and values, if the column has a dictionary. The values
-    /// are shared, not copied; those of runs may repeat.
-    ///
-    /// # Errors
-    /// `Internal` for rows outside.
-    pub fn decode_dictionary(
-        &self,
-        rows: Range<usize>,
-    ) -> Result<Option<DictionaryArray<UInt32Type>>> {
-        let mut codes = Vec::new();
-        let Some(dictionary) = self.dictionary() else { return Ok(None) };
-        self.codes(rows.clone(), &mut codes)?;
-        let nulls = self.nulls.as_ref().map(|nulls| nulls.slice(rows.start, rows.len()));
-        let array =
-            DictionaryArray::try_new(UInt32Array::new(codes.into(), nulls), dictionary.values);
-        array.map(Some).map_err(|e| Error::internal("codes of a chunk").caused_by(e))
     }
 
     /// Keeps the rows of a range whose values a test keeps: any test of single values, for
@@ -158,6 +148,47 @@ impl Column {
         };
         codes.select(&test, rows, |word| self.valid_word(word), selection);
     }
+}
+
+impl Picked {
+    pub(super) fn many(&self) -> Option<Many<'_>> {
+        match &self.which {
+            Which::Many(count, words) => {
+                Some(Many { range: self.range.clone(), count: *count, words })
+            }
+            Which::All | Which::Few(_) => None,
+        }
+    }
+
+    /// What stands in the picked rows, from functions that append a range and that find one.
+    fn gather(
+        &self,
+        extend: impl Fn(Range<usize>, &mut Vec<u32>),
+        find: impl Fn(u32) -> u32,
+    ) -> Vec<u32> {
+        match (&self.which, self.many()) {
+            (_, Some(many)) => many.gather(extend),
+            (Which::Few(rows), None) => rows.iter().map(|&row| find(row)).collect(),
+            (_, None) => {
+                let mut out = Vec::with_capacity(self.range.len());
+                extend(self.range.clone(), &mut out);
+                out
+            }
+        }
+    }
+}
+
+/// An array as `Dictionary(UInt32, type)`; every value is there once.
+///
+/// # Errors
+/// `Internal` for types that have no dictionaries.
+pub fn coded(array: &ArrayRef) -> Result<ArrayRef> {
+    let ty = DataType::Dictionary(Box::new(DataType::UInt32), Box::new(array.data_type().clone()));
+    cast(array, &ty).map_err(broken)
+}
+
+fn broken(error: arrow::error::ArrowError) -> Error {
+    Error::internal("codes of a column").caused_by(error)
 }
 
 /// The test that a code is one of those that hold.

@@ -61,11 +61,7 @@ impl Many<'_> {
 
 impl Column {
     pub(super) fn decode_many(&self, many: &Many<'_>) -> Result<ArrayRef> {
-        let nulls = || -> Result<Option<NullBuffer>> {
-            let Some(nulls) = &self.nulls else { return Ok(None) };
-            let valid = many.filter(&BooleanArray::new(nulls.inner().clone(), None))?;
-            Ok(Some(NullBuffer::new(valid.as_boolean().values().clone())))
-        };
+        let nulls = || self.nulls_of_many(many);
         match &self.data {
             Data::Null => Ok(new_null_array(&self.data_type(), many.count)),
             Data::Constant(values) => gather(values, vec![0; many.count], nulls()?),
@@ -86,6 +82,12 @@ impl Column {
                 gather(values, codes, nulls()?)
             }
         }
+    }
+
+    pub(super) fn nulls_of_many(&self, many: &Many<'_>) -> Result<Option<NullBuffer>> {
+        let Some(nulls) = &self.nulls else { return Ok(None) };
+        let valid = many.filter(&BooleanArray::new(nulls.inner().clone(), None))?;
+        Ok(Some(NullBuffer::new(valid.as_boolean().values().clone())))
     }
 
     fn plain<T: ArrowPrimitiveType>(

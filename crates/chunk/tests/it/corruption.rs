@@ -15,7 +15,7 @@ fn exercise(column: &Column, sample: &ArrayRef, random: &mut Random) {
     assert!(rows <= pelorus_chunk::CHUNK_ROWS);
     column.decode(0..rows).ok();
     column.decode(rows / 3..rows / 2).ok();
-    column.decode_dictionary(0..rows).unwrap();
+    column.decode_coded(&Selection::all(rows).pick(rows / 5..rows)).ok();
     let mut integers = Vec::new();
     column.integers(rows / 4..rows, &mut integers).unwrap();
     assert!(column.decoded_bytes(rows) < 1 << 40);

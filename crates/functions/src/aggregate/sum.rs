@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
-use arrow::datatypes::{
-    DataType, Decimal128Type, Decimal256Type, Float64Type, Int64Type, UInt64Type, i256,
-};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Float64Type, Int64Type, i256};
 use pelorus_error::{Error, Result};
 use pelorus_types::ColumnType;
 
@@ -13,6 +12,7 @@ use super::{Accumulator, AggregateCall, Take, each};
 use crate::context::EvalContext;
 use crate::decimal::{Decimal, quotient_scale};
 use crate::errors::out_of_range;
+use crate::formula::{Formula, Narrow};
 use crate::input::{Input, Slot};
 use crate::output::{Output, storage};
 use crate::shape::{self, NOT_FIXED, Numeric};
@@ -21,8 +21,14 @@ use crate::value::{Arg, Value};
 /// Digits that a sum has more than its argument.
 const SUM_DIGITS: u32 = 22;
 
-/// Binds `SUM`; `SUM_MERGE` keeps the type of the partial sums.
-pub(super) fn sum(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> AggregateCall {
+/// Binds `SUM`; `SUM_MERGE` keeps the type of the partial sums. What is given to the accumulators
+/// is the argument, or the columns that the formula of it names.
+pub(super) fn sum(
+    name: &str,
+    arg: &Arg,
+    formula: Option<Formula>,
+    ctx: &Arc<EvalContext>,
+) -> AggregateCall {
     let merging = name == "SUM_MERGE";
     let kind = shape::numeric(arg);
     let (ty, scale) =
@@ -44,12 +50,17 @@ pub(super) fn sum(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> AggregateCal
         );
     }
     let scale = if ty.is_decimal() { scale.max(ty.decimals) } else { ty.decimals };
-    let plan = Plan { slot: Slot::of(arg), ty, scale, average: None, merging: false };
+    let plan = Plan { formula, slot: Slot::of(arg), ty, scale, average: None, merging: false };
     exact(name, args, plan, ctx).with_scale(scale)
 }
 
-/// Binds `AVG`, and `AVG_MERGE` of partial sums and counts.
-pub(super) fn average(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> AggregateCall {
+/// Binds `AVG`, as [`sum`] does, and `AVG_MERGE` of partial sums and counts.
+pub(super) fn average(
+    name: &str,
+    args: &[Arg],
+    formula: Option<Formula>,
+    ctx: &Arc<EvalContext>,
+) -> AggregateCall {
     let arg = &args[0];
     let merging = name == "AVG_MERGE";
     let kind = shape::numeric(arg);
@@ -83,7 +94,8 @@ pub(super) fn average(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Aggre
         false,
     );
     let scale = quotient_scale(arg.scale, 0, increment).max(ty.decimals);
-    let plan = Plan { slot: Slot::of(arg), ty, scale, average: Some(arg.scale), merging };
+    let formula = formula.filter(|_| !merging);
+    let plan = Plan { formula, slot: Slot::of(arg), ty, scale, average: Some(arg.scale), merging };
     exact(name, args, plan, ctx).with_scale(scale)
 }
 
@@ -99,6 +111,8 @@ fn sum_type(arg: &Arg, kind: Numeric) -> ColumnType {
 #[derive(Clone, Debug)]
 struct Plan {
     slot: Slot,
+    /// How the argument is computed from columns, where it is exact.
+    formula: Option<Formula>,
     ty: ColumnType,
     scale: u8,
     /// Scale of the sums when their average is asked for.
@@ -180,43 +194,63 @@ impl ExactSum {
         }
     }
 
-    /// Columns of plain integers or decimals.
-    fn fast(
+    /// Adds numbers of 64 bits. While there are few groups, a batch is summed in 64 bits as well.
+    fn add_narrow(
+        &mut self,
+        narrow: &Narrow,
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+    ) -> Result<()> {
+        /// The sums of more groups would not stay close to the processor.
+        const FEW: usize = 1024;
+        let filter = filter.map(|filter| NullBuffer::new(truths(filter)));
+        let kept = NullBuffer::union(filter.as_ref(), narrow.nulls.as_ref());
+        let rows = || narrow.values.iter().zip(groups);
+        let fits = narrow.most.checked_mul(groups.len() as u64).map(i64::try_from);
+        if self.counts.len() > FEW || !matches!(fits, Some(Ok(_))) {
+            for (row, (value, group)) in rows().enumerate() {
+                if kept.as_ref().is_none_or(|kept| kept.is_valid(row)) {
+                    self.add_small(*group, i128::from(*value), 1)?;
+                }
+            }
+            return Ok(());
+        }
+        let mut sums = vec![(0_i64, 0_i64); self.counts.len()];
+        match (sums.as_mut_slice(), &kept) {
+            ([only], None) => *only = (narrow.values.iter().sum(), groups.len() as i64),
+            (sums, None) => {
+                for (value, group) in rows() {
+                    let (sum, count) = &mut sums[*group];
+                    *sum += value;
+                    *count += 1;
+                }
+            }
+            (sums, Some(kept)) => {
+                for ((value, group), kept) in rows().zip(kept) {
+                    let (sum, count) = &mut sums[*group];
+                    *sum += if kept { *value } else { 0 };
+                    *count += i64::from(kept);
+                }
+            }
+        }
+        for (group, (sum, count)) in sums.into_iter().enumerate() {
+            self.add_small(group, i128::from(sum), count)?;
+        }
+        Ok(())
+    }
+
+    /// Decimals of more than 64 bits.
+    fn add_wide(
         &mut self,
         array: &ArrayRef,
         groups: &[usize],
         filter: Option<&BooleanArray>,
     ) -> Result<bool> {
-        if array.len() != groups.len() || self.plan.slot.ty.is_temporal() {
-            return Ok(false);
-        }
-        if self.sum_scale == 0
-            && let Some(array) = array.as_primitive_opt::<Int64Type>()
-        {
-            each(groups, filter, |row, group| {
-                if array.is_valid(row) {
-                    self.add_small(group, i128::from(array.value(row)), 1)?;
-                }
-                Ok(())
-            })?;
-            return Ok(true);
-        }
-        if self.sum_scale == 0
-            && let Some(array) = array.as_primitive_opt::<UInt64Type>()
-        {
-            each(groups, filter, |row, group| {
-                if array.is_valid(row) {
-                    self.add_small(group, i128::from(array.value(row)), 1)?;
-                }
-                Ok(())
-            })?;
-            return Ok(true);
-        }
         let (DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale)) = array.data_type()
         else {
             return Ok(false);
         };
-        if u8::try_from(*scale).ok() != Some(self.sum_scale) {
+        if u8::try_from(*scale).ok() != Some(self.sum_scale) || array.len() != groups.len() {
             return Ok(false);
         }
         if let Some(array) = array.as_primitive_opt::<Decimal256Type>() {
@@ -228,11 +262,9 @@ impl ExactSum {
             return Ok(true);
         }
         let Some(array) = array.as_primitive_opt::<Decimal128Type>() else { return Ok(false) };
-        each(groups, filter, |row, group| {
-            if array.is_valid(row) {
-                self.add_small(group, array.value(row), 1)?;
-            }
-            Ok(())
+        each(groups, filter, |row, group| match array.is_valid(row) {
+            true => self.add_small(group, array.value(row), 1),
+            false => Ok(()),
         })?;
         Ok(true)
     }
@@ -257,15 +289,24 @@ impl Accumulator for ExactSum {
         total: usize,
     ) -> Result<()> {
         self.resize(total);
-        let array = args.first().ok_or_else(|| Error::internal("SUM has an argument"))?;
         if self.plan.merging {
             return self.merge_columns(args, groups);
         }
-        if self.fast(array, groups, filter)? {
+        if let Some(narrow) = self.plan.formula.as_ref().and_then(|it| it.narrow(args))
+            && narrow.scale == self.sum_scale
+            && narrow.values.len() == groups.len()
+        {
+            return self.add_narrow(&narrow, groups, filter);
+        }
+        let array = match &self.plan.formula {
+            Some(formula) => formula.careful(args, groups.len())?,
+            None => Arc::clone(args.first().ok_or_else(|| Error::internal("SUM has an argument"))?),
+        };
+        if self.add_wide(&array, groups, filter)? {
             return Ok(());
         }
         let (slot, ctx) = (self.plan.slot.clone(), Arc::clone(&self.ctx));
-        let input = Input::new(array, &slot, &ctx)?;
+        let input = Input::new(&array, &slot, &ctx)?;
         each(groups, filter, |row, group| match input.decimal(row) {
             Some(value) => self.add(group, value, 1),
             None => Ok(()),
@@ -338,6 +379,14 @@ impl ExactSum {
             }
         }
         Ok(())
+    }
+}
+
+/// The bits of the rows for which a filter is true.
+fn truths(filter: &BooleanArray) -> BooleanBuffer {
+    match filter.nulls() {
+        Some(nulls) => filter.values() & nulls.inner(),
+        None => filter.values().clone(),
     }
 }
 

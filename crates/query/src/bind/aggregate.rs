@@ -5,11 +5,12 @@ use std::sync::Arc;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::{self, AggregateCall};
-use pelorus_functions::{Arg, EvalContext};
+use pelorus_functions::{Arg, EvalContext, Formula};
 use pelorus_sql::normalise::{Node, has_aggregate, is_aggregate_name, walk_expr};
 use sqlparser::ast::{self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 use super::expr::{Computed, ExprBinder, canonical};
+use super::native::groups::{Part, part_of};
 use super::query::{Binder, column_expr};
 use super::typed::Typed;
 use crate::udf::{self, from_datafusion};
@@ -84,6 +85,22 @@ pub(crate) struct Grouping<'a> {
     pub(crate) keys: &'a [ast::Expr],
     /// The expressions in which aggregates are looked for.
     pub(crate) over: Vec<&'a ast::Expr>,
+    /// The block.
+    pub(crate) select: &'a ast::Select,
+    /// The aliases of its select list that are not the names of what they stand for.
+    pub(crate) aliases: Vec<&'a str>,
+}
+
+impl Grouping<'_> {
+    /// Whether a name could mean an item of the select list.
+    pub(crate) fn is_alias(&self, expr: &ast::Expr) -> bool {
+        match expr {
+            ast::Expr::Identifier(name) => {
+                self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(&name.value))
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Binder<'_> {
@@ -97,12 +114,34 @@ impl Binder<'_> {
         let context = &self.context.eval;
         let mut computed = Computed::new();
         let (mut groups, mut aggregates) = (Vec::new(), Vec::new());
+        let mut keys: Vec<(String, Typed)> = Vec::new();
         for key in grouping.keys {
             let text = canonical(key, binder.scope);
-            if computed.contains_key(&text) {
+            if !keys.iter().any(|(it, _)| *it == text) {
+                keys.push((text, binder.value(key)?));
+            }
+        }
+        let dependent = {
+            let keys = keys.iter().map(|(_, key)| key.expr.clone()).collect();
+            self.dependent(binder.scope, grouping, keys)
+        };
+        let is_key = |column: &Expr| keys.iter().any(|(_, key)| key.expr == *column);
+        let numbers = binder.scope.groups.as_ref().filter(|it| it.columns.iter().all(is_key));
+        let number = numbers.map(|numbers| {
+            let name = self.fresh("g");
+            groups.push(numbers.number.clone().alias(&name));
+            (numbers, column_expr(&name))
+        });
+        for (text, value) in keys {
+            let numbered = number.as_ref().and_then(|(numbers, number)| {
+                let at = numbers.columns.iter().position(|column| *column == value.expr)?;
+                let part = |part| part_of(&numbers.groups, at, part, number.clone());
+                Some(value.at(part(Part::Text), Some(part(Part::Key))))
+            });
+            if let Some(bound) = numbered {
+                computed.insert(text, bound);
                 continue;
             }
-            let value = binder.value(key)?;
             let group = value.sort_key(context);
             let name = self.fresh("g");
             groups.push(group.clone().alias(&name));
@@ -114,6 +153,15 @@ impl Binder<'_> {
                 value.at(column_expr(&pick), Some(column_expr(&name)))
             };
             computed.insert(text, bound);
+        }
+        for column in dependent {
+            let text = canonical(&column, binder.scope);
+            if !computed.contains_key(&text) {
+                let value = binder.value(&column)?;
+                let pick = self.fresh("v");
+                aggregates.push(any_value(&value, context)?.alias(&pick));
+                computed.insert(text, value.at(column_expr(&pick), None));
+            }
         }
         let mut functions = Vec::new();
         for expr in &grouping.over {
@@ -154,6 +202,12 @@ pub(crate) fn bind(
     args: Vec<Typed>,
     context: &Arc<EvalContext>,
 ) -> Result<(Expr, Arc<AggregateCall>)> {
+    if !distinct
+        && let [arg] = args.as_slice()
+        && let Some(formula) = in_one_go(name, arg, context)
+    {
+        return Ok(formula);
+    }
     let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
     let call = Arc::new(aggregate::resolve(name, distinct, &described, context)?);
     let mut exprs: Vec<Expr> = args.into_iter().map(|arg| arg.expr).collect();
@@ -162,6 +216,21 @@ pub(crate) fn bind(
         exprs.push(lit(1_i64));
     }
     Ok((udf::aggregate(Arc::clone(&call), exprs), call))
+}
+
+/// A sum or average that computes its argument itself, where that is a formula over columns.
+fn in_one_go(
+    name: &str,
+    arg: &Typed,
+    context: &Arc<EvalContext>,
+) -> Option<(Expr, Arc<AggregateCall>)> {
+    let mut columns = Vec::new();
+    let formula = udf::formula(&arg.expr, &mut columns)?;
+    if columns.is_empty() || !matches!(formula, Formula::Op(..)) {
+        return None;
+    }
+    let call = Arc::new(aggregate::resolve_formula(name, &arg.arg(), formula, context)?);
+    Some((udf::aggregate(Arc::clone(&call), columns), call))
 }
 
 /// Any value of a group.

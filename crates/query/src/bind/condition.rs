@@ -2,8 +2,8 @@
 //!
 //! Only comparisons of a column with literals are taken, and only where comparing stored values
 //! means what MySQL means by the comparison: whole numbers, exact decimals, dates that are written
-//! as dates, byte strings. Everything else is left to the plan, which filters anyway. Text under a
-//! collation is not compared by its bytes, so it is left to the plan as well.
+//! as dates, byte strings. Everything else is left to the plan. Text under a collation is not
+//! compared by its bytes, so it is left to the plan as well.
 
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_functions::{EvalContext, Value, assign, literal};
@@ -14,16 +14,60 @@ use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator};
 
 use crate::context::{NativeTable, QueryContext};
 
-/// The conditions that concern one table, by the positions of their columns.
-pub(super) fn of_table(
+/// A condition that a scan tests.
+pub(super) struct Tested<'a> {
+    /// The position of the column.
+    pub(super) column: usize,
+    pub(super) predicate: Predicate,
+    /// How it was written.
+    pub(super) expr: &'a Expr,
+    /// Stored values fulfil it just when those of the session do, so nobody need test it again.
+    pub(super) exact: bool,
+}
+
+/// A table as its block knows it.
+#[derive(Clone, Copy)]
+pub(super) struct Of<'a> {
+    pub(super) table: &'a NativeTable,
+    pub(super) alias: &'a str,
+    /// There is no other table.
+    pub(super) only_table: bool,
+}
+
+impl Of<'_> {
+    /// The position of a column of this table.
+    pub(super) fn column(&self, expr: &Expr) -> Option<usize> {
+        let name = match expr {
+            Expr::Nested(inner) => return self.column(inner),
+            // A bare name could be another table's; with one table there is no doubt.
+            Expr::Identifier(name) if self.only_table => name,
+            Expr::CompoundIdentifier(path) => match path.as_slice() {
+                [table, name] if table.value.eq_ignore_ascii_case(self.alias) => name,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_it = |column: &pelorus_types::Column| column.name.eq_ignore_ascii_case(&name.value);
+        self.table.columns.iter().position(is_it)
+    }
+}
+
+/// The conditions that concern one table.
+pub(super) fn of_table<'a>(
     context: &QueryContext,
-    selection: &Expr,
-    table: &NativeTable,
-    alias: &str,
-    only_table: bool,
-) -> Vec<(usize, Predicate)> {
-    let reader = Reader { context, table, alias, only_table };
-    normalise::conjuncts(selection).into_iter().filter_map(|it| reader.condition(it)).collect()
+    selection: &'a Expr,
+    of: Of<'_>,
+) -> Vec<Tested<'a>> {
+    let reader = Reader { context, of };
+    let read = |expr: &'a Expr| {
+        let (column, predicate) = reader.condition(expr)?;
+        let ty = &of.table.columns[column].ty;
+        let is_null = matches!(predicate, Predicate::IsNull | Predicate::IsNotNull);
+        // Moments repeat when summer time ends, and a date of zeros may count as NULL.
+        let exact = ty.wire != WireType::Timestamp && !(is_null && ty.is_date());
+        Some(Tested { column, predicate, expr, exact })
+    };
+    normalise::conjuncts(selection).into_iter().filter_map(read).collect()
 }
 
 /// A whole number that a literal says.
@@ -76,34 +120,32 @@ fn date(text: &str, eval: &EvalContext) -> Option<i64> {
 /// Reads conditions on one table.
 struct Reader<'a> {
     context: &'a QueryContext,
-    table: &'a NativeTable,
-    alias: &'a str,
-    only_table: bool,
+    of: Of<'a>,
 }
 
 impl Reader<'_> {
     fn condition(&self, expr: &Expr) -> Option<(usize, Predicate)> {
         match expr {
             Expr::Nested(inner) => self.condition(inner),
-            Expr::IsNull(inner) => Some((self.column(inner)?, Predicate::IsNull)),
-            Expr::IsNotNull(inner) => Some((self.column(inner)?, Predicate::IsNotNull)),
+            Expr::IsNull(inner) => Some((self.of.column(inner)?, Predicate::IsNull)),
+            Expr::IsNotNull(inner) => Some((self.of.column(inner)?, Predicate::IsNotNull)),
             Expr::Between { expr, negated: false, low, high } => {
-                let column = self.column(expr)?;
+                let column = self.of.column(expr)?;
                 let (low, high) = (self.scalar(column, low)?, self.scalar(column, high)?);
                 Some((column, Predicate::Between(low, high)))
             }
             Expr::InList { expr, list, negated: false } => {
-                let column = self.column(expr)?;
+                let column = self.of.column(expr)?;
                 let list: Option<Vec<Scalar>> =
                     list.iter().map(|it| self.scalar(column, it)).collect();
                 Some((column, Predicate::In(list?)))
             }
             Expr::BinaryOp { left, op, right } => {
                 let op = operator(op)?;
-                if let Some(column) = self.column(left) {
+                if let Some(column) = self.of.column(left) {
                     return Some((column, Predicate::Compare(op, self.scalar(column, right)?)));
                 }
-                let column = self.column(right)?;
+                let column = self.of.column(right)?;
                 let scalar = self.scalar(column, left)?;
                 Some((column, Predicate::Compare(turned(op), scalar)))
             }
@@ -111,25 +153,9 @@ impl Reader<'_> {
         }
     }
 
-    /// The position of a column of this table.
-    fn column(&self, expr: &Expr) -> Option<usize> {
-        let name = match expr {
-            Expr::Nested(inner) => return self.column(inner),
-            // A bare name could be another table's; with one table there is no doubt.
-            Expr::Identifier(name) if self.only_table => name,
-            Expr::CompoundIdentifier(path) => match path.as_slice() {
-                [table, name] if table.value.eq_ignore_ascii_case(self.alias) => name,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let is_it = |column: &pelorus_types::Column| column.name.eq_ignore_ascii_case(&name.value);
-        self.table.columns.iter().position(is_it)
-    }
-
     /// A literal as a value that a column stores.
     fn scalar(&self, column: usize, expr: &Expr) -> Option<Scalar> {
-        let ty = &self.table.columns[column].ty;
+        let ty = &self.of.table.columns[column].ty;
         if ty.wire == WireType::Bit || ty.wire == WireType::Year {
             return None;
         }
@@ -160,7 +186,7 @@ impl Reader<'_> {
         let Constant::Text { text, charset: None } = text else { return None };
         let packed = date(&text, &self.context.eval)?;
         let packed = match ty.wire {
-            WireType::Timestamp => assign::timestamp_to_utc(packed, self.table.time_zone)?,
+            WireType::Timestamp => assign::timestamp_to_utc(packed, self.of.table.time_zone)?,
             _ => packed,
         };
         Some(Scalar::Int(packed.into()))

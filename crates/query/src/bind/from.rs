@@ -184,6 +184,8 @@ impl Binder<'_> {
         }
         let mut scope = left_scope;
         scope.columns.extend(right_scope.columns);
+        scope.tested.extend(right_scope.tested);
+        scope.keys.extend(right_scope.keys);
         let nothing = Subqueries::new();
         let on: Vec<Expr> = match constraint {
             None | Some(JoinConstraint::None) => Vec::new(),

@@ -1,37 +1,36 @@
 //! Native tables as leaves of a plan.
 //!
 //! The conditions of WHERE that a scan can use go with it: they leave out partitions, chunks and
-//! vectors, and rows before they are decoded. The plan filters again, so a scan may give too many
-//! rows but never too few.
+//! vectors, and rows before they are decoded. Those that it tests exactly are not tested again by
+//! the plan, and columns that only they name are not decoded.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+mod exec;
+pub(crate) mod groups;
+mod scan;
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::{Field, Schema, SchemaRef};
-use arrow::record_batch::RecordBatch;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::PartitionStream;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_chunk::Predicate;
 use pelorus_error::{Error, Result};
-use pelorus_functions::{TimeZone, assign};
-use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, Snapshot};
+use pelorus_functions::needs_key;
+use pelorus_sql::normalise;
 use pelorus_types::{Column, WireType};
-use sqlparser::ast;
+use sqlparser::ast::{self, GroupByExpr, SelectItem};
 
-use super::condition;
+use self::groups::{GroupNumbers, TextGroups};
+use self::scan::{Grouped, NativeScan};
+use super::condition::{self, Of};
+use super::dependent::TableKey;
 use super::leaf::takes_all;
 use super::query::{Binder, column_expr};
 use super::scope::Scope;
 use super::typed::Typed;
-use crate::context::{AsOf, NativeTable, OwnWrites};
+use crate::context::{AsOf, NativeTable};
 use crate::federate::scan::Entry;
-use crate::udf::into_datafusion;
-
-/// About how many rows a batch has.
-const BATCH_ROWS: usize = 8192;
+use crate::udf::from_datafusion;
 
 impl Binder<'_> {
     /// A native table: only the columns that the block names, only rows that may pass the
@@ -43,34 +42,50 @@ impl Binder<'_> {
         select: &ast::Select,
         filtered: bool,
     ) -> Result<(LogicalPlan, Scope)> {
-        let positions = self.native_columns(&table, alias, select)?;
-        let predicates = match (&select.selection, filtered) {
-            (Some(selection), true) => {
-                let only_table = select.from.len() == 1 && select.from[0].joins.is_empty();
-                condition::of_table(self.context, selection, &table, alias, only_table)
-            }
+        let only_table = select.from.len() == 1 && select.from[0].joins.is_empty();
+        let of = Of { table: &table, alias, only_table };
+        let mut conditions = match (&select.selection, filtered) {
+            (Some(selection), true) => condition::of_table(self.context, selection, of),
             _ => Vec::new(),
         };
+        if table.own.is_some() {
+            // Rows that the transaction wrote come as they are.
+            conditions.iter_mut().for_each(|it| it.exact = false);
+        }
+        let mut scope = Scope::default();
+        let exact = conditions.iter().filter(|it| it.exact);
+        scope.tested.extend(exact.map(|it| ast::Expr::clone(it.expr)));
+        let predicates: Vec<(usize, Predicate)> =
+            conditions.into_iter().map(|it| (it.column, it.predicate)).collect();
+        let positions = self.native_columns(&table, alias, select)?;
         let columns: Vec<&Column> = positions.iter().map(|&at| &table.columns[at]).collect();
         let names: Vec<String> = columns.iter().map(|_| self.fresh("c")).collect();
         let fields: Vec<Field> =
             columns.iter().zip(&names).map(|(it, name)| it.field().with_name(name)).collect();
         let arrow = Arc::new(Schema::new(fields));
-        let scan = Scan::new(&table, &positions, &predicates, &arrow)?;
+        let mut scan = NativeScan::new(&table, &positions, &predicates, &arrow)?;
         self.journal.note(Entry {
             link: "pelorus".to_owned(),
             what: "scan",
             how: format!("{} of {} partitions", scan.partitions, table.table.partitions().len()),
-            ranges: scan.units,
+            ranges: scan.units(),
             sql: describe(&table, &columns, &predicates),
             report: None,
         });
-        let streams = self.context.options.streams.clamp(1, scan.units.max(1));
-        let scan = Arc::new(scan);
-        let streams = (0..streams)
-            .map(|_| Arc::new(NativeStream(Arc::clone(&scan))) as Arc<dyn PartitionStream>)
-            .collect();
-        let plan = self.leaf(arrow, streams)?;
+        scan.streams = self.context.options.streams.clamp(1, scan.units().max(1));
+        scope.groups = self.number_groups(&mut scan, of, select, (&positions, &names))?;
+        let named = |at: &usize| {
+            Some(column_expr(&names[positions.iter().position(|position| position == at)?]))
+        };
+        let key: Option<Vec<Expr>> = table.table.schema().key.iter().map(named).collect();
+        if let Some(key) = key {
+            let columns = names.iter().map(|name| column_expr(name)).collect();
+            scope.keys.push(TableKey { key, columns });
+        }
+        let plan =
+            LogicalPlanBuilder::scan(self.fresh("t"), provider_as_source(Arc::new(scan)), None)
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(from_datafusion)?;
         let typed = columns
             .iter()
             .zip(&names)
@@ -80,9 +95,42 @@ impl Binder<'_> {
                 Typed::column(column_expr(name), &column)
             })
             .collect();
-        let mut scope = Scope::default();
         scope.push_relation(schema, alias, typed);
         Ok((plan, scope))
+    }
+
+    /// Lets a scan number the groups of text columns with few values that its block groups by.
+    fn number_groups(
+        &self,
+        scan: &mut NativeScan,
+        of: Of<'_>,
+        select: &ast::Select,
+        (positions, names): (&[usize], &[String]),
+    ) -> Result<Option<GroupNumbers>> {
+        let mut keys = Vec::new();
+        for at in if of.only_table { keys_of(select, of) } else { Vec::new() } {
+            let ty = &of.table.columns[at].ty;
+            let listed = matches!(ty.wire, WireType::Enum | WireType::Set | WireType::Json);
+            let place = positions.iter().position(|&it| it == at);
+            if let Some(place) = place
+                && needs_key(ty)
+                && !listed
+                && !keys.contains(&place)
+                && scan.has_few_values(at)?
+            {
+                keys.push(place);
+            }
+        }
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let positions: Vec<usize> = keys.iter().map(|&place| positions[place]).collect();
+        let types = positions.iter().map(|&at| of.table.columns[at].ty).collect();
+        let groups = Arc::new(TextGroups::new(types));
+        let number = self.fresh("n");
+        scan.group(&number, Grouped { groups: Arc::clone(&groups), positions });
+        let columns = keys.iter().map(|&place| column_expr(&names[place])).collect();
+        Ok(Some(GroupNumbers { number: column_expr(&number), columns, groups }))
     }
 
     /// The columns that a block reads.
@@ -129,6 +177,33 @@ impl Binder<'_> {
     }
 }
 
+/// The columns of a table that GROUP BY names: plainly, by their alias, or by their number in the
+/// select list.
+fn keys_of(select: &ast::Select, of: Of<'_>) -> Vec<usize> {
+    let GroupByExpr::Expressions(terms, _) = &select.group_by else { return Vec::new() };
+    let item = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => of.column(expr),
+        _ => None,
+    };
+    let named = |name: &ast::Ident| {
+        select.projection.iter().find(|it| match it {
+            SelectItem::ExprWithAlias { alias, .. } => {
+                alias.value.eq_ignore_ascii_case(&name.value)
+            }
+            _ => false,
+        })
+    };
+    let key = |term: &ast::Expr| match normalise::unnested(term) {
+        ast::Expr::Value(value) => {
+            let ast::Value::Number(digits, _) = &value.value else { return None };
+            item(select.projection.get(digits.parse::<usize>().ok()?.checked_sub(1)?)?)
+        }
+        ast::Expr::Identifier(name) => of.column(term).or_else(|| item(named(name)?)),
+        other => of.column(other),
+    };
+    terms.iter().filter_map(key).collect()
+}
+
 /// A scan for people.
 fn describe(table: &NativeTable, columns: &[&Column], predicates: &[(usize, Predicate)]) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
@@ -147,129 +222,4 @@ fn describe(table: &NativeTable, columns: &[&Column], predicates: &[(usize, Pred
         text.push_str(&tested.join(", "));
     }
     text
-}
-
-/// A scan that several streams share: each takes the next unit when it is done with one.
-struct Scan {
-    queue: Mutex<VecDeque<Work>>,
-    schema: SchemaRef,
-    /// Positions of TIMESTAMP columns among those of the scan.
-    timestamps: Vec<usize>,
-    time_zone: TimeZone,
-    /// The version stays readable.
-    _pin: Arc<Snapshot>,
-    units: usize,
-    partitions: usize,
-}
-
-enum Work {
-    Unit(Box<ScanUnit>),
-    Rows(Vec<ArrayRef>),
-}
-
-impl Scan {
-    fn new(
-        table: &NativeTable,
-        positions: &[usize],
-        predicates: &[(usize, Predicate)],
-        schema: &SchemaRef,
-    ) -> Result<Self> {
-        let request = ScanRequest {
-            columns: positions.to_vec(),
-            predicates: predicates.to_vec(),
-            schema: Arc::clone(schema),
-            hidden: table.own.as_ref().map(|own| Arc::clone(&own.hidden)),
-            batch_rows: BATCH_ROWS,
-        };
-        let mut partitions = 0;
-        let picked = std::cell::RefCell::new(&mut partitions);
-        let units = table.table.scan(request, |partition| {
-            let pruner = table.pruner.as_ref();
-            let may = pruner.is_none_or(|it| it.may_contain(partition.key(), predicates));
-            **picked.borrow_mut() += usize::from(may);
-            may
-        })?;
-        let mut queue: VecDeque<Work> =
-            units.into_iter().map(|unit| Work::Unit(Box::new(unit))).collect();
-        if let Some(OwnWrites { rows, .. }) = &table.own {
-            let pick = |batch: &Vec<ArrayRef>| {
-                Work::Rows(positions.iter().map(|&at| Arc::clone(&batch[at])).collect())
-            };
-            queue.extend(rows.iter().map(pick));
-        }
-        let is_timestamp =
-            |at: &usize| table.columns[positions[*at]].ty.wire == WireType::Timestamp;
-        Ok(Self {
-            units: queue.len(),
-            queue: Mutex::new(queue),
-            schema: Arc::clone(schema),
-            timestamps: (0..positions.len()).filter(is_timestamp).collect(),
-            time_zone: table.time_zone,
-            _pin: Arc::clone(&table.pin),
-            partitions,
-        })
-    }
-
-    fn take(&self) -> Option<Work> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
-    }
-
-    /// Rows as the session sees them.
-    fn shown(&self, mut columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
-        for &at in &self.timestamps {
-            columns[at] = assign::timestamps_from_utc(&columns[at], self.time_zone)?;
-        }
-        let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(|error| Error::internal("rows of a native table").caused_by(error))
-    }
-
-    /// The next batch of a stream that is in the middle of `cursor`.
-    fn next(&self, cursor: &mut Option<ScanCursor>) -> Result<Option<RecordBatch>> {
-        loop {
-            if let Some(open) = cursor {
-                if let Some(batch) = open.next_batch()? {
-                    if self.timestamps.is_empty() {
-                        return Ok(Some(batch));
-                    }
-                    return self.shown(batch.columns().to_vec(), batch.num_rows()).map(Some);
-                }
-                *cursor = None;
-            }
-            match self.take() {
-                None => return Ok(None),
-                Some(Work::Unit(unit)) => *cursor = Some(unit.open()?),
-                Some(Work::Rows(columns)) => {
-                    let rows = columns.first().map_or(0, |column| column.len());
-                    if rows > 0 {
-                        return self.shown(columns, rows).map(Some);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// One stream of a scan.
-struct NativeStream(Arc<Scan>);
-
-impl std::fmt::Debug for NativeStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("scan of a native table")
-    }
-}
-
-impl PartitionStream for NativeStream {
-    fn schema(&self) -> &SchemaRef {
-        &self.0.schema
-    }
-
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let scan = Arc::clone(&self.0);
-        let rows = futures::stream::unfold((scan, None), |(scan, mut cursor)| async move {
-            let batch = scan.next(&mut cursor).transpose()?;
-            Some((batch.map_err(into_datafusion), (scan, cursor)))
-        });
-        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.0.schema), rows))
-    }
 }

@@ -7,6 +7,8 @@ use pelorus_sql::normalise::{Node, walk_expr};
 use pelorus_types::Column;
 use sqlparser::ast;
 
+use super::dependent::TableKey;
+use super::native::groups::GroupNumbers;
 use super::typed::Typed;
 
 /// A column that can be named.
@@ -29,6 +31,12 @@ pub(crate) struct ScopeColumn {
 pub(crate) struct Scope {
     /// The columns.
     pub(crate) columns: Vec<ScopeColumn>,
+    /// Conditions of WHERE that every row fulfils already.
+    pub(crate) tested: Vec<ast::Expr>,
+    /// The primary keys of native tables.
+    pub(crate) keys: Vec<TableKey>,
+    /// Text columns that can be grouped by their numbers.
+    pub(crate) groups: Option<GroupNumbers>,
 }
 
 impl Scope {

@@ -49,10 +49,10 @@ impl Binder<'_> {
         let (plan, scope) = self.from(select, ctes).await?;
         let items = items(select, &scope, self.parsed.names(select))?;
         let subqueries = self.subqueries(select, order.by, ctes).await?;
-        let plan = match &select.selection {
+        let plan = match untested(select, &scope) {
             Some(condition) => {
                 let binder = self.clause(&scope, &subqueries, "where clause");
-                filter(plan, binder.predicate(condition)?)?
+                filter(plan, binder.predicate(&condition)?)?
             }
             None => plan,
         };
@@ -69,7 +69,12 @@ impl Binder<'_> {
             || block.order.by.iter().any(|term| aggregate::contains(&term.expr));
         let (plan, computed) = if grouped {
             let binder = self.clause(scope, &block.subqueries, "group statement");
-            let grouping = Grouping { keys: &group_by, over: block.expressions() };
+            let starred = block.items.iter().filter(|item| item.expr.is_none());
+            let starred = starred.map(item_expression).collect::<Result<Vec<_>>>()?;
+            let mut over = block.expressions();
+            over.extend(&starred);
+            let grouping =
+                Grouping { keys: &group_by, over, select: block.select, aliases: block.aliases() };
             self.aggregate(plan, &binder, &grouping)?
         } else {
             (plan, Computed::new())
@@ -297,6 +302,22 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
+    /// Aliases that are not the name of the column they stand for.
+    fn aliases(&'a self) -> Vec<&'a str> {
+        let alias = |item: &'a Item| {
+            let alias = item.alias.as_deref()?;
+            let same = match &item.expr {
+                Some(ast::Expr::Identifier(name)) => name.value.eq_ignore_ascii_case(alias),
+                Some(ast::Expr::CompoundIdentifier(path)) => {
+                    path.last().is_some_and(|name| name.value.eq_ignore_ascii_case(alias))
+                }
+                _ => false,
+            };
+            (!same).then_some(alias)
+        };
+        self.items.iter().filter_map(alias).collect()
+    }
+
     /// The expressions that stand above grouping.
     fn expressions(&'a self) -> Vec<&'a ast::Expr> {
         let items = self.items.iter().filter_map(|item| item.expr.as_ref());
@@ -445,6 +466,16 @@ pub(crate) fn is_distinct(select: &ast::Select) -> Result<bool> {
         Some(Distinct::Distinct) => Ok(true),
         Some(Distinct::On(_)) => Err(Error::unsupported("DISTINCT ON")),
     }
+}
+
+/// What is left of WHERE when the scans below have tested their part.
+fn untested(select: &ast::Select, scope: &Scope) -> Option<ast::Expr> {
+    let selection = select.selection.as_ref()?;
+    if scope.tested.is_empty() {
+        return Some(selection.clone());
+    }
+    let parts = normalise::conjuncts(selection).into_iter();
+    normalise::conjunction(parts.filter(|part| !scope.tested.contains(part)).cloned())
 }
 
 fn filter(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan> {

@@ -1,0 +1,313 @@
+//! Exact numbers computed from columns by `+`, `-` and `*`, a batch at a time in 64 bits.
+//!
+//! An aggregate takes such a formula in place of its argument, so that no array of 128 or 256 bits
+//! is made on the way. Every vector of numbers carries a bound of its magnitudes, found once for
+//! each column of a batch; where a bound could leave 64 bits nothing is computed, and the calls
+//! that the formula was made of are evaluated one by one, which tell overflows as MySQL does.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Int64Type, UInt64Type};
+use pelorus_error::{Error, Result};
+
+use crate::call::Call;
+
+/// An operator that is exact: no digit is rounded away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExactOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+}
+
+/// A tree of exact operators over columns and constants.
+#[derive(Clone, Debug)]
+pub enum Formula {
+    /// The argument at a position: an integer or decimal that is no date or time.
+    Column(usize),
+    /// A number, as an array of one value.
+    Constant(ArrayRef),
+    /// The operator of a call and its operands.
+    Op(ExactOp, Arc<Call>, Box<[Formula; 2]>),
+}
+
+/// Numbers that fit 64 bits.
+#[derive(Debug)]
+pub(crate) struct Narrow {
+    /// The unscaled numbers, one for each row; those of NULLs mean nothing.
+    pub(crate) values: Vec<i64>,
+    /// No number is further from zero.
+    pub(crate) most: u64,
+    /// Digits after the point.
+    pub(crate) scale: u8,
+    pub(crate) nulls: Option<NullBuffer>,
+}
+
+/// One operand on the way: a vector or a constant.
+enum Operand {
+    Vector(Narrow),
+    One(i64, u8),
+}
+
+impl Formula {
+    /// The numbers of a batch; `None` where 64 bits may not do.
+    pub(crate) fn narrow(&self, args: &[ArrayRef]) -> Option<Narrow> {
+        match self.operand(args)? {
+            Operand::Vector(narrow) => Some(narrow),
+            Operand::One(..) => None,
+        }
+    }
+
+    /// The numbers as the calls compute them, whatever their width.
+    pub(crate) fn careful(&self, args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        match self {
+            Self::Column(at) => {
+                let arg = args.get(*at).ok_or_else(|| Error::internal("a formula's argument"))?;
+                Ok(Arc::clone(arg))
+            }
+            Self::Constant(array) => Ok(Arc::clone(array)),
+            Self::Op(_, call, operands) => {
+                let [left, right] = operands.as_ref();
+                call.evaluate(&[left.careful(args, rows)?, right.careful(args, rows)?], rows)
+            }
+        }
+    }
+
+    fn operand(&self, args: &[ArrayRef]) -> Option<Operand> {
+        match self {
+            Self::Column(at) => narrow(args.get(*at)?).map(Operand::Vector),
+            Self::Constant(array) => {
+                let narrow = narrow(array).filter(|it| it.nulls.is_none())?;
+                Some(Operand::One(*narrow.values.first()?, narrow.scale))
+            }
+            Self::Op(op, call, operands) => {
+                let [left, right] = operands.as_ref();
+                apply(*op, call.scale(), left.operand(args)?, right.operand(args)?)
+            }
+        }
+    }
+}
+
+/// The numbers of an array, if all fit.
+fn narrow(array: &ArrayRef) -> Option<Narrow> {
+    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
+    let scale = match array.data_type() {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => {
+            u8::try_from(*scale).ok()?
+        }
+        _ => 0,
+    };
+    let values: Vec<i64> = if let Some(array) = array.as_primitive_opt::<Int64Type>() {
+        array.values().to_vec()
+    } else if let Some(array) = array.as_primitive_opt::<UInt64Type>() {
+        let values = array.values();
+        let all = values.iter().fold(0, |all, value| all | value);
+        i64::try_from(all).ok()?;
+        values.iter().map(|value| value.cast_signed()).collect()
+    } else if let Some(array) = array.as_primitive_opt::<Decimal128Type>() {
+        of_128(array.values())?
+    } else {
+        let array = array.as_primitive_opt::<Decimal256Type>()?;
+        let values: Option<Vec<i128>> = array.values().iter().map(|it| it.to_i128()).collect();
+        of_128(&values?)?
+    };
+    let most = values.iter().fold(0, |most, value| value.unsigned_abs().max(most));
+    Some(Narrow { values, most, scale, nulls })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "what is lost is looked at")]
+fn of_128(values: &[i128]) -> Option<Vec<i64>> {
+    let mut lost = 0;
+    let mut out = Vec::with_capacity(values.len());
+    out.extend(values.iter().map(|&value| {
+        let low = value as i64;
+        lost |= i128::from(low) ^ value;
+        low
+    }));
+    (lost == 0).then_some(out)
+}
+
+fn apply(op: ExactOp, scale: u8, left: Operand, right: Operand) -> Option<Operand> {
+    let (left, right) = match op {
+        ExactOp::Mul if left.scale() + right.scale() == scale => (left, right),
+        ExactOp::Mul => return None,
+        ExactOp::Add => (left.raised(scale)?, right.raised(scale)?),
+        ExactOp::Sub => (left.raised(scale)?, right.raised(scale)?.times(-1)?),
+    };
+    let most = match op {
+        ExactOp::Mul => left.most().checked_mul(right.most())?,
+        ExactOp::Add | ExactOp::Sub => left.most().checked_add(right.most())?,
+    };
+    i64::try_from(most).ok()?;
+    let done = |a: i64, b: i64| match op {
+        ExactOp::Mul => a.wrapping_mul(b),
+        ExactOp::Add | ExactOp::Sub => a.wrapping_add(b),
+    };
+    Some(match (left, right) {
+        (Operand::One(a, _), Operand::One(b, _)) => Operand::One(done(a, b), scale),
+        (Operand::Vector(mut vector), Operand::One(one, _))
+        | (Operand::One(one, _), Operand::Vector(mut vector)) => {
+            vector.values.iter_mut().for_each(|value| *value = done(*value, one));
+            Operand::Vector(Narrow { most, scale, ..vector })
+        }
+        (Operand::Vector(mut vector), Operand::Vector(other)) => {
+            if vector.values.len() != other.values.len() {
+                return None;
+            }
+            for (value, other) in vector.values.iter_mut().zip(&other.values) {
+                *value = done(*value, *other);
+            }
+            let nulls = NullBuffer::union(vector.nulls.as_ref(), other.nulls.as_ref());
+            Operand::Vector(Narrow { most, scale, nulls, ..vector })
+        }
+    })
+}
+
+impl Operand {
+    fn scale(&self) -> u8 {
+        match self {
+            Self::Vector(narrow) => narrow.scale,
+            Self::One(_, scale) => *scale,
+        }
+    }
+
+    fn most(&self) -> u64 {
+        match self {
+            Self::Vector(narrow) => narrow.most,
+            Self::One(value, _) => value.unsigned_abs(),
+        }
+    }
+
+    /// The same numbers with more digits after the point.
+    fn raised(self, scale: u8) -> Option<Self> {
+        let by = scale.checked_sub(self.scale())?;
+        let raised = self.times(10_i64.checked_pow(by.into())?)?;
+        Some(match raised {
+            Self::Vector(narrow) => Self::Vector(Narrow { scale, ..narrow }),
+            Self::One(value, _) => Self::One(value, scale),
+        })
+    }
+
+    fn times(self, factor: i64) -> Option<Self> {
+        if factor == 1 {
+            return Some(self);
+        }
+        let most = self.most().checked_mul(factor.unsigned_abs())?;
+        i64::try_from(most).ok()?;
+        Some(match self {
+            Self::One(value, scale) => Self::One(value * factor, scale),
+            Self::Vector(mut narrow) => {
+                narrow.values.iter_mut().for_each(|value| *value = value.wrapping_mul(factor));
+                Self::Vector(Narrow { most, ..narrow })
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Decimal128Array, Decimal256Array, Int64Array, UInt64Array};
+    use arrow::datatypes::i256;
+    use pelorus_types::ColumnType;
+
+    use super::*;
+    use crate::context::EvalContext;
+    use crate::value::Arg;
+
+    fn decimals(values: &[Option<i128>], precision: u8, scale: i8) -> ArrayRef {
+        let array = Decimal128Array::from(values.to_vec());
+        Arc::new(array.with_data_type(DataType::Decimal128(precision, scale)))
+    }
+
+    /// `name(a, b)` of two decimals.
+    fn call(name: &str, a: (u8, u8), b: (u8, u8)) -> Arc<Call> {
+        let arg = |(precision, scale): (u8, u8)| {
+            Arg::column(ColumnType::decimal(precision, scale), String::new())
+        };
+        let ctx = Arc::new(EvalContext::default());
+        Arc::new(crate::resolve(name, &[arg(a), arg(b)], &ctx).expect("an operator"))
+    }
+
+    fn of(name: &str, (a, left): ((u8, u8), Formula), (b, right): ((u8, u8), Formula)) -> Formula {
+        let call = call(name, a, b);
+        let op = call.exact_op().expect("exact");
+        Formula::Op(op, call, Box::new([left, right]))
+    }
+
+    /// What the calls give, as text.
+    fn told(formula: &Formula, args: &[ArrayRef]) -> Vec<Option<i128>> {
+        let array = formula.careful(args, args[0].len()).expect("computed");
+        let wide = |row: usize| match array.as_primitive_opt::<Decimal128Type>() {
+            Some(array) => array.value(row),
+            None => array.as_primitive::<Decimal256Type>().value(row).to_i128().expect("128 bits"),
+        };
+        (0..array.len()).map(|row| array.is_valid(row).then(|| wide(row))).collect()
+    }
+
+    fn given(formula: &Formula, args: &[ArrayRef]) -> Option<Vec<Option<i128>>> {
+        let narrow = formula.narrow(args)?;
+        let valid = |row: usize| narrow.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+        assert!(narrow.values.iter().all(|value| value.unsigned_abs() <= narrow.most));
+        let numbers = narrow.values.iter().enumerate();
+        Some(numbers.map(|(row, value)| valid(row).then(|| i128::from(*value))).collect())
+    }
+
+    /// `price * (1 - discount) * (1 + tax)`
+    fn charge() -> Formula {
+        let one = || Formula::Constant(decimals(&[Some(1)], 1, 0));
+        let kept = of("-", ((1, 0), one()), ((15, 2), Formula::Column(1)));
+        let raised = of("+", ((1, 0), one()), ((15, 2), Formula::Column(2)));
+        let reduced = of("*", ((15, 2), Formula::Column(0)), ((16, 2), kept));
+        of("*", ((31, 4), reduced), ((16, 2), raised))
+    }
+
+    #[test]
+    fn the_same_as_the_calls() {
+        let args = [
+            decimals(&[Some(10_494_950), Some(-7), None, Some(0)], 15, 2),
+            decimals(&[Some(10), Some(0), Some(3), Some(-99)], 15, 2),
+            decimals(&[Some(8), None, Some(3), Some(1)], 15, 2),
+        ];
+        let given = given(&charge(), &args).expect("64 bits");
+        assert_eq!(given, told(&charge(), &args));
+        assert_eq!(given[0], Some(10_494_950 * 90 * 108));
+    }
+
+    #[test]
+    fn what_may_not_fit_is_left_to_the_calls() {
+        let args = |price: i128| {
+            [
+                decimals(&[Some(price)], 15, 2),
+                decimals(&[Some(0)], 15, 2),
+                decimals(&[Some(0)], 15, 2),
+            ]
+        };
+        assert!(charge().narrow(&args(999_999_999_999_999)).is_none());
+        assert_eq!(told(&charge(), &args(999_999_999_999_999)), [Some(9_999_999_999_999_990_000)]);
+        let wide = decimals(&[Some(i128::from(i64::MAX) + 1)], 38, 2);
+        assert!(Formula::Column(0).narrow(&[wide]).is_none());
+        let least = decimals(&[Some(i128::from(i64::MIN))], 38, 2);
+        assert_eq!(Formula::Column(0).narrow(&[Arc::clone(&least)]).expect("fits").most, 1 << 63);
+        let less = of("-", ((38, 2), Formula::Column(0)), ((38, 2), Formula::Column(0)));
+        assert!(less.narrow(&[least]).is_none());
+    }
+
+    #[test]
+    fn columns_of_all_widths() {
+        let signed: ArrayRef = Arc::new(Int64Array::from(vec![Some(-3), None, Some(5)]));
+        let unsigned: ArrayRef = Arc::new(UInt64Array::from(vec![3, 0, 5]));
+        let beyond: ArrayRef = Arc::new(UInt64Array::from(vec![3, u64::MAX]));
+        let wide = Decimal256Array::from(vec![Some(i256::from(-7)), None]);
+        let wide: ArrayRef = Arc::new(wide.with_data_type(DataType::Decimal256(60, 5)));
+        let read = |array: ArrayRef| given(&Formula::Column(0), &[array]);
+        assert_eq!(read(signed), Some(vec![Some(-3), None, Some(5)]));
+        assert_eq!(read(unsigned), Some(vec![Some(3), Some(0), Some(5)]));
+        assert_eq!(read(beyond), None);
+        assert_eq!(read(wide), Some(vec![Some(-7), None]));
+    }
+}

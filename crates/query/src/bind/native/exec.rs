@@ -1,0 +1,117 @@
+//! The operator that reads a native table: a leaf of a physical plan that knows how many rows it
+//! has, which decides how tables are joined.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, Statistics};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
+};
+use pelorus_error::Error;
+
+use super::scan::{Place, Reading};
+use crate::udf::into_datafusion;
+
+type DfResult<T> = Result<T, DataFusionError>;
+
+/// Reads some columns of a native table in several streams.
+#[derive(Debug)]
+pub(super) struct NativeExec {
+    reading: Arc<Reading>,
+    /// About so many rows come.
+    rows: usize,
+    properties: Arc<PlanProperties>,
+}
+
+impl NativeExec {
+    pub(super) fn new(reading: Reading, rows: usize, streams: usize) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&reading.schema)),
+            Partitioning::UnknownPartitioning(streams),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Self { reading: Arc::new(reading), rows, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for NativeExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NativeExec: about {} rows", self.rows)
+    }
+}
+
+impl ExecutionPlan for NativeExec {
+    fn name(&self) -> &'static str {
+        "NativeExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
+    ) -> DfResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        match children.is_empty() {
+            true => Ok(self),
+            false => Err(into_datafusion(Error::internal("a scan has no children"))),
+        }
+    }
+
+    fn execute(&self, _: usize, _: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
+        let start = (Arc::clone(&self.reading), Place::default());
+        let rows = futures::stream::unfold(start, |(reading, mut place)| async move {
+            let batch = reading.next(&mut place).transpose()?;
+            Some((batch.map_err(into_datafusion), (reading, place)))
+        });
+        let schema = Arc::clone(&self.reading.schema);
+        Ok(Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, rows))))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> DfResult<Arc<Statistics>> {
+        let streams = self.properties.partitioning.partition_count();
+        let rows = match args.partition() {
+            Some(_) => self.rows.div_ceil(streams),
+            None => self.rows,
+        };
+        let fields = self.reading.schema.fields();
+        let width: usize =
+            fields.iter().map(|field| field.data_type().primitive_width().unwrap_or(TEXT)).sum();
+        let mut statistics = Statistics::new_unknown(&self.reading.schema);
+        statistics.num_rows = Precision::Inexact(rows);
+        statistics.total_byte_size = Precision::Inexact(rows.saturating_mul(width));
+        Ok(Arc::new(statistics))
+    }
+}
+
+/// Bytes that a text is taken to have.
+const TEXT: usize = 24;

@@ -1,0 +1,281 @@
+//! Groups of texts by number: where a block groups by text columns of a native table that have few
+//! different values, the scan gives each row the number of its group instead of the texts, and the
+//! sort key of a text is made once for each value of a chunk's dictionary.
+//!
+//! A number stands for one key of every column under its collation, NULL being a key as well. The
+//! text of a group is that of the first row seen, as in MySQL.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StringArray, UInt32Array};
+use arrow::datatypes::{DataType, UInt32Type};
+use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use pelorus_error::{Error, Result};
+use pelorus_functions::comparison_keys;
+use pelorus_types::ColumnType;
+
+use crate::udf::into_datafusion;
+
+/// The number of a row's group as a column of a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupNumbers {
+    /// The number.
+    pub(crate) number: Expr,
+    /// The columns of text whose values it stands for.
+    pub(crate) columns: Vec<Expr>,
+    pub(crate) groups: Arc<TextGroups>,
+}
+
+/// The groups of one scan, which all its streams number together.
+#[derive(Debug)]
+pub(crate) struct TextGroups {
+    types: Vec<ColumnType>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// By the keys of all columns, one behind the other.
+    numbers: HashMap<Vec<u8>, u32>,
+    /// Of each group, in the order of their numbers.
+    groups: Vec<Vec<Member>>,
+}
+
+/// What a group has of one column: its text and its key; `None` for NULL.
+type Member = Option<(String, Vec<u8>)>;
+
+impl TextGroups {
+    /// No groups yet, of columns of these types.
+    pub(super) fn new(types: Vec<ColumnType>) -> Self {
+        Self { types, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self, members: Vec<Member>) -> Result<u32> {
+        let mut key = Vec::new();
+        for member in &members {
+            let bytes = member.as_ref().map(|(_, key)| key.as_slice());
+            key.extend(bytes.map_or(0, |bytes| bytes.len() as u64 + 1).to_le_bytes());
+            key.extend(bytes.unwrap_or_default());
+        }
+        let Known { numbers, groups } = &mut *self.known();
+        match numbers.entry(key) {
+            Entry::Occupied(found) => Ok(*found.get()),
+            Entry::Vacant(free) => {
+                let number = u32::try_from(groups.len()).ok().filter(|it| *it != NONE);
+                let number = number.ok_or_else(|| Error::internal("more than 2^32 groups"))?;
+                groups.push(members);
+                Ok(*free.insert(number))
+            }
+        }
+    }
+}
+
+/// No number of a group.
+const NONE: u32 = u32::MAX;
+
+/// Numbers the rows of one stream, and remembers what it has seen of the chunk at hand.
+#[derive(Debug)]
+pub(super) struct Numberer {
+    groups: Arc<TextGroups>,
+    /// The values of each column in the batch before, and their keys.
+    values: Vec<(ArrayRef, ArrayRef)>,
+    /// Numbers by the codes of all columns, taken as the digits of one number.
+    numbers: Numbers,
+}
+
+#[derive(Debug)]
+enum Numbers {
+    Table(Vec<u32>),
+    Map(HashMap<u64, u32>),
+}
+
+impl Numberer {
+    pub(super) fn new(groups: Arc<TextGroups>) -> Self {
+        Self { groups, values: Vec::new(), numbers: Numbers::Table(Vec::new()) }
+    }
+
+    /// The numbers of the groups of rows, given as dictionaries.
+    pub(super) fn number(&mut self, columns: &[ArrayRef]) -> Result<UInt32Array> {
+        let columns: Option<Vec<_>> =
+            columns.iter().map(|column| column.as_dictionary_opt::<UInt32Type>()).collect();
+        let columns = columns.ok_or_else(|| Error::internal("groups are found by codes"))?;
+        let same = self.values.len() == columns.len()
+            && self.values.iter().zip(&columns).all(|((a, _), b)| Arc::ptr_eq(a, b.values()));
+        if !same {
+            let values: Vec<ArrayRef> = columns.iter().map(|it| Arc::clone(it.values())).collect();
+            self.begin(&values)?;
+        }
+        let rows = columns.first().map_or(0, |column| column.len());
+        let mut places = vec![0_u64; rows];
+        for (column, (values, _)) in columns.iter().zip(&self.values) {
+            let (keys, null) = (column.keys(), values.len() as u64);
+            for (row, place) in places.iter_mut().enumerate() {
+                // NULL comes behind the values.
+                let code = if keys.is_null(row) { null } else { keys.value(row).into() };
+                *place = *place * (null + 1) + code;
+            }
+        }
+        let numbers = places.into_iter().map(|place| self.at(place)).collect::<Result<Vec<_>>>()?;
+        Ok(UInt32Array::from(numbers))
+    }
+
+    /// Begins with other values.
+    fn begin(&mut self, values: &[ArrayRef]) -> Result<()> {
+        /// A table of so many numbers stays close to the processor.
+        const TABLE: u64 = 1 << 16;
+        self.values.clear();
+        let mut places = 1_u64;
+        for (values, ty) in values.iter().zip(&self.groups.types) {
+            self.values.push((Arc::clone(values), comparison_keys(values, ty)?));
+            places = places
+                .checked_mul(values.len() as u64 + 1)
+                .ok_or_else(|| Error::internal("too many combinations of values"))?;
+        }
+        self.numbers = match usize::try_from(places) {
+            Ok(count) if places <= TABLE => Numbers::Table(vec![NONE; count]),
+            _ => Numbers::Map(HashMap::new()),
+        };
+        Ok(())
+    }
+
+    fn at(&mut self, place: u64) -> Result<u32> {
+        let index = usize::try_from(place).unwrap_or(usize::MAX);
+        let known = match &self.numbers {
+            Numbers::Table(table) => table.get(index).copied().filter(|it| *it != NONE),
+            Numbers::Map(map) => map.get(&place).copied(),
+        };
+        if let Some(number) = known {
+            return Ok(number);
+        }
+        let number = self.groups.number(self.members(place)?)?;
+        match &mut self.numbers {
+            Numbers::Table(table) => table[index] = number,
+            Numbers::Map(map) => {
+                map.insert(place, number);
+            }
+        }
+        Ok(number)
+    }
+
+    /// What stands at a place: the digits are taken from the last column on.
+    fn members(&self, mut place: u64) -> Result<Vec<Member>> {
+        let mut members = Vec::with_capacity(self.values.len());
+        for (values, keys) in self.values.iter().rev() {
+            let base = values.len() as u64 + 1;
+            let code = usize::try_from(place % base).unwrap_or(usize::MAX);
+            place /= base;
+            let (Some(texts), Some(keys)) =
+                (values.as_string_opt::<i32>(), keys.as_binary_opt::<i32>())
+            else {
+                return Err(Error::internal("groups are made of texts"));
+            };
+            let is_there = code < texts.len() && texts.is_valid(code);
+            members
+                .push(is_there.then(|| (texts.value(code).to_owned(), keys.value(code).to_vec())));
+        }
+        members.reverse();
+        Ok(members)
+    }
+}
+
+/// What is asked of a group by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    Text,
+    /// The sort key of the text.
+    Key,
+}
+
+/// The text or the key of a column of a group as an expression over the group's number.
+pub(crate) fn part_of(groups: &Arc<TextGroups>, column: usize, part: Part, number: Expr) -> Expr {
+    let signature = Signature::exact(vec![DataType::UInt32], Volatility::Immutable);
+    let udf = PartOf { groups: Arc::clone(groups), column, part, signature };
+    ScalarUDF::new_from_impl(udf).call(vec![number])
+}
+
+#[derive(Debug)]
+struct PartOf {
+    groups: Arc<TextGroups>,
+    column: usize,
+    part: Part,
+    signature: Signature,
+}
+
+impl PartialEq for PartOf {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.groups, &other.groups)
+            && (self.column, self.part) == (other.column, other.part)
+    }
+}
+
+impl Eq for PartOf {}
+
+impl Hash for PartOf {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (Arc::as_ptr(&self.groups), self.column, self.part).hash(state);
+    }
+}
+
+impl ScalarUDFImpl for PartOf {
+    fn name(&self) -> &'static str {
+        match self.part {
+            Part::Text => "group_text",
+            Part::Key => "group_key",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> std::result::Result<DataType, DataFusionError> {
+        Ok(match self.part {
+            Part::Text => DataType::Utf8,
+            Part::Key => DataType::Binary,
+        })
+    }
+
+    fn invoke_with_args(
+        &self,
+        args: ScalarFunctionArgs,
+    ) -> std::result::Result<ColumnarValue, DataFusionError> {
+        let [number] = args.args.as_slice() else {
+            return Err(into_datafusion(Error::internal("a group has one number")));
+        };
+        let (numbers, scalar) = match number {
+            ColumnarValue::Array(array) => (Arc::clone(array), false),
+            ColumnarValue::Scalar(value) => (value.to_array_of_size(1)?, true),
+        };
+        let numbers = numbers
+            .as_primitive_opt::<UInt32Type>()
+            .ok_or_else(|| into_datafusion(Error::internal("a group has a number")))?;
+        let known = self.groups.known();
+        let member = |number: Option<u32>| {
+            let group = known.groups.get(usize::try_from(number?).ok()?)?;
+            group.get(self.column)?.as_ref()
+        };
+        let members = numbers.iter().map(member);
+        let array: ArrayRef = match self.part {
+            Part::Text => {
+                Arc::new(members.map(|it| it.map(|(text, _)| text)).collect::<StringArray>())
+            }
+            Part::Key => {
+                Arc::new(members.map(|it| it.map(|(_, key)| key)).collect::<BinaryArray>())
+            }
+        };
+        Ok(match scalar {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?),
+            false => ColumnarValue::Array(array),
+        })
+    }
+}
