@@ -114,7 +114,7 @@ impl ScanUnit {
             Codec::Null | Codec::Constant => true,
             Codec::Dictionary => meta.width == 1,
             Codec::Runs => meta.length <= FEW_RUNS,
-            Codec::Plain | Codec::Frame | Codec::Delta => false,
+            _ => false,
         }))
     }
 

@@ -11,13 +11,14 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
-    Boundedness, EmissionType, ReplaceChildrenOptions,
+    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
 };
+use futures::stream;
 use pelorus_error::Error;
 
 use super::scan::{Place, Reading};
@@ -83,14 +84,22 @@ impl ExecutionPlan for NativeExec {
         }
     }
 
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        let mode = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, mode)
+    }
+
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
-        let start = (Arc::clone(&self.reading), Place::default());
-        let rows = futures::stream::unfold(start, |(reading, mut place)| async move {
+        let (reading, mut place) = (Arc::clone(&self.reading), Place::default());
+        let rows = std::iter::from_fn(move || {
             let batch = reading.next(&mut place).transpose()?;
-            Some((batch.map_err(into_datafusion), (reading, place)))
+            Some(batch.map_err(into_datafusion))
         });
         let schema = Arc::clone(&self.reading.schema);
-        Ok(Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, rows))))
+        Ok(Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, stream::iter(rows)))))
     }
 
     fn statistics_from_inputs(
