@@ -53,14 +53,30 @@ def _found(statement, expected, given) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", sorted(NATIVE.glob("*.sql")), ids=lambda path: path.stem)
-def test_same_as_mysql(path, mysql, native):
+FILES = [(path, False) for path in sorted(NATIVE.glob("*.sql"))]
+# Read again from chunks: what was just written is in memory otherwise.
+FILES += [(path, True) for path, _ in FILES if path.stem in ("decimals", "groups", "queries")]
+
+
+def _store_rows(connection) -> None:
+    """Turns the rows of all tables into chunks."""
+    for (table,) in rows.ask(connection, "SHOW TABLES").rows:
+        answer = rows.ask(connection, f"OPTIMIZE TABLE `{table.decode()}`")
+        assert answer.rows[-1][-1] == b"OK", answer
+
+
+@pytest.mark.parametrize(("path", "stored"), FILES, ids=lambda it: getattr(it, "stem", str(it)))
+def test_same_as_mysql(path, stored, mysql, native):
     parsed = sqlfile.parse(path)
     database = f"native_{path.stem}"
     oracle, ours = _open(mysql, database), _open(native, database)
-    failures = []
+    failures, open_ = [], False
     for statement in parsed.statements:
         expected = rows.ask(oracle, statement.text)
+        # OPTIMIZE would end a transaction.
+        open_ = statement.text == "BEGIN" or open_ and statement.text != "ROLLBACK"
+        if stored and not open_ and statement.text.startswith(("SELECT", "WITH")):
+            _store_rows(ours)
         given = rows.ask(ours, statement.text)
         if statement.refused is not None:
             found = [] if given.error and given.error[0] == statement.refused else [

@@ -27,7 +27,6 @@ SELECT MONTH(placed) AS m, SUM(amount) AS s FROM orders GROUP BY m HAVING s > 10
 SELECT DISTINCT customer FROM orders ORDER BY customer DESC LIMIT 2;
 SELECT COUNT(*) FROM orders;
 SELECT MAX(id), MIN(placed), MAX(note) FROM orders;
--- refused: 1055
 SELECT id, amount, SUM(amount) FROM orders GROUP BY id ORDER BY id;
 SELECT * FROM (SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer) AS x WHERE total > 10 ORDER BY customer;
 SELECT id FROM orders ORDER BY amount DESC LIMIT 2 OFFSET 1;

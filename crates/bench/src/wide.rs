@@ -128,6 +128,7 @@ pub(crate) fn scan(snapshot: &TableSnapshot) -> anyhow::Result<Scanned> {
     let request = ScanRequest {
         columns: (0..stored.len()).collect(),
         predicates: Vec::new(),
+        tests: Vec::new(),
         schema,
         hidden: None,
         batch_rows: 8192,

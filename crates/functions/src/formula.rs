@@ -5,6 +5,7 @@
 //! each column of a batch; where a bound could leave 64 bits nothing is computed, and the calls
 //! that the formula was made of are evaluated one by one, which tell overflows as MySQL does.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -38,9 +39,9 @@ pub enum Formula {
 
 /// Numbers that fit 64 bits.
 #[derive(Debug)]
-pub(crate) struct Narrow {
+pub(crate) struct Narrow<'a> {
     /// The unscaled numbers, one for each row; those of NULLs mean nothing.
-    pub(crate) values: Vec<i64>,
+    pub(crate) values: Cow<'a, [i64]>,
     /// No number is further from zero.
     pub(crate) most: u64,
     /// Digits after the point.
@@ -49,14 +50,14 @@ pub(crate) struct Narrow {
 }
 
 /// One operand on the way: a vector or a constant.
-enum Operand {
-    Vector(Narrow),
+enum Operand<'a> {
+    Vector(Narrow<'a>),
     One(i64, u8),
 }
 
 impl Formula {
     /// The numbers of a batch; `None` where 64 bits may not do.
-    pub(crate) fn narrow(&self, args: &[ArrayRef]) -> Option<Narrow> {
+    pub(crate) fn narrow<'a>(&'a self, args: &'a [ArrayRef]) -> Option<Narrow<'a>> {
         match self.operand(args)? {
             Operand::Vector(narrow) => Some(narrow),
             Operand::One(..) => None,
@@ -78,7 +79,7 @@ impl Formula {
         }
     }
 
-    fn operand(&self, args: &[ArrayRef]) -> Option<Operand> {
+    fn operand<'a>(&'a self, args: &'a [ArrayRef]) -> Option<Operand<'a>> {
         match self {
             Self::Column(at) => narrow(args.get(*at)?).map(Operand::Vector),
             Self::Constant(array) => {
@@ -94,7 +95,7 @@ impl Formula {
 }
 
 /// The numbers of an array, if all fit.
-fn narrow(array: &ArrayRef) -> Option<Narrow> {
+fn narrow(array: &ArrayRef) -> Option<Narrow<'_>> {
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
     let scale = match array.data_type() {
         DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => {
@@ -102,37 +103,35 @@ fn narrow(array: &ArrayRef) -> Option<Narrow> {
         }
         _ => 0,
     };
-    let values: Vec<i64> = if let Some(array) = array.as_primitive_opt::<Int64Type>() {
-        array.values().to_vec()
+    let values: Cow<'_, [i64]> = if let Some(array) = array.as_primitive_opt::<Int64Type>() {
+        Cow::Borrowed(array.values())
     } else if let Some(array) = array.as_primitive_opt::<UInt64Type>() {
         let values = array.values();
         let all = values.iter().fold(0, |all, value| all | value);
         i64::try_from(all).ok()?;
         values.iter().map(|value| value.cast_signed()).collect()
     } else if let Some(array) = array.as_primitive_opt::<Decimal128Type>() {
-        of_128(array.values())?
+        of_128(array.values())?.into()
     } else {
         let array = array.as_primitive_opt::<Decimal256Type>()?;
         let values: Option<Vec<i128>> = array.values().iter().map(|it| it.to_i128()).collect();
-        of_128(&values?)?
+        of_128(&values?)?.into()
     };
-    let most = values.iter().fold(0, |most, value| value.unsigned_abs().max(most));
-    Some(Narrow { values, most, scale, nulls })
+    // The bits of all magnitudes (less one where negative) together are found faster than the
+    // largest, and are less than twice as much.
+    let bits = values.iter().fold(0, |bits, value| bits | (value ^ (value >> 63)));
+    Some(Narrow { values, most: bits.unsigned_abs() + 1, scale, nulls })
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "what is lost is looked at")]
 fn of_128(values: &[i128]) -> Option<Vec<i64>> {
-    let mut lost = 0;
-    let mut out = Vec::with_capacity(values.len());
-    out.extend(values.iter().map(|&value| {
-        let low = value as i64;
-        lost |= i128::from(low) ^ value;
-        low
-    }));
+    let out: Vec<i64> = values.iter().map(|&value| value as i64).collect();
+    let highs = values.iter().map(|&value| (value >> 64) as i64);
+    let lost = highs.zip(&out).fold(0, |lost, (high, low)| lost | (high ^ (low >> 63)));
     (lost == 0).then_some(out)
 }
 
-fn apply(op: ExactOp, scale: u8, left: Operand, right: Operand) -> Option<Operand> {
+fn apply<'a>(op: ExactOp, scale: u8, left: Operand<'a>, right: Operand<'a>) -> Option<Operand<'a>> {
     let (left, right) = match op {
         ExactOp::Mul if left.scale() + right.scale() == scale => (left, right),
         ExactOp::Mul => return None,
@@ -152,14 +151,14 @@ fn apply(op: ExactOp, scale: u8, left: Operand, right: Operand) -> Option<Operan
         (Operand::One(a, _), Operand::One(b, _)) => Operand::One(done(a, b), scale),
         (Operand::Vector(mut vector), Operand::One(one, _))
         | (Operand::One(one, _), Operand::Vector(mut vector)) => {
-            vector.values.iter_mut().for_each(|value| *value = done(*value, one));
+            vector.values.to_mut().iter_mut().for_each(|value| *value = done(*value, one));
             Operand::Vector(Narrow { most, scale, ..vector })
         }
         (Operand::Vector(mut vector), Operand::Vector(other)) => {
             if vector.values.len() != other.values.len() {
                 return None;
             }
-            for (value, other) in vector.values.iter_mut().zip(&other.values) {
+            for (value, other) in vector.values.to_mut().iter_mut().zip(other.values.iter()) {
                 *value = done(*value, *other);
             }
             let nulls = NullBuffer::union(vector.nulls.as_ref(), other.nulls.as_ref());
@@ -168,7 +167,7 @@ fn apply(op: ExactOp, scale: u8, left: Operand, right: Operand) -> Option<Operan
     })
 }
 
-impl Operand {
+impl Operand<'_> {
     fn scale(&self) -> u8 {
         match self {
             Self::Vector(narrow) => narrow.scale,
@@ -202,7 +201,11 @@ impl Operand {
         Some(match self {
             Self::One(value, scale) => Self::One(value * factor, scale),
             Self::Vector(mut narrow) => {
-                narrow.values.iter_mut().for_each(|value| *value = value.wrapping_mul(factor));
+                narrow
+                    .values
+                    .to_mut()
+                    .iter_mut()
+                    .for_each(|value| *value = value.wrapping_mul(factor));
                 Self::Vector(Narrow { most, ..narrow })
             }
         })
@@ -292,7 +295,8 @@ mod tests {
         let wide = decimals(&[Some(i128::from(i64::MAX) + 1)], 38, 2);
         assert!(Formula::Column(0).narrow(&[wide]).is_none());
         let least = decimals(&[Some(i128::from(i64::MIN))], 38, 2);
-        assert_eq!(Formula::Column(0).narrow(&[Arc::clone(&least)]).expect("fits").most, 1 << 63);
+        let narrow = Formula::Column(0).narrow(&[Arc::clone(&least)]).expect("64 bits");
+        assert_eq!(narrow.most, 1 << 63);
         let less = of("-", ((38, 2), Formula::Column(0)), ((38, 2), Formula::Column(0)));
         assert!(less.narrow(&[least]).is_none());
     }

@@ -63,7 +63,7 @@ pub use function::{Function, KeyFunction};
 pub use key::{ByteWeigher, KeyEncoder, Keys, Weigher};
 pub use layout::encode_filler;
 pub use point::FoundRows;
-pub use scan::{ScanCursor, ScanRequest, ScanUnit};
+pub use scan::{ScanCursor, ScanRequest, ScanUnit, ValueTest};
 pub use schema::{COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, TableSchema, Version};
 pub use snapshot::{PartitionSnapshot, Snapshot, TableSnapshot};
 pub use table::{PartsUsage, Table};

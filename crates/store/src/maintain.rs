@@ -93,6 +93,21 @@ impl Database {
         round.end()
     }
 
+    /// Turns all rows of a table that are in memory into chunks, merges what is dead out of its
+    /// chunks as far as no version needs it, and writes everything into its file.
+    ///
+    /// # Errors
+    /// No such table, and what reading and writing gives.
+    pub fn optimize(&self, id: TableId) -> Result<()> {
+        let table = self.require(id)?;
+        let horizon = self.horizon(&table);
+        for partition in table.partitions().iter() {
+            self.flush(&table, partition, horizon)?;
+            while self.merge(&table, partition, (horizon, 1))? {}
+        }
+        self.checkpoint()
+    }
+
     /// Whether nobody has written for a while.
     fn is_idle(&self) -> bool {
         let (end, now) = (self.log.end().0, self.now());

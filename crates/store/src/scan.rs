@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::FilterBuilder;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -30,6 +31,8 @@ pub struct ScanRequest {
     pub columns: Vec<usize>,
     /// Conditions on columns by position, all of which hold for every row that is given.
     pub predicates: Vec<(usize, Predicate)>,
+    /// Further conditions on columns by position.
+    pub tests: Vec<(usize, Arc<dyn ValueTest>)>,
     /// The schema of the batches. The types of its fields are those of the columns, or
     /// `Dictionary(UInt32, type)` for those that are to be given as codes into their values.
     pub schema: SchemaRef,
@@ -37,6 +40,16 @@ pub struct ScanRequest {
     pub hidden: Option<Arc<HashSet<Vec<u8>>>>,
     /// About how many rows a batch has.
     pub batch_rows: usize,
+}
+
+/// A condition that is asked of many values at once: of those of a dictionary, where the column is
+/// stored as one.
+pub trait ValueTest: std::fmt::Debug + Send + Sync {
+    /// Which values fulfil it. NULL never does, whatever is answered.
+    ///
+    /// # Errors
+    /// Those of the test.
+    fn keep(&self, values: &ArrayRef) -> Result<BooleanArray>;
 }
 
 /// A part of a scan that one thread does.
@@ -195,8 +208,30 @@ impl ScanUnit {
                 }
             }
         }
+        for (column, test) in &self.request.tests {
+            let [source] = &self.part.layout.sources(&self.layout, &[*column])?[..] else {
+                continue;
+            };
+            let keep = |values: &ArrayRef| test.keep(values);
+            match source {
+                Source::Stored(position) => {
+                    chunk.column(*position)?.select_with(&keep, 0..rows, &mut selection)?;
+                }
+                Source::Filler(column) if !keeps(test.as_ref(), &filler(column, 1)?)?.value(0) => {
+                    selection = Selection::none(rows);
+                }
+                Source::Filler(_) => {}
+            }
+        }
         Ok(selection)
     }
+}
+
+/// Which values a test keeps, NULL never being one.
+fn keeps(test: &dyn ValueTest, values: &ArrayRef) -> Result<BooleanArray> {
+    let found = test.keep(values)?;
+    let kept = |row| values.is_valid(row) && found.is_valid(row) && found.value(row);
+    Ok(BooleanArray::new(BooleanBuffer::collect_bool(values.len(), kept), None))
 }
 
 fn vectors(rows: usize) -> impl Iterator<Item = Range<usize>> {
@@ -330,11 +365,15 @@ impl ScanCursor {
                 Source::Stored(position) => block.columns[position].slice(0, count),
                 Source::Filler(column) => filler(&column, count)?,
             };
-            let found = matches(&column, predicate)?;
-            keep = Some(match keep {
-                None => found,
-                Some(keep) => arrow::compute::and(&keep, &found).map_err(broken)?,
-            });
+            keep = both(keep, matches(&column, predicate)?)?;
+        }
+        for (column, test) in &self.unit.request.tests {
+            let column = match &self.unit.part.layout.sources(&self.unit.layout, &[*column])?[..] {
+                [Source::Stored(position)] => block.columns[*position].slice(0, count),
+                [Source::Filler(column)] => filler(column, count)?,
+                _ => continue,
+            };
+            keep = both(keep, keeps(test.as_ref(), &column)?)?;
         }
         Ok(keep)
     }
@@ -375,6 +414,14 @@ impl ScanCursor {
         RecordBatch::try_new_with_options(Arc::clone(&request.schema), arrays, &options)
             .map_err(broken)
     }
+}
+
+/// What fulfils two conditions.
+fn both(keep: Option<BooleanArray>, found: BooleanArray) -> Result<Option<BooleanArray>> {
+    Ok(Some(match keep {
+        None => found,
+        Some(keep) => arrow::compute::and(&keep, &found).map_err(broken)?,
+    }))
 }
 
 fn broken(error: arrow::error::ArrowError) -> Error {

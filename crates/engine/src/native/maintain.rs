@@ -65,7 +65,7 @@ impl Definer {
                 Ok(()) => ok(),
                 Err(error) => failed(&error),
             },
-            "OPTIMIZE" => match self.settle_rows() {
+            "OPTIMIZE" => match self.catalog.store().optimize(def.id) {
                 Ok(()) => ok(),
                 Err(error) => failed(&error),
             },
@@ -83,6 +83,7 @@ impl Definer {
         let request = ScanRequest {
             columns: (0..def.columns.len()).collect(),
             predicates: Vec::new(),
+            tests: Vec::new(),
             schema: Arc::new(Schema::new(fields)),
             hidden: None,
             batch_rows: BATCH_ROWS,
@@ -101,10 +102,5 @@ impl Definer {
             )));
         }
         Ok(())
-    }
-
-    /// Lets the store do what flushing and merging there is to do now, and write it down.
-    fn settle_rows(&self) -> Result<()> {
-        self.catalog.store().checkpoint()
     }
 }

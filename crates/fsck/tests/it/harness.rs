@@ -209,6 +209,7 @@ pub(crate) fn by_store(database: &Arc<Database>) -> Content {
         let request = ScanRequest {
             columns: (0..columns.len()).collect(),
             predicates: Vec::new(),
+            tests: Vec::new(),
             schema: Arc::new(Schema::new(fields)),
             hidden: None,
             batch_rows: 1000,

@@ -48,6 +48,13 @@ impl Accumulator for Count {
             let row = if arg.len() == 1 { 0 } else { row };
             arg.data_type() == &DataType::Null || arg.is_null(row)
         };
+        if args.is_empty() && filter.is_none() {
+            match self.counts.as_mut_slice() {
+                [only] => *only += groups.len() as i64,
+                counts => groups.iter().for_each(|group| counts[*group] += 1),
+            }
+            return Ok(());
+        }
         if let ([arg], None) = (args.as_slice(), filter)
             && let Some(nulls) = arg.nulls().filter(|nulls| nulls.len() == groups.len())
         {

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::compute::{max, min};
 use arrow::datatypes::Int64Type;
 use pelorus_error::{Error, Result};
 use pelorus_types::{ColumnType, Flags, WireType};
@@ -121,31 +122,35 @@ impl Extreme {
             return Ok(false);
         }
         let which = self.which;
-        let values = &mut self.values;
         let date = self.slot.ty.is_date();
         let time = self.slot.ty.wire == WireType::Time;
-        each(groups, filter, |row, group| {
-            if array.is_null(row) {
-                return Ok(());
+        let put = |value: &mut Value, new: i64| match value {
+            Value::Int(old) | Value::Date(old) | Value::Time(old) => {
+                *old = match which {
+                    Which::Least => new.min(*old),
+                    Which::Greatest => new.max(*old),
+                    Which::Any => *old,
+                };
             }
-            let new = array.value(row);
-            match &mut values[group] {
-                Value::Int(old) | Value::Date(old) | Value::Time(old) => {
-                    *old = match which {
-                        Which::Least => new.min(*old),
-                        Which::Greatest => new.max(*old),
-                        Which::Any => *old,
-                    };
-                }
-                slot => {
-                    *slot = if date {
-                        Value::Date(new)
-                    } else if time {
-                        Value::Time(new)
-                    } else {
-                        Value::Int(new)
-                    };
-                }
+            free if date => *free = Value::Date(new),
+            free if time => *free = Value::Time(new),
+            free => *free = Value::Int(new),
+        };
+        if let ([only], None) = (self.values.as_mut_slice(), filter) {
+            let found = match which {
+                Which::Least => min(array),
+                Which::Greatest => max(array),
+                Which::Any => array.iter().flatten().next(),
+            };
+            if let Some(found) = found {
+                put(only, found);
+            }
+            return Ok(true);
+        }
+        let values = &mut self.values;
+        each(groups, filter, |row, group| {
+            if array.is_valid(row) {
+                put(&mut values[group], array.value(row));
             }
             Ok(())
         })?;

@@ -50,7 +50,14 @@ pub(super) fn sum(
         );
     }
     let scale = if ty.is_decimal() { scale.max(ty.decimals) } else { ty.decimals };
-    let plan = Plan { formula, slot: Slot::of(arg), ty, scale, average: None, merging: false };
+    let plan = Plan {
+        formula: formula.map(Arc::new),
+        slot: Slot::of(arg),
+        ty,
+        scale,
+        average: None,
+        merging: false,
+    };
     exact(name, args, plan, ctx).with_scale(scale)
 }
 
@@ -94,7 +101,7 @@ pub(super) fn average(
         false,
     );
     let scale = quotient_scale(arg.scale, 0, increment).max(ty.decimals);
-    let formula = formula.filter(|_| !merging);
+    let formula = formula.filter(|_| !merging).map(Arc::new);
     let plan = Plan { formula, slot: Slot::of(arg), ty, scale, average: Some(arg.scale), merging };
     exact(name, args, plan, ctx).with_scale(scale)
 }
@@ -112,7 +119,7 @@ fn sum_type(arg: &Arg, kind: Numeric) -> ColumnType {
 struct Plan {
     slot: Slot,
     /// How the argument is computed from columns, where it is exact.
-    formula: Option<Formula>,
+    formula: Option<Arc<Formula>>,
     ty: ColumnType,
     scale: u8,
     /// Scale of the sums when their average is asked for.
@@ -197,7 +204,7 @@ impl ExactSum {
     /// Adds numbers of 64 bits. While there are few groups, a batch is summed in 64 bits as well.
     fn add_narrow(
         &mut self,
-        narrow: &Narrow,
+        narrow: &Narrow<'_>,
         groups: &[usize],
         filter: Option<&BooleanArray>,
     ) -> Result<()> {
@@ -218,13 +225,7 @@ impl ExactSum {
         let mut sums = vec![(0_i64, 0_i64); self.counts.len()];
         match (sums.as_mut_slice(), &kept) {
             ([only], None) => *only = (narrow.values.iter().sum(), groups.len() as i64),
-            (sums, None) => {
-                for (value, group) in rows() {
-                    let (sum, count) = &mut sums[*group];
-                    *sum += value;
-                    *count += 1;
-                }
-            }
+            (sums, None) => sums_of(&narrow.values, groups, sums),
             (sums, Some(kept)) => {
                 for ((value, group), kept) in rows().zip(kept) {
                     let (sum, count) = &mut sums[*group];
@@ -292,13 +293,14 @@ impl Accumulator for ExactSum {
         if self.plan.merging {
             return self.merge_columns(args, groups);
         }
-        if let Some(narrow) = self.plan.formula.as_ref().and_then(|it| it.narrow(args))
+        let formula = self.plan.formula.clone();
+        if let Some(narrow) = formula.as_ref().and_then(|it| it.narrow(args))
             && narrow.scale == self.sum_scale
             && narrow.values.len() == groups.len()
         {
             return self.add_narrow(&narrow, groups, filter);
         }
-        let array = match &self.plan.formula {
+        let array = match formula {
             Some(formula) => formula.careful(args, groups.len())?,
             None => Arc::clone(args.first().ok_or_else(|| Error::internal("SUM has an argument"))?),
         };
@@ -379,6 +381,29 @@ impl ExactSum {
             }
         }
         Ok(())
+    }
+}
+
+/// Sums and counts of values by group. Rows that follow each other add to different places, so
+/// that one need not wait for the other where they are of the same group.
+fn sums_of(values: &[i64], groups: &[usize], sums: &mut [(i64, i64)]) {
+    fn add((sum, count): &mut (i64, i64), value: i64) {
+        *sum += value;
+        *count += 1;
+    }
+    let mut others = vec![(0, 0); sums.len()];
+    let (pairs, last) = values.as_chunks::<2>();
+    let (pairs_of_groups, last_group) = groups.as_chunks::<2>();
+    for ([a, b], [of_a, of_b]) in pairs.iter().zip(pairs_of_groups) {
+        add(&mut sums[*of_a], *a);
+        add(&mut others[*of_b], *b);
+    }
+    for (value, group) in last.iter().zip(last_group) {
+        add(&mut sums[*group], *value);
+    }
+    for ((sum, count), (more, rows)) in sums.iter_mut().zip(others) {
+        *sum += more;
+        *count += rows;
     }
 }
 

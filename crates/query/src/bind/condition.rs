@@ -2,25 +2,23 @@
 //!
 //! Only comparisons of a column with literals are taken, and only where comparing stored values
 //! means what MySQL means by the comparison: whole numbers, exact decimals, dates that are written
-//! as dates, byte strings. Everything else is left to the plan. Text under a collation is not
-//! compared by its bytes, so it is left to the plan as well.
+//! as dates, byte strings. Text under a collation is not compared by its bytes; see
+//! [`super::native`] for that. Everything else is left to the plan.
 
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_functions::{EvalContext, Value, assign, literal};
+use pelorus_sql::Mode;
 use pelorus_sql::literal::{Constant, constant};
-use pelorus_sql::{Mode, normalise};
 use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator};
 
 use crate::context::{NativeTable, QueryContext};
 
 /// A condition that a scan tests.
-pub(super) struct Tested<'a> {
+pub(super) struct Tested {
     /// The position of the column.
     pub(super) column: usize,
     pub(super) predicate: Predicate,
-    /// How it was written.
-    pub(super) expr: &'a Expr,
     /// Stored values fulfil it just when those of the session do, so nobody need test it again.
     pub(super) exact: bool,
 }
@@ -52,22 +50,14 @@ impl Of<'_> {
     }
 }
 
-/// The conditions that concern one table.
-pub(super) fn of_table<'a>(
-    context: &QueryContext,
-    selection: &'a Expr,
-    of: Of<'_>,
-) -> Vec<Tested<'a>> {
-    let reader = Reader { context, of };
-    let read = |expr: &'a Expr| {
-        let (column, predicate) = reader.condition(expr)?;
-        let ty = &of.table.columns[column].ty;
-        let is_null = matches!(predicate, Predicate::IsNull | Predicate::IsNotNull);
-        // Moments repeat when summer time ends, and a date of zeros may count as NULL.
-        let exact = ty.wire != WireType::Timestamp && !(is_null && ty.is_date());
-        Some(Tested { column, predicate, expr, exact })
-    };
-    normalise::conjuncts(selection).into_iter().filter_map(read).collect()
+/// A condition on a column of a table, if it is one.
+pub(super) fn tested(context: &QueryContext, expr: &Expr, of: Of<'_>) -> Option<Tested> {
+    let (column, predicate) = Reader { context, of }.condition(expr)?;
+    let ty = &of.table.columns[column].ty;
+    let is_null = matches!(predicate, Predicate::IsNull | Predicate::IsNotNull);
+    // Moments repeat when summer time ends, and a date of zeros may count as NULL.
+    let exact = ty.wire != WireType::Timestamp && !(is_null && ty.is_date());
+    Some(Tested { column, predicate, exact })
 }
 
 /// A whole number that a literal says.

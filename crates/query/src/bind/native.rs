@@ -7,6 +7,7 @@
 mod exec;
 pub(crate) mod groups;
 mod scan;
+mod text;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use pelorus_chunk::Predicate;
 use pelorus_error::{Error, Result};
 use pelorus_functions::needs_key;
 use pelorus_sql::normalise;
+use pelorus_store::ValueTest;
 use pelorus_types::{Column, WireType};
 use sqlparser::ast::{self, GroupByExpr, SelectItem};
 
@@ -44,32 +46,38 @@ impl Binder<'_> {
     ) -> Result<(LogicalPlan, Scope)> {
         let only_table = select.from.len() == 1 && select.from[0].joins.is_empty();
         let of = Of { table: &table, alias, only_table };
-        let mut conditions = match (&select.selection, filtered) {
-            (Some(selection), true) => condition::of_table(self.context, selection, of),
-            _ => Vec::new(),
-        };
-        if table.own.is_some() {
-            // Rows that the transaction wrote come as they are.
-            conditions.iter_mut().for_each(|it| it.exact = false);
-        }
+        let selection = select.selection.as_ref().filter(|_| filtered);
+        let (mut predicates, mut tests) = (Vec::new(), Vec::new());
         let mut scope = Scope::default();
-        let exact = conditions.iter().filter(|it| it.exact);
-        scope.tested.extend(exact.map(|it| ast::Expr::clone(it.expr)));
-        let predicates: Vec<(usize, Predicate)> =
-            conditions.into_iter().map(|it| (it.column, it.predicate)).collect();
+        for part in selection.map(normalise::conjuncts).unwrap_or_default() {
+            let mut is_exact = true;
+            if let Some(tested) = condition::tested(self.context, part, of) {
+                predicates.push((tested.column, tested.predicate));
+                is_exact = tested.exact;
+            } else if let Some(test) = text::test(self.context, part, of) {
+                tests.push(test);
+            } else {
+                continue;
+            }
+            // Rows that the transaction wrote come as they are.
+            if is_exact && table.own.is_none() {
+                scope.tested.push(part.clone());
+            }
+        }
         let positions = self.native_columns(&table, alias, select)?;
         let columns: Vec<&Column> = positions.iter().map(|&at| &table.columns[at]).collect();
         let names: Vec<String> = columns.iter().map(|_| self.fresh("c")).collect();
         let fields: Vec<Field> =
             columns.iter().zip(&names).map(|(it, name)| it.field().with_name(name)).collect();
         let arrow = Arc::new(Schema::new(fields));
-        let mut scan = NativeScan::new(&table, &positions, &predicates, &arrow)?;
+        let what = describe(&table, &columns, &predicates, &tests);
+        let mut scan = NativeScan::new(&table, &positions, (&predicates, tests), &arrow)?;
         self.journal.note(Entry {
             link: "pelorus".to_owned(),
             what: "scan",
             how: format!("{} of {} partitions", scan.partitions, table.table.partitions().len()),
             ranges: scan.units(),
-            sql: describe(&table, &columns, &predicates),
+            sql: what,
             report: None,
         });
         scan.streams = self.context.options.streams.clamp(1, scan.units().max(1));
@@ -205,7 +213,12 @@ fn keys_of(select: &ast::Select, of: Of<'_>) -> Vec<usize> {
 }
 
 /// A scan for people.
-fn describe(table: &NativeTable, columns: &[&Column], predicates: &[(usize, Predicate)]) -> String {
+fn describe(
+    table: &NativeTable,
+    columns: &[&Column],
+    predicates: &[(usize, Predicate)],
+    tests: &[(usize, Arc<dyn ValueTest>)],
+) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let mut text = format!(
         "{}.{} at version {}: {}",
@@ -214,10 +227,10 @@ fn describe(table: &NativeTable, columns: &[&Column], predicates: &[(usize, Pred
         table.table.version(),
         names.join(", ")
     );
-    if !predicates.is_empty() {
-        let mut tested: Vec<&str> =
-            predicates.iter().map(|(at, _)| table.columns[*at].name.as_str()).collect();
-        tested.dedup();
+    let places = predicates.iter().map(|(at, _)| *at).chain(tests.iter().map(|(at, _)| *at));
+    let mut tested: Vec<&str> = places.map(|at| table.columns[at].name.as_str()).collect();
+    tested.dedup();
+    if !tested.is_empty() {
         text.push_str("; tested while scanning: ");
         text.push_str(&tested.join(", "));
     }

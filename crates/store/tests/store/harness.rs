@@ -141,6 +141,7 @@ pub(crate) fn read_where(
     let request = ScanRequest {
         columns: vec![0, 1, 2, 3],
         predicates,
+        tests: Vec::new(),
         schema: Arc::new(Schema::new(fields[..4].to_vec())),
         hidden: None,
         batch_rows: 64,

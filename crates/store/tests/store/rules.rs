@@ -78,6 +78,7 @@ fn added_columns_have_their_filler_and_dropped_ones_are_gone() {
     let request = ScanRequest {
         columns: vec![1, 3],
         predicates: Vec::new(),
+        tests: Vec::new(),
         schema: Arc::new(Schema::new(vec![fields[1].clone(), fields[3].clone()])),
         hidden: None,
         batch_rows: 10,
@@ -223,6 +224,7 @@ fn small_batches_reach_over_vectors_without_rows() {
         let request = ScanRequest {
             columns: vec![2],
             predicates: vec![(2, few)],
+            tests: Vec::new(),
             schema: Arc::new(Schema::new(vec![field.clone()])),
             hidden: None,
             batch_rows,
@@ -252,6 +254,7 @@ fn a_scan_keeps_its_version_readable_without_its_snapshot() {
         let request = ScanRequest {
             columns: vec![1],
             predicates: Vec::new(),
+            tests: Vec::new(),
             schema: Arc::new(Schema::new(vec![field])),
             hidden: None,
             batch_rows: 64,

@@ -69,6 +69,7 @@ impl Definer {
         let request = ScanRequest {
             columns: vec![column],
             predicates,
+            tests: Vec::new(),
             schema: Arc::new(Schema::new(vec![field])),
             hidden: None,
             batch_rows: BATCH_ROWS,

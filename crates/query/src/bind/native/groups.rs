@@ -119,13 +119,36 @@ impl Numberer {
         let mut places = vec![0_u64; rows];
         for (column, (values, _)) in columns.iter().zip(&self.values) {
             let (keys, null) = (column.keys(), values.len() as u64);
-            for (row, place) in places.iter_mut().enumerate() {
+            match keys.nulls() {
+                None => {
+                    for (place, key) in places.iter_mut().zip(keys.values()) {
+                        *place = *place * (null + 1) + u64::from(*key);
+                    }
+                }
                 // NULL comes behind the values.
-                let code = if keys.is_null(row) { null } else { keys.value(row).into() };
-                *place = *place * (null + 1) + code;
+                Some(nulls) => {
+                    for ((place, key), valid) in places.iter_mut().zip(keys.values()).zip(nulls) {
+                        *place = *place * (null + 1) + if valid { u64::from(*key) } else { null };
+                    }
+                }
             }
         }
-        let numbers = places.into_iter().map(|place| self.at(place)).collect::<Result<Vec<_>>>()?;
+        let mut numbers: Vec<u32> = match &self.numbers {
+            Numbers::Table(table) => {
+                let known = |place: &u64| table.get(usize::try_from(*place).ok()?).copied();
+                places.iter().map(|place| known(place).unwrap_or(NONE)).collect()
+            }
+            Numbers::Map(map) => {
+                places.iter().map(|place| map.get(place).copied().unwrap_or(NONE)).collect()
+            }
+        };
+        if numbers.contains(&NONE) {
+            for (number, place) in numbers.iter_mut().zip(places) {
+                if *number == NONE {
+                    *number = self.at(place)?;
+                }
+            }
+        }
         Ok(UInt32Array::from(numbers))
     }
 
@@ -148,6 +171,7 @@ impl Numberer {
         Ok(())
     }
 
+    /// The number of a place, which may be new.
     fn at(&mut self, place: u64) -> Result<u32> {
         let index = usize::try_from(place).unwrap_or(usize::MAX);
         let known = match &self.numbers {

@@ -15,7 +15,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use pelorus_chunk::{Predicate, coded};
 use pelorus_error::{Error, Result};
 use pelorus_functions::{TimeZone, assign};
-use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, Snapshot};
+use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, Snapshot, ValueTest};
 use pelorus_types::WireType;
 
 use super::exec::NativeExec;
@@ -61,12 +61,14 @@ impl NativeScan {
     pub(super) fn new(
         table: &NativeTable,
         positions: &[usize],
-        predicates: &[(usize, Predicate)],
+        (predicates, tests): (&[(usize, Predicate)], Vec<(usize, Arc<dyn ValueTest>)>),
         schema: &SchemaRef,
     ) -> Result<Self> {
+        let conditions = predicates.len() + tests.len();
         let request = ScanRequest {
             columns: positions.to_vec(),
             predicates: predicates.to_vec(),
+            tests,
             schema: Arc::clone(schema),
             hidden: table.own.as_ref().map(|own| Arc::clone(&own.hidden)),
             batch_rows: BATCH_ROWS,
@@ -88,7 +90,7 @@ impl NativeScan {
             units,
             own: table.own.as_ref().map(|own| own.rows.clone()).unwrap_or_default(),
             pin: Arc::clone(&table.pin),
-            conditions: predicates.len(),
+            conditions,
             streams: 1,
             partitions: partitions.get(),
         })

@@ -31,6 +31,7 @@ fn read(snapshot: &TableSnapshot, how: How) -> Result<Content> {
     let request = ScanRequest {
         columns: (0..ids.len()).collect(),
         predicates: how.predicates.into_iter().map(|(id, it)| (at(id), it)).collect(),
+        tests: Vec::new(),
         schema: Arc::new(Schema::new(fields)),
         hidden: how.hidden,
         batch_rows: how.batch_rows,
