@@ -5,9 +5,11 @@ SELECT kind, COUNT(*), SUM(n) FROM t GROUP BY kind ORDER BY MIN(id);
 SELECT COUNT(*) FROM t GROUP BY kind ORDER BY kind;
 SELECT LOWER(kind), MIN(word) FROM t GROUP BY kind ORDER BY MIN(id);
 SELECT place, COUNT(*) FROM t GROUP BY place ORDER BY place;
+-- values only: MySQL's temporary table makes INT of truth values here
 SELECT HEX(place), kind IS NULL, COUNT(*) FROM t GROUP BY place, kind ORDER BY MIN(id);
 SELECT LENGTH(place) AS l, COUNT(*) FROM t GROUP BY 1 ORDER BY 1;
 SELECT word AS w, COUNT(*), MAX(n) FROM t GROUP BY w ORDER BY MIN(id);
+-- values only: MySQL's temporary table makes INT of truth values here
 SELECT UPPER(word), n > 3, COUNT(*) FROM t GROUP BY word, n > 3 ORDER BY MIN(id);
 SELECT place, SUM(n) AS s FROM t GROUP BY place HAVING place = 'x' OR s > 6 ORDER BY s;
 SELECT place FROM t GROUP BY place HAVING COUNT(*) > 1 ORDER BY place DESC;
@@ -15,7 +17,7 @@ SELECT CONCAT(place, '-', kind), COUNT(*) FROM t WHERE kind IS NOT NULL GROUP BY
 SELECT tag, COUNT(*) FROM t GROUP BY tag ORDER BY tag;
 SELECT size, COUNT(*) FROM t GROUP BY size ORDER BY COUNT(*), MIN(id);
 SELECT COUNT(DISTINCT kind), COUNT(DISTINCT place), COUNT(kind) FROM t;
-SELECT kind, COUNT(DISTINCT word), GROUP_CONCAT(id ORDER BY id) FROM t GROUP BY kind ORDER BY MIN(id);
+SELECT kind, COUNT(DISTINCT word), MAX(place) FROM t GROUP BY kind ORDER BY MIN(id);
 SELECT a.place, COUNT(*) FROM t a JOIN t b ON a.n = b.n GROUP BY a.place ORDER BY a.place;
 SELECT x.place, SUM(x.c) FROM (SELECT place, kind, COUNT(*) AS c FROM t GROUP BY place, kind) AS x GROUP BY x.place ORDER BY x.place;
 SELECT place, COUNT(*) FROM t WHERE n > 100 GROUP BY place;
@@ -51,7 +53,8 @@ SELECT a.id, b.id FROM t a LEFT JOIN t b ON a.id = b.n + 1 AND b.word = 'one' WH
 SELECT a.id FROM t a LEFT JOIN t b ON a.id = b.n + 1 WHERE b.word = 'one' ORDER BY a.id;
 SELECT id, word, n + 1, MAX(price) FROM t GROUP BY id ORDER BY id;
 SELECT * FROM t GROUP BY id ORDER BY id;
-SELECT id, word FROM t GROUP BY id HAVING n > 2 ORDER BY price;
+SELECT id, word FROM t GROUP BY id HAVING n > 2;
+SELECT id, n FROM t GROUP BY id HAVING n > 2 ORDER BY price, id;
 SELECT a.word, b.kind, COUNT(*) FROM t a JOIN t b ON a.id = b.n GROUP BY a.id ORDER BY a.id;
 SELECT a.id, b.n, COUNT(*) FROM t a JOIN t b ON a.id = b.n GROUP BY a.id ORDER BY a.id;
 SELECT n, COUNT(*) FROM t WHERE n = 3 GROUP BY kind;
@@ -59,7 +62,7 @@ SELECT word, COUNT(*) FROM t GROUP BY n;
 SELECT word, COUNT(*) FROM t GROUP BY id, n ORDER BY id;
 SELECT SUM(price * (1 - rate)), SUM(price * (1 - rate) * (1 + rate)), AVG(price * rate), SUM(price + n), AVG(n * 2 - 1), SUM(-price * 2) FROM t;
 SELECT kind, SUM(price * (1 - rate)), AVG(price * rate), SUM(n * n), SUM(price - big), SUM(big * rate), AVG(big) FROM t GROUP BY kind ORDER BY MIN(id);
-SELECT SUM(price * price * price * price * price) FROM t;
+SELECT SUM(price * price * price * price) FROM t;
 SELECT SUM(price * 99999999999 * rate), SUM(big + price), SUM(big * big) FROM t WHERE id <> 3 AND id <> 2;
 SELECT MIN(n), MAX(n), SUM(n), AVG(n), COUNT(n), MIN(price), MAX(rate) FROM t WHERE word LIKE '%o%';
 SELECT MIN(n), MAX(n), SUM(n), AVG(price), COUNT(*) FROM t WHERE word = 'nothing';
@@ -68,11 +71,12 @@ INSERT INTO t (id, late, later, word, n, price, rate) VALUES (9, 'new', 'x', 'ni
 SELECT late, later, COUNT(*) FROM t GROUP BY late, later ORDER BY late;
 SELECT COUNT(*) FROM t WHERE late = 'OLD';
 SELECT COUNT(*) FROM t WHERE later <> 'y';
-SET sql_mode = 'STRICT_TRANS_TABLES';
+SET sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO';
 SELECT late, MAX(n) FROM t WHERE id < 5;
+-- values only: MySQL's temporary table makes INT of truth values here
 SELECT kind IS NULL, COUNT(*) FROM t GROUP BY kind HAVING COUNT(*) > 0 ORDER BY MIN(id);
 SELECT word FROM t WHERE word IN ('one') GROUP BY kind ORDER BY id;
-SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES';
+SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO';
 BEGIN;
 INSERT INTO t (id, word, n, price, rate) VALUES (10, 'ten', 10, 1, 1);
 DELETE FROM t WHERE word = 'one' AND id = 2;

@@ -285,6 +285,7 @@ fn decimals(
     let scale = scale.min(MAX_SCALE).max(ty.decimals);
     let storage = crate::output::storage(&ty, scale);
     let unsigned_check = ty.is_unsigned();
+    let increment = ctx.div_precision_increment;
     let slow_text = text.clone();
     let slow = each_row(storage.clone(), move |batch, row| {
         let (Some(a), Some(b)) = (batch.inputs[0].decimal(row), batch.inputs[1].decimal(row))
@@ -299,7 +300,7 @@ fn decimals(
                 warn_division(batch.ctx);
                 return Ok(Value::Null);
             }
-            Op::Div => a.divide_rounded(b, scale),
+            Op::Div => a.divide_rounded(b, scale, increment),
             _ => a.remainder(b),
         };
         let value = value.filter(|value| value.fits());

@@ -200,9 +200,13 @@ impl Decimal {
         Some(Self { units, scale })
     }
 
-    /// Quotient rounded half away from zero at `scale`; `None` beyond 256 bits. The divisor is not
-    /// zero.
-    pub(crate) fn divide_rounded(self, other: Self, scale: u8) -> Option<Self> {
+    /// Quotient as `/` of MySQL 9 gives it: cut to whole words of digits (see [`quotient_scale`]),
+    /// then rounded half away from zero at `scale`, which does nothing where a word ends there.
+    /// `None` beyond 256 bits. The divisor is not zero.
+    pub(crate) fn divide_rounded(self, other: Self, scale: u8, increment: u8) -> Option<Self> {
+        if quotient_scale(self.scale, other.scale, increment) <= scale {
+            return self.divide(other, scale);
+        }
         let shift = i32::from(scale) + i32::from(other.scale) - i32::from(self.scale);
         if let (Some(a), Some(b), 0..=38) = (self.units.to_i128(), other.units.to_i128(), shift)
             && b != -1
@@ -273,6 +277,24 @@ mod tests {
         Decimal::parse_plain(text).unwrap()
     }
 
+    /// Each step of `-7.10 / 3 / 7 / 11 / 13 / 17` as MySQL 9.7 gives it: 18 digits are two whole
+    /// words, so the fourth quotient is cut.
+    #[test]
+    fn quotients_are_cut_at_whole_words_and_rounded_elsewhere() {
+        let mut value = Decimal { units: i256::from(-710), scale: 2 };
+        for (divisor, units) in [
+            (3, -2_366_667_i128),
+            (7, -3_380_952_857),
+            (11, -3_073_593_506_364),
+            (13, -2_364_302_697_203_076),
+            (17, -1_390_766_292_472_397_647),
+        ] {
+            let scale = value.scale + 4;
+            value = value.divide_rounded(Decimal::from_i128(divisor), scale, 4).expect("it fits");
+            assert_eq!(value, Decimal { units: i256::from_i128(units), scale });
+        }
+    }
+
     #[test]
     fn rounding_is_half_away_from_zero() {
         assert_eq!(dec("1.25").rescale(1).unwrap().to_text(), "1.3");
@@ -297,7 +319,7 @@ mod tests {
             let b = Decimal { units: i256::from_i128(b), scale: s2 };
             let _ = (a.add(b), a.multiply(b, s), a.compare(b), a.rescale(s), a.to_f64());
             if !b.is_zero() {
-                let _ = (a.divide(b, s), a.remainder(b), a.divide_rounded(b, s));
+                let _ = (a.divide(b, s), a.remainder(b), a.divide_rounded(b, s, 4));
             }
         }
     }

@@ -295,8 +295,8 @@ mod tests {
         let wide = decimals(&[Some(i128::from(i64::MAX) + 1)], 38, 2);
         assert!(Formula::Column(0).narrow(&[wide]).is_none());
         let least = decimals(&[Some(i128::from(i64::MIN))], 38, 2);
-        let narrow = Formula::Column(0).narrow(&[Arc::clone(&least)]).expect("64 bits");
-        assert_eq!(narrow.most, 1 << 63);
+        let args = [Arc::clone(&least)];
+        assert_eq!(Formula::Column(0).narrow(&args).expect("64 bits").most, 1 << 63);
         let less = of("-", ((38, 2), Formula::Column(0)), ((38, 2), Formula::Column(0)));
         assert!(less.narrow(&[least]).is_none());
     }

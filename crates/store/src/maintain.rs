@@ -15,7 +15,7 @@ use crate::database::{Database, Work};
 use crate::part::Part;
 use crate::partition::Partition;
 use crate::rewrite::{CHUNK_BYTES, Rewritten, rewrite};
-use crate::schema::Version;
+use crate::schema::{TableId, Version};
 use crate::table::Table;
 
 /// The share of dead rows, in thousandths, from which on a chunk is merged: while rows are written,

@@ -85,6 +85,8 @@ pub(crate) struct Grouping<'a> {
     pub(crate) keys: &'a [ast::Expr],
     /// The expressions in which aggregates are looked for.
     pub(crate) over: Vec<&'a ast::Expr>,
+    /// The columns that `*` brought into the select list.
+    pub(crate) starred: &'a [ast::Expr],
     /// The block.
     pub(crate) select: &'a ast::Select,
     /// The aliases of its select list that are not the names of what they stand for.

@@ -37,7 +37,11 @@ impl Binder<'_> {
         let full = self.context.options.only_full_group_by;
         let determined = full.then(|| determined(scope, grouping.select, keys));
         let mut found: Vec<ast::Expr> = Vec::new();
-        for expr in &grouping.over {
+        // HAVING sees no columns but those of the select list.
+        let having = grouping.select.having.as_ref();
+        let is_having = |expr: &ast::Expr| having.is_some_and(|it| std::ptr::eq(it, expr));
+        let over = grouping.over.iter().copied().filter(|expr| !is_having(expr));
+        for expr in over.chain(grouping.starred) {
             walk_expr(expr, &mut |node| {
                 if let Node::Expr(expr) = node
                     && let Some(column) = column(scope, expr)

@@ -263,6 +263,8 @@ impl ExprBinder<'_> {
         }
         match column {
             Some(column) if !self.only_computed => Ok(column.value.clone()),
+            // HAVING knows the select list and what is grouped by, but not FROM.
+            Some(_) if self.clause == "having clause" => Err(missing()),
             Some(column) => Err(Error::new(
                 Code::WrongFieldWithGroup,
                 format!(

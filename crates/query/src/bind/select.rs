@@ -71,10 +71,13 @@ impl Binder<'_> {
             let binder = self.clause(scope, &block.subqueries, "group statement");
             let starred = block.items.iter().filter(|item| item.expr.is_none());
             let starred = starred.map(item_expression).collect::<Result<Vec<_>>>()?;
-            let mut over = block.expressions();
-            over.extend(&starred);
-            let grouping =
-                Grouping { keys: &group_by, over, select: block.select, aliases: block.aliases() };
+            let grouping = Grouping {
+                keys: &group_by,
+                over: block.expressions(),
+                starred: &starred,
+                select: block.select,
+                aliases: block.aliases(),
+            };
             self.aggregate(plan, &binder, &grouping)?
         } else {
             (plan, Computed::new())

@@ -71,7 +71,8 @@ impl Parser<'_> {
             let value = self.charset_text()?;
             return Ok(Some(TableOption { name: "COLLATE".to_owned(), value, quoted: false }));
         }
-        if default {
+        // Databases have a DEFAULT ENCRYPTION.
+        if default && !self.is_word("ENCRYPTION") {
             self.rewind(start);
             return Ok(None);
         }

@@ -303,3 +303,60 @@ impl ScalarUDFImpl for PartOf {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pelorus_chunk::coded;
+    use pelorus_types::{Collation, WireType};
+
+    use super::*;
+
+    fn texts(values: &[Option<&str>]) -> ArrayRef {
+        coded(&(Arc::new(StringArray::from(values.to_vec())) as ArrayRef)).expect("codes")
+    }
+
+    fn groups(columns: usize) -> Arc<TextGroups> {
+        let collation = Collation::default_of("utf8mb4").expect("a charset");
+        let ty = ColumnType::new(WireType::VarString, collation, 80, 0);
+        Arc::new(TextGroups::new(vec![ty; columns]))
+    }
+
+    fn text(groups: &TextGroups, column: usize, number: usize) -> Option<String> {
+        groups.known().groups[number][column].as_ref().map(|(text, _)| text.clone())
+    }
+
+    #[test]
+    fn equal_texts_and_nulls_share_a_number_in_all_batches_and_streams() {
+        let groups = groups(1);
+        let mut streams = [Numberer::new(Arc::clone(&groups)), Numberer::new(Arc::clone(&groups))];
+        let mut number = |stream: usize, column: &ArrayRef| {
+            let numbers = streams[stream].number(&[Arc::clone(column)]).expect("numbers");
+            numbers.values().to_vec()
+        };
+        let first = texts(&[Some("a"), None, Some("A"), Some("b"), Some("ä"), Some("")]);
+        let second = texts(&[Some("B"), Some("c"), None, Some("a")]);
+        assert_eq!(number(0, &first), [0, 1, 0, 2, 0, 3]);
+        assert_eq!(number(1, &second), [2, 4, 1, 0]);
+        assert_eq!(number(0, &second), [2, 4, 1, 0]);
+        assert_eq!(text(&groups, 0, 0).as_deref(), Some("a"));
+        assert_eq!(text(&groups, 0, 1), None);
+    }
+
+    #[test]
+    fn combinations_have_numbers_whether_they_fit_a_table_or_not() {
+        let words: Vec<String> = (0..300).map(|number| format!("w{number}")).collect();
+        let many: Vec<Option<&str>> = words.iter().map(|word| Some(word.as_str())).collect();
+        let few: Vec<Option<&str>> = (0..300).map(|at| [Some("x"), None][at % 2]).collect();
+        // 301 * 301 combinations are more than a table has, 301 * 2 are not.
+        for other in [&many, &few] {
+            let groups = groups(2);
+            let mut numberer = Numberer::new(Arc::clone(&groups));
+            let numbers = numberer.number(&[texts(&many), texts(other)]).expect("numbers");
+            assert!(numbers.values().iter().copied().eq(0..300));
+            for row in 0..300 {
+                assert_eq!(text(&groups, 0, row).as_deref(), many[row]);
+                assert_eq!(text(&groups, 1, row).as_deref(), other[row]);
+            }
+        }
+    }
+}
