@@ -20,6 +20,7 @@ use crate::delta::{Block, Rows};
 use crate::layout::{Layout, Source, filler};
 use crate::matches::matches;
 use crate::part::{Body, Part};
+use crate::sample::Sample;
 use crate::schema::Version;
 use crate::snapshot::{PartitionSnapshot, Pin, TableSnapshot};
 
@@ -154,7 +155,21 @@ impl ScanUnit {
             Body::Delta(delta) => Input::Delta(delta.all(), delta.rows_at(self.version)),
             Body::Chunk(chunk) => Input::Chunk(self.select(chunk)?),
         };
-        Ok(ScanCursor { unit: self, rows, next: 0 })
+        Ok(ScanCursor { unit: self, rows, next: 0, sample: None })
+    }
+
+    /// Some of the rows, picked at random, as a cursor.
+    ///
+    /// # Errors
+    /// What reading columns gives.
+    pub fn open_sample(self, sample: Sample) -> Result<ScanCursor> {
+        let mut cursor = self.open()?;
+        if let Input::Chunk(selection) = &mut cursor.rows {
+            let picked = sample.pick(selection.rows());
+            selection.intersect(picked.words());
+        }
+        cursor.sample = Some(sample);
+        Ok(cursor)
     }
 
     /// The rows of a chunk that are seen and fulfil all conditions.
@@ -210,6 +225,8 @@ pub struct ScanCursor {
     rows: Input,
     /// The next row to look at.
     next: usize,
+    /// Which rows are given, when not all are.
+    sample: Option<Sample>,
 }
 
 #[derive(Debug)]
@@ -325,16 +342,18 @@ impl ScanCursor {
             });
             keep = Some(alive.collect());
         }
+        if let Some(sample) = self.sample {
+            let picked = sample.of_block(block.first).pick(count);
+            let picked = (0..count).map(|row| Some(picked.contains(row))).collect();
+            keep = Some(both(keep, picked)?);
+        }
         for (source, predicate) in self.unit.predicates()? {
             let column = match source {
                 Source::Stored(position) => block.columns[position].slice(0, count),
                 Source::Filler(column) => filler(&column, count)?,
             };
             let found = matches(&column, predicate)?;
-            keep = Some(match keep {
-                None => found,
-                Some(keep) => arrow::compute::and(&keep, &found).map_err(broken)?,
-            });
+            keep = Some(both(keep, found)?);
         }
         Ok(keep)
     }
@@ -374,6 +393,14 @@ impl ScanCursor {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&request.schema), arrays, &options)
             .map_err(broken)
+    }
+}
+
+/// The rows that two conditions leave.
+fn both(keep: Option<BooleanArray>, found: BooleanArray) -> Result<BooleanArray> {
+    match keep {
+        None => Ok(found),
+        Some(keep) => arrow::compute::and(&keep, &found).map_err(broken),
     }
 }
 
