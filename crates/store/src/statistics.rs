@@ -106,7 +106,10 @@ impl ColumnStatistics {
             sampled,
             null_share: share(counted.nulls),
             distinct,
-            common: values.map(|values| common(values, sampled, rows)).unwrap_or_default(),
+            common: match (values, distinct) {
+                (Some(values), Some(distinct)) => common(values, (sampled, rows), distinct),
+                _ => Vec::new(),
+            },
             histogram: values.and_then(|it| {
                 let scale = match (distinct, it.len() as u64) {
                     (Some(all), seen) if seen > 0 => (all as f64 / seen as f64).max(1.0),
@@ -123,11 +126,26 @@ impl ColumnStatistics {
     }
 }
 
-/// The most common values of counted ones. One that a sample has once says nothing.
-fn common(values: &[(Scalar, u64)], sampled: u64, rows: u64) -> Vec<(Scalar, f64)> {
-    let all = sampled >= rows && values.len() <= COMMON_MAX;
+/// The most common values of counted ones. Of a sample only those count that chance alone does not
+/// explain: five standard deviations above the mean of all `distinct` values.
+fn common(
+    values: &[(Scalar, u64)],
+    (sampled, rows): (u64, u64),
+    distinct: u64,
+) -> Vec<(Scalar, f64)> {
+    let is_complete = sampled >= rows;
+    let least = match (values.len() <= COMMON_MAX, is_complete) {
+        // Of few values all are common.
+        (true, _) => 0.0,
+        (false, true) => 1.0,
+        (false, false) => {
+            let counted: u64 = values.iter().map(|(_, count)| count).sum();
+            let mean = counted as f64 / distinct.max(1) as f64;
+            mean + 5.0 * mean.sqrt()
+        }
+    };
     let mut found: Vec<&(Scalar, u64)> =
-        values.iter().filter(|(_, count)| *count > 1 || all).collect();
+        values.iter().filter(|(_, count)| *count as f64 > least).collect();
     found.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     found.truncate(COMMON_MAX);
     found

@@ -101,3 +101,17 @@ fn an_empty_table_has_no_shares() {
     assert_eq!(selectivity(&column, &[&compare(Op::Eq, 1)]), Some(0.0));
     assert_eq!(selectivity(&column, &[&compare(Op::Lt, 1)]), None);
 }
+
+#[test]
+fn chance_makes_no_common_values_of_a_sample() {
+    // Of a sample of 10,000 rows, 1000 values came 7 to 11 times each, and one of them 1000 times.
+    let counts = (0..1000_u64).map(|at| if at == 500 { 1000 } else { 7 + at % 5 });
+    let values: Vec<_> = (0..).map(Scalar::Int).zip(counts).collect();
+    let rows = values.iter().map(|(_, count)| count).sum();
+    let counted = Counted { rows, nulls: 0, values: Some(values) };
+    let column = stored(ColumnType::bigint());
+    let of = |all| ColumnStatistics::of((&column, false), (1, all), &counted, 100).common;
+    let found = of(1_000_000);
+    assert_eq!((found.len(), &found[0].0), (1, &Scalar::Int(500)));
+    assert_eq!(of(rows).len(), COMMON_MAX);
+}
