@@ -27,7 +27,11 @@ impl Estimate {
         predicates: &[(usize, Predicate)],
         (stored, own): (usize, usize),
     ) -> Self {
-        let now = usize::try_from(table.table.rows()).unwrap_or(usize::MAX);
+        // Counting all rows looks at every part, which only statistics are worth.
+        let now = match table.statistics {
+            Some(_) => usize::try_from(table.table.rows()).unwrap_or(usize::MAX),
+            None => stored,
+        };
         let schema = table.table.schema();
         let analysed =
             |at: usize| table.statistics.as_ref().and_then(|it| it.column(schema.columns.get(at)?));
