@@ -10,8 +10,11 @@ use pelorus_chunk::{Op, Predicate, Scalar, Value};
 use super::{Bucket, ColumnStatistics, Histogram};
 
 /// The share of the rows that fulfils all of some conditions on a column; `None` when the
-/// statistics say nothing of one of them.
+/// statistics say nothing of one of them, or the table was empty.
 pub fn selectivity(column: &ColumnStatistics, predicates: &[&Predicate]) -> Option<f64> {
+    if column.rows == 0 {
+        return None;
+    }
     let not_null = 1.0 - column.null_share;
     let is_null = |it: &&&Predicate| matches!(it, Predicate::IsNull);
     let nulls = predicates.iter().filter(is_null).count();
