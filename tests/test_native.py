@@ -4,6 +4,7 @@ durability, restarts, history."""
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pymysql
@@ -240,3 +241,161 @@ class TestOwn:
             thread.join()
         assert not failures, failures[0]
         assert native.run("SELECT b FROM many.t") == ((100,),)
+
+
+def _statistics(server, database: str) -> dict:
+    """What `pelorus.column_statistics` shows: rows, share of NULLs, distinct values, the most
+    common values, by table and column."""
+    found = server.run(
+        "SELECT table_name, column_name, table_rows, null_share, distinct_values, "
+        f"most_common_values FROM pelorus.column_statistics WHERE table_schema = '{database}'")
+    return {(table, column): (count, nulls, distinct, json.loads(common))
+            for table, column, count, nulls, distinct, common in found}
+
+
+def _histograms(server, database: str) -> dict:
+    """The histograms of the information schema by column."""
+    found = server.run("SELECT COLUMN_NAME, HISTOGRAM FROM information_schema.COLUMN_STATISTICS "
+                       f"WHERE SCHEMA_NAME = '{database}'")
+    return {column: json.loads(histogram) for column, histogram in found}
+
+
+def _scans(server, statement: str) -> list[str]:
+    """The scans of native tables in a plan with their rows, the side that is built first."""
+    return [row[4] for row in server.run(f"EXPLAIN {statement}") if row[2].strip() == "NativeExec"]
+
+
+class TestStatistics:
+    """`ANALYZE TABLE` of native tables."""
+
+    ROWS = 3000
+
+    def _make(self, server, database: str) -> None:
+        # `kind` is 'a' or 'A' for half of the rows, `few` is NULL in a tenth, `many` is even.
+        values = ", ".join(
+            f"({at}, {'NULL' if at % 10 == 0 else at % 7}, {at * 2}, "
+            f"'{('a', 'b', 'A', 'c')[at % 4]}', '2024-01-{at % 28 + 1:02d}', {at % 5}.50)"
+            for at in range(self.ROWS))
+        server.run(
+            f"CREATE DATABASE {database}",
+            f"CREATE TABLE {database}.t (id INT, few INT, many BIGINT, kind VARCHAR(9), d DATE, "
+            "m DECIMAL(5,2), PRIMARY KEY (id), KEY two (few, d))",
+            f"INSERT INTO {database}.t VALUES {values}")
+
+    def test_what_is_found(self, native):
+        self._make(native, "found")
+        assert _statistics(native, "found") == {}
+        assert native.run("ANALYZE TABLE found.t") == (("found.t", "analyze", "status", "OK"),)
+        found = _statistics(native, "found")
+        assert {column: it[2] for (_, column), it in found.items()} == {
+            "id": 3000, "few": 7, "many": 3000, "kind": 3, "d": 28, "m": 5}
+        assert all(it[0] == self.ROWS for it in found.values())
+        assert found["t", "few"][1] == pytest.approx(0.1)
+        assert found["t", "kind"][3][0][0] in ("a", "A") and found["t", "kind"][3][0][1] == 0.5
+        assert sorted(found["t", "m"][3]) == [[at + 0.5, 0.2] for at in range(5)]
+        assert found["t", "many"][3] == []
+
+    def test_histograms_as_mysql_shows_them(self, native):
+        self._make(native, "hist")
+        run = native.run
+        made = "Histogram statistics created for column '{}'."
+        assert run("ANALYZE TABLE hist.t UPDATE HISTOGRAM ON many, Few WITH 10 BUCKETS") == tuple(
+            ("hist.t", "histogram", "status", made.format(name)) for name in ("few", "many"))
+        found = _histograms(native, "hist")
+        assert set(found) == {"few", "many"}
+        few, many = found["few"], found["many"]
+        assert list(few) == ["buckets", "data-type", "null-values", "collation-id", "last-updated",
+                             "sampling-rate", "histogram-type", "number-of-buckets-specified"]
+        assert (few["histogram-type"], few["data-type"], few["sampling-rate"]) == ("singleton", "int", 1)
+        assert few["null-values"] == pytest.approx(0.1) and len(few["buckets"]) == 7
+        assert few["buckets"][-1][1] == pytest.approx(0.9)
+        assert (many["histogram-type"], many["number-of-buckets-specified"]) == ("equi-height", 10)
+        assert many["buckets"][0] == [0, 598, pytest.approx(0.1), 300]
+        assert many["buckets"][-1] == [5400, 5998, pytest.approx(1), 300]
+        run("ANALYZE TABLE hist.t UPDATE HISTOGRAM ON kind, d, m")
+        found = _histograms(native, "hist")
+        assert found["kind"]["buckets"][1] == ["base64:type254:Yg==", 0.75]
+        assert found["d"]["buckets"][0][0] == "2024-01-01" and found["d"]["data-type"] == "date"
+        assert found["m"]["buckets"][0] == [0.5, 0.2]
+        assert [row[2:] for row in run("ANALYZE TABLE hist.t UPDATE HISTOGRAM ON id, nothing, few")] == [
+            ("status", made.format("few")),
+            ("Error", "The column 'id' is covered by a single-part unique index."),
+            ("Error", "The column 'nothing' does not exist.")]
+        assert [row[2:] for row in run("ANALYZE TABLE hist.t DROP HISTOGRAM ON few, id")] == [
+            ("status", "Histogram statistics removed for column 'few'."),
+            ("Error", "No histogram statistics found for column 'id'.")]
+        assert "few" not in _histograms(native, "hist")
+        for statement, number in (("UPDATE HISTOGRAM ON few WITH 0 BUCKETS", 1690),
+                                  ("UPDATE HISTOGRAM ON few WITH 1025 BUCKETS", 1690),
+                                  ("UPDATE HISTOGRAM ON few, few", 1060),
+                                  ("UPDATE HISTOGRAM ON few USING DATA '{}'", 1235)):
+            with pytest.raises(pymysql.MySQLError) as error:
+                run(f"ANALYZE TABLE hist.t {statement}")
+            assert error.value.args[0] == number, statement
+
+    def test_cardinality(self, native):
+        self._make(native, "card")
+        expected = "SELECT INDEX_NAME, SEQ_IN_INDEX, CARDINALITY FROM information_schema.STATISTICS " \
+                   "WHERE TABLE_SCHEMA = 'card' ORDER BY 1, 2"
+        assert native.run(expected) == (("PRIMARY", 1, 3000), ("two", 1, None), ("two", 2, None))
+        native.run("ANALYZE TABLE card.t")
+        # Seven values and NULL; every day of the month with each at most.
+        assert native.run(expected) == (("PRIMARY", 1, 3000), ("two", 1, 8), ("two", 2, 224))
+        assert [(row[2], row[3], row[6]) for row in native.run("SHOW INDEX FROM card.t")] == [
+            ("PRIMARY", 1, 3000), ("two", 1, 8), ("two", 2, 224)]
+
+    def test_what_changes_and_what_stays(self, linked_maker):
+        server = linked_maker(name="pelorus-statistics")
+        self._make(server, "d")
+        server.run("ANALYZE TABLE d.t")
+        before, histograms = _statistics(server, "d"), _histograms(server, "d")
+        server.stop()
+        server.start()
+        assert (_statistics(server, "d"), _histograms(server, "d")) == (before, histograms)
+        server.process.kill()
+        server.start()
+        assert (_statistics(server, "d"), _histograms(server, "d")) == (before, histograms)
+        server.run("ALTER TABLE d.t RENAME COLUMN few TO little", "ALTER TABLE d.t DROP COLUMN m",
+                   "ALTER TABLE d.t ADD COLUMN m DECIMAL(5,2) FIRST", "RENAME TABLE d.t TO d.u",
+                   "ALTER TABLE d.u MODIFY kind VARCHAR(20)")
+        after = _statistics(server, "d")
+        assert set(after) == {("u", name) for name in ("id", "little", "many", "kind", "d")}
+        assert after["u", "little"] == before["t", "few"]
+        assert after["u", "kind"] == before["t", "kind"]
+        server.stop()
+        server.start()
+        assert _statistics(server, "d") == after
+        server.run("TRUNCATE TABLE d.u")
+        assert _statistics(server, "d") == {}
+        server.run("INSERT INTO d.u (id, many) VALUES (1, 1)", "ANALYZE TABLE d.u", "DROP TABLE d.u",
+                   "CREATE TABLE d.u (id INT PRIMARY KEY)")
+        assert _statistics(server, "d") == {} and _histograms(server, "d") == {}
+        server.stop()
+
+    def test_plans_follow_them(self, native):
+        """Two tables of one size: the one that a condition leaves little of is built first."""
+        run = native.run
+        run("CREATE DATABASE plans")
+        for name in ("one", "two"):
+            values = ", ".join(f"({at}, {at}, {at % 2})" for at in range(2000))
+            run(f"CREATE TABLE plans.{name} (id INT PRIMARY KEY, many INT, few INT)",
+                f"INSERT INTO plans.{name} VALUES {values}")
+
+        def query(rare: str, common: str) -> str:
+            return (f"SELECT COUNT(*) FROM plans.one, plans.two WHERE one.id = two.id "
+                    f"AND {rare}.many < 20 AND {common}.few = 1")
+        assert _scans(native, query("one", "two")) == _scans(native, query("two", "one")) \
+            == ["about 400 rows"] * 2
+        run("ANALYZE TABLE plans.one, plans.two")
+        for rare, common in (("one", "two"), ("two", "one")):
+            assert _scans(native, query(rare, common)) == ["about 20 rows", "about 1000 rows"]
+            assert run(query(rare, common)) == ((10,),)
+
+        def about(condition: str) -> int:
+            (scan,) = _scans(native, f"SELECT SUM(many) FROM plans.one WHERE {condition}")
+            return int(scan.split()[1])
+        assert about("many >= 500 AND many < 600") == pytest.approx(100, rel=0.1)
+        assert about("many BETWEEN 500 AND 599 AND few = 0") == pytest.approx(50, rel=0.1)
+        assert about("few IN (0, 1)") == 2000
+        assert about("few IS NULL") == about("few = 7") == 1
+        assert about("few <> 1") == 1000

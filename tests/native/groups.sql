@@ -19,7 +19,7 @@ SELECT size, COUNT(*) FROM t GROUP BY size ORDER BY COUNT(*), MIN(id);
 SELECT COUNT(DISTINCT kind), COUNT(DISTINCT place), COUNT(kind) FROM t;
 SELECT kind, COUNT(DISTINCT word), MAX(place) FROM t GROUP BY kind ORDER BY MIN(id);
 SELECT a.place, COUNT(*) FROM t a JOIN t b ON a.n = b.n GROUP BY a.place ORDER BY a.place;
-SELECT x.place, SUM(x.c) FROM (SELECT place, kind, COUNT(*) AS c FROM t GROUP BY place, kind) AS x GROUP BY x.place ORDER BY x.place;
+SELECT RTRIM(x.place), SUM(x.c) FROM (SELECT place, kind, COUNT(*) AS c FROM t GROUP BY place, kind) AS x GROUP BY x.place ORDER BY 1;
 SELECT place, COUNT(*) FROM t WHERE n > 100 GROUP BY place;
 SELECT id FROM t WHERE kind = 'A' ORDER BY id;
 SELECT id FROM t WHERE kind <> 'a' ORDER BY id;

@@ -9,7 +9,8 @@
 //! | `partition` | which partition a row belongs to, which partitions a condition leaves |
 //! | `expression` | expressions over the columns of one table |
 //! | `ddl`, `alter` | statements that define databases and tables |
-//! | `maintain` | `ANALYZE`, `CHECK`, `OPTIMIZE TABLE` |
+//! | `maintain`, `analyze` | `CHECK`, `OPTIMIZE`, `ANALYZE TABLE` |
+//! | `statistics` | what `ANALYZE TABLE` found: kept and shown |
 //! | `show` | `SHOW` and `DESCRIBE` of native databases |
 //! | `info` | rows of the information schema |
 //! | `weigher` | the order of texts in keys |
@@ -21,6 +22,7 @@
 //! types, defaults and partitions come from parsing that text again at every start.
 
 mod alter;
+mod analyze;
 pub(crate) mod catalog;
 mod check;
 pub(crate) mod ddl;
@@ -30,6 +32,7 @@ pub(crate) mod info;
 mod maintain;
 pub(crate) mod partition;
 pub(crate) mod show;
+pub(crate) mod statistics;
 pub(crate) mod transaction;
 mod types;
 mod view;

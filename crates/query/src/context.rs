@@ -111,6 +111,8 @@ pub struct NativeTable {
     pub own: Option<OwnWrites>,
     /// Which partitions a condition leaves.
     pub pruner: Option<Arc<dyn PartitionPruner>>,
+    /// What `ANALYZE TABLE` found; `None` before it.
+    pub statistics: Option<Arc<pelorus_store::TableStatistics>>,
     /// TIMESTAMPs are stored in UTC and shown in this zone.
     pub time_zone: TimeZone,
 }

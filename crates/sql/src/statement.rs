@@ -384,6 +384,31 @@ pub struct Maintenance {
     pub verb: String,
     /// The tables.
     pub tables: Vec<TableName>,
+    /// `UPDATE HISTOGRAM` or `DROP HISTOGRAM` behind the tables.
+    pub histogram: Option<HistogramChange>,
+}
+
+/// What `ANALYZE TABLE` does with the histograms of some columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistogramChange {
+    /// The columns.
+    pub columns: Vec<String>,
+    /// What is done.
+    pub action: HistogramAction,
+}
+
+/// What is done with histograms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistogramAction {
+    /// `UPDATE HISTOGRAM ON ... [WITH n BUCKETS]`: made of the table's rows.
+    Update {
+        /// `WITH n BUCKETS`
+        buckets: Option<u64>,
+    },
+    /// `UPDATE HISTOGRAM ON ... USING DATA '...'`: given.
+    Given,
+    /// `DROP HISTOGRAM ON ...`
+    Drop,
 }
 
 /// Reads what kind of statement a text is. A `;` at the end is allowed, a second statement not.

@@ -18,6 +18,7 @@
 //! | [`rewrite`], [`maintain`] | flush, merge, waiting for room |
 //! | [`checkpoint`], [`recover`] | data files and the log |
 //! | [`snapshot`], [`scan`], [`matches`], [`point`] | reading |
+//! | [`sample`], [`statistics`] | what is known of the values of columns |
 //! | [`schema`], [`key`], [`function`], [`layout`] | columns and keys |
 //! | [`record`], [`manifest`], [`catalog`], [`batch`] | bytes on disk (`docs/format-store.md`) |
 //!
@@ -48,9 +49,11 @@ mod point;
 mod record;
 mod recover;
 mod rewrite;
+mod sample;
 mod scan;
 mod schema;
 mod snapshot;
+mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -63,9 +66,14 @@ pub use function::{Function, KeyFunction};
 pub use key::{ByteWeigher, KeyEncoder, Keys, Weigher};
 pub use layout::encode_filler;
 pub use point::FoundRows;
+pub use sample::Sample;
 pub use scan::{ScanCursor, ScanRequest, ScanUnit, ValueTest};
 pub use schema::{COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, TableSchema, Version};
 pub use snapshot::{PartitionSnapshot, Snapshot, TableSnapshot};
+pub use statistics::{
+    Bucket, COMMON_MAX, Collector, ColumnStatistics, Counted, Histogram, TableStatistics,
+    distinct_of_sample, selectivity,
+};
 pub use table::{PartsUsage, Table};
 pub use write::{Commit, Mode, Outcome, Write};
 

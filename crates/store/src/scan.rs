@@ -21,6 +21,7 @@ use crate::delta::{Block, Rows};
 use crate::layout::{Layout, Source, filler};
 use crate::matches::matches;
 use crate::part::{Body, Part};
+use crate::sample::Sample;
 use crate::schema::Version;
 use crate::snapshot::{PartitionSnapshot, Pin, TableSnapshot};
 
@@ -167,7 +168,21 @@ impl ScanUnit {
             Body::Delta(delta) => Input::Delta(delta.all(), delta.rows_at(self.version)),
             Body::Chunk(chunk) => Input::Chunk(self.select(chunk)?),
         };
-        Ok(ScanCursor { unit: self, rows, next: 0 })
+        Ok(ScanCursor { unit: self, rows, next: 0, sample: None })
+    }
+
+    /// Some of the rows, picked at random, as a cursor.
+    ///
+    /// # Errors
+    /// What reading columns gives.
+    pub fn open_sample(self, sample: Sample) -> Result<ScanCursor> {
+        let mut cursor = self.open()?;
+        if let Input::Chunk(selection) = &mut cursor.rows {
+            let picked = sample.pick(selection.rows());
+            selection.intersect(picked.words());
+        }
+        cursor.sample = Some(sample);
+        Ok(cursor)
     }
 
     /// The rows of a chunk that are seen and fulfil all conditions.
@@ -245,6 +260,8 @@ pub struct ScanCursor {
     rows: Input,
     /// The next row to look at.
     next: usize,
+    /// Which rows are given, when not all are.
+    sample: Option<Sample>,
 }
 
 #[derive(Debug)]
@@ -359,6 +376,11 @@ impl ScanCursor {
                 Some(!dead.contains(first + row))
             });
             keep = Some(alive.collect());
+        }
+        if let Some(sample) = self.sample {
+            let picked = sample.of_block(block.first).pick(count);
+            let picked = (0..count).map(|row| Some(picked.contains(row))).collect();
+            keep = both(keep, picked)?;
         }
         for (source, predicate) in self.unit.predicates()? {
             let column = match source {

@@ -165,7 +165,7 @@ impl TableSchema {
     }
 }
 
-fn write_type(ty: &ColumnType, out: &mut Writer) {
+pub(crate) fn write_type(ty: &ColumnType, out: &mut Writer) {
     out.u8(ty.wire as u8);
     out.u16(ty.flags.0);
     out.u16(ty.collation.0);
@@ -173,7 +173,7 @@ fn write_type(ty: &ColumnType, out: &mut Writer) {
     out.u8(ty.decimals);
 }
 
-fn read_type(from: &mut Reader<'_>) -> Result<ColumnType> {
+pub(crate) fn read_type(from: &mut Reader<'_>) -> Result<ColumnType> {
     let byte = from.u8()?;
     let wire = WireType::from_byte(byte)
         .ok_or_else(|| from.damaged(&format!("unknown column type {byte}")))?;

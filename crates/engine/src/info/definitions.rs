@@ -103,6 +103,23 @@ const OWN: &[OwnTable] = &[
     ),
     (
         "pelorus",
+        "column_statistics",
+        &[
+            ("table_schema", Text(64)),
+            ("table_name", Text(64)),
+            ("column_name", Text(64)),
+            ("table_rows", Int),
+            ("sampled_rows", Int),
+            ("null_share", NullableDouble),
+            ("distinct_values", NullableInt),
+            // JSON: pairs of a value and its share of the rows.
+            ("most_common_values", NullableText(65_535)),
+            ("histogram_buckets", NullableInt),
+            ("last_updated", Text(26)),
+        ],
+    ),
+    (
+        "pelorus",
         "variables",
         &[
             ("name", Text(64)),

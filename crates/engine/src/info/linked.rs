@@ -24,6 +24,7 @@ use crate::session::view::View;
 const LINKED: &[(&str, &str)] = &[
     ("CHECK_CONSTRAINTS", "CONSTRAINT_SCHEMA"),
     ("COLUMNS", "TABLE_SCHEMA"),
+    ("COLUMN_STATISTICS", "SCHEMA_NAME"),
     ("COLUMNS_EXTENSIONS", "TABLE_SCHEMA"),
     ("EVENTS", "EVENT_SCHEMA"),
     ("KEY_COLUMN_USAGE", "TABLE_SCHEMA"),

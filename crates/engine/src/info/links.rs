@@ -1,4 +1,5 @@
-//! Tables of the schemas `pelorus` and `mysql`: linked servers, variables, accounts.
+//! Tables of the schemas `pelorus` and `mysql`: linked servers, variables, accounts,
+//! statistics.
 
 use std::time::Duration;
 
@@ -6,6 +7,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::{ServerState, ServerStatus};
 
 use crate::grid::{Cell, Grid};
+use crate::native::statistics::column_statistics;
 use crate::servers::{OPTIONS, Server};
 use crate::session::view::View;
 use crate::variables::{Change, Scope, TABLE};
@@ -17,6 +19,7 @@ pub(super) fn fill(view: &View, table: &str, grid: &mut Grid) -> Result<()> {
         "USER" => return users(view, grid),
         "LINKS" => links(view, grid),
         "LINK_SERVERS" => link_servers(view, grid),
+        "COLUMN_STATISTICS" => column_statistics(view.engine.native(), grid),
         "VARIABLES" => variables(view, grid),
         other => return Err(Error::internal(format!("no rows for {other}"))),
     }

@@ -97,7 +97,7 @@ impl Definer {
         origins: &[Option<usize>],
     ) -> Result<TableSchema> {
         let before = def.table.schema();
-        let mut next = before.next_column_id();
+        let mut next = def.table.next_column_id();
         let fixed = fixed_columns(def, &before);
         let mut columns: Vec<StoredColumn> = Vec::with_capacity(origins.len());
         for (at, origin) in origins.iter().enumerate() {

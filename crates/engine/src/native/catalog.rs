@@ -16,6 +16,7 @@ use pelorus_store::{Commit, Database, Options, Table, TableId};
 use pelorus_types::{Collation, collation};
 
 use super::definition::{self, NativeDef};
+use super::statistics::Statistics;
 use super::weigher::CollationWeigher;
 
 /// The folder of the store within the data folder.
@@ -47,6 +48,7 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Catalog {
     store: Arc<Database>,
+    statistics: Statistics,
     databases: RwLock<BTreeMap<String, Entry>>,
     /// Held by statements that define something, one at a time.
     defining: Mutex<()>,
@@ -70,6 +72,7 @@ impl Catalog {
             })?
         };
         Ok(Self {
+            statistics: Statistics::open(&store),
             store,
             databases: RwLock::new(databases),
             defining: Mutex::default(),
@@ -109,6 +112,11 @@ impl Catalog {
     /// The store.
     pub(crate) fn store(&self) -> &Arc<Database> {
         &self.store
+    }
+
+    /// What `ANALYZE TABLE` found.
+    pub(crate) fn statistics(&self) -> &Statistics {
+        &self.statistics
     }
 
     /// Keeps other statements from defining anything.

@@ -312,6 +312,7 @@ impl Definer {
     }
 
     fn drop_one(&self, database: &str, name: &str, id: TableId) -> Result<()> {
+        self.catalog.statistics().forget(id)?;
         self.catalog.store().drop_table(id)?;
         self.catalog.forget(database, name);
         let counter = NativeDef::auto_key(id);
@@ -324,6 +325,7 @@ impl Definer {
     fn truncate(&self, name: &TableName) -> Result<()> {
         let def = self.require(name)?;
         self.catalog.store().truncate_table(def.id)?;
+        self.catalog.statistics().forget(def.id)?;
         if let Some(auto) = &def.auto {
             self.catalog.put_value(NativeDef::auto_key(def.id), None)?;
             auto.next.store(1, Ordering::Relaxed);

@@ -15,7 +15,7 @@ use pelorus_types::{Flags, WireType};
 
 use super::catalog::{Catalog, DatabaseOptions};
 use super::definition::{DefaultValue, ENGINE, NativeDef, key_name};
-use super::types;
+use super::{statistics, types};
 use crate::grid::{Cell, Grid};
 use crate::info::add;
 use crate::scalar::text_of;
@@ -30,7 +30,8 @@ pub(crate) struct Question<'a> {
 }
 
 /// Tables that have rows about native tables.
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
+    "COLUMN_STATISTICS",
     "TABLES",
     "COLUMNS",
     "STATISTICS",
@@ -55,7 +56,7 @@ impl Question<'_> {
         }
         let snapshot = self.catalog.store().snapshot();
         for (database, _) in self.catalog.databases() {
-            if !self.wants(&["TABLE_SCHEMA", "CONSTRAINT_SCHEMA"], &database) {
+            if !self.wants(&["TABLE_SCHEMA", "CONSTRAINT_SCHEMA", "SCHEMA_NAME"], &database) {
                 continue;
             }
             for def in self.catalog.tables(&database) {
@@ -94,10 +95,12 @@ impl Question<'_> {
                 let rows = rows(def, snapshot);
                 for key in &def.definition.keys {
                     for (at, part) in key.parts.iter().enumerate() {
-                        add(grid, |column| statistics_cell(def, (key, at, part), rows, column));
+                        let values = statistics::cardinality(self.catalog, def, (key, at, rows));
+                        add(grid, |column| statistics_cell(def, (key, at, part), values, column));
                     }
                 }
             }
+            "COLUMN_STATISTICS" => statistics::histograms(self.catalog, def, grid),
             "KEY_COLUMN_USAGE" => key_column_usage(def, grid),
             "TABLE_CONSTRAINTS" => table_constraints(def, grid),
             "REFERENTIAL_CONSTRAINTS" => {
@@ -325,7 +328,7 @@ fn numeric(def: &NativeDef, at: usize) -> Option<(u64, Option<u64>)> {
 fn statistics_cell(
     def: &NativeDef,
     (key, at, part): (&KeyDefinition, usize, &KeyPart),
-    rows: Option<u64>,
+    cardinality: Option<i64>,
     name: &str,
 ) -> Option<Cell> {
     let is_unique = matches!(key.kind, KeyKind::Primary | KeyKind::Unique);
@@ -344,10 +347,7 @@ fn statistics_cell(
         "COLLATION" if key.kind != KeyKind::FullText => {
             if part.descending { "D" } else { "A" }.into()
         }
-        // Only a whole unique key is known to have as many values as there are rows.
-        "CARDINALITY" if is_unique && at + 1 == key.parts.len() => {
-            rows.and_then(|rows| i64::try_from(rows).ok()).into()
-        }
+        "CARDINALITY" => cardinality.into(),
         "SUB_PART" => part.length.map(i64::from).into(),
         "NULLABLE" => {
             let position = column.and_then(|column| def.position(column));

@@ -1,12 +1,13 @@
-//! `ANALYZE`, `CHECK`, `OPTIMIZE`, `REPAIR` and `CHECKSUM TABLE` of native tables.
+//! The statements on whole tables: `ANALYZE`, `CHECK`, `OPTIMIZE`, `REPAIR` and `CHECKSUM TABLE` of native tables.
 
 use arrow::datatypes::{Field, Schema};
 use std::sync::Arc;
 
 use pelorus_error::{Error, Result};
-use pelorus_sql::statement::TableName;
+use pelorus_sql::statement::Maintenance;
 use pelorus_store::ScanRequest;
 
+use super::analyze;
 use super::ddl::Definer;
 use super::definition::NativeDef;
 use crate::grid::{Grid, nullable_text};
@@ -14,37 +15,56 @@ use crate::grid::{Grid, nullable_text};
 /// Rows of a batch when a table is read only to be checked.
 const BATCH_ROWS: usize = 8192;
 
+/// MySQL's words for histograms of several tables.
+const ONE_TABLE: &str = "Only one table can be specified while modifying histogram statistics.";
+
 /// What is said of a table: the kind of message and its text.
-type Message = (&'static str, String);
+pub(super) type Message = (&'static str, String);
 
 impl Definer {
-    /// Runs one of the statements on tables. `verb` is its first word, in upper case.
+    /// Runs one of the statements on tables.
     ///
     /// # Errors
-    /// A name without database (1046), and verbs that native tables do not have (1235).
-    pub(crate) fn maintain(&self, verb: &str, tables: &[TableName]) -> Result<Grid> {
-        if !matches!(verb, "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR") {
+    /// A name without database (1046), verbs that native tables do not have (1235), and what MySQL
+    /// refuses in `UPDATE HISTOGRAM`.
+    pub(crate) fn maintain(&self, maintenance: &Maintenance) -> Result<Grid> {
+        let Maintenance { verb, tables, histogram } = maintenance;
+        if !matches!(verb.as_str(), "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR") {
             return Err(Error::unsupported(format_args!("{verb} TABLE of native tables")));
         }
+        if let Some(change) = histogram {
+            analyze::check(change)?;
+        }
+        let op = if histogram.is_some() { "histogram".into() } else { verb.to_ascii_lowercase() };
         let mut grid = Grid::new(vec![
             nullable_text("Table", 128),
             nullable_text("Op", 10),
             nullable_text("Msg_type", 10),
             nullable_text("Msg_text", 131_072),
         ]);
-        for name in tables {
+        // MySQL answers for the first table when there may be only one.
+        let answered = if histogram.is_some() { 1 } else { tables.len() };
+        for name in tables.iter().take(answered) {
             let database = self.database_of(name)?;
             let shown = format!("{database}.{}", name.name);
             let messages = match self.catalog.require(database, &name.name) {
-                Ok(def) => self.maintain_one(verb, &def),
+                Ok(def) => match histogram {
+                    Some(_) if tables.len() > 1 => vec![("Error", ONE_TABLE.to_owned())],
+                    Some(change) => self.change_histograms(&def, change)?,
+                    None => self.maintain_one(verb, &def),
+                },
                 Err(error) => vec![
                     ("Error", error.message().to_owned()),
                     ("status", "Operation failed".to_owned()),
                 ],
             };
             for (kind, message) in messages {
-                let op = verb.to_ascii_lowercase();
-                grid.push(vec![shown.as_str().into(), op.into(), kind.into(), message.into()]);
+                grid.push(vec![
+                    shown.as_str().into(),
+                    op.as_str().into(),
+                    kind.into(),
+                    message.into(),
+                ]);
             }
         }
         Ok(grid)
@@ -59,8 +79,10 @@ impl Definer {
             ]
         };
         match verb {
-            // What a planner needs is counted while rows are written.
-            "ANALYZE" => ok(),
+            "ANALYZE" => match self.analyze(def) {
+                Ok(()) => ok(),
+                Err(error) => failed(&error),
+            },
             "CHECK" => match self.read_all(def) {
                 Ok(()) => ok(),
                 Err(error) => failed(&error),

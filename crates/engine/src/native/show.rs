@@ -9,7 +9,7 @@ use pelorus_types::{Collation, Column, ColumnType};
 
 use super::catalog::{Catalog, DatabaseOptions};
 use super::definition::{ENGINE, NativeDef, key_name};
-use super::{info, types};
+use super::{info, statistics, types};
 use crate::grid::{Cell, Grid, int, nullable_text, text};
 
 /// What a `SHOW` tells of a native database; `None` when it tells nothing that is ours to tell.
@@ -204,26 +204,25 @@ fn indexes(catalog: &Catalog, def: &NativeDef) -> Grid {
         nullable_text("Expression", 65_535),
     ]);
     let snapshot = catalog.store().snapshot();
-    let rows = info::rows(def, &snapshot).and_then(|rows| i64::try_from(rows).ok());
+    let rows = info::rows(def, &snapshot);
     for key in &def.definition.keys {
         let is_unique = matches!(key.kind, KeyKind::Primary | KeyKind::Unique);
-        for (at, part) in (1_i64..).zip(&key.parts) {
+        for (place, part) in key.parts.iter().enumerate() {
             let (column, expression) = match &part.target {
                 KeyTarget::Column(name) => (Some(name.as_str()), None),
                 KeyTarget::Expression(it) => (None, Some(it.text.as_str())),
             };
             let position = column.and_then(|column| def.position(column));
             let nullable = position.is_some_and(|at| def.columns[at].ty.is_nullable());
-            let is_whole = is_unique && usize::try_from(at) == Ok(key.parts.len());
             let order = if part.descending { "D" } else { "A" };
             grid.push(vec![
                 def.name.as_str().into(),
                 Cell::Int(i64::from(!is_unique)),
                 key_name(key).into(),
-                Cell::Int(at),
+                (place + 1).into(),
                 column.into(),
                 (key.kind != KeyKind::FullText).then_some(order).into(),
-                rows.filter(|_| is_whole).into(),
+                statistics::cardinality(catalog, def, (key, place, rows)).into(),
                 part.length.map(i64::from).into(),
                 Cell::Null,
                 if nullable { "YES" } else { "" }.into(),

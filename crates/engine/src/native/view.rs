@@ -76,6 +76,7 @@ impl NativeDatabase for NativeView {
             pin,
             own,
             pruner: pruner(&def),
+            statistics: self.catalog.statistics().of(def.id),
             time_zone: self.time_zone,
         }))
     }

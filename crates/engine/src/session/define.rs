@@ -102,7 +102,7 @@ impl Session {
             self.end_transaction("COMMIT", Completion::default()).await?;
         }
         let definer = self.definer(view);
-        let grid = blocking(|| definer.maintain(&maintenance.verb, &maintenance.tables))?;
+        let grid = blocking(|| definer.maintain(maintenance))?;
         stream::grid(&grid).map(Outcome::Rows)
     }
 

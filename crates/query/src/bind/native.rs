@@ -4,6 +4,7 @@
 //! vectors, and rows before they are decoded. Those that it tests exactly are not tested again by
 //! the plan, and columns that only they name are not decoded.
 
+mod estimate;
 mod exec;
 pub(crate) mod groups;
 mod scan;

@@ -4,8 +4,8 @@ use pelorus_error::Result as PublicResult;
 
 use super::data::tables_of;
 use super::{
-    Begin, Completion, Describe, Execute, Explain, ExplainTarget, Kill, Maintenance, Prepare,
-    PrepareSource, QueryFacts, Statement, TableName, Write, WriteKind,
+    Begin, Completion, Describe, Execute, Explain, ExplainTarget, HistogramAction, HistogramChange,
+    Kill, Maintenance, Prepare, PrepareSource, QueryFacts, Statement, TableName, Write, WriteKind,
 };
 use crate::Mode;
 use crate::change::{self, Change, InsertSource};
@@ -342,8 +342,12 @@ impl Parser<'_> {
         }
         let tables = self.take_word("TABLE") || self.take_word("TABLES");
         if tables || self.take_word("INDEX") || self.take_word("VIEW") {
+            let mut histogram = None;
             let tables = self.list(|parser| {
                 let table = parser.table_name()?;
+                if verb == "ANALYZE" {
+                    histogram = parser.histogram()?;
+                }
                 // `CACHE INDEX t KEY (a)`, options behind the last one.
                 while let Some(token) = parser.peek()
                     && !token.is_symbol(parser.sql, ",")
@@ -352,7 +356,8 @@ impl Parser<'_> {
                 }
                 Ok(table)
             })?;
-            return Ok(Statement::Maintenance(Maintenance { verb: verb.to_owned(), tables }));
+            let verb = verb.to_owned();
+            return Ok(Statement::Maintenance(Maintenance { verb, tables, histogram }));
         }
         if verb != "ANALYZE" {
             return self.unexpected();
@@ -367,6 +372,32 @@ impl Parser<'_> {
         };
         let target = self.explained()?;
         Ok(Statement::Explain(Explain { analyze: true, extended: false, format, target }))
+    }
+
+    /// `UPDATE HISTOGRAM` and `DROP HISTOGRAM`.
+    fn histogram(&mut self) -> Result<Option<HistogramChange>> {
+        let update = self.take_words(&["UPDATE", "HISTOGRAM", "ON"]);
+        if !update && !self.take_words(&["DROP", "HISTOGRAM", "ON"]) {
+            return Ok(None);
+        }
+        let columns = self.list(Self::name_text)?;
+        let action = if !update {
+            HistogramAction::Drop
+        } else if self.take_words(&["USING", "DATA"]) {
+            HistogramAction::Given
+        } else {
+            let mut buckets = None;
+            if self.is_word("WITH") {
+                self.advance();
+                buckets = Some(self.integer()?);
+                self.expect_word("BUCKETS")?;
+            }
+            if self.take_word("AUTO") || self.take_word("MANUAL") {
+                self.expect_word("UPDATE")?;
+            }
+            HistogramAction::Update { buckets }
+        };
+        Ok(Some(HistogramChange { columns, action }))
     }
 
     fn one_name(&mut self, make: fn(String) -> Statement) -> Result<Statement> {

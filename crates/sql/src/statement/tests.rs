@@ -288,10 +288,23 @@ fn explain_and_describe() {
     );
     assert!(matches!(read("ANALYZE TABLE a, d.b"), Statement::Maintenance(maintenance)
         if maintenance.tables == tables("a d.b")));
-    assert!(matches!(
-        read("ANALYZE TABLE t UPDATE HISTOGRAM ON a WITH 4 BUCKETS"),
-        Statement::Maintenance(_)
-    ));
+    let histogram = |sql: &str| match read(sql) {
+        Statement::Maintenance(found) if found.tables == tables("t") => {
+            found.histogram.map(|it| (it.columns.join(" "), it.action))
+        }
+        other => panic!("{other:?}"),
+    };
+    let update = |buckets| HistogramAction::Update { buckets };
+    for (sql, columns, action) in [
+        ("ANALYZE TABLE t UPDATE HISTOGRAM ON a, `b` WITH 4 BUCKETS", "a b", update(Some(4))),
+        ("ANALYZE TABLE t UPDATE HISTOGRAM ON a WITH 4 BUCKETS AUTO UPDATE", "a", update(Some(4))),
+        ("ANALYZE LOCAL TABLE t UPDATE HISTOGRAM ON a", "a", update(None)),
+        ("ANALYZE TABLE t UPDATE HISTOGRAM ON a USING DATA '{}'", "a", HistogramAction::Given),
+        ("ANALYZE TABLE t DROP HISTOGRAM ON a, b", "a b", HistogramAction::Drop),
+    ] {
+        assert_eq!(histogram(sql), Some((columns.to_owned(), action)), "{sql}");
+    }
+    assert_eq!(histogram("ANALYZE TABLE t"), None);
 }
 
 #[test]

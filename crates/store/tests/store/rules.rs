@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{Field, Int64Type, Schema};
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::Code;
-use pelorus_store::{Commit, Mode, ScanRequest, StoredColumn};
+use pelorus_store::{Commit, Mode, Sample, ScanRequest, StoredColumn};
 use pelorus_types::ColumnType;
 
 use crate::harness::{Content, Machine, commit, newest, put, read, remove, row, schema};
@@ -274,4 +274,41 @@ fn a_scan_keeps_its_version_readable_without_its_snapshot() {
         }
     }
     assert_eq!(count, 100);
+}
+
+#[test]
+fn a_sample_has_its_share_of_chunks_and_deltas() {
+    let machine = Machine::new(12);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"t").unwrap();
+    let rows = |from: i64| -> Vec<_> { (from..from + 20_000).map(|k| ((1, k), row(k))).collect() };
+    commit(&database, vec![put(table, &rows(0), Mode::Insert)]).unwrap();
+    while database.maintain().unwrap() {}
+    commit(&database, vec![put(table, &rows(20_000), Mode::Insert)]).unwrap();
+    // Dead rows are in no sample.
+    let dead: Vec<(i64, i64)> = (0..40_000).step_by(2).map(|k| (1, k)).collect();
+    commit(&database, vec![remove(table, &dead)]).unwrap();
+    let snapshot = database.snapshot();
+    let seen = snapshot.table(table).unwrap();
+    let field = Field::new("k", arrow::datatypes::DataType::Int64, true);
+    let request = ScanRequest {
+        columns: vec![1],
+        predicates: Vec::new(),
+        tests: Vec::new(),
+        schema: Arc::new(Schema::new(vec![field])),
+        hidden: None,
+        batch_rows: 100,
+    };
+    let mut keys: Vec<i64> = Vec::new();
+    for unit in seen.scan(request, |_| true).unwrap() {
+        let mut cursor = unit.open_sample(Sample::new(0.1, 7)).unwrap();
+        while let Some(batch) = cursor.next_batch().unwrap() {
+            keys.extend(batch.column(0).as_primitive::<Int64Type>().values());
+        }
+    }
+    assert!(keys.iter().all(|key| key % 2 == 1));
+    for begin in [0, 20_000] {
+        let found = keys.iter().filter(|key| (begin..begin + 20_000).contains(*key)).count();
+        assert!((850..1150).contains(&found), "{found} of 10000 from {begin} on");
+    }
 }

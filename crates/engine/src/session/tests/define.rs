@@ -149,17 +149,52 @@ async fn partitions_are_dropped_added_and_pruned() {
     engine.close().await;
 }
 
-#[tokio::test]
-async fn tables_are_there_after_a_restart() {
-    let env = Env::in_memory(3);
-    let config = || EngineConfig {
+/// What an engine on a disk is opened with.
+fn on_disk(env: &Env) -> EngineConfig {
+    EngineConfig {
         env: env.clone(),
         data: PathBuf::from("/data"),
         settings: Settings::default(),
         root_password: RootPassword::Given("secret".to_owned()),
         links: Vec::new(),
         variables: Vec::new(),
-    };
+    }
+}
+
+#[tokio::test]
+async fn damaged_statistics_stop_nothing() {
+    const DISTINCT: &str = "SELECT column_name, distinct_values FROM pelorus.column_statistics \
+                            ORDER BY 1";
+    let env = Env::in_memory(4);
+    let engine = Engine::open(on_disk(&env)).await.unwrap();
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "CREATE DATABASE d").await;
+    run(&mut root, "CREATE TABLE d.t (a INT PRIMARY KEY, b CHAR(3))").await;
+    run(&mut root, "INSERT INTO d.t VALUES (1, 'x'), (2, 'X'), (3, NULL)").await;
+    rows(&mut root, "ANALYZE TABLE d.t").await;
+    assert_eq!(rows(&mut root, DISTINCT).await, [["a", "3"], ["b", "1"]]);
+    let (key, mut value) = engine.native().store().values(b"statistics/").remove(0);
+    value.truncate(20);
+    let values = vec![(key, Some(value))];
+    let commit = pelorus_store::Commit { values, ..pelorus_store::Commit::default() };
+    engine.native().store().commit(&commit).unwrap();
+    engine.close().await;
+    drop(root);
+    let engine = Engine::open(on_disk(&env)).await.unwrap();
+    let mut root = session(&engine, "root").await;
+    assert!(rows(&mut root, DISTINCT).await.is_empty());
+    assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM d.t WHERE a > 1").await, [["2"]]);
+    rows(&mut root, "ANALYZE TABLE d.t").await;
+    assert_eq!(rows(&mut root, DISTINCT).await, [["a", "3"], ["b", "1"]]);
+    run(&mut root, "DROP TABLE d.t").await;
+    assert!(engine.native().store().values(b"statistics/").is_empty());
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn tables_are_there_after_a_restart() {
+    let env = Env::in_memory(3);
+    let config = || on_disk(&env);
     let engine = Engine::open(config()).await.unwrap();
     let mut root = session(&engine, "root").await;
     run(&mut root, "CREATE DATABASE d COLLATE utf8mb4_bin").await;

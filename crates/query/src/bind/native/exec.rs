@@ -1,5 +1,5 @@
-//! The operator that reads a native table: a leaf of a physical plan that knows how many rows it
-//! has, which decides how tables are joined.
+//! The operator that reads a native table: a leaf of a physical plan that knows about
+//! how many rows it has and what their values are like, which decides how tables are joined.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use datafusion::physical_plan::{
 use futures::stream;
 use pelorus_error::Error;
 
+use super::estimate::Estimate;
 use super::scan::{Place, Reading};
 use crate::udf::into_datafusion;
 
@@ -30,26 +31,26 @@ type DfResult<T> = Result<T, DataFusionError>;
 #[derive(Debug)]
 pub(super) struct NativeExec {
     reading: Arc<Reading>,
-    /// About so many rows come.
-    rows: usize,
+    /// What is known of the rows, for the columns that are read.
+    estimate: Estimate,
     properties: Arc<PlanProperties>,
 }
 
 impl NativeExec {
-    pub(super) fn new(reading: Reading, rows: usize, streams: usize) -> Self {
+    pub(super) fn new(reading: Reading, estimate: Estimate, streams: usize) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&reading.schema)),
             Partitioning::UnknownPartitioning(streams),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Self { reading: Arc::new(reading), rows, properties: Arc::new(properties) }
+        Self { reading: Arc::new(reading), estimate, properties: Arc::new(properties) }
     }
 }
 
 impl DisplayAs for NativeExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NativeExec: about {} rows", self.rows)
+        write!(f, "NativeExec: about {} rows", self.estimate.rows)
     }
 }
 
@@ -109,8 +110,8 @@ impl ExecutionPlan for NativeExec {
     ) -> DfResult<Arc<Statistics>> {
         let streams = self.properties.partitioning.partition_count();
         let rows = match args.partition() {
-            Some(_) => self.rows.div_ceil(streams),
-            None => self.rows,
+            Some(_) => self.estimate.rows.div_ceil(streams),
+            None => self.estimate.rows,
         };
         let fields = self.reading.schema.fields();
         let width: usize =
@@ -118,6 +119,9 @@ impl ExecutionPlan for NativeExec {
         let mut statistics = Statistics::new_unknown(&self.reading.schema);
         statistics.num_rows = Precision::Inexact(rows);
         statistics.total_byte_size = Precision::Inexact(rows.saturating_mul(width));
+        if args.partition().is_none() {
+            statistics.column_statistics.clone_from(&self.estimate.columns);
+        }
         Ok(Arc::new(statistics))
     }
 }

@@ -18,6 +18,7 @@ use pelorus_functions::{TimeZone, assign};
 use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, Snapshot, ValueTest};
 use pelorus_types::WireType;
 
+use super::estimate::Estimate;
 use super::exec::NativeExec;
 use super::groups::{Numberer, TextGroups};
 use crate::context::NativeTable;
@@ -41,8 +42,8 @@ pub(super) struct NativeScan {
     own: Vec<Vec<ArrayRef>>,
     /// The version stays readable.
     pin: Arc<Snapshot>,
-    /// How many conditions the rows are tested by.
-    conditions: usize,
+    /// What is expected of it.
+    estimate: Estimate,
     /// How many streams share the work.
     pub(super) streams: usize,
     /// Partitions that may hold such rows.
@@ -64,7 +65,7 @@ impl NativeScan {
         (predicates, tests): (&[(usize, Predicate)], Vec<(usize, Arc<dyn ValueTest>)>),
         schema: &SchemaRef,
     ) -> Result<Self> {
-        let conditions = predicates.len() + tests.len();
+        let on_texts = tests.len();
         let request = ScanRequest {
             columns: positions.to_vec(),
             predicates: predicates.to_vec(),
@@ -80,6 +81,9 @@ impl NativeScan {
             partitions.set(partitions.get() + usize::from(may));
             may
         })?;
+        let own = table.own.as_ref().map(|own| own.rows.clone()).unwrap_or_default();
+        let own_rows = own.iter().filter_map(|rows| Some(rows.first()?.len())).sum();
+        let stored = units.iter().map(ScanUnit::rows_at_most).sum();
         let is_timestamp = |&at: &usize| table.columns[at].ty.wire == WireType::Timestamp;
         Ok(Self {
             schema: Arc::clone(schema),
@@ -88,9 +92,9 @@ impl NativeScan {
             time_zone: table.time_zone,
             groups: None,
             units,
-            own: table.own.as_ref().map(|own| own.rows.clone()).unwrap_or_default(),
+            own,
             pin: Arc::clone(&table.pin),
-            conditions,
+            estimate: Estimate::of(table, (predicates, on_texts), (stored, own_rows)),
             streams: 1,
             partitions: partitions.get(),
         })
@@ -99,14 +103,6 @@ impl NativeScan {
     /// The pieces of work.
     pub(super) fn units(&self) -> usize {
         self.units.len() + self.own.len()
-    }
-
-    /// About how many rows there are: a condition keeps a fifth of them, for all that is known.
-    fn rows_about(&self) -> usize {
-        let stored: usize = self.units.iter().map(ScanUnit::rows_at_most).sum();
-        let own: usize = self.own.iter().filter_map(|rows| Some(rows.first()?.len())).sum();
-        let kept = (0..self.conditions).fold(stored, |rows, _| rows.div_ceil(5));
-        kept + own
     }
 
     /// Whether a column has few values wherever it is stored.
@@ -186,7 +182,14 @@ impl TableProvider for NativeScan {
             None => (0..self.schema.fields().len()).collect(),
         };
         let reading = self.reading(&wanted, Arc::new(self.schema.project(&wanted)?));
-        Ok(Arc::new(NativeExec::new(reading, self.rows_about(), self.streams)))
+        // The number of a group has no column in the table.
+        let known = |&at: &usize| {
+            let column = self.positions.get(at).and_then(|&at| self.estimate.columns.get(at));
+            column.cloned().unwrap_or_default()
+        };
+        let columns = wanted.iter().map(known).collect();
+        let estimate = Estimate { rows: self.estimate.rows, columns };
+        Ok(Arc::new(NativeExec::new(reading, estimate, self.streams)))
     }
 }
 
