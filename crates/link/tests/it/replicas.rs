@@ -99,6 +99,20 @@ async fn a_replica_reads_the_same_moment_or_is_left_out() {
     }
 }
 
+/// Waits until a replica that has caught up is read again: a busy machine may take it for slow a
+/// few more times.
+async fn used_again(both: &Link) {
+    for _ in 0..100 {
+        let (total, report) = sum(both, "replicated", "SUM(v)").await;
+        assert_eq!(total, 800_000, "{report:?}");
+        if report.warnings.is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the replica is still left out: {:?}", both.status());
+}
+
 async fn same_moment_or_left_out(pair: &Pair) {
     let Pair { both, primary, replica, words } = pair;
     run(primary, "SET GLOBAL innodb_flush_log_at_trx_commit = 2").await;
@@ -154,8 +168,7 @@ async fn same_moment_or_left_out(pair: &Pair) {
     writer.await.unwrap();
     run(replica, words.start).await;
     pair.caught_up().await;
-    let (total, report) = sum(both, "replicated", "SUM(v)").await;
-    assert_eq!((total, report.warnings.len()), (800_000, 0), "{report:?}");
+    used_again(both).await;
 
     // A replica whose connections die costs a retry.
     let select = "/* replica_scan */ SUM(v), SUM(SLEEP(0.0003))";

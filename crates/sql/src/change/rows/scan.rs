@@ -207,6 +207,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::lexer::Token;
     use crate::literal;
 
     proptest! {
@@ -221,7 +222,9 @@ mod tests {
             // What stands between the quotes of a string: they are doubled or escaped there.
             let token = format!("{quote}{text}{quote}");
             let tokens = crate::tokens(&token, mode);
-            prop_assume!(tokens.len() == 1 && tokens[0].kind == TokenKind::Text);
+            // A quote in the text may end the string, and a comment may hide the rest.
+            let whole = |it: &Token| it.kind == TokenKind::Text && it.end == token.len();
+            prop_assume!(matches!(tokens.as_slice(), [one] if whole(one)));
             let byte = if double { b'"' } else { b'\'' };
             prop_assert_eq!(unescape(&text, byte, mode), literal::unescape(&text, quote, mode));
         }
