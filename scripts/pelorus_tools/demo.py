@@ -57,7 +57,11 @@ def _run(wanted: int, once: bool) -> bool:
         say("  Some results DIFFER from MariaDB's.")
     say()
     if not once:
-        _serve(primary, server)
+        try:
+            _serve(primary, server)
+        except KeyboardInterrupt:
+            # How it is meant to end.
+            say()
     return identical
 
 
