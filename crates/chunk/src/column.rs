@@ -16,6 +16,7 @@ mod ranges;
 mod runs;
 mod select;
 mod text;
+mod units;
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -31,6 +32,7 @@ pub use self::dictionary::coded;
 use self::ints::Ints;
 use self::many::Many;
 use self::runs::Runs;
+pub use self::units::units;
 use crate::Codec;
 use crate::format::POWERS;
 use crate::kind::Kind;

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Int64Type, UInt64Type};
 use pelorus_error::{Error, Result};
@@ -31,6 +31,8 @@ pub enum ExactOp {
 pub enum Formula {
     /// The argument at a position: an integer or decimal that is no date or time.
     Column(usize),
+    /// The argument at a position: unscaled numbers in 64 bits of a decimal type.
+    Units(usize, DataType),
     /// A number, as an array of one value.
     Constant(ArrayRef),
     /// The operator of a call and its operands.
@@ -71,6 +73,12 @@ impl Formula {
                 let arg = args.get(*at).ok_or_else(|| Error::internal("a formula's argument"))?;
                 Ok(Arc::clone(arg))
             }
+            Self::Units(at, ty) => {
+                let units = args.get(*at).and_then(|arg| arg.as_primitive_opt::<Int64Type>());
+                let units = units.ok_or_else(|| Error::internal("a formula's argument"))?;
+                let decimals: Decimal128Array = units.unary(i128::from);
+                Ok(Arc::new(decimals.with_data_type(ty.clone())))
+            }
             Self::Constant(array) => Ok(Arc::clone(array)),
             Self::Op(_, call, operands) => {
                 let [left, right] = operands.as_ref();
@@ -82,6 +90,11 @@ impl Formula {
     fn operand<'a>(&'a self, args: &'a [ArrayRef]) -> Option<Operand<'a>> {
         match self {
             Self::Column(at) => narrow(args.get(*at)?).map(Operand::Vector),
+            Self::Units(at, ty) => {
+                let DataType::Decimal128(_, scale) = ty else { return None };
+                let scale = u8::try_from(*scale).ok()?;
+                Some(Operand::Vector(Narrow { scale, ..narrow(args.get(*at)?)? }))
+            }
             Self::Constant(array) => {
                 let narrow = narrow(array).filter(|it| it.nulls.is_none())?;
                 Some(Operand::One(*narrow.values.first()?, narrow.scale))
@@ -214,7 +227,7 @@ impl Operand<'_> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Decimal128Array, Decimal256Array, Int64Array, UInt64Array};
+    use arrow::array::{Decimal256Array, Int64Array, UInt64Array};
     use arrow::datatypes::i256;
     use pelorus_types::ColumnType;
 
@@ -299,6 +312,20 @@ mod tests {
         assert_eq!(Formula::Column(0).narrow(&args).expect("64 bits").most, 1 << 63);
         let less = of("-", ((38, 2), Formula::Column(0)), ((38, 2), Formula::Column(0)));
         assert!(less.narrow(&[least]).is_none());
+    }
+
+    #[test]
+    fn units_are_decimals() {
+        let units: ArrayRef = Arc::new(Int64Array::from(vec![Some(150), None, Some(-7)]));
+        let ty = DataType::Decimal128(15, 2);
+        let twice = of(
+            "+",
+            ((15, 2), Formula::Units(0, ty.clone())),
+            ((15, 3), Formula::Units(0, DataType::Decimal128(15, 3))),
+        );
+        let args = [units];
+        assert_eq!(given(&twice, &args), Some(vec![Some(1650), None, Some(-77)]));
+        assert_eq!(told(&twice, &args), [Some(1650), None, Some(-77)]);
     }
 
     #[test]

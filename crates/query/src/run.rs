@@ -452,7 +452,9 @@ pub(crate) fn state(context: &QueryContext) -> Result<SessionState> {
     let config = SessionConfig::new()
         .with_target_partitions(context.options.streams.max(1))
         .with_information_schema(false)
-        .with_batch_size(8192);
+        .with_batch_size(8192)
+        // It asks a MAX for its value after each batch, and ours give theirs away.
+        .set_bool("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", false);
     Ok(SessionStateBuilder::new()
         .with_config(config)
         .with_physical_optimizer_rules(rules())

@@ -151,30 +151,47 @@ pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>) -> Expr {
     ScalarUDF::new_from_impl(udf).call(args)
 }
 
+/// A decimal column that can be had as unscaled numbers in 64 bits as well.
+#[derive(Clone, Debug)]
+pub(crate) struct Units {
+    /// The column.
+    pub(crate) column: Expr,
+    /// Its unscaled numbers.
+    pub(crate) units: Expr,
+    /// The type of the column.
+    pub(crate) ty: DataType,
+}
+
 /// An expression of exact operators as a formula over what stands below them, which is added to
 /// `columns`.
-pub(crate) fn formula(expr: &Expr, columns: &mut Vec<Expr>) -> Option<Formula> {
+pub(crate) fn formula(expr: &Expr, units: &[Units], columns: &mut Vec<Expr>) -> Option<Formula> {
     match expr {
-        Expr::Alias(alias) => formula(&alias.expr, columns),
+        Expr::Alias(alias) => formula(&alias.expr, units, columns),
         Expr::Literal(value, _) => Some(Formula::Constant(value.to_array().ok()?)),
         Expr::ScalarFunction(function) => {
             let udf = function.func.inner().downcast_ref::<CallUdf>();
             let call = udf.and_then(|udf| Some((udf.call.exact_op()?, &udf.call)));
             let (Some((op, call)), [left, right]) = (call, function.args.as_slice()) else {
-                return Some(column(expr, columns));
+                return Some(column(expr, units, columns));
             };
-            let operands = [formula(left, columns)?, formula(right, columns)?];
+            let operands = [formula(left, units, columns)?, formula(right, units, columns)?];
             Some(Formula::Op(op, Arc::clone(call), Box::new(operands)))
         }
-        _ => Some(column(expr, columns)),
+        _ => Some(column(expr, units, columns)),
     }
 }
 
-fn column(expr: &Expr, columns: &mut Vec<Expr>) -> Formula {
-    Formula::Column(columns.iter().position(|it| it == expr).unwrap_or_else(|| {
-        columns.push(expr.clone());
-        columns.len() - 1
-    }))
+fn column(expr: &Expr, units: &[Units], columns: &mut Vec<Expr>) -> Formula {
+    let mut place = |expr: &Expr| {
+        columns.iter().position(|it| it == expr).unwrap_or_else(|| {
+            columns.push(expr.clone());
+            columns.len() - 1
+        })
+    };
+    match units.iter().find(|it| it.column == *expr) {
+        Some(found) => Formula::Units(place(&found.units), found.ty.clone()),
+        None => Formula::Column(place(expr)),
+    }
 }
 
 /// One resolved aggregate.

@@ -13,7 +13,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::FilterBuilder;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use pelorus_chunk::{Codec, Predicate, Selection, VECTOR_ROWS, coded, may_match};
+use pelorus_chunk::{Codec, Predicate, Selection, VECTOR_ROWS, Zone, coded, may_match, units};
 use pelorus_error::{Error, Result};
 
 use crate::chunk::Chunk;
@@ -35,7 +35,8 @@ pub struct ScanRequest {
     /// Further conditions on columns by position.
     pub tests: Vec<(usize, Arc<dyn ValueTest>)>,
     /// The schema of the batches. The types of its fields are those of the columns, or
-    /// `Dictionary(UInt32, type)` for those that are to be given as codes into their values.
+    /// `Dictionary(UInt32, type)` for those that are to be given as codes into their values, or
+    /// `Int64` for decimals of at most 18 digits that are to be given as unscaled numbers.
     pub schema: SchemaRef,
     /// Rows of these primary keys are left out: a transaction has written them itself.
     pub hidden: Option<Arc<HashSet<Vec<u8>>>>,
@@ -109,6 +110,44 @@ impl ScanUnit {
             ..ScanRequest::clone(&first.request)
         });
         units.iter().map(|it| Self { request: Arc::clone(&request), ..it.clone() }).collect()
+    }
+
+    /// The smallest and the largest of the whole numbers that a part stores of a column, by its
+    /// place in the request; `None` where there are none, or rows are in memory.
+    ///
+    /// # Errors
+    /// What reading the description of a chunk gives.
+    pub fn ends(&self, place: usize) -> Result<Option<(i128, i128)>> {
+        let Body::Chunk(chunk) = &self.part.body else { return Ok(None) };
+        let Some(&column) = self.request.columns.get(place) else { return Ok(None) };
+        let source = self.part.layout.sources(&self.layout, &[column])?;
+        let Some(Source::Stored(position)) = source.first() else { return Ok(None) };
+        Ok(match chunk.meta()?.columns.get(*position).map(|meta| &meta.zone) {
+            Some(Zone::Int { min, max }) => Some((*min, *max)),
+            _ => None,
+        })
+    }
+
+    /// The rows that fulfil further conditions as well, on columns by their places in the request;
+    /// `None` where there is none by what is known of the part.
+    ///
+    /// # Errors
+    /// What reading the description of a chunk gives.
+    pub fn narrowed(
+        self,
+        predicates: Vec<(usize, Predicate)>,
+        tests: Vec<(usize, Arc<dyn ValueTest>)>,
+    ) -> Result<Option<Self>> {
+        let mut request = ScanRequest::clone(&self.request);
+        let position = |place: usize| request.columns.get(place).copied();
+        let predicates = predicates.into_iter().filter_map(|(at, it)| Some((position(at)?, it)));
+        let predicates: Vec<_> = predicates.collect();
+        let tests = tests.into_iter().filter_map(|(at, it)| Some((position(at)?, it)));
+        let tests: Vec<_> = tests.collect();
+        request.predicates.extend(predicates);
+        request.tests.extend(tests);
+        let unit = Self { request: Arc::new(request), ..self };
+        Ok(if unit.may_have_rows()? { Some(unit) } else { None })
     }
 
     /// Whether this part stores the few different values of a column (at most 256, or some
@@ -324,10 +363,14 @@ impl ScanCursor {
             .iter()
             .enumerate()
             .map(|(at, source)| match source {
-                Source::Stored(position) if self.is_coded(at) => {
-                    chunk.column(*position)?.decode_coded(&picked)
+                Source::Stored(position) => {
+                    let column = chunk.column(*position)?;
+                    match self.form(at) {
+                        Form::Coded => column.decode_coded(&picked),
+                        Form::Units => column.decode_units(&picked),
+                        Form::Plain => column.decode_picked(&picked),
+                    }
                 }
-                Source::Stored(position) => chunk.column(*position)?.decode_picked(&picked),
                 Source::Filler(column) => self.given(at, filler(column, count)?),
             })
             .collect::<Result<Vec<_>>>()?;
@@ -409,15 +452,28 @@ impl ScanCursor {
         columns
     }
 
-    /// Whether a column is given as codes; those of the key behind them are not.
-    fn is_coded(&self, at: usize) -> bool {
-        let field = self.unit.request.schema.fields().get(at);
-        field.is_some_and(|field| matches!(field.data_type(), DataType::Dictionary(..)))
+    /// The form in which a column is given; those of the key behind them are as they are.
+    fn form(&self, at: usize) -> Form {
+        let request = &self.unit.request;
+        let (Some(field), Some(&column)) =
+            (request.schema.fields().get(at), request.columns.get(at))
+        else {
+            return Form::Plain;
+        };
+        match (field.data_type(), self.unit.layout.schema.columns[column].ty.arrow()) {
+            (DataType::Dictionary(..), _) => Form::Coded,
+            (DataType::Int64, DataType::Decimal128(..)) => Form::Units,
+            _ => Form::Plain,
+        }
     }
 
     /// The values of a column in the form in which they are given.
     fn given(&self, at: usize, array: ArrayRef) -> Result<ArrayRef> {
-        if self.is_coded(at) { coded(&array) } else { Ok(array) }
+        match self.form(at) {
+            Form::Coded => coded(&array),
+            Form::Units => units(&array),
+            Form::Plain => Ok(array),
+        }
     }
 
     /// Makes a batch, less the rows that are hidden.
@@ -436,6 +492,15 @@ impl ScanCursor {
         RecordBatch::try_new_with_options(Arc::clone(&request.schema), arrays, &options)
             .map_err(broken)
     }
+}
+
+/// How a column is given.
+enum Form {
+    Plain,
+    /// As codes into its values.
+    Coded,
+    /// Decimals as unscaled numbers.
+    Units,
 }
 
 /// What fulfils two conditions.

@@ -45,7 +45,7 @@ impl Column {
         Ok(Arc::new(array.map_err(broken)?))
     }
 
-    fn nulls_of(&self, picked: &Picked) -> Result<Option<NullBuffer>> {
+    pub(super) fn nulls_of(&self, picked: &Picked) -> Result<Option<NullBuffer>> {
         match (&self.nulls, &picked.which) {
             (None, _) => Ok(None),
             (Some(nulls), Which::All) => {

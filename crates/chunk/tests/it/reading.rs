@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::{cast, take};
-use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type};
+use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Int64Type};
 use pelorus_chunk::{CHUNK_ROWS, ChunkMeta, Codec, Column, Selection, Value, encode};
 use proptest::prelude::*;
 
@@ -17,6 +17,27 @@ fn value_is(value: Value<'_>, array: &ArrayRef, row: usize) -> bool {
             (Value::Float(left), Value::Float(right)) => left.to_bits() == right.to_bits(),
             (left, right) => left.compare_value(right) == Some(std::cmp::Ordering::Equal),
         },
+    }
+}
+
+/// Decimals in 64 bits: the same numbers, or an error where one does not fit.
+fn check_units(array: &ArrayRef, opened: &Column) {
+    let Some(decimals) = array.as_primitive_opt::<Decimal128Type>() else {
+        let all = Selection::all(array.len()).pick(0..array.len());
+        assert!(opened.decode_units(&all).is_err() || !matches!(array.data_type(), DataType::Utf8));
+        return;
+    };
+    let fits = decimals.iter().flatten().all(|value| i64::try_from(value).is_ok());
+    for step in [1, 3, 50] {
+        let mut selection = Selection::none(array.len());
+        (0..array.len()).step_by(step).for_each(|row| selection.insert(row..row + 1));
+        let found = opened.decode_units(&selection.pick(0..array.len()));
+        if !fits {
+            continue;
+        }
+        let found = found.unwrap();
+        let found = found.as_primitive::<Int64Type>().iter().map(|it| it.map(i128::from));
+        assert!(found.eq(decimals.iter().step_by(step)), "units of every {step}. row");
     }
 }
 
@@ -60,6 +81,7 @@ fn check(array: &ArrayRef, opened: &Column, random: &mut Random) {
             assert!(identical(&plain, &expected), "{} codes of {what}", wanted.len());
         }
     }
+    check_units(array, opened);
     assert!(opened.decode_picked(&Selection::all(rows + 1).pick(0..rows + 1)).is_err());
 
     let count = if rows == 0 { 0 } else { 300 };

@@ -13,7 +13,7 @@ use super::expr::{Computed, ExprBinder, canonical};
 use super::native::groups::{Part, part_of};
 use super::query::{Binder, column_expr};
 use super::typed::Typed;
-use crate::udf::{self, from_datafusion};
+use crate::udf::{self, Units, from_datafusion};
 
 /// Whether an expression holds an aggregate of its own block.
 pub(crate) fn contains(expr: &ast::Expr) -> bool {
@@ -193,6 +193,12 @@ impl Binder<'_> {
     ) -> Result<(Expr, Arc<AggregateCall>)> {
         let call = call_of(function)?;
         let args = call.args.iter().map(|arg| binder.value(arg)).collect::<Result<Vec<_>>>()?;
+        if !call.distinct
+            && let [arg] = args.as_slice()
+            && let Some(done) = in_one_go(&call.name, arg, &binder.scope.units, &self.context.eval)
+        {
+            return Ok(done);
+        }
         bind(&call.name, call.distinct, args, &self.context.eval)
     }
 }
@@ -204,12 +210,6 @@ pub(crate) fn bind(
     args: Vec<Typed>,
     context: &Arc<EvalContext>,
 ) -> Result<(Expr, Arc<AggregateCall>)> {
-    if !distinct
-        && let [arg] = args.as_slice()
-        && let Some(formula) = in_one_go(name, arg, context)
-    {
-        return Ok(formula);
-    }
     let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
     let call = Arc::new(aggregate::resolve(name, distinct, &described, context)?);
     let mut exprs: Vec<Expr> = args.into_iter().map(|arg| arg.expr).collect();
@@ -224,11 +224,12 @@ pub(crate) fn bind(
 fn in_one_go(
     name: &str,
     arg: &Typed,
+    units: &[Units],
     context: &Arc<EvalContext>,
 ) -> Option<(Expr, Arc<AggregateCall>)> {
     let mut columns = Vec::new();
-    let formula = udf::formula(&arg.expr, &mut columns)?;
-    if columns.is_empty() || !matches!(formula, Formula::Op(..)) {
+    let formula = udf::formula(&arg.expr, units, &mut columns)?;
+    if columns.is_empty() || matches!(formula, Formula::Column(_) | Formula::Constant(_)) {
         return None;
     }
     let call = Arc::new(aggregate::resolve_formula(name, &arg.arg(), formula, context)?);

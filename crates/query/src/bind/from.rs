@@ -186,6 +186,7 @@ impl Binder<'_> {
         scope.columns.extend(right_scope.columns);
         scope.tested.extend(right_scope.tested);
         scope.keys.extend(right_scope.keys);
+        scope.units.extend(right_scope.units);
         let nothing = Subqueries::new();
         let on: Vec<Expr> = match constraint {
             None | Some(JoinConstraint::None) => Vec::new(),

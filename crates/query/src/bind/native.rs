@@ -4,6 +4,7 @@
 //! vectors, and rows before they are decoded. Those that it tests exactly are not tested again by
 //! the plan, and columns that only they name are not decoded.
 
+mod dynamic;
 mod estimate;
 mod exec;
 pub(crate) mod groups;
@@ -12,7 +13,7 @@ mod text;
 
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_chunk::Predicate;
@@ -33,7 +34,10 @@ use super::scope::Scope;
 use super::typed::Typed;
 use crate::context::{AsOf, NativeTable};
 use crate::federate::scan::Entry;
-use crate::udf::from_datafusion;
+use crate::udf::{Units, from_datafusion};
+
+/// Decimals of so many digits fit 64 bits.
+const DIGITS_OF_64_BITS: u8 = 18;
 
 impl Binder<'_> {
     /// A native table: only the columns that the block names, only rows that may pass the
@@ -68,11 +72,22 @@ impl Binder<'_> {
         let positions = self.native_columns(&table, alias, select)?;
         let columns: Vec<&Column> = positions.iter().map(|&at| &table.columns[at]).collect();
         let names: Vec<String> = columns.iter().map(|_| self.fresh("c")).collect();
-        let fields: Vec<Field> =
+        let mut fields: Vec<Field> =
             columns.iter().zip(&names).map(|(it, name)| it.field().with_name(name)).collect();
+        // What nobody asks for is not read.
+        let mut read = positions.clone();
+        for (column, (&at, name)) in columns.iter().zip(positions.iter().zip(&names)) {
+            if column.ty.is_decimal() && column.ty.precision() <= DIGITS_OF_64_BITS {
+                let units = self.fresh("u");
+                fields.push(Field::new(&units, DataType::Int64, column.field().is_nullable()));
+                read.push(at);
+                let (column, ty) = (column_expr(name), column.ty.arrow());
+                scope.units.push(Units { column, units: column_expr(&units), ty });
+            }
+        }
         let arrow = Arc::new(Schema::new(fields));
         let what = describe(&table, &columns, &predicates, &tests);
-        let mut scan = NativeScan::new(&table, &positions, (&predicates, tests), &arrow)?;
+        let mut scan = NativeScan::new(&table, &read, (&predicates, tests), &arrow)?;
         self.journal.note(Entry {
             link: "pelorus".to_owned(),
             what: "scan",

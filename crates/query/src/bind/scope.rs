@@ -10,6 +10,7 @@ use sqlparser::ast;
 use super::dependent::TableKey;
 use super::native::groups::GroupNumbers;
 use super::typed::Typed;
+use crate::udf::Units;
 
 /// A column that can be named.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub(crate) struct Scope {
     pub(crate) tested: Vec<ast::Expr>,
     /// The primary keys of native tables.
     pub(crate) keys: Vec<TableKey>,
+    /// Decimal columns that can be had in 64 bits.
+    pub(crate) units: Vec<Units>,
     /// Text columns that can be grouped by their numbers.
     pub(crate) groups: Option<GroupNumbers>,
 }

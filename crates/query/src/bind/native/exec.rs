@@ -4,23 +4,31 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::datatypes::Field;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Statistics};
+use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalSortExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
 };
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
+    SortOrderPushdownResult,
 };
 use futures::stream;
 use pelorus_error::Error;
 
+use super::dynamic::Dynamic;
 use super::estimate::Estimate;
 use super::scan::{Place, Reading};
 use crate::udf::into_datafusion;
@@ -28,29 +36,42 @@ use crate::udf::into_datafusion;
 type DfResult<T> = Result<T, DataFusionError>;
 
 /// Reads some columns of a native table in several streams.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct NativeExec {
     reading: Arc<Reading>,
     /// What is known of the rows, for the columns that are read.
     estimate: Estimate,
+    /// Conditions that become known while the query runs.
+    dynamic: Arc<Dynamic>,
+    /// The columns that such conditions can be about.
+    whole: Vec<Option<Field>>,
     properties: Arc<PlanProperties>,
 }
 
 impl NativeExec {
-    pub(super) fn new(reading: Reading, estimate: Estimate, streams: usize) -> Self {
+    pub(super) fn new(
+        reading: Reading,
+        estimate: Estimate,
+        whole: Vec<Option<Field>>,
+        streams: usize,
+    ) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&reading.schema)),
             Partitioning::UnknownPartitioning(streams),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Self { reading: Arc::new(reading), estimate, properties: Arc::new(properties) }
+        let dynamic = Arc::new(Dynamic::new(Vec::new(), whole.clone()));
+        let (reading, properties) = (Arc::new(reading), Arc::new(properties));
+        Self { reading, estimate, dynamic, whole, properties }
     }
 }
 
 impl DisplayAs for NativeExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NativeExec: about {} rows", self.estimate.rows)
+        write!(f, "NativeExec: about {} rows", self.estimate.rows)?;
+        let learns = !self.dynamic.filters().is_empty();
+        f.write_str(if learns { ", dynamic filter" } else { "" })
     }
 }
 
@@ -69,9 +90,35 @@ impl ExecutionPlan for NativeExec {
 
     fn apply_expressions(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
     ) -> DfResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        let mut next = TreeNodeRecursion::Continue;
+        for filter in self.dynamic.filters() {
+            next = next.visit_sibling(|| f(filter))?;
+        }
+        Ok(next)
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        child: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> DfResult<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let filters: Vec<_> = match phase {
+            FilterPushdownPhase::Pre => Vec::new(),
+            FilterPushdownPhase::Post => {
+                child.parent_filters.iter().map(|it| Arc::clone(&it.filter)).collect()
+            }
+        };
+        // They are not promised to be tested of every row.
+        let answer = FilterPushdownPropagation::all_unsupported(child);
+        if filters.is_empty() {
+            return Ok(answer);
+        }
+        let filters = [self.dynamic.filters(), &filters].concat();
+        let dynamic = Arc::new(Dynamic::new(filters, self.whole.clone()));
+        Ok(answer.with_updated_node(Arc::new(Self { dynamic, ..self.clone() })))
     }
 
     fn replace_children(
@@ -93,10 +140,28 @@ impl ExecutionPlan for NativeExec {
         self.replace_children(children, mode)
     }
 
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> DfResult<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+        let first = order.first();
+        let column = first.and_then(|it| Some((it, it.expr.downcast_ref::<Column>()?.index())));
+        let Some((first, at)) =
+            column.filter(|(_, at)| self.whole.get(*at).is_some_and(Option::is_some))
+        else {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        };
+        let reading = self.reading.beginning_with(at, first.options.descending);
+        let inner =
+            Arc::new(Self { reading: Arc::new(reading.map_err(into_datafusion)?), ..self.clone() });
+        Ok(SortOrderPushdownResult::Inexact { inner })
+    }
+
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
         let (reading, mut place) = (Arc::clone(&self.reading), Place::default());
+        let dynamic = Arc::clone(&self.dynamic);
         let rows = std::iter::from_fn(move || {
-            let batch = reading.next(&mut place).transpose()?;
+            let batch = reading.next(&mut place, &dynamic).transpose()?;
             Some(batch.map_err(into_datafusion))
         });
         let schema = Arc::clone(&self.reading.schema);

@@ -12,12 +12,13 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use pelorus_chunk::{Predicate, coded};
+use pelorus_chunk::{Predicate, coded, units};
 use pelorus_error::{Error, Result};
 use pelorus_functions::{TimeZone, assign};
 use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, Snapshot, ValueTest};
 use pelorus_types::WireType;
 
+use super::dynamic::{Dynamic, is_whole};
 use super::estimate::Estimate;
 use super::exec::NativeExec;
 use super::groups::{Numberer, TextGroups};
@@ -29,12 +30,15 @@ const BATCH_ROWS: usize = 8192;
 /// The rows of a table at one version that may fulfil some conditions.
 #[derive(Debug)]
 pub(super) struct NativeScan {
-    /// One field for each column and, where there are groups, the number of the group.
+    /// One field for each column (`Int64` for decimals that are read as unscaled numbers) and,
+    /// where there are groups, the number of the group.
     schema: SchemaRef,
     /// The columns by their positions in the table.
     positions: Vec<usize>,
     /// Which of the columns are TIMESTAMPs.
     timestamps: Vec<bool>,
+    /// Which of them are given as they are stored.
+    stored: Vec<bool>,
     time_zone: TimeZone,
     groups: Option<Grouped>,
     units: Vec<ScanUnit>,
@@ -83,18 +87,22 @@ impl NativeScan {
         })?;
         let own = table.own.as_ref().map(|own| own.rows.clone()).unwrap_or_default();
         let own_rows = own.iter().filter_map(|rows| Some(rows.first()?.len())).sum();
-        let stored = units.iter().map(ScanUnit::rows_at_most).sum();
+        let rows = units.iter().map(ScanUnit::rows_at_most).sum();
         let is_timestamp = |&at: &usize| table.columns[at].ty.wire == WireType::Timestamp;
+        let is_stored = |(at, field): (&usize, &Arc<Field>)| {
+            !is_timestamp(at) && table.columns[*at].ty.arrow() == *field.data_type()
+        };
         Ok(Self {
             schema: Arc::clone(schema),
             positions: positions.to_vec(),
             timestamps: positions.iter().map(is_timestamp).collect(),
+            stored: positions.iter().zip(schema.fields()).map(is_stored).collect(),
             time_zone: table.time_zone,
             groups: None,
             units,
             own,
             pin: Arc::clone(&table.pin),
-            estimate: Estimate::of(table, (predicates, on_texts), (stored, own_rows)),
+            estimate: Estimate::of(table, (predicates, on_texts), (rows, own_rows)),
             streams: 1,
             partitions: partitions.get(),
         })
@@ -189,7 +197,13 @@ impl TableProvider for NativeScan {
         };
         let columns = wanted.iter().map(known).collect();
         let estimate = Estimate { rows: self.estimate.rows, columns };
-        Ok(Arc::new(NativeExec::new(reading, estimate, self.streams)))
+        let whole = |&at: &usize| {
+            let field = self.schema.field(at);
+            let is_stored = self.stored.get(at).copied().unwrap_or(false);
+            (is_stored && is_whole(field.data_type())).then(|| field.clone())
+        };
+        let whole = wanted.iter().map(whole).collect();
+        Ok(Arc::new(NativeExec::new(reading, estimate, whole, self.streams)))
     }
 }
 
@@ -210,7 +224,7 @@ pub(super) struct Reading {
     _pin: Arc<Snapshot>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Work {
     Unit(Box<ScanUnit>),
     /// Columns of so many rows.
@@ -227,6 +241,49 @@ pub(super) struct Place {
 impl Reading {
     fn take(&self) -> Option<Work> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// The same, beginning with what may hold the first rows in the order of a column: a LIMIT then
+    /// soon lets no others in.
+    pub(super) fn beginning_with(&self, at: usize, descending: bool) -> Result<Self> {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let place = self.place(at);
+        let mut keyed = Vec::with_capacity(queue.len());
+        for work in queue {
+            let ends = match &work {
+                Work::Unit(unit) => unit.ends(place)?,
+                Work::Rows(..) => None,
+            };
+            // What is in memory comes first.
+            keyed.push((ends.map(|(least, most)| if descending { !most } else { least }), work));
+        }
+        keyed.sort_by_key(|(first, _)| *first);
+        Ok(Self {
+            queue: Mutex::new(keyed.into_iter().map(|(_, work)| work).collect()),
+            schema: Arc::clone(&self.schema),
+            timestamps: self.timestamps.clone(),
+            groups: self.groups.clone(),
+            _pin: Arc::clone(&self._pin),
+            ..*self
+        })
+    }
+
+    /// The place in the request of a place in the schema, which has the number of the group too.
+    fn place(&self, at: usize) -> usize {
+        at - usize::from(self.number_at.is_some_and(|number| number < at))
+    }
+
+    /// A whole column in the form in which scans give it.
+    fn given(&self, at: usize, column: ArrayRef) -> Result<ArrayRef> {
+        if at >= self.columns {
+            return coded(&column);
+        }
+        // The number of the group has its place in the schema, but comes last.
+        let place = at + usize::from(self.number_at.is_some_and(|number| number <= at));
+        match (self.schema.field(place).data_type(), column.data_type()) {
+            (DataType::Int64, DataType::Decimal128(..)) => units(&column),
+            _ => Ok(column),
+        }
     }
 
     /// Rows as the session sees them.
@@ -249,8 +306,23 @@ impl Reading {
             .map_err(|error| Error::internal("rows of a native table").caused_by(error))
     }
 
+    /// Opens a unit if it may have rows by what became known since the query began.
+    fn open(&self, unit: ScanUnit, dynamic: &Dynamic) -> Result<Option<ScanCursor>> {
+        let known = dynamic.now()?;
+        if known.nothing {
+            return Ok(None);
+        }
+        if known.predicates.is_empty() && known.tests.is_empty() {
+            return unit.open().map(Some);
+        }
+        let predicates = known.predicates.into_iter();
+        let predicates = predicates.map(|(at, it)| (self.place(at), it)).collect();
+        let tests = known.tests.into_iter().map(|(at, it)| (self.place(at), it)).collect();
+        unit.narrowed(predicates, tests)?.map(ScanUnit::open).transpose()
+    }
+
     /// The next batch of a stream.
-    pub(super) fn next(&self, place: &mut Place) -> Result<Option<RecordBatch>> {
+    pub(super) fn next(&self, place: &mut Place, dynamic: &Dynamic) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(open) = &mut place.cursor {
                 if let Some(batch) = open.next_batch()? {
@@ -261,12 +333,11 @@ impl Reading {
             }
             match self.take() {
                 None => return Ok(None),
-                Some(Work::Unit(unit)) => place.cursor = Some(unit.open()?),
-                Some(Work::Rows(mut columns, rows)) if rows > 0 => {
-                    for column in columns.iter_mut().skip(self.columns) {
-                        *column = coded(column)?;
-                    }
-                    return self.shown(place, columns, rows).map(Some);
+                Some(Work::Unit(unit)) => place.cursor = self.open(*unit, dynamic)?,
+                Some(Work::Rows(columns, rows)) if rows > 0 => {
+                    let columns = columns.into_iter().enumerate();
+                    let columns = columns.map(|(at, column)| self.given(at, column));
+                    return self.shown(place, columns.collect::<Result<_>>()?, rows).map(Some);
                 }
                 Some(Work::Rows(..)) => {}
             }

@@ -1,0 +1,94 @@
+-- Joins and LIMITs, whose scans learn conditions while the query runs: which keys there are on the other side, and how far the limit still reaches.
+CREATE TABLE f (id INT NOT NULL PRIMARY KEY, k INT, u BIGINT UNSIGNED NOT NULL, price DECIMAL(12,2), t DATETIME, s TIMESTAMP NULL, day DATE NOT NULL, x DOUBLE, word VARCHAR(10)) PARTITION BY HASH(id) PARTITIONS 5;
+INSERT INTO f VALUES (1, 10, 18446744073709551615, 1.50, '2024-01-01 00:00:00', '2024-03-31 01:30:00', '2024-01-01', 1, 'a'), (2, NULL, 0, NULL, NULL, NULL, '2024-01-02', NULL, NULL), (3, 30, 9223372036854775808, -1.50, '2024-01-03 12:00:00', '2024-07-01 00:00:00', '2024-01-01', -0.0, 'A'), (4, 10, 5, 0.00, '2023-12-31 23:59:59', '2024-01-01 00:00:00', '2024-01-03', 0, 'b'), (5, 50, 7, 100.25, '2024-01-01 00:00:00', NULL, '2024-01-03', 2.5, 'c'), (6, NULL, 7, 100.25, NULL, '2024-07-01 00:00:00', '2024-01-05', 1e300, 'ä'), (7, -10, 1, -99.99, '2025-01-01 00:00:00', '2025-01-01 00:00:00', '2024-01-01', -1, ''), (8, 30, 2, 0.01, '2024-06-01 00:00:00', '2023-01-01 00:00:00', '2024-01-02', 3, 'ss');
+CREATE TABLE d (k INT NOT NULL PRIMARY KEY, name VARCHAR(10), big BIGINT UNSIGNED, price DECIMAL(12,2), fine DECIMAL(14,4), t DATETIME, s TIMESTAMP NULL, day DATE, nk INT);
+INSERT INTO d VALUES (10, 'ten', 18446744073709551615, 1.50, 1.5000, '2024-01-01 00:00:00', '2024-07-01 00:00:00', '2024-01-01', NULL), (30, 'thirty', 7, 100.25, 100.2500, NULL, NULL, '2024-01-03', 10), (40, 'forty', NULL, NULL, NULL, '2025-01-01 00:00:00', '2025-01-01 00:00:00', NULL, 50), (-10, 'less', 0, -99.99, -99.9901, '2023-12-31 23:59:59', '2024-01-01 00:00:00', '2024-02-01', NULL);
+CREATE TABLE none (k INT NOT NULL PRIMARY KEY, v INT);
+SELECT f.id, d.name FROM f JOIN d ON f.k = d.k ORDER BY f.id;
+SELECT f.id, d.name FROM f JOIN d ON f.k = d.k WHERE d.name LIKE 't%' ORDER BY f.id;
+SELECT f.id, d.name FROM f JOIN d ON f.k = d.k WHERE d.name = 'nobody';
+SELECT f.id, d.name FROM f LEFT JOIN d ON f.k = d.k ORDER BY f.id;
+SELECT f.id, d.name FROM f LEFT JOIN d ON f.k = d.k AND d.name = 'ten' ORDER BY f.id;
+SELECT f.id, d.name FROM f RIGHT JOIN d ON f.k = d.k ORDER BY f.id, d.name;
+SELECT f.id, d.k FROM f JOIN d ON f.k <=> d.nk ORDER BY f.id, d.k;
+SELECT f.id, d.k FROM f JOIN d ON f.k = d.nk ORDER BY f.id, d.k;
+SELECT f.id, d.k FROM f JOIN d ON f.u = d.big ORDER BY f.id;
+SELECT f.id, d.k FROM f JOIN d ON f.price = d.price ORDER BY f.id;
+SELECT f.id, d.k FROM f JOIN d ON f.price = d.fine ORDER BY f.id;
+SELECT f.id, d.k FROM f JOIN d ON f.t = d.t ORDER BY f.id, d.k;
+SELECT f.id, d.k FROM f JOIN d ON f.s = d.s ORDER BY f.id, d.k;
+SELECT f.id, d.k FROM f JOIN d ON f.s = d.t ORDER BY f.id, d.k;
+SELECT f.id, d.k FROM f JOIN d ON f.day = d.day ORDER BY f.id, d.k;
+SELECT f.id, d.k FROM f JOIN d ON f.day = d.t ORDER BY f.id, d.k;
+SELECT f.id, d.k FROM f JOIN d ON f.x = d.k ORDER BY f.id, d.k;
+SELECT f.id, d.k FROM f JOIN d ON f.day = d.day AND f.price = d.price ORDER BY f.id, d.k;
+SELECT f.id, d.k FROM f JOIN d ON f.k + 0 = d.k ORDER BY f.id;
+SELECT a.id, b.id FROM f a JOIN f b ON a.word = b.word ORDER BY a.id, b.id;
+SELECT a.id, b.id FROM f a JOIN f b ON a.k = b.k AND a.id < b.id ORDER BY a.id, b.id;
+SELECT a.id, b.id FROM f a JOIN f b ON a.id = b.k / 10 ORDER BY a.id, b.id;
+SELECT f.id FROM f JOIN none ON f.k = none.k;
+SELECT f.id, none.v FROM f LEFT JOIN none ON f.k = none.k ORDER BY f.id;
+SELECT id FROM f WHERE k IN (SELECT k FROM d) ORDER BY id;
+SELECT id FROM f WHERE k NOT IN (SELECT k FROM d) ORDER BY id;
+SELECT id FROM f WHERE k NOT IN (SELECT nk FROM d) ORDER BY id;
+SELECT id FROM f WHERE k NOT IN (SELECT nk FROM d WHERE nk IS NOT NULL) ORDER BY id;
+SELECT id FROM f WHERE k NOT IN (SELECT k FROM none) ORDER BY id;
+-- refused: 1235
+SELECT id FROM f WHERE EXISTS (SELECT 1 FROM d WHERE d.k = f.k AND d.price < 2) ORDER BY id;
+-- refused: 1235
+SELECT id FROM f WHERE NOT EXISTS (SELECT 1 FROM d WHERE d.k = f.k AND d.price < 2) ORDER BY id;
+-- refused: 1235
+SELECT d.k, (SELECT COUNT(*) FROM f WHERE f.k = d.k) AS c FROM d ORDER BY d.k;
+SELECT d.name, SUM(f.price), COUNT(*) FROM f JOIN d ON f.k = d.k WHERE d.price > 0 GROUP BY d.name ORDER BY d.name;
+SELECT SUM(f.price), AVG(f.price), SUM(f.price * 2 + 1), SUM(f.price * d.price), MIN(f.price), MAX(f.price) FROM f JOIN d ON f.k = d.k;
+SELECT SUM(f.price), AVG(f.price), SUM(f.price + d.price), COUNT(f.price), COUNT(d.price) FROM d LEFT JOIN f ON f.k = d.k;
+-- refused: 1235
+SELECT SUM(f.price), SUM(DISTINCT f.price), STD(f.price), GROUP_CONCAT(f.price ORDER BY f.id) FROM f;
+SELECT f.day, SUM(f.price), AVG(f.price) FROM f GROUP BY f.day ORDER BY f.day;
+SELECT f.price, SUM(f.price) FROM f GROUP BY f.price ORDER BY f.price;
+SELECT SUM(x.price), AVG(x.price * 2) FROM (SELECT price FROM f WHERE id > 2) AS x;
+-- refused: 1235
+SELECT SUM(price) OVER (ORDER BY id) FROM f ORDER BY id;
+-- refused: 1235
+SELECT (SELECT SUM(f.price) FROM f WHERE f.k = d.k) AS s FROM d ORDER BY d.k;
+-- refused: 1235
+SELECT (SELECT SUM(f.price * d.price) FROM f WHERE f.k = d.k) AS s FROM d ORDER BY d.k;
+SELECT d.k FROM d WHERE d.price < (SELECT SUM(f.price) FROM f) ORDER BY d.k;
+SELECT f.id, e.k FROM f JOIN d ON f.k = d.k JOIN d AS e ON e.nk = d.k ORDER BY f.id, e.k;
+SELECT f.id, d.k, none.k FROM f JOIN d ON f.k = d.k LEFT JOIN none ON none.k = d.k ORDER BY f.id;
+SELECT id, k FROM f ORDER BY k, id LIMIT 1;
+SELECT id, k FROM f ORDER BY k, id LIMIT 3;
+SELECT id, k FROM f ORDER BY k DESC, id LIMIT 3;
+SELECT id, k FROM f ORDER BY k DESC, id DESC LIMIT 7;
+SELECT id, u FROM f ORDER BY u DESC, id LIMIT 2;
+SELECT id, u FROM f ORDER BY u, id LIMIT 2;
+SELECT id, price FROM f ORDER BY price, id LIMIT 3;
+SELECT id, price FROM f ORDER BY price DESC, id DESC LIMIT 3;
+SELECT id, t FROM f ORDER BY t, id LIMIT 3;
+SELECT id, t FROM f ORDER BY t DESC, id LIMIT 2;
+SELECT id, s FROM f ORDER BY s DESC, id LIMIT 2;
+SELECT id, s FROM f ORDER BY s, id LIMIT 3;
+SELECT id, day FROM f ORDER BY day, id LIMIT 2 OFFSET 1;
+SELECT id, day FROM f ORDER BY day DESC, k DESC, id LIMIT 4;
+SELECT id, x FROM f ORDER BY x DESC, id LIMIT 3;
+SELECT id, word FROM f ORDER BY word, id LIMIT 4;
+SELECT id FROM f ORDER BY id DESC LIMIT 1;
+SELECT id FROM f WHERE k > 0 ORDER BY id LIMIT 2;
+SELECT f.id, d.name FROM f JOIN d ON f.k = d.k ORDER BY f.id DESC LIMIT 2;
+SELECT f.id, d.name FROM f LEFT JOIN d ON f.k = d.k ORDER BY f.k, f.id LIMIT 3;
+SELECT x.id FROM (SELECT id FROM f ORDER BY id DESC LIMIT 4) AS x ORDER BY x.id LIMIT 2;
+SELECT DISTINCT k FROM f ORDER BY k LIMIT 3;
+SELECT k, COUNT(*) AS c FROM f GROUP BY k ORDER BY k LIMIT 2;
+SELECT k, MAX(t) FROM f GROUP BY k ORDER BY MAX(t) DESC, k LIMIT 2;
+BEGIN;
+INSERT INTO f VALUES (9, 40, 3, 7.77, NULL, NULL, '2020-01-01', 5, 'new'), (10, -5, 3, 7.77, NULL, NULL, '2030-01-01', 5, 'new');
+DELETE FROM f WHERE id = 7;
+UPDATE f SET price = price + 1, k = 40 WHERE id = 8;
+SELECT f.id, d.name FROM f JOIN d ON f.k = d.k ORDER BY f.id;
+SELECT id, k FROM f ORDER BY k DESC, id LIMIT 2;
+SELECT id FROM f ORDER BY id DESC LIMIT 1;
+SELECT id, day FROM f ORDER BY day LIMIT 1;
+SELECT SUM(price), AVG(price * 2) FROM f;
+SELECT d.name, SUM(f.price) FROM f JOIN d ON f.k = d.k GROUP BY d.name ORDER BY d.name;
+ROLLBACK;
+SELECT SUM(price), AVG(price * 2) FROM f;
