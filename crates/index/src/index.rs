@@ -278,6 +278,21 @@ impl KeyIndex {
         shard.spilled && self.spill.remove(&(tag, old)) && self.spill.insert((tag, new))
     }
 
+    /// [`KeyIndex::replace`] for many entries: hash, old and new row. Faster than one after the
+    /// other, because their buckets are fetched together. Returns how many there were.
+    pub fn replace_batch(&mut self, entries: &[(u64, RowRef, RowRef)]) -> usize {
+        let mut probes = [Probe::default(); BATCH];
+        let mut count = 0;
+        for batch in entries.chunks(BATCH) {
+            self.probe(batch.iter().map(|&(hash, ..)| hash), &mut probes);
+            // As in `insert_batch`.
+            black_box(&probes);
+            let replaced = batch.iter().filter(|&&(hash, old, new)| self.replace(hash, old, new));
+            count += replaced.count();
+        }
+        count
+    }
+
     /// Removes the entry with this hash and row; false if there is none.
     pub fn remove(&mut self, hash: u64, row: RowRef) -> bool {
         let tag = tag_of(hash);

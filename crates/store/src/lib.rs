@@ -72,7 +72,7 @@ pub use schema::{COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, Table
 pub use snapshot::{PartitionSnapshot, Snapshot, TableSnapshot};
 pub use statistics::{
     Bucket, COMMON_MAX, Collector, ColumnStatistics, Counted, Histogram, TableStatistics,
-    distinct_of_sample, selectivity,
+    distinct_of_sample, selectivity, share_kept,
 };
 pub use table::{PartsUsage, Table};
 pub use write::{Commit, Mode, Outcome, Write};

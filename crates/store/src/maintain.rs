@@ -5,70 +5,25 @@
 //! then small chunks together, never more at once than a few chunks. Writers who make garbage faster
 //! than it is merged away are slowed down, so that scans keep their speed and files their size.
 
+mod policy;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
 
+use self::policy::{
+    DELTAS_MANY, IDLE_MICROS, MERGE_BYTES, WASTE_MICROS, dead_bytes, deltas, garbage_of,
+    merge_from, wait_for_merging, within,
+};
+pub(crate) use self::policy::{choose, has_holes, has_waste};
 use crate::database::{Database, Work};
 use crate::part::Part;
 use crate::partition::Partition;
-use crate::rewrite::{CHUNK_BYTES, Rewritten, rewrite};
+use crate::rewrite::{Rewritten, rewrite};
 use crate::schema::{TableId, Version};
 use crate::table::Table;
-
-/// The share of dead rows, in thousandths, from which on a chunk is merged: while rows are written,
-/// and when nobody writes. The fewer they are, the more live rows are written for each that goes.
-const GARBAGE_BUSY: u64 = 125;
-const GARBAGE_IDLE: u64 = 63;
-
-/// Nobody writes when nobody has written for so long.
-const IDLE_MICROS: u64 = 1_000_000;
-
-/// From this share of dead rows in a partition on writers wait, and from the second on they wait
-/// so long for each row as is given here.
-const GARBAGE_SLOW: u64 = 125;
-const GARBAGE_FULL: u64 = 250;
-const WAIT_FULL: Duration = Duration::from_micros(4);
-
-/// Rows below which a chunk is small.
-const SMALL: u32 = 32_768;
-
-/// So many small chunks of a partition are merged.
-const SMALL_MANY: usize = 4;
-
-/// Most chunks that one merge reads.
-const MERGE_MOST: usize = 8;
-
-/// About how many bytes of rows one flush or merge takes at a time, at least one part. Arrow's
-/// offsets have 31 bits.
-const MERGE_BYTES: u64 = 512 << 20;
-
-/// So many deltas of a partition are flushed, whatever is in them: each takes a slot.
-const DELTAS_MANY: usize = 16;
-
-/// Bytes of a file that may be wasted, however small the table is.
-const WASTE_BYTES: u64 = 32 << 20;
-
-/// Between checkpoints that only give space back.
-const WASTE_MICROS: u64 = 1_000_000;
-
-/// Whether a data file holds so much of what nobody reads that a checkpoint is worth it, which
-/// costs at least writing the rows that are in memory.
-pub(crate) fn has_waste(table: &Table) -> bool {
-    let usage = table.file.blocks.usage();
-    // Ordering: an estimate that other threads move anyway.
-    let in_memory = table.delta_bytes.load(Ordering::Relaxed) as u64;
-    usage.retired > (usage.live / 16).max(in_memory).max(WASTE_BYTES)
-}
-
-/// Whether blocks from the end of the file should move into the holes before them.
-pub(crate) fn has_holes(table: &Table) -> bool {
-    let usage = table.file.blocks.usage();
-    let holes = usage.length.saturating_sub(usage.live + usage.retired);
-    holes > (usage.live / 8).max(WASTE_BYTES) && !table.file.is_settled(usage.length)
-}
 
 impl Database {
     /// Does what is due once: flushes, merges, a checkpoint. Whether anything was.
@@ -81,9 +36,9 @@ impl Database {
             return Ok(false);
         }
         let mut round = Round::default();
-        let garbage = if self.is_idle() { GARBAGE_IDLE } else { GARBAGE_BUSY };
+        let is_idle = self.is_idle();
         for table in self.tables() {
-            self.maintain_table(&table, garbage, &mut round);
+            self.maintain_table(&table, is_idle, &mut round);
         }
         self.flush_for_memory(&mut round);
         self.forget_indexes();
@@ -118,7 +73,7 @@ impl Database {
         now.saturating_sub(seen.1) >= IDLE_MICROS
     }
 
-    fn maintain_table(&self, table: &Arc<Table>, garbage: u64, round: &mut Round) {
+    fn maintain_table(&self, table: &Arc<Table>, is_idle: bool, round: &mut Round) {
         self.forget_dropped(table);
         let horizon = self.horizon(table);
         let mut most = 0;
@@ -129,7 +84,8 @@ impl Database {
             if rows >= self.options.flush_rows || deltas.len() >= DELTAS_MANY {
                 round.note(self.flush(table, partition, horizon));
             }
-            round.note(self.merge(table, partition, (horizon, garbage)));
+            let from = merge_from(garbage_of(&partition.parts(), horizon), is_idle);
+            round.note(self.merge(table, partition, (horizon, from)));
             most = most.max(garbage_of(&partition.parts(), horizon));
         }
         table.garbage.store(most, Ordering::Relaxed);
@@ -302,12 +258,7 @@ impl Database {
     /// longer the more of it is dead.
     pub(crate) fn slow_down(&self, table: &Table, rows: usize) {
         let garbage = table.garbage.load(Ordering::Relaxed);
-        if garbage <= GARBAGE_SLOW {
-            return;
-        }
-        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
-        let share = (garbage - GARBAGE_SLOW) as f64 / (GARBAGE_FULL - GARBAGE_SLOW) as f64;
-        let wait = (WAIT_FULL * rows).mul_f64(share.min(4.0)).min(Duration::from_secs(1));
+        let Some(wait) = wait_for_merging(garbage, rows) else { return };
         let mut wanted = self.work.wanted.lock();
         if wanted.running && !wanted.stop {
             wanted.soon = true;
@@ -429,74 +380,6 @@ impl Drop for Running<'_> {
         self.0.wanted.lock().running = false;
         self.0.done.notify_all();
     }
-}
-
-/// The deltas among parts.
-fn deltas(parts: &[Arc<Part>]) -> Vec<Arc<Part>> {
-    parts.iter().filter(|part| part.delta().is_some()).cloned().collect()
-}
-
-/// How many parts from the first on take no more than so many bytes together.
-fn within(parts: &[Arc<Part>], most: u64, bytes: impl Fn(&Arc<Part>) -> u64) -> usize {
-    let mut sum = 0_u64;
-    let fits = |part: &&Arc<Part>| {
-        sum = sum.saturating_add(bytes(part));
-        sum <= most
-    };
-    parts.iter().take_while(fits).count()
-}
-
-/// About how many bytes rows take that are dead but can still be read.
-fn dead_bytes(table: &Table, horizon: Version) -> u64 {
-    /// What a row takes, where nobody knows better.
-    const ROW_BYTES: u64 = 64;
-    let of_part = |part: &Arc<Part>| {
-        let rows = part.deletes.count().saturating_sub(part.deletes.count_at(horizon)) as u64;
-        let each = match part.chunk() {
-            Some(chunk) if chunk.rows() > 0 => chunk.at.meta_at / u64::from(chunk.rows()),
-            _ => ROW_BYTES,
-        };
-        rows * each.max(1)
-    };
-    table.partitions().iter().map(|it| it.parts().iter().map(of_part).sum::<u64>()).sum()
-}
-
-/// The share of dead rows in the chunks of a partition, in thousandths. A few do not count.
-fn garbage_of(parts: &[Arc<Part>], horizon: Version) -> u64 {
-    let chunks = parts.iter().filter(|part| part.chunk().is_some());
-    let (rows, dead) = chunks.fold((0, 0), |(rows, dead), part| {
-        (rows + u64::from(part.rows()), dead + part.deletes.count_at(horizon) as u64)
-    });
-    if dead < crate::CHUNK_ROWS_MAX as u64 { 0 } else { dead * 1000 / rows }
-}
-
-/// Which chunks to merge: those of whose rows so many thousandths are dead, and small ones if there
-/// are many.
-pub(crate) fn choose(chunks: &[Arc<Part>], horizon: Version, garbage: u64) -> Vec<Arc<Part>> {
-    let live = |part: &Arc<Part>| {
-        let dead = part.deletes.count_at(horizon);
-        part.rows().saturating_sub(u32::try_from(dead).unwrap_or(u32::MAX))
-    };
-    let raw_bytes = |part: &Arc<Part>| part.chunk().map_or(0, |chunk| chunk.at.raw_bytes);
-    let has_garbage = |part: &Arc<Part>| {
-        let dead = u64::from(part.rows() - live(part));
-        dead > 0 && dead * 1000 >= u64::from(part.rows()) * garbage
-    };
-    // Chunks of few long rows are not small: merging would make as many again, for ever.
-    let is_small =
-        |part: &Arc<Part>| part.rows() < SMALL && raw_bytes(part) < CHUNK_BYTES as u64 / 4;
-    let mut chosen: Vec<Arc<Part>> =
-        chunks.iter().filter(|part| has_garbage(part)).cloned().collect();
-    chosen.sort_by_key(|part| u64::from(live(part)) * 1000 / u64::from(part.rows().max(1)));
-    let mut small: Vec<Arc<Part>> =
-        chunks.iter().filter(|part| is_small(part) && !has_garbage(part)).cloned().collect();
-    small.sort_by_key(|part| part.rows());
-    if small.len() >= SMALL_MANY || !chosen.is_empty() {
-        chosen.append(&mut small);
-    }
-    let some = within(&chosen, MERGE_BYTES, raw_bytes).clamp(1, MERGE_MOST);
-    chosen.truncate(some);
-    chosen
 }
 
 fn log_rewrite(what: &str, table: &Table, partition: &Partition, done: &Rewritten) {

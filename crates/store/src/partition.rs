@@ -230,10 +230,8 @@ impl Partition {
         for step in moves.chunks(STEP) {
             let mut lookup = self.lookup.write();
             let Some(index) = &mut lookup.index else { break };
-            for &(hash, from, to) in step {
-                // Rows that have been replaced meanwhile are no longer in it.
-                index.replace(hash, from, to);
-            }
+            // Rows that have been replaced meanwhile are no longer in it.
+            index.replace_batch(step);
         }
         let mut lookup = self.lookup.write();
         for part in old {

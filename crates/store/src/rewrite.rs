@@ -53,6 +53,7 @@ pub(crate) fn rewrite(
     let keys = layout.keys_of_rows(&rows.columns)?;
     let sorted = rows.sorted(&layout, &keys)?;
     check_unique(old, &rows, &keys, &sorted)?;
+    let sorted: Vec<u32> = sorted.into_iter().map(|(_, row)| row).collect();
     let sizes = sizes(&rows, sorted.len());
     let slots = partition.free_slots(sizes.len())?;
     let written = write_chunks(table, &layout, &rows, &sorted, &sizes, &slots, horizon, lsn);
@@ -123,8 +124,9 @@ impl Rows {
         Ok(this)
     }
 
-    /// The rows that are kept, in the order of segment, key and version.
-    fn sorted(&self, layout: &Layout, keys: &Keys) -> Result<Vec<u32>> {
+    /// The rows that are kept, in the order of segment, key and version, each behind the first
+    /// bytes of what it is sorted by.
+    fn sorted(&self, layout: &Layout, keys: &Keys) -> Result<Vec<(u64, u32)>> {
         let with_segment;
         let keys = if layout.schema.segment.is_empty() {
             keys
@@ -140,7 +142,7 @@ impl Rows {
             |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| rest(a.1).cmp(&rest(b.1)));
         // Chunks are sorted each; this sort finds that out and merges them.
         order.sort_by(compare);
-        Ok(order.into_iter().map(|(_, row)| row).collect())
+        Ok(order)
     }
 
     /// About how many bytes of memory the rows take that are kept.
@@ -198,15 +200,18 @@ fn versions(part: &Part) -> Result<Vec<Version>> {
 }
 
 /// Checks, before anything is replaced, that no key has two live rows.
-fn check_unique(old: &[Arc<Part>], rows: &Rows, keys: &Keys, sorted: &[u32]) -> Result<()> {
+fn check_unique(old: &[Arc<Part>], rows: &Rows, keys: &Keys, sorted: &[(u64, u32)]) -> Result<()> {
     let live = |row: u32| {
         let (part, row) = rows.origins[row as usize];
         !old[part as usize].deletes.contains(row)
     };
     for pair in sorted.windows(2) {
-        if keys.get(pair[0] as usize) == keys.get(pair[1] as usize)
-            && live(pair[0])
-            && live(pair[1])
+        let [(first, one), (next, two)] = *pair else { continue };
+        // Rows of one key are of one segment and partition, and so begin alike.
+        if first == next
+            && keys.get(one as usize) == keys.get(two as usize)
+            && live(one)
+            && live(two)
         {
             return Err(Error::new(
                 Code::FileDamaged,

@@ -4,20 +4,20 @@
 //! like. A chunk is left out by its zone maps, then vectors by theirs; the rest is selected on
 //! encoded values, and only selected rows of wanted columns are decoded.
 
+mod cursor;
+
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::FilterBuilder;
-use arrow::datatypes::{DataType, SchemaRef};
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use pelorus_chunk::{Codec, Predicate, Selection, VECTOR_ROWS, Zone, coded, may_match, units};
-use pelorus_error::{Error, Result};
+use arrow::datatypes::SchemaRef;
+use pelorus_chunk::{Codec, Predicate, Selection, VECTOR_ROWS, Zone, may_match};
+use pelorus_error::Result;
 
+pub use self::cursor::ScanCursor;
 use crate::chunk::Chunk;
-use crate::delta::{Block, Rows};
 use crate::layout::{Layout, Source, filler};
 use crate::matches::matches;
 use crate::part::{Body, Part};
@@ -203,11 +203,7 @@ impl ScanUnit {
     /// # Errors
     /// What reading columns gives.
     pub fn open(self) -> Result<ScanCursor> {
-        let rows = match &self.part.body {
-            Body::Delta(delta) => Input::Delta(delta.all(), delta.rows_at(self.version)),
-            Body::Chunk(chunk) => Input::Chunk(self.select(chunk)?),
-        };
-        Ok(ScanCursor { unit: self, rows, next: 0, sample: None })
+        ScanCursor::new(self, None)
     }
 
     /// Some of the rows, picked at random, as a cursor.
@@ -215,13 +211,7 @@ impl ScanUnit {
     /// # Errors
     /// What reading columns gives.
     pub fn open_sample(self, sample: Sample) -> Result<ScanCursor> {
-        let mut cursor = self.open()?;
-        if let Input::Chunk(selection) = &mut cursor.rows {
-            let picked = sample.pick(selection.rows());
-            selection.intersect(picked.words());
-        }
-        cursor.sample = Some(sample);
-        Ok(cursor)
+        ScanCursor::new(self, Some(sample))
     }
 
     /// The rows of a chunk that are seen and fulfil all conditions.
@@ -290,227 +280,4 @@ fn keeps(test: &dyn ValueTest, values: &ArrayRef) -> Result<BooleanArray> {
 
 fn vectors(rows: usize) -> impl Iterator<Item = Range<usize>> {
     (0..rows).step_by(VECTOR_ROWS).map(move |begin| begin..(begin + VECTOR_ROWS).min(rows))
-}
-
-/// The rows of a unit, batch by batch.
-#[derive(Debug)]
-pub struct ScanCursor {
-    unit: ScanUnit,
-    rows: Input,
-    /// The next row to look at.
-    next: usize,
-    /// Which rows are given, when not all are.
-    sample: Option<Sample>,
-}
-
-#[derive(Debug)]
-enum Input {
-    Chunk(Selection),
-    Delta(Rows, u32),
-}
-
-impl ScanCursor {
-    /// The next rows; `None` at the end. Batches are never empty.
-    ///
-    /// # Errors
-    /// What reading columns gives.
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            let batch = match &self.rows {
-                Input::Chunk(_) => self.next_of_chunk()?,
-                Input::Delta(..) => self.next_of_delta()?,
-            };
-            match batch {
-                Some(batch) if batch.num_rows() == 0 => {}
-                other => return Ok(other),
-            }
-        }
-    }
-
-    fn next_of_chunk(&mut self) -> Result<Option<RecordBatch>> {
-        let (Input::Chunk(selection), Some(chunk)) = (&self.rows, self.unit.part.chunk()) else {
-            return Ok(None);
-        };
-        let rows = selection.rows();
-        let wanted = self.unit.request.batch_rows.max(1);
-        let step = wanted.div_ceil(VECTOR_ROWS) * VECTOR_ROWS;
-        let mut range = self.next..(self.next + step).min(rows);
-        // Where little is selected, batches reach further.
-        let mut count = selection.count_in(range.clone());
-        while range.end < rows && (count == 0 || count < wanted / 2) {
-            let more = range.end..(range.end + step).min(rows);
-            let found = selection.count_in(more.clone());
-            if count > 0 && count + found > wanted {
-                break;
-            }
-            if count == 0 {
-                range.start = more.start;
-            }
-            range.end = more.end;
-            count += found;
-        }
-        if range.is_empty() {
-            return Ok(None);
-        }
-        self.next = range.end;
-        if count == 0 {
-            return Ok(None);
-        }
-        let columns = self.needed();
-        let sources = self.unit.part.layout.sources(&self.unit.layout, &columns)?;
-        let picked = selection.pick(range);
-        let arrays = sources
-            .iter()
-            .enumerate()
-            .map(|(at, source)| match source {
-                Source::Stored(position) => {
-                    let column = chunk.column(*position)?;
-                    match self.form(at) {
-                        Form::Coded => column.decode_coded(&picked),
-                        Form::Units => column.decode_units(&picked),
-                        Form::Plain => column.decode_picked(&picked),
-                    }
-                }
-                Source::Filler(column) => self.given(at, filler(column, count)?),
-            })
-            .collect::<Result<Vec<_>>>()?;
-        self.batch(arrays, count).map(Some)
-    }
-
-    fn next_of_delta(&mut self) -> Result<Option<RecordBatch>> {
-        let Input::Delta(rows, seen) = &self.rows else { return Ok(None) };
-        let Some(block) = rows.blocks.get(self.next) else { return Ok(None) };
-        if block.first >= *seen {
-            return Ok(None);
-        }
-        let count = block.rows.min((*seen - block.first) as usize);
-        let keep = self.kept(block, count)?;
-        let columns = self.needed();
-        let sources = self.unit.part.layout.sources(&self.unit.layout, &columns)?;
-        let mut left = count;
-        let mut arrays = Vec::with_capacity(sources.len());
-        // Analysed once for all columns.
-        let filter = keep.as_ref().map(|keep| FilterBuilder::new(keep).optimize().build());
-        if let Some(filter) = &filter {
-            left = filter.count();
-        }
-        for (at, source) in sources.iter().enumerate() {
-            let array = match (source, &filter) {
-                (Source::Filler(column), _) => filler(column, left)?,
-                (Source::Stored(position), None) => block.columns[*position].slice(0, count),
-                (Source::Stored(position), Some(filter)) => {
-                    filter.filter(&block.columns[*position].slice(0, count)).map_err(broken)?
-                }
-            };
-            arrays.push(self.given(at, array)?);
-        }
-        self.next += 1;
-        self.batch(arrays, left).map(Some)
-    }
-
-    /// Which rows of a block are alive and fulfil all conditions; `None` when all do.
-    fn kept(&self, block: &Block, count: usize) -> Result<Option<BooleanArray>> {
-        let mut keep: Option<BooleanArray> = None;
-        let dead = self.unit.part.deletes.at(self.unit.version);
-        if dead.count() > 0 {
-            let first = block.first;
-            let alive = (0..count).map(|row| {
-                let row = u32::try_from(row).unwrap_or(u32::MAX);
-                Some(!dead.contains(first + row))
-            });
-            keep = Some(alive.collect());
-        }
-        if let Some(sample) = self.sample {
-            let picked = sample.of_block(block.first).pick(count);
-            let picked = (0..count).map(|row| Some(picked.contains(row))).collect();
-            keep = both(keep, picked)?;
-        }
-        for (source, predicate) in self.unit.predicates()? {
-            let column = match source {
-                Source::Stored(position) => block.columns[position].slice(0, count),
-                Source::Filler(column) => filler(&column, count)?,
-            };
-            keep = both(keep, matches(&column, predicate)?)?;
-        }
-        for (column, test) in &self.unit.request.tests {
-            let column = match &self.unit.part.layout.sources(&self.unit.layout, &[*column])?[..] {
-                [Source::Stored(position)] => block.columns[*position].slice(0, count),
-                [Source::Filler(column)] => filler(column, count)?,
-                _ => continue,
-            };
-            keep = both(keep, keeps(test.as_ref(), &column)?)?;
-        }
-        Ok(keep)
-    }
-
-    /// The columns to read: those asked for and, where rows are hidden, those of the key.
-    fn needed(&self) -> Vec<usize> {
-        let mut columns = self.unit.request.columns.clone();
-        if self.unit.request.hidden.is_some() {
-            columns.extend(&self.unit.layout.schema.key);
-        }
-        columns
-    }
-
-    /// The form in which a column is given; those of the key behind them are as they are.
-    fn form(&self, at: usize) -> Form {
-        let request = &self.unit.request;
-        let (Some(field), Some(&column)) =
-            (request.schema.fields().get(at), request.columns.get(at))
-        else {
-            return Form::Plain;
-        };
-        match (field.data_type(), self.unit.layout.schema.columns[column].ty.arrow()) {
-            (DataType::Dictionary(..), _) => Form::Coded,
-            (DataType::Int64, DataType::Decimal128(..)) => Form::Units,
-            _ => Form::Plain,
-        }
-    }
-
-    /// The values of a column in the form in which they are given.
-    fn given(&self, at: usize, array: ArrayRef) -> Result<ArrayRef> {
-        match self.form(at) {
-            Form::Coded => coded(&array),
-            Form::Units => units(&array),
-            Form::Plain => Ok(array),
-        }
-    }
-
-    /// Makes a batch, less the rows that are hidden.
-    fn batch(&self, mut arrays: Vec<ArrayRef>, mut rows: usize) -> Result<RecordBatch> {
-        let request = &self.unit.request;
-        if let Some(hidden) = &request.hidden {
-            let key = arrays.split_off(request.columns.len());
-            let keys = self.unit.layout.keys_of_keys(&key)?;
-            let keep: BooleanArray = keys.iter().map(|key| Some(!hidden.contains(key))).collect();
-            rows = keep.true_count();
-            for array in &mut arrays {
-                *array = arrow::compute::filter(array, &keep).map_err(broken)?;
-            }
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&request.schema), arrays, &options)
-            .map_err(broken)
-    }
-}
-
-/// How a column is given.
-enum Form {
-    Plain,
-    /// As codes into its values.
-    Coded,
-    /// Decimals as unscaled numbers.
-    Units,
-}
-
-/// What fulfils two conditions.
-fn both(keep: Option<BooleanArray>, found: BooleanArray) -> Result<Option<BooleanArray>> {
-    Ok(Some(match keep {
-        None => found,
-        Some(keep) => arrow::compute::and(&keep, &found).map_err(broken)?,
-    }))
-}
-
-fn broken(error: arrow::error::ArrowError) -> Error {
-    Error::internal("rows cannot be scanned").caused_by(error)
 }

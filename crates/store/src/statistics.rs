@@ -7,6 +7,7 @@
 //! | `distinct` | how many distinct values a table has, from a sample |
 //! | `histogram` | histograms, made of counted values |
 //! | `selectivity` | which share of the rows fulfils conditions |
+//! | `tested` | which share of the rows a test of texts keeps |
 //! | `format` | the bytes (`docs/format-store.md`) |
 //!
 //! Shares are those of all rows, NULLs among them, from 0 to 1.
@@ -16,6 +17,7 @@ mod distinct;
 mod format;
 mod histogram;
 mod selectivity;
+mod tested;
 
 use pelorus_chunk::Scalar;
 use pelorus_types::{ColumnType, Flags};
@@ -26,6 +28,7 @@ pub use collect::{Collector, Counted};
 pub use distinct::distinct_of_sample;
 pub use histogram::{Bucket, Histogram};
 pub use selectivity::selectivity;
+pub use tested::share_kept;
 
 /// Most values that are kept as the most common ones.
 pub const COMMON_MAX: usize = 16;

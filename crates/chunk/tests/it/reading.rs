@@ -194,7 +194,7 @@ fn zones_of_integers_are_exact() {
     let array = column(&DataType::Int64, SHAPES[10], 5000, 20, 4);
     let (chunk, _) = encoded(&array);
     let values: Vec<i128> = array
-        .as_primitive::<arrow::datatypes::Int64Type>()
+        .as_primitive::<Int64Type>()
         .iter()
         .flatten()
         .map(i128::from)

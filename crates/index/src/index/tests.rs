@@ -143,7 +143,7 @@ impl Pair {
         match old {
             Some(old) => {
                 assert!(self.index.replace(hash, old, new));
-                assert!(!self.index.replace(hash, old, new), "the old row is gone");
+                assert_eq!(self.index.replace_batch(&[(hash, old, new)]), 0, "the old row is gone");
                 self.keys.remove(&old);
             }
             None => self.index.insert(hash, new),
@@ -274,9 +274,10 @@ fn grows_to_millions_and_shrinks_again() {
     assert!(stats.displaced < ROWS as usize / 10, "most rows lie at home: {stats:?}");
     assert!((300..2_000).contains(&stats.shards), "{stats:?}");
 
-    for row in (0..ROWS).step_by(3) {
-        assert!(index.replace(key_hash(row), RowRef(row), RowRef(row | 1 << 31)));
-    }
+    let moved = |row| (key_hash(row), RowRef(row), RowRef(row | 1 << 31));
+    let moves: Vec<_> = (0..ROWS).step_by(3).map(moved).collect();
+    assert_eq!(index.replace_batch(&moves), moves.len());
+    assert_eq!(index.replace_batch(&moves[..1000]), 0, "the old rows are gone");
     for row in 0..ROWS {
         let held = if row % 3 == 0 { row | 1 << 31 } else { row };
         assert_eq!(index.get(key_hash(row), |row| row.0 == held), Some(RowRef(held)));

@@ -110,16 +110,18 @@ impl PartitionWriter<'_> {
         hashes: impl Iterator<Item = (u64, RowRef, Option<Existing>)>,
     ) -> Result<()> {
         let mut news = Vec::new();
+        let mut replaced = Vec::new();
         let mut dead = Vec::new();
         for (hash, row, existing) in hashes {
             match existing {
                 None => news.push((hash, row)),
                 Some(existing) => {
-                    self.index()?.replace(hash, existing.entry, row);
+                    replaced.push((hash, existing.entry, row));
                     dead.push(existing);
                 }
             }
         }
+        self.index()?.replace_batch(&replaced);
         self.index()?.insert_batch(&news);
         self.mark(version, dead.into_iter());
         Ok(())

@@ -1,10 +1,13 @@
 //! How many rows a scan of a native table gives, and how many distinct values its columns have,
 //! from what `ANALYZE TABLE` found.
 
+use std::sync::Arc;
+
 use datafusion::common::ColumnStatistics as Known;
 use datafusion::common::stats::Precision;
 use pelorus_chunk::Predicate;
-use pelorus_store::{ColumnStatistics, selectivity};
+use pelorus_error::Result;
+use pelorus_store::{ColumnStatistics, ValueTest, selectivity, share_kept};
 
 use crate::context::NativeTable;
 
@@ -21,13 +24,16 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// What a scan gives that reads `stored` rows at most, and `own` rows of a transaction.
-    /// Besides its predicates, so many tests of texts are made, of which nothing is known.
+    /// What a scan gives that reads `stored` rows at most, and `own` rows of a transaction, under
+    /// predicates and tests of texts.
+    ///
+    /// # Errors
+    /// Those of the tests.
     pub(super) fn of(
         table: &NativeTable,
-        (predicates, on_texts): (&[(usize, Predicate)], usize),
+        (predicates, on_texts): (&[(usize, Predicate)], &[(usize, Arc<dyn ValueTest>)]),
         (stored, own): (usize, usize),
-    ) -> Self {
+    ) -> Result<Self> {
         // Counting all rows looks at every part, which only statistics are worth.
         let now = match table.statistics {
             Some(_) => usize::try_from(table.table.rows()).unwrap_or(usize::MAX),
@@ -47,8 +53,15 @@ impl Estimate {
                 *share = found.map(|(share, _)| share);
             }
         }
-        if on_texts > 0 {
-            kept.test(None, on_texts);
+        for (at, test) in on_texts {
+            let found = match analysed(*at) {
+                Some(column) => share_kept(column, test.as_ref())?.map(|it| (it, column.rows)),
+                None => None,
+            };
+            kept.test(found, 1);
+            if let (Some((share, _)), Some(of_column)) = (found, shares.get_mut(*at)) {
+                *of_column = Some(of_column.unwrap_or(1.0) * share);
+            }
         }
         let rows = kept.rows() + own;
         let columns = (0..schema.columns.len())
@@ -63,7 +76,7 @@ impl Estimate {
                 None => Known::new_unknown(),
             })
             .collect();
-        Self { rows, columns }
+        Ok(Self { rows, columns })
     }
 }
 

@@ -69,7 +69,7 @@ impl NativeScan {
         (predicates, tests): (&[(usize, Predicate)], Vec<(usize, Arc<dyn ValueTest>)>),
         schema: &SchemaRef,
     ) -> Result<Self> {
-        let on_texts = tests.len();
+        let on_texts = tests.clone();
         let request = ScanRequest {
             columns: positions.to_vec(),
             predicates: predicates.to_vec(),
@@ -102,7 +102,7 @@ impl NativeScan {
             units,
             own,
             pin: Arc::clone(&table.pin),
-            estimate: Estimate::of(table, (predicates, on_texts), (rows, own_rows)),
+            estimate: Estimate::of(table, (predicates, &on_texts), (rows, own_rows))?,
             streams: 1,
             partitions: partitions.get(),
         })

@@ -1,0 +1,176 @@
+//! What maintenance decides by: when rows in memory, dead rows and unused blocks are too many, and
+//! which chunks are merged.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::part::Part;
+use crate::rewrite::CHUNK_BYTES;
+use crate::schema::Version;
+use crate::table::Table;
+
+/// The share of dead rows, in thousandths, from which on a chunk is merged: when nobody writes, and
+/// while rows are written to a partition that has many dead rows, or few. The fewer dead rows a
+/// chunk has, the more live ones are written for each that goes.
+const GARBAGE_IDLE: u64 = 63;
+const GARBAGE_MANY: u64 = 125;
+const GARBAGE_FEW: u64 = 300;
+
+/// From this share of its rows on a partition has many dead ones.
+const MANY: u64 = 150;
+
+/// Nobody writes when nobody has written for so long.
+pub(super) const IDLE_MICROS: u64 = 1_000_000;
+
+/// From this share of dead rows in a partition on writers wait, and from the second on they wait
+/// so long for each row as is given here.
+const GARBAGE_SLOW: u64 = 175;
+const GARBAGE_FULL: u64 = 225;
+const WAIT_FULL: Duration = Duration::from_micros(4);
+
+/// Rows below which a chunk is small.
+const SMALL: u32 = 32_768;
+
+/// So many small chunks of a partition are merged.
+const SMALL_MANY: usize = 4;
+
+/// Most chunks that one merge reads.
+const MERGE_MOST: usize = 8;
+
+/// About how many bytes of rows one flush or merge takes at a time, at least one part. Arrow's
+/// offsets have 31 bits.
+pub(super) const MERGE_BYTES: u64 = 512 << 20;
+
+/// So many deltas of a partition are flushed, whatever is in them: each takes a slot.
+pub(super) const DELTAS_MANY: usize = 16;
+
+/// Bytes of a file that may be wasted, however small the table is.
+const WASTE_BYTES: u64 = 32 << 20;
+
+/// Between checkpoints that only give space back.
+pub(super) const WASTE_MICROS: u64 = 1_000_000;
+
+/// Whether a data file holds so much of what nobody reads that a checkpoint is worth it, which
+/// costs at least writing the rows that are in memory.
+pub(crate) fn has_waste(table: &Table) -> bool {
+    let usage = table.file.blocks.usage();
+    // Ordering: an estimate that other threads move anyway.
+    let in_memory = table.delta_bytes.load(Ordering::Relaxed) as u64;
+    usage.retired > (usage.live / 16).max(in_memory).max(WASTE_BYTES)
+}
+
+/// Whether blocks from the end of the file should move into the holes before them.
+pub(crate) fn has_holes(table: &Table) -> bool {
+    let usage = table.file.blocks.usage();
+    let holes = usage.length.saturating_sub(usage.live + usage.retired);
+    holes > (usage.live / 8).max(WASTE_BYTES) && !table.file.is_settled(usage.length)
+}
+
+/// The deltas among parts.
+pub(super) fn deltas(parts: &[Arc<Part>]) -> Vec<Arc<Part>> {
+    parts.iter().filter(|part| part.delta().is_some()).cloned().collect()
+}
+
+/// How many parts from the first on take no more than so many bytes together.
+pub(super) fn within(parts: &[Arc<Part>], most: u64, bytes: impl Fn(&Arc<Part>) -> u64) -> usize {
+    let mut sum = 0_u64;
+    let fits = |part: &&Arc<Part>| {
+        sum = sum.saturating_add(bytes(part));
+        sum <= most
+    };
+    parts.iter().take_while(fits).count()
+}
+
+/// About how many bytes rows take that are dead but can still be read.
+pub(super) fn dead_bytes(table: &Table, horizon: Version) -> u64 {
+    /// What a row takes, where nobody knows better.
+    const ROW_BYTES: u64 = 64;
+    let of_part = |part: &Arc<Part>| {
+        let rows = part.deletes.count().saturating_sub(part.deletes.count_at(horizon)) as u64;
+        let each = match part.chunk() {
+            Some(chunk) if chunk.rows() > 0 => chunk.at.meta_at / u64::from(chunk.rows()),
+            _ => ROW_BYTES,
+        };
+        rows * each.max(1)
+    };
+    table.partitions().iter().map(|it| it.parts().iter().map(of_part).sum::<u64>()).sum()
+}
+
+/// The share of dead rows in the chunks of a partition, in thousandths. A few do not count.
+pub(super) fn garbage_of(parts: &[Arc<Part>], horizon: Version) -> u64 {
+    let chunks = parts.iter().filter(|part| part.chunk().is_some());
+    let (rows, dead) = chunks.fold((0, 0), |(rows, dead), part| {
+        (rows + u64::from(part.rows()), dead + part.deletes.count_at(horizon) as u64)
+    });
+    if dead < crate::CHUNK_ROWS_MAX as u64 { 0 } else { dead * 1000 / rows }
+}
+
+/// The share of dead rows, in thousandths, from which on a chunk of a partition is merged.
+pub(super) fn merge_from(of_partition: u64, is_idle: bool) -> u64 {
+    match (is_idle, of_partition >= MANY) {
+        (true, _) => GARBAGE_IDLE,
+        (false, true) => GARBAGE_MANY,
+        (false, false) => GARBAGE_FEW,
+    }
+}
+
+/// How long a writer of so many rows waits for merging, by the share of dead rows in thousandths.
+pub(super) fn wait_for_merging(garbage: u64, rows: usize) -> Option<Duration> {
+    let above = garbage.checked_sub(GARBAGE_SLOW).filter(|above| *above > 0)?;
+    let share = above as f64 / (GARBAGE_FULL - GARBAGE_SLOW) as f64;
+    let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+    let wait = WAIT_FULL.checked_mul(rows).unwrap_or(Duration::MAX);
+    Some(wait.min(Duration::from_secs(1)).mul_f64(share.min(4.0)).min(Duration::from_secs(1)))
+}
+
+/// Which chunks to merge: those of whose rows so many thousandths are dead, and small ones if there
+/// are many.
+pub(crate) fn choose(chunks: &[Arc<Part>], horizon: Version, garbage: u64) -> Vec<Arc<Part>> {
+    let live = |part: &Arc<Part>| {
+        let dead = part.deletes.count_at(horizon);
+        part.rows().saturating_sub(u32::try_from(dead).unwrap_or(u32::MAX))
+    };
+    let raw_bytes = |part: &Arc<Part>| part.chunk().map_or(0, |chunk| chunk.at.raw_bytes);
+    let has_garbage = |part: &Arc<Part>| {
+        let dead = u64::from(part.rows() - live(part));
+        dead > 0 && dead * 1000 >= u64::from(part.rows()) * garbage
+    };
+    // Chunks of few long rows are not small: merging would make as many again, for ever.
+    let is_small =
+        |part: &Arc<Part>| part.rows() < SMALL && raw_bytes(part) < CHUNK_BYTES as u64 / 4;
+    let mut chosen: Vec<Arc<Part>> =
+        chunks.iter().filter(|part| has_garbage(part)).cloned().collect();
+    chosen.sort_by_key(|part| u64::from(live(part)) * 1000 / u64::from(part.rows().max(1)));
+    let mut small: Vec<Arc<Part>> =
+        chunks.iter().filter(|part| is_small(part) && !has_garbage(part)).cloned().collect();
+    small.sort_by_key(|part| part.rows());
+    if small.len() >= SMALL_MANY || !chosen.is_empty() {
+        chosen.append(&mut small);
+    }
+    let some = within(&chosen, MERGE_BYTES, raw_bytes).clamp(1, MERGE_MOST);
+    chosen.truncate(some);
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writers_wait_the_longer_the_more_is_dead() {
+        let waits = |garbage| wait_for_merging(garbage, 10_000);
+        assert_eq!(waits(0), None);
+        assert_eq!(waits(GARBAGE_SLOW), None);
+        assert_eq!(waits(GARBAGE_FULL), Some(Duration::from_millis(40)));
+        assert!(waits(GARBAGE_SLOW + 10) < waits(GARBAGE_FULL));
+        assert_eq!(waits(1000), Some(Duration::from_millis(160)));
+        assert_eq!(wait_for_merging(1000, usize::MAX), Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn chunks_with_few_dead_rows_wait_until_there_are_many() {
+        assert!(merge_from(MANY, false) < merge_from(MANY - 1, false));
+        assert!(merge_from(0, true) < merge_from(MANY, false));
+    }
+}
