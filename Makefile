@@ -41,7 +41,7 @@ test-clients: ## The drivers of other languages: Java, Go, Node
 	cargo build --release --package pelorus-server
 	$(VENV_PYTHON) tests/clients/run.py
 
-bench-%: ## A benchmark with its peers: ontime, ingest, point, update, scan, allocator
+bench-%: ## A benchmark with its peers: ontime, ingest, point, update, scan, sizes, allocator
 	@python3 scripts/setup.py bench
 	cargo build --release --package pelorus-server --package pelorus-bench
 	$(CARGO_TARGET_DIR)/release/bench $*

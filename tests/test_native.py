@@ -372,6 +372,30 @@ class TestStatistics:
         assert _statistics(server, "d") == {} and _histograms(server, "d") == {}
         server.stop()
 
+    def test_rows_come_in_the_order_of_the_key(self, native):
+        """Chunks are sorted; where none overlaps another, ORDER BY of the key sorts nothing."""
+        run = native.run
+        run("CREATE DATABASE sorted",
+            "CREATE TABLE sorted.t (id INT PRIMARY KEY, n INT) PARTITION BY RANGE (id) "
+            "(PARTITION a VALUES LESS THAN (1000), PARTITION b VALUES LESS THAN (2000), "
+            "PARTITION c VALUES LESS THAN MAXVALUE)",
+            "INSERT INTO sorted.t VALUES " + ", ".join(
+                f"({at * 7919 % 3000}, {at % 5})" for at in range(3000)))
+        query = "SELECT id FROM sorted.t ORDER BY id"
+        assert _scans(native, query) == ["3000 rows"], "what is in memory is not sorted"
+        run("OPTIMIZE TABLE sorted.t")
+        assert _scans(native, query) == ["3000 rows, in order"]
+        assert _scans(native, query + ", n") == ["3000 rows, in order"]
+        assert run(query) == tuple((at,) for at in range(3000))
+        assert run(query + " LIMIT 3 OFFSET 1500") == ((1500,), (1501,), (1502,))
+        for other in ("SELECT id FROM sorted.t ORDER BY n, id", query + " DESC"):
+            assert _scans(native, other) == ["3000 rows"]
+            assert _scans(native, other + " LIMIT 2") == ["3000 rows, dynamic filter"]
+        assert run(query + " DESC LIMIT 2") == ((2999,), (2998,))
+        run("DELETE FROM sorted.t WHERE id % 2 = 1", "INSERT INTO sorted.t VALUES (1, 0)")
+        assert _scans(native, query) == ["1501 rows"]
+        assert run(query + " LIMIT 3") == ((0,), (1,), (2,))
+
     def test_plans_follow_them(self, native):
         """Two tables of one size: the one that a condition leaves little of is built first."""
         run = native.run

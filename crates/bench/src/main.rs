@@ -11,6 +11,7 @@
 //! | [`point`] | look-ups by primary key |
 //! | [`update`] | random upserts with scans beside them |
 //! | [`scan`] | full scans of TPC-H's `lineitem`: Pelorus, DuckDB |
+//! | [`sizes`] | bytes of a row: Pelorus, DuckDB, ClickHouse, Parquet |
 //! | [`allocator`] | finding free units in an aged file |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool")]
@@ -26,6 +27,7 @@ mod point;
 mod report;
 mod scan;
 mod setting;
+mod sizes;
 mod update;
 mod wide;
 
@@ -72,6 +74,8 @@ enum Benchmark {
     Update,
     /// Scans of TPC-H's `lineitem` (scale factor BENCH_SCALE) against DuckDB, warm and cold.
     Scan,
+    /// Bytes of a row on the disk and in memory beside DuckDB, ClickHouse and Parquet.
+    Sizes,
     /// First fit in aged files of up to BENCH_BLOCKS blocks.
     Allocator,
 }
@@ -93,6 +97,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Benchmark::Point => point::run(),
         Benchmark::Update => update::run(),
         Benchmark::Scan => scan::run(),
+        Benchmark::Sizes => sizes::run(),
         Benchmark::Allocator => allocator::run(),
     }
 }

@@ -112,6 +112,11 @@ impl ScanUnit {
         units.iter().map(|it| Self { request: Arc::clone(&request), ..it.clone() }).collect()
     }
 
+    /// Whether the rows come in the order of segment and key, as those of chunks do.
+    pub fn is_sorted(&self) -> bool {
+        self.part.chunk().is_some()
+    }
+
     /// The smallest and the largest of the whole numbers that a part stores of a column, by its
     /// place in the request; `None` where there are none, or rows are in memory.
     ///

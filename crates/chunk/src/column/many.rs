@@ -9,6 +9,7 @@ use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 use pelorus_error::{Error, Result};
 
 use super::compact::compact;
+use super::text::gather_many;
 use super::{Column, Data, IntSource, gather};
 use crate::kind::Kind;
 
@@ -69,7 +70,11 @@ impl Column {
                 Kind::Int64 => self.plain::<Int64Type>(array, many, nulls()?),
                 Kind::UInt64 => self.plain::<UInt64Type>(array, many, nulls()?),
                 Kind::Float64 => self.plain::<Float64Type>(array, many, nulls()?),
-                Kind::Utf8 | Kind::Binary => gather(array, many.rows(), None),
+                Kind::Utf8 | Kind::Binary if array.null_count() > 0 => {
+                    gather(array, many.rows(), None)
+                }
+                Kind::Utf8 => gather_many(array.as_string::<i32>(), many),
+                Kind::Binary => gather_many(array.as_binary::<i32>(), many),
                 _ => many.filter(array),
             },
             Data::Ints(ints) => Ok(self.from_ints(IntSource::Many(ints, many), nulls()?)),

@@ -10,6 +10,8 @@ use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow::datatypes::ByteArrayType;
 use pelorus_error::{Error, Result};
 
+use super::many::Many;
+
 /// Texts up to this length are copied by a fixed length.
 const SHORT: usize = 16;
 
@@ -22,7 +24,6 @@ pub(super) fn gather<T: ByteArrayType<Offset = i32>>(
     indices: &[u32],
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let failed = |error| Error::internal("decoding texts of a chunk").caused_by(error);
     let ends = values.value_offsets();
     // In a small dictionary many texts would lie too near to the end to be read as 16 bytes.
     let padded;
@@ -51,11 +52,52 @@ pub(super) fn gather<T: ByteArrayType<Offset = i32>>(
         // What does not fit is found out at the end.
         offsets.push(out.len() as i32);
     }
-    if i32::try_from(out.len()).is_err() {
-        return Err(Error::internal(format!("{} bytes of text in one batch", out.len())));
+    array::<T>(offsets, out, nulls)
+}
+
+/// Texts of a range, of which those are kept whose bits are set: neighbours are copied at once.
+///
+/// # Errors
+/// As [`gather`].
+pub(super) fn gather_many<T: ByteArrayType<Offset = i32>>(
+    values: &GenericByteArray<T>,
+    many: &Many<'_>,
+) -> Result<ArrayRef> {
+    let (ends, data) = (values.value_offsets(), values.value_data());
+    let mut offsets = Vec::with_capacity(many.count + 1);
+    let whole = ends[many.range.end] - ends[many.range.start];
+    let mut out: Vec<u8> = Vec::with_capacity(whole as usize);
+    offsets.push(0);
+    for (at, &word) in many.words.iter().enumerate() {
+        let (mut row, mut rest) = (many.range.start + at * 64, word);
+        while rest != 0 {
+            let skipped = rest.trailing_zeros();
+            row += skipped as usize;
+            rest >>= skipped;
+            let run = rest.trailing_ones();
+            let last = row + run as usize;
+            let (begin, end) = (ends[row], ends[last]);
+            let moved = out.len() as i32 - begin;
+            out.extend_from_slice(&data[begin as usize..end as usize]);
+            offsets.extend(ends[row + 1..=last].iter().map(|end| end + moved));
+            row = last;
+            rest = rest.checked_shr(run).unwrap_or(0);
+        }
+    }
+    array::<T>(offsets, out, None)
+}
+
+fn array<T: ByteArrayType<Offset = i32>>(
+    offsets: Vec<i32>,
+    bytes: Vec<u8>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    if i32::try_from(bytes.len()).is_err() {
+        return Err(Error::internal(format!("{} bytes of text in one batch", bytes.len())));
     }
     let offsets = OffsetBuffer::new(offsets.into());
-    let array = GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(out), nulls);
+    let array = GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(bytes), nulls);
+    let failed = |error| Error::internal("decoding texts of a chunk").caused_by(error);
     Ok(Arc::new(array.map_err(failed)?))
 }
 
@@ -77,6 +119,31 @@ mod tests {
             let found = gather(&values, &indices, None).unwrap();
             let found: Vec<&str> = found.as_string::<i32>().iter().flatten().collect();
             let expected: Vec<&str> = indices.iter().map(|&at| &*texts[at as usize]).collect();
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn neighbours_are_kept_as_they_are(
+            texts in prop::collection::vec("[a-zé]{0,24}", 200..300),
+            begin in 0_usize..100,
+            words in prop::collection::vec(
+                prop_oneof![any::<u64>(), Just(0), Just(u64::MAX), Just(u64::MAX - 1)],
+                2..4,
+            ),
+        ) {
+            let range = begin..200;
+            let mut words = words;
+            words.truncate(range.len().div_ceil(64));
+            words.resize(range.len().div_ceil(64), 5);
+            if let Some(last) = words.last_mut().filter(|_| !range.len().is_multiple_of(64)) {
+                *last &= u64::MAX >> (64 - range.len() % 64);
+            }
+            let kept = |row: &usize| words[(row - begin) / 64] >> ((row - begin) % 64) & 1 == 1;
+            let expected: Vec<&str> = range.clone().filter(kept).map(|row| &*texts[row]).collect();
+            let values = StringArray::from(texts.clone());
+            let many = Many { range, count: expected.len(), words: &words };
+            let found = gather_many(&values, &many).unwrap();
+            let found: Vec<&str> = found.as_string::<i32>().iter().flatten().collect();
             prop_assert_eq!(found, expected);
         }
     }

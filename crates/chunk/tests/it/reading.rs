@@ -193,12 +193,8 @@ fn arrays_of_several_columns_must_fit_together() {
 fn zones_of_integers_are_exact() {
     let array = column(&DataType::Int64, SHAPES[10], 5000, 20, 4);
     let (chunk, _) = encoded(&array);
-    let values: Vec<i128> = array
-        .as_primitive::<Int64Type>()
-        .iter()
-        .flatten()
-        .map(i128::from)
-        .collect();
+    let values: Vec<i128> =
+        array.as_primitive::<Int64Type>().iter().flatten().map(i128::from).collect();
     let (min, max) = (*values.iter().min().unwrap(), *values.iter().max().unwrap());
     assert_eq!(chunk.meta.columns[0].zone, pelorus_chunk::Zone::Int { min, max });
 }

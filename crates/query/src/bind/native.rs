@@ -8,6 +8,7 @@ mod dynamic;
 mod estimate;
 mod exec;
 pub(crate) mod groups;
+mod reading;
 mod scan;
 mod text;
 

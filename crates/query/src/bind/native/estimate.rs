@@ -19,6 +19,8 @@ const UNKNOWN: usize = 5;
 pub(super) struct Estimate {
     /// About so many rows.
     pub(super) rows: usize,
+    /// Whether there are just so many.
+    pub(super) is_exact: bool,
     /// What is known of the values of each column of the table.
     pub(super) columns: Vec<Known>,
 }
@@ -34,10 +36,11 @@ impl Estimate {
         (predicates, on_texts): (&[(usize, Predicate)], &[(usize, Arc<dyn ValueTest>)]),
         (stored, own): (usize, usize),
     ) -> Result<Self> {
-        // Counting all rows looks at every part, which only statistics are worth.
+        let has_conditions = !predicates.is_empty() || !on_texts.is_empty();
+        // Counting all rows looks at every part, for which there must be a use.
         let now = match table.statistics {
-            Some(_) => usize::try_from(table.table.rows()).unwrap_or(usize::MAX),
-            None => stored,
+            None if has_conditions => stored,
+            _ => usize::try_from(table.table.rows()).unwrap_or(usize::MAX),
         };
         let schema = table.table.schema();
         let analysed =
@@ -63,7 +66,8 @@ impl Estimate {
                 *of_column = Some(of_column.unwrap_or(1.0) * share);
             }
         }
-        let rows = kept.rows() + own;
+        let is_exact = !has_conditions && table.own.is_none();
+        let rows = if is_exact { now } else { kept.rows() + own };
         let columns = (0..schema.columns.len())
             .map(|at| match analysed(at) {
                 Some(column) => known(column, shares[at], (now, rows)),
@@ -76,7 +80,7 @@ impl Estimate {
                 None => Known::new_unknown(),
             })
             .collect();
-        Ok(Self { rows, columns })
+        Ok(Self { rows, is_exact, columns })
     }
 }
 

@@ -30,7 +30,7 @@ use pelorus_error::Error;
 
 use super::dynamic::Dynamic;
 use super::estimate::Estimate;
-use super::scan::{Place, Reading};
+use super::reading::{Place, Reading};
 use crate::udf::into_datafusion;
 
 type DfResult<T> = Result<T, DataFusionError>;
@@ -55,21 +55,30 @@ impl NativeExec {
         whole: Vec<Option<Field>>,
         streams: usize,
     ) -> Self {
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(Arc::clone(&reading.schema)),
-            Partitioning::UnknownPartitioning(streams),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        );
+        let properties =
+            properties(EquivalenceProperties::new(Arc::clone(&reading.schema)), streams);
         let dynamic = Arc::new(Dynamic::new(Vec::new(), whole.clone()));
-        let (reading, properties) = (Arc::new(reading), Arc::new(properties));
+        let reading = Arc::new(reading);
         Self { reading, estimate, dynamic, whole, properties }
     }
 }
 
+/// What is known of a scan in so many streams.
+fn properties(orders: EquivalenceProperties, streams: usize) -> Arc<PlanProperties> {
+    Arc::new(PlanProperties::new(
+        orders,
+        Partitioning::UnknownPartitioning(streams),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    ))
+}
+
 impl DisplayAs for NativeExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NativeExec: about {} rows", self.estimate.rows)?;
+        let about = if self.estimate.is_exact { "" } else { "about " };
+        write!(f, "NativeExec: {about}{} rows", self.estimate.rows)?;
+        let is_sorted = self.properties.output_ordering().is_some();
+        f.write_str(if is_sorted { ", in order" } else { "" })?;
         let learns = !self.dynamic.filters().is_empty();
         f.write_str(if learns { ", dynamic filter" } else { "" })
     }
@@ -144,17 +153,23 @@ impl ExecutionPlan for NativeExec {
         &self,
         order: &[PhysicalSortExpr],
     ) -> DfResult<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
-        let first = order.first();
-        let column = first.and_then(|it| Some((it, it.expr.downcast_ref::<Column>()?.index())));
-        let Some((first, at)) =
-            column.filter(|(_, at)| self.whole.get(*at).is_some_and(Option::is_some))
-        else {
-            return Ok(SortOrderPushdownResult::Unsupported);
+        let whole = |it: &PhysicalSortExpr| {
+            let at = it.expr.downcast_ref::<Column>()?.index();
+            self.whole.get(at)?.as_ref().map(|_| (at, it.options.descending))
         };
-        let reading = self.reading.beginning_with(at, first.options.descending);
-        let inner =
-            Arc::new(Self { reading: Arc::new(reading.map_err(into_datafusion)?), ..self.clone() });
-        Ok(SortOrderPushdownResult::Inexact { inner })
+        let places: Vec<(usize, bool)> = order.iter().map_while(whole).collect();
+        if places.is_empty() {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
+        let (reading, is_sorted) = self.reading.ordered(&places).map_err(into_datafusion)?;
+        let mut inner = Self { reading: Arc::new(reading), ..self.clone() };
+        if !is_sorted || places.len() < order.len() {
+            return Ok(SortOrderPushdownResult::Inexact { inner: Arc::new(inner) });
+        }
+        let schema = Arc::clone(&inner.reading.schema);
+        let orders = EquivalenceProperties::new_with_orderings(schema, [order.to_vec()]);
+        inner.properties = properties(orders, self.properties.partitioning.partition_count());
+        Ok(SortOrderPushdownResult::Exact { inner: Arc::new(inner) })
     }
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
@@ -182,7 +197,10 @@ impl ExecutionPlan for NativeExec {
         let width: usize =
             fields.iter().map(|field| field.data_type().primitive_width().unwrap_or(TEXT)).sum();
         let mut statistics = Statistics::new_unknown(&self.reading.schema);
-        statistics.num_rows = Precision::Inexact(rows);
+        statistics.num_rows = match args.partition() {
+            None if self.estimate.is_exact => Precision::Exact(rows),
+            _ => Precision::Inexact(rows),
+        };
         statistics.total_byte_size = Precision::Inexact(rows.saturating_mul(width));
         if args.partition().is_none() {
             statistics.column_statistics.clone_from(&self.estimate.columns);

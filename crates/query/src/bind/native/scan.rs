@@ -3,25 +3,26 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use pelorus_chunk::{Predicate, coded, units};
-use pelorus_error::{Error, Result};
-use pelorus_functions::{TimeZone, assign};
-use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, Snapshot, ValueTest};
+use pelorus_chunk::Predicate;
+use pelorus_error::Result;
+use pelorus_functions::TimeZone;
+use pelorus_store::{ScanRequest, ScanUnit, Snapshot, ValueTest};
 use pelorus_types::WireType;
 
-use super::dynamic::{Dynamic, is_whole};
+use super::dynamic::is_whole;
 use super::estimate::Estimate;
 use super::exec::NativeExec;
-use super::groups::{Numberer, TextGroups};
+use super::groups::TextGroups;
+use super::reading::{Reading, Work};
 use crate::context::NativeTable;
 
 /// About how many rows a batch has.
@@ -40,6 +41,8 @@ pub(super) struct NativeScan {
     /// Which of them are given as they are stored.
     stored: Vec<bool>,
     time_zone: TimeZone,
+    /// The columns that chunks are sorted by.
+    key: Vec<usize>,
     groups: Option<Grouped>,
     units: Vec<ScanUnit>,
     /// Rows that the transaction wrote: batches of all columns.
@@ -98,6 +101,11 @@ impl NativeScan {
             timestamps: positions.iter().map(is_timestamp).collect(),
             stored: positions.iter().zip(schema.fields()).map(is_stored).collect(),
             time_zone: table.time_zone,
+            // Under segments the key sorts but within one.
+            key: match &table.table.schema() {
+                schema if schema.segment.is_empty() => schema.key.clone(),
+                _ => Vec::new(),
+            },
             groups: None,
             units,
             own,
@@ -151,9 +159,17 @@ impl NativeScan {
             let columns = positions.iter().map(|&at| Arc::clone(&rows[at])).collect();
             Work::Rows(columns, rows.first().map_or(0, |column| column.len()))
         }));
+        let key = self.key.iter().map_while(|key| {
+            wanted.iter().position(|&at| {
+                self.positions.get(at) == Some(key) && self.stored.get(at) == Some(&true)
+            })
+        });
+        let key: Vec<usize> = key.collect();
         Reading {
             queue: Mutex::new(queue),
             schema,
+            is_whole_key: !key.is_empty() && key.len() == self.key.len(),
+            key,
             columns: plain().count(),
             number_at: wanted.iter().position(|&at| at >= self.positions.len()),
             timestamps: plain()
@@ -163,7 +179,7 @@ impl NativeScan {
                 .collect(),
             time_zone: self.time_zone,
             groups: grouped.map(|grouped| grouped.groups),
-            _pin: Arc::clone(&self.pin),
+            pin: Arc::clone(&self.pin),
         }
     }
 }
@@ -196,7 +212,7 @@ impl TableProvider for NativeScan {
             column.cloned().unwrap_or_default()
         };
         let columns = wanted.iter().map(known).collect();
-        let estimate = Estimate { rows: self.estimate.rows, columns };
+        let estimate = Estimate { columns, ..self.estimate };
         let whole = |&at: &usize| {
             let field = self.schema.field(at);
             let is_stored = self.stored.get(at).copied().unwrap_or(false);
@@ -204,143 +220,5 @@ impl TableProvider for NativeScan {
         };
         let whole = wanted.iter().map(whole).collect();
         Ok(Arc::new(NativeExec::new(reading, estimate, whole, self.streams)))
-    }
-}
-
-/// Some columns of a scan, which several streams read: each takes the next piece of work when it
-/// is done with one.
-#[derive(Debug)]
-pub(super) struct Reading {
-    queue: Mutex<VecDeque<Work>>,
-    pub(super) schema: SchemaRef,
-    /// Columns that are given as they are; those of the groups stand behind them.
-    columns: usize,
-    /// The place of the group's number in the schema.
-    number_at: Option<usize>,
-    /// Places of TIMESTAMP columns.
-    timestamps: Vec<usize>,
-    time_zone: TimeZone,
-    groups: Option<Arc<TextGroups>>,
-    _pin: Arc<Snapshot>,
-}
-
-#[derive(Clone, Debug)]
-enum Work {
-    Unit(Box<ScanUnit>),
-    /// Columns of so many rows.
-    Rows(Vec<ArrayRef>, usize),
-}
-
-/// Where a stream is.
-#[derive(Debug, Default)]
-pub(super) struct Place {
-    cursor: Option<ScanCursor>,
-    numberer: Option<Numberer>,
-}
-
-impl Reading {
-    fn take(&self) -> Option<Work> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
-    }
-
-    /// The same, beginning with what may hold the first rows in the order of a column: a LIMIT then
-    /// soon lets no others in.
-    pub(super) fn beginning_with(&self, at: usize, descending: bool) -> Result<Self> {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let place = self.place(at);
-        let mut keyed = Vec::with_capacity(queue.len());
-        for work in queue {
-            let ends = match &work {
-                Work::Unit(unit) => unit.ends(place)?,
-                Work::Rows(..) => None,
-            };
-            // What is in memory comes first.
-            keyed.push((ends.map(|(least, most)| if descending { !most } else { least }), work));
-        }
-        keyed.sort_by_key(|(first, _)| *first);
-        Ok(Self {
-            queue: Mutex::new(keyed.into_iter().map(|(_, work)| work).collect()),
-            schema: Arc::clone(&self.schema),
-            timestamps: self.timestamps.clone(),
-            groups: self.groups.clone(),
-            _pin: Arc::clone(&self._pin),
-            ..*self
-        })
-    }
-
-    /// The place in the request of a place in the schema, which has the number of the group too.
-    fn place(&self, at: usize) -> usize {
-        at - usize::from(self.number_at.is_some_and(|number| number < at))
-    }
-
-    /// A whole column in the form in which scans give it.
-    fn given(&self, at: usize, column: ArrayRef) -> Result<ArrayRef> {
-        if at >= self.columns {
-            return coded(&column);
-        }
-        // The number of the group has its place in the schema, but comes last.
-        let place = at + usize::from(self.number_at.is_some_and(|number| number <= at));
-        match (self.schema.field(place).data_type(), column.data_type()) {
-            (DataType::Int64, DataType::Decimal128(..)) => units(&column),
-            _ => Ok(column),
-        }
-    }
-
-    /// Rows as the session sees them.
-    fn shown(
-        &self,
-        place: &mut Place,
-        mut columns: Vec<ArrayRef>,
-        rows: usize,
-    ) -> Result<RecordBatch> {
-        let of_groups = columns.split_off(self.columns);
-        for &at in &self.timestamps {
-            columns[at] = assign::timestamps_from_utc(&columns[at], self.time_zone)?;
-        }
-        if let (Some(groups), Some(at)) = (&self.groups, self.number_at) {
-            let numberer = place.numberer.get_or_insert_with(|| Numberer::new(Arc::clone(groups)));
-            columns.insert(at, Arc::new(numberer.number(&of_groups)?));
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(|error| Error::internal("rows of a native table").caused_by(error))
-    }
-
-    /// Opens a unit if it may have rows by what became known since the query began.
-    fn open(&self, unit: ScanUnit, dynamic: &Dynamic) -> Result<Option<ScanCursor>> {
-        let known = dynamic.now()?;
-        if known.nothing {
-            return Ok(None);
-        }
-        if known.predicates.is_empty() && known.tests.is_empty() {
-            return unit.open().map(Some);
-        }
-        let predicates = known.predicates.into_iter();
-        let predicates = predicates.map(|(at, it)| (self.place(at), it)).collect();
-        let tests = known.tests.into_iter().map(|(at, it)| (self.place(at), it)).collect();
-        unit.narrowed(predicates, tests)?.map(ScanUnit::open).transpose()
-    }
-
-    /// The next batch of a stream.
-    pub(super) fn next(&self, place: &mut Place, dynamic: &Dynamic) -> Result<Option<RecordBatch>> {
-        loop {
-            if let Some(open) = &mut place.cursor {
-                if let Some(batch) = open.next_batch()? {
-                    let rows = batch.num_rows();
-                    return self.shown(place, batch.columns().to_vec(), rows).map(Some);
-                }
-                place.cursor = None;
-            }
-            match self.take() {
-                None => return Ok(None),
-                Some(Work::Unit(unit)) => place.cursor = self.open(*unit, dynamic)?,
-                Some(Work::Rows(columns, rows)) if rows > 0 => {
-                    let columns = columns.into_iter().enumerate();
-                    let columns = columns.map(|(at, column)| self.given(at, column));
-                    return self.shown(place, columns.collect::<Result<_>>()?, rows).map(Some);
-                }
-                Some(Work::Rows(..)) => {}
-            }
-        }
     }
 }
