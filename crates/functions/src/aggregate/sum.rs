@@ -209,7 +209,7 @@ impl ExactSum {
         filter: Option<&BooleanArray>,
     ) -> Result<()> {
         /// The sums of more groups would not stay close to the processor.
-        const FEW: usize = 1024;
+        const FEW: usize = 512;
         let filter = filter.map(|filter| NullBuffer::new(truths(filter)));
         let kept = NullBuffer::union(filter.as_ref(), narrow.nulls.as_ref());
         let rows = || narrow.values.iter().zip(groups);
@@ -387,23 +387,27 @@ impl ExactSum {
 /// Sums and counts of values by group. Rows that follow each other add to different places, so
 /// that one need not wait for the other where they are of the same group.
 fn sums_of(values: &[i64], groups: &[usize], sums: &mut [(i64, i64)]) {
-    fn add((sum, count): &mut (i64, i64), value: i64) {
+    const PLACES: usize = 4;
+    let mut places = vec![[(0, 0); PLACES]; sums.len()];
+    let (rows, last) = values.as_chunks::<PLACES>();
+    let (of_rows, of_last) = groups.as_chunks::<PLACES>();
+    for (values, groups) in rows.iter().zip(of_rows) {
+        for place in 0..PLACES {
+            let (sum, count) = &mut places[groups[place]][place];
+            *sum += values[place];
+            *count += 1;
+        }
+    }
+    for (value, group) in last.iter().zip(of_last) {
+        let (sum, count) = &mut sums[*group];
         *sum += value;
         *count += 1;
     }
-    let mut others = vec![(0, 0); sums.len()];
-    let (pairs, last) = values.as_chunks::<2>();
-    let (pairs_of_groups, last_group) = groups.as_chunks::<2>();
-    for ([a, b], [of_a, of_b]) in pairs.iter().zip(pairs_of_groups) {
-        add(&mut sums[*of_a], *a);
-        add(&mut others[*of_b], *b);
-    }
-    for (value, group) in last.iter().zip(last_group) {
-        add(&mut sums[*group], *value);
-    }
-    for ((sum, count), (more, rows)) in sums.iter_mut().zip(others) {
-        *sum += more;
-        *count += rows;
+    for ((sum, count), places) in sums.iter_mut().zip(places) {
+        for (more, rows) in places {
+            *sum += more;
+            *count += rows;
+        }
     }
 }
 
