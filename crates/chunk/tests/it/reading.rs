@@ -182,7 +182,7 @@ fn zones_of_integers_are_exact() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(150)))]
 
     #[test]
     fn slices_of_any_column_survive(

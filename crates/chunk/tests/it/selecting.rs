@@ -200,6 +200,31 @@ fn constants_of_another_sort_are_refused() {
     assert!(opened.select(&number, 0..101, &mut Selection::all(100)).is_err());
 }
 
+/// Zones keep the first 32 bytes of texts: what goes on behind them may be anything.
+#[test]
+fn long_texts_that_share_their_beginning_are_found() {
+    let texts = (0..5000).map(|row| Some(format!("{}{row:06}", "x".repeat(40))));
+    let array: ArrayRef = std::sync::Arc::new(texts.collect::<arrow::array::StringArray>());
+    let (chunk, opened) = encoded(&array);
+    for row in [0, 1, 2047, 2048, 4999] {
+        let text = scalar(&array, row).unwrap();
+        for op in [Op::Eq, Op::Ge, Op::Le] {
+            let predicate = Predicate::Compare(op, text.clone());
+            for vector in [None, Some(row / 2048)] {
+                assert!(may_match(&chunk.meta.columns[0], vector, &predicate), "{op:?} {row}");
+            }
+            let mut selection = Selection::all(5000);
+            opened.select(&predicate, 0..5000, &mut selection).unwrap();
+            let expected = match op {
+                Op::Eq => 1,
+                Op::Ge => 5000 - row,
+                _ => row + 1,
+            };
+            assert_eq!(selection.count(), expected, "{op:?} {row}");
+        }
+    }
+}
+
 #[test]
 fn a_test_is_asked_once_for_a_dictionary() {
     let array = column(&DataType::Utf8, SHAPES[6], 20_000, 10, 1);
@@ -217,7 +242,7 @@ fn a_test_is_asked_once_for_a_dictionary() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(60)))]
 
     #[test]
     fn any_column_selects_as_row_by_row(
