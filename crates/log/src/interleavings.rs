@@ -1,4 +1,4 @@
-//! Group commit in every order in which threads can go on (T10), up to a bound of preemptions.
+//! Group commit in every order in which threads can go on, up to a bound of preemptions.
 //!
 //! `cargo test --release -p pelorus-log --features loom --lib interleavings`
 

@@ -1,4 +1,4 @@
-//! Publishing, pinning and giving up history, in every order in which threads can go on (T10).
+//! Publishing, pinning and giving up history, in every order in which threads can go on.
 //!
 //! `cargo test --release -p pelorus-store --features loom --lib interleavings`
 
