@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, Int64Array};
 use pelorus_env::{Env, Fault, SimDisk};
@@ -115,21 +116,31 @@ fn put(
     database.commit(&commit).map(|receipt| receipt.version)
 }
 
+/// Ends the other thread, also when the test has failed.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_sealed_delta_and_those_before_it_never_grow() {
     let world = World::new(1);
     world.put(0..10).unwrap();
     let partition = world.partition();
-    let stop = std::sync::atomic::AtomicBool::new(false);
+    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for round in 0.. {
                 world.put(round % 50..round % 50 + 3).unwrap();
-                if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                if stop.load(Ordering::Relaxed) {
                     break;
                 }
             }
         });
+        let _stop = Stop(&stop);
         for _ in 0..3000 {
             let parts = partition.seal();
             let rows = || parts.iter().map(|part| part.rows()).sum::<u32>();
@@ -140,7 +151,6 @@ fn a_sealed_delta_and_those_before_it_never_grow() {
                 world.flush();
             }
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }
 
