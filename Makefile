@@ -7,13 +7,13 @@ VENV_PYTHON := $(CARGO_TARGET_DIR)/venv/bin/python
 export PYTHONPATH := scripts
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-rust test-python test-clients lint fmt build
+.PHONY: help demo test test-rust test-python test-clients interleavings fuzz nightly lint fmt build
 .NOTPARALLEL:
 
 help: ## List these targets
 	@echo "Pelorus. The targets:"
 	@grep -hE '^[a-z-]+%?:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
-	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest)"
+	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest), NIGHTLY_SCALE (20), FUZZ_SECONDS (600)"
 
 demo: ## Load real flights into a private MariaDB and compare it with Pelorus
 	@python3 scripts/setup.py demo
@@ -40,6 +40,31 @@ test-clients: ## The drivers of other languages: Java, Go, Node
 	@python3 scripts/setup.py clients
 	cargo build --release --package pelorus-server
 	$(VENV_PYTHON) tests/clients/run.py
+
+# Crates whose tests are random or sweep over crashes.
+STORE_CRATES := $(addprefix --package pelorus-,env blockfile log index chunk store fsck)
+# Their locks can be loom's.
+LOOM_CRATES := blockfile log store
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
+NIGHTLY_SCALE ?= 20
+FUZZ_SECONDS ?= 600
+
+interleavings: ## Small scenes of the store in every order of their threads
+	cargo test --release --lib $(LOOM_CRATES:%=--package pelorus-%) --features "$(LOOM_CRATES:%=pelorus-%/loom)" interleavings
+
+fuzz: ## Every fuzz target for FUZZ_SECONDS; needs cargo-fuzz and a nightly compiler
+	@cargo +nightly fuzz --version
+	set -e; for target in $(FUZZ_TARGETS); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
+
+nightly: ## What takes hours: many more random cases, every crash of every recovery, planted bugs, fuzzing
+	PELORUS_TEST_SCALE=$(NIGHTLY_SCALE) cargo test --release $(STORE_CRATES)
+	$(MAKE) --no-print-directory interleavings
+	cargo xtask planted
+	@if cargo +nightly fuzz --version > /dev/null 2>&1; then \
+		$(MAKE) --no-print-directory fuzz; \
+	else \
+		echo "nightly: fuzzing was left out, since cargo-fuzz or a nightly compiler is missing"; \
+	fi
 
 bench-%: ## A benchmark with its peers: ontime, ingest, point, update, scan, sizes, allocator
 	@python3 scripts/setup.py bench

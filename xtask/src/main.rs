@@ -1,9 +1,11 @@
-//! Chores of this repository that need more than one cargo command: `cargo xtask tidy`.
+//! Chores of this repository that need more than one cargo command: `cargo xtask tidy`,
+//! `cargo xtask planted`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool")]
 
 mod layers;
 mod links;
+mod planted;
 mod text;
 mod tree;
 
@@ -12,9 +14,11 @@ use std::process::ExitCode;
 use anyhow::bail;
 
 fn main() -> ExitCode {
-    let done = match std::env::args().nth(1).as_deref() {
-        Some("tidy") => tidy(),
-        _ => Err(anyhow::anyhow!("usage: cargo xtask tidy")),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.split_first() {
+        Some((chore, [])) if chore == "tidy" => tidy(),
+        Some((chore, names)) if chore == "planted" => planted::run(names),
+        _ => Err(anyhow::anyhow!("usage: cargo xtask tidy | cargo xtask planted [NAME...]")),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use pelorus_env::sync::{Mutex, RwLock};
 use pelorus_env::{Disk, DiskFile, Open, write_all_at};
 use pelorus_error::{Code, Error, Result};
 

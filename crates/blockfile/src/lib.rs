@@ -27,6 +27,8 @@
 pub mod allocator;
 mod file;
 mod format;
+#[cfg(all(test, feature = "loom"))]
+mod interleavings;
 #[cfg(test)]
 mod tests;
 

@@ -5,7 +5,9 @@
 
 mod disk;
 mod files;
+mod scale;
 mod sim_disk;
+pub mod sync;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use disk::{Disk, DiskFile, Open, RealDisk, read_exact_at, write_all_at};
 pub use files::{DiskFiles, Files, MemoryFiles};
+pub use scale::scaled;
 pub use sim_disk::{Fault, SimDisk, SyncFailure, Tear};
 
 /// Tells the time.

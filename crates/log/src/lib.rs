@@ -28,6 +28,8 @@
 //! The caller sees to it that one [`Log`] at a time is open on a folder.
 
 mod format;
+#[cfg(all(test, feature = "loom"))]
+mod interleavings;
 mod log;
 mod recover;
 mod scan;

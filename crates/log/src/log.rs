@@ -15,8 +15,8 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
 use pelorus_env::Disk;
+use pelorus_env::sync::{Condvar, Mutex};
 use pelorus_error::{Code, Error, Result};
 
 use crate::format::{GROUP_HEADER, Lsn, RECORD_BYTES_MAX, RECORD_HEADER, SegmentHeader};

@@ -8,11 +8,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use pelorus_blockfile::{BlockFile, BlockId};
 use pelorus_env::Env;
+use pelorus_env::sync::AtomicU64;
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Log, Lsn};
 
@@ -21,9 +22,10 @@ use crate::cache::Cache;
 use crate::catalog::Catalog;
 use crate::key::Weigher;
 use crate::partition::{Partition, PartitionWriter};
+use crate::pins::Pins;
 use crate::record::{Change, RecordWriter};
 use crate::schema::{PartitionId, TableId, Version};
-use crate::snapshot::{Pins, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::table::Table;
 use crate::write::{Commit, Kind, Outcome, Prepared, Write};
 

@@ -45,6 +45,7 @@ mod manifest;
 mod matches;
 mod part;
 mod partition;
+mod pins;
 mod point;
 mod record;
 mod recover;

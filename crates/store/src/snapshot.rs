@@ -4,8 +4,7 @@
 //! partition are taken when the partition is first read and kept, so that every read of a snapshot
 //! sees the same parts.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -15,56 +14,9 @@ use crate::database::Database;
 use crate::layout::Layout;
 use crate::part::{Body, Part};
 use crate::partition::Partition;
+pub(crate) use crate::pins::Pin;
 use crate::schema::{TableId, TableSchema, Version};
 use crate::table::Table;
-
-/// The versions that somebody reads, each with how many do.
-#[derive(Debug, Default)]
-pub(crate) struct Pins(Mutex<BTreeMap<Version, usize>>);
-
-impl Pins {
-    /// Pins a version that `pick` gives while nobody can raise the horizon.
-    pub(crate) fn pin(self: &Arc<Self>, pick: impl FnOnce() -> Version) -> Arc<Pin> {
-        let mut pins = self.0.lock();
-        let version = pick();
-        *pins.entry(version).or_insert(0) += 1;
-        Arc::new(Pin { pins: Arc::clone(self), version })
-    }
-
-    /// The lowest version that somebody reads, or the newest. `raise` runs with the wanted version,
-    /// or with that one if it is lower, while nobody can pin, so that who pins later finds the
-    /// floor where it is.
-    pub(crate) fn horizon<T>(
-        &self,
-        published: &AtomicU64,
-        wanted: Version,
-        raise: impl FnOnce(Version) -> T,
-    ) -> T {
-        let pins = self.0.lock();
-        let newest = published.load(Ordering::Acquire);
-        let oldest = pins.first_key_value().map_or(newest, |(version, _)| *version);
-        raise(wanted.min(oldest))
-    }
-}
-
-/// Keeps a version readable until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Pin {
-    pins: Arc<Pins>,
-    version: Version,
-}
-
-impl Drop for Pin {
-    fn drop(&mut self) {
-        let mut pins = self.pins.0.lock();
-        if let Some(count) = pins.get_mut(&self.version) {
-            *count -= 1;
-            if *count == 0 {
-                pins.remove(&self.version);
-            }
-        }
-    }
-}
 
 /// A pinned version of a database.
 #[derive(Debug)]
@@ -81,7 +33,7 @@ impl Snapshot {
 
     /// The version.
     pub fn version(&self) -> Version {
-        self.pin.version
+        self.pin.version()
     }
 
     /// A table at this version, under its newest schema.

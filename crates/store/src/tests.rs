@@ -2,10 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, Int64Array};
 use pelorus_env::{Env, Fault, SimDisk};
 use pelorus_error::{Code, Error, Result};
+use pelorus_index::RowRef;
 use pelorus_types::ColumnType;
 
 use crate::chunk::{Chunk, ChunkRef};
@@ -114,21 +116,31 @@ fn put(
     database.commit(&commit).map(|receipt| receipt.version)
 }
 
+/// Ends the other thread, also when the test has failed.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_sealed_delta_and_those_before_it_never_grow() {
     let world = World::new(1);
     world.put(0..10).unwrap();
     let partition = world.partition();
-    let stop = std::sync::atomic::AtomicBool::new(false);
+    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for round in 0.. {
                 world.put(round % 50..round % 50 + 3).unwrap();
-                if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                if stop.load(Ordering::Relaxed) {
                     break;
                 }
             }
         });
+        let _stop = Stop(&stop);
         for _ in 0..3000 {
             let parts = partition.seal();
             let rows = || parts.iter().map(|part| part.rows()).sum::<u32>();
@@ -139,7 +151,6 @@ fn a_sealed_delta_and_those_before_it_never_grow() {
                 world.flush();
             }
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }
 
@@ -316,41 +327,88 @@ fn chunks_of_long_rows_are_not_merged_for_ever() {
     assert_eq!(crate::maintain::choose(&garbage, 1, 250).len(), 2);
 }
 
+/// A merge of one part, step by step.
+struct Merge {
+    old: Vec<Arc<Part>>,
+    new: Arc<Part>,
+    map: Vec<u32>,
+    moves: Vec<(u64, RowRef, RowRef)>,
+}
+
+impl Merge {
+    /// Puts 100 rows into a part, and makes another one with the same rows backwards.
+    fn begin(world: &World) -> Self {
+        world.put(0..100).unwrap();
+        let partition = world.partition();
+        let old = partition.seal().to_vec();
+        let slots = partition.free_slots(1).unwrap();
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100).rev()));
+        let columns = vec![column.clone(), column];
+        let keys = world.table.layout().keys_of_rows(&columns).unwrap();
+        let hash = |key: &[u8]| pelorus_index::hash_key(world.table.seed(), key);
+        let new = Arc::new(Table::begin_delta(world.table.layout(), slots[0]));
+        let pairs = keys.iter().map(|key| (key, hash(key)));
+        new.delta().unwrap().append(2, columns, 100, pairs).unwrap();
+        let map = (0..100).rev().map(|row| row_ref(slots[0], row).0).collect();
+        let moves = (0..100)
+            .map(|row| {
+                let key = hash(keys.get(99 - row as usize));
+                (key, row_ref(old[0].slot, row), row_ref(slots[0], 99 - row))
+            })
+            .collect();
+        Self { old, new, map, moves }
+    }
+
+    fn replace(&self, world: &World) {
+        let (new, maps) = (vec![Arc::clone(&self.new)], vec![self.map.clone()]);
+        world.partition().replace(&self.old, new, maps);
+    }
+
+    fn repoint(&self, world: &World) {
+        world.partition().repoint(&self.moves, &self.old);
+    }
+}
+
+impl World {
+    /// Writes keys; gives how many of them were there.
+    fn replaced(&self, keys: std::ops::Range<i64>) -> u64 {
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(keys));
+        let columns = vec![column.clone(), column];
+        let table = self.table.id();
+        let write = Write::Put { table, partition: vec![1], columns, mode: Mode::Replace };
+        let commit = Commit { writes: vec![write], ..Commit::default() };
+        self.database.commit(&commit).unwrap().outcomes[0].replaced
+    }
+}
+
 #[test]
 fn keys_are_found_between_the_exchange_of_parts_and_the_change_of_the_index() {
     let world = World::new(11);
-    world.put(0..100).unwrap();
-    let partition = world.partition();
-    let old = partition.seal().to_vec();
-    let slots = partition.free_slots(1).unwrap();
-    // The same rows, backwards, in another part.
-    let column: ArrayRef = Arc::new(Int64Array::from_iter_values((0..100).rev()));
-    let columns = vec![column.clone(), column];
-    let keys = world.table.layout().keys_of_rows(&columns).unwrap();
-    let hash = |key: &[u8]| pelorus_index::hash_key(world.table.seed(), key);
-    let new = Arc::new(Table::begin_delta(world.table.layout(), slots[0]));
-    let pairs = keys.iter().map(|key| (key, hash(key)));
-    new.delta().unwrap().append(2, columns, 100, pairs).unwrap();
-    let map: Vec<u32> = (0..100).rev().map(|row| row_ref(slots[0], row).0).collect();
-    let moves: Vec<_> = (0..100)
-        .map(|row| {
-            let key = hash(keys.get(99 - row as usize));
-            (key, row_ref(old[0].slot, row), row_ref(slots[0], 99 - row))
-        })
-        .collect();
-    partition.replace(&old, vec![new], vec![map]);
-    let replaced = |keys: std::ops::Range<i64>| {
-        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(keys));
-        let columns = vec![column.clone(), column];
-        let table = world.table.id();
-        let write = Write::Put { table, partition: vec![1], columns, mode: Mode::Replace };
-        let commit = Commit { writes: vec![write], ..Commit::default() };
-        world.database.commit(&commit).unwrap().outcomes[0].replaced
-    };
-    assert_eq!(replaced(0..10), 10);
+    let merge = Merge::begin(&world);
+    merge.replace(&world);
+    assert_eq!(world.replaced(0..10), 10);
     world.remove(10..20);
     assert_eq!(world.rows(), 90);
-    partition.repoint(&moves, &old);
-    assert_eq!(replaced(0..110), 90);
+    merge.repoint(&world);
+    assert_eq!(world.replaced(0..110), 90);
     assert_eq!(world.rows(), 110);
+}
+
+/// Rows that are replaced or removed after a merge has read them, and before its part is there.
+#[test]
+fn a_row_that_dies_while_it_is_merged_stays_dead() {
+    let world = World::new(12);
+    let merge = Merge::begin(&world);
+    world.remove(0..10);
+    let before = world.database.snapshot();
+    assert_eq!(world.replaced(10..30), 20);
+    world.remove(30..31);
+    merge.replace(&world);
+    assert_eq!(world.rows(), 89);
+    merge.repoint(&world);
+    assert_eq!(world.rows(), 89);
+    // Each mark has moved with its version.
+    assert_eq!(before.table(world.table.id()).unwrap().count_rows().unwrap(), 90);
+    assert_eq!(world.replaced(0..100), 89);
+    assert_eq!(world.rows(), 100);
 }

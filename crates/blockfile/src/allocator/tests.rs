@@ -116,7 +116,7 @@ impl Bitmap {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(300)))]
 
     #[test]
     fn it_agrees_with_a_bitmap_after_every_step(

@@ -1,6 +1,6 @@
 //! The machine crashes at every operation, in every way, and again at every operation after that.
 
-use pelorus_env::{Disk as _, Fault, SimDisk, Tear};
+use pelorus_env::{Disk as _, Fault, SimDisk, Tear, scaled};
 
 use super::script::*;
 
@@ -75,7 +75,9 @@ fn a_crash_at_any_operation_leaves_the_last_or_the_next_checkpoint() {
     let mut numbers = std::collections::BTreeSet::new();
     for at in 0..operations {
         let (disk, model) = run(at, at);
-        for (seed, tear) in (0..4).flat_map(|seed| Tear::ALL.map(|tear| (seed, tear))) {
+        for (seed, tear) in
+            (0..u64::from(scaled(4))).flat_map(|seed| Tear::ALL.map(|tear| (seed, tear)))
+        {
             let crashed = disk.fork(at * 100 + seed);
             crashed.crash_with(tear);
             if let Some(found) = assert_recovers(&crashed, &model) {
@@ -92,7 +94,8 @@ fn a_crash_at_any_operation_leaves_the_last_or_the_next_checkpoint() {
 #[test]
 fn a_second_crash_at_any_operation_after_recovery_is_recovered_from_too() {
     let operations = operations();
-    for at in (0..operations).step_by(3) {
+    // Every third point, since each has a recovery of its own to be swept; all of them at leisure.
+    for at in (0..operations).step_by(if scaled(1) > 1 { 1 } else { 3 }) {
         let (disk, model) = run(at, at);
         for tear in Tear::ALL {
             let crashed = disk.fork(at);

@@ -221,6 +221,35 @@ fn blocks_and_headers_of_the_past_are_found_out() {
     assert!(error.message().contains("generation"), "{error}");
 }
 
+/// A header that is older than the one before the newest has lost its claim to its blocks, even if
+/// its translation table is still there.
+#[test]
+fn a_header_that_is_no_longer_the_one_before_is_no_fallback() {
+    let mut refused = 0;
+    for rounds in 4..12 {
+        let (past, _) = sample(rounds - 3);
+        let (disk, model) = sample(rounds);
+        let (slot, _) = slots(&past);
+        assert_eq!(slot, slots(&disk).1, "headers alternate");
+        let bytes = past.durable_bytes(path()).unwrap();
+        let table = field(&bytes, slot * 4096 + 104) as usize;
+        let units = (72 + field(&bytes, slot * 4096 + 112)).div_ceil(UNIT) as usize;
+        let image = &bytes[table..(table + units * UNIT as usize).min(bytes.len())];
+        disk.overwrite(path(), table as u64, image).unwrap();
+        disk.overwrite(path(), slot as u64 * 4096, &bytes[slot * 4096..][..4096]).unwrap();
+        // Where the table's place has been used again, nothing is proven.
+        let Ok(file) = open(&disk) else { continue };
+        if file.header().number != model.acknowledged || !file.verify_all().is_empty() {
+            continue;
+        }
+        model.assert_state(&file, &[model.acknowledged]);
+        let reason = file.fallback().unwrap();
+        assert!(reason.contains("it is not checkpoint"), "{reason}");
+        refused += 1;
+    }
+    assert!(refused > 0);
+}
+
 #[test]
 fn a_file_of_another_table_is_refused() {
     let (disk, _) = sample(3);

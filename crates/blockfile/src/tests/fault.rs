@@ -193,3 +193,28 @@ fn creation_is_durable_and_refuses_an_existing_file() {
     disk.remove(path()).unwrap();
     assert_eq!(open(&disk).unwrap_err().code(), Code::FileNotFound);
 }
+
+/// A header names a position of the log; it is not written before the log is durable up to there.
+#[test]
+fn the_log_is_durable_before_the_header_is_written() {
+    let disk = SimDisk::new(1);
+    let file = create(&disk).unwrap();
+    let root = file.write(1, b"root", 1).unwrap();
+    let before = file.header();
+    let stands_at = |number: u64| {
+        let crashed = disk.fork(number);
+        crashed.crash_with(Tear::Everything);
+        assert_eq!(open(&crashed).unwrap().header().number, number);
+    };
+    let log_failed = || {
+        stands_at(before.number);
+        Err(pelorus_error::Error::internal("the log failed"))
+    };
+    file.checkpoint(root, 9, log_failed).unwrap_err();
+    assert_eq!(file.header(), before);
+    stands_at(before.number);
+    // That costs nothing: the next one succeeds.
+    file.checkpoint(root, 9, || Ok(())).unwrap();
+    assert_eq!(file.header().lsn, 9);
+    stands_at(file.header().number);
+}

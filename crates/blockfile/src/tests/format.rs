@@ -182,7 +182,7 @@ fn a_table_that_breaks_a_rule_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(400)))]
 
     #[test]
     fn no_header_makes_the_reader_panic(

@@ -1,45 +1,14 @@
 //! Damaged bytes: an error or wrong values, but never a panic, an access outside or a huge
 //! allocation; with and without a checksum that fits.
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::ArrayRef;
 use arrow::buffer::Buffer;
-use pelorus_chunk::{ChunkMeta, Column, Encoded, Op, Predicate, Scalar, Selection, encode};
+use pelorus_chunk::{ChunkMeta, Codec, Column, Encoded, Op, Predicate, encode};
 use pelorus_error::Code;
 use proptest::prelude::*;
 
 use crate::data::{Random, SHAPES, column, types};
-
-/// Reads a column in every way; what comes out does not matter.
-fn exercise(column: &Column, sample: &ArrayRef, random: &mut Random) {
-    let rows = column.rows();
-    assert!(rows <= pelorus_chunk::CHUNK_ROWS);
-    column.decode(0..rows).ok();
-    column.decode(rows / 3..rows / 2).ok();
-    column.decode_coded(&Selection::all(rows).pick(rows / 5..rows)).ok();
-    let mut integers = Vec::new();
-    column.integers(rows / 4..rows, &mut integers).unwrap();
-    assert!(column.decoded_bytes(rows) < 1 << 40);
-    if rows > 0 {
-        let some: Vec<u32> = (0..20).map(|_| random.below(rows as u64) as u32).collect();
-        column.take(&some).ok();
-        for row in some {
-            let _ = (column.value(row as usize), column.is_null(row as usize));
-        }
-    }
-    let scalar = (0..sample.len()).find_map(|row| crate::data::scalar(sample, row));
-    for op in [Op::Eq, Op::Ne, Op::Lt, Op::Ge] {
-        let Some(scalar) = &scalar else { break };
-        let mut selection = Selection::all(rows);
-        column.select(&Predicate::Compare(op, scalar.clone()), 0..rows, &mut selection).ok();
-        assert!(selection.count() <= rows);
-    }
-    for constants in [vec![], vec![Scalar::Int(5), Scalar::Int(9)], vec![Scalar::Float(1.5)]] {
-        let mut selection = Selection::all(rows);
-        column.select(&Predicate::In(constants), 0..rows, &mut selection).ok();
-    }
-    let keep = |values: &ArrayRef| Ok(BooleanArray::from(vec![true; values.len()]));
-    column.select_with(&keep, 0..rows, &mut Selection::all(rows)).ok();
-}
+use crate::hostile::{self, exercise};
 
 /// Changes a few bytes, more often in the header than elsewhere.
 fn damage(bytes: &mut [u8], random: &mut Random) {
@@ -90,8 +59,38 @@ fn later_versions_and_cold_codecs_are_named_as_such() {
     }
 }
 
+/// Under a checksum that fits: what contradicts itself is damage, not other values.
+#[test]
+fn a_number_of_nulls_that_does_not_fit_is_damage() {
+    for shape in SHAPES {
+        let array = column(&types()[0], shape, 300, 10, 1);
+        let mut chunk = encode(&[array]).unwrap();
+        chunk.bytes[12] ^= 1;
+        fix(&mut chunk);
+        let error = chunk.meta.column(&Buffer::from_vec(chunk.bytes), 0).unwrap_err();
+        assert_eq!(error.code(), Code::FileDamaged, "{error}");
+    }
+}
+
+#[test]
+fn a_code_beyond_the_dictionary_is_damage() {
+    let texts = (0..500).map(|row| Some(format!("text {}", row * 7 % 60)));
+    let array: ArrayRef = std::sync::Arc::new(texts.collect::<arrow::array::StringArray>());
+    let chunk = encode(&[array]).unwrap();
+    let meta = &chunk.meta.columns[0];
+    assert_eq!((meta.codec, meta.width, meta.nulls), (Codec::Dictionary, 1, 0));
+    for (code, fits) in [(59, true), (60, false), (255, false)] {
+        let mut changed = chunk.clone();
+        // Without NULLs and bases the codes follow the header.
+        changed.bytes[32 + 77] = code;
+        fix(&mut changed);
+        let opened = changed.meta.column(&Buffer::from_vec(changed.bytes), 0);
+        assert_eq!(opened.is_ok(), fits, "code {code}");
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(150)))]
 
     #[test]
     fn damage_under_a_checksum_that_fits_does_no_harm(
@@ -145,5 +144,10 @@ proptest! {
                 meta.column(&buffer, index).ok();
             }
         }
+    }
+
+    #[test]
+    fn hostile_bytes_do_no_harm(input in prop::collection::vec(any::<u8>(), 6..40)) {
+        hostile::run(&input);
     }
 }

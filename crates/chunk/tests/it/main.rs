@@ -6,5 +6,6 @@
 mod corruption;
 mod data;
 mod golden;
+mod hostile;
 mod reading;
 mod selecting;

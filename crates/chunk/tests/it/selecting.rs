@@ -1,6 +1,6 @@
 //! Selections and zone maps against a row-by-row evaluation that shares no code with them.
 
-use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::array::{Array, ArrayRef, BooleanArray, Float64Array};
 use arrow::datatypes::{DataType, i256};
 use pelorus_chunk::{
     CHUNK_ROWS, Codec, Encoded, Op, Predicate, Scalar, Selection, VECTOR_ROWS, may_match,
@@ -167,7 +167,7 @@ fn sorted_columns_are_pruned_to_the_vector() {
         let array = column(&kind, SHAPES[2], CHUNK_ROWS, 0, 9);
         let array = if kind == DataType::Float64 {
             let rise = (0..CHUNK_ROWS).map(|row| row as f64 * 1.37);
-            std::sync::Arc::new(arrow::array::Float64Array::from_iter_values(rise)) as ArrayRef
+            std::sync::Arc::new(Float64Array::from_iter_values(rise)) as ArrayRef
         } else {
             array
         };
@@ -200,6 +200,54 @@ fn constants_of_another_sort_are_refused() {
     assert!(opened.select(&number, 0..101, &mut Selection::all(100)).is_err());
 }
 
+/// A NaN lies between no two numbers, and yet is another than every number.
+#[test]
+fn nan_is_found_where_nothing_else_is_outside_of_the_constant() {
+    let mixed = (0..5000).map(|row| if row % 100 == 7 { f64::NAN } else { 5.0 });
+    // A vector of nothing else, too.
+    let apart = (0..5000).map(|row| if row < 2048 { f64::NAN } else { 5.0 });
+    for values in [mixed.collect::<Vec<_>>(), apart.collect()] {
+        let array: ArrayRef = std::sync::Arc::new(Float64Array::from(values.clone()));
+        let (chunk, opened) = encoded(&array);
+        for predicate in [Predicate::Compare(Op::Ne, Scalar::Float(5.0)), Predicate::IsNotNull] {
+            let expected = |value: &f64| predicate == Predicate::IsNotNull || value.is_nan();
+            let mut selection = Selection::all(5000);
+            opened.select(&predicate, 0..5000, &mut selection).unwrap();
+            assert_eq!(selection.count(), values.iter().filter(|it| expected(it)).count());
+            assert!(may_match(&chunk.meta.columns[0], None, &predicate));
+            for (vector, values) in values.chunks(VECTOR_ROWS).enumerate() {
+                let found = may_match(&chunk.meta.columns[0], Some(vector), &predicate);
+                assert!(found || !values.iter().any(expected), "vector {vector}");
+            }
+        }
+    }
+}
+
+/// Zones keep the first 32 bytes of texts: what goes on behind them may be anything.
+#[test]
+fn long_texts_that_share_their_beginning_are_found() {
+    let texts = (0..5000).map(|row| Some(format!("{}{row:06}", "x".repeat(40))));
+    let array: ArrayRef = std::sync::Arc::new(texts.collect::<arrow::array::StringArray>());
+    let (chunk, opened) = encoded(&array);
+    for row in [0, 1, 2047, 2048, 4999] {
+        let text = scalar(&array, row).unwrap();
+        for op in [Op::Eq, Op::Ge, Op::Le] {
+            let predicate = Predicate::Compare(op, text.clone());
+            for vector in [None, Some(row / 2048)] {
+                assert!(may_match(&chunk.meta.columns[0], vector, &predicate), "{op:?} {row}");
+            }
+            let mut selection = Selection::all(5000);
+            opened.select(&predicate, 0..5000, &mut selection).unwrap();
+            let expected = match op {
+                Op::Eq => 1,
+                Op::Ge => 5000 - row,
+                _ => row + 1,
+            };
+            assert_eq!(selection.count(), expected, "{op:?} {row}");
+        }
+    }
+}
+
 #[test]
 fn a_test_is_asked_once_for_a_dictionary() {
     let array = column(&DataType::Utf8, SHAPES[6], 20_000, 10, 1);
@@ -217,7 +265,7 @@ fn a_test_is_asked_once_for_a_dictionary() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(60)))]
 
     #[test]
     fn any_column_selects_as_row_by_row(

@@ -298,7 +298,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(crate::scaled(300)))]
 
     #[test]
     fn what_is_synced_survives_and_the_seed_decides(

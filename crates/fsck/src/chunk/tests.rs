@@ -98,7 +98,7 @@ fn positions_that_hide_a_value_are_noticed() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(2000)))]
 
     /// The checksum is left out, so that damage reaches the decoder.
     #[test]

@@ -1,77 +1,15 @@
 //! Damaged bytes: what is damaged is noticed and named, nothing panics, and whatever the store
 //! refuses is complained about.
 
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
-
-use arrow::array::{ArrayRef, UInt64Array};
-use pelorus_env::{Disk as _, SimDisk};
+use pelorus_env::Disk as _;
 use pelorus_fsck::{Kind, Severity, UsedBy, check, inspect, render};
-use pelorus_store::{ByteWeigher, Database, Options};
 use proptest::prelude::*;
 
-use crate::harness::{
-    Content, Machine, Numbers, by_fsck, by_store, commit, files, findings, folder, narrow_schema,
-    put, wide_columns, wide_schema,
+use crate::harness::{Numbers, by_fsck, files, findings, folder};
+use crate::hostile::{
+    self, agree_on_a_block, agree_on_a_record, data_files, database, store_reads,
 };
-use crate::reseal::{bytes_of, reseal, reseal_column, reseal_record};
-
-/// A database with chunks, deltas, dead rows, both checkpoints, and a log beyond them: a copy of
-/// one of a few.
-fn database(seed: u64) -> SimDisk {
-    static MADE: OnceLock<Vec<SimDisk>> = OnceLock::new();
-    let made = MADE.get_or_init(|| (0..4).map(make).collect());
-    made[usize::try_from(seed % 4).unwrap()].fork(seed)
-}
-
-fn make(seed: u64) -> SimDisk {
-    let machine = Machine::new(SimDisk::new(seed), seed);
-    let database = machine.open();
-    let wide = database.create_table(wide_schema(), b"wide").unwrap();
-    let narrow = database.create_table(narrow_schema(), b"").unwrap();
-    let keys = |from: i64| -> Vec<i64> { (from..from + 60).collect() };
-    let numbers = |from: u64| -> Vec<ArrayRef> {
-        vec![Arc::new(UInt64Array::from_iter_values(from..from + 30))]
-    };
-    for round in 0..8_i64 {
-        let number = round.unsigned_abs();
-        let columns = wide_columns(&keys(round * 20), seed + number, number);
-        let columns_of_other = wide_columns(&keys(5), 1, number);
-        commit(
-            &database,
-            vec![
-                put(wide, 1, columns),
-                put(wide, 0, columns_of_other),
-                put(narrow, 0, numbers(number * 7)),
-            ],
-        );
-        if round == 2 || round == 4 {
-            while database.maintain().unwrap() {}
-        }
-        if round == 3 || round == 5 {
-            database.checkpoint().unwrap();
-        }
-    }
-    machine.disk
-}
-
-/// Opens with the store and reads all rows.
-pub(crate) fn store_reads(disk: &SimDisk) -> Result<Content, String> {
-    let mut env = pelorus_env::Env::in_memory(1);
-    env.disk = Arc::new(disk.clone());
-    let opened = Database::open(env, &folder(), Options::default(), Arc::new(ByteWeigher));
-    let database = opened.map_err(|error| pelorus_error::display_chain(&error))?;
-    if let Some((id, _)) = database.broken_tables().first() {
-        return Err(format!("table {} is left out", id.0));
-    }
-    let read = std::panic::AssertUnwindSafe(|| by_store(&database));
-    std::panic::catch_unwind(read).map_err(|_| "rows cannot be read".to_owned())
-}
-
-fn data_files(disk: &SimDisk) -> Vec<PathBuf> {
-    let is_data = |path: &PathBuf| path.extension().is_some_and(|it| it == "blocks");
-    files(disk).into_iter().map(|(path, _)| path).filter(is_data).collect()
-}
+use crate::reseal::{bytes_of, reseal};
 
 #[test]
 fn every_flipped_bit_of_a_block_is_noticed_and_named() {
@@ -175,7 +113,7 @@ fn damage() -> impl Strategy<Value = Damage> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(600)))]
 
     /// Both decoders on damaged files: if the second one finds nothing wrong, the store opens the
     /// database and has the same rows; if the store fails, the second one finds damage.
@@ -216,29 +154,12 @@ proptest! {
         block in any::<u16>(),
         changes in prop::collection::vec((any::<u32>(), any::<u8>()), 1..4),
     ) {
-        let disk = database(seed);
-        let all = data_files(&disk);
-        let path = &all[usize::from(of) % all.len()];
-        let view = inspect(&disk, path);
-        let block = &view.blocks[usize::from(block) % view.blocks.len()];
-        match changes.as_slice() {
-            [(at, byte), ..] if block.kind == Kind::Chunk => {
-                reseal_column(&disk, path, &view, block, *at, *byte);
-            }
-            _ => reseal(&disk, path, &view, block, &changes),
-        }
-        let (rows, report) = by_fsck(&disk);
-        render(&report);
-        render(&inspect(&disk, path));
-        if report.is_sound() {
-            let by_store = store_reads(&disk);
-            prop_assert!(by_store == Ok(rows), "{path:?} {block:?}: {:?}", by_store.err());
-        }
+        agree_on_a_block(seed, of, block, &changes);
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(600)))]
 
     /// The same of records of the log.
     #[test]
@@ -248,15 +169,13 @@ proptest! {
         at in any::<u32>(),
         byte in any::<u8>(),
     ) {
-        let disk = database(seed);
-        let is_segment = |path: &PathBuf| path.extension().is_some_and(|it| it == "log");
-        let segments = files(&disk).into_iter().map(|(path, _)| path).filter(is_segment);
-        reseal_record(&disk, &segments.collect::<Vec<_>>(), record, at, byte);
-        let (rows, report) = by_fsck(&disk);
-        if report.is_sound() {
-            let by_store = store_reads(&disk);
-            prop_assert!(by_store == Ok(rows), "{:?}", by_store.err());
-        }
+        agree_on_a_record(seed, record, at, byte);
+    }
+
+    /// What the fuzz target does, with inputs that nothing has chosen.
+    #[test]
+    fn hostile_bytes_do_no_harm(input in prop::collection::vec(any::<u8>(), 9..25)) {
+        hostile::run(&input);
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod damage;
 mod harness;
+mod hostile;
 mod reseal;
 mod sound;
 mod stale;

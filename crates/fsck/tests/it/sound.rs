@@ -170,7 +170,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(100)))]
 
     #[test]
     fn both_decoders_agree(seed: u64, steps in prop::collection::vec(step(), 1..40)) {

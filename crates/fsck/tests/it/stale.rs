@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, UInt64Array};
 use pelorus_env::{Disk as _, Open, SimDisk};
 
-use crate::damage::store_reads;
 use crate::harness::{Machine, by_fsck, commit, files, narrow_schema, put};
+use crate::hostile::store_reads;
 use crate::reseal::bytes_of;
 
 type Copy = Vec<(PathBuf, Vec<u8>)>;

@@ -212,7 +212,7 @@ impl Pair {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(150)))]
     #[test]
     fn agrees_with_a_map(
         hashing in any_hashing(),
@@ -227,7 +227,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(6)))]
     #[test]
     fn agrees_with_a_map_while_shards_split(
         hashing in prop_oneof![

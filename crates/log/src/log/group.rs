@@ -7,7 +7,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::MutexGuard;
+use pelorus_env::sync::MutexGuard;
 use pelorus_env::{DiskFile, write_all_at};
 use pelorus_error::{Code, Error, Result};
 

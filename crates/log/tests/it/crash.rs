@@ -3,7 +3,7 @@
 //!
 //! Every crash point has its own seed, which follows from its place in the sweep.
 
-use pelorus_env::{Fault, SimDisk, Tear};
+use pelorus_env::{Fault, SimDisk, Tear, scaled};
 use pelorus_error::Result;
 use pelorus_log::Options;
 
@@ -105,7 +105,9 @@ fn sweep_recovery(
         }
         // All modes would take minutes; which one joins the random one changes from point to point.
         let other = Tear::ALL[(seed + operation) as usize % Tear::ALL.len()];
-        for (index, tear) in [Tear::Random, other].into_iter().enumerate() {
+        let all = scaled(1) > 1;
+        let tears = if all { &Tear::ALL[..] } else { &[Tear::Random, other] };
+        for (index, &tear) in tears.iter().enumerate() {
             let again = probe.fork(seed + 2 + index as u64);
             again.crash_with(tear);
             seen.recovery_points += 1;

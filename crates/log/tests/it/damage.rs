@@ -167,7 +167,7 @@ fn rubbish(disk: &SimDisk, number: u64, bytes: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(3000)))]
 
     #[test]
     fn damage_is_refused_or_harmless(damages in prop::collection::vec(damage(), 1..4)) {

@@ -12,6 +12,7 @@ mod damage;
 mod decoder;
 mod faults;
 mod hooks;
+mod hostile;
 mod images;
 mod random;
 mod support;

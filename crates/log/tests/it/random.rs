@@ -42,7 +42,7 @@ fn options() -> impl Strategy<Value = Options> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(400)))]
 
     #[test]
     fn replay_is_a_prefix_of_what_was_issued_with_all_that_was_acknowledged(

@@ -152,8 +152,12 @@ mod tests {
     #[test]
     fn removals_are_known_as_long_as_somebody_reads_before_them() {
         let mut removed = Removed::default();
-        for version in 1..=5000 {
-            removed.note(version, version.saturating_sub(100), std::iter::once(version * 7));
+        for version in 1..=5000_u64 {
+            let oldest = version.saturating_sub(100);
+            removed.note(version, oldest, std::iter::once(version * 7));
+            // Who reads the oldest version knows of the removal right after it, also at the moment
+            // when others are forgotten.
+            assert!(removed.since((oldest + 1) * 7, oldest), "{version}");
         }
         assert!(removed.versions.len() <= 1200, "{}", removed.versions.len());
         // Nobody reads below 4900; above it every removal is known, and nothing else.

@@ -1,8 +1,9 @@
-//! A disk whose syncs wait at a gate, and whose writes to chosen files fail.
+//! A disk whose syncs wait at a gate, whose writes to chosen files fail, and that lets something
+//! happen just before such a write.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use parking_lot::{Condvar, Mutex};
 use pelorus_env::{Disk, DiskFile, Open};
@@ -26,6 +27,17 @@ struct State {
     waiting: usize,
     /// Writes to files with this in their names fail.
     broken: Option<String>,
+    /// What happens before the next write to a file with this in its name.
+    before: Option<(String, Meanwhile)>,
+}
+
+/// Something to do.
+struct Meanwhile(Box<dyn FnOnce() + Send>);
+
+impl fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Meanwhile")
+    }
 }
 
 impl Gate {
@@ -50,6 +62,17 @@ impl Gate {
     /// Lets writes fail from now on.
     pub(crate) fn break_files(&self, name: &str) {
         self.shared.state.lock().broken = Some(name.to_owned());
+    }
+
+    /// Does something just before the next write to a file with this in its name.
+    pub(crate) fn before_write(&self, name: &str, run: impl FnOnce() + Send + 'static) {
+        let run = Meanwhile(Box::new(run));
+        self.shared.state.lock().before = Some((name.to_owned(), run));
+    }
+
+    /// Whether that has happened.
+    pub(crate) fn has_happened(&self) -> bool {
+        self.shared.state.lock().before.is_none()
     }
 }
 
@@ -108,12 +131,16 @@ impl DiskFile for GateFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let state = self.shared.state.lock();
-        let is_broken = |name: &String| self.path.to_string_lossy().contains(name);
-        if state.broken.as_ref().is_some_and(is_broken) {
+        let mut state = self.shared.state.lock();
+        let is_meant = |name: &String| self.path.to_string_lossy().contains(name);
+        if state.broken.as_ref().is_some_and(is_meant) {
             return Err(io::Error::other("broken"));
         }
+        let before = state.before.take_if(|(name, _)| is_meant(name));
         drop(state);
+        if let Some((_, Meanwhile(run))) = before {
+            run();
+        }
         self.inner.write_at(bytes, offset)
     }
 

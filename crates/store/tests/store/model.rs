@@ -69,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(pelorus_env::scaled(1200)))]
 
     #[test]
     fn the_store_is_a_versioned_map(

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pelorus_env::{SimDisk, Tear};
 use pelorus_error::Code;
-use pelorus_store::{Commit, Database, Mode, Options, TableId};
+use pelorus_store::{Commit, Database, Mode, Options, StoredColumn, TableId};
+use pelorus_types::ColumnType;
 
 use crate::gate::Gate;
 use crate::harness::{Content, Machine, commit, newest, options, put, read, remove, row, schema};
 
 struct World {
+    disk: SimDisk,
     gate: Gate,
     database: Arc<Database>,
     table: TableId,
@@ -23,7 +26,18 @@ fn world(seed: u64, options: Options) -> World {
     machine.env.disk = Arc::new(gate.clone());
     let database = machine.open_with(options).unwrap();
     let table = database.create_table(schema(), b"").unwrap();
-    World { gate, database, table }
+    World { disk: machine.disk, gate, database, table }
+}
+
+impl World {
+    /// What a crash at this moment, which takes all that was not synced, leaves of the table.
+    fn after_a_crash(&self) -> Content {
+        let disk = self.disk.fork(1);
+        disk.crash_with(Tear::Nothing);
+        let database = Machine::with(disk, 1).open().unwrap();
+        assert!(database.broken_tables().is_empty());
+        newest(&database, self.table)
+    }
 }
 
 fn rows(keys: std::ops::Range<i64>) -> Vec<((i64, i64), crate::harness::Row)> {
@@ -42,7 +56,7 @@ impl Drop for Stop<'_> {
 /// Nothing that is not durable is seen, and nobody is told of it.
 #[test]
 fn what_is_not_durable_is_neither_seen_nor_told() {
-    let World { gate, database, table } = world(1, options());
+    let World { gate, database, table, .. } = world(1, options());
     commit(&database, vec![put(table, &rows(0..10), Mode::Insert)]).unwrap();
     let before = newest(&database, table);
     let told = AtomicBool::new(false);
@@ -72,7 +86,7 @@ fn what_is_not_durable_is_neither_seen_nor_told() {
 
 #[test]
 fn a_partition_is_seen_until_its_drop_is_durable_and_as_long_as_somebody_reads_it() {
-    let World { gate, database, table } = world(2, options());
+    let World { gate, database, table, .. } = world(2, options());
     commit(&database, vec![put(table, &rows(0..100), Mode::Insert)]).unwrap();
     while database.maintain().unwrap() {}
     let before = newest(&database, table);
@@ -107,7 +121,7 @@ fn a_partition_is_seen_until_its_drop_is_durable_and_as_long_as_somebody_reads_i
 #[test]
 fn a_table_whose_file_fails_can_be_read_and_its_writers_are_told() {
     let limits = Options { delta_bytes: 8 << 10, flush_rows: usize::MAX, ..options() };
-    let World { gate, database, table } = world(3, limits);
+    let World { gate, database, table, .. } = world(3, limits);
     gate.break_files("table-");
     let mut content = Content::new();
     std::thread::scope(|scope| {
@@ -168,4 +182,73 @@ fn damage_in_one_place_does_not_keep_others_from_being_flushed() {
         return;
     }
     panic!("no damage was found");
+}
+
+/// The header of a data file names a position of the log, which must be durable by then.
+#[test]
+fn no_file_is_ahead_of_the_log() {
+    let world = world(5, options());
+    let World { gate, database, table, .. } = &world;
+    commit(database, vec![put(*table, &rows(0..10), Mode::Insert)]).unwrap();
+    let before = newest(database, *table);
+    let all = rows(5..20);
+    std::thread::scope(|scope| {
+        let closed = gate.close();
+        scope.spawn(|| commit(database, vec![put(*table, &all, Mode::Replace)]).unwrap());
+        gate.wait_for_somebody();
+        let checkpoint = scope.spawn(|| database.checkpoint().unwrap());
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!checkpoint.is_finished());
+        assert_eq!(world.after_a_crash(), before);
+        drop(closed);
+        checkpoint.join().unwrap();
+    });
+    assert_eq!(world.after_a_crash(), rows(0..20).into_iter().collect());
+}
+
+/// What is committed while a checkpoint is being written is not in it, and not lost.
+#[test]
+fn a_checkpoint_holds_what_was_committed_before_it_and_no_more() {
+    let world = world(6, options());
+    let World { gate, database, table, .. } = &world;
+    for file in ["table-", "catalog"] {
+        commit(database, vec![put(*table, &rows(0..10), Mode::Replace)]).unwrap();
+        let (late, table) = (Arc::clone(database), *table);
+        gate.before_write(file, move || {
+            commit(&late, vec![put(table, &rows(10..20), Mode::Replace)]).unwrap();
+            late.create_table(schema(), b"").unwrap();
+        });
+        database.checkpoint().unwrap();
+        assert!(gate.has_happened());
+        assert_eq!(world.after_a_crash(), rows(0..20).into_iter().collect(), "{file}");
+        let tables = database.tables().len();
+        let disk = world.disk.fork(2);
+        disk.crash_with(Tear::Nothing);
+        assert_eq!(Machine::with(disk, 2).open().unwrap().tables().len(), tables);
+        commit(database, vec![remove(table, &(10..20).map(|k| (1, k)).collect::<Vec<_>>())])
+            .unwrap();
+    }
+}
+
+/// Between the moment when a commit is made ready and the one when it is carried out, the table may
+/// change: rows are then not taken for rows of other columns.
+#[test]
+fn what_was_made_ready_under_another_schema_is_refused() {
+    let World { gate, database, table, .. } = world(7, Options { delta_bytes: 2048, ..options() });
+    commit(&database, vec![put(table, &rows(0..100), Mode::Insert)]).unwrap();
+    let before = newest(&database, table);
+    let late = Arc::clone(&database);
+    // A writer who finds memory full flushes first, with its own rows ready.
+    gate.before_write("table-", move || {
+        let mut wider = schema();
+        let (id, ty) = (wider.next_column_id(), ColumnType::bigint());
+        wider.columns.insert(2, StoredColumn { id, ty, filler: None });
+        late.alter_table(table, wider, b"wider").unwrap();
+    });
+    let refused = commit(&database, vec![put(table, &rows(90..110), Mode::Replace)]);
+    assert!(gate.has_happened());
+    assert_eq!(refused.unwrap_err().code(), Code::TableChanged);
+    database.alter_table(table, schema(), b"").unwrap();
+    assert_eq!(newest(&database, table), before);
+    assert_eq!(database.failure(), None);
 }

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{Field, Int64Type, Schema};
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::Code;
-use pelorus_store::{Commit, Mode, Sample, ScanRequest, StoredColumn};
+use pelorus_store::{Commit, Mode, Sample, ScanRequest, Snapshot, StoredColumn, TableId};
 use pelorus_types::ColumnType;
 
 use crate::harness::{Content, Machine, commit, newest, put, read, remove, row, schema};
@@ -311,4 +311,72 @@ fn a_sample_has_its_share_of_chunks_and_deltas() {
         let found = keys.iter().filter(|key| (begin..begin + 20_000).contains(*key)).count();
         assert!((850..1150).contains(&found), "{found} of 10000 from {begin} on");
     }
+}
+
+/// Rows of some keys that a version has.
+fn found(snapshot: &Snapshot, table: TableId, keys: std::ops::Range<i64>) -> usize {
+    let seen = snapshot.table(table).unwrap();
+    let p: ArrayRef = Arc::new(Int64Array::from_iter_values(keys.clone().map(|_| 1)));
+    let k: ArrayRef = Arc::new(Int64Array::from_iter_values(keys));
+    let rows = seen.get(&1_i64.to_be_bytes(), &[p, k], &[2]).unwrap();
+    rows.found.iter().filter(|found| **found).count()
+}
+
+#[test]
+fn removed_keys_are_found_at_older_versions_after_a_start() {
+    let machine = Machine::new(13);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    let rows: Vec<_> = (0..100).map(|k| ((1, k), row(k))).collect();
+    let old = commit(&database, vec![put(table, &rows, Mode::Insert)]).unwrap().version;
+    let gone: Vec<_> = (0..30).map(|k| (1, k)).collect();
+    commit(&database, vec![remove(table, &gone)]).unwrap();
+    // The marks are in the file, and no log says anything of them.
+    database.close().unwrap();
+    drop(database);
+    let database = machine.open().unwrap();
+    assert_eq!(found(&database.snapshot(), table, 0..100), 70);
+    assert_eq!(found(&database.snapshot_at(old), table, 0..100), 100);
+}
+
+#[test]
+fn a_version_is_kept_until_the_last_of_its_readers_has_gone() {
+    let machine = Machine::new(14);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    let rows = |from: i64| -> Vec<_> { (0..100).map(|k| ((1, k), row(from + k))).collect() };
+    commit(&database, vec![put(table, &rows(0), Mode::Replace)]).unwrap();
+    let expected: Content = rows(0).into_iter().collect();
+    let mut held: Vec<Snapshot> = (0..3).map(|_| database.snapshot()).collect();
+    while held.pop().is_some() {
+        machine.clock.0.fetch_add(10_000, std::sync::atomic::Ordering::Relaxed);
+        commit(&database, vec![put(table, &rows(1000), Mode::Replace)]).unwrap();
+        while database.maintain().unwrap() {}
+        for held in &held {
+            assert_eq!(read(held, table).unwrap(), expected, "{} left", held.version());
+        }
+    }
+}
+
+/// A manifest does not have the partitions that were dropped before it, whoever still reads them.
+#[test]
+fn versions_before_a_drop_cannot_be_read_after_a_start() {
+    let machine = Machine::new(15);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    let rows = |p: i64| -> Vec<_> { (0..50).map(|k| ((p, k), row(k))).collect() };
+    for p in 0..2 {
+        commit(&database, vec![put(table, &rows(p), Mode::Insert)]).unwrap();
+    }
+    let held = database.snapshot();
+    database.drop_partitions(table, &[1_i64.to_be_bytes().to_vec()]).unwrap();
+    database.checkpoint().unwrap();
+    assert_eq!(read(&held, table).unwrap().len(), 100);
+    let old = held.version();
+    machine.disk.crash();
+    drop(held);
+    let database = machine.open().unwrap();
+    assert_eq!(newest(&database, table).len(), 50);
+    let error = database.snapshot_at(old).table(table).unwrap_err();
+    assert_eq!(error.code(), Code::HistoryTooOld);
 }

@@ -288,7 +288,7 @@ fn scenario(env: &Env, folder: &Path, transfers: u64) {
 
 #[test]
 fn sums_never_waver_on_a_simulated_disk() {
-    for seed in 0..3 {
+    for seed in 0..u64::from(pelorus_env::scaled(3)) {
         let env = Env::in_memory(seed);
         scenario(&env, Path::new("/data"), 1000);
     }

@@ -1,0 +1,84 @@
+//! A copy of the sources that keeps the times of files that have not changed, so that cargo builds
+//! again only what was touched.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+/// What of the workspace is copied.
+const COPIED: &[&str] = &["Cargo.toml", "Cargo.lock", "clippy.toml", "crates", "xtask"];
+
+/// Makes a folder hold what the workspace holds.
+pub(super) fn update(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("cannot make {to:?}"))?;
+    let mut expected = BTreeSet::new();
+    for name in COPIED {
+        copy(&from.join(name), &to.join(name), &mut expected)?;
+    }
+    remove_others(to, &expected)
+}
+
+/// Writes a file unless it holds that already.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if fs::read(path).is_ok_and(|found| found == bytes) {
+        return Ok(());
+    }
+    fs::write(path, bytes).with_context(|| format!("cannot write {path:?}"))
+}
+
+fn copy(from: &Path, to: &Path, expected: &mut BTreeSet<PathBuf>) -> anyhow::Result<()> {
+    expected.insert(to.to_owned());
+    if !from.is_dir() {
+        let bytes = fs::read(from).with_context(|| format!("cannot read {from:?}"))?;
+        return write(to, &bytes);
+    }
+    fs::create_dir_all(to).with_context(|| format!("cannot make {to:?}"))?;
+    for entry in fs::read_dir(from)? {
+        let name = entry?.file_name();
+        copy(&from.join(&name), &to.join(&name), expected)?;
+    }
+    Ok(())
+}
+
+/// Removes what a failed test or an older state of the sources has left.
+fn remove_others(folder: &Path, expected: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        match (expected.contains(&path), path.is_dir()) {
+            (true, true) => remove_others(&path, expected)?,
+            (true, false) => {}
+            (false, true) => fs::remove_dir_all(&path)?,
+            (false, false) => fs::remove_file(&path)?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_brought_up_to_date_and_what_is_the_same_keeps_its_time() {
+        let folder = std::env::temp_dir().join(format!("pelorus-xtask-{}", std::process::id()));
+        let (from, to) = (folder.join("from"), folder.join("to"));
+        fs::create_dir_all(from.join("crates/a")).unwrap();
+        fs::create_dir_all(from.join("xtask")).unwrap();
+        for name in ["Cargo.toml", "Cargo.lock", "clippy.toml", "crates/a/b.rs", "crates/c.rs"] {
+            fs::write(from.join(name), name).unwrap();
+        }
+        update(&from, &to).unwrap();
+        let time = |name: &str| fs::metadata(to.join(name)).unwrap().modified().unwrap();
+        let before = time("crates/c.rs");
+        fs::write(to.join("crates/a/b.rs"), "a bug").unwrap();
+        fs::write(to.join("crates/a/left.rs"), "left").unwrap();
+        fs::create_dir_all(to.join("crates/left")).unwrap();
+        update(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("crates/a/b.rs")).unwrap(), "crates/a/b.rs");
+        assert!(!to.join("crates/a/left.rs").exists() && !to.join("crates/left").exists());
+        assert_eq!(time("crates/c.rs"), before);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
