@@ -34,7 +34,7 @@ pub(crate) fn run(names: &[String]) -> anyhow::Result<()> {
     baseline(&workshop, &bugs)?;
     let mut missed = 0;
     for bug in &bugs {
-        let begin = Instant::now();
+        let begin = now();
         for (test, outcome) in workshop.plant(bug)? {
             let mark = if outcome.is_caught() { "  " } else { "! " };
             missed += usize::from(!outcome.is_caught());
@@ -50,6 +50,11 @@ pub(crate) fn run(names: &[String]) -> anyhow::Result<()> {
         bail!("{missed} planted bugs were not noticed; each needs a test");
     }
     Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a build takes is in no simulated run")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// Without a bug all tests must pass, or their failing would say nothing.

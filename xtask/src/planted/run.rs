@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use cargo_metadata::Message;
 
 use super::list::{Bug, Test};
-use super::{copy, planted};
+use super::{copy, now, planted};
 
 /// A test that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -143,7 +143,7 @@ impl Workshop {
 
 /// Whether a process succeeded; `None` if it had to be ended.
 fn wait(mut child: Child) -> anyhow::Result<Option<bool>> {
-    let begin = Instant::now();
+    let begin = now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status.success()));

@@ -96,7 +96,7 @@ pub(crate) fn run(input: &[u8]) -> End {
     for (slot, table, length) in tables {
         // An input with an odd number of bytes leaves the check of the table as it is.
         let check = seal(&mut bytes, table, length);
-        if input.len() % 2 == 0 {
+        if input.len().is_multiple_of(2) {
             put(&mut bytes, slot + 120, &check.to_le_bytes());
         }
         let crc = crc32c::crc32c(&bytes[slot..slot + 4092]);
