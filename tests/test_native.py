@@ -5,11 +5,12 @@ durability, restarts, history."""
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 
 import pymysql
 import pytest
-from pelorus_tools import machine, rows, sqlfile
+from pelorus_tools import machine, pelorus, rows, sqlfile
 
 NATIVE = machine.ROOT / "tests" / "native"
 
@@ -241,6 +242,89 @@ class TestOwn:
             thread.join()
         assert not failures, failures[0]
         assert native.run("SELECT b FROM many.t") == ((100,),)
+
+
+KINDS = """CREATE TABLE kinds (
+  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT COMMENT 'it''s the key',
+  ti TINYINT(1) NOT NULL DEFAULT '0', si SMALLINT UNSIGNED, mi MEDIUMINT, i INT ZEROFILL,
+  bi BIGINT DEFAULT -5, de DECIMAL(20,6) NOT NULL DEFAULT '1.500000', fl FLOAT, db DOUBLE,
+  bt BIT(12) DEFAULT b'101', c CHAR(10) CHARACTER SET latin1,
+  vc VARCHAR(200) COLLATE utf8mb4_bin DEFAULT 'quote '' back\\\\slash', tt TINYTEXT, tx TEXT,
+  mt MEDIUMTEXT, lt LONGTEXT, bn BINARY(4), vb VARBINARY(100), bl BLOB, lb LONGBLOB, da DATE,
+  dt DATETIME(6) DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6),
+  ts TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, tm TIME(3), ye YEAR,
+  en ENUM('a','b','it''s') NOT NULL DEFAULT 'b', st SET('p','q','r'), js JSON,
+  PRIMARY KEY (id), KEY k_vc (vc(50)), KEY two (si, mi), FULLTEXT KEY ft (tx)
+) COMMENT='all; kinds' ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4"""
+SHOP = (
+    KINDS,
+    "CREATE TABLE customers (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(100) NOT NULL, "
+    "UNIQUE KEY own (id, name)) CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci",
+    "CREATE TABLE orders (id INT NOT NULL AUTO_INCREMENT, customer INT NOT NULL, made DATE NOT NULL, "
+    "total DECIMAL(12,2), PRIMARY KEY (id), KEY c (customer), CONSTRAINT fk_c FOREIGN KEY (customer) "
+    "REFERENCES customers (id) ON DELETE CASCADE)",
+    "CREATE TABLE parts (d DATE NOT NULL, n INT NOT NULL, v VARCHAR(20), PRIMARY KEY (d, n)) "
+    "PARTITION BY RANGE (TO_DAYS(d)) (PARTITION p0 VALUES LESS THAN (TO_DAYS('2024-01-01')) "
+    "COMMENT = 'old', PARTITION p1 VALUES LESS THAN MAXVALUE)",
+    "CREATE TABLE cols (a INT, b VARCHAR(10), PRIMARY KEY (a, b)) PARTITION BY LIST COLUMNS (b) "
+    "(PARTITION x VALUES IN ('a','b'), PARTITION y VALUES IN ('c'))",
+    "CREATE TABLE hk (a INT PRIMARY KEY) PARTITION BY KEY (a) PARTITIONS 3",
+    "CREATE TABLE hh (a INT PRIMARY KEY) PARTITION BY LINEAR HASH (a) PARTITIONS 3",
+    "INSERT INTO customers (name) VALUES ('n1'), ('ü2'), ('it''s')",
+    "INSERT INTO orders (customer, made, total) VALUES (1, '2024-01-01', 1.5), (3, '2024-02-29', NULL)",
+    "INSERT INTO parts VALUES ('2023-12-31', 1, 'x'), ('2024-01-01', 2, NULL)",
+    "INSERT INTO cols VALUES (1, 'a'), (2, 'c')",
+    "INSERT INTO hk VALUES (1), (2), (3), (4), (5)",
+    "INSERT INTO hh VALUES (1), (2), (3), (4), (-5)",
+)
+
+
+class TestDumps:
+    """A dump of a server is loaded by its client."""
+
+    @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+    def test_a_dump_loads(self, kind, request, mysql, native):
+        server = request.getfixturevalue(kind)
+        connection = server.connect()
+        with connection.cursor() as cursor:
+            for statement in ("DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop", "USE shop",
+                              "SET time_zone = '+00:00'", *SHOP):
+                cursor.execute(statement)
+            for at in range(60):
+                cursor.execute(
+                    "INSERT INTO kinds (ti, si, mi, i, de, fl, db, bt, c, vc, tt, tx, mt, lt, bn, vb, "
+                    "bl, da, tm, ye, en, st, js) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
+                    "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+                    (at % 2, at, -at, at, at / 7, at / 3, at * 1e10, at * 60, f"ü{at}",
+                     f"x'{at}\\\n\t\0\"ü😀", "t", "line\nnew", "m" * 100, None if at % 3 else "l",
+                     b"\0\1", bytes([at, 0, 39, 92, 255]), bytes(range(256)), "2024-02-29",
+                     "-12:30:00.5", 2000 + at, "it's", "p,r", '{"a": [1, 2.5, "x\\"y"], "b": null}'))
+        dump = mysql.dump(server, "shop")
+        assert b"_binary" in dump
+        native.run("DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop")
+        client = [machine.find("mariadb"), "--no-defaults", "-h127.0.0.1", f"-P{native.port}", "-uroot",
+                  f"-p{pelorus.ROOT_PASSWORD}", "shop"]
+        done = subprocess.run(client, input=dump, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done.stdout.decode(errors="replace")[-3000:]
+        ours = native.connect(database="shop")
+        for one in (connection, ours):
+            with one.cursor() as cursor:
+                cursor.execute("SET time_zone = '+00:00'")
+        with connection.cursor() as theirs, ours.cursor() as cursor:
+            theirs.execute("SHOW TABLES")
+            names = [name for (name,) in theirs.fetchall()]
+            cursor.execute("SHOW TABLES")
+            assert [name for (name,) in cursor.fetchall()] == names and len(names) == 7
+            for name in names:
+                theirs.execute(f"SELECT * FROM {name}")
+                cursor.execute(f"SELECT * FROM {name}")
+                assert sorted(map(repr, cursor.fetchall())) == sorted(map(repr, theirs.fetchall())), name
+                if kind == "mysql":
+                    theirs.execute(f"SHOW CREATE TABLE {name}")
+                    cursor.execute(f"SHOW CREATE TABLE {name}")
+                    shown = cursor.fetchone()[1].replace("ENGINE=Pelorus", "ENGINE=InnoDB")
+                    assert shown == theirs.fetchone()[1]
+        connection.close()
 
 
 def _statistics(server, database: str) -> dict:

@@ -214,6 +214,7 @@ impl Definer {
     /// Makes a table of a definition in normal form.
     pub(super) fn create_prepared(
         &self,
+        definition.columns.iter_mut().for_each(types::restore_json);
         database: &str,
         definition: TableDefinition,
         mode: Mode,

@@ -188,6 +188,7 @@ impl<'d> Draft<'d> {
         if self.definition.keys.iter().find(primary).is_some() {
             return Err(Error::unsupported(format_args!(
                 "ALTER TABLE ... DROP COLUMN '{name}' of the primary key of a native table"
+        types::restore_json(&mut column);
             )));
         }
         self.check_not_placing(name, "DROP COLUMN")?;
