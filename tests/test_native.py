@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
+import time
 
 import pymysql
 import pytest
@@ -242,6 +243,112 @@ class TestOwn:
             thread.join()
         assert not failures, failures[0]
         assert native.run("SELECT b FROM many.t") == ((100,),)
+
+
+class TestRewriting:
+    """`ALTER TABLE` that writes rows anew."""
+
+    def test_a_kill_leaves_the_old_table_or_the_new_one(self, linked_maker):
+        server = linked_maker(name="pelorus-alter")
+        server.run("CREATE DATABASE d", "CREATE TABLE d.t (a INT AUTO_INCREMENT PRIMARY KEY, b INT)",
+                   "INSERT INTO d.t (b) VALUES " + ", ".join(f"({at})" for at in range(50000)))
+        for _ in range(3):
+            server.run("INSERT INTO d.t (b) SELECT b FROM d.t")
+        files = server.folder / "data" / "native"
+        for number, delay in enumerate((0.05, 0.15, 0.3, 0.6)):
+            before, after = (("int", "varchar(20)") if number % 2 == 0 else ("varchar(20)", "int"))
+            connection = server.connect()
+
+            def alter(connection=connection, after=after) -> None:
+                try:
+                    with connection.cursor() as cursor:
+                        cursor.execute(f"ALTER TABLE d.t MODIFY b {after}")
+                except pymysql.MySQLError:
+                    pass
+            thread = threading.Thread(target=alter)
+            thread.start()
+            time.sleep(delay)
+            server.process.kill()
+            thread.join()
+            server.start()
+            (column,) = [row for row in server.run("DESCRIBE d.t") if row[0] == "b"]
+            assert column[1] in (before, after)
+            assert server.run("SELECT COUNT(*), SUM(b) FROM d.t")[0] == (
+                400000, 8 * sum(range(50000)))
+            assert len(list(files.glob("table-*.blocks"))) == 1, "a table was left over"
+            server.run(f"ALTER TABLE d.t MODIFY b {after}", "INSERT INTO d.t (b) VALUES (1)")
+            ((most, last),) = server.run("SELECT MAX(a), COUNT(*) FROM d.t")
+            assert most >= last
+            server.run("DELETE FROM d.t WHERE a = (SELECT m FROM (SELECT MAX(a) AS m FROM d.t) x)")
+        server.stop()
+
+    def test_writers_wait_and_lose_nothing(self, native):
+        native.run("CREATE DATABASE busy", "CREATE TABLE busy.t (a INT PRIMARY KEY, b INT)",
+                   "INSERT INTO busy.t VALUES " + ", ".join(f"({at}, 0)" for at in range(20000)))
+        stop, failures, written = threading.Event(), [], [0]
+
+        def write() -> None:
+            connection = native.connect()
+            try:
+                while not stop.is_set():
+                    with connection.cursor() as cursor:
+                        cursor.execute(f"INSERT INTO busy.t (a, b) VALUES ({20000 + written[0]}, 1)")
+                        cursor.execute("UPDATE busy.t SET b = b + 1 WHERE a = 7")
+                    written[0] += 1
+            except BaseException as error:  # noqa: BLE001 - shown below
+                failures.append(error)
+        thread = threading.Thread(target=write)
+        thread.start()
+        for kind in ("VARCHAR(30)", "BIGINT", "DECIMAL(20,2)", "INT"):
+            native.run(f"ALTER TABLE busy.t MODIFY b {kind}")
+        stop.set()
+        thread.join()
+        assert not failures, failures[0]
+        assert native.run("SELECT COUNT(*) FROM busy.t") == ((20000 + written[0],),)
+        assert native.run("SELECT b FROM busy.t WHERE a = 7") == ((written[0],),)
+
+    def test_a_large_table_names_the_row(self, native, mysql):
+        """Rows lie in many batches, not in the order of the key."""
+        values = [", ".join(f"({(at * 7919) % 200003}, {at})" for at in range(begin, begin + 20000))
+                  for begin in range(0, 180000, 20000)]
+        messages = []
+        for server in (mysql, native):
+            server.run("DROP DATABASE IF EXISTS rownum", "CREATE DATABASE rownum",
+                       "CREATE TABLE rownum.t (a INT PRIMARY KEY, b INT)",
+                       *(f"INSERT INTO rownum.t VALUES {some}" for some in values))
+            with pytest.raises(pymysql.MySQLError) as error:
+                server.run("ALTER TABLE rownum.t MODIFY b SMALLINT")
+            messages.append(error.value.args)
+        assert messages[0] == messages[1]
+
+    def test_what_stays(self, linked_maker):
+        """Statistics, AUTO_INCREMENT, the bound of the past; readers of the past are told."""
+        server = linked_maker(name="pelorus-stays")
+        server.run("CREATE DATABASE d", "CREATE TABLE d.t (a INT AUTO_INCREMENT PRIMARY KEY, b INT, "
+                   "c INT) HISTORY='1 HOUR' HISTORY_BYTES=1000000",
+                   "INSERT INTO d.t (b, c) VALUES (1, 1), (2, 1), (3, 2)", "ANALYZE TABLE d.t")
+        ((moment,),) = server.run("SELECT NOW(6)")
+        reader = server.connect()
+        with reader.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT COUNT(*) FROM d.t")
+            server.run("ALTER TABLE d.t MODIFY b VARCHAR(9)")
+            with pytest.raises(pymysql.MySQLError) as error:
+                cursor.execute("SELECT COUNT(*) FROM d.t")
+            assert error.value.args[0] == 1412
+        for _ in range(2):
+            found = _statistics(server, "d")
+            assert found["t", "c"][2] == 2 and ("t", "b") not in found
+            text = server.run("SHOW CREATE TABLE d.t")[0][1]
+            assert "HISTORY='1 HOUR' HISTORY_BYTES=1000000" in text
+            with pytest.raises(pymysql.MySQLError) as error:
+                server.run(f"SELECT * FROM d.t FOR SYSTEM_TIME AS OF TIMESTAMP '{moment}'")
+            assert error.value.args[0] == 9006
+            server.stop()
+            server.start()
+        server.run("INSERT INTO d.t (b) VALUES ('x')")
+        assert server.run("SELECT MAX(a) FROM d.t") == ((4,),)
+        server.stop()
 
 
 KINDS = """CREATE TABLE kinds (

@@ -5,7 +5,7 @@
 //! then waits, outside of the lock, until the record is durable, and only then becomes visible.
 //! While it waits the next commits are already being made, so that one sync serves many.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,6 +73,8 @@ pub struct Database {
     pub(crate) seed: u64,
     pub(crate) tables: RwLock<BTreeMap<TableId, Arc<Table>>>,
     pub(crate) committing: Mutex<Committing>,
+    /// Told when a table takes rows again.
+    pub(crate) thawed: Condvar,
     /// The newest version that is durable, with everything below it.
     pub(crate) published: AtomicU64,
     pub(crate) pins: Arc<Pins>,
@@ -102,6 +104,8 @@ pub(crate) struct CheckpointState {
 #[derive(Debug)]
 pub(crate) struct Committing {
     pub(crate) catalog: Catalog,
+    /// Tables that take no rows at the moment ([`crate::FrozenTable`]).
+    pub(crate) frozen: BTreeSet<TableId>,
 }
 
 /// Wakes whoever flushes and merges, and whoever waits for that.
@@ -180,7 +184,8 @@ impl Database {
             seed: opened.seed,
             tables: RwLock::new(opened.tables),
             published: AtomicU64::new(opened.catalog.version),
-            committing: Mutex::new(Committing { catalog: opened.catalog }),
+            committing: Mutex::new(Committing { catalog: opened.catalog, frozen: BTreeSet::new() }),
+            thawed: Condvar::new(),
             pins: Arc::default(),
             failure: RwLock::default(),
             broken: RwLock::new(opened.broken),
@@ -291,7 +296,8 @@ impl Database {
     ///
     /// # Errors
     /// What a row breaks (1062, 1048), a conflict with a commit after the snapshot (1213), a full
-    /// disk (1021), and 1036 when an earlier failure allows no writes. Nothing has changed then. An
+    /// disk (1021), a table that took no rows for too long (1205), one that has been changed (1412),
+    /// and 1036 when an earlier failure allows no writes. Nothing has changed then. An
     /// error 1036 of this very commit leaves open whether it is there after a restart.
     pub fn commit(&self, commit: &Commit) -> Result<Receipt> {
         self.check()?;
@@ -303,6 +309,7 @@ impl Database {
         }
         let (receipt, lsn) = {
             let mut committing = self.committing.lock();
+            self.wait_until_thawed(&mut committing, &prepared)?;
             self.check()?;
             self.commit_locked(&mut committing, commit, prepared)?
         };
@@ -390,7 +397,7 @@ impl Database {
                 it.change.table.changed.fetch_max(lsn.0, Ordering::AcqRel);
             }
         }
-        committing.note_values(commit);
+        committing.note_values(&commit.values);
         committing.catalog.version = version;
         committing.catalog.note_time(micros, version, self.longest_history());
         Ok((Receipt { version, outcomes }, lsn))
@@ -446,8 +453,8 @@ impl Database {
 }
 
 impl Committing {
-    fn note_values(&mut self, commit: &Commit) {
-        for (key, value) in &commit.values {
+    pub(crate) fn note_values(&mut self, values: &[(Vec<u8>, Option<Vec<u8>>)]) {
+        for (key, value) in values {
             match value {
                 Some(value) => self.catalog.values.insert(key.clone(), value.clone()),
                 None => self.catalog.values.remove(key),

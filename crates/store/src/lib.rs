@@ -11,7 +11,7 @@
 //!
 //! | module | what it owns |
 //! | --- | --- |
-//! | [`database`], [`change`] | commits, versions, changes of the catalog |
+//! | [`database`], [`change`], [`freeze`] | commits, versions, changes of the catalog, tables that take no rows |
 //! | [`write`], [`apply`] | what a commit does to rows |
 //! | [`table`], [`partition`], [`part`] | where rows are |
 //! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
@@ -37,6 +37,7 @@ mod database;
 mod datafile;
 mod deletes;
 mod delta;
+mod freeze;
 mod function;
 mod key;
 mod layout;
@@ -62,6 +63,7 @@ mod write;
 pub use pelorus_blockfile::Usage;
 
 pub use database::{Database, Options, Receipt};
+pub use freeze::FrozenTable;
 pub use function::{Function, KeyFunction};
 pub use key::{ByteWeigher, KeyEncoder, Keys, Weigher};
 pub use layout::encode_filler;

@@ -15,7 +15,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Options, Table, TableId};
 use pelorus_types::{Collation, collation};
 
-use super::definition::{self, NativeDef};
+use super::definition::{self, NOWHERE, NativeDef};
 use super::statistics::Statistics;
 use super::weigher::CollationWeigher;
 
@@ -211,8 +211,8 @@ impl Catalog {
     }
 
     /// Shows a table under its name.
-    pub(super) fn insert(&self, def: NativeDef) -> Arc<NativeDef> {
-        let def = Arc::new(def);
+    pub(super) fn insert(&self, def: impl Into<Arc<NativeDef>>) -> Arc<NativeDef> {
+        let def = def.into();
         let mut databases = self.databases.write();
         let entry = databases.entry(def.database.clone()).or_default();
         entry.tables.insert(def.name.clone(), Arc::clone(&def));
@@ -243,6 +243,19 @@ impl Drop for Catalog {
     }
 }
 
+/// Starts a thread that works on the store until it is told to stop.
+fn spawn(
+    name: &str,
+    store: &Arc<Database>,
+    work: fn(&Database),
+) -> Result<std::thread::JoinHandle<()>> {
+    let store = Arc::clone(store);
+    let builder = std::thread::Builder::new().name(name.to_owned());
+    builder.spawn(move || work(&store)).map_err(|error| {
+        Error::internal("the thread for native tables cannot be started").caused_by(error)
+    })
+}
+
 fn stored_counter(store: &Database, id: TableId) -> Arc<AtomicU64> {
     let bytes = store.value(&NativeDef::auto_key(id)).unwrap_or_default();
     let next = <[u8; 8]>::try_from(bytes).map_or(1, u64::from_le_bytes);
@@ -270,6 +283,7 @@ fn load(store: &Database) -> Result<BTreeMap<String, Entry>> {
         let collation = named.unwrap_or(collation::UTF8MB4_0900_AI_CI);
         databases.entry(name).or_default().options = DatabaseOptions { collation };
     }
+    drop_unfinished(store)?;
     for table in store.tables() {
         let def = load_table(store, table)?;
         let entry = databases.entry(def.database.clone()).or_default();
@@ -281,6 +295,17 @@ fn load(store: &Database) -> Result<BTreeMap<String, Entry>> {
         entry.broken.insert(definition.name.name.clone(), id);
     }
     Ok(databases)
+}
+
+/// Drops the tables that an `ALTER TABLE` was writing when the process ended.
+fn drop_unfinished(store: &Database) -> Result<()> {
+    let whole = store.tables().into_iter().map(|it| (it.id(), it.definition().to_vec()));
+    for (id, definition) in whole.chain(store.broken_tables()) {
+        if definition::decode(&definition)?.0 == NOWHERE {
+            super::alter::discard(store, id)?;
+        }
+    }
+    Ok(())
 }
 
 fn load_table(store: &Database, table: Arc<Table>) -> Result<NativeDef> {

@@ -49,8 +49,8 @@ impl Session {
             match self.carry_out(&mut plan, view.native.pin.version()) {
                 Ok(counts) => break (plan, counts),
                 Err(error)
-                    if error.code() == Code::Deadlock
-                        && plan.depends
+                    if (error.code() == Code::Deadlock && plan.depends
+                        || error.code() == Code::TableChanged)
                         && tries < TRIES
                         && !self.transaction.is_open() =>
                 {
@@ -204,11 +204,6 @@ impl Session {
         let strict =
             ["STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"].iter().any(|word| self.has_sql_mode(word));
         let policy = Policy { nulls: NullRule::Refuse, ..Policy::new(&context.eval, strict) };
-        let steps = Steps {
-            increment: self.variables.count("auto_increment_increment").max(1),
-            offset: self.variables.count("auto_increment_offset").max(1),
-            zero_is_value: self.has_sql_mode("NO_AUTO_VALUE_ON_ZERO"),
-        };
         Statement {
             catalog: self.engine.native(),
             database: self.database.as_deref(),
@@ -216,7 +211,7 @@ impl Session {
             reads: view.native.clone(),
             diagnostics: self.diagnostics.clone(),
             policy,
-            steps,
+            steps: self.auto_increment_steps(),
         }
     }
 }
