@@ -434,6 +434,101 @@ class TestDumps:
         connection.close()
 
 
+class TestAsynchronous:
+    """Commits that are acknowledged before they are durable."""
+
+    def test_a_kill_leaves_a_beginning(self, linked_maker):
+        server = linked_maker(name="pelorus-async")
+        server.run("CREATE DATABASE d", "CREATE TABLE d.t (a BIGINT PRIMARY KEY) COMMIT=ASYNC",
+                   "CREATE TABLE d.u (a BIGINT PRIMARY KEY)")
+        assert server.run("SHOW CREATE TABLE d.t")[0][1].endswith(" COMMIT=ASYNC")
+        for table, setting in (("t", "TABLE"), ("u", "ASYNC"), ("t", "SYNC")):
+            server.run(f"TRUNCATE TABLE d.{table}")
+            connection = server.connect()
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET pelorus_durability = {setting}")
+                for at in range(300):
+                    cursor.execute(f"INSERT INTO d.{table} VALUES ({at})")
+                cursor.execute(f"SELECT COUNT(*) FROM d.{table}")
+                assert cursor.fetchone() == (300,)
+                if setting == "ASYNC":
+                    # All of it is durable a tenth of a second later.
+                    time.sleep(1)
+            server.process.kill()
+            server.start()
+            ((count, most),) = server.run(f"SELECT COUNT(*), MAX(a) FROM d.{table}")
+            assert count == (-1 if most is None else most) + 1
+            assert setting == "TABLE" or count == 300
+        with pytest.raises(pymysql.MySQLError) as error:
+            server.run("ALTER TABLE d.t COMMIT=NEVER")
+        assert error.value.args[0] == 1064
+        with pytest.raises(pymysql.MySQLError) as error:
+            server.run("SET pelorus_durability = 'perhaps'")
+        assert error.value.args[0] == 1231
+        server.stop()
+
+
+class TestSizes:
+    """As many columns and as large rows as there may be."""
+
+    def test_the_most_columns(self, linked_maker, tmp_path):
+        server = linked_maker(name="pelorus-wide")
+        columns = ", ".join(f"c{at} {'INT' if at % 2 else 'VARCHAR(10)'}" for at in range(1, 4096))
+        server.run("SET GLOBAL local_infile = ON", "CREATE DATABASE d",
+                   f"CREATE TABLE d.t (id INT PRIMARY KEY, {columns})")
+        with pytest.raises(pymysql.MySQLError) as error:
+            server.run(f"CREATE TABLE d.u (id INT PRIMARY KEY, {columns}, c4096 INT)")
+        assert error.value.args[0] == 1117
+        with pytest.raises(pymysql.MySQLError) as error:
+            server.run("ALTER TABLE d.t ADD COLUMN c4096 INT")
+        assert error.value.args[0] == 1117
+        values = ", ".join(str(at) if at % 2 else f"'{at}'" for at in range(1, 4096))
+        path = tmp_path / "wide.tsv"
+        path.write_text("".join("\t".join([str(row), *map(str, range(1, 4096))]) + "\n"
+                                for row in range(20, 40)))
+        connection = server.connect(local_infile=True)
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO d.t VALUES " + ", ".join(f"({row}, {values})" for row in range(20)))
+            assert cursor.execute(f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE d.t") == 20
+        for statement in ("SELECT 1", "OPTIMIZE TABLE d.t", "ALTER TABLE d.t MODIFY c2 INT"):
+            server.run(statement)
+            assert server.run("SELECT COUNT(*), SUM(c4095), MAX(c4094) FROM d.t") == (
+                (40, 40 * 4095, "4094"),)
+            row = server.run("SELECT * FROM d.t WHERE id = 25")[0]
+            assert row == (25, *(at if at % 2 or at == 2 and "MODIFY" in statement else str(at)
+                                 for at in range(1, 4096)))
+        server.stop()
+
+    def test_large_rows(self, linked_maker, tmp_path):
+        server = linked_maker(name="pelorus-large")
+        size = 16 << 20
+        server.run("SET GLOBAL local_infile = ON", "CREATE DATABASE d",
+                   "CREATE TABLE d.t (id INT PRIMARY KEY, b LONGTEXT, c LONGBLOB)")
+        connection = server.connect(local_infile=True, max_allowed_packet=1 << 30)
+        path = tmp_path / "large.tsv"
+        path.write_bytes(b"".join(b"%d\t%s\t\\N\n" % (row, bytes([97 + row]) * size)
+                                  for row in range(10, 13)))
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO d.t VALUES (1, %s, NULL)", ("x" * size,))
+            cursor.execute("INSERT INTO d.t VALUES (2, NULL, %s)", (b"\xff" * (size // 2),))
+            assert cursor.execute(f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE d.t") == 3
+            for maintained in (False, True):
+                if maintained:
+                    cursor.execute("OPTIMIZE TABLE d.t")
+                # A sort would hold the rows in memory.
+                cursor.execute("SELECT id, LENGTH(b), LENGTH(c), LEFT(b, 2) FROM d.t")
+                assert tuple(sorted(cursor.fetchall())) == ((1, size, None, "xx"), (2, None, size // 2, None), *(
+                    (row, size, None, chr(97 + row) * 2) for row in range(10, 13)))
+                cursor.execute("SELECT * FROM d.t WHERE id IN (1, 2)")
+                found = {row[0]: row[1:] for row in cursor.fetchall()}
+                assert found == {1: ("x" * size, None), 2: (None, b"\xff" * (size // 2))}
+        with pytest.raises(pymysql.MySQLError) as error, connection.cursor() as cursor:
+            cursor.execute("INSERT INTO d.t VALUES (3, %s, NULL)", ("x" * (65 << 20),))
+        assert error.value.args[0] in (1153, 2006, 2013)
+        assert server.run("SELECT COUNT(*) FROM d.t") == ((5,),)
+        server.stop()
+
+
 def _statistics(server, database: str) -> dict:
     """What `pelorus.column_statistics` shows: rows, share of NULLs, distinct values, the most
     common values, by table and column."""

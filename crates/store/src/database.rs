@@ -3,7 +3,8 @@
 //! A commit is made ready outside of any lock. Under the commit lock it looks keys up, appends its
 //! record to the log, and writes rows to memory; the order of versions is the order of records. It
 //! then waits, outside of the lock, until the record is durable, and only then becomes visible.
-//! While it waits the next commits are already being made, so that one sync serves many.
+//! While it waits the next commits are already being made, so that one sync serves many. Commits
+//! that ask for it are shown at once (`soon`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use crate::partition::{Partition, PartitionWriter};
 use crate::record::{Change, RecordWriter};
 use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::{Pins, Snapshot};
+use crate::soon::{Durability, Syncing};
 use crate::table::Table;
 use crate::write::{Commit, Kind, Outcome, Prepared, Write};
 
@@ -42,6 +44,8 @@ pub struct Options {
     pub checkpoint_log_bytes: u64,
     /// Microseconds after which a checkpoint is due, if anything has changed.
     pub checkpoint_micros: u64,
+    /// Microseconds after which commits are durable that are acknowledged at once.
+    pub sync_micros: u64,
     /// The log.
     pub log: pelorus_log::Options,
 }
@@ -55,6 +59,7 @@ impl Default for Options {
             flush_rows: 4 * crate::CHUNK_ROWS_MAX,
             checkpoint_log_bytes: 1 << 30,
             checkpoint_micros: 60_000_000,
+            sync_micros: 100_000,
             log: pelorus_log::Options::default(),
         }
     }
@@ -75,7 +80,8 @@ pub struct Database {
     pub(crate) committing: Mutex<Committing>,
     /// Told when a table takes rows again.
     pub(crate) thawed: Condvar,
-    /// The newest version that is durable, with everything below it.
+    /// The newest version that is shown, with everything below it: durable, but for commits that
+    /// were not to wait for that.
     pub(crate) published: AtomicU64,
     pub(crate) pins: Arc<Pins>,
     /// Why nothing can be written any more.
@@ -87,6 +93,7 @@ pub struct Database {
     /// Held while a checkpoint is made: one at a time.
     pub(crate) checkpointing: Mutex<CheckpointState>,
     pub(crate) work: Work,
+    pub(crate) syncing: Syncing,
 }
 
 /// What is known of the last checkpoint.
@@ -193,6 +200,7 @@ impl Database {
             catalog_root: Mutex::new(opened.catalog_root),
             checkpointing: Mutex::new(opened.checkpoint),
             work: Work::default(),
+            syncing: Syncing::default(),
         }
     }
 
@@ -313,7 +321,9 @@ impl Database {
             self.check()?;
             self.commit_locked(&mut committing, commit, prepared)?
         };
-        self.publish(lsn, receipt.version)?;
+        if commit.durability == Durability::Synced || !self.publish_now(receipt.version) {
+            self.publish(lsn, receipt.version)?;
+        }
         Ok(receipt)
     }
 

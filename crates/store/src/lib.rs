@@ -12,6 +12,7 @@
 //! | module | what it owns |
 //! | --- | --- |
 //! | [`database`], [`change`], [`freeze`] | commits, versions, changes of the catalog, tables that take no rows |
+//! | [`soon`] | commits that are acknowledged before they are durable |
 //! | [`write`], [`apply`] | what a commit does to rows |
 //! | [`table`], [`partition`], [`part`] | where rows are |
 //! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
@@ -54,6 +55,7 @@ mod sample;
 mod scan;
 mod schema;
 mod snapshot;
+mod soon;
 mod statistics;
 mod table;
 #[cfg(test)]
@@ -72,6 +74,7 @@ pub use sample::Sample;
 pub use scan::{ScanCursor, ScanRequest, ScanUnit, ValueTest};
 pub use schema::{COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, TableSchema, Version};
 pub use snapshot::{PartitionSnapshot, Snapshot, TableSnapshot};
+pub use soon::Durability;
 pub use statistics::{
     Bucket, COMMON_MAX, Collector, ColumnStatistics, Counted, Histogram, TableStatistics,
     distinct_of_sample, selectivity,

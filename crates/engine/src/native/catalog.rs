@@ -53,6 +53,8 @@ pub(crate) struct Catalog {
     /// Held by statements that define something, one at a time.
     defining: Mutex<()>,
     maintenance: Mutex<Option<std::thread::JoinHandle<()>>>,
+    /// Syncs the log after commits that did not wait for it.
+    syncing: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
 impl Catalog {
@@ -64,19 +66,15 @@ impl Catalog {
         let folder = data.join(FOLDER);
         let store = Database::open(env.clone(), &folder, options, Arc::new(CollationWeigher))?;
         let databases = load(&store)?;
-        let thread = {
-            let store = Arc::clone(&store);
-            let builder = std::thread::Builder::new().name("pelorus-native".to_owned());
-            builder.spawn(move || store.run_maintenance()).map_err(|error| {
-                Error::internal("the thread for native tables cannot be started").caused_by(error)
-            })?
-        };
+        let maintenance = spawn("pelorus-native", &store, Database::run_maintenance)?;
+        let syncing = spawn("pelorus-sync", &store, Database::run_syncing)?;
         Ok(Self {
             statistics: Statistics::open(&store),
             store,
             databases: RwLock::new(databases),
             defining: Mutex::default(),
-            maintenance: Mutex::new(Some(thread)),
+            maintenance: Mutex::new(Some(maintenance)),
+            syncing: Mutex::new(Some(syncing)),
         })
     }
 
@@ -85,7 +83,11 @@ impl Catalog {
         let Some(thread) = self.maintenance.lock().take() else { return Ok(()) };
         let closed = self.keep_counters().and_then(|()| self.store.close());
         self.store.stop_maintenance();
-        thread.join().map_err(|_| Error::internal("the thread for native tables panicked"))?;
+        self.store.stop_syncing();
+        let syncing = self.syncing.lock().take();
+        for thread in [Some(thread), syncing].into_iter().flatten() {
+            thread.join().map_err(|_| Error::internal("a thread for native tables panicked"))?;
+        }
         closed
     }
 
@@ -236,8 +238,10 @@ impl Catalog {
 impl Drop for Catalog {
     /// An engine that is not closed leaves no thread behind; the log has what there is to keep.
     fn drop(&mut self) {
-        if let Some(thread) = self.maintenance.get_mut().take() {
-            self.store.stop_maintenance();
+        self.store.stop_maintenance();
+        self.store.stop_syncing();
+        let threads = [self.maintenance.get_mut().take(), self.syncing.get_mut().take()];
+        for thread in threads.into_iter().flatten() {
             thread.join().ok();
         }
     }

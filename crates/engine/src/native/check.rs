@@ -57,6 +57,7 @@ pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -
     keys(definition, collation)?;
     auto_increment(definition)?;
     unique_keys(definition)?;
+    super::durability::check(definition)?;
     others(definition)
 }
 

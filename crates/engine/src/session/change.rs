@@ -10,6 +10,7 @@ use pelorus_sql::change::{Change, LoadData};
 use super::Session;
 use crate::api::Outcome;
 use crate::native::blocking;
+use crate::native::durability::Wanted;
 use crate::native::write::auto::Steps;
 use crate::native::write::change::Counts;
 use crate::native::write::load::Loader;
@@ -166,7 +167,8 @@ impl Session {
         }
         let store = self.engine.native().store();
         let snapshot = plan.depends.then_some(version);
-        blocking(|| commit::commit(store, &mut plan.changes, snapshot))
+        let durability = self.durability();
+        blocking(|| commit::commit(store, &mut plan.changes, snapshot, durability))
     }
 
     /// What the client and the session are told of a statement that was carried out.
@@ -192,6 +194,20 @@ impl Session {
         warnings.tell(&self.diagnostics);
         if let Some(first) = plan.numbers.first_made {
             self.last_insert_id = first;
+        }
+    }
+
+    /// When commits of this session are acknowledged.
+    pub(super) fn durability(&self) -> Wanted {
+        Wanted::of_variable(self.variables.get("pelorus_durability").text())
+    }
+
+    /// How AUTO_INCREMENT counts in this session.
+    pub(super) fn auto_increment_steps(&self) -> Steps {
+        Steps {
+            increment: self.variables.count("auto_increment_increment").max(1),
+            offset: self.variables.count("auto_increment_offset").max(1),
+            zero_is_value: self.has_sql_mode("NO_AUTO_VALUE_ON_ZERO"),
         }
     }
 

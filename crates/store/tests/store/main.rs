@@ -12,4 +12,5 @@ mod moments;
 mod replace;
 mod retention;
 mod rules;
+mod soon;
 mod threads;

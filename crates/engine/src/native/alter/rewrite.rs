@@ -19,6 +19,7 @@ use super::plan::{Plan, Source};
 use super::rows::{Maker, PIECE_ROWS, Reader};
 use crate::native::ddl::Definer;
 use crate::native::definition::{self, DefaultValue, Derived, NOWHERE, NativeDef};
+use crate::native::durability::Wanted;
 use crate::native::partition;
 use crate::native::types;
 use crate::native::write::change::Change;
@@ -159,12 +160,12 @@ impl Definer {
             bytes += columns.iter().map(|it| it.get_array_memory_size()).sum::<usize>();
             change.puts.push((columns, Mode::Insert));
             if rows >= PIECE_ROWS || bytes >= COMMIT_BYTES {
-                commit::commit(store, std::slice::from_mut(&mut change), None)?;
+                commit::commit(store, std::slice::from_mut(&mut change), None, Wanted::Synced)?;
                 change = Change::new(Arc::clone(new));
                 (rows, bytes) = (0, 0);
             }
         }
-        commit::commit(store, std::slice::from_mut(&mut change), None)?;
+        commit::commit(store, std::slice::from_mut(&mut change), None, Wanted::Synced)?;
         Ok(warnings)
     }
 
