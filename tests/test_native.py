@@ -5,11 +5,13 @@ durability, restarts, history."""
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
+import time
 
 import pymysql
 import pytest
-from pelorus_tools import machine, rows, sqlfile
+from pelorus_tools import machine, pelorus, rows, sqlfile
 
 NATIVE = machine.ROOT / "tests" / "native"
 
@@ -241,6 +243,290 @@ class TestOwn:
             thread.join()
         assert not failures, failures[0]
         assert native.run("SELECT b FROM many.t") == ((100,),)
+
+
+class TestRewriting:
+    """`ALTER TABLE` that writes rows anew."""
+
+    def test_a_kill_leaves_the_old_table_or_the_new_one(self, linked_maker):
+        server = linked_maker(name="pelorus-alter")
+        server.run("CREATE DATABASE d", "CREATE TABLE d.t (a INT AUTO_INCREMENT PRIMARY KEY, b INT)",
+                   "INSERT INTO d.t (b) VALUES " + ", ".join(f"({at})" for at in range(50000)))
+        for _ in range(3):
+            server.run("INSERT INTO d.t (b) SELECT b FROM d.t")
+        files = server.folder / "data" / "native"
+        for number, delay in enumerate((0.05, 0.15, 0.3, 0.6)):
+            before, after = (("int", "varchar(20)") if number % 2 == 0 else ("varchar(20)", "int"))
+            connection = server.connect()
+
+            def alter(connection=connection, after=after) -> None:
+                try:
+                    with connection.cursor() as cursor:
+                        cursor.execute(f"ALTER TABLE d.t MODIFY b {after}")
+                except pymysql.MySQLError:
+                    pass
+            thread = threading.Thread(target=alter)
+            thread.start()
+            time.sleep(delay)
+            server.process.kill()
+            thread.join()
+            server.start()
+            (column,) = [row for row in server.run("DESCRIBE d.t") if row[0] == "b"]
+            assert column[1] in (before, after)
+            assert server.run("SELECT COUNT(*), SUM(b) FROM d.t")[0] == (
+                400000, 8 * sum(range(50000)))
+            assert len(list(files.glob("table-*.blocks"))) == 1, "a table was left over"
+            server.run(f"ALTER TABLE d.t MODIFY b {after}", "INSERT INTO d.t (b) VALUES (1)")
+            ((most, last),) = server.run("SELECT MAX(a), COUNT(*) FROM d.t")
+            assert most >= last
+            server.run("DELETE FROM d.t WHERE a = (SELECT m FROM (SELECT MAX(a) AS m FROM d.t) x)")
+        server.stop()
+
+    def test_writers_wait_and_lose_nothing(self, native):
+        native.run("CREATE DATABASE busy", "CREATE TABLE busy.t (a INT PRIMARY KEY, b INT)",
+                   "INSERT INTO busy.t VALUES " + ", ".join(f"({at}, 0)" for at in range(20000)))
+        stop, failures, written = threading.Event(), [], [0]
+
+        def write() -> None:
+            connection = native.connect()
+            try:
+                while not stop.is_set():
+                    with connection.cursor() as cursor:
+                        cursor.execute(f"INSERT INTO busy.t (a, b) VALUES ({20000 + written[0]}, 1)")
+                        cursor.execute("UPDATE busy.t SET b = b + 1 WHERE a = 7")
+                    written[0] += 1
+            except BaseException as error:  # noqa: BLE001 - shown below
+                failures.append(error)
+        thread = threading.Thread(target=write)
+        thread.start()
+        for kind in ("VARCHAR(30)", "BIGINT", "DECIMAL(20,2)", "INT"):
+            native.run(f"ALTER TABLE busy.t MODIFY b {kind}")
+        stop.set()
+        thread.join()
+        assert not failures, failures[0]
+        assert native.run("SELECT COUNT(*) FROM busy.t") == ((20000 + written[0],),)
+        assert native.run("SELECT b FROM busy.t WHERE a = 7") == ((written[0],),)
+
+    def test_a_large_table_names_the_row(self, native, mysql):
+        """Rows lie in many batches, not in the order of the key."""
+        values = [", ".join(f"({(at * 7919) % 200003}, {at})" for at in range(begin, begin + 20000))
+                  for begin in range(0, 180000, 20000)]
+        messages = []
+        for server in (mysql, native):
+            server.run("DROP DATABASE IF EXISTS rownum", "CREATE DATABASE rownum",
+                       "CREATE TABLE rownum.t (a INT PRIMARY KEY, b INT)",
+                       *(f"INSERT INTO rownum.t VALUES {some}" for some in values))
+            with pytest.raises(pymysql.MySQLError) as error:
+                server.run("ALTER TABLE rownum.t MODIFY b SMALLINT")
+            messages.append(error.value.args)
+        assert messages[0] == messages[1]
+
+    def test_what_stays(self, linked_maker):
+        """Statistics, AUTO_INCREMENT, the bound of the past; readers of the past are told."""
+        server = linked_maker(name="pelorus-stays")
+        server.run("CREATE DATABASE d", "CREATE TABLE d.t (a INT AUTO_INCREMENT PRIMARY KEY, b INT, "
+                   "c INT) HISTORY='1 HOUR' HISTORY_BYTES=1000000",
+                   "INSERT INTO d.t (b, c) VALUES (1, 1), (2, 1), (3, 2)", "ANALYZE TABLE d.t")
+        ((moment,),) = server.run("SELECT NOW(6)")
+        reader = server.connect()
+        with reader.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT COUNT(*) FROM d.t")
+            server.run("ALTER TABLE d.t MODIFY b VARCHAR(9)")
+            with pytest.raises(pymysql.MySQLError) as error:
+                cursor.execute("SELECT COUNT(*) FROM d.t")
+            assert error.value.args[0] == 1412
+        for _ in range(2):
+            found = _statistics(server, "d")
+            assert found["t", "c"][2] == 2 and ("t", "b") not in found
+            text = server.run("SHOW CREATE TABLE d.t")[0][1]
+            assert "HISTORY='1 HOUR' HISTORY_BYTES=1000000" in text
+            with pytest.raises(pymysql.MySQLError) as error:
+                server.run(f"SELECT * FROM d.t FOR SYSTEM_TIME AS OF TIMESTAMP '{moment}'")
+            assert error.value.args[0] == 9006
+            server.stop()
+            server.start()
+        server.run("INSERT INTO d.t (b) VALUES ('x')")
+        assert server.run("SELECT MAX(a) FROM d.t") == ((4,),)
+        server.stop()
+
+
+KINDS = """CREATE TABLE kinds (
+  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT COMMENT 'it''s the key',
+  ti TINYINT(1) NOT NULL DEFAULT '0', si SMALLINT UNSIGNED, mi MEDIUMINT, i INT ZEROFILL,
+  bi BIGINT DEFAULT -5, de DECIMAL(20,6) NOT NULL DEFAULT '1.500000', fl FLOAT, db DOUBLE,
+  bt BIT(12) DEFAULT b'101', c CHAR(10) CHARACTER SET latin1,
+  vc VARCHAR(200) COLLATE utf8mb4_bin DEFAULT 'quote '' back\\\\slash', tt TINYTEXT, tx TEXT,
+  mt MEDIUMTEXT, lt LONGTEXT, bn BINARY(4), vb VARBINARY(100), bl BLOB, lb LONGBLOB, da DATE,
+  dt DATETIME(6) DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6),
+  ts TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, tm TIME(3), ye YEAR,
+  en ENUM('a','b','it''s') NOT NULL DEFAULT 'b', st SET('p','q','r'), js JSON,
+  PRIMARY KEY (id), KEY k_vc (vc(50)), KEY two (si, mi), FULLTEXT KEY ft (tx)
+) COMMENT='all; kinds' ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4"""
+SHOP = (
+    KINDS,
+    "CREATE TABLE customers (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(100) NOT NULL, "
+    "UNIQUE KEY own (id, name)) CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci",
+    "CREATE TABLE orders (id INT NOT NULL AUTO_INCREMENT, customer INT NOT NULL, made DATE NOT NULL, "
+    "total DECIMAL(12,2), PRIMARY KEY (id), KEY c (customer), CONSTRAINT fk_c FOREIGN KEY (customer) "
+    "REFERENCES customers (id) ON DELETE CASCADE)",
+    "CREATE TABLE parts (d DATE NOT NULL, n INT NOT NULL, v VARCHAR(20), PRIMARY KEY (d, n)) "
+    "PARTITION BY RANGE (TO_DAYS(d)) (PARTITION p0 VALUES LESS THAN (TO_DAYS('2024-01-01')) "
+    "COMMENT = 'old', PARTITION p1 VALUES LESS THAN MAXVALUE)",
+    "CREATE TABLE cols (a INT, b VARCHAR(10), PRIMARY KEY (a, b)) PARTITION BY LIST COLUMNS (b) "
+    "(PARTITION x VALUES IN ('a','b'), PARTITION y VALUES IN ('c'))",
+    "CREATE TABLE hk (a INT PRIMARY KEY) PARTITION BY KEY (a) PARTITIONS 3",
+    "CREATE TABLE hh (a INT PRIMARY KEY) PARTITION BY LINEAR HASH (a) PARTITIONS 3",
+    "INSERT INTO customers (name) VALUES ('n1'), ('ü2'), ('it''s')",
+    "INSERT INTO orders (customer, made, total) VALUES (1, '2024-01-01', 1.5), (3, '2024-02-29', NULL)",
+    "INSERT INTO parts VALUES ('2023-12-31', 1, 'x'), ('2024-01-01', 2, NULL)",
+    "INSERT INTO cols VALUES (1, 'a'), (2, 'c')",
+    "INSERT INTO hk VALUES (1), (2), (3), (4), (5)",
+    "INSERT INTO hh VALUES (1), (2), (3), (4), (-5)",
+)
+
+
+class TestDumps:
+    """A dump of a server is loaded by its client."""
+
+    @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+    def test_a_dump_loads(self, kind, request, mysql, native):
+        server = request.getfixturevalue(kind)
+        connection = server.connect()
+        with connection.cursor() as cursor:
+            for statement in ("DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop", "USE shop",
+                              "SET time_zone = '+00:00'", *SHOP):
+                cursor.execute(statement)
+            for at in range(60):
+                cursor.execute(
+                    "INSERT INTO kinds (ti, si, mi, i, de, fl, db, bt, c, vc, tt, tx, mt, lt, bn, vb, "
+                    "bl, da, tm, ye, en, st, js) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
+                    "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+                    (at % 2, at, -at, at, at / 7, at / 3, at * 1e10, at * 60, f"ü{at}",
+                     f"x'{at}\\\n\t\0\"ü😀", "t", "line\nnew", "m" * 100, None if at % 3 else "l",
+                     b"\0\1", bytes([at, 0, 39, 92, 255]), bytes(range(256)), "2024-02-29",
+                     "-12:30:00.5", 2000 + at, "it's", "p,r", '{"a": [1, 2.5, "x\\"y"], "b": null}'))
+        dump = mysql.dump(server, "shop")
+        assert b"_binary" in dump
+        native.run("DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop")
+        client = [machine.find("mariadb"), "--no-defaults", "-h127.0.0.1", f"-P{native.port}", "-uroot",
+                  f"-p{pelorus.ROOT_PASSWORD}", "shop"]
+        done = subprocess.run(client, input=dump, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done.stdout.decode(errors="replace")[-3000:]
+        ours = native.connect(database="shop")
+        for one in (connection, ours):
+            with one.cursor() as cursor:
+                cursor.execute("SET time_zone = '+00:00'")
+        with connection.cursor() as theirs, ours.cursor() as cursor:
+            theirs.execute("SHOW TABLES")
+            names = [name for (name,) in theirs.fetchall()]
+            cursor.execute("SHOW TABLES")
+            assert [name for (name,) in cursor.fetchall()] == names and len(names) == 7
+            for name in names:
+                theirs.execute(f"SELECT * FROM {name}")
+                cursor.execute(f"SELECT * FROM {name}")
+                assert sorted(map(repr, cursor.fetchall())) == sorted(map(repr, theirs.fetchall())), name
+                if kind == "mysql":
+                    theirs.execute(f"SHOW CREATE TABLE {name}")
+                    cursor.execute(f"SHOW CREATE TABLE {name}")
+                    shown = cursor.fetchone()[1].replace("ENGINE=Pelorus", "ENGINE=InnoDB")
+                    assert shown == theirs.fetchone()[1]
+        connection.close()
+
+
+class TestAsynchronous:
+    """Commits that are acknowledged before they are durable."""
+
+    def test_a_kill_leaves_a_beginning(self, linked_maker):
+        server = linked_maker(name="pelorus-async")
+        server.run("CREATE DATABASE d", "CREATE TABLE d.t (a BIGINT PRIMARY KEY) COMMIT=ASYNC",
+                   "CREATE TABLE d.u (a BIGINT PRIMARY KEY)")
+        assert server.run("SHOW CREATE TABLE d.t")[0][1].endswith(" COMMIT=ASYNC")
+        for table, setting in (("t", "TABLE"), ("u", "ASYNC"), ("t", "SYNC")):
+            server.run(f"TRUNCATE TABLE d.{table}")
+            connection = server.connect()
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET pelorus_durability = {setting}")
+                for at in range(300):
+                    cursor.execute(f"INSERT INTO d.{table} VALUES ({at})")
+                cursor.execute(f"SELECT COUNT(*) FROM d.{table}")
+                assert cursor.fetchone() == (300,)
+                if setting == "ASYNC":
+                    # All of it is durable a tenth of a second later.
+                    time.sleep(1)
+            server.process.kill()
+            server.start()
+            ((count, most),) = server.run(f"SELECT COUNT(*), MAX(a) FROM d.{table}")
+            assert count == (-1 if most is None else most) + 1
+            assert setting == "TABLE" or count == 300
+        with pytest.raises(pymysql.MySQLError) as error:
+            server.run("ALTER TABLE d.t COMMIT=NEVER")
+        assert error.value.args[0] == 1064
+        with pytest.raises(pymysql.MySQLError) as error:
+            server.run("SET pelorus_durability = 'perhaps'")
+        assert error.value.args[0] == 1231
+        server.stop()
+
+
+class TestSizes:
+    """As many columns and as large rows as there may be."""
+
+    def test_the_most_columns(self, linked_maker, tmp_path):
+        server = linked_maker(name="pelorus-wide")
+        columns = ", ".join(f"c{at} {'INT' if at % 2 else 'VARCHAR(10)'}" for at in range(1, 4096))
+        server.run("SET GLOBAL local_infile = ON", "CREATE DATABASE d",
+                   f"CREATE TABLE d.t (id INT PRIMARY KEY, {columns})")
+        with pytest.raises(pymysql.MySQLError) as error:
+            server.run(f"CREATE TABLE d.u (id INT PRIMARY KEY, {columns}, c4096 INT)")
+        assert error.value.args[0] == 1117
+        with pytest.raises(pymysql.MySQLError) as error:
+            server.run("ALTER TABLE d.t ADD COLUMN c4096 INT")
+        assert error.value.args[0] == 1117
+        values = ", ".join(str(at) if at % 2 else f"'{at}'" for at in range(1, 4096))
+        path = tmp_path / "wide.tsv"
+        path.write_text("".join("\t".join([str(row), *map(str, range(1, 4096))]) + "\n"
+                                for row in range(20, 40)))
+        connection = server.connect(local_infile=True)
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO d.t VALUES " + ", ".join(f"({row}, {values})" for row in range(20)))
+            assert cursor.execute(f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE d.t") == 20
+        for statement in ("SELECT 1", "OPTIMIZE TABLE d.t", "ALTER TABLE d.t MODIFY c2 INT"):
+            server.run(statement)
+            assert server.run("SELECT COUNT(*), SUM(c4095), MAX(c4094) FROM d.t") == (
+                (40, 40 * 4095, "4094"),)
+            row = server.run("SELECT * FROM d.t WHERE id = 25")[0]
+            assert row == (25, *(at if at % 2 or at == 2 and "MODIFY" in statement else str(at)
+                                 for at in range(1, 4096)))
+        server.stop()
+
+    def test_large_rows(self, linked_maker, tmp_path):
+        server = linked_maker(name="pelorus-large")
+        size = 16 << 20
+        server.run("SET GLOBAL local_infile = ON", "CREATE DATABASE d",
+                   "CREATE TABLE d.t (id INT PRIMARY KEY, b LONGTEXT, c LONGBLOB)")
+        connection = server.connect(local_infile=True, max_allowed_packet=1 << 30)
+        path = tmp_path / "large.tsv"
+        path.write_bytes(b"".join(b"%d\t%s\t\\N\n" % (row, bytes([97 + row]) * size)
+                                  for row in range(10, 13)))
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO d.t VALUES (1, %s, NULL)", ("x" * size,))
+            cursor.execute("INSERT INTO d.t VALUES (2, NULL, %s)", (b"\xff" * (size // 2),))
+            assert cursor.execute(f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE d.t") == 3
+            for maintained in (False, True):
+                if maintained:
+                    cursor.execute("OPTIMIZE TABLE d.t")
+                # A sort would hold the rows in memory.
+                cursor.execute("SELECT id, LENGTH(b), LENGTH(c), LEFT(b, 2) FROM d.t")
+                assert tuple(sorted(cursor.fetchall())) == ((1, size, None, "xx"), (2, None, size // 2, None), *(
+                    (row, size, None, chr(97 + row) * 2) for row in range(10, 13)))
+                cursor.execute("SELECT * FROM d.t WHERE id IN (1, 2)")
+                found = {row[0]: row[1:] for row in cursor.fetchall()}
+                assert found == {1: ("x" * size, None), 2: (None, b"\xff" * (size // 2))}
+        with pytest.raises(pymysql.MySQLError) as error, connection.cursor() as cursor:
+            cursor.execute("INSERT INTO d.t VALUES (3, %s, NULL)", ("x" * (65 << 20),))
+        assert error.value.args[0] in (1153, 2006, 2013)
+        assert server.run("SELECT COUNT(*) FROM d.t") == ((5,),)
+        server.stop()
 
 
 def _statistics(server, database: str) -> dict:

@@ -9,6 +9,7 @@
 //! | `partition` | which partition a row belongs to, which partitions a condition leaves |
 //! | `expression` | expressions over the columns of one table |
 //! | `ddl`, `alter` | statements that define databases and tables |
+//! | `durability` | when a commit is acknowledged |
 //! | `maintain`, `analyze` | `CHECK`, `OPTIMIZE`, `ANALYZE TABLE` |
 //! | `statistics` | what `ANALYZE TABLE` found: kept and shown |
 //! | `show` | `SHOW` and `DESCRIBE` of native databases |
@@ -27,6 +28,7 @@ pub(crate) mod catalog;
 mod check;
 pub(crate) mod ddl;
 pub(crate) mod definition;
+pub(crate) mod durability;
 mod expression;
 pub(crate) mod info;
 mod maintain;

@@ -209,6 +209,12 @@ impl Session {
         self.process.handle.clone()
     }
 
+    /// A statement with its byte strings (`_binary '...'`) in digits, if it has some that are no
+    /// plain text; what is left can be read in the client's charset.
+    pub fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>> {
+        pelorus_sql::bytes::in_digits(statement, self.mode)
+    }
+
     /// The charset in which the client writes statements, by its default collation.
     pub fn client_collation(&self) -> Collation {
         let name = self.variables.get("character_set_client");

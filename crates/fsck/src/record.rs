@@ -15,6 +15,7 @@ pub(crate) enum Change<'a> {
     CreateTable { table: u64, schema: Schema },
     AlterTable { table: u64, schema: Schema },
     DropTable { table: u64 },
+    EndHistory,
     Value,
 }
 
@@ -68,6 +69,7 @@ fn change(kind: u8, bytes: &[u8]) -> Decoded<Change<'_>> {
             }
             Change::Value
         }
+        9 => Change::EndHistory,
         other => return Err(format!("it has a change of unknown kind {other}")),
     };
     from.end()?;

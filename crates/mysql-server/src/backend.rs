@@ -35,6 +35,7 @@ pub trait BackendSession: Send + Sync + 'static {
     fn killed(&self) -> impl Future<Output = ()> + Send + 'static;
     fn is_killed(&self) -> bool;
     fn client_collation(&self) -> Collation;
+    fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>>;
     fn results_collation(&self) -> Option<Collation>;
     fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str);
     fn execute(&mut self, sql: &str) -> impl Future<Output = Result<Outcome>> + Send;
@@ -103,6 +104,10 @@ impl BackendSession for Session {
 
     fn client_collation(&self) -> Collation {
         Session::client_collation(self)
+    }
+
+    fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>> {
+        Session::in_digits(self, statement)
     }
 
     fn results_collation(&self) -> Option<Collation> {

@@ -1,5 +1,7 @@
 //! The command loop of one connection.
 
+use std::borrow::Cow;
+
 use bytes::{BufMut as _, Bytes};
 use pelorus_engine::api::{Outcome, Prepared};
 use pelorus_error::{Code, Error, Result};
@@ -165,9 +167,21 @@ impl<B: Backend> Connection<'_, B> {
         watch(self.channel, killed, self.statements.hoard_cursors()).await
     }
 
+    /// The text of a statement. Byte strings in it need not be text; dumps are full of them.
+    fn statement<'t>(&self, text: &'t [u8]) -> Result<Cow<'t, str>> {
+        let client = self.client();
+        let is_read_as_it_is = text.is_ascii()
+            || client.charset().starts_with("utf8") && std::str::from_utf8(text).is_ok();
+        let digits = if is_read_as_it_is { None } else { self.session.in_digits(text) };
+        match digits {
+            Some(digits) => Ok(Cow::Owned(charset::decode(client, &digits)?.into_owned())),
+            None => charset::decode(client, text),
+        }
+    }
+
     async fn query(&mut self, text: &[u8]) -> Result<(), Gone> {
         self.settle_cursors().await?;
-        let text = match charset::decode(self.client(), text) {
+        let text = match self.statement(text) {
             Ok(text) => text,
             Err(error) => {
                 self.channel.error(&error);
@@ -274,7 +288,7 @@ impl<B: Backend> Connection<'_, B> {
 
     async fn prepare(&mut self, text: &[u8]) -> Result<(), Gone> {
         self.settle_cursors().await?;
-        let prepared = match charset::decode(self.client(), text) {
+        let prepared = match self.statement(text) {
             Ok(text) => {
                 let killed = self.session.killed();
                 watch(self.channel, killed, self.session.prepare(&text)).await?

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`mode`] | the parts of `sql_mode` that change how text is read |
 //! | [`lexer`] | text into tokens with byte positions; splitting, placeholders |
+//! | [`bytes`] | statements that hold bytes which are no text |
 //! | [`literal`] | values into literals and literals into values |
 //! | [`statement`] | what kind of statement a text is, with everything that administrative ones say |
 //! | [`parse`] | queries into the tree of the `sqlparser` crate |
@@ -20,6 +21,7 @@
 //!
 //! Nothing here touches sockets, storage or clocks, and nothing panics whatever the text holds.
 
+pub mod bytes;
 pub mod change;
 pub mod lexer;
 pub mod literal;

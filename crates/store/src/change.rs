@@ -12,7 +12,7 @@ use pelorus_log::Lsn;
 use pelorus_types::Collation;
 
 use crate::catalog::{Catalog, TableEntry};
-use crate::database::Database;
+use crate::database::{Committing, Database};
 use crate::datafile::DataFile;
 use crate::layout::filler;
 use crate::partition::Partition;
@@ -37,7 +37,7 @@ impl Database {
             }
             let lsn =
                 self.log.append(&[record.bytes()]).inspect_err(|error| self.on_append(error))?;
-            self.enter(&mut committing.catalog, pending, lsn, version);
+            self.enter(&mut committing, pending, lsn, version);
             committing.catalog.version = version;
             committing.catalog.note_time(micros, version, self.longest_history());
             (lsn, version)
@@ -47,7 +47,8 @@ impl Database {
     }
 
     /// Puts a change of the catalog into memory.
-    fn enter(&self, catalog: &mut Catalog, pending: Pending, lsn: Lsn, version: Version) {
+    fn enter(&self, committing: &mut Committing, pending: Pending, lsn: Lsn, version: Version) {
+        let catalog = &mut committing.catalog;
         match pending {
             Pending::Create { table, schema, definition } => {
                 table.born(lsn.0);
@@ -63,12 +64,16 @@ impl Database {
                 }
                 table.alter(schema, &definition);
             }
-            Pending::Drop { id } => {
-                catalog.tables.remove(&id);
-                self.broken.write().remove(&id);
-                if let Some(table) = self.tables.write().remove(&id) {
-                    table.file.close();
+            Pending::Drop { id } => self.forget_table(catalog, id),
+            Pending::Replace { old, table, schema, definition, values } => {
+                table.changed.fetch_max(lsn.0, Ordering::AcqRel);
+                if let Some(entry) = catalog.tables.get_mut(&table.id()) {
+                    entry.alter(schema.clone(), definition.clone());
                 }
+                table.raise_floor(version);
+                table.alter(schema, &definition);
+                self.forget_table(catalog, old);
+                committing.note_values(&values);
             }
             Pending::DropPartitions { table, partitions } => {
                 table.changed.fetch_max(lsn.0, Ordering::AcqRel);
@@ -76,6 +81,14 @@ impl Database {
                     table.drop_partition(partition, version);
                 }
             }
+        }
+    }
+
+    fn forget_table(&self, catalog: &mut Catalog, id: TableId) {
+        catalog.tables.remove(&id);
+        self.broken.write().remove(&id);
+        if let Some(table) = self.tables.write().remove(&id) {
+            table.file.close();
         }
     }
 
@@ -128,6 +141,29 @@ impl Database {
             Ok(Some(Pending::Alter { table, schema, definition }))
         })
         .map(|_| ())
+    }
+
+    /// Puts a table in the place of another, which is dropped, and writes values of the engine's, in
+    /// one commit. Of the table that stays only this version and later ones can be read.
+    ///
+    /// # Errors
+    /// No such tables.
+    pub fn replace_table(
+        &self,
+        old: TableId,
+        new: TableId,
+        definition: &[u8],
+        values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    ) -> Result<()> {
+        let definition = definition.to_vec();
+        self.commit_change(|this| {
+            this.current(old)?;
+            let table = this.current(new)?;
+            let schema = table.schema();
+            Ok(Some(Pending::Replace { old, table, schema, definition, values }))
+        })?;
+        self.env.disk.remove(&table_path(&self.folder, old)).ok();
+        Ok(())
     }
 
     /// Drops a table and its file, damaged or not.
@@ -187,14 +223,34 @@ impl Database {
 
 /// A change of the catalog on its way.
 enum Pending {
-    Create { table: Arc<Table>, schema: TableSchema, definition: Vec<u8> },
-    Alter { table: Arc<Table>, schema: TableSchema, definition: Vec<u8> },
-    Drop { id: TableId },
-    DropPartitions { table: Arc<Table>, partitions: Vec<PartitionId> },
+    Create {
+        table: Arc<Table>,
+        schema: TableSchema,
+        definition: Vec<u8>,
+    },
+    Alter {
+        table: Arc<Table>,
+        schema: TableSchema,
+        definition: Vec<u8>,
+    },
+    Drop {
+        id: TableId,
+    },
+    Replace {
+        old: TableId,
+        table: Arc<Table>,
+        schema: TableSchema,
+        definition: Vec<u8>,
+        values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    },
+    DropPartitions {
+        table: Arc<Table>,
+        partitions: Vec<PartitionId>,
+    },
 }
 
 impl Pending {
-    fn changes(&self) -> Vec<Change<'_>> {
+    fn changes<'a>(&'a self) -> Vec<Change<'a>> {
         match self {
             Pending::Create { table, schema, definition } => {
                 vec![Change::CreateTable { table: table.id(), schema: schema.clone(), definition }]
@@ -203,6 +259,20 @@ impl Pending {
                 vec![Change::AlterTable { table: table.id(), schema: schema.clone(), definition }]
             }
             Pending::Drop { id } => vec![Change::DropTable { table: *id }],
+            Pending::Replace { old, table, schema, definition, values } => {
+                let (old, table, schema) = (*old, table.id(), schema.clone());
+                let mut changes = vec![
+                    Change::AlterTable { table, schema, definition },
+                    Change::EndHistory { table },
+                    Change::DropTable { table: old },
+                ];
+                let value = |(key, value): &'a (Vec<u8>, Option<Vec<u8>>)| Change::Value {
+                    key,
+                    value: value.as_deref(),
+                };
+                changes.extend(values.iter().map(value));
+                changes
+            }
             Pending::DropPartitions { table, partitions } => partitions
                 .iter()
                 .map(|&partition| Change::DropPartition { table: table.id(), partition })

@@ -3,9 +3,10 @@
 //! A commit is made ready outside of any lock. Under the commit lock it looks keys up, appends its
 //! record to the log, and writes rows to memory; the order of versions is the order of records. It
 //! then waits, outside of the lock, until the record is durable, and only then becomes visible.
-//! While it waits the next commits are already being made, so that one sync serves many.
+//! While it waits the next commits are already being made, so that one sync serves many. Commits
+//! that ask for it are shown at once (`soon`).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,6 +27,7 @@ use crate::pins::Pins;
 use crate::record::{Change, RecordWriter};
 use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::Snapshot;
+use crate::soon::{Durability, Syncing};
 use crate::table::Table;
 use crate::write::{Commit, Kind, Outcome, Prepared, Write};
 
@@ -44,6 +46,8 @@ pub struct Options {
     pub checkpoint_log_bytes: u64,
     /// Microseconds after which a checkpoint is due, if anything has changed.
     pub checkpoint_micros: u64,
+    /// Microseconds after which commits are durable that are acknowledged at once.
+    pub sync_micros: u64,
     /// The log.
     pub log: pelorus_log::Options,
 }
@@ -57,6 +61,7 @@ impl Default for Options {
             flush_rows: 4 * crate::CHUNK_ROWS_MAX,
             checkpoint_log_bytes: 1 << 30,
             checkpoint_micros: 60_000_000,
+            sync_micros: 100_000,
             log: pelorus_log::Options::default(),
         }
     }
@@ -75,7 +80,10 @@ pub struct Database {
     pub(crate) seed: u64,
     pub(crate) tables: RwLock<BTreeMap<TableId, Arc<Table>>>,
     pub(crate) committing: Mutex<Committing>,
-    /// The newest version that is durable, with everything below it.
+    /// Told when a table takes rows again.
+    pub(crate) thawed: Condvar,
+    /// The newest version that is shown, with everything below it: durable, but for commits that
+    /// were not to wait for that.
     pub(crate) published: AtomicU64,
     pub(crate) pins: Arc<Pins>,
     /// Why nothing can be written any more.
@@ -87,6 +95,7 @@ pub struct Database {
     /// Held while a checkpoint is made: one at a time.
     pub(crate) checkpointing: Mutex<CheckpointState>,
     pub(crate) work: Work,
+    pub(crate) syncing: Syncing,
 }
 
 /// What is known of the last checkpoint.
@@ -104,6 +113,8 @@ pub(crate) struct CheckpointState {
 #[derive(Debug)]
 pub(crate) struct Committing {
     pub(crate) catalog: Catalog,
+    /// Tables that take no rows at the moment ([`crate::FrozenTable`]).
+    pub(crate) frozen: BTreeSet<TableId>,
 }
 
 /// Wakes whoever flushes and merges, and whoever waits for that.
@@ -182,7 +193,8 @@ impl Database {
             seed: opened.seed,
             tables: RwLock::new(opened.tables),
             published: AtomicU64::new(opened.catalog.version),
-            committing: Mutex::new(Committing { catalog: opened.catalog }),
+            committing: Mutex::new(Committing { catalog: opened.catalog, frozen: BTreeSet::new() }),
+            thawed: Condvar::new(),
             pins: Arc::default(),
             failure: RwLock::default(),
             broken: RwLock::new(opened.broken),
@@ -190,6 +202,7 @@ impl Database {
             catalog_root: Mutex::new(opened.catalog_root),
             checkpointing: Mutex::new(opened.checkpoint),
             work: Work::default(),
+            syncing: Syncing::default(),
         }
     }
 
@@ -293,7 +306,8 @@ impl Database {
     ///
     /// # Errors
     /// What a row breaks (1062, 1048), a conflict with a commit after the snapshot (1213), a full
-    /// disk (1021), and 1036 when an earlier failure allows no writes. Nothing has changed then. An
+    /// disk (1021), a table that took no rows for too long (1205), one that has been changed (1412),
+    /// and 1036 when an earlier failure allows no writes. Nothing has changed then. An
     /// error 1036 of this very commit leaves open whether it is there after a restart.
     pub fn commit(&self, commit: &Commit) -> Result<Receipt> {
         self.check()?;
@@ -305,10 +319,13 @@ impl Database {
         }
         let (receipt, lsn) = {
             let mut committing = self.committing.lock();
+            self.wait_until_thawed(&mut committing, &prepared)?;
             self.check()?;
             self.commit_locked(&mut committing, commit, prepared)?
         };
-        self.publish(lsn, receipt.version)?;
+        if commit.durability == Durability::Synced || !self.publish_now(receipt.version) {
+            self.publish(lsn, receipt.version)?;
+        }
         Ok(receipt)
     }
 
@@ -392,7 +409,7 @@ impl Database {
                 it.change.table.changed.fetch_max(lsn.0, Ordering::AcqRel);
             }
         }
-        committing.note_values(commit);
+        committing.note_values(&commit.values);
         committing.catalog.version = version;
         committing.catalog.note_time(micros, version, self.longest_history());
         Ok((Receipt { version, outcomes }, lsn))
@@ -448,8 +465,8 @@ impl Database {
 }
 
 impl Committing {
-    fn note_values(&mut self, commit: &Commit) {
-        for (key, value) in &commit.values {
+    pub(crate) fn note_values(&mut self, values: &[(Vec<u8>, Option<Vec<u8>>)]) {
+        for (key, value) in values {
             match value {
                 Some(value) => self.catalog.values.insert(key.clone(), value.clone()),
                 None => self.catalog.values.remove(key),

@@ -11,7 +11,8 @@
 //!
 //! | module | what it owns |
 //! | --- | --- |
-//! | [`database`], [`change`] | commits, versions, changes of the catalog |
+//! | [`database`], [`change`], [`freeze`] | commits, versions, changes of the catalog, tables that take no rows |
+//! | [`soon`] | commits that are acknowledged before they are durable |
 //! | [`write`], [`apply`] | what a commit does to rows |
 //! | [`table`], [`partition`], [`part`] | where rows are |
 //! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
@@ -37,6 +38,7 @@ mod database;
 mod datafile;
 mod deletes;
 mod delta;
+mod freeze;
 mod function;
 mod key;
 mod layout;
@@ -54,6 +56,7 @@ mod sample;
 mod scan;
 mod schema;
 mod snapshot;
+mod soon;
 mod statistics;
 mod table;
 #[cfg(test)]
@@ -63,6 +66,7 @@ mod write;
 pub use pelorus_blockfile::Usage;
 
 pub use database::{Database, Options, Receipt};
+pub use freeze::FrozenTable;
 pub use function::{Function, KeyFunction};
 pub use key::{ByteWeigher, KeyEncoder, Keys, Weigher};
 pub use layout::encode_filler;
@@ -71,6 +75,7 @@ pub use sample::Sample;
 pub use scan::{ScanCursor, ScanRequest, ScanUnit, ValueTest};
 pub use schema::{COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, TableSchema, Version};
 pub use snapshot::{PartitionSnapshot, Snapshot, TableSnapshot};
+pub use soon::Durability;
 pub use statistics::{
     Bucket, COMMON_MAX, Collector, ColumnStatistics, Counted, Histogram, TableStatistics,
     distinct_of_sample, selectivity, share_kept,

@@ -17,6 +17,7 @@ const CREATE_TABLE: u8 = 5;
 const ALTER_TABLE: u8 = 6;
 const DROP_TABLE: u8 = 7;
 const VALUE: u8 = 8;
+const END_HISTORY: u8 = 9;
 
 /// One change of a commit, as the log has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,10 @@ pub(crate) enum Change<'a> {
     DropTable {
         table: TableId,
     },
+    /// Versions before this one can no longer be read.
+    EndHistory {
+        table: TableId,
+    },
     /// A value of the engine's; `None` takes it away.
     Value {
         key: &'a [u8],
@@ -73,7 +78,8 @@ impl Change<'_> {
             | Change::DropPartition { table, .. }
             | Change::CreateTable { table, .. }
             | Change::AlterTable { table, .. }
-            | Change::DropTable { table } => Some(*table),
+            | Change::DropTable { table }
+            | Change::EndHistory { table } => Some(*table),
             Change::Value { .. } => None,
         }
     }
@@ -87,6 +93,7 @@ impl Change<'_> {
             Change::CreateTable { .. } => CREATE_TABLE,
             Change::AlterTable { .. } => ALTER_TABLE,
             Change::DropTable { .. } => DROP_TABLE,
+            Change::EndHistory { .. } => END_HISTORY,
             Change::Value { .. } => VALUE,
         };
         out.u8(kind);
@@ -124,7 +131,7 @@ impl Change<'_> {
                 schema.write(out);
                 out.bytes(definition);
             }
-            Change::DropTable { .. } => {}
+            Change::DropTable { .. } | Change::EndHistory { .. } => {}
             Change::Value { key, value } => {
                 out.bytes(key);
                 out.bool(value.is_some());
@@ -160,6 +167,7 @@ impl Change<'_> {
                 }
             }
             DROP_TABLE => Change::DropTable { table },
+            END_HISTORY => Change::EndHistory { table },
             VALUE => {
                 let key = from.bytes()?;
                 let some = from.bool()?;
@@ -252,6 +260,7 @@ mod tests {
             Change::CreateTable { table, schema: schema(), definition: b"create" },
             Change::AlterTable { table, schema: schema(), definition: b"" },
             Change::DropTable { table },
+            Change::EndHistory { table },
             Change::Value { key: b"k", value: Some(b"v") },
             Change::Value { key: b"k", value: None },
         ]

@@ -421,6 +421,7 @@ fn replay_in_table(table: &Arc<Table>, change: Change<'_>, version: u64, what: &
             table.drop_partition(partition, version);
             table.forget_dropped(version);
         }
+        Change::EndHistory { .. } => table.raise_floor(version),
         Change::Put { partition, columns, batch, .. } => {
             let partition = partition_of(partition)?;
             let columns = read_rows(table, &columns, batch, what)?;

@@ -11,6 +11,7 @@ use crate::bytes::Writer;
 use crate::key::Keys;
 use crate::layout::Layout;
 use crate::schema::{TableId, Version};
+use crate::soon::Durability;
 use crate::table::Table;
 
 /// What happens to a row whose key is there already.
@@ -62,6 +63,8 @@ pub struct Commit {
     pub snapshot: Option<Version>,
     /// Further records: counters and the engine's own values.
     pub values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// When it is acknowledged.
+    pub durability: Durability,
 }
 
 /// What one change of a commit did.

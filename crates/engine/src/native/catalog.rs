@@ -15,7 +15,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Options, Table, TableId};
 use pelorus_types::{Collation, collation};
 
-use super::definition::{self, NativeDef};
+use super::definition::{self, NOWHERE, NativeDef};
 use super::statistics::Statistics;
 use super::weigher::CollationWeigher;
 
@@ -53,6 +53,8 @@ pub(crate) struct Catalog {
     /// Held by statements that define something, one at a time.
     defining: Mutex<()>,
     maintenance: Mutex<Option<std::thread::JoinHandle<()>>>,
+    /// Syncs the log after commits that did not wait for it.
+    syncing: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
 impl Catalog {
@@ -64,19 +66,15 @@ impl Catalog {
         let folder = data.join(FOLDER);
         let store = Database::open(env.clone(), &folder, options, Arc::new(CollationWeigher))?;
         let databases = load(&store)?;
-        let thread = {
-            let store = Arc::clone(&store);
-            let builder = std::thread::Builder::new().name("pelorus-native".to_owned());
-            builder.spawn(move || store.run_maintenance()).map_err(|error| {
-                Error::internal("the thread for native tables cannot be started").caused_by(error)
-            })?
-        };
+        let maintenance = spawn("pelorus-native", &store, Database::run_maintenance)?;
+        let syncing = spawn("pelorus-sync", &store, Database::run_syncing)?;
         Ok(Self {
             statistics: Statistics::open(&store),
             store,
             databases: RwLock::new(databases),
             defining: Mutex::default(),
-            maintenance: Mutex::new(Some(thread)),
+            maintenance: Mutex::new(Some(maintenance)),
+            syncing: Mutex::new(Some(syncing)),
         })
     }
 
@@ -85,7 +83,11 @@ impl Catalog {
         let Some(thread) = self.maintenance.lock().take() else { return Ok(()) };
         let closed = self.keep_counters().and_then(|()| self.store.close());
         self.store.stop_maintenance();
-        thread.join().map_err(|_| Error::internal("the thread for native tables panicked"))?;
+        self.store.stop_syncing();
+        let syncing = self.syncing.lock().take();
+        for thread in [Some(thread), syncing].into_iter().flatten() {
+            thread.join().map_err(|_| Error::internal("a thread for native tables panicked"))?;
+        }
         closed
     }
 
@@ -211,8 +213,8 @@ impl Catalog {
     }
 
     /// Shows a table under its name.
-    pub(super) fn insert(&self, def: NativeDef) -> Arc<NativeDef> {
-        let def = Arc::new(def);
+    pub(super) fn insert(&self, def: impl Into<Arc<NativeDef>>) -> Arc<NativeDef> {
+        let def = def.into();
         let mut databases = self.databases.write();
         let entry = databases.entry(def.database.clone()).or_default();
         entry.tables.insert(def.name.clone(), Arc::clone(&def));
@@ -236,11 +238,26 @@ impl Catalog {
 impl Drop for Catalog {
     /// An engine that is not closed leaves no thread behind; the log has what there is to keep.
     fn drop(&mut self) {
-        if let Some(thread) = self.maintenance.get_mut().take() {
-            self.store.stop_maintenance();
+        self.store.stop_maintenance();
+        self.store.stop_syncing();
+        let threads = [self.maintenance.get_mut().take(), self.syncing.get_mut().take()];
+        for thread in threads.into_iter().flatten() {
             thread.join().ok();
         }
     }
+}
+
+/// Starts a thread that works on the store until it is told to stop.
+fn spawn(
+    name: &str,
+    store: &Arc<Database>,
+    work: fn(&Database),
+) -> Result<std::thread::JoinHandle<()>> {
+    let store = Arc::clone(store);
+    let builder = std::thread::Builder::new().name(name.to_owned());
+    builder.spawn(move || work(&store)).map_err(|error| {
+        Error::internal("the thread for native tables cannot be started").caused_by(error)
+    })
 }
 
 fn stored_counter(store: &Database, id: TableId) -> Arc<AtomicU64> {
@@ -270,6 +287,7 @@ fn load(store: &Database) -> Result<BTreeMap<String, Entry>> {
         let collation = named.unwrap_or(collation::UTF8MB4_0900_AI_CI);
         databases.entry(name).or_default().options = DatabaseOptions { collation };
     }
+    drop_unfinished(store)?;
     for table in store.tables() {
         let def = load_table(store, table)?;
         let entry = databases.entry(def.database.clone()).or_default();
@@ -281,6 +299,17 @@ fn load(store: &Database) -> Result<BTreeMap<String, Entry>> {
         entry.broken.insert(definition.name.name.clone(), id);
     }
     Ok(databases)
+}
+
+/// Drops the tables that an `ALTER TABLE` was writing when the process ended.
+fn drop_unfinished(store: &Database) -> Result<()> {
+    let whole = store.tables().into_iter().map(|it| (it.id(), it.definition().to_vec()));
+    for (id, definition) in whole.chain(store.broken_tables()) {
+        if definition::decode(&definition)?.0 == NOWHERE {
+            super::alter::discard(store, id)?;
+        }
+    }
+    Ok(())
 }
 
 fn load_table(store: &Database, table: Arc<Table>) -> Result<NativeDef> {

@@ -56,6 +56,8 @@ pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -
     }
     keys(definition, collation)?;
     auto_increment(definition)?;
+    unique_keys(definition)?;
+    super::durability::check(definition)?;
     others(definition)
 }
 
@@ -202,10 +204,7 @@ fn keys(definition: &TableDefinition, collation: Collation) -> Result<()> {
         let kind = if column.primary { KeyKind::Primary } else { KeyKind::Unique };
         key_column(column, None, kind, collation)?;
     }
-    if primaries == 0 {
-        return Err(no_primary_key());
-    }
-    unique_keys(definition)
+    Ok(())
 }
 
 /// Error 1061.
@@ -309,7 +308,8 @@ fn key_column(
     Ok(())
 }
 
-/// Unique keys that hold the whole primary key are unique by themselves; no others are watched.
+/// There is a primary key. Unique keys that hold the whole of it are unique by themselves; no others
+/// are watched.
 fn unique_keys(definition: &TableDefinition) -> Result<()> {
     let primary: Vec<&str> = definition
         .keys
@@ -322,6 +322,9 @@ fn unique_keys(definition: &TableDefinition) -> Result<()> {
         })
         .chain(definition.columns.iter().filter(|it| it.primary).map(|it| it.name.as_str()))
         .collect();
+    if primary.is_empty() {
+        return Err(no_primary_key());
+    }
     let refused = |name: &str| {
         Error::unsupported(format_args!(
             "UNIQUE KEY '{name}' beside the primary key in native tables (a plain KEY is allowed)"

@@ -23,7 +23,10 @@ use sqlparser::ast::{Expr, Value as Sql};
 
 use super::catalog::{Catalog, DatabaseOptions};
 use super::definition::{self, Derived, ENGINE, NativeDef, table_collation};
+use super::write::auto::Steps;
+use super::write::records_text;
 use super::{check, partition, types};
+use crate::api::Done;
 use crate::diagnostics::Diagnostics;
 
 /// Engines that native tables stand in for.
@@ -50,6 +53,8 @@ pub(crate) struct Definer {
     /// Whether `sql_mode` is strict.
     pub(crate) strict: bool,
     pub(crate) diagnostics: Diagnostics,
+    /// How AUTO_INCREMENT counts.
+    pub(crate) steps: Steps,
 }
 
 impl Definer {
@@ -57,19 +62,33 @@ impl Definer {
     ///
     /// # Errors
     /// Whatever MySQL would say, 1235 for what native tables do not have, and what the disk gives.
-    pub(crate) fn run(&self, statement: &TableStatement) -> Result<()> {
+    pub(crate) fn run(&self, statement: &TableStatement) -> Result<Done> {
         let _lock = self.catalog.define();
+        let copied = match statement {
+            TableStatement::Alter(alter) => self.alter(alter)?,
+            TableStatement::CreateIndex(create) => self.create_index(create)?,
+            TableStatement::DropIndex(drop) => self.drop_index(drop)?,
+            other => return self.run_other(other).map(|()| Done::default()),
+        };
+        let warnings = self.diagnostics.count();
+        Ok(Done {
+            affected_rows: copied,
+            info: records_text(copied, 0, warnings),
+            ..Done::default()
+        })
+    }
+
+    /// Statements that never touch a row.
+    fn run_other(&self, statement: &TableStatement) -> Result<()> {
         match statement {
             TableStatement::Create(definition) => self.create(definition).map(drop),
-            TableStatement::Alter(alter) => self.alter(alter),
             TableStatement::Drop(drop) => self.drop_tables(drop),
             TableStatement::Truncate(name) => self.truncate(name),
             TableStatement::Rename(pairs) => self.rename(pairs),
-            TableStatement::CreateIndex(create) => self.create_index(create),
-            TableStatement::DropIndex(drop) => self.drop_index(drop),
             TableStatement::CreateDatabase(create) => self.create_database(create),
             TableStatement::AlterDatabase(alter) => self.alter_database(alter),
             TableStatement::DropDatabase(drop) => self.drop_database(drop),
+            _ => Err(Error::internal("a statement that changes a table in another place")),
         }
     }
 
@@ -195,6 +214,7 @@ impl Definer {
     /// # Errors
     /// Whatever MySQL would say of it.
     pub(super) fn prepare(&self, definition: &mut TableDefinition, mode: Mode) -> Result<()> {
+        definition.columns.iter_mut().for_each(types::restore_json);
         let policy = self.policy();
         for text in check::check(definition, mode, &policy)? {
             self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
@@ -386,19 +406,19 @@ impl Definer {
         Ok(())
     }
 
-    fn create_index(&self, create: &CreateIndex) -> Result<()> {
+    fn create_index(&self, create: &CreateIndex) -> Result<u64> {
         let def = self.require(&create.table)?;
         let name = create.key.name.as_deref().unwrap_or_default();
         if create.if_not_exists && def.key_named(name).is_some() {
             let text = format!("Duplicate key name '{name}'");
             self.diagnostics.note(Code::DuplicateKeyName.errno(), text);
-            return Ok(());
+            return Ok(0);
         }
         let action = AlterAction::AddKey(Box::new(create.key.clone()));
         self.alter_with(&create.table, &[action])
     }
 
-    fn drop_index(&self, drop: &DropIndex) -> Result<()> {
+    fn drop_index(&self, drop: &DropIndex) -> Result<u64> {
         let action = match drop.name.eq_ignore_ascii_case("PRIMARY") {
             true => AlterAction::DropPrimaryKey,
             false => AlterAction::DropKey { if_exists: drop.if_exists, name: drop.name.clone() },

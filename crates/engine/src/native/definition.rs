@@ -24,6 +24,9 @@ use super::types;
 /// The engine that native tables name.
 pub(crate) const ENGINE: &str = "Pelorus";
 
+/// The database of tables that are being made to take the place of others: no database has this name.
+pub(crate) const NOWHERE: &str = "";
+
 /// What a column holds in a row that does not name it.
 #[derive(Clone, Debug)]
 pub(crate) enum DefaultValue {

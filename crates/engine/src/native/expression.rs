@@ -78,7 +78,7 @@ impl RowExpression {
     ///
     /// # Errors
     /// An unknown column (1054), a function that is not allowed (1564), a result that is no
-    /// integer (1491), no column or a function that depends on the time zone (1486).
+    /// integer (1491; 1659 of a column alone), no column or a function that depends on the time zone (1486).
     pub(crate) fn of_partitioning(
         tree: &Expr,
         table: &str,
@@ -95,6 +95,13 @@ impl RowExpression {
         }
         let ty = root.ty();
         if !ty.is_integer() || ty.wire == WireType::Bit {
+            if let Node::Column(at, _) = root {
+                let name = &targets[at].name;
+                let text = format!(
+                    "Field '{name}' is of a not allowed type for this type of partitioning"
+                );
+                return Err(Error::remote(1659, *b"HY000", text));
+            }
             return Err(Error::remote(
                 1491,
                 *b"HY000",
@@ -109,6 +116,28 @@ impl RowExpression {
             return Err(zone_dependent());
         }
         Ok(Self { root, columns, single })
+    }
+
+    /// Binds the default of a column, which may name other columns.
+    ///
+    /// # Errors
+    /// An unknown column (1054), and what is not computed here.
+    pub(crate) fn of_default(
+        tree: &Expr,
+        table: &str,
+        (targets, mode): (&[Target], Mode),
+        context: Arc<EvalContext>,
+    ) -> Result<Self> {
+        let scope = Scope { table, targets, mode, context, restricted: false };
+        let root = scope.bind(tree)?;
+        let mut columns = Vec::new();
+        root.columns(&mut columns);
+        Ok(Self { root, columns, single: None })
+    }
+
+    /// The type of its values.
+    pub(crate) fn ty(&self) -> ColumnType {
+        self.root.ty()
     }
 
     /// The positions of the columns that it names.

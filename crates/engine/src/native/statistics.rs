@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use pelorus_error::Result;
-use pelorus_store::{Commit, Database, TableId, TableStatistics};
+use pelorus_store::{Commit, Database, TableId, TableSchema, TableStatistics};
 
 pub(crate) use shown::column_statistics;
 pub(super) use shown::{cardinality, histograms};
@@ -76,6 +76,38 @@ impl Statistics {
         }
         self.tables.write().remove(&id);
         Ok(())
+    }
+
+    /// What is known of the columns that another table has taken over, by their numbers.
+    pub(super) fn for_columns(
+        &self,
+        id: TableId,
+        schema: &TableSchema,
+    ) -> Option<Arc<TableStatistics>> {
+        let mut known = TableStatistics::clone(&*self.of(id)?);
+        known.columns.retain(|it| schema.position(it.column).is_some());
+        Some(Arc::new(known))
+    }
+
+    /// The values of the store that give a table the statistics of another, whose place it takes.
+    pub(super) fn renumbered(
+        &self,
+        old: TableId,
+        new: TableId,
+        known: Option<&TableStatistics>,
+    ) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        known.map_or_else(Vec::new, |known| {
+            vec![(key_of(new), Some(known.to_bytes())), (key_of(old), None)]
+        })
+    }
+
+    /// Notes that a table has taken the place of another, as the store has it.
+    pub(super) fn moved(&self, old: TableId, new: TableId, known: Option<Arc<TableStatistics>>) {
+        let mut tables = self.tables.write();
+        tables.remove(&old);
+        if let Some(known) = known {
+            tables.insert(new, known);
+        }
     }
 
     fn write(&self, id: TableId, value: Option<Vec<u8>>) -> Result<()> {

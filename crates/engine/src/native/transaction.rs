@@ -16,6 +16,7 @@ use pelorus_query::OwnWrites;
 use pelorus_store::{Commit, Mode, Snapshot, TableId, Version};
 
 use super::definition::NativeDef;
+use super::durability::Wanted;
 use super::write::change::{Change, Counts, writes_of};
 use super::write::check_bytes;
 use super::write::lookup::{duplicate_entry, existing, keys_of};
@@ -139,14 +140,15 @@ impl NativeTransaction {
     ///
     /// # Errors
     /// A row that fits no partition, which was found out before.
-    pub(crate) fn commit(self) -> Result<Commit> {
+    pub(crate) fn commit(self, durability: Wanted) -> Result<Commit> {
         let mut writes = Vec::new();
         for table in self.tables.lock().values() {
             for change in table.changes()? {
                 writes.extend(writes_of(&change)?.into_iter().map(|(write, _)| write));
             }
         }
-        Ok(Commit { writes, snapshot: Some(self.version()), values: Vec::new() })
+        let durability = durability.of(self.tables.lock().values().map(|it| &*it.def));
+        Ok(Commit { writes, snapshot: Some(self.version()), values: Vec::new(), durability })
     }
 }
 

@@ -13,7 +13,7 @@ use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
 pub(crate) use default::{
     constant_under, default_value, definition_policy, invalid_default, typed_text,
 };
-pub(crate) use name::{history, sql_type, type_name};
+pub(crate) use name::{history, restore_json, sql_type, type_name};
 
 /// Digits of a DECIMAL.
 const PRECISION_MAX: u32 = 65;

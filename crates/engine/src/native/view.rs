@@ -60,12 +60,13 @@ impl NativeDatabase for NativeView {
             Some(at) => (self.pin(at)?, None),
             None => (Arc::clone(&self.reads.pin), self.reads.own(def.id)?),
         };
-        let table = pin.table(def.id)?;
+        let table = pin.table(def.id).map_err(|error| match (at, error.code()) {
+            // It was written anew after the session's transaction began.
+            (None, Code::HistoryTooOld) => changed(),
+            _ => error,
+        })?;
         if table.schema().columns.len() != def.columns.len() {
-            return Err(Error::new(
-                Code::TableChanged,
-                "Table definition has changed, please retry transaction",
-            ));
+            return Err(changed());
         }
         Ok(Some(NativeTable {
             database: def.database.clone(),
@@ -80,6 +81,12 @@ impl NativeDatabase for NativeView {
             time_zone: self.time_zone,
         }))
     }
+}
+
+/// Error 1412.
+fn changed() -> Error {
+    let text = "Table definition has changed, please retry transaction";
+    Error::new(Code::TableChanged, text)
 }
 
 fn pruner(def: &NativeDef) -> Option<Arc<dyn PartitionPruner>> {

@@ -32,7 +32,7 @@ pub(crate) mod load;
 pub(crate) mod lookup;
 mod on_duplicate;
 mod query;
-mod select;
+pub(crate) mod select;
 #[cfg(test)]
 mod tests;
 mod update;
@@ -209,7 +209,7 @@ impl Plan {
     }
 }
 
-fn records_text(records: u64, duplicates: u64, warnings: usize) -> String {
+pub(crate) fn records_text(records: u64, duplicates: u64, warnings: usize) -> String {
     format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
 }
 

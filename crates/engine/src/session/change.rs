@@ -10,6 +10,7 @@ use pelorus_sql::change::{Change, LoadData};
 use super::Session;
 use crate::api::Outcome;
 use crate::native::blocking;
+use crate::native::durability::Wanted;
 use crate::native::write::auto::Steps;
 use crate::native::write::change::Counts;
 use crate::native::write::load::Loader;
@@ -49,8 +50,8 @@ impl Session {
             match self.carry_out(&mut plan, view.native.pin.version()) {
                 Ok(counts) => break (plan, counts),
                 Err(error)
-                    if error.code() == Code::Deadlock
-                        && plan.depends
+                    if (error.code() == Code::Deadlock && plan.depends
+                        || error.code() == Code::TableChanged)
                         && tries < TRIES
                         && !self.transaction.is_open() =>
                 {
@@ -166,7 +167,8 @@ impl Session {
         }
         let store = self.engine.native().store();
         let snapshot = plan.depends.then_some(version);
-        blocking(|| commit::commit(store, &mut plan.changes, snapshot))
+        let durability = self.durability();
+        blocking(|| commit::commit(store, &mut plan.changes, snapshot, durability))
     }
 
     /// What the client and the session are told of a statement that was carried out.
@@ -195,6 +197,20 @@ impl Session {
         }
     }
 
+    /// When commits of this session are acknowledged.
+    pub(super) fn durability(&self) -> Wanted {
+        Wanted::of_variable(self.variables.get("pelorus_durability").text())
+    }
+
+    /// How AUTO_INCREMENT counts in this session.
+    pub(super) fn auto_increment_steps(&self) -> Steps {
+        Steps {
+            increment: self.variables.count("auto_increment_increment").max(1),
+            offset: self.variables.count("auto_increment_offset").max(1),
+            zero_is_value: self.has_sql_mode("NO_AUTO_VALUE_ON_ZERO"),
+        }
+    }
+
     /// What a statement that changes rows sees of this session.
     pub(super) fn native_statement<'s>(
         &'s self,
@@ -204,11 +220,6 @@ impl Session {
         let strict =
             ["STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"].iter().any(|word| self.has_sql_mode(word));
         let policy = Policy { nulls: NullRule::Refuse, ..Policy::new(&context.eval, strict) };
-        let steps = Steps {
-            increment: self.variables.count("auto_increment_increment").max(1),
-            offset: self.variables.count("auto_increment_offset").max(1),
-            zero_is_value: self.has_sql_mode("NO_AUTO_VALUE_ON_ZERO"),
-        };
         Statement {
             catalog: self.engine.native(),
             database: self.database.as_deref(),
@@ -216,7 +227,7 @@ impl Session {
             reads: view.native.clone(),
             diagnostics: self.diagnostics.clone(),
             policy,
-            steps,
+            steps: self.auto_increment_steps(),
         }
     }
 }

@@ -62,7 +62,7 @@ impl Session {
             return self.create_of_query(view, create).await;
         }
         let definer = self.definer(view);
-        blocking(|| definer.run(&statement))?;
+        let done = blocking(|| definer.run(&statement))?;
         if let TableStatement::DropDatabase(dropped) = &statement
             && self.database.as_deref() == Some(dropped.name.as_str())
             && !self.engine.native().has(&dropped.name)
@@ -70,7 +70,7 @@ impl Session {
             self.database = None;
             self.show_activity();
         }
-        Ok(done())
+        Ok(Outcome::Done(done))
     }
 
     fn definer(&self, view: &Arc<View>) -> Definer {
@@ -83,6 +83,7 @@ impl Session {
             strict: self.has_sql_mode("STRICT_TRANS_TABLES")
                 || self.has_sql_mode("STRICT_ALL_TABLES"),
             diagnostics: self.diagnostics.clone(),
+            steps: self.auto_increment_steps(),
         }
     }
 

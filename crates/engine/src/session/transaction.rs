@@ -240,7 +240,7 @@ impl Session {
         if !native.has_written() {
             return Ok(());
         }
-        let commit = native.commit()?;
+        let commit = native.commit(self.durability())?;
         let store = self.engine.native().store();
         crate::native::blocking(|| store.commit(&commit)).map(drop)
     }

@@ -109,6 +109,7 @@ pub(crate) const TABLE: &[Variable] = &[
     variable("optimizer_prune_level", Both, Int(0, 1), Some("1"), Relayed, "How thoroughly linked servers look for plans."),
     variable("optimizer_search_depth", Both, Int(0, 62), Some("62"), Relayed, "How thoroughly linked servers look for plans."),
     variable("optimizer_switch", Both, Switches, Some(""), Relayed, "Switches for the optimizers of linked servers; empty leaves theirs."),
+    variable("pelorus_durability", Both, Enum(&["TABLE", "SYNC", "ASYNC"]), Some("TABLE"), Here, "When commits to native tables are acknowledged: as the tables say, when durable, or at once and durable a tenth of a second later."),
     variable("pelorus_min_split_rows", Both, Int(0, u64::MAX), Some("100000"), Here, "Statements for which a linked server expects to examine fewer rows are handed to it whole."),
     variable("pelorus_parallel_reads", Both, Enum(&["AUTOCOMMIT", "ALWAYS"]), Some("ALWAYS"), Here, "With autocommit = 0: ALWAYS runs queries before the first write in parallel too, each at a moment of its own; AUTOCOMMIT runs them on the session's own connection, in its transaction."),
     variable("pelorus_query_memory", Both, Int(1048576, u64::MAX), Some("268435456"), Here, "Bytes that sorts, joins and groups of a query may hold before they spill."),

@@ -80,6 +80,7 @@ fn options() -> Options {
         flush_rows: 40,
         checkpoint_log_bytes: 64 << 10,
         checkpoint_micros: u64::MAX,
+        sync_micros: 100_000,
         log,
     }
 }

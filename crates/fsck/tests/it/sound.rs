@@ -103,8 +103,14 @@ impl World {
             Step::Truncate => self.database.truncate_table(self.wide).unwrap(),
             Step::AddColumn => self.add_column(),
             Step::Recreate => {
-                self.database.drop_table(self.narrow).unwrap();
-                self.narrow = self.database.create_table(narrow_schema(), b"again").unwrap();
+                let again = self.database.create_table(narrow_schema(), b"again").unwrap();
+                if again.0 % 2 == 0 {
+                    self.database.drop_table(self.narrow).unwrap();
+                } else {
+                    let values = vec![(b"again".to_vec(), Some(vec![1]))];
+                    self.database.replace_table(self.narrow, again, b"again", values).unwrap();
+                }
+                self.narrow = again;
             }
             Step::Value(key, set) => {
                 let values = vec![(vec![key], set.then(|| vec![key; 9]))];

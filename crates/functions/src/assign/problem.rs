@@ -22,6 +22,8 @@ pub enum NullRule {
     Replace,
     /// Like `Replace`, with the number and text of `LOAD DATA` (1263).
     Load,
+    /// Like `Replace`, with the number and text of `ALTER TABLE` (1265).
+    Alter,
 }
 
 /// How a statement treats values that do not fit.
@@ -235,6 +237,7 @@ impl Reporter {
     pub(crate) fn null(&mut self) -> Result<(), Failure> {
         let code = match self.policy.nulls {
             NullRule::Load => Code::NullToNotNull,
+            NullRule::Alter => Code::DataTruncated,
             _ => Code::ColumnCannotBeNull,
         };
         if self.policy.nulls == NullRule::Refuse && !self.policy.ignore {

@@ -286,6 +286,10 @@ impl BackendSession for ScriptSession {
         *self.script.killed.borrow() == self.id
     }
 
+    fn in_digits(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
     fn client_collation(&self) -> Collation {
         Collation(self.login.collation)
     }

@@ -168,6 +168,11 @@ fn word(name: &str) -> String {
     }
 }
 
+/// Names that MySQL quotes only where it must.
+fn words_of(list: &[String]) -> String {
+    list.iter().map(|name| word(name)).collect::<Vec<_>>().join(",")
+}
+
 /// ` NAME=value`
 fn option_text(out: &mut String, option: &TableOption, equals: &str, mode: Mode) {
     let name = &option.name;
@@ -312,12 +317,12 @@ fn method_text(method: &PartitionMethod) -> String {
         PartitionMethod::Key { linear, algorithm, columns } => {
             let algorithm = algorithm.map(|number| format!("ALGORITHM = {number} "));
             let linear = if *linear { "LINEAR " } else { "" };
-            format!("{linear}KEY {}({})", algorithm.unwrap_or_default(), names(columns))
+            format!("{linear}KEY {}({})", algorithm.unwrap_or_default(), words_of(columns))
         }
         PartitionMethod::Range(expression) => format!("RANGE ({})", expression.text),
-        PartitionMethod::RangeColumns(columns) => format!("RANGE  COLUMNS({})", names(columns)),
+        PartitionMethod::RangeColumns(columns) => format!("RANGE  COLUMNS({})", words_of(columns)),
         PartitionMethod::List(expression) => format!("LIST ({})", expression.text),
-        PartitionMethod::ListColumns(columns) => format!("LIST  COLUMNS({})", names(columns)),
+        PartitionMethod::ListColumns(columns) => format!("LIST  COLUMNS({})", words_of(columns)),
         PartitionMethod::Value(list) => format!("({})", expressions(list)),
     }
 }

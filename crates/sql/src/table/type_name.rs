@@ -137,10 +137,10 @@ impl Base {
         matches!(self, Char | VarChar | TinyText | Text | MediumText | LongText | Enum | Set)
     }
 
-    /// Whether MySQL shows no `DEFAULT NULL` for it: large values, JSON and geometries.
+    /// Whether MySQL shows no `DEFAULT NULL` for it: large values and geometries.
     pub(super) fn has_no_default(self) -> bool {
         use Base::*;
-        matches!(self, TinyBlob | Blob | MediumBlob | LongBlob | Json | Vector)
+        matches!(self, TinyBlob | Blob | MediumBlob | LongBlob | Vector)
             || matches!(self, TinyText | Text | MediumText | LongText)
             || self.is_geometry()
     }

@@ -81,6 +81,7 @@ pub(crate) fn options() -> Options {
         flush_rows: 40,
         checkpoint_log_bytes: 64 << 10,
         checkpoint_micros: u64::MAX,
+        sync_micros: 1000,
         log,
     }
 }

@@ -9,6 +9,8 @@ mod gate;
 mod harness;
 mod model;
 mod moments;
+mod replace;
 mod retention;
 mod rules;
+mod soon;
 mod threads;

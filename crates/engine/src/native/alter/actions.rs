@@ -3,14 +3,15 @@
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
-    AlterAction, ColumnDefault, ColumnDefinition, KeyDefinition, KeyKind, KeyTarget, Place,
-    TableDefinition, TableOption,
+    AlterAction, ColumnDefault, ColumnDefinition, KeyDefinition, KeyKind, KeyTarget,
+    PartitionMethod, Place, TableDefinition, TableOption,
 };
 
-use crate::native::check::{duplicate_column, duplicate_key_name, no_primary_key};
+use super::partitions::not_partitioned;
+use crate::native::check::{duplicate_column, duplicate_key_name};
 use crate::native::ddl::Definer;
 use crate::native::definition::NativeDef;
-use crate::native::types;
+use crate::native::{partition, types};
 
 /// A definition on its way.
 #[derive(Debug)]
@@ -22,19 +23,21 @@ pub(super) struct Draft<'d> {
     pub(super) origins: Vec<Option<usize>>,
     /// `RENAME TO`
     pub(super) renamed: Option<TableName>,
+    /// `PARTITION BY` or `REMOVE PARTITIONING`, for which MySQL copies rows.
+    pub(super) repartitions: bool,
 }
 
 impl<'d> Draft<'d> {
     pub(super) fn new(definer: &'d Definer, def: &'d NativeDef) -> Self {
         let definition = def.definition.clone();
         let origins = (0..definition.columns.len()).map(Some).collect();
-        Self { definer, def, definition, origins, renamed: None }
+        Self { definer, def, definition, origins, renamed: None, repartitions: false }
     }
 
     /// Carries out one action.
     ///
     /// # Errors
-    /// What it names and is not there, or is there already; 1235 for what needs rows written anew.
+    /// What it names and is not there, or is there already; 1235 for what native tables do not do.
     pub(super) fn apply(&mut self, action: &AlterAction) -> Result<()> {
         match action {
             AlterAction::AddColumn { if_not_exists, column, place } => {
@@ -77,7 +80,7 @@ impl<'d> Draft<'d> {
                 self.definition.checks.push(check.as_ref().clone());
                 Ok(())
             }
-            AlterAction::DropPrimaryKey => Err(no_primary_key()),
+            AlterAction::DropPrimaryKey => self.drop_primary_key(),
             AlterAction::DropKey { if_exists, name } => self.drop_key(name, *if_exists),
             AlterAction::DropForeignKey(name) => self.drop_foreign_key(name),
             AlterAction::DropCheck(name) => self.drop_check(name),
@@ -86,6 +89,24 @@ impl<'d> Draft<'d> {
             AlterAction::KeyVisible(name, visible) => {
                 let at = self.key(name)?;
                 self.definition.keys[at].invisible = !visible;
+                Ok(())
+            }
+            AlterAction::PartitionBy(partitioning) => {
+                let mut partitioning = partitioning.as_ref().clone();
+                partition::settle(&mut partitioning, self.def.mode, &self.definer.context)?;
+                self.definition.partitioning = Some(partitioning);
+                self.repartitions = true;
+                Ok(())
+            }
+            AlterAction::RemovePartitioning => {
+                if self.definition.partitioning.take().is_none() {
+                    return Err(not_partitioned());
+                }
+                self.repartitions = true;
+                Ok(())
+            }
+            AlterAction::SegmentBy(functions) => {
+                self.definition.segment_by.clone_from(functions);
                 Ok(())
             }
             other => self.without_effect(other),
@@ -150,8 +171,8 @@ impl<'d> Draft<'d> {
             }
             return Err(error);
         }
-        if column.primary {
-            return Err(Error::new(Code::MultiplePrimaryKeys, "Multiple primary key defined"));
+        if column.primary && self.has_primary_key() {
+            return Err(multiple_primary_keys());
         }
         let column = self.settled(column)?;
         let at = match place {
@@ -167,6 +188,7 @@ impl<'d> Draft<'d> {
     /// A column with its default in universal time.
     fn settled(&self, column: &ColumnDefinition) -> Result<ColumnDefinition> {
         let mut column = column.clone();
+        types::restore_json(&mut column);
         self.definer.settle_default(&mut column, self.def.collation, self.def.mode)?;
         Ok(column)
     }
@@ -183,12 +205,6 @@ impl<'d> Draft<'d> {
         if self.definition.columns.len() == 1 {
             let text = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
             return Err(Error::new(Code::CannotRemoveAllColumns, text));
-        }
-        let primary = |key: &&KeyDefinition| key.kind == KeyKind::Primary && key.holds(name);
-        if self.definition.keys.iter().find(primary).is_some() {
-            return Err(Error::unsupported(format_args!(
-                "ALTER TABLE ... DROP COLUMN '{name}' of the primary key of a native table"
-            )));
         }
         self.check_not_placing(name, "DROP COLUMN")?;
         self.definition.columns.remove(at);
@@ -207,14 +223,24 @@ impl<'d> Draft<'d> {
     fn check_not_placing(&self, name: &str, what: &str) -> Result<()> {
         let Some(at) = self.def.position(name) else { return Ok(()) };
         let schema = self.def.table.schema();
-        let is_placing = self.def.partitioner.columns().contains(&at)
-            || schema.segment.iter().any(|function| function.column == at);
-        if !is_placing {
-            return Ok(());
+        let is_same = self.definition.partitioning == self.def.definition.partitioning;
+        let is_named = self.definition.partitioning.as_ref().is_some_and(
+            |it| !matches!(&it.method, PartitionMethod::Key { columns, .. } if columns.is_empty()),
+        );
+        if is_same && is_named && self.def.partitioner.columns().contains(&at) {
+            let text = format!(
+                "Column '{name}' has a partitioning function dependency and cannot be dropped or \
+                 renamed."
+            );
+            return Err(Error::remote(3855, *b"HY000", text));
         }
-        Err(Error::unsupported(format_args!(
-            "ALTER TABLE ... {what} '{name}', which PARTITION BY or SEGMENT BY uses"
-        )))
+        let is_same = self.definition.segment_by == self.def.definition.segment_by;
+        if is_same && schema.segment.iter().any(|function| function.column == at) {
+            return Err(Error::unsupported(format_args!(
+                "ALTER TABLE ... {what} '{name}', which SEGMENT BY uses"
+            )));
+        }
+        Ok(())
     }
 
     fn change_column(
@@ -228,14 +254,8 @@ impl<'d> Draft<'d> {
         if !new.name.eq_ignore_ascii_case(from) {
             self.rename_column(from, &new.name)?;
         }
-        if new.auto_increment && !self.definition.columns[at].auto_increment {
-            return Err(Error::unsupported(format_args!(
-                "ALTER TABLE ... MODIFY COLUMN '{from}' to AUTO_INCREMENT"
-            )));
-        }
-        let key = std::mem::take(&mut new.primary);
-        if key && !self.is_primary(&new.name) {
-            return Err(Error::new(Code::MultiplePrimaryKeys, "Multiple primary key defined"));
+        if new.primary && self.has_primary_key() {
+            return Err(multiple_primary_keys());
         }
         if new.nullable.is_none() && self.is_primary(&new.name) {
             new.nullable = Some(false);
@@ -250,6 +270,20 @@ impl<'d> Draft<'d> {
         };
         self.definition.columns.insert(to, column);
         self.origins.insert(to, origin);
+        Ok(())
+    }
+
+    fn has_primary_key(&self) -> bool {
+        let mut keys = self.definition.keys.iter();
+        keys.any(|key| key.kind == KeyKind::Primary)
+            || self.definition.columns.iter().any(|column| column.primary)
+    }
+
+    fn drop_primary_key(&mut self) -> Result<()> {
+        if !self.has_primary_key() {
+            return self.missing("PRIMARY", false);
+        }
+        self.definition.keys.retain(|key| key.kind != KeyKind::Primary);
         Ok(())
     }
 
@@ -351,7 +385,10 @@ impl<'d> Draft<'d> {
 
     fn add_key(&mut self, key: &KeyDefinition) -> Result<()> {
         if key.kind == KeyKind::Primary {
-            return Err(Error::new(Code::MultiplePrimaryKeys, "Multiple primary key defined"));
+            if self.has_primary_key() {
+                return Err(multiple_primary_keys());
+            }
+            self.forbid_nulls(key);
         }
         if let Some(name) = &key.name
             && self.key(name).is_ok()
@@ -362,9 +399,19 @@ impl<'d> Draft<'d> {
         Ok(())
     }
 
+    /// Columns that become part of the primary key can be NULL no longer.
+    fn forbid_nulls(&mut self, key: &KeyDefinition) {
+        for column in self.definition.columns.iter_mut().filter(|it| key.holds(&it.name)) {
+            let is_null = matches!(&column.default, Some(ColumnDefault::Literal(literal))
+                if literal.text.eq_ignore_ascii_case("NULL"));
+            column.nullable = Some(false);
+            column.default = column.default.take().filter(|_| !is_null);
+        }
+    }
+
     fn drop_key(&mut self, name: &str, if_exists: bool) -> Result<()> {
         if name.eq_ignore_ascii_case("PRIMARY") {
-            return Err(no_primary_key());
+            return self.drop_primary_key();
         }
         match self.key(name) {
             Ok(at) => {
@@ -422,6 +469,11 @@ impl<'d> Draft<'d> {
         self.definition.keys[at].name = Some(to.to_owned());
         Ok(())
     }
+}
+
+/// Error 1068.
+fn multiple_primary_keys() -> Error {
+    Error::new(Code::MultiplePrimaryKeys, "Multiple primary key defined")
 }
 
 /// `RemovePartitioning` as `REMOVE PARTITIONING`.

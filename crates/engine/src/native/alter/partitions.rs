@@ -1,4 +1,4 @@
-//! `ADD`, `DROP`, `TRUNCATE` and `REORGANIZE PARTITION`.
+//! `ADD`, `DROP`, `COALESCE`, `TRUNCATE` and `REORGANIZE PARTITION`.
 //!
 //! Partitions of RANGE and LIST are known by name, and their rows lie under it. Whoever planned a
 //! write before a definition changed plans it again, since the store refuses what was made for an
@@ -31,12 +31,8 @@ impl Definer {
     ) -> Option<Result<()>> {
         Some(match action {
             AlterAction::AddPartitions(list) => self.add_partitions(def, list),
-            AlterAction::AddPartitionCount(_) | AlterAction::CoalescePartitions(_) => {
-                Err(Error::unsupported(
-                    "ALTER TABLE that changes the number of HASH or KEY partitions of a native \
-                     table",
-                ))
-            }
+            AlterAction::AddPartitionCount(count) => self.add_count(def, *count),
+            AlterAction::CoalescePartitions(count) => self.coalesce(def, *count),
             AlterAction::DropPartitions { if_exists, names } => {
                 self.drop_partitions(def, names, *if_exists)
             }
@@ -56,7 +52,7 @@ impl Definer {
     }
 
     /// Whether there are rows that fulfil conditions, in some partitions or in all.
-    fn has_rows(
+    pub(super) fn has_rows(
         &self,
         def: &NativeDef,
         predicates: Vec<(usize, Predicate)>,
@@ -95,8 +91,7 @@ impl Definer {
             PartitionMethod::Value(_) => return Err(by_value("ADD")),
             PartitionMethod::Hash { .. } | PartitionMethod::Key { .. } => {
                 return Err(Error::unsupported(
-                    "ALTER TABLE that changes the number of HASH or KEY partitions of a native \
-                     table",
+                    "ADD PARTITION (...) of HASH and KEY partitions; ADD PARTITION PARTITIONS n",
                 ));
             }
             _ => {}
@@ -105,6 +100,38 @@ impl Definer {
         partitioning.count = None;
         partition::settle(partitioning, def.mode, &self.context)?;
         self.redefine(def, &def.database, definition, def.table.schema())
+    }
+
+    /// `ADD PARTITION PARTITIONS n`
+    fn add_count(&self, def: &NativeDef, more: u64) -> Result<()> {
+        let mut definition = def.definition.clone();
+        let count = numbered(&mut definition, &def.definition, "ADD PARTITION PARTITIONS")?;
+        if more == 0 {
+            let text = "At least one partition must be added";
+            return Err(Error::remote(1514, *b"HY000", text));
+        }
+        *count = Some(count.unwrap_or(1).saturating_add(more));
+        self.moved(def, definition)
+    }
+
+    /// `COALESCE PARTITION n`
+    fn coalesce(&self, def: &NativeDef, less: u64) -> Result<()> {
+        let mut definition = def.definition.clone();
+        let count = numbered(&mut definition, &def.definition, "COALESCE PARTITION")?;
+        if less == 0 {
+            let text = "At least one partition must be coalesced";
+            return Err(Error::remote(1515, *b"HY000", text));
+        }
+        let left = count.unwrap_or(1).checked_sub(less).filter(|left| *left > 0);
+        let text = "Cannot remove all partitions, use DROP TABLE instead";
+        *count = Some(left.ok_or_else(|| Error::new(Code::DropLastPartition, text))?);
+        self.moved(def, definition)
+    }
+
+    /// Gives a table other partitions, and puts every row into its new one.
+    fn moved(&self, def: &NativeDef, definition: TableDefinition) -> Result<()> {
+        let origins: Vec<Option<usize>> = (0..definition.columns.len()).map(Some).collect();
+        self.change(def, definition, &origins, false).map(drop)
     }
 
     fn drop_partitions(&self, def: &NativeDef, names: &[String], if_exists: bool) -> Result<()> {
@@ -158,8 +185,8 @@ impl Definer {
         self.catalog.store().drop_partitions(def.id, &keys).map(drop)
     }
 
-    /// `REORGANIZE PARTITION names INTO (...)` of partitions without rows, which is how a partition
-    /// is cut off from the last one.
+    /// `REORGANIZE PARTITION names INTO (...)`. Where the partitions have no rows, which is how one
+    /// is cut off from the last, only the catalog changes.
     fn reorganize(
         &self,
         def: &NativeDef,
@@ -178,7 +205,9 @@ impl Definer {
         let mut places: Vec<usize> = names.iter().map(position).collect::<Result<_>>()?;
         places.sort_unstable();
         let (Some(&first), Some(&last)) = (places.first(), places.last()) else {
-            return Err(Error::unsupported("REORGANIZE PARTITION without names"));
+            let text = "REORGANIZE PARTITION without parameters can only be used on \
+                        auto-partitioned tables using HASH PARTITIONs";
+            return Err(Error::remote(1511, *b"HY000", text));
         };
         if last - first + 1 != places.len() || into.is_empty() {
             let text = "When reorganizing a set of partitions they must be in consecutive order";
@@ -204,23 +233,12 @@ impl Definer {
                         partition where it can extend the range";
             return Err(Error::remote(1520, *b"HY000", text));
         }
-        if self.has_rows(def, Vec::new(), Some(&keys))? {
-            return Err(Error::unsupported(
-                "REORGANIZE PARTITION of partitions of a native table that have rows",
-            ));
-        }
-        self.redefine(def, &def.database, definition, def.table.schema())?;
+        let frozen = self.catalog.store().freeze(def.id)?;
         if !self.has_rows(def, Vec::new(), Some(&keys))? {
-            return Ok(());
+            return self.redefine(def, &def.database, definition, def.table.schema());
         }
-        // Somebody wrote rows just before the definition changed.
-        let before = def.definition.clone();
-        let current = self.catalog.require(&def.database, &def.name)?;
-        self.redefine(&current, &def.database, before, def.table.schema())?;
-        Err(Error::new(
-            Code::TableChanged,
-            "Table definition has changed, please retry transaction",
-        ))
+        drop(frozen);
+        self.moved(def, definition)
     }
 }
 
@@ -240,8 +258,32 @@ fn listed<'a>(
     }
 }
 
+/// The number of partitions of HASH and KEY. Those with names are known by number from then on.
+fn numbered<'a>(
+    definition: &'a mut TableDefinition,
+    before: &TableDefinition,
+    words: &str,
+) -> Result<&'a mut Option<u64>> {
+    let partitioning = definition.partitioning.as_mut().ok_or_else(not_partitioned)?;
+    let known = before.partitioning.as_ref().map_or(0, |it| it.partitions.len() as u64);
+    match partitioning.method {
+        PartitionMethod::Hash { .. } | PartitionMethod::Key { .. } => {
+            if !partitioning.partitions.is_empty() {
+                partitioning.partitions.clear();
+                partitioning.count = Some(known);
+            }
+            Ok(&mut partitioning.count)
+        }
+        PartitionMethod::Value(_) => Err(by_value(words)),
+        _ => {
+            let text = format!("{words} can only be used on HASH/KEY partitions");
+            Err(Error::remote(1509, *b"HY000", text))
+        }
+    }
+}
+
 /// Error 1505.
-fn not_partitioned() -> Error {
+pub(super) fn not_partitioned() -> Error {
     let text = "Partition management on a not partitioned table is not possible";
     Error::new(Code::NotPartitioned, text)
 }

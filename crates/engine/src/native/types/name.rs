@@ -1,7 +1,8 @@
-//! Types as text, types of queries' columns, and the options that bound a table's history.
+//! Types as text, types of queries' columns, JSON columns of MariaDB, and the options that bound a
+//! table's history.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::table::{Base, TableDefinition, TypeName};
+use pelorus_sql::table::{Base, ColumnDefinition, TableDefinition, TypeName};
 use pelorus_store::History;
 use pelorus_types::{Column, Flags, WireType};
 
@@ -59,6 +60,20 @@ pub(crate) fn sql_type(data_type: &TypeName) -> String {
         out.push_str(" zerofill");
     }
     out
+}
+
+/// Makes a column JSON that MariaDB writes as text which is checked to be JSON: its own JSON columns
+/// look so in dumps.
+pub(crate) fn restore_json(column: &mut ColumnDefinition) {
+    let plain = |text: &str| text.replace(['`', ' '], "").to_ascii_lowercase();
+    let expected = plain(&format!("json_valid({})", column.name));
+    let before = column.checks.len();
+    if column.data_type.base == Base::LongText {
+        column.checks.retain(|check| plain(&check.expression.text) != expected);
+    }
+    if column.checks.len() < before {
+        column.data_type = TypeName::new(Base::Json);
+    }
 }
 
 /// The type of a new column for the values of a query's column.

@@ -12,6 +12,7 @@ use super::insert::count;
 use super::lookup::{duplicate_entry, first_duplicate, keys_of};
 use super::select::joined;
 use crate::native::definition::NativeDef;
+use crate::native::durability::Wanted;
 
 /// Carries changes out. `snapshot` is the version that they were computed from, if they were.
 ///
@@ -22,6 +23,7 @@ pub(crate) fn commit(
     store: &Arc<Database>,
     changes: &mut [Change],
     snapshot: Option<Version>,
+    durability: Wanted,
 ) -> Result<Counts> {
     for change in changes.iter_mut() {
         settle(change)?;
@@ -34,7 +36,8 @@ pub(crate) fn commit(
             places.push(of_rows);
         }
     }
-    let commit = Commit { writes, snapshot, values: Vec::new() };
+    let durability = durability.of(changes.iter().map(|change| &*change.def));
+    let commit = Commit { writes, snapshot, values: Vec::new(), durability };
     let receipt = match store.commit(&commit) {
         Ok(receipt) => receipt,
         Err(error) if error.code() == Code::DuplicateKey => {

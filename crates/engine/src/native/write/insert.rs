@@ -14,6 +14,7 @@ use super::default::{Default, defaults, shown, without_default_calls};
 use super::fill::{Fill, NewRows, is_evaluated};
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, unknown_column};
+use crate::native::alter::unknown_partition;
 use crate::native::definition::NativeDef;
 use crate::scalar::Typed;
 
@@ -27,8 +28,9 @@ impl Statement<'_> {
     /// What the statement breaks, in MySQL's words.
     pub(super) async fn insert(&mut self, insert: &Insert<'_>) -> Result<Plan> {
         let def = self.table(&insert.table)?;
-        if !insert.partitions.is_empty() {
-            return Err(Error::unsupported("INSERT ... PARTITION (...)"));
+        let allowed = only_partitions(&def, &insert.partitions)?;
+        if !allowed.is_empty() && insert.ignore {
+            return Err(Error::unsupported("INSERT IGNORE ... PARTITION (...)"));
         }
         if !insert.returning.is_empty() {
             return Err(Error::unsupported("INSERT ... RETURNING"));
@@ -52,6 +54,7 @@ impl Statement<'_> {
             }
         };
         let mut plan = self.completed(&def, batches, mode(insert), report).await?;
+        check_partitions(&plan, &allowed)?;
         if !insert.on_duplicate.is_empty() {
             self.on_duplicate(insert, &mut plan).await?;
         }
@@ -241,6 +244,39 @@ impl Statement<'_> {
         }
         Ok(())
     }
+}
+
+/// The keys of the partitions that a statement names; empty if it names none.
+///
+/// # Errors
+/// A table without partitions by name (1747), a name that is not there (1735).
+fn only_partitions(def: &NativeDef, names: &[String]) -> Result<Vec<Vec<u8>>> {
+    if !names.is_empty() && def.partitioner.named().is_empty() {
+        let text = "PARTITION () clause on non partitioned table";
+        return Err(Error::remote(1747, *b"HY000", text));
+    }
+    let key = |name: &String| {
+        let found = def.partitioner.find(name).map(|named| named.key.clone());
+        found.ok_or_else(|| unknown_partition(name, &def.name))
+    };
+    names.iter().map(key).collect()
+}
+
+/// Error 1748 for a row of another partition than those that are allowed.
+fn check_partitions(plan: &Plan, allowed: &[Vec<u8>]) -> Result<()> {
+    if allowed.is_empty() {
+        return Ok(());
+    }
+    for change in &plan.changes {
+        for (columns, _) in &change.puts {
+            let groups = change.def.partitioner.split(columns)?;
+            if groups.iter().any(|(key, _)| !allowed.contains(key)) {
+                let text = "Found a row not matching the given partition set";
+                return Err(Error::remote(1748, *b"HY000", text));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// An array with other values in some rows.

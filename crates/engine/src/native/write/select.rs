@@ -95,7 +95,7 @@ fn new_rows(
 ///
 /// # Errors
 /// Batches of different columns, which is a bug.
-pub(super) fn joined(batches: &[&[ArrayRef]]) -> Result<Vec<ArrayRef>> {
+pub(crate) fn joined(batches: &[&[ArrayRef]]) -> Result<Vec<ArrayRef>> {
     let columns = batches.first().map_or(0, |batch| batch.len());
     (0..columns)
         .map(|at| {

@@ -113,7 +113,7 @@ async fn rows_survive_what_changes_their_table() {
     assert_eq!(found[1], ["7", "2", "NULL", "d"]);
     assert_eq!(found[2], ["7", "3", "a longer text", "d"]);
     assert_eq!(errno(&mut root, "ALTER TABLE t MODIFY b VARCHAR(50) NOT NULL").await, 1138);
-    assert_eq!(errno(&mut root, "ALTER TABLE t MODIFY b INT").await, 1235);
+    assert_eq!(errno(&mut root, "ALTER TABLE t MODIFY b INT").await, 1366);
     assert_eq!(errno(&mut root, "ALTER TABLE t DROP COLUMN nothing").await, 1091);
     run(&mut root, "ALTER TABLE t DROP COLUMN c, ADD KEY (b), RENAME TO u").await;
     run(&mut root, "CREATE TABLE copy LIKE u").await;

@@ -47,7 +47,7 @@ SUBPARTITIONS 2
   `a` int DEFAULT NULL,
   `b` varchar(9) DEFAULT NULL
 ) ENGINE=Pelorus AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci
-/*!50500 PARTITION BY LIST  COLUMNS(`a`,`b`)
+/*!50500 PARTITION BY LIST  COLUMNS(a,b)
 (PARTITION p0 VALUES IN ((1, 'x'),(2, 'y')) ENGINE = InnoDB) */",
     "CREATE TABLE `metrics` (
   `host` varchar(64) NOT NULL,

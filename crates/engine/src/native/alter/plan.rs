@@ -1,0 +1,183 @@
+//! How the columns of a table get their values when its definition changes, and whether its rows
+//! have to be written anew for that.
+
+use pelorus_error::{Error, Result};
+use pelorus_functions::{Value, array_of};
+use pelorus_sql::table::{Expression, TableDefinition};
+use pelorus_store::StoredColumn;
+use pelorus_types::temporal::DateTime;
+
+use super::{convert, copies, filler};
+use crate::native::ddl::Definer;
+use crate::native::definition::{DefaultValue, Derived, NativeDef};
+use crate::native::partition;
+
+/// What a column is made of.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// The values of a column of the old table, as they are.
+    Kept(usize),
+    /// The values of a column of the old table, assigned to the new type.
+    Converted(usize),
+    /// One value for all rows, in stored form.
+    Constant(Value),
+    /// An expression over the other columns of the new row.
+    Computed(Expression),
+    /// AUTO_INCREMENT numbers.
+    Numbered,
+}
+
+/// What an `ALTER TABLE` does to rows.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// By column of the new definition.
+    pub(super) sources: Vec<Source>,
+    /// The rows can stay where they are.
+    pub(super) keeps_rows: bool,
+    /// MySQL would copy all rows, and say so.
+    pub(super) copies: bool,
+    /// A column begins to count by itself.
+    pub(super) counts: bool,
+    /// Columns of the old table that must have no NULL (1138).
+    pub(super) not_null: Vec<usize>,
+}
+
+impl Plan {
+    /// Makes a plan. `origins` are the columns of the old table that those of the new one come from.
+    ///
+    /// # Errors
+    /// 1235 for what has no values that could be computed here.
+    pub(super) fn new(
+        definer: &Definer,
+        def: &NativeDef,
+        definition: &TableDefinition,
+        derived: &Derived,
+        origins: &[Option<usize>],
+    ) -> Result<Self> {
+        let copies = copies::copies(def, definition, derived, origins, definer.strict);
+        let fixed = fixed_columns(def);
+        let mut not_null = Vec::new();
+        let mut sources = Vec::with_capacity(origins.len());
+        for (at, origin) in origins.iter().enumerate() {
+            let Some(old) = *origin else {
+                sources.push(added(definer, derived, definition, at));
+                continue;
+            };
+            let (from, to) = (&def.targets[old], &derived.targets[at]);
+            let loses_null = from.ty.is_nullable() && !to.ty.is_nullable();
+            if loses_null && !copies {
+                not_null.push(old);
+            }
+            let kept = convert::is_kept(from, to, fixed.contains(&old));
+            sources.push(match kept && !(loses_null && copies) {
+                true => Source::Kept(old),
+                false => Source::Converted(old),
+            });
+        }
+        let counts = definition.columns.iter().zip(origins).any(|(column, origin)| {
+            let counted = |old: usize| def.definition.columns[old].auto_increment;
+            column.auto_increment && !origin.is_some_and(counted)
+        });
+        let keeps_rows =
+            sources.iter().all(|it| matches!(it, Source::Kept(_) | Source::Constant(_)))
+                && same_places(def, definition, derived, &sources)?
+                && !counts;
+        Ok(Self { sources, keeps_rows, copies, counts, not_null })
+    }
+
+    /// The columns as the store has them; those that stay keep their numbers.
+    ///
+    /// # Errors
+    /// A value that cannot be stored.
+    pub(super) fn stored(&self, def: &NativeDef, derived: &Derived) -> Result<Vec<StoredColumn>> {
+        let before = def.table.schema();
+        let mut next = def.table.next_column_id();
+        let mut column = |(source, at): (&Source, usize)| {
+            let ty = derived.targets[at].ty;
+            match source {
+                Source::Kept(old) => Ok(StoredColumn { ty, ..before.columns[*old].clone() }),
+                Source::Converted(old) => {
+                    Ok(StoredColumn { id: before.columns[*old].id, ty, filler: None })
+                }
+                other => {
+                    next += 1;
+                    let filler = match other {
+                        Source::Constant(value) if !value.is_null() => {
+                            Some(filler::encode(&array_of(value, &ty)?)?)
+                        }
+                        _ => None,
+                    };
+                    Ok(StoredColumn { id: next - 1, ty, filler })
+                }
+            }
+        };
+        self.sources.iter().zip(0..).map(&mut column).collect()
+    }
+}
+
+/// Whether rows are found, sorted and put into partitions as before.
+fn same_places(
+    def: &NativeDef,
+    definition: &TableDefinition,
+    derived: &Derived,
+    sources: &[Source],
+) -> Result<bool> {
+    let origin = |at: &usize| match &sources[*at] {
+        Source::Kept(old) => Some(*old),
+        _ => None,
+    };
+    let key: Vec<Option<usize>> = derived.key.iter().map(origin).collect();
+    let same_key = key.iter().copied().eq(def.key.iter().copied().map(Some));
+    let before = def.table.schema().segment;
+    let segment = partition::segment(definition, &derived.targets, def.mode)?;
+    let same_segment = before.len() == segment.len()
+        && before.iter().zip(&segment).all(|(old, new)| {
+            old.function == new.function && origin(&new.column) == Some(old.column)
+        });
+    let same_partitions = definition.partitioning == def.definition.partitioning;
+    Ok(same_key && same_segment && same_partitions)
+}
+
+/// What rows have in a new column.
+fn added(definer: &Definer, derived: &Derived, definition: &TableDefinition, at: usize) -> Source {
+    if definition.columns[at].auto_increment {
+        return Source::Numbered;
+    }
+    match &derived.defaults[at] {
+        DefaultValue::None => Source::Constant(derived.implicit[at].clone()),
+        DefaultValue::Constant(value) => Source::Constant(value.clone()),
+        DefaultValue::CurrentTimestamp(digits) => {
+            let is_timestamp = derived.targets[at].ty.wire == pelorus_types::WireType::Timestamp;
+            let zone = match is_timestamp {
+                true => 0,
+                false => definer.context.time_zone.offset_seconds(),
+            };
+            Source::Constant(Value::Date(moment(definer.context.now_micros, zone, *digits)))
+        }
+        DefaultValue::Expression(expression) => Source::Computed(expression.clone()),
+    }
+}
+
+/// A moment as a packed DATETIME with so many digits behind the seconds.
+fn moment(micros: i64, zone: i64, digits: u32) -> i64 {
+    let step = 10_i64.pow(6_u32.saturating_sub(digits));
+    let cut = micros - micros.rem_euclid(step);
+    let epoch = DateTime::date(1970, 1, 1);
+    epoch.plus_micros(cut.saturating_add(zone * 1_000_000)).map_or(0, |it| it.pack())
+}
+
+/// Columns whose bytes decide where rows are: those of the primary key, of partitions and segments.
+fn fixed_columns(def: &NativeDef) -> Vec<usize> {
+    let mut out = def.key.clone();
+    out.extend(def.partitioner.columns());
+    out.extend(def.table.schema().segment.iter().map(|function| function.column));
+    out
+}
+
+/// Error 1235 for a default that `ALTER TABLE` cannot compute.
+pub(super) fn not_computed(column: &str) -> Error {
+    Error::unsupported(format_args!(
+        "ALTER TABLE ADD COLUMN '{column}' with an expression as default that names functions or \
+         columns which are not computed here; add it without a default, and UPDATE"
+    ))
+}

@@ -1,0 +1,198 @@
+//! Writing the rows of a table anew under another definition.
+//!
+//! The new table has a place in the catalog from the beginning, under the name of no database, so
+//! that its rows go through the log like all others. The step in which it takes the old one's place
+//! is one record of the log: after a crash before it the old table is whole, and the start drops the
+//! new one ([`crate::native::definition::NOWHERE`]).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pelorus_error::{Error, Result};
+use pelorus_functions::assign::{ColumnBuilder, Literal};
+use pelorus_sql::table::TableDefinition;
+use pelorus_store::{Commit, Database, Mode, TableId, TableSchema};
+use pelorus_types::WireType;
+
+use super::failure;
+use super::plan::{Plan, Source};
+use super::rows::{Maker, PIECE_ROWS, Reader};
+use crate::native::ddl::Definer;
+use crate::native::definition::{self, DefaultValue, Derived, NOWHERE, NativeDef};
+use crate::native::durability::Wanted;
+use crate::native::partition;
+use crate::native::types;
+use crate::native::write::change::Change;
+use crate::native::write::warnings::Warnings;
+use crate::native::write::{auto, commit};
+
+/// About most bytes of rows of one commit.
+const COMMIT_BYTES: usize = 64 << 20;
+
+/// A table on its way; dropped unless it has taken its place.
+struct Hidden<'s> {
+    store: &'s Database,
+    id: Option<TableId>,
+}
+
+impl Drop for Hidden<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id
+            && let Err(error) = discard(self.store, id)
+        {
+            let error = pelorus_error::display_chain(&error);
+            tracing::warn!(table = id.0, error, "a table that was given up goes at the next start");
+        }
+    }
+}
+
+/// Drops a table that never took its place.
+///
+/// # Errors
+/// What the disk gives.
+pub(crate) fn discard(store: &Database, id: TableId) -> Result<()> {
+    let counter = NativeDef::auto_key(id);
+    if store.value(&counter).is_some() {
+        store.commit(&Commit { values: vec![(counter, None)], ..Commit::default() })?;
+    }
+    store.drop_table(id)
+}
+
+impl Definer {
+    /// Writes a table anew under a definition, and puts it in the old one's place. The table is
+    /// frozen.
+    ///
+    /// # Errors
+    /// The first row that does not fit, a key that is there twice (1062), a row without partition
+    /// (1526), and what the disk gives. The old table is as it was then.
+    pub(super) fn rewrite(
+        &self,
+        def: &NativeDef,
+        definition: TableDefinition,
+        derived: &Derived,
+        plan: &Plan,
+        counter: Option<u64>,
+    ) -> Result<()> {
+        let store = self.catalog.store();
+        let schema = TableSchema {
+            columns: plan.stored(def, derived)?,
+            key: derived.key.clone(),
+            segment: partition::segment(&definition, &derived.targets, def.mode)?,
+            history: types::history(&definition)?,
+        };
+        let visible = definition::encode(&def.database, &definition, def.mode)?;
+        let id =
+            store.create_table(schema, &definition::encode(NOWHERE, &definition, def.mode)?)?;
+        let mut hidden = Hidden { store, id: Some(id) };
+        let table = store.table(id).ok_or_else(|| Error::internal("a new table is not there"))?;
+        let next = match &def.auto {
+            Some(auto) if !plan.counts => Arc::clone(&auto.next),
+            // The table goes on counting where it was.
+            Some(auto) => Arc::new(AtomicU64::new(auto.next.load(Ordering::Acquire))),
+            None => Arc::new(AtomicU64::new(1)),
+        };
+        let new = NativeDef::new(&def.database, definition, def.mode, table, Some(next))?;
+        let new = Arc::new(new);
+        let warnings = self.copy(def, &new, derived, plan)?;
+        if let (Some(first), Some(auto)) = (counter, &new.auto) {
+            auto.next.fetch_max(first, Ordering::AcqRel);
+        }
+        let statistics = self.catalog.statistics().for_columns(def.id, &new.table.schema());
+        let mut values = self.counters(def, &new);
+        values.extend(self.catalog.statistics().renumbered(def.id, id, statistics.as_deref()));
+        store.replace_table(def.id, id, &visible, values)?;
+        hidden.id = None;
+        self.catalog.statistics().moved(def.id, id, statistics);
+        self.catalog.forget(&def.database, &def.name);
+        self.catalog.insert(new);
+        warnings.tell(&self.diagnostics);
+        Ok(())
+    }
+
+    /// The bounds of AUTO_INCREMENT under the new table's number.
+    fn counters(&self, def: &NativeDef, new: &NativeDef) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        let store = self.catalog.store();
+        let (old, own) = (NativeDef::auto_key(def.id), NativeDef::auto_key(new.id));
+        let bound = |key: &[u8]| {
+            let bytes = store.value(key).unwrap_or_default();
+            <[u8; 8]>::try_from(bytes).map_or(0, u64::from_le_bytes)
+        };
+        let mut values = Vec::new();
+        if let Some(auto) = &new.auto {
+            let next = auto.next.load(Ordering::Acquire);
+            let next = next.max(bound(&old)).max(bound(&own));
+            values.push((own, Some(next.to_le_bytes().to_vec())));
+        }
+        if store.value(&old).is_some() {
+            values.push((old, None));
+        }
+        values
+    }
+
+    fn copy(
+        &self,
+        def: &NativeDef,
+        new: &Arc<NativeDef>,
+        derived: &Derived,
+        plan: &Plan,
+    ) -> Result<Warnings> {
+        let store = self.catalog.store();
+        let maker = Maker::new(def, derived, plan, (self.policy(), &self.context))?;
+        let snapshot = store.snapshot();
+        let table = snapshot.table(def.id)?;
+        let mut reader = Reader::new(def, &table, maker.tells_rows())?;
+        let mut change = Change::new(Arc::clone(new));
+        let mut warnings = Warnings::default();
+        let (mut row, mut rows, mut bytes) = (1, 0, 0);
+        while let Some(piece) = reader.next()? {
+            let made = match maker.make(&piece.columns, row) {
+                Ok(made) => made,
+                Err(met) => return Err(failure::first(def, &table, &maker, met)?),
+            };
+            let mut columns = made.columns;
+            warnings.append(made.warnings);
+            // Where the column counted before, its values are numbers already.
+            if plan.counts {
+                auto::number(store, new, &mut columns, self.steps)?;
+            }
+            let count = columns.first().map_or(0, |column| column.len());
+            (row, rows) = (row + count as u64, rows + count);
+            bytes += columns.iter().map(|it| it.get_array_memory_size()).sum::<usize>();
+            change.puts.push((columns, Mode::Insert));
+            if rows >= PIECE_ROWS || bytes >= COMMIT_BYTES {
+                commit::commit(store, std::slice::from_mut(&mut change), None, Wanted::Synced)?;
+                change = Change::new(Arc::clone(new));
+                (rows, bytes) = (0, 0);
+            }
+        }
+        commit::commit(store, std::slice::from_mut(&mut change), None, Wanted::Synced)?;
+        Ok(warnings)
+    }
+
+    /// Refuses the zero that rows would have in a new column of dates without default where the
+    /// session's `sql_mode` has no such dates. Of a table without rows nothing is said.
+    pub(super) fn check_added(
+        &self,
+        def: &NativeDef,
+        definition: &TableDefinition,
+        derived: &Derived,
+        plan: &Plan,
+    ) -> Result<()> {
+        for (at, source) in plan.sources.iter().enumerate() {
+            let target = &derived.targets[at];
+            let zero = match target.ty.wire {
+                WireType::Date => "0000-00-00",
+                WireType::DateTime | WireType::Timestamp => "0000-00-00 00:00:00",
+                _ => continue,
+            };
+            let is_zero = matches!(source, Source::Constant(_))
+                && matches!(derived.defaults[at], DefaultValue::None)
+                && definition.columns[at].default.is_none();
+            if is_zero && self.has_rows(def, Vec::new(), None)? {
+                let mut builder = ColumnBuilder::new(target, self.policy())?;
+                builder.append(Literal::Text(zero.as_bytes()))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! When a commit to native tables is acknowledged: as the session says, or as the tables do.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::table::TableDefinition;
+use pelorus_store::Durability;
+
+use super::definition::NativeDef;
+
+/// What a session wants (`pelorus_durability`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// As the tables say that are written to; all of them must be content with less.
+    Tables,
+    /// Durable first.
+    Synced,
+    /// At once.
+    Soon,
+}
+
+impl Wanted {
+    /// Reads the variable.
+    pub(crate) fn of_variable(text: &str) -> Self {
+        match text {
+            "SYNC" => Self::Synced,
+            "ASYNC" => Self::Soon,
+            _ => Self::Tables,
+        }
+    }
+
+    /// What that means for a commit to some tables.
+    pub(crate) fn of<'d>(self, tables: impl IntoIterator<Item = &'d NativeDef>) -> Durability {
+        let soon = match self {
+            Self::Synced => false,
+            Self::Soon => true,
+            Self::Tables => tables.into_iter().all(|it| is_soon(&it.definition)),
+        };
+        if soon { Durability::Soon } else { Durability::Synced }
+    }
+}
+
+fn is_soon(definition: &TableDefinition) -> bool {
+    definition.option("COMMIT").is_some_and(|text| text.eq_ignore_ascii_case("ASYNC"))
+}
+
+/// Checks the table option `COMMIT`.
+///
+/// # Errors
+/// Another word than SYNC and ASYNC (1064).
+pub(super) fn check(definition: &TableDefinition) -> Result<()> {
+    match definition.option("COMMIT") {
+        Some(text) if !["SYNC", "ASYNC"].iter().any(|it| text.eq_ignore_ascii_case(it)) => {
+            let text = format!("the table option COMMIT cannot be '{text}'");
+            Err(Error::new(Code::Syntax, text))
+        }
+        _ => Ok(()),
+    }
+}

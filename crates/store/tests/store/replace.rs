@@ -1,0 +1,132 @@
+//! A table that takes the place of another: all of it or nothing, whatever crashes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pelorus_env::{Fault, Tear};
+use pelorus_error::{Code, Error};
+use pelorus_store::{Commit, Database, Mode, TableId};
+
+use crate::harness::{Content, Machine, commit, newest, put, read, row, schema};
+
+fn rows(from: i64) -> Vec<((i64, i64), crate::harness::Row)> {
+    (0..40).map(|k| ((1, k), row(from + k))).collect()
+}
+
+fn content(from: i64) -> Content {
+    rows(from).into_iter().collect()
+}
+
+/// Makes two tables and puts the second in the place of the first. Gives how far it came: the
+/// tables, and whether the step was acknowledged.
+fn workload(machine: &Machine, done: &mut (Vec<TableId>, bool)) -> Result<(), Error> {
+    let database = machine.open()?;
+    done.0.push(database.create_table(schema(), b"old")?);
+    commit(&database, vec![put(done.0[0], &rows(0), Mode::Insert)])?;
+    database.checkpoint()?;
+    let frozen = database.freeze(done.0[0])?;
+    done.0.push(database.create_table(schema(), b"draft")?);
+    commit(&database, vec![put(done.0[1], &rows(100), Mode::Insert)])?;
+    while database.maintain()? {}
+    let values = vec![(b"k".to_vec(), Some(b"v".to_vec()))];
+    database.replace_table(done.0[0], done.0[1], b"new", values)?;
+    done.1 = true;
+    drop(frozen);
+    database.checkpoint()?;
+    database.close()
+}
+
+fn check(machine: &Machine, (tables, done): &(Vec<TableId>, bool), what: &str) {
+    let database = machine.open().unwrap_or_else(|error| {
+        panic!("{what}: cannot be opened: {}", pelorus_error::display_chain(&error))
+    });
+    let Some(&old) = tables.first() else { return };
+    let Some(&new) = tables.get(1) else { return };
+    let replaced = database.table(old).is_none();
+    assert!(replaced || !done, "{what}: what was acknowledged is gone");
+    let definition = database.table(new).map(|table| table.definition().to_vec());
+    if replaced {
+        assert_eq!(definition.as_deref(), Some(&b"new"[..]), "{what}");
+        assert_eq!(newest(&database, new), content(100), "{what}");
+        assert_eq!(database.value(b"k"), Some(b"v".to_vec()), "{what}");
+        let names = machine.env.disk.list(std::path::Path::new("/data")).unwrap();
+        assert!(!names.contains(&format!("table-{}.blocks", old.0)), "{what}: {names:?}");
+        // The past that the old table took along cannot be read from the new one.
+        let floor = database.table(new).unwrap().floor();
+        let error = database.snapshot_at(floor - 1).table(new).unwrap_err();
+        assert_eq!(error.code(), Code::HistoryTooOld, "{what}");
+    } else {
+        assert_eq!(newest(&database, old), content(0), "{what}");
+        assert!(definition.is_none_or(|it| it == b"draft"), "{what}");
+        assert_eq!(database.value(b"k"), None, "{what}");
+    }
+}
+
+#[test]
+fn every_crash_leaves_one_of_the_two() {
+    let machine = Machine::new(1);
+    workload(&machine, &mut (Vec::new(), false)).unwrap();
+    let total = machine.disk.operations();
+    check(&machine, &(vec![TableId(1), TableId(2)], true), "no crash");
+    for at in 0..total {
+        for tear in Tear::ALL {
+            let machine = Machine::new(at);
+            machine.disk.fail_after(at, Fault::Crash);
+            let mut done = (Vec::new(), false);
+            workload(&machine, &mut done).unwrap_err();
+            machine.disk.crash_with(tear);
+            // A table whose creation was not acknowledged may be there or not.
+            if done.0.len() == 2 {
+                check(&machine, &done, &format!("crash at {at} of {total}, {tear:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_frozen_table_is_read_and_not_written() {
+    let machine = Machine::new(2);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"t").unwrap();
+    let other = database.create_table(schema(), b"u").unwrap();
+    commit(&database, vec![put(table, &rows(0), Mode::Insert)]).unwrap();
+    let frozen = database.freeze(table).unwrap();
+    assert_eq!(database.freeze(table).unwrap_err().code(), Code::TableChanged);
+    assert_eq!(newest(&database, table), content(0));
+    commit(&database, vec![put(other, &rows(5), Mode::Insert)]).unwrap();
+    std::thread::scope(|scope| {
+        let writer = Arc::clone(&database);
+        let thread =
+            scope.spawn(move || commit(&writer, vec![put(table, &rows(7), Mode::Replace)]));
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!thread.is_finished());
+        assert_eq!(newest(&database, table), content(0));
+        drop(frozen);
+        thread.join().unwrap().unwrap();
+    });
+    assert_eq!(newest(&database, table), content(7));
+}
+
+#[test]
+fn who_waited_for_a_table_that_was_replaced_is_told() {
+    let machine = Machine::new(3);
+    let database = machine.open().unwrap();
+    let old = database.create_table(schema(), b"t").unwrap();
+    let new = database.create_table(schema(), b"").unwrap();
+    let held = database.snapshot();
+    let before = held.table(old).unwrap();
+    let frozen = database.freeze(old).unwrap();
+    std::thread::scope(|scope| {
+        let writer: &Database = &database;
+        let put = put(old, &rows(7), Mode::Replace);
+        let commit = Commit { writes: vec![put], ..Commit::default() };
+        let thread = scope.spawn(move || writer.commit(&commit));
+        std::thread::sleep(Duration::from_millis(20));
+        database.replace_table(old, new, b"t", Vec::new()).unwrap();
+        drop(frozen);
+        assert_eq!(thread.join().unwrap().unwrap_err().code(), Code::TableChanged);
+    });
+    // A reader from before keeps what it had.
+    assert_eq!(before.count_rows().unwrap(), 0);
+    assert_eq!(read(&database.snapshot(), new).unwrap(), Content::new());
+}

@@ -1,0 +1,119 @@
+//! Commits that are acknowledged before they are durable: seen at once, and after a crash there up
+//! to some version and not beyond.
+
+use std::sync::Arc;
+
+use pelorus_env::Tear;
+use pelorus_store::{Commit, Database, Durability, Mode, Options, TableId, Write};
+
+use crate::harness::{Content, Machine, commit, newest, options, put, read, row, schema};
+
+/// Ends the thread, also when the test has failed.
+struct Stop<'a>(&'a Database);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.stop_syncing();
+    }
+}
+
+fn soon(database: &Database, writes: Vec<Write>) {
+    let commit = Commit { writes, durability: Durability::Soon, ..Commit::default() };
+    database.commit(&commit).unwrap();
+}
+
+fn rows(round: i64) -> Vec<((i64, i64), crate::harness::Row)> {
+    (0..5).map(|k| ((1, k + round % 7), row(round * 10 + k))).collect()
+}
+
+/// Nobody syncs for an hour: what a crash leaves is what the last synced commit, or a full buffer
+/// of the log, made durable.
+fn lazy() -> Options {
+    Options { sync_micros: 3_600_000_000, ..options() }
+}
+
+fn with_thread(database: &Arc<Database>, work: impl FnOnce()) {
+    std::thread::scope(|scope| {
+        let stop = Stop(database);
+        scope.spawn(|| database.run_syncing());
+        database.wait_for_syncing();
+        work();
+        drop(stop);
+    });
+}
+
+#[test]
+fn a_crash_leaves_a_state_that_was() {
+    for synced in [None, Some(3), Some(12), Some(19)] {
+        for (seed, tear) in (0..).zip(Tear::ALL) {
+            let machine = Machine::new(seed);
+            let database = machine.open_with(lazy()).unwrap();
+            let table = database.create_table(schema(), b"t").unwrap();
+            let mut states = vec![Content::new()];
+            let mut crashed = None;
+            with_thread(&database, || {
+                for round in 0..20 {
+                    let writes = vec![put(table, &rows(round), Mode::Replace)];
+                    if synced == Some(round) {
+                        commit(&database, writes).unwrap();
+                    } else {
+                        soon(&database, writes);
+                    }
+                    let mut next = states.last().cloned().unwrap();
+                    next.extend(rows(round));
+                    assert_eq!(newest(&database, table), next, "seen at once");
+                    states.push(next);
+                }
+                // Before the thread ends and syncs.
+                crashed = Some(Machine::with(machine.disk.fork(seed), seed));
+            });
+            let crashed = crashed.unwrap();
+            crashed.disk.crash_with(tear);
+            let found = newest(&crashed.open().unwrap(), table);
+            let least = synced.map_or(0, |round| usize::try_from(round).unwrap() + 1);
+            let at = states.iter().rposition(|state| *state == found);
+            assert!(at.is_some_and(|at| at >= least), "{synced:?} {tear:?}: {at:?}");
+        }
+    }
+}
+
+#[test]
+fn the_end_of_the_thread_leaves_nothing_unsynced() {
+    let machine = Machine::new(9);
+    let database = machine.open_with(lazy()).unwrap();
+    let table = database.create_table(schema(), b"t").unwrap();
+    with_thread(&database, || soon(&database, vec![put(table, &rows(0), Mode::Insert)]));
+    machine.disk.crash_with(Tear::Nothing);
+    assert_eq!(newest(&machine.open().unwrap(), table), rows(0).into_iter().collect());
+}
+
+#[test]
+fn the_log_is_synced_after_a_while() {
+    let machine = Machine::new(10);
+    let database = machine.open_with(Options { sync_micros: 1000, ..options() }).unwrap();
+    let table = database.create_table(schema(), b"t").unwrap();
+    with_thread(&database, || {
+        soon(&database, vec![put(table, &rows(0), Mode::Insert)]);
+        let expected: Content = rows(0).into_iter().collect();
+        for _ in 0..5000 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            let copy = Machine::with(machine.disk.fork(1), 1);
+            copy.disk.crash_with(Tear::Nothing);
+            if newest(&copy.open().unwrap(), table) == expected {
+                return;
+            }
+        }
+        panic!("the commit never became durable");
+    });
+}
+
+#[test]
+fn without_a_thread_commits_wait() {
+    let machine = Machine::new(11);
+    let database = machine.open().unwrap();
+    let table: TableId = database.create_table(schema(), b"t").unwrap();
+    soon(&database, vec![put(table, &rows(0), Mode::Insert)]);
+    machine.disk.crash_with(Tear::Nothing);
+    let database = machine.open().unwrap();
+    assert_eq!(read(&database.snapshot(), table).unwrap(), rows(0).into_iter().collect());
+}
