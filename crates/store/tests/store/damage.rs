@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_env::SimDisk;
 use pelorus_error::{Code, Result};
 use pelorus_store::{Commit, Database, Mode, TableId};
 
-use crate::harness::{Content, Machine, commit, put, read, remove, row, schema};
+use crate::harness::{Content, Machine, commit, put, read, read_where, remove, row, schema};
 
 /// All that can be read of a database: its values, and its tables at several versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -259,6 +260,39 @@ fn no_byte_of_a_chunk_can_change_unnoticed() {
             })
         })
         .count();
+    assert!(found > 100, "{found}");
+}
+
+/// What says where which values are is verified before anything is left out by it.
+#[test]
+fn no_zone_can_change_and_hide_rows() {
+    let machine = Machine::new(8);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    let rows: Vec<_> = (0..100).map(|k| ((1, k), row(k))).collect();
+    commit(&database, vec![put(table, &rows, Mode::Insert)]).unwrap();
+    while database.maintain().unwrap() {}
+    database.close().unwrap();
+    drop(database);
+    let path = PathBuf::from(format!("/data/table-{}.blocks", table.0));
+    let bytes = machine.disk.durable_bytes(&path).unwrap();
+    let mut found = 0;
+    for at in (65536..bytes.len()).filter(|at| bytes[*at] != 0) {
+        let copy = Machine::with(machine.disk.fork(1), 1);
+        copy.disk.overwrite(&path, at as u64, &[bytes[at] ^ 1]).unwrap();
+        let database = copy.open().unwrap();
+        for (column, key) in [(1, 0), (1, 99), (2, 1), (2, 98)] {
+            let predicate = Predicate::Compare(Op::Eq, Scalar::Int(key));
+            let snapshot = database.snapshot();
+            match read_where(&snapshot, table, vec![(column, predicate)]) {
+                Ok(content) => assert_eq!(content.len(), 1, "byte {at}"),
+                Err(error) => {
+                    assert_eq!(error.code(), Code::FileDamaged, "byte {at}");
+                    found += 1;
+                }
+            }
+        }
+    }
     assert!(found > 100, "{found}");
 }
 
