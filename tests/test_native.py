@@ -674,6 +674,12 @@ class TestStatistics:
         assert _scans(native, query + ", n") == ["3000 rows, in order"]
         assert run(query) == tuple((at,) for at in range(3000))
         assert run(query + " LIMIT 3 OFFSET 1500") == ((1500,), (1501,), (1502,))
+        assert _scans(native, query + " LIMIT 3") == ["3000 rows, in order, at most 3 each"]
+        assert run(query + " LIMIT 3") == ((0,), (1,), (2,))
+        assert len(run("SELECT id FROM sorted.t LIMIT 2500")) == 2500
+        assert run("SELECT COUNT(*) FROM (SELECT id FROM sorted.t LIMIT 2500) AS x") == ((2500,),)
+        assert run("SELECT COUNT(*) FROM (SELECT id FROM sorted.t ORDER BY id LIMIT 1700) AS x "
+                   "JOIN sorted.t USING (id) WHERE t.n < 5") == ((1700,),)
         for other in ("SELECT id FROM sorted.t ORDER BY n, id", query + " DESC"):
             assert _scans(native, other) == ["3000 rows"]
             assert _scans(native, other + " LIMIT 2") == ["3000 rows, dynamic filter"]

@@ -14,8 +14,8 @@ use std::time::Duration;
 use pelorus_error::{Code, Error, Result};
 
 use self::policy::{
-    DELTAS_MANY, IDLE_MICROS, MERGE_BYTES, WASTE_MICROS, dead_bytes, deltas, garbage_of,
-    merge_from, wait_for_merging, within,
+    DELTAS_MANY, IDLE_MICROS, MERGE_BYTES, WASTE_MICROS, dead_bytes, deltas, flush_from,
+    garbage_of, merge_from, wait_for_merging, within,
 };
 pub(crate) use self::policy::{choose, has_holes, has_waste};
 use crate::database::{Database, Work};
@@ -77,11 +77,12 @@ impl Database {
         self.forget_dropped(table);
         let horizon = self.horizon(table);
         let mut most = 0;
+        let enough = flush_from(self.options.flush_rows, is_idle);
         for partition in table.partitions().iter() {
             let deltas = deltas(&partition.parts());
             let rows: usize = deltas.iter().map(|part| part.rows() as usize).sum();
             // Every checkpoint ends a delta, however small it is.
-            if rows >= self.options.flush_rows || deltas.len() >= DELTAS_MANY {
+            if rows >= enough || deltas.len() >= DELTAS_MANY {
                 round.note(self.flush(table, partition, horizon));
             }
             let from = merge_from(garbage_of(&partition.parts(), horizon), is_idle);

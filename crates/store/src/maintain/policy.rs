@@ -106,6 +106,12 @@ pub(super) fn garbage_of(parts: &[Arc<Part>], horizon: Version) -> u64 {
     if dead < crate::CHUNK_ROWS_MAX as u64 { 0 } else { dead * 1000 / rows }
 }
 
+/// How many rows of a partition in memory become chunks: when nobody writes, so many that they
+/// are worth one.
+pub(super) fn flush_from(while_written: usize, is_idle: bool) -> usize {
+    if is_idle { while_written.min(crate::CHUNK_ROWS_MAX / 2) } else { while_written }
+}
+
 /// The share of dead rows, in thousandths, from which on a chunk of a partition is merged.
 pub(super) fn merge_from(of_partition: u64, is_idle: bool) -> u64 {
     match (is_idle, of_partition >= MANY) {

@@ -45,6 +45,8 @@ pub(super) struct NativeExec {
     dynamic: Arc<Dynamic>,
     /// The columns that such conditions can be about.
     whole: Vec<Option<Field>>,
+    /// Each stream ends after so many rows.
+    fetch: Option<usize>,
     properties: Arc<PlanProperties>,
 }
 
@@ -59,7 +61,7 @@ impl NativeExec {
             properties(EquivalenceProperties::new(Arc::clone(&reading.schema)), streams);
         let dynamic = Arc::new(Dynamic::new(Vec::new(), whole.clone()));
         let reading = Arc::new(reading);
-        Self { reading, estimate, dynamic, whole, properties }
+        Self { reading, estimate, dynamic, whole, fetch: None, properties }
     }
 }
 
@@ -80,7 +82,8 @@ impl DisplayAs for NativeExec {
         let is_sorted = self.properties.output_ordering().is_some();
         f.write_str(if is_sorted { ", in order" } else { "" })?;
         let learns = !self.dynamic.filters().is_empty();
-        f.write_str(if learns { ", dynamic filter" } else { "" })
+        f.write_str(if learns { ", dynamic filter" } else { "" })?;
+        self.fetch.map_or(Ok(()), |fetch| write!(f, ", at most {fetch} each"))
     }
 }
 
@@ -115,10 +118,11 @@ impl ExecutionPlan for NativeExec {
         _: &ConfigOptions,
     ) -> DfResult<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         let filters: Vec<_> = match phase {
-            FilterPushdownPhase::Pre => Vec::new(),
-            FilterPushdownPhase::Post => {
+            // Behind a LIMIT a condition would let other rows in.
+            FilterPushdownPhase::Post if self.fetch.is_none() => {
                 child.parent_filters.iter().map(|it| Arc::clone(&it.filter)).collect()
             }
+            _ => Vec::new(),
         };
         // They are not promised to be tested of every row.
         let answer = FilterPushdownPropagation::all_unsupported(child);
@@ -172,12 +176,28 @@ impl ExecutionPlan for NativeExec {
         Ok(SortOrderPushdownResult::Exact { inner: Arc::new(inner) })
     }
 
+    fn fetch(&self) -> Option<usize> {
+        self.fetch
+    }
+
+    fn with_fetch(&self, fetch: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(Arc::new(Self { fetch, ..self.clone() }))
+    }
+
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
         let (reading, mut place) = (Arc::clone(&self.reading), Place::default());
         let dynamic = Arc::clone(&self.dynamic);
+        let mut left = self.fetch.unwrap_or(usize::MAX);
         let rows = std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
             let batch = reading.next(&mut place, &dynamic).transpose()?;
-            Some(batch.map_err(into_datafusion))
+            Some(batch.map_err(into_datafusion).map(|batch| {
+                let batch = batch.slice(0, batch.num_rows().min(left));
+                left -= batch.num_rows();
+                batch
+            }))
         });
         let schema = Arc::clone(&self.reading.schema);
         Ok(Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, stream::iter(rows)))))
@@ -197,9 +217,9 @@ impl ExecutionPlan for NativeExec {
         let width: usize =
             fields.iter().map(|field| field.data_type().primitive_width().unwrap_or(TEXT)).sum();
         let mut statistics = Statistics::new_unknown(&self.reading.schema);
-        statistics.num_rows = match args.partition() {
-            None if self.estimate.is_exact => Precision::Exact(rows),
-            _ => Precision::Inexact(rows),
+        statistics.num_rows = match (args.partition(), self.fetch) {
+            (None, None) if self.estimate.is_exact => Precision::Exact(rows),
+            (_, fetch) => Precision::Inexact(rows.min(fetch.unwrap_or(usize::MAX))),
         };
         statistics.total_byte_size = Precision::Inexact(rows.saturating_mul(width));
         if args.partition().is_none() {
