@@ -679,7 +679,7 @@ class TestStatistics:
         assert len(run("SELECT id FROM sorted.t LIMIT 2500")) == 2500
         assert run("SELECT COUNT(*) FROM (SELECT id FROM sorted.t LIMIT 2500) AS x") == ((2500,),)
         assert run("SELECT COUNT(*) FROM (SELECT id FROM sorted.t ORDER BY id LIMIT 1700) AS x "
-                   "JOIN sorted.t USING (id) WHERE t.n < 5") == ((1700,),)
+                   "JOIN sorted.t ON t.id = x.id WHERE t.n < 5") == ((1700,),)
         for other in ("SELECT id FROM sorted.t ORDER BY n, id", query + " DESC"):
             assert _scans(native, other) == ["3000 rows"]
             assert _scans(native, other + " LIMIT 2") == ["3000 rows, dynamic filter"]
