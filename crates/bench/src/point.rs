@@ -17,6 +17,7 @@ use crate::wide;
 const ONE: &str = "look-ups of one thread";
 const LATENCY: &str = "a look-up";
 const BATCHED: &str = "rows by look-ups of 1,000";
+const MEDIAN: &str = "a look-up, median";
 const SYSTEM: &str = "pelorus in process";
 
 /// What a thread has seen.
@@ -56,8 +57,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
     figures.add(BATCHED, SYSTEM, "rows/s", vec![batched(database, table, rows)?]);
     figures.add("peak memory", SYSTEM, "MiB", peak_memory_mib().into_iter().collect());
     store.close()?;
-    let targets =
-        [Target::at_most("look-ups with a wrong row".to_owned(), 0.0, Some(wrong as f64))];
+    let median = figures.median(MEDIAN, SYSTEM);
+    let targets = [
+        Target::at_most("µs of a look-up, median".to_owned(), 10.0, median),
+        Target::at_most("look-ups with a wrong row".to_owned(), 0.0, Some(wrong as f64)),
+    ];
     figures.finish("point", rows, &targets)
 }
 

@@ -30,7 +30,8 @@ pub(crate) fn target() -> PathBuf {
 pub(crate) fn figures() -> anyhow::Result<PathBuf> {
     let folder = target().join("bench");
     std::fs::create_dir_all(&folder).context("cannot create the folder of the figures")?;
-    Ok(folder)
+    // Whole, since some peers look for a relative one elsewhere.
+    std::fs::canonicalize(&folder).context("cannot find the folder of the figures")
 }
 
 /// Starts a program of `scripts/pelorus_tools` and waits until it has done its work.
