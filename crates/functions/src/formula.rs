@@ -60,24 +60,10 @@ enum Operand<'a> {
 impl Formula {
     /// The numbers of a batch; `None` where 64 bits may not do.
     pub(crate) fn narrow<'a>(&'a self, args: &'a [ArrayRef]) -> Option<Narrow<'a>> {
-        if let Some(narrow) = self.by_type(args) {
-            return Some(narrow);
-        }
         match self.operand(args)? {
             Operand::Vector(narrow) => Some(narrow),
             Operand::One(..) => None,
         }
-    }
-
-    /// The numbers of a decimal column whose type alone says that their sum fits 64 bits.
-    fn by_type<'a>(&self, args: &'a [ArrayRef]) -> Option<Narrow<'a>> {
-        let Self::Units(at, DataType::Decimal128(digits, scale)) = self else { return None };
-        let units = args.get(*at)?.as_primitive_opt::<Int64Type>()?;
-        let most = 10_u64.checked_pow((*digits).into())?;
-        i64::try_from(most.checked_mul(units.len() as u64)?).ok()?;
-        let nulls = units.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
-        let scale = u8::try_from(*scale).ok()?;
-        Some(Narrow { values: Cow::Borrowed(units.values()), most, scale, nulls })
     }
 
     /// The numbers as the calls compute them, whatever their width.
@@ -339,14 +325,9 @@ mod tests {
         );
         let args = [units];
         assert_eq!(given(&twice, &args), Some(vec![Some(1650), None, Some(-77)]));
-        let most = |digits| {
-            Formula::Units(0, DataType::Decimal128(digits, 2)).narrow(&args).map(|it| it.most)
-        };
-        assert_eq!(most(15), Some(1_000_000_000_000_000), "by the type");
-        assert_eq!(most(18), Some(1_000_000_000_000_000_000), "three of them fit");
         let many: [ArrayRef; 1] = [Arc::new(Int64Array::from(vec![100; 8192]))];
         let wide = Formula::Units(0, DataType::Decimal128(18, 2));
-        assert_eq!(wide.narrow(&many).map(|it| it.most), Some(101), "by the values");
+        assert_eq!(wide.narrow(&many).map(|it| it.most), Some(101));
         assert_eq!(told(&twice, &args), [Some(1650), None, Some(-77)]);
     }
 

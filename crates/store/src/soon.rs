@@ -19,7 +19,8 @@ pub enum Durability {
     /// When it is durable.
     #[default]
     Synced,
-    /// At once; it is durable after [`crate::Options::sync_micros`] at the latest.
+    /// At once; the sync that makes it durable begins [`crate::Options::sync_micros`] later at the
+    /// latest.
     Soon,
 }
 
