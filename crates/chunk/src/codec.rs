@@ -1,6 +1,6 @@
 //! The codecs of columns: one tag byte each.
 
-use pelorus_error::{Code, Error, Result};
+use pelorus_error::Result;
 
 use crate::format::damaged;
 
@@ -24,9 +24,6 @@ pub enum Codec {
     Dictionary,
 }
 
-/// Tags from here on are reserved for codecs that compress a sub-block as a whole.
-const COLD: u8 = 0x80;
-
 impl Codec {
     pub(crate) fn tag(self) -> u8 {
         match self {
@@ -49,12 +46,6 @@ impl Codec {
             4 => Self::Delta,
             5 => Self::Runs,
             6 => Self::Dictionary,
-            COLD.. => {
-                return Err(Error::new(
-                    Code::FileVersion,
-                    format!("column codec {tag} is a compression that this version lacks"),
-                ));
-            }
             _ => return Err(damaged(format!("unknown column codec {tag}"))),
         })
     }

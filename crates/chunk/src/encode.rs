@@ -7,6 +7,7 @@
 //!    are short decimals) become a *lane* of `i64`; module `frame` prices frames and deltas.
 //! 2. Module `layout` prices runs and dictionaries over the lane, or over the values themselves.
 //! 3. The cheapest is written; values of dictionaries and runs are always plain.
+//! 4. Module `packed` makes it smaller for the disk.
 
 mod frame;
 mod keys;
@@ -28,7 +29,7 @@ use crate::kind::{Kind, by_kind};
 use crate::meta::{ChunkMeta, ColumnMeta};
 use crate::scalar::value_at;
 use crate::zone::{Ends, Zone};
-use crate::{CHUNK_ROWS, Codec};
+use crate::{CHUNK_ROWS, Codec, packed};
 
 /// Sub-blocks start at multiples of this, a cache line.
 const COLUMN_ALIGN: usize = 64;
@@ -63,6 +64,10 @@ pub fn encode(columns: &[ArrayRef]) -> Result<Encoded> {
         bytes.resize(bytes.len().next_multiple_of(COLUMN_ALIGN), 0);
         let start = bytes.len();
         let block = source.encode(&mut bytes)?;
+        if let Some(packed) = packed::pack(&bytes[start..], &block.header) {
+            bytes.truncate(start);
+            bytes.extend_from_slice(&packed);
+        }
         metas.push(ColumnMeta {
             offset: start as u64,
             length: (bytes.len() - start) as u64,

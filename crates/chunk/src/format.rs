@@ -7,7 +7,8 @@
 //! 3  code width     7  group shift
 //! 32 sections, each from a multiple of 16: validity, bases, run ends, codes, offsets, values
 //! ```
-//! All numbers are little-endian. The length of every section follows from the header, and the
+//! All numbers are little-endian. This is the form in memory; on the disk module `packed` may have
+//! made it smaller. The length of every section follows from the header, and the
 //! sub-block must have exactly the length that results, so no section can reach outside.
 
 use std::ops::Range;
@@ -131,15 +132,33 @@ impl Header {
         bytes
     }
 
+    /// Bytes of the whole sub-block.
+    pub(crate) fn length(&self) -> usize {
+        self.sections().values.end
+    }
+
     /// Reads and checks a header against the length of its sub-block.
     ///
     /// # Errors
-    /// `FileVersion` for a version or codec that this program does not know, `FileDamaged` for
-    /// fields that contradict each other or the length.
+    /// As [`Self::of`], and `FileDamaged` for another length.
     pub(crate) fn parse(block: &[u8]) -> Result<Self> {
         let Some(bytes) = block.first_chunk::<HEADER>() else {
             return Err(damaged(format!("a column of {} bytes has no header", block.len())));
         };
+        let header = Self::of(bytes)?;
+        let end = header.length();
+        if end != block.len() {
+            return Err(damaged(format!("a column of {} bytes should have {end}", block.len())));
+        }
+        Ok(header)
+    }
+
+    /// Reads a header.
+    ///
+    /// # Errors
+    /// `FileVersion` for a version or codec that this program does not know, `FileDamaged` for
+    /// fields that contradict each other.
+    pub(crate) fn of(bytes: &[u8; HEADER]) -> Result<Self> {
         if bytes[0] != VERSION {
             return Err(Error::new(
                 Code::FileVersion,
@@ -161,10 +180,6 @@ impl Header {
             step: u64::from(word(6)) | u64::from(word(7)) << 32,
         };
         header.check()?;
-        let end = header.sections().values.end;
-        if end != block.len() {
-            return Err(damaged(format!("a column of {} bytes should have {end}", block.len())));
-        }
         Ok(header)
     }
 
@@ -212,7 +227,7 @@ impl Header {
 pub(crate) fn assemble(header: Header, sections: [&[u8]; 6], chunk: &mut Vec<u8>) {
     let start = chunk.len();
     let places = header.sections();
-    chunk.reserve(places.values.end);
+    chunk.reserve(header.length());
     chunk.extend_from_slice(&header.to_bytes());
     let places = [
         places.validity,

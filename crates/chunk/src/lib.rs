@@ -2,7 +2,8 @@
 //!
 //! A chunk holds its columns as independent sub-blocks, so a scan reads the columns that it
 //! needs. Every encoding can be addressed by row: one value costs tens of nanoseconds, and a scan
-//! compares encoded values instead of decoding them. Nothing has to be decompressed as a whole.
+//! compares encoded values instead of decoding them. What is packed on the disk is unpacked when
+//! a column is opened, not when it is read.
 //! This crate turns Arrow arrays into bytes and bytes into arrays; it knows no files and no SQL.
 //!
 //! | module | what it does |
@@ -14,6 +15,7 @@
 //! | `zone` | smallest and largest values of chunk and vectors; pruning |
 //! | `meta` | what a manifest keeps about a chunk |
 //! | `encode` | arrays to bytes: statistics, choice of codec, writing |
+//! | `packed` | the smaller form of a sub-block on the disk |
 //! | `column` | bytes to arrays, single values and selections |
 //!
 //! Writing: [`encode`] gives the bytes and a [`ChunkMeta`]. Reading: [`ChunkMeta::column`] checks
@@ -46,6 +48,7 @@ mod encode;
 mod format;
 mod kind;
 mod meta;
+mod packed;
 mod scalar;
 mod selection;
 mod zone;

@@ -1,6 +1,7 @@
 //! Chunks: the description and the columns (`docs/format-chunk.md`).
 
 mod column;
+mod packed;
 mod zone;
 
 use crate::bytes::{Cursor, Decoded, long, size};
@@ -90,7 +91,7 @@ impl Description {
         if found != column.checksum {
             return Err(format!("its checksum is {found:08x} instead of {:08x}", column.checksum));
         }
-        let (values, head) = column::decode(bytes)?;
+        let (values, head) = column::decode(&packed::plain(bytes)?)?;
         if values.rows() != self.rows {
             return Err(format!("it has {} rows, the chunk {}", values.rows(), self.rows));
         }

@@ -31,8 +31,9 @@ pub enum ExactOp {
 pub enum Formula {
     /// The argument at a position: an integer or decimal that is no date or time.
     Column(usize),
-    /// The argument at a position: unscaled numbers in 64 bits of a decimal type.
-    Units(usize, DataType),
+    /// The argument at a position: unscaled numbers in 64 bits of a decimal type, which have at most
+    /// so many digits.
+    Units(usize, DataType, u8),
     /// A number, as an array of one value.
     Constant(ArrayRef),
     /// The operator of a call and its operands.
@@ -60,6 +61,15 @@ enum Operand<'a> {
 impl Formula {
     /// The numbers of a batch; `None` where 64 bits may not do.
     pub(crate) fn narrow<'a>(&'a self, args: &'a [ArrayRef]) -> Option<Narrow<'a>> {
+        if let Self::Units(at, ty, digits) = self {
+            let units = args.get(*at)?;
+            // What a batch comes to must fit, or nothing is gained.
+            let most = 10_u64.checked_pow((*digits).into())? - 1;
+            let fits = most.checked_mul(units.len() as u64).and_then(|it| i64::try_from(it).ok());
+            if fits.is_some() {
+                return Narrow::of_units(units, ty, most);
+            }
+        }
         match self.operand(args)? {
             Operand::Vector(narrow) => Some(narrow),
             Operand::One(..) => None,
@@ -73,7 +83,7 @@ impl Formula {
                 let arg = args.get(*at).ok_or_else(|| Error::internal("a formula's argument"))?;
                 Ok(Arc::clone(arg))
             }
-            Self::Units(at, ty) => {
+            Self::Units(at, ty, _) => {
                 let units = args.get(*at).and_then(|arg| arg.as_primitive_opt::<Int64Type>());
                 let units = units.ok_or_else(|| Error::internal("a formula's argument"))?;
                 let decimals: Decimal128Array = units.unary(i128::from);
@@ -90,10 +100,11 @@ impl Formula {
     fn operand<'a>(&'a self, args: &'a [ArrayRef]) -> Option<Operand<'a>> {
         match self {
             Self::Column(at) => narrow(args.get(*at)?).map(Operand::Vector),
-            Self::Units(at, ty) => {
-                let DataType::Decimal128(_, scale) = ty else { return None };
-                let scale = u8::try_from(*scale).ok()?;
-                Some(Operand::Vector(Narrow { scale, ..narrow(args.get(*at)?)? }))
+            Self::Units(at, ty, _) => {
+                let units = args.get(*at)?;
+                // Products need a closer bound than that of all digits.
+                let most = most_of(units.as_primitive_opt::<Int64Type>()?.values());
+                Narrow::of_units(units, ty, most).map(Operand::Vector)
             }
             Self::Constant(array) => {
                 let narrow = narrow(array).filter(|it| it.nulls.is_none())?;
@@ -105,6 +116,53 @@ impl Formula {
             }
         }
     }
+}
+
+impl<'a> Narrow<'a> {
+    fn of_units(units: &'a ArrayRef, ty: &DataType, most: u64) -> Option<Self> {
+        let DataType::Decimal128(_, scale) = ty else { return None };
+        let nulls = units.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
+        let values = Cow::Borrowed(&units.as_primitive_opt::<Int64Type>()?.values()[..]);
+        Some(Self { values, most, scale: u8::try_from(*scale).ok()?, nulls })
+    }
+
+    /// Other numbers in the place of these.
+    fn map(self, most: u64, scale: u8, new: impl Fn(i64) -> i64) -> Self {
+        let values = match self.values {
+            Cow::Borrowed(values) => values.iter().map(|value| new(*value)).collect(),
+            Cow::Owned(mut values) => {
+                values.iter_mut().for_each(|value| *value = new(*value));
+                Cow::Owned(values)
+            }
+        };
+        Self { values, most, scale, nulls: self.nulls }
+    }
+
+    /// Numbers made of these and others, row by row.
+    fn zip(self, other: Self, most: u64, scale: u8, new: impl Fn(i64, i64) -> i64) -> Option<Self> {
+        if self.values.len() != other.values.len() {
+            return None;
+        }
+        let nulls = NullBuffer::union(self.nulls.as_ref(), other.nulls.as_ref());
+        let values = match (self.values, other.values) {
+            (Cow::Owned(mut values), others) => {
+                values.iter_mut().zip(&*others).for_each(|(a, b)| *a = new(*a, *b));
+                Cow::Owned(values)
+            }
+            (values, Cow::Owned(mut others)) => {
+                others.iter_mut().zip(&*values).for_each(|(b, a)| *b = new(*a, *b));
+                Cow::Owned(others)
+            }
+            (values, others) => values.iter().zip(&*others).map(|(a, b)| new(*a, *b)).collect(),
+        };
+        Some(Self { values, most, scale, nulls })
+    }
+}
+
+/// A bound of the magnitudes of numbers: the bits of all (less one where negative) together are
+/// found faster than the largest, and are less than twice as much.
+fn most_of(values: &[i64]) -> u64 {
+    values.iter().fold(0, |bits, value| bits | (value ^ (value >> 63))).unsigned_abs() + 1
 }
 
 /// The numbers of an array, if all fit.
@@ -130,10 +188,8 @@ fn narrow(array: &ArrayRef) -> Option<Narrow<'_>> {
         let values: Option<Vec<i128>> = array.values().iter().map(|it| it.to_i128()).collect();
         of_128(&values?)?.into()
     };
-    // The bits of all magnitudes (less one where negative) together are found faster than the
-    // largest, and are less than twice as much.
-    let bits = values.iter().fold(0, |bits, value| bits | (value ^ (value >> 63)));
-    Some(Narrow { values, most: bits.unsigned_abs() + 1, scale, nulls })
+    let most = most_of(&values);
+    Some(Narrow { values, most, scale, nulls })
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "what is lost is looked at")]
@@ -148,35 +204,37 @@ fn apply<'a>(op: ExactOp, scale: u8, left: Operand<'a>, right: Operand<'a>) -> O
     let (left, right) = match op {
         ExactOp::Mul if left.scale() + right.scale() == scale => (left, right),
         ExactOp::Mul => return None,
-        ExactOp::Add => (left.raised(scale)?, right.raised(scale)?),
-        ExactOp::Sub => (left.raised(scale)?, right.raised(scale)?.times(-1)?),
+        ExactOp::Add | ExactOp::Sub => (left.raised(scale)?, right.raised(scale)?),
     };
     let most = match op {
         ExactOp::Mul => left.most().checked_mul(right.most())?,
         ExactOp::Add | ExactOp::Sub => left.most().checked_add(right.most())?,
     };
     i64::try_from(most).ok()?;
-    let done = |a: i64, b: i64| match op {
-        ExactOp::Mul => a.wrapping_mul(b),
-        ExactOp::Add | ExactOp::Sub => a.wrapping_add(b),
-    };
+    // One loop an operator, or the choice would be made for every number.
+    match op {
+        ExactOp::Mul => combine(left, right, most, scale, i64::wrapping_mul),
+        ExactOp::Add => combine(left, right, most, scale, i64::wrapping_add),
+        ExactOp::Sub => combine(left, right, most, scale, i64::wrapping_sub),
+    }
+}
+
+fn combine<'a>(
+    left: Operand<'a>,
+    right: Operand<'a>,
+    most: u64,
+    scale: u8,
+    new: impl Fn(i64, i64) -> i64,
+) -> Option<Operand<'a>> {
     Some(match (left, right) {
-        (Operand::One(a, _), Operand::One(b, _)) => Operand::One(done(a, b), scale),
-        (Operand::Vector(mut vector), Operand::One(one, _))
-        | (Operand::One(one, _), Operand::Vector(mut vector)) => {
-            vector.values.to_mut().iter_mut().for_each(|value| *value = done(*value, one));
-            Operand::Vector(Narrow { most, scale, ..vector })
+        (Operand::One(a, _), Operand::One(b, _)) => Operand::One(new(a, b), scale),
+        (Operand::Vector(a), Operand::One(b, _)) => {
+            Operand::Vector(a.map(most, scale, |a| new(a, b)))
         }
-        (Operand::Vector(mut vector), Operand::Vector(other)) => {
-            if vector.values.len() != other.values.len() {
-                return None;
-            }
-            for (value, other) in vector.values.to_mut().iter_mut().zip(other.values.iter()) {
-                *value = done(*value, *other);
-            }
-            let nulls = NullBuffer::union(vector.nulls.as_ref(), other.nulls.as_ref());
-            Operand::Vector(Narrow { most, scale, nulls, ..vector })
+        (Operand::One(a, _), Operand::Vector(b)) => {
+            Operand::Vector(b.map(most, scale, |b| new(a, b)))
         }
+        (Operand::Vector(a), Operand::Vector(b)) => Operand::Vector(a.zip(b, most, scale, new)?),
     })
 }
 
@@ -197,29 +255,14 @@ impl Operand<'_> {
 
     /// The same numbers with more digits after the point.
     fn raised(self, scale: u8) -> Option<Self> {
-        let by = scale.checked_sub(self.scale())?;
-        let raised = self.times(10_i64.checked_pow(by.into())?)?;
-        Some(match raised {
-            Self::Vector(narrow) => Self::Vector(Narrow { scale, ..narrow }),
-            Self::One(value, _) => Self::One(value, scale),
-        })
-    }
-
-    fn times(self, factor: i64) -> Option<Self> {
-        if factor == 1 {
-            return Some(self);
-        }
+        let factor = 10_i64.checked_pow(scale.checked_sub(self.scale())?.into())?;
         let most = self.most().checked_mul(factor.unsigned_abs())?;
         i64::try_from(most).ok()?;
         Some(match self {
-            Self::One(value, scale) => Self::One(value * factor, scale),
-            Self::Vector(mut narrow) => {
-                narrow
-                    .values
-                    .to_mut()
-                    .iter_mut()
-                    .for_each(|value| *value = value.wrapping_mul(factor));
-                Self::Vector(Narrow { most, ..narrow })
+            Self::One(value, _) => Self::One(value * factor, scale),
+            Self::Vector(narrow) if factor == 1 => Self::Vector(Narrow { scale, ..narrow }),
+            Self::Vector(narrow) => {
+                Self::Vector(narrow.map(most, scale, |value| value.wrapping_mul(factor)))
             }
         })
     }
@@ -320,14 +363,19 @@ mod tests {
         let ty = DataType::Decimal128(15, 2);
         let twice = of(
             "+",
-            ((15, 2), Formula::Units(0, ty.clone())),
-            ((15, 3), Formula::Units(0, DataType::Decimal128(15, 3))),
+            ((15, 2), Formula::Units(0, ty.clone(), 15)),
+            ((15, 3), Formula::Units(0, DataType::Decimal128(15, 3), 15)),
         );
         let args = [units];
         assert_eq!(given(&twice, &args), Some(vec![Some(1650), None, Some(-77)]));
         let many: [ArrayRef; 1] = [Arc::new(Int64Array::from(vec![100; 8192]))];
-        let wide = Formula::Units(0, DataType::Decimal128(18, 2));
-        assert_eq!(wide.narrow(&many).map(|it| it.most), Some(101));
+        let alone = Formula::Units(0, DataType::Decimal128(38, 2), 5);
+        assert_eq!(alone.narrow(&many).map(|it| it.most), Some(99_999), "by its type");
+        let wide = Formula::Units(0, DataType::Decimal128(38, 2), 18);
+        assert_eq!(wide.narrow(&many).map(|it| it.most), Some(101), "by its numbers");
+        let both = || ((5, 2), alone.clone());
+        let sum = of("+", both(), both());
+        assert_eq!(sum.narrow(&many).map(|it| it.most), Some(202), "by its numbers");
         assert_eq!(told(&twice, &args), [Some(1650), None, Some(-77)]);
     }
 

@@ -160,6 +160,8 @@ pub(crate) struct Units {
     pub(crate) units: Expr,
     /// The type of the column.
     pub(crate) ty: DataType,
+    /// How many digits it has at most.
+    pub(crate) digits: u8,
 }
 
 /// An expression of exact operators as a formula over what stands below them, which is added to
@@ -189,7 +191,7 @@ fn column(expr: &Expr, units: &[Units], columns: &mut Vec<Expr>) -> Formula {
         })
     };
     match units.iter().find(|it| it.column == *expr) {
-        Some(found) => Formula::Units(place(&found.units), found.ty.clone()),
+        Some(found) => Formula::Units(place(&found.units), found.ty.clone(), found.digits),
         None => Formula::Column(place(expr)),
     }
 }

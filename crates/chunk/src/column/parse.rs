@@ -11,13 +11,13 @@ use super::codes::Codes;
 use super::ints::Ints;
 use super::runs::Runs;
 use super::{Column, Data};
-use crate::Codec;
 use crate::format::{Header, Sections, damaged};
 use crate::kind::{Kind, by_kind};
 use crate::meta::ColumnMeta;
+use crate::{Codec, packed};
 
 impl Column {
-    /// Opens the sub-block that a manifest describes. The column keeps the buffer.
+    /// Opens the sub-block that a manifest describes. The column keeps its plain form.
     ///
     /// # Errors
     /// `FileDamaged` if the checksum or anything inside is wrong, `FileVersion` for a version or
@@ -32,10 +32,10 @@ impl Column {
                 meta.checksum,
             )));
         }
-        Self::parse_unchecked(&block)
+        Self::parse_unchecked(&packed::unpack(&block)?)
     }
 
-    /// Opens a sub-block whose bytes are known to be those that were written.
+    /// Opens a plain sub-block whose bytes are known to be those that were written.
     fn parse_unchecked(block: &Buffer) -> Result<Self> {
         let header = Header::parse(block)?;
         let sections = header.sections();

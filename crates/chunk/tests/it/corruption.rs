@@ -45,11 +45,11 @@ fn any_changed_byte_is_noticed() {
 }
 
 #[test]
-fn later_versions_and_cold_codecs_are_named_as_such() {
+fn later_versions_are_named_as_such() {
     let array = column(&types()[0], SHAPES[9], 300, 0, 1);
     let chunk = encode(&[array]).unwrap();
     for (at, value, code) in
-        [(0, 2, Code::FileVersion), (2, 0x80, Code::FileVersion), (2, 99, Code::FileDamaged)]
+        [(0, 2, Code::FileVersion), (2, 0x83, Code::FileDamaged), (2, 99, Code::FileDamaged)]
     {
         let mut changed = chunk.clone();
         changed.bytes[at] = value;
@@ -69,6 +69,31 @@ fn a_number_of_nulls_that_does_not_fit_is_damage() {
         fix(&mut chunk);
         let error = chunk.meta.column(&Buffer::from_vec(chunk.bytes), 0).unwrap_err();
         assert_eq!(error.code(), Code::FileDamaged, "{error}");
+    }
+}
+
+/// What is not there is not believed: no memory is taken for it.
+#[test]
+fn a_packed_column_that_claims_too_much_is_damage() {
+    let texts = (0..5000).map(|row| Some(format!("much the same text {}", row % 7 * row)));
+    let array: ArrayRef = std::sync::Arc::new(texts.collect::<arrow::array::StringArray>());
+    let whole = encode(&[array]).unwrap();
+    assert_eq!(whole.bytes[2], 0x80 | 2, "it is packed, and plain otherwise");
+    let open = |chunk: Encoded| chunk.meta.column(&Buffer::from_vec(chunk.bytes), 0);
+    // The text bytes of the header, every length of the directory, what a frame says of itself.
+    let frame = whole.bytes.windows(4).position(|it| it == [0x28, 0xB5, 0x2F, 0xFD]).unwrap();
+    for at in (20..24).chain(32..56).chain(frame..frame + 8) {
+        let mut changed = whole.clone();
+        changed.bytes[at] ^= 0x40;
+        fix(&mut changed);
+        let error = open(changed).unwrap_err();
+        assert_eq!(error.code(), Code::FileDamaged, "byte {at}: {error}");
+    }
+    for length in 0..64 {
+        let mut changed = whole.clone();
+        changed.bytes.truncate(length);
+        fix(&mut changed);
+        assert_eq!(open(changed).unwrap_err().code(), Code::FileDamaged, "{length} bytes");
     }
 }
 

@@ -1,5 +1,7 @@
 //! The sub-block of a column: header, sections, codecs.
 
+use std::ops::Range;
+
 use crate::bytes::{Cursor, Decoded, long, size};
 use crate::chunk::ROWS_MAX;
 use crate::values::{Column, Type, Value, Values, Wide, bit, compare};
@@ -40,7 +42,7 @@ const DELTA: u8 = 4;
 const RUNS: u8 = 5;
 const DICTIONARY: u8 = 6;
 
-/// Decodes a sub-block and checks everything that the format states about it.
+/// Decodes the plain form of a sub-block and checks everything that the format states about it.
 pub(crate) fn decode(bytes: &[u8]) -> Decoded<(Column, Head)> {
     let head = parse_head(bytes)?;
     let parts = sections(&head, bytes)?;
@@ -69,7 +71,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Decoded<(Column, Head)> {
     Ok((column, head))
 }
 
-fn parse_head(bytes: &[u8]) -> Decoded<Head> {
+pub(super) fn parse_head(bytes: &[u8]) -> Decoded<Head> {
     let from = &mut Cursor::new(bytes);
     let version = from.u8()?;
     if version != 1 {
@@ -128,7 +130,6 @@ fn check_head(head: &Head) -> Decoded<()> {
         DELTA => numbers && entries == 0 && [1, 2, 4].contains(&width),
         RUNS => many && width == 0,
         DICTIONARY => many && [1, 2, 4].contains(&width),
-        128.. => return Err(format!("its codec {codec} is of a later format")),
         other => return Err(format!("it has unknown codec {other}")),
     };
     let nulls = if codec == NULL { size(head.nulls) == rows } else { size(head.nulls) < rows };
@@ -146,7 +147,8 @@ fn check_head(head: &Head) -> Decoded<()> {
     Err("its header has fields that do not fit each other".into())
 }
 
-fn sections<'a>(head: &Head, bytes: &'a [u8]) -> Decoded<Sections<'a>> {
+/// Where the sections of the plain form lie; absent ones have no bytes.
+pub(super) fn places(head: &Head) -> [Range<usize>; 6] {
     let &Head { ty, codec, rows, entries, .. } = head;
     let sums = matches!(codec, FRAME | DELTA);
     let lengths = [
@@ -157,19 +159,24 @@ fn sections<'a>(head: &Head, bytes: &'a [u8]) -> Decoded<Sections<'a>> {
         if ty.is_string() && entries > 0 { 4 * (entries + 1) } else { 0 },
         if ty.is_string() { head.text } else { entries * ty.width() },
     ];
+    let mut end = 32_usize;
+    lengths.map(|length| {
+        let begin = if length == 0 { end } else { end.next_multiple_of(16) };
+        end = begin + length;
+        begin..end
+    })
+}
+
+fn sections<'a>(head: &Head, bytes: &'a [u8]) -> Decoded<Sections<'a>> {
     let mut found: [&[u8]; 6] = [&[]; 6];
     let mut end = 32_usize;
-    for (slot, length) in found.iter_mut().zip(lengths) {
-        if length == 0 {
-            continue;
-        }
-        let begin = end.next_multiple_of(16);
-        let gap = bytes.get(end..begin).ok_or("it ends too early")?;
+    for (slot, place) in found.iter_mut().zip(places(head)) {
+        let gap = bytes.get(end..place.start).ok_or("it ends too early")?;
         if gap.iter().any(|byte| *byte != 0) {
             return Err(format!("the bytes between its sections at {end} are not zeros"));
         }
-        end = begin + length;
-        *slot = bytes.get(begin..end).ok_or("it ends too early")?;
+        end = place.end;
+        *slot = bytes.get(place).ok_or("it ends too early")?;
     }
     if end != bytes.len() {
         return Err(format!("it has {} bytes, its sections end at {end}", bytes.len()));

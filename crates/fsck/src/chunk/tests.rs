@@ -56,7 +56,7 @@ fn encoded(style: u8, rows: usize) -> (Vec<u8>, Vec<u8>) {
 
 #[test]
 fn every_codec_is_met_and_decoded() {
-    let mut met = [false; 7];
+    let (mut met, mut packed) = ([false; 7], [false; 7]);
     for style in 0..7 {
         for rows in [1, 5, 2048, 5000] {
             let (bytes, description) = encoded(style, rows);
@@ -66,11 +66,16 @@ fn every_codec_is_met_and_decoded() {
                 let decoded = description.decode(number, &bytes).unwrap();
                 decoded.zone.unwrap();
                 assert_eq!(decoded.column.rows(), rows);
-                met[usize::from(description.columns[number].codec)] = true;
+                let at = &description.columns[number];
+                let is_packed = bytes[usize::try_from(at.offset).unwrap() + 2] & 0x80 != 0;
+                met[usize::from(at.codec)] = true;
+                packed[usize::from(at.codec)] |= is_packed;
             }
         }
     }
     assert_eq!(met, [true; 7]);
+    // Constants and NULLs are small, and so are runs of few values.
+    assert_eq!(packed, [false, false, true, true, true, false, true]);
 }
 
 #[test]
@@ -104,7 +109,7 @@ proptest! {
     #[test]
     fn no_sub_block_makes_the_decoder_panic(
         style: u8,
-        rows in 1_usize..300,
+        rows in prop_oneof![1_usize..300, 2000_usize..5000],
         number in 0_usize..8,
         changes in prop::collection::vec((0_usize..64, any::<u8>()), 1..4),
         far in any::<(u16, u8)>(),
@@ -123,7 +128,8 @@ proptest! {
         let length = block.len();
         block[usize::from(far.0) % length] ^= far.1;
         block.truncate(length - cut.saturating_sub(15));
-        if let Ok((column, _)) = column::decode(&block) {
+        let plain = packed::plain(&block);
+        if let Ok((column, _)) = plain.and_then(|plain| column::decode(&plain)) {
             // Whatever it is, it can be asked for.
             let zone = zone::check(at, &column);
             prop_assert!(column.rows() <= ROWS_MAX || zone.is_err());
@@ -151,7 +157,7 @@ proptest! {
     #[test]
     fn no_bytes_at_all_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         Description::parse(&bytes).ok();
-        column::decode(&bytes).ok();
+        packed::plain(&bytes).and_then(|plain| column::decode(&plain)).ok();
         crate::catalog::Catalog::parse(&bytes).ok();
         crate::manifest::Manifest::parse(&bytes).ok();
         crate::record::Record::parse(&bytes).ok();

@@ -82,8 +82,12 @@ impl Binder<'_> {
                 let units = self.fresh("u");
                 fields.push(Field::new(&units, DataType::Int64, column.field().is_nullable()));
                 read.push(at);
-                let (column, ty) = (column_expr(name), column.ty.arrow());
-                scope.units.push(Units { column, units: column_expr(&units), ty });
+                scope.units.push(Units {
+                    column: column_expr(name),
+                    units: column_expr(&units),
+                    ty: column.ty.arrow(),
+                    digits: column.ty.precision(),
+                });
             }
         }
         let arrow = Arc::new(Schema::new(fields));
