@@ -103,6 +103,10 @@ fn in_process(size: &Size, figures: &mut Figures) -> anyhow::Result<()> {
     }
     figures.add(LOAD, IN_PROCESS, "rows/s", windows);
     figures.add(&size.first(), IN_PROCESS, "rows/s", first);
+    let slow = |from: f64| commits.iter().filter(|ms| **ms >= from).count();
+    figures.fact("in process: commits", commits.len());
+    figures.fact("in process: commits of 100 ms and more", slow(100.0));
+    figures.fact("in process: commits of 500 ms and more", slow(500.0));
     commits.sort_by(f64::total_cmp);
     figures.fact("in process: ms of the slowest commit", commits.last().copied().unwrap_or(0.0));
     let again = HALF_HOUR.min(size.rows);

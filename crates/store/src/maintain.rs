@@ -14,8 +14,8 @@ use std::time::Duration;
 use pelorus_error::{Code, Error, Result};
 
 use self::policy::{
-    DELTAS_MANY, IDLE_MICROS, MERGE_BYTES, WASTE_MICROS, dead_bytes, deltas, flush_from,
-    garbage_of, merge_from, wait_for_merging, within,
+    DELTAS_MANY, FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, dead_bytes, deltas, flush_from,
+    garbage_of, merge_from, wait_for_flushes, wait_for_merging, within,
 };
 pub(crate) use self::policy::{choose, has_holes, has_waste};
 use crate::database::{Database, Work};
@@ -128,7 +128,7 @@ impl Database {
         let some = !rest.is_empty();
         while !rest.is_empty() {
             let bytes = |part: &Arc<Part>| part.delta().map_or(0, |it| it.memory() as u64);
-            let next = rest.split_off(within(&rest, MERGE_BYTES, bytes).max(1));
+            let next = rest.split_off(within(&rest, FLUSH_BYTES, bytes).max(1));
             let done = rewrite(table, partition, &rest, horizon, self.log.end().0)?;
             log_rewrite("flush", table, partition, &done);
             rest = next;
@@ -255,11 +255,12 @@ impl Database {
         Ok(())
     }
 
-    /// Waits for a while before rows are written to a table of which merging cannot keep up, the
-    /// longer the more of it is dead.
+    /// Waits for a while before rows are written where flushing or merging cannot keep up, the
+    /// longer the more rows are in memory, and the more of the table is dead.
     pub(crate) fn slow_down(&self, table: &Table, rows: usize) {
         let garbage = table.garbage.load(Ordering::Relaxed);
-        let Some(wait) = wait_for_merging(garbage, rows) else { return };
+        let flushes = wait_for_flushes(self.delta_bytes(), self.options.delta_bytes, rows);
+        let Some(wait) = wait_for_merging(garbage, rows).max(flushes) else { return };
         let mut wanted = self.work.wanted.lock();
         if wanted.running && !wanted.stop {
             wanted.soon = true;

@@ -55,7 +55,7 @@ pub(super) fn gather<T: ByteArrayType<Offset = i32>>(
     array::<T>(offsets, out, nulls)
 }
 
-/// Texts of a range, of which those are kept whose bits are set: neighbours are copied at once.
+/// Texts of a range, of which those are kept whose bits are set.
 ///
 /// # Errors
 /// As [`gather`].
@@ -64,12 +64,59 @@ pub(super) fn gather_many<T: ByteArrayType<Offset = i32>>(
     many: &Many<'_>,
 ) -> Result<ArrayRef> {
     let (ends, data) = (values.value_offsets(), values.value_data());
-    let mut offsets = Vec::with_capacity(many.count + 1);
-    let whole = ends[many.range.end] - ends[many.range.start];
-    let mut out: Vec<u8> = Vec::with_capacity(whole as usize);
-    offsets.push(0);
+    let whole = (ends[many.range.end] - ends[many.range.start]) as usize;
+    // One place more, since a text that is not kept is written as well, and then written over.
+    let mut kept =
+        Kept { offsets: vec![0; many.count + 2], bytes: vec![0; whole + SHORT], count: 0, end: 0 };
     for (at, &word) in many.words.iter().enumerate() {
-        let (mut row, mut rest) = (many.range.start + at * 64, word);
+        let first = many.range.start + at * 64;
+        let ends = &ends[first..=many.range.end.min(first + 64)];
+        // Where many are kept of short texts, a branch for each would be guessed wrong too often.
+        let is_dense = word != u64::MAX && word.count_ones() > 24;
+        match data.get(..ends[ends.len() - 1] as usize + SHORT) {
+            Some(data) if is_dense && are_short(ends) => kept.each(ends, data, word),
+            _ => kept.runs(ends, data, word),
+        }
+    }
+    let Kept { mut offsets, mut bytes, count, end } = kept;
+    offsets.truncate(count + 1);
+    bytes.truncate(end);
+    array::<T>(offsets, bytes, None)
+}
+
+fn are_short(ends: &[i32]) -> bool {
+    ends.windows(2).fold(true, |all, pair| all & (pair[1] - pair[0] <= SHORT as i32))
+}
+
+/// Texts that were kept of many.
+struct Kept {
+    offsets: Vec<i32>,
+    bytes: Vec<u8>,
+    /// How many there are, and where the last one ends.
+    count: usize,
+    end: usize,
+}
+
+impl Kept {
+    /// Keeps short texts, of at most 64, whose bits are set: all are copied, and the place for the
+    /// next one moves on behind those that are kept.
+    fn each(&mut self, ends: &[i32], data: &[u8], word: u64) {
+        let (mut count, mut end) = (self.count, self.end);
+        for (bit, pair) in ends.windows(2).enumerate() {
+            let (start, length) = (pair[0] as usize, (pair[1] - pair[0]) as usize);
+            let is_kept = (word >> bit & 1) as usize;
+            self.bytes[end..end + SHORT].copy_from_slice(&data[start..start + SHORT]);
+            end += length * is_kept;
+            // What does not fit is found out at the end.
+            self.offsets[count + 1] = end as i32;
+            count += is_kept;
+        }
+        (self.count, self.end) = (count, end);
+    }
+
+    /// Keeps texts, of at most 64, whose bits are set: neighbours are copied at once.
+    fn runs(&mut self, ends: &[i32], data: &[u8], word: u64) {
+        let (mut row, mut rest) = (0, word);
         while rest != 0 {
             let skipped = rest.trailing_zeros();
             row += skipped as usize;
@@ -77,16 +124,23 @@ pub(super) fn gather_many<T: ByteArrayType<Offset = i32>>(
             let run = rest.trailing_ones();
             let last = row + run as usize;
             let (begin, end) = (ends[row], ends[last]);
-            let moved = out.len() as i32 - begin;
-            out.extend_from_slice(&data[begin as usize..end as usize]);
-            offsets.extend(ends[row + 1..=last].iter().map(|end| end + moved));
+            let moved = self.end as i32 - begin;
+            let length = (end - begin) as usize;
+            self.bytes[self.end..self.end + length]
+                .copy_from_slice(&data[begin as usize..end as usize]);
+            self.end += length;
+            let slots = &mut self.offsets[self.count + 1..];
+            for (slot, end) in slots.iter_mut().zip(&ends[row + 1..=last]) {
+                *slot = end + moved;
+            }
+            self.count += run as usize;
             row = last;
             rest = rest.checked_shr(run).unwrap_or(0);
         }
     }
-    array::<T>(offsets, out, None)
 }
 
+/// An array of whole texts of another one, which their offsets bound.
 fn array<T: ByteArrayType<Offset = i32>>(
     offsets: Vec<i32>,
     bytes: Vec<u8>,
@@ -95,10 +149,15 @@ fn array<T: ByteArrayType<Offset = i32>>(
     if i32::try_from(bytes.len()).is_err() {
         return Err(Error::internal(format!("{} bytes of text in one batch", bytes.len())));
     }
-    let offsets = OffsetBuffer::new(offsets.into());
-    let array = GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(bytes), nulls);
-    let failed = |error| Error::internal("decoding texts of a chunk").caused_by(error);
-    Ok(Arc::new(array.map_err(failed)?))
+    debug_assert!(offsets.is_sorted() && offsets.last() == Some(&(bytes.len() as i32)));
+    // SAFETY: offsets begin with 0 and were made by adding lengths; their sum, checked above, is
+    // below 2^31, so none of them wrapped.
+    let offsets = unsafe { OffsetBuffer::new_unchecked(offsets.into()) };
+    // SAFETY: the last offset is the length of the bytes, and between two of them lies a whole
+    // text of an array that was checked to be of type `T`.
+    let array =
+        unsafe { GenericByteArray::<T>::new_unchecked(offsets, Buffer::from_vec(bytes), nulls) };
+    Ok(Arc::new(array))
 }
 
 #[cfg(test)]
@@ -124,7 +183,10 @@ mod tests {
 
         #[test]
         fn neighbours_are_kept_as_they_are(
-            texts in prop::collection::vec("[a-zé]{0,24}", 200..300),
+            texts in prop_oneof![
+                prop::collection::vec("[a-zé]{0,24}", 200..300),
+                prop::collection::vec("[a-zé]{0,8}", 200..300),
+            ],
             begin in 0_usize..100,
             words in prop::collection::vec(
                 prop_oneof![any::<u64>(), Just(0), Just(u64::MAX), Just(u64::MAX - 1)],

@@ -14,19 +14,26 @@ use crate::table::Table;
 /// while rows are written to a partition that has many dead rows, or few. The fewer dead rows a
 /// chunk has, the more live ones are written for each that goes.
 const GARBAGE_IDLE: u64 = 63;
-const GARBAGE_MANY: u64 = 125;
+const GARBAGE_MANY: u64 = 100;
 const GARBAGE_FEW: u64 = 300;
 
 /// From this share of its rows on a partition has many dead ones.
-const MANY: u64 = 150;
+const MANY: u64 = 110;
 
 /// Nobody writes when nobody has written for so long.
 pub(super) const IDLE_MICROS: u64 = 1_000_000;
 
 /// From this share of dead rows in a partition on writers wait, and from the second on they wait
 /// so long for each row as is given here.
-const GARBAGE_SLOW: u64 = 175;
-const GARBAGE_FULL: u64 = 225;
+const GARBAGE_SLOW: u64 = 135;
+const GARBAGE_FULL: u64 = 185;
+
+/// From this share of their budget on that rows in memory take writers wait likewise, so that they
+/// are never stopped for long.
+const MEMORY_SLOW: u64 = 500;
+const MEMORY_FULL: u64 = 1000;
+
+/// How long writers wait for each row at the full shares.
 const WAIT_FULL: Duration = Duration::from_micros(4);
 
 /// Rows below which a chunk is small.
@@ -38,9 +45,12 @@ const SMALL_MANY: usize = 4;
 /// Most chunks that one merge reads.
 const MERGE_MOST: usize = 8;
 
-/// About how many bytes of rows one flush or merge takes at a time, at least one part. Arrow's
-/// offsets have 31 bits.
+/// About how many bytes of rows one merge takes at a time, at least one part. Arrow's offsets have
+/// 31 bits.
 pub(super) const MERGE_BYTES: u64 = 512 << 20;
+
+/// The same for a flush, which gives their memory back at its end.
+pub(super) const FLUSH_BYTES: u64 = 128 << 20;
 
 /// So many deltas of a partition are flushed, whatever is in them: each takes a slot.
 pub(super) const DELTAS_MANY: usize = 16;
@@ -52,19 +62,19 @@ const WASTE_BYTES: u64 = 32 << 20;
 pub(super) const WASTE_MICROS: u64 = 1_000_000;
 
 /// Whether a data file holds so much of what nobody reads that a checkpoint is worth it, which
-/// costs at least writing the rows that are in memory.
+/// costs at least writing the rows that are in memory, in about a quarter of the bytes.
 pub(crate) fn has_waste(table: &Table) -> bool {
     let usage = table.file.blocks.usage();
     // Ordering: an estimate that other threads move anyway.
     let in_memory = table.delta_bytes.load(Ordering::Relaxed) as u64;
-    usage.retired > (usage.live / 16).max(in_memory).max(WASTE_BYTES)
+    usage.retired > (usage.live / 24).max(in_memory / 4).max(WASTE_BYTES)
 }
 
 /// Whether blocks from the end of the file should move into the holes before them.
 pub(crate) fn has_holes(table: &Table) -> bool {
     let usage = table.file.blocks.usage();
     let holes = usage.length.saturating_sub(usage.live + usage.retired);
-    holes > (usage.live / 8).max(WASTE_BYTES) && !table.file.is_settled(usage.length)
+    holes > (usage.live / 12).max(WASTE_BYTES) && !table.file.is_settled(usage.length)
 }
 
 /// The deltas among parts.
@@ -123,11 +133,21 @@ pub(super) fn merge_from(of_partition: u64, is_idle: bool) -> u64 {
 
 /// How long a writer of so many rows waits for merging, by the share of dead rows in thousandths.
 pub(super) fn wait_for_merging(garbage: u64, rows: usize) -> Option<Duration> {
-    let above = garbage.checked_sub(GARBAGE_SLOW).filter(|above| *above > 0)?;
-    let share = above as f64 / (GARBAGE_FULL - GARBAGE_SLOW) as f64;
+    wait(garbage, (GARBAGE_SLOW, GARBAGE_FULL), rows)
+}
+
+/// How long a writer of so many rows waits for flushes, by the bytes of rows in memory.
+pub(super) fn wait_for_flushes(bytes: usize, budget: usize, rows: usize) -> Option<Duration> {
+    let share = bytes.saturating_mul(1000) / budget.max(1);
+    wait(share as u64, (MEMORY_SLOW, MEMORY_FULL), rows)
+}
+
+fn wait(share: u64, (slow, full): (u64, u64), rows: usize) -> Option<Duration> {
+    let above = share.checked_sub(slow).filter(|above| *above > 0)?;
+    let part = above as f64 / (full - slow) as f64;
     let rows = u32::try_from(rows).unwrap_or(u32::MAX);
     let wait = WAIT_FULL.checked_mul(rows).unwrap_or(Duration::MAX);
-    Some(wait.min(Duration::from_secs(1)).mul_f64(share.min(4.0)).min(Duration::from_secs(1)))
+    Some(wait.min(Duration::from_secs(1)).mul_f64(part.min(4.0)).min(Duration::from_secs(1)))
 }
 
 /// Which chunks to merge: those of whose rows so many thousandths are dead, and small ones if there
@@ -172,6 +192,15 @@ mod tests {
         assert!(waits(GARBAGE_SLOW + 10) < waits(GARBAGE_FULL));
         assert_eq!(waits(1000), Some(Duration::from_millis(160)));
         assert_eq!(wait_for_merging(1000, usize::MAX), Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn writers_wait_the_longer_the_less_memory_is_left() {
+        let waits = |bytes| wait_for_flushes(bytes, 1 << 30, 10_000);
+        assert_eq!(waits(1 << 29), None);
+        assert!(waits(600 << 20) < waits(700 << 20));
+        assert_eq!(waits(1 << 30), Some(Duration::from_millis(40)));
+        assert_eq!(wait_for_flushes(1, 0, 1), Some(Duration::from_micros(4)), "no budget at all");
     }
 
     #[test]
