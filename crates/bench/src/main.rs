@@ -10,6 +10,7 @@
 //! | [`ingest`] | the events workload: Pelorus, MariaDB, DuckDB, ClickHouse |
 //! | [`point`] | look-ups by primary key |
 //! | [`update`] | random upserts with scans beside them |
+//! | [`recovery`] | opening after a crash |
 //! | [`scan`] | full scans of TPC-H's `lineitem`: Pelorus, DuckDB |
 //! | [`sizes`] | bytes of a row: Pelorus, DuckDB, ClickHouse, Parquet |
 //! | [`allocator`] | finding free units in an aged file |
@@ -24,6 +25,7 @@ mod lab;
 mod measured;
 mod ontime;
 mod point;
+mod recovery;
 mod report;
 mod scan;
 mod setting;
@@ -72,6 +74,8 @@ enum Benchmark {
     Point,
     /// Random upserts over BENCH_ROWS rows for BENCH_SECONDS, with scans beside them.
     Update,
+    /// Opening a database whose log has BENCH_ROWS rows and whose files have none.
+    Recovery,
     /// Scans of TPC-H's `lineitem` (scale factor BENCH_SCALE) against DuckDB, warm and cold.
     Scan,
     /// Bytes of a row on the disk and in memory beside DuckDB, ClickHouse and Parquet.
@@ -96,6 +100,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Benchmark::Ingest => ingest::run(),
         Benchmark::Point => point::run(),
         Benchmark::Update => update::run(),
+        Benchmark::Recovery => recovery::run(),
         Benchmark::Scan => scan::run(),
         Benchmark::Sizes => sizes::run(),
         Benchmark::Allocator => allocator::run(),

@@ -178,27 +178,6 @@ impl Column {
         Some(NullBuffer::new(BooleanBuffer::collect_bool(rows.len(), valid)))
     }
 
-    /// Appends the rows as 64-bit integers, if the column is made of such: integers (unsigned
-    /// ones by their bits) and decimals whose unscaled values fit. NULLs have any value. Returns
-    /// whether it did; otherwise `out` is untouched. Sums over decimals need no 128 bits this way.
-    ///
-    /// # Errors
-    /// `Internal` for rows outside.
-    pub fn integers(&self, rows: Range<usize>, out: &mut Vec<i64>) -> Result<bool> {
-        self.check(&rows)?;
-        match &self.data {
-            Data::Ints(ints) if !self.kind.is_float() => {
-                ints.extend(rows, out, |value| value);
-                Ok(true)
-            }
-            Data::Plain(values) if matches!(self.kind, Kind::Int64 | Kind::UInt64) => {
-                plain::integers(values, self.kind, rows, out);
-                Ok(true)
-            }
-            _ => Ok(false),
-        }
-    }
-
     /// Whether a row is NULL.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! Values side by side: integers for sums, and predicates on plain values.
+//! Values side by side: predicates on them.
 
 use std::ops::Range;
 
@@ -12,16 +12,6 @@ use super::{Column, mask};
 use crate::kind::Kind;
 use crate::scalar::{Op, Predicate, Scalar, Value, wide};
 use crate::selection::Selection;
-
-/// Appends integers of 64 bits, unsigned ones by their bits.
-pub(super) fn integers(values: &ArrayRef, kind: Kind, rows: Range<usize>, out: &mut Vec<i64>) {
-    if kind == Kind::UInt64 {
-        let values = &values.as_primitive::<UInt64Type>().values()[rows];
-        out.extend(values.iter().map(|value| value.cast_signed()));
-    } else {
-        out.extend_from_slice(&values.as_primitive::<Int64Type>().values()[rows]);
-    }
-}
 
 /// Bytes of all texts of an array.
 pub(super) fn text_length(values: &ArrayRef) -> usize {

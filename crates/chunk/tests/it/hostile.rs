@@ -58,8 +58,7 @@ pub(crate) fn exercise(column: &Column, sample: &ArrayRef, random: &mut Random) 
     column.decode(0..rows).ok();
     column.decode(rows / 3..rows / 2).ok();
     column.decode_coded(&Selection::all(rows).pick(rows / 5..rows)).ok();
-    let mut integers = Vec::new();
-    column.integers(rows / 4..rows, &mut integers).unwrap();
+    column.decode_units(&Selection::all(rows).pick(rows / 4..rows)).ok();
     assert!(column.decoded_bytes(rows) < 1 << 40);
     if rows > 0 {
         let some: Vec<u32> = (0..20).map(|_| random.below(rows as u64) as u32).collect();

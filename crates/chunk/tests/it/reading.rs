@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, UInt32Array};
 use arrow::compute::{cast, take};
-use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Int64Type};
+use arrow::datatypes::{DataType, Decimal128Type, Int64Type};
 use pelorus_chunk::{CHUNK_ROWS, ChunkMeta, Codec, Column, Selection, Value, encode};
 use proptest::prelude::*;
 
@@ -92,26 +92,6 @@ fn check(array: &ArrayRef, opened: &Column, random: &mut Random) {
     for row in wanted.into_iter().map(|row| row as usize) {
         assert_eq!(opened.is_null(row), array.is_null(row));
         assert!(value_is(opened.value(row), array, row), "row {row} of {what}");
-    }
-
-    let mut integers = Vec::new();
-    if opened.integers(start..end, &mut integers).unwrap() {
-        let slice = array.slice(start, end - start);
-        for (row, integer) in
-            integers.into_iter().enumerate().filter(|(row, _)| slice.is_valid(*row))
-        {
-            let equal = match slice.data_type() {
-                DataType::Decimal128(..) => {
-                    slice.as_primitive::<Decimal128Type>().value(row) == integer.into()
-                }
-                DataType::Decimal256(..) => {
-                    slice.as_primitive::<Decimal256Type>().value(row) == integer.into()
-                }
-                DataType::UInt64 => value_is(Value::Int((integer as u64).into()), &slice, row),
-                _ => value_is(Value::Int(integer.into()), &slice, row),
-            };
-            assert!(equal, "integer of row {row} of {what}");
-        }
     }
 }
 
