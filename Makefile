@@ -7,7 +7,7 @@ VENV_PYTHON := $(CARGO_TARGET_DIR)/venv/bin/python
 export PYTHONPATH := scripts
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-rust test-python test-clients interleavings fuzz nightly lint fmt build
+.PHONY: help demo test test-rust test-python test-clients interleavings fuzz power-loss nightly lint fmt build
 .NOTPARALLEL:
 
 help: ## List these targets
@@ -56,10 +56,20 @@ fuzz: ## Every fuzz target for FUZZ_SECONDS; needs cargo-fuzz and a nightly comp
 	@cargo +nightly fuzz --version
 	set -e; for target in $(FUZZ_TARGETS); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
 
+power-loss: ## Every disk that a loss of power could leave on ext4, xfs, btrfs: POWER_IMAGES (100) each; needs root
+	@python3 scripts/setup.py power
+	cargo build --release --package pelorus-server
+	$(VENV_PYTHON) -m pelorus_tools.power_loss
+
 nightly: ## What takes hours: many more random cases, every crash of every recovery, planted bugs, fuzzing
 	PELORUS_TEST_SCALE=$(NIGHTLY_SCALE) cargo test --release $(STORE_CRATES)
 	$(MAKE) --no-print-directory interleavings
 	cargo xtask planted
+	@if [ "$$(id -u)" = 0 ] && [ -e /dev/fuse ] && [ -e /dev/loop-control ]; then \
+		POWER_IMAGES=1000 $(MAKE) --no-print-directory power-loss; \
+	else \
+		echo "nightly: losses of power were left out, since they take root, FUSE and loop devices"; \
+	fi
 	@if cargo +nightly fuzz --version > /dev/null 2>&1; then \
 		$(MAKE) --no-print-directory fuzz; \
 	else \

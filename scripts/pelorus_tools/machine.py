@@ -32,11 +32,14 @@ MYSQLCLIENT = [("pkg-config", "pkg-config"), ("mariadb_config", "libmariadb-dev"
 CLIENTS = [("java", "default-jdk-headless"), ("mvn", "maven"), ("go", "golang-go"),
            ("node", "nodejs"), ("npm", "npm")]
 BENCH = [("java", "default-jre-headless"), ("mvn", "maven")]
+POWER = [("fusermount3", "fuse3"), ("mkfs.ext4", "e2fsprogs"), ("mkfs.xfs", "xfsprogs"),
+         ("mkfs.btrfs", "btrfs-progs"), ("losetup", "util-linux"), ("mount", "mount")]
 PURPOSES = {
     "demo": BUILD + MARIADB,
     "test": BUILD + MARIADB + MYSQLCLIENT,
     "clients": BUILD + MARIADB + CLIENTS,
     "bench": BUILD + MARIADB + BENCH,
+    "power": BUILD + POWER,
 }
 PATH_MORE = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin"]
 
@@ -48,15 +51,15 @@ def find(program: str) -> str | None:
 
 
 def prepare(purpose: str) -> None:
-    """Makes the machine ready for `demo`, `test`, `clients` or `bench`."""
+    """Makes the machine ready for `demo`, `test`, `clients`, `bench` or `power`."""
     if find("cargo") is None:
         fail("Rust is missing. Install it with your package manager or rustup, then try again.")
     _packages(PURPOSES[purpose], headers=purpose == "test")
     files = ["requirements.txt"]
     if purpose in ("test", "clients"):
         files.append("requirements-test.txt")
-    if purpose == "bench":
-        files.append("requirements-bench.txt")
+    if purpose in ("bench", "power"):
+        files.append(f"requirements-{purpose}.txt")
     _environment(files)
     if purpose == "test":
         reason = mysql_root(install=True)[1]
