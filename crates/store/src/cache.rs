@@ -72,19 +72,29 @@ impl Resident {
     /// If a position is outside.
     pub(crate) fn get_or_read(
         self: &Arc<Self>,
-        positions: impl Iterator<Item = usize>,
+        positions: impl Iterator<Item = usize> + Clone,
         read: impl Fn(usize) -> Result<Column>,
     ) -> Result<Arc<Columns>> {
         let mut columns = Arc::clone(&self.columns.read());
-        for position in positions {
-            if columns[position].is_none() {
-                let column = Arc::new(read(position)?);
-                self.cache.insert(self, position, &column);
-                Arc::make_mut(&mut columns)[position] = Some(column);
-            } else if !self.used[position].load(Ordering::Relaxed) {
-                // Ordering: a lost hint costs a read at worst. A bit that is set is not set again,
-                // so that many processors can have its memory in their caches.
+        for position in positions.clone().filter(|&it| columns[it].is_some()) {
+            // Ordering: a lost hint costs a read at worst. A bit that is set is not set again, so
+            // that many processors can have its memory in their caches.
+            if !self.used[position].load(Ordering::Relaxed) {
                 self.used[position].store(true, Ordering::Relaxed);
+            }
+        }
+        let mut own = Vec::new();
+        while let Some(missing) = positions.clone().find(|&it| columns[it].is_none()) {
+            // Whoever lets go of a table lets it be changed in place.
+            drop(columns);
+            let column = Arc::new(read(missing)?);
+            self.cache.insert(self, missing, &column);
+            own.push((missing, column));
+            columns = Arc::clone(&self.columns.read());
+            for (position, column) in &own {
+                if columns[*position].is_none() {
+                    Arc::make_mut(&mut columns)[*position] = Some(Arc::clone(column));
+                }
             }
         }
         Ok(columns)

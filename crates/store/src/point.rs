@@ -75,7 +75,7 @@ impl TableSnapshot {
     }
 }
 
-/// Searches all parts for keys at an older version.
+/// Searches the parts for keys at an older version.
 fn search(
     snapshot: &PartitionSnapshot,
     mut left: Vec<(u32, &[u8])>,
@@ -83,7 +83,12 @@ fn search(
     places: &mut Vec<Place>,
 ) -> Result<()> {
     left.sort_unstable_by_key(|(_, key)| *key);
+    let all = places.len() + left.len();
     for part in snapshot.parts().iter() {
+        // A key has one row at most.
+        if places.len() == all {
+            break;
+        }
         let rows = match &part.body {
             Body::Delta(delta) => delta.rows_at(version),
             Body::Chunk(chunk) => chunk.rows(),
