@@ -7,6 +7,7 @@
 mod codes;
 mod compact;
 mod dictionary;
+mod gather;
 mod ints;
 mod many;
 mod mask;
@@ -29,6 +30,7 @@ use pelorus_error::{Error, Result};
 
 use self::codes::Codes;
 pub use self::dictionary::coded;
+pub use self::gather::Gather;
 use self::ints::Ints;
 use self::many::Many;
 use self::runs::Runs;
@@ -148,30 +150,6 @@ impl Column {
         }
     }
 
-    /// Decodes single rows, in the order given and as often as given.
-    ///
-    /// # Errors
-    /// As [`Column::decode`].
-    pub fn take(&self, rows: &[u32]) -> Result<ArrayRef> {
-        if let Some(row) = rows.iter().max()
-            && *row as usize >= self.rows
-        {
-            return Err(Error::internal(format!("row {row} of a chunk of {} rows", self.rows)));
-        }
-        let nulls = || self.nulls_of_rows(rows);
-        match &self.data {
-            Data::Null => Ok(new_null_array(&self.data_type(), rows.len())),
-            Data::Constant(values) => gather(values, vec![0; rows.len()], nulls()),
-            Data::Plain(array) => gather(array, rows.to_vec(), None),
-            Data::Ints(ints) => Ok(self.from_ints(IntSource::Rows(ints, rows), nulls())),
-            Data::Runs(runs) => {
-                let codes = rows.iter().map(|&row| runs.find(row as usize)).collect();
-                gather(&runs.values, codes, nulls())
-            }
-            Data::Dictionary(codes, values) => gather(values, codes.take(rows), nulls()),
-        }
-    }
-
     fn nulls_of_rows(&self, rows: &[u32]) -> Option<NullBuffer> {
         let nulls = self.nulls.as_ref()?;
         let valid = |at: usize| nulls.is_valid(rows[at] as usize);
@@ -286,7 +264,11 @@ impl IntSource<'_> {
                 ints.extend(rows, &mut values, convert);
                 values
             }
-            Self::Rows(ints, rows) => ints.take(rows, convert),
+            Self::Rows(ints, rows) => {
+                let mut values = Vec::with_capacity(rows.len());
+                ints.take(rows, &mut values, convert);
+                values
+            }
             Self::Many(ints, many) => many.gather(|rows, out| ints.extend(rows, out, convert)),
         }
     }

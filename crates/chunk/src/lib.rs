@@ -54,7 +54,7 @@ mod selection;
 mod zone;
 
 pub use codec::Codec;
-pub use column::{Column, coded, units};
+pub use column::{Column, Gather, coded, units};
 pub use encode::{Encoded, encode};
 pub use meta::{ChunkMeta, ColumnMeta};
 pub use scalar::{Op, Predicate, Scalar, Value};

@@ -1,154 +1,173 @@
 //! Encoded columns of chunks in memory, within a budget of bytes.
 //!
+//! Every chunk keeps a table of its columns that are in memory ([`Resident`]): a hit looks nothing up,
+//! however many chunks there are, and the table is taken once for all columns of a row. The cache
+//! itself is a ring of what is in all tables, to drop some of it when there is too much.
+//!
 //! Replacement is CLOCK with a second chance (F. J. Corbató, "A paging experiment with the Multics
 //! system", 1968): a hit sets a bit and moves nothing; the hand clears bits until it finds an entry
-//! that nobody has asked for since its last visit. The cache is cut into shards by key, so that
-//! scans on several cores seldom meet.
+//! that nobody has asked for since its last visit. Here the hand stands still and the ring turns.
+//!
+//! Order of locks: the ring, then a table. A hit takes the lock of its table only.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use pelorus_chunk::Column;
 use pelorus_error::Result;
 
-const SHARDS: usize = 16;
+/// With so few entries it is not worth looking for those of chunks that are gone.
+const FEW: usize = 1024;
 
-/// File, block and column; `u32::MAX` stands for no column.
-pub(crate) type CacheKey = (u64, u64, u32);
-
-/// A cache of parsed columns.
+/// What all tables share.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    shards: Vec<RwLock<Shard>>,
-    /// Bytes that each shard may hold.
-    budget: AtomicUsize,
-    hits: AtomicU64,
-    misses: AtomicU64,
+    /// Bytes that the columns of all tables may have.
+    budget: usize,
+    /// Bytes that they have.
+    bytes: AtomicUsize,
+    ring: Mutex<Ring>,
 }
 
 #[derive(Debug, Default)]
-struct Shard {
-    places: HashMap<CacheKey, usize>,
-    entries: Vec<Option<Entry>>,
-    free: Vec<usize>,
-    hand: usize,
-    bytes: usize,
+struct Ring {
+    /// Columns by table and position, in the order in which they are looked at.
+    entries: VecDeque<(Weak<Resident>, usize)>,
+    /// With so many entries it is time to look for those of chunks that are gone.
+    full: usize,
 }
 
+/// Columns by their positions; those that are not in memory are missing.
+pub(crate) type Columns = [Option<Arc<Column>>];
+
+/// The columns of one chunk that are in memory.
 #[derive(Debug)]
-struct Entry {
-    key: CacheKey,
-    column: Arc<Column>,
-    bytes: usize,
-    used: AtomicBool,
+pub(crate) struct Resident {
+    cache: Arc<Cache>,
+    /// Replaced as a whole.
+    columns: RwLock<Arc<Columns>>,
+    /// Which columns were asked for since the hand came by.
+    used: Box<[AtomicBool]>,
+}
+
+impl Resident {
+    /// No columns yet, of so many.
+    pub(crate) fn new(cache: Arc<Cache>, columns: usize) -> Arc<Self> {
+        Arc::new(Self {
+            cache,
+            columns: RwLock::new(vec![None; columns].into()),
+            used: (0..columns).map(|_| AtomicBool::new(false)).collect(),
+        })
+    }
+
+    /// Columns by their positions, from memory or from a function that reads them. The result has
+    /// all of them, whatever the cache drops meanwhile.
+    ///
+    /// # Errors
+    /// What reading gives.
+    ///
+    /// # Panics
+    /// If a position is outside.
+    pub(crate) fn get_or_read(
+        self: &Arc<Self>,
+        positions: impl Iterator<Item = usize> + Clone,
+        read: impl Fn(usize) -> Result<Column>,
+    ) -> Result<Arc<Columns>> {
+        let mut columns = Arc::clone(&self.columns.read());
+        for position in positions.clone().filter(|&it| columns[it].is_some()) {
+            // Ordering: a lost hint costs a read at worst. A bit that is set is not set again, so
+            // that many processors can have its memory in their caches.
+            if !self.used[position].load(Ordering::Relaxed) {
+                self.used[position].store(true, Ordering::Relaxed);
+            }
+        }
+        let mut own = Vec::new();
+        while let Some(missing) = positions.clone().find(|&it| columns[it].is_none()) {
+            // Whoever lets go of a table lets it be changed in place.
+            drop(columns);
+            let column = Arc::new(read(missing)?);
+            self.cache.insert(self, missing, &column);
+            own.push((missing, column));
+            columns = Arc::clone(&self.columns.read());
+            for (position, column) in &own {
+                if columns[*position].is_none() {
+                    Arc::make_mut(&mut columns)[*position] = Some(Arc::clone(column));
+                }
+            }
+        }
+        Ok(columns)
+    }
+}
+
+impl Drop for Resident {
+    fn drop(&mut self) {
+        let bytes: usize = self.columns.get_mut().iter().flatten().map(|it| it.memory()).sum();
+        self.cache.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
 }
 
 impl Cache {
     pub(crate) fn new(budget: usize) -> Self {
-        Self {
-            shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
-            budget: AtomicUsize::new(budget / SHARDS),
-            hits: AtomicU64::new(0),
-            misses: AtomicU64::new(0),
-        }
+        Self { budget, bytes: AtomicUsize::new(0), ring: Mutex::default() }
     }
 
-    /// A column from the cache, or from a function that reads it.
-    pub(crate) fn get_or_read(
-        &self,
-        key: CacheKey,
-        read: impl FnOnce() -> Result<Column>,
-    ) -> Result<Arc<Column>> {
-        let shard = &self.shards[shard_of(key)];
-        {
-            let shard = shard.read();
-            let place = shard.places.get(&key).and_then(|&at| shard.entries[at].as_ref());
-            if let Some(entry) = place {
-                // Ordering: a lost hint costs a read at worst.
-                entry.used.store(true, Ordering::Relaxed);
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                return Ok(Arc::clone(&entry.column));
+    /// Enters a column into its table, unless somebody else has meanwhile.
+    fn insert(&self, table: &Arc<Resident>, position: usize, column: &Arc<Column>) {
+        let bytes = column.memory();
+        if bytes > self.budget {
+            // It would drive everything else out.
+            return;
+        }
+        let mut ring = self.ring.lock();
+        if table.columns.read()[position].is_some() {
+            return;
+        }
+        let dropped = self.make_room(&mut ring, bytes);
+        Arc::make_mut(&mut *table.columns.write())[position] = Some(Arc::clone(column));
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        ring.push(table, position);
+        // Memory is given back without the lock.
+        drop(ring);
+        drop(dropped);
+    }
+
+    /// Takes columns out of their tables until there is room for so many bytes, if possible.
+    fn make_room(&self, ring: &mut Ring, bytes: usize) -> Vec<Arc<Column>> {
+        let mut dropped = Vec::new();
+        // Two rounds clear every bit, unless others set them again.
+        for _ in 0..ring.entries.len() * 2 {
+            if self.bytes.load(Ordering::Relaxed) + bytes <= self.budget {
+                break;
+            }
+            let Some((weak, position)) = ring.entries.pop_front() else { break };
+            let Some(table) = weak.upgrade() else { continue };
+            if table.used[position].swap(false, Ordering::Relaxed) {
+                ring.entries.push_back((weak, position));
+            } else if let Some(column) = Arc::make_mut(&mut *table.columns.write())[position].take()
+            {
+                self.bytes.fetch_sub(column.memory(), Ordering::Relaxed);
+                dropped.push(column);
             }
         }
-        self.misses.fetch_add(1, Ordering::Relaxed);
-        let column = Arc::new(read()?);
-        shard.write().insert(key, Arc::clone(&column), self.budget.load(Ordering::Relaxed));
-        Ok(column)
-    }
-
-    /// Forgets the columns of a block that is gone.
-    pub(crate) fn forget(&self, file: u64, block: u64, columns: usize) {
-        for column in 0..u32::try_from(columns).unwrap_or(u32::MAX) {
-            let key = (file, block, column);
-            self.shards[shard_of(key)].write().remove(key);
-        }
+        dropped
     }
 
     /// Bytes held.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
-        self.shards.iter().map(|shard| shard.read().bytes).sum()
-    }
-
-    /// Hits and misses since the start.
-    #[cfg(test)]
-    pub(crate) fn counts(&self) -> (u64, u64) {
-        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
+        self.bytes.load(Ordering::Relaxed)
     }
 }
 
-fn shard_of((file, block, column): CacheKey) -> usize {
-    let mixed = (file << 40 ^ block << 12 ^ u64::from(column)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed >> 60) as usize % SHARDS
-}
-
-impl Shard {
-    fn insert(&mut self, key: CacheKey, column: Arc<Column>, budget: usize) {
-        let bytes = column.memory();
-        if self.places.contains_key(&key) || bytes > budget {
-            // Somebody else read it meanwhile, or it would drive everything else out.
-            return;
+impl Ring {
+    fn push(&mut self, table: &Arc<Resident>, position: usize) {
+        if self.entries.len() >= self.full.max(FEW) {
+            self.entries.retain(|(table, _)| table.strong_count() > 0);
+            self.full = self.entries.len() * 2;
         }
-        while self.bytes + bytes > budget && self.evict() {}
-        let entry = Entry { key, column, bytes, used: AtomicBool::new(false) };
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.entries[at] = Some(entry);
-                at
-            }
-            None => {
-                self.entries.push(Some(entry));
-                self.entries.len() - 1
-            }
-        };
-        self.places.insert(key, at);
-        self.bytes += bytes;
-    }
-
-    /// Drops the next entry without a second chance; whether there was one.
-    fn evict(&mut self) -> bool {
-        // Two rounds clear every bit.
-        for _ in 0..self.entries.len() * 2 {
-            let at = self.hand;
-            self.hand = (self.hand + 1) % self.entries.len();
-            let Some(entry) = &self.entries[at] else { continue };
-            if !entry.used.swap(false, Ordering::Relaxed) {
-                let key = entry.key;
-                self.remove(key);
-                return true;
-            }
-        }
-        false
-    }
-
-    fn remove(&mut self, key: CacheKey) {
-        let Some(at) = self.places.remove(&key) else { return };
-        if let Some(entry) = self.entries[at].take() {
-            self.bytes -= entry.bytes;
-            self.free.push(at);
-        }
+        self.entries.push_back((Arc::downgrade(table), position));
     }
 }
 
@@ -167,19 +186,81 @@ mod tests {
         chunk.meta.column(&Buffer::from_vec(chunk.bytes), 0).unwrap()
     }
 
+    fn fail(_: usize) -> Result<Column> {
+        Err(Error::internal("read"))
+    }
+
     #[test]
     fn the_budget_holds_and_what_is_used_stays() {
         let size = column().memory();
-        let cache = Cache::new(size * 4 * SHARDS);
-        let fail = || Err(Error::internal("read"));
-        for block in 0..1000 {
-            cache.get_or_read((1, block, 0), || Ok(column())).unwrap();
+        let cache = Arc::new(Cache::new(size * 64));
+        let hot = Resident::new(Arc::clone(&cache), 1);
+        hot.get_or_read(0..1, |_| Ok(column())).unwrap();
+        let tables: Vec<_> = (0..1000).map(|_| Resident::new(Arc::clone(&cache), 3)).collect();
+        for table in &tables {
+            let columns = table.get_or_read([2, 0].into_iter(), |_| Ok(column())).unwrap();
+            assert!(columns[0].is_some() && columns[1].is_none() && columns[2].is_some());
             // Asked for all the time, so never dropped.
-            cache.get_or_read((1, 0, 0), fail).unwrap();
-            assert!(cache.bytes() <= size * 4 * SHARDS);
+            hot.get_or_read(0..1, fail).unwrap();
+            assert!(cache.bytes() <= size * 64);
         }
-        assert_eq!(cache.counts(), (1000, 1000));
-        cache.forget(1, 0, 1);
-        cache.get_or_read((1, 0, 0), fail).unwrap_err();
+        tables[999].get_or_read([0, 2].into_iter(), fail).unwrap();
+        tables[0].get_or_read(0..1, fail).unwrap_err();
+        drop(tables);
+        assert_eq!(cache.bytes(), size);
+        drop(hot);
+        assert_eq!(cache.bytes(), 0);
+    }
+
+    #[test]
+    fn a_result_has_all_columns_even_if_none_of_them_has_room() {
+        let size = column().memory();
+        for budget in [0, size, size * 2] {
+            let cache = Arc::new(Cache::new(budget));
+            let table = Resident::new(Arc::clone(&cache), 5);
+            for _ in 0..3 {
+                let columns = table.get_or_read(0..5, |_| Ok(column())).unwrap();
+                assert!(columns.iter().all(Option::is_some));
+                assert!(cache.bytes() <= budget);
+            }
+        }
+    }
+
+    #[test]
+    fn entries_of_chunks_that_are_gone_do_not_pile_up() {
+        let cache = Arc::new(Cache::new(usize::MAX));
+        let one = column();
+        let kept = Resident::new(Arc::clone(&cache), 1);
+        kept.get_or_read(0..1, |_| Ok(one.clone())).unwrap();
+        for _ in 0..10 * FEW {
+            let table = Resident::new(Arc::clone(&cache), 1);
+            table.get_or_read(0..1, |_| Ok(one.clone())).unwrap();
+        }
+        assert!(cache.ring.lock().entries.len() <= FEW);
+        assert_eq!(cache.bytes(), one.memory());
+    }
+
+    #[test]
+    fn many_threads_see_their_columns_and_the_bytes_add_up() {
+        let one = column();
+        let cache = Arc::new(Cache::new(one.memory() * 7));
+        let tables: Vec<_> = (0..6).map(|_| Resident::new(Arc::clone(&cache), 3)).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (tables, one) = (&tables, &one);
+                scope.spawn(move || {
+                    for step in 0..2000 {
+                        let table = &tables[(step * (thread + 1) + step / 7) % tables.len()];
+                        let columns = table.get_or_read(0..3, |_| Ok(one.clone())).unwrap();
+                        assert!(columns.iter().all(Option::is_some));
+                    }
+                });
+            }
+        });
+        let held = |table: &Arc<Resident>| table.columns.read().iter().flatten().count();
+        let all: usize = tables.iter().map(held).sum();
+        assert_eq!(cache.bytes(), all * one.memory());
+        assert_eq!(cache.ring.lock().entries.len(), all);
+        assert!((1..=7).contains(&all));
     }
 }

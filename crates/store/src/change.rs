@@ -114,7 +114,7 @@ impl Database {
         let path = table_path(&self.folder, id);
         let identity = Identity { database: self.identity, table: id.0 };
         let blocks = BlockFile::create(&self.env.disk, &path, identity)?;
-        let file = DataFile::new(id.0, path, blocks, Arc::clone(&self.cache));
+        let file = DataFile::new(path, blocks, Arc::clone(&self.cache));
         let weigher = Arc::clone(&self.weigher);
         let named = (schema.clone(), definition);
         let table = Arc::new(Table::new(id, named, Arc::new(file), weigher, self.seed));

@@ -12,6 +12,7 @@ use pelorus_blockfile::BlockId;
 use pelorus_chunk::{ChunkMeta, Column, Value};
 use pelorus_error::{Code, Error, Result};
 
+use crate::cache::{Columns, Resident};
 use crate::datafile::DataFile;
 use crate::schema::Version;
 
@@ -39,12 +40,19 @@ pub(crate) struct ChunkRef {
 pub(crate) struct Chunk {
     pub(crate) at: ChunkRef,
     file: Arc<DataFile>,
-    meta: OnceLock<Arc<ChunkMeta>>,
+    opened: OnceLock<Opened>,
+}
+
+/// What there is once the description has been read.
+#[derive(Debug)]
+struct Opened {
+    meta: Arc<ChunkMeta>,
+    resident: Arc<Resident>,
 }
 
 impl Chunk {
     pub(crate) fn new(file: Arc<DataFile>, at: ChunkRef) -> Self {
-        Self { at, file, meta: OnceLock::new() }
+        Self { at, file, opened: OnceLock::new() }
     }
 
     pub(crate) fn rows(&self) -> u32 {
@@ -56,8 +64,12 @@ impl Chunk {
     /// # Errors
     /// A block that cannot be read or is damaged.
     pub(crate) fn meta(&self) -> Result<&Arc<ChunkMeta>> {
-        if let Some(meta) = self.meta.get() {
-            return Ok(meta);
+        Ok(&self.open()?.meta)
+    }
+
+    fn open(&self) -> Result<&Opened> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
         }
         let end = self.at.meta_at.saturating_add(u64::from(self.at.meta_length));
         let bytes = self.file.blocks.read_part(self.at.block, self.at.meta_at..end)?;
@@ -68,7 +80,8 @@ impl Chunk {
         if meta.rows != self.at.rows as usize {
             return Err(self.damaged(&Error::internal("its number of rows is not the manifest's")));
         }
-        Ok(self.meta.get_or_init(|| Arc::new(meta)))
+        let resident = Resident::new(Arc::clone(&self.file.cache), meta.columns.len());
+        Ok(self.opened.get_or_init(|| Opened { meta: Arc::new(meta), resident }))
     }
 
     /// A column by its position.
@@ -76,17 +89,32 @@ impl Chunk {
     /// # Errors
     /// As [`Self::meta`].
     pub(crate) fn column(&self, position: usize) -> Result<Arc<Column>> {
-        let meta = self.meta()?;
-        let Some(column) = meta.columns.get(position) else {
-            return Err(self.damaged(&Error::internal(format!("it has no column {position}"))));
-        };
-        let key =
-            (self.file.number, self.at.block.get(), u32::try_from(position).unwrap_or(u32::MAX));
-        self.file.cache.get_or_read(key, || {
+        let columns = self.columns(std::iter::once(position))?;
+        columns[position].clone().ok_or_else(|| self.no_column(position))
+    }
+
+    /// A table of columns that has those at some positions; others may be missing.
+    ///
+    /// # Errors
+    /// As [`Self::meta`].
+    pub(crate) fn columns(
+        &self,
+        positions: impl Iterator<Item = usize> + Clone,
+    ) -> Result<Arc<Columns>> {
+        let Opened { meta, resident } = self.open()?;
+        if let Some(outside) = positions.clone().find(|&it| it >= meta.columns.len()) {
+            return Err(self.no_column(outside));
+        }
+        resident.get_or_read(positions, |position| {
+            let column = &meta.columns[position];
             let range = column.offset..column.offset + column.length;
             let bytes = self.file.blocks.read_part(self.at.block, range)?;
             Column::parse(Buffer::from_vec(bytes), column).map_err(|error| self.damaged(&error))
         })
+    }
+
+    fn no_column(&self, position: usize) -> Error {
+        self.damaged(&Error::internal(format!("it has no column {position}")))
     }
 
     /// The version that wrote a row.
@@ -124,7 +152,6 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        let columns = self.meta.get().map_or(0, |meta| meta.columns.len());
-        self.file.release(self.at.block, columns);
+        self.file.release(self.at.block);
     }
 }

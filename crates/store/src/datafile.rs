@@ -26,8 +26,6 @@ pub(crate) mod kind {
 /// The data file of a table.
 #[derive(Debug)]
 pub(crate) struct DataFile {
-    /// Which file this is, for the cache.
-    pub(crate) number: u64,
     pub(crate) path: PathBuf,
     pub(crate) blocks: BlockFile,
     pub(crate) cache: Arc<Cache>,
@@ -38,9 +36,9 @@ pub(crate) struct DataFile {
 }
 
 impl DataFile {
-    pub(crate) fn new(number: u64, path: PathBuf, blocks: BlockFile, cache: Arc<Cache>) -> Self {
+    pub(crate) fn new(path: PathBuf, blocks: BlockFile, cache: Arc<Cache>) -> Self {
         let (closed, settled) = (AtomicBool::new(false), AtomicU64::new(0));
-        Self { number, path, blocks, cache, closed, settled }
+        Self { path, blocks, cache, closed, settled }
     }
 
     /// Notes that at this length no block at the end of the file fits into a hole before it.
@@ -60,8 +58,7 @@ impl DataFile {
     }
 
     /// Gives the block of a chunk back.
-    pub(crate) fn release(&self, block: BlockId, columns: usize) {
-        self.cache.forget(self.number, block.get(), columns);
+    pub(crate) fn release(&self, block: BlockId) {
         if self.closed.load(Ordering::Acquire) {
             return;
         }

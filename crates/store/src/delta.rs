@@ -133,14 +133,12 @@ impl Delta {
     ///
     /// # Errors
     /// A row that is not there, which is a bug.
-    pub(crate) fn block_of(&self, row: u32) -> Result<(Arc<Block>, usize)> {
+    pub(crate) fn block_of(&self, row: u32) -> Result<(Arc<Block>, u32)> {
         let inner = self.0.read();
         let after = inner.blocks.partition_point(|block| block.first <= row);
         let block = after.checked_sub(1).and_then(|at| inner.blocks.get(at));
         match block {
-            Some(block) if row < inner.rows => {
-                Ok((Arc::clone(block), (row - block.first) as usize))
-            }
+            Some(block) if row < inner.rows => Ok((Arc::clone(block), row - block.first)),
             _ => Err(Error::internal(format!("a delta has no row {row}"))),
         }
     }

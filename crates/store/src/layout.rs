@@ -62,12 +62,20 @@ impl Layout {
     ///
     /// # Errors
     /// A column that was dropped after the other layout was taken (1412).
-    pub(crate) fn sources(&self, other: &Layout, columns: &[usize]) -> Result<Vec<Source>> {
+    pub(crate) fn sources<'a>(
+        &self,
+        other: &'a Layout,
+        columns: &[usize],
+    ) -> Result<Vec<Source<'a>>> {
         let source = |&at: &usize| {
             let column = &other.schema.columns[at];
+            // Nearly always it is in the same place.
+            if self.schema.columns.get(at).is_some_and(|it| it.id == column.id) {
+                return Ok(Source::Stored(at));
+            }
             match self.schema.position(column.id) {
                 Some(position) => Ok(Source::Stored(position)),
-                None if self.generation <= other.generation => Ok(Source::Filler(column.clone())),
+                None if self.generation <= other.generation => Ok(Source::Filler(column)),
                 None => Err(Error::new(
                     Code::TableChanged,
                     "Table definition has changed, please retry transaction",
@@ -79,12 +87,22 @@ impl Layout {
 }
 
 /// Where the values of a column come from.
-#[derive(Clone, Debug)]
-pub(crate) enum Source {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
     /// The column at a position.
     Stored(usize),
     /// The column is younger than the rows: they all have its filler.
-    Filler(StoredColumn),
+    Filler(&'a StoredColumn),
+}
+
+impl Source<'_> {
+    /// The position, if the column is there.
+    pub(crate) fn stored(&self) -> Option<usize> {
+        match self {
+            Self::Stored(position) => Some(*position),
+            Self::Filler(_) => None,
+        }
+    }
 }
 
 /// The bytes of a filler ([`StoredColumn::filler`]): an array of one value.

@@ -14,7 +14,7 @@
 //! | [`database`], [`change`], [`freeze`] | commits, versions, changes of the catalog, tables that take no rows |
 //! | [`soon`] | commits that are acknowledged before they are durable |
 //! | [`write`], [`apply`] | what a commit does to rows |
-//! | [`table`], [`partition`], [`part`] | where rows are |
+//! | [`table`], [`partition`], [`part`], [`rows`] | where rows are |
 //! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
 //! | [`rewrite`], [`maintain`] | flush, merge, waiting for room |
 //! | [`checkpoint`], [`recover`] | data files and the log |
@@ -52,6 +52,7 @@ mod point;
 mod record;
 mod recover;
 mod rewrite;
+mod rows;
 mod sample;
 mod scan;
 mod schema;

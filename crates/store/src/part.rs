@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
 use pelorus_error::Result;
 
 use crate::chunk::Chunk;
@@ -78,32 +77,6 @@ impl Part {
                     .map(|&at| chunk.column(at)?.decode(0..chunk.rows() as usize))
                     .collect::<Result<Vec<_>>>()?;
                 self.layout.keys_of_keys(&columns)
-            }
-        }
-    }
-
-    /// Whether a row has a key.
-    pub(crate) fn key_is(&self, row: u32, key: &[u8]) -> Result<bool> {
-        Ok(self.keys_are(&[(row, key)])?.first() == Some(&true))
-    }
-
-    /// Whether rows have keys.
-    pub(crate) fn keys_are(&self, rows: &[(u32, &[u8])]) -> Result<Vec<bool>> {
-        match &self.body {
-            Body::Delta(delta) => Ok(delta.with_keys(|keys, _| {
-                rows.iter().map(|&(row, key)| keys.get(row as usize) == key).collect()
-            })),
-            Body::Chunk(chunk) => {
-                let numbers: Vec<u32> = rows.iter().map(|(row, _)| *row).collect();
-                let columns = self
-                    .layout
-                    .schema
-                    .key
-                    .iter()
-                    .map(|&at| chunk.column(at)?.take(&numbers))
-                    .collect::<Result<Vec<ArrayRef>>>()?;
-                let keys = self.layout.keys_of_keys(&columns)?;
-                Ok(keys.iter().zip(rows).map(|(found, (_, key))| found == *key).collect())
             }
         }
     }

@@ -19,7 +19,9 @@ use parking_lot::{Mutex, RwLock};
 use pelorus_error::Result;
 use pelorus_index::{KeyIndex, RowRef};
 
+use crate::key::Keys;
 use crate::part::Part;
+use crate::rows::{self, Place};
 use crate::schema::{PartitionId, Version};
 use lookup::{Lookup, Slot};
 
@@ -150,15 +152,36 @@ impl Partition {
         self.lookup.read().index.as_ref().map_or(0, KeyIndex::memory_bytes)
     }
 
-    /// Where a key's newest row is, by the index.
-    pub(crate) fn find(&self, key: &[u8], hash: u64) -> Result<Found> {
-        let lookup = self.lookup.read();
-        let Some(index) = &lookup.index else { return Ok(Found::NotIndexed) };
-        let found = index.try_get(hash, |row| lookup.holds(row, key))?;
-        let Some((part, row)) = found.and_then(|row| lookup.place(row)) else {
-            return Ok(Found::Absent);
-        };
-        Ok(Found::At(Arc::clone(part), row))
+    /// Where the newest rows of keys are, by the index, which is built if it is not there; those of
+    /// one part together.
+    ///
+    /// # Errors
+    /// What reading keys gives.
+    pub(crate) fn find(&self, keys: &Keys, seed: u64) -> Result<Vec<Place>> {
+        /// So many at a time, so that writers wait for a fraction of a millisecond.
+        const STEP: usize = 2048;
+        let hashes: Vec<u64> = keys.iter().map(|key| pelorus_index::hash_key(seed, key)).collect();
+        let mut places = Vec::new();
+        for (first, step) in (0..).step_by(STEP).zip(hashes.chunks(STEP)) {
+            places.extend(self.candidates(step, first, seed)?);
+        }
+        if hashes.len() > STEP {
+            rows::sort(&mut places);
+        }
+        // Rows never change, so nobody has to wait while their keys are read.
+        rows::verify(&mut places, keys)?;
+        Ok(places)
+    }
+
+    fn candidates(&self, hashes: &[u64], first: u32, seed: u64) -> Result<Vec<Place>> {
+        loop {
+            let lookup = self.lookup.read();
+            if let Some(index) = &lookup.index {
+                return Ok(lookup.candidates(index, hashes, first));
+            }
+            drop(lookup);
+            self.build_index(seed)?;
+        }
     }
 
     /// Ends the delta that takes new rows; gives the parts, none of which grows any more.
@@ -259,15 +282,4 @@ fn move_marks(old: &[Arc<Part>], new: &[Arc<Part>], maps: &[Vec<u32>]) {
             part.deletes.mark(version, &[row]);
         }
     }
-}
-
-/// Where a key is.
-#[derive(Debug)]
-pub(crate) enum Found {
-    /// The index is not in memory.
-    NotIndexed,
-    /// No live row has the key.
-    Absent,
-    /// The row.
-    At(Arc<Part>, u32),
 }

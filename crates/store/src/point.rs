@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, new_empty_array};
+use arrow::array::{ArrayRef, UInt32Array};
 use pelorus_error::{Error, Result};
 
 use crate::key::Keys;
-use crate::layout::{Layout, Source, filler};
-use crate::part::{Body, Part};
-use crate::partition::{Found, Partition};
+use crate::part::Body;
+use crate::partition::row_ref;
+use crate::rows::{self, Place};
 use crate::schema::Version;
 use crate::snapshot::{PartitionSnapshot, TableSnapshot};
 
@@ -33,81 +33,89 @@ impl TableSnapshot {
     /// NULL in a key, and what reading columns gives.
     pub fn get(&self, partition: &[u8], key: &[ArrayRef], columns: &[usize]) -> Result<FoundRows> {
         let keys = self.layout.keys_of_keys(key)?;
-        let mut found = vec![false; keys.len()];
-        let mut pieces: Vec<Vec<ArrayRef>> = Vec::new();
-        if let Some(partition) = self.partitions.iter().find(|it| it.key() == partition) {
-            for (at, key) in keys.iter().enumerate() {
-                if let Some((part, row)) = self.find(partition, key)? {
-                    found[at] = true;
-                    pieces.push(row_of(&part, row, &self.layout, columns)?);
-                }
-            }
-        }
-        let types = self.layout.types();
-        let column = |(number, &at): (usize, &usize)| match pieces.as_slice() {
-            [] => Ok(new_empty_array(&types[at])),
-            [only] => Ok(Arc::clone(&only[number])),
-            many => {
-                let arrays: Vec<&dyn Array> = many.iter().map(|row| row[number].as_ref()).collect();
-                arrow::compute::concat(&arrays)
-                    .map_err(|error| Error::internal("rows cannot be joined").caused_by(error))
-            }
+        let places = match self.partitions.iter().find(|it| it.key() == partition) {
+            Some(partition) => self.find(partition, &keys)?,
+            None => Vec::new(),
         };
-        let columns = columns.iter().enumerate().map(column).collect::<Result<_>>()?;
+        let mut found = vec![false; keys.len()];
+        for place in &places {
+            found[place.key as usize] = true;
+        }
+        let columns = rows::gather(&self.layout, &places, columns)?;
+        let columns = if places.is_sorted_by_key(|it| it.key) {
+            columns
+        } else {
+            in_order_of_keys(&places, &columns)?
+        };
         Ok(FoundRows { found, columns })
     }
 
-    /// The part and row of a key at this version.
-    fn find(&self, snapshot: &PartitionSnapshot, key: &[u8]) -> Result<Option<(Arc<Part>, u32)>> {
-        let partition: &Partition = &snapshot.partition;
-        let seed = self.table.seed();
-        let hash = pelorus_index::hash_key(seed, key);
-        let mut newest = partition.find(key, hash)?;
-        if let Found::NotIndexed = newest {
-            partition.build_index(seed)?;
-            newest = partition.find(key, hash)?;
+    /// The places of keys at this version, those of one part together.
+    fn find(&self, snapshot: &PartitionSnapshot, keys: &Keys) -> Result<Vec<Place>> {
+        let mut places = snapshot.partition.find(keys, self.table.seed())?;
+        // Read after the index, which was changed after it.
+        let removed_since = snapshot.partition.last_removal() > self.version;
+        let mut is_settled = vec![!removed_since; keys.len()];
+        let mut failed = None;
+        places.retain(|it| {
+            let version = it.part.version(it.row).map_err(|error| failed = Some(error));
+            let is_seen = version.is_ok_and(|version| version <= self.version);
+            is_settled[it.key as usize] = is_seen;
+            is_seen
+        });
+        if let Some(error) = failed {
+            return Err(error);
         }
-        match newest {
-            Found::At(part, row) if part.version(row)? <= self.version => Ok(Some((part, row))),
-            Found::Absent if partition.last_removal() <= self.version => Ok(None),
-            _ => search(snapshot, key, self.version),
+        if is_settled.contains(&false) {
+            let left = (0..).zip(keys.iter()).zip(&is_settled).filter(|(_, settled)| !**settled);
+            search(snapshot, left.map(|(key, _)| key).collect(), self.version, &mut places)?;
+            rows::sort(&mut places);
         }
+        Ok(places)
     }
 }
 
-/// Searches all parts for a key at an older version.
+/// Searches the parts for keys at an older version.
 fn search(
     snapshot: &PartitionSnapshot,
-    key: &[u8],
+    mut left: Vec<(u32, &[u8])>,
     version: Version,
-) -> Result<Option<(Arc<Part>, u32)>> {
+    places: &mut Vec<Place>,
+) -> Result<()> {
+    left.sort_unstable_by_key(|(_, key)| *key);
+    let all = places.len() + left.len();
     for part in snapshot.parts().iter() {
+        // A key has one row at most.
+        if places.len() == all {
+            break;
+        }
         let rows = match &part.body {
             Body::Delta(delta) => delta.rows_at(version),
             Body::Chunk(chunk) => chunk.rows(),
         };
         let dead = part.deletes.at(version);
         let keys: Keys = part.keys()?;
-        for row in (0..rows).filter(|&row| keys.get(row as usize) == key) {
-            if !dead.contains(row) && part.version(row)? <= version {
-                return Ok(Some((Arc::clone(part), row)));
+        for row in 0..rows {
+            let key = keys.get(row as usize);
+            let first = left.partition_point(|(_, it)| *it < key);
+            let same = left[first..].iter().take_while(|(_, it)| *it == key);
+            for &(number, _) in same {
+                if !dead.contains(row) && part.version(row)? <= version {
+                    let (entry, part) = (row_ref(part.slot, row), Arc::clone(part));
+                    places.push(Place { key: number, entry, part, row });
+                }
             }
         }
     }
-    Ok(None)
+    Ok(())
 }
 
-/// The wanted columns of one row, as arrays of length 1.
-fn row_of(part: &Part, row: u32, layout: &Layout, columns: &[usize]) -> Result<Vec<ArrayRef>> {
-    let sources = part.layout.sources(layout, columns)?;
-    let delta = part.delta().map(|delta| delta.block_of(row)).transpose()?;
-    let column = |source: &Source| match (source, &delta) {
-        (Source::Filler(column), _) => filler(column, 1),
-        (Source::Stored(position), Some((block, at))) => Ok(block.columns[*position].slice(*at, 1)),
-        (Source::Stored(position), None) => match part.chunk() {
-            Some(chunk) => chunk.column(*position)?.take(&[row]),
-            None => Err(Error::internal("a part is neither delta nor chunk")),
-        },
-    };
-    sources.iter().map(column).collect()
+/// Columns that are in the order of places in the order of keys.
+fn in_order_of_keys(places: &[Place], columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+    let mut order: Vec<(u32, u32)> = places.iter().map(|it| it.key).zip(0..).collect();
+    order.sort_unstable();
+    let order = UInt32Array::from_iter_values(order.into_iter().map(|(_, place)| place));
+    let take = |column: &ArrayRef| arrow::compute::take(column, &order, None);
+    let columns = columns.iter().map(take).collect::<std::result::Result<_, _>>();
+    columns.map_err(|error| Error::internal("rows cannot be rearranged").caused_by(error))
 }

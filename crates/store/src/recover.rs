@@ -245,7 +245,7 @@ impl Recovery {
                 ),
             ));
         }
-        let file = Arc::new(DataFile::new(id.0, path, blocks, Arc::clone(&self.cache)));
+        let file = Arc::new(DataFile::new(path, blocks, Arc::clone(&self.cache)));
         let weigher = Arc::clone(&self.weigher);
         let named = (entry.schema.clone(), &entry.definition[..]);
         let table = Arc::new(Table::new(id, named, file, weigher, self.seed));

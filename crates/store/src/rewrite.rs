@@ -169,7 +169,7 @@ fn columns(layout: &Layout, part: &Part) -> Result<Vec<ArrayRef>> {
     let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
     let sources = part.layout.sources(layout, &all)?;
     let blocks = part.delta().map(|delta| delta.all().blocks);
-    let column = |source: &Source| match (source, &blocks) {
+    let column = |source: &Source<'_>| match (source, &blocks) {
         (Source::Filler(column), _) => filler(column, part.rows() as usize),
         (Source::Stored(position), Some(blocks)) => {
             let arrays: Vec<&dyn Array> =

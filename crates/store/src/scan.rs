@@ -197,7 +197,7 @@ impl ScanUnit {
     }
 
     /// Conditions with where their columns are in this part.
-    fn predicates(&self) -> Result<impl Iterator<Item = (Source, &Predicate)>> {
+    fn predicates(&self) -> Result<impl Iterator<Item = (Source<'_>, &Predicate)>> {
         let positions: Vec<usize> = self.request.predicates.iter().map(|(at, _)| *at).collect();
         let sources = self.part.layout.sources(&self.layout, &positions)?;
         Ok(sources.into_iter().zip(self.request.predicates.iter().map(|(_, predicate)| predicate)))
@@ -250,7 +250,7 @@ impl ScanUnit {
                     }
                 }
                 Source::Filler(column) => {
-                    let value = filler(&column, 1)?;
+                    let value = filler(column, 1)?;
                     if !matches(&value, predicate)?.value(0) {
                         selection = Selection::none(rows);
                     }

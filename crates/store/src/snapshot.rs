@@ -4,7 +4,7 @@
 //! partition are taken when the partition is first read and kept, so that every read of a snapshot
 //! sees the same parts.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -23,7 +23,7 @@ use crate::table::Table;
 pub struct Snapshot {
     database: Arc<Database>,
     pin: Arc<Pin>,
-    tables: Mutex<HashMap<TableId, Arc<TableSnapshot>>>,
+    tables: Mutex<BTreeMap<TableId, Arc<TableSnapshot>>>,
 }
 
 impl Snapshot {

@@ -91,6 +91,12 @@ impl Codes {
         by_width!(self, cells => cells[row].wide())
     }
 
+    /// The first byte of the code of a row.
+    #[inline]
+    pub(super) fn first_byte(&self, row: usize) -> Option<u8> {
+        self.bytes.get(row * usize::from(self.width)).copied()
+    }
+
     /// The code of a row in a dictionary.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "dictionary codes have up to 4 bytes")]
@@ -112,12 +118,6 @@ impl Codes {
     #[expect(clippy::cast_possible_truncation, reason = "dictionary codes have up to 4 bytes")]
     pub(super) fn extend(&self, rows: Range<usize>, out: &mut Vec<u32>) {
         by_width!(self, cells => out.extend(cells[rows].iter().map(|cell| cell.wide() as u32)));
-    }
-
-    /// The codes of single rows in a dictionary.
-    #[expect(clippy::cast_possible_truncation, reason = "dictionary codes have up to 4 bytes")]
-    pub(super) fn take(&self, rows: &[u32]) -> Vec<u32> {
-        by_width!(self, cells => rows.iter().map(|&row| cells[row as usize].wide() as u32).collect())
     }
 
     /// Keeps the rows of a range whose codes pass the test.

@@ -40,10 +40,16 @@ impl Ints {
         self.bases[group].wrapping_add(code.wrapping_mul(self.step)).cast_signed()
     }
 
-    /// The integers of single rows, converted.
-    pub(super) fn take<T>(&self, rows: &[u32], convert: impl Fn(i64) -> T + Copy) -> Vec<T> {
+    /// Appends the integers of single rows, converted.
+    pub(super) fn take<T>(
+        &self,
+        rows: &[u32],
+        out: &mut Vec<T>,
+        convert: impl Fn(i64) -> T + Copy,
+    ) {
         if self.delta {
-            return rows.iter().map(|&row| convert(self.get(row as usize))).collect();
+            out.extend(rows.iter().map(|&row| convert(self.get(row as usize))));
+            return;
         }
         let (step, shift) = (self.step, self.shift);
         by_width!(self.codes, cells => {
@@ -53,13 +59,12 @@ impl Ints {
             };
             // Most columns have one base, which need not be looked up.
             match self.bases.as_slice() {
-                [base] => rows.iter().map(|&row| of_row(*base, row as usize)).collect(),
-                bases => rows
-                    .iter()
-                    .map(|&row| of_row(bases[row as usize >> shift], row as usize))
-                    .collect(),
+                [base] => out.extend(rows.iter().map(|&row| of_row(*base, row as usize))),
+                bases => out.extend(
+                    rows.iter().map(|&row| of_row(bases[row as usize >> shift], row as usize)),
+                ),
             }
-        })
+        });
     }
 
     /// Appends a range of integers, converted.

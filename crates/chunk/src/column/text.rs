@@ -24,35 +24,80 @@ pub(super) fn gather<T: ByteArrayType<Offset = i32>>(
     indices: &[u32],
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let ends = values.value_offsets();
-    // In a small dictionary many texts would lie too near to the end to be read as 16 bytes.
-    let padded;
-    let data = match values.value_data() {
-        data if data.len() <= indices.len() * 2 => {
-            padded = [data, &[0; SHORT]].concat();
-            &padded[..]
-        }
-        data => data,
-    };
-    let mut offsets = Vec::with_capacity(indices.len() + 1);
-    let mut out: Vec<u8> = Vec::with_capacity(indices.len() * SHORT);
-    offsets.push(0);
-    for &index in indices {
-        let at = index as usize;
-        // Offsets of Arrow's are never negative.
-        let (start, end) = (ends[at] as usize, ends[at + 1] as usize);
-        let begin = out.len();
-        match data.get(start..start + SHORT).and_then(<[u8]>::first_chunk::<SHORT>) {
-            Some(short) if end - start <= SHORT => {
-                out.extend_from_slice(short);
-                out.truncate(begin + (end - start));
-            }
-            _ => out.extend_from_slice(&data[start..end]),
-        }
-        // What does not fit is found out at the end.
-        offsets.push(out.len() as i32);
+    let mut texts = Texts::with_capacity(indices.len());
+    texts.extend(values, indices.iter().map(|&index| index as usize));
+    texts.array::<T>(nulls)
+}
+
+/// Texts in the making of an array.
+#[derive(Debug)]
+pub(super) struct Texts {
+    offsets: Vec<i32>,
+    bytes: Vec<u8>,
+}
+
+impl Texts {
+    /// None yet, with room for so many short ones.
+    pub(super) fn with_capacity(texts: usize) -> Self {
+        let mut offsets = Vec::with_capacity(texts + 1);
+        offsets.push(0);
+        Self { offsets, bytes: Vec::with_capacity(texts * SHORT) }
     }
-    array::<T>(offsets, out, nulls)
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Appends texts of an array by their places.
+    #[inline]
+    pub(super) fn extend<T: ByteArrayType<Offset = i32>>(
+        &mut self,
+        values: &GenericByteArray<T>,
+        places: impl ExactSizeIterator<Item = usize>,
+    ) {
+        let ends = values.value_offsets();
+        // In a small dictionary many texts would lie too near to the end to be read as 16 bytes.
+        let padded;
+        let data = match values.value_data() {
+            data if data.len() <= places.len() * 2 => {
+                padded = [data, &[0; SHORT]].concat();
+                &padded[..]
+            }
+            data => data,
+        };
+        let out = &mut self.bytes;
+        for at in places {
+            // Offsets of Arrow's are never negative.
+            let (start, end) = (ends[at] as usize, ends[at + 1] as usize);
+            let begin = out.len();
+            match data.get(start..start + SHORT).and_then(<[u8]>::first_chunk::<SHORT>) {
+                Some(short) if end - start <= SHORT => {
+                    out.extend_from_slice(short);
+                    out.truncate(begin + (end - start));
+                }
+                _ => out.extend_from_slice(&data[start..end]),
+            }
+            // What does not fit is found out at the end.
+            self.offsets.push(out.len() as i32);
+        }
+    }
+
+    /// Appends empty texts, for NULLs.
+    pub(super) fn extend_empty(&mut self, texts: usize) {
+        self.offsets.extend(std::iter::repeat_n(self.bytes.len() as i32, texts));
+    }
+
+    /// The array.
+    ///
+    /// # Errors
+    /// `Internal` for more than 2 GiB.
+    pub(super) fn array<T: ByteArrayType<Offset = i32>>(
+        self,
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef> {
+        array::<T>(self.offsets, self.bytes, nulls)
+    }
 }
 
 /// Texts of a range, of which those are kept whose bits are set.

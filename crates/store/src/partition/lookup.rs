@@ -9,6 +9,7 @@ use pelorus_index::{KeyIndex, RowRef};
 
 use super::split;
 use crate::part::Part;
+use crate::rows::{self, Place};
 use crate::schema::Version;
 
 /// Most parts of a partition at one time. The last slot is never used, so that no reference is
@@ -88,11 +89,18 @@ impl Lookup {
         }
     }
 
-    pub(super) fn holds(&self, row: RowRef, key: &[u8]) -> Result<bool> {
-        match self.place(row) {
-            Some((part, row)) => part.key_is(row, key),
-            None => Ok(false),
-        }
+    /// The places of rows whose keys have some hashes, those of one part together. `first` is the
+    /// position of the first key.
+    pub(super) fn candidates(&self, index: &KeyIndex, hashes: &[u64], first: u32) -> Vec<Place> {
+        let mut candidates = Vec::new();
+        index.candidates(hashes, &mut candidates);
+        let place = |(key, entry)| {
+            let (part, row) = self.place(entry)?;
+            Some(Place { key: first + key, entry, part: Arc::clone(part), row })
+        };
+        let mut places: Vec<Place> = candidates.into_iter().filter_map(place).collect();
+        rows::sort(&mut places);
+        places
     }
 }
 

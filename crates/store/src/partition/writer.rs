@@ -12,6 +12,7 @@ use super::lookup::Lookup;
 use crate::delta::Delta;
 use crate::key::Keys;
 use crate::part::Part;
+use crate::rows::{self, Place};
 use crate::schema::Version;
 
 /// A delta with so many bytes takes no more rows, so that its columns can be joined.
@@ -37,27 +38,11 @@ impl PartitionWriter<'_> {
         let Some(index) = &self.lookup.index else {
             return Err(Error::internal("a partition is written without its index"));
         };
-        let mut candidates = Vec::new();
-        index.candidates(hashes, &mut candidates);
-        // Candidates of one part are verified together.
-        candidates.sort_unstable_by_key(|(_, row)| row.0);
+        let mut places = self.lookup.candidates(index, hashes, 0);
+        rows::verify(&mut places, keys)?;
         let mut found = vec![None; keys.len()];
-        let places: Vec<(u32, RowRef, &Arc<Part>, u32)> = candidates
-            .into_iter()
-            .filter_map(|(at, entry)| {
-                let (part, row) = self.lookup.place(entry)?;
-                Some((at, entry, part, row))
-            })
-            .collect();
-        for same in places.chunk_by(|a, b| Arc::ptr_eq(a.2, b.2)) {
-            let part = same[0].2;
-            let rows: Vec<(u32, &[u8])> =
-                same.iter().map(|&(at, _, _, row)| (row, keys.get(at as usize))).collect();
-            let equal = part.keys_are(&rows)?;
-            for (&(at, entry, _, row), _) in same.iter().zip(equal).filter(|(_, equal)| *equal) {
-                let version = part.version(row)?;
-                found[at as usize] = Some(Existing { entry, version });
-            }
+        for Place { key, entry, part, row } in places {
+            found[key as usize] = Some(Existing { entry, version: part.version(row)? });
         }
         Ok(found)
     }

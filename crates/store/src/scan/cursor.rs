@@ -168,7 +168,7 @@ impl ScanCursor {
         for (source, predicate) in self.unit.predicates()? {
             let column = match source {
                 Source::Stored(position) => block.columns[position].slice(0, count),
-                Source::Filler(column) => filler(&column, count)?,
+                Source::Filler(column) => filler(column, count)?,
             };
             keep = both(keep, matches(&column, predicate)?)?;
         }

@@ -9,6 +9,7 @@ mod gate;
 mod harness;
 mod model;
 mod moments;
+mod points;
 mod replace;
 mod retention;
 mod rules;
