@@ -25,7 +25,8 @@ from .recorded_disk import FLUSH, MARK, WRITE, Entry, entries
 from .show import Step
 
 BYTES = 512 << 20
-SECTOR = 512
+#: What a disk writes whole or not at all.
+SECTOR = 4096
 STEPS = 150
 #: How each file system is made and mounted.
 SYSTEMS = {
@@ -55,7 +56,7 @@ class Mounted:
     def __init__(self, system: str, disk: Path, folder: Path, make: bool = False):
         folder.mkdir(exist_ok=True)
         self.folder = folder
-        self.device = run("losetup", "--find", "--show", str(disk)).strip()
+        self.device = run("losetup", "--sector-size", str(SECTOR), "--find", "--show", str(disk)).strip()
         make_it, options = SYSTEMS[system]
         try:
             if make:

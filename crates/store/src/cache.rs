@@ -101,6 +101,13 @@ impl Resident {
     }
 }
 
+impl Resident {
+    /// Whether a column is in memory; one that is outside is not.
+    pub(crate) fn has(&self, position: usize) -> bool {
+        self.columns.read().get(position).is_some_and(Option::is_some)
+    }
+}
+
 impl Drop for Resident {
     fn drop(&mut self) {
         let bytes: usize = self.columns.get_mut().iter().flatten().map(|it| it.memory()).sum();

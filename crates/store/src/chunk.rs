@@ -113,6 +113,11 @@ impl Chunk {
         })
     }
 
+    /// Whether a column is in memory.
+    pub(crate) fn has_in_memory(&self, position: usize) -> bool {
+        self.opened.get().is_some_and(|opened| opened.resident.has(position))
+    }
+
     fn no_column(&self, position: usize) -> Error {
         self.damaged(&Error::internal(format!("it has no column {position}")))
     }

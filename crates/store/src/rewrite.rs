@@ -49,6 +49,8 @@ pub(crate) fn rewrite(
     lsn: u64,
 ) -> Result<Rewritten> {
     let layout = table.layout();
+    // Before the rewrite itself reads all columns.
+    let wanted = in_memory(&layout, &partition.parts());
     let rows = Rows::gather(&layout, old, horizon)?;
     let keys = layout.keys_of_rows(&rows.columns)?;
     let sorted = rows.sorted(&layout, &keys)?;
@@ -58,6 +60,10 @@ pub(crate) fn rewrite(
     let slots = partition.free_slots(sizes.len())?;
     let written = write_chunks(table, &layout, &rows, &sorted, &sizes, &slots, horizon, lsn);
     let new = written.inspect_err(|_| partition.give_back(&slots))?;
+    for chunk in new.iter().filter_map(|part| part.chunk()) {
+        // Whoever scans would have to read them; an error is for whoever needs the column.
+        chunk.columns(wanted.iter().copied()).ok();
+    }
     let mut maps: Vec<Vec<u32>> = old.iter().map(|part| vec![GONE; part.rows() as usize]).collect();
     let mut moves = Vec::with_capacity(sorted.len());
     let places = sizes.iter().zip(&slots).flat_map(|(&size, &slot)| {
@@ -80,6 +86,24 @@ pub(crate) fn rewrite(
     let freed: usize = old.iter().filter_map(|part| part.delta()).map(Delta::release).sum();
     table.delta_bytes.fetch_sub(freed, Ordering::Relaxed);
     Ok(done)
+}
+
+/// The columns that at least half of the chunks have in memory.
+fn in_memory(layout: &Layout, parts: &[Arc<Part>]) -> Vec<usize> {
+    let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
+    let (mut chunks, mut counts) = (0, vec![0; all.len()]);
+    for part in parts {
+        let (Some(chunk), Ok(sources)) = (part.chunk(), part.layout.sources(layout, &all)) else {
+            continue;
+        };
+        chunks += 1;
+        for (source, count) in sources.iter().zip(&mut counts) {
+            if matches!(source, Source::Stored(position) if chunk.has_in_memory(*position)) {
+                *count += 1;
+            }
+        }
+    }
+    all.into_iter().filter(|&column| chunks > 0 && counts[column] * 2 >= chunks).collect()
 }
 
 /// All rows of several parts, under one layout, and which of them are kept.

@@ -295,6 +295,32 @@ fn the_floor_of_a_manifest_is_not_below_marks_that_lost_their_versions_meanwhile
 }
 
 #[test]
+fn what_is_in_memory_of_chunks_is_so_of_those_that_take_their_place() {
+    let world = World::new(12);
+    world.put(0..5000).unwrap();
+    world.flush();
+    assert_eq!(in_memory_of(&world, 1), 0, "nobody has read it");
+    let parts = world.partition().parts();
+    parts[0].chunk().unwrap().column(1).unwrap();
+    drop(parts);
+    world.put(2000..9000).unwrap();
+    world.database.optimize(world.table.id()).unwrap();
+    assert_eq!((in_memory_of(&world, 1), world.rows()), (1, 9000));
+    let mut world = world;
+    world.database.close().unwrap();
+    world.reopen();
+    world.put(9000..9001).unwrap();
+    world.flush();
+    assert_eq!(in_memory_of(&world, 1), 0, "nobody has read them since the start");
+}
+
+/// How many chunks have a column in memory.
+fn in_memory_of(world: &World, column: usize) -> usize {
+    let parts = world.partition().parts();
+    parts.iter().filter_map(|part| part.chunk()).filter(|it| it.has_in_memory(column)).count()
+}
+
+#[test]
 fn chunks_of_long_rows_are_not_merged_for_ever() {
     let world = World::new(10);
     world.table.file.close();
