@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::RwLock;
 use pelorus_chunk::Column;
+use pelorus_env::sync::RwLock;
 use pelorus_error::Result;
 
 const SHARDS: usize = 16;

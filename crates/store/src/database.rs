@@ -11,10 +11,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::{Condvar, Mutex, RwLock};
 use pelorus_blockfile::{BlockFile, BlockId};
 use pelorus_env::Env;
-use pelorus_env::sync::AtomicU64;
+use pelorus_env::sync::{AtomicU64, Condvar, Mutex, RwLock};
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Log, Lsn};
 
@@ -104,7 +103,7 @@ pub(crate) struct CheckpointState {
     pub(crate) lsn: u64,
     pub(crate) micros: u64,
     /// Blocks that belong to each table's manifest.
-    pub(crate) blocks: HashMap<TableId, Vec<BlockId>>,
+    pub(crate) blocks: BTreeMap<TableId, Vec<BlockId>>,
     /// Where the log begins that the last checkpoint of the catalog needs.
     pub(crate) log_start: u64,
 }

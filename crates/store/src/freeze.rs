@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::MutexGuard;
+use pelorus_env::sync::MutexGuard;
 use pelorus_error::{Code, Error, Result};
 
 use crate::database::{Committing, Database};

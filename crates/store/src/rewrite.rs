@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, ArrayRef, UInt32Array, UInt64Array};
 use pelorus_chunk::encode;
+use pelorus_env::rare_if;
 use pelorus_error::{Code, Error, Result};
 use pelorus_index::hash_key;
 
@@ -49,6 +50,7 @@ pub(crate) fn rewrite(
     lsn: u64,
 ) -> Result<Rewritten> {
     let layout = table.layout();
+    let dead_before = dead(old);
     let rows = Rows::gather(&layout, old, horizon)?;
     let keys = layout.keys_of_rows(&rows.columns)?;
     let sorted = rows.sorted(&layout, &keys)?;
@@ -75,11 +77,17 @@ pub(crate) fn rewrite(
         chunks: new.len() as u64,
         bytes: new.iter().filter_map(|part| part.chunk()).map(|it| it.at.meta_at).sum(),
     };
+    rare_if("rows died while they were rewritten", || dead(old) > dead_before);
     partition.replace(old, new, maps);
     partition.repoint(&moves, old);
     let freed: usize = old.iter().filter_map(|part| part.delta()).map(Delta::release).sum();
     table.delta_bytes.fetch_sub(freed, Ordering::Relaxed);
     Ok(done)
+}
+
+/// How many rows of some parts are dead.
+fn dead(parts: &[Arc<Part>]) -> usize {
+    parts.iter().map(|part| part.deletes.count()).sum()
 }
 
 /// All rows of several parts, under one layout, and which of them are kept.

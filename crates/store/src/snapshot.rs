@@ -4,10 +4,10 @@
 //! partition are taken when the partition is first read and kept, so that every read of a snapshot
 //! sees the same parts.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use pelorus_env::sync::Mutex;
 use pelorus_error::{Code, Error, Result};
 
 use crate::database::Database;
@@ -23,7 +23,7 @@ use crate::table::Table;
 pub struct Snapshot {
     database: Arc<Database>,
     pin: Arc<Pin>,
-    tables: Mutex<HashMap<TableId, Arc<TableSnapshot>>>,
+    tables: Mutex<BTreeMap<TableId, Arc<TableSnapshot>>>,
 }
 
 impl Snapshot {
@@ -145,6 +145,13 @@ impl PartitionSnapshot {
     }
 
     pub(crate) fn parts(&self) -> &Arc<Vec<Arc<Part>>> {
-        self.parts.get_or_init(|| self.partition.parts())
+        // Nothing waits inside of `get_or_init`.
+        match self.parts.get() {
+            Some(parts) => parts,
+            None => {
+                let parts = self.partition.parts();
+                self.parts.get_or_init(|| parts)
+            }
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use arrow::array::ArrayRef;
-use parking_lot::RwLock;
 use pelorus_blockfile::Usage;
+use pelorus_env::sync::{AtomicU64, RwLock};
 use pelorus_error::{Code, Error, Result};
 
 use crate::datafile::DataFile;

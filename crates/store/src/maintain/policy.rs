@@ -30,13 +30,13 @@ const GARBAGE_FULL: u64 = 225;
 const WAIT_FULL: Duration = Duration::from_micros(4);
 
 /// Rows below which a chunk is small.
-const SMALL: u32 = 32_768;
+const SMALL: u32 = crate::limit(32_768, 16) as u32;
 
 /// So many small chunks of a partition are merged.
 const SMALL_MANY: usize = 4;
 
 /// Most chunks that one merge reads.
-const MERGE_MOST: usize = 8;
+const MERGE_MOST: usize = crate::limit(8, 2);
 
 /// About how many bytes of rows one flush or merge takes at a time, at least one part. Arrow's
 /// offsets have 31 bits.
@@ -46,7 +46,7 @@ pub(super) const MERGE_BYTES: u64 = 512 << 20;
 pub(super) const DELTAS_MANY: usize = 16;
 
 /// Bytes of a file that may be wasted, however small the table is.
-const WASTE_BYTES: u64 = 32 << 20;
+const WASTE_BYTES: u64 = crate::limit(32 << 20, 16 << 10) as u64;
 
 /// Between checkpoints that only give space back.
 pub(super) const WASTE_MICROS: u64 = 1_000_000;

@@ -11,6 +11,7 @@ mod model;
 mod moments;
 mod replace;
 mod retention;
+mod rows;
 mod rules;
 mod soon;
 mod threads;
