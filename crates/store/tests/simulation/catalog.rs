@@ -27,8 +27,8 @@ impl World {
             self.pass(&mut dice);
             let any = dice.pick(&[self.bank[0], self.bank[1], self.churn]);
             let result = match dice.below(10) {
-                0..3 => self.add_column(any, &mut dice),
-                3 => self.drop_column(any),
+                0..4 if self.columns_grow(any) => self.add_column(any, &mut dice),
+                0..4 => self.drop_column(any),
                 4..6 => self.drop_partition(dice.number(PARTITIONS)),
                 6 => self.freeze(any),
                 _ => self.table_of_own(who, &mut dice),
@@ -39,6 +39,14 @@ impl World {
                 Ok(()) => {}
             }
         }
+    }
+
+    /// Whether a table gets columns, or loses some, in this life. Not both: rows that a writer has
+    /// made ready are refused if there are more columns, or fewer, but the store cannot tell that
+    /// another column has come to stand in the place of one that they were made for.
+    fn columns_grow(&self, id: TableId) -> bool {
+        let begin = self.history(|history| history.begin);
+        Dice::new(self.seed ^ begin, id.0).below(3) > 0
     }
 
     /// Notes what became of a change.

@@ -1,13 +1,14 @@
 //! What writers, readers and whoever makes checkpoints do.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
-use pelorus_env::rare;
 use pelorus_env::sync::switching::below;
+use pelorus_env::{Tear, rare};
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Durability, Mode, Snapshot, TableId};
 
@@ -195,6 +196,10 @@ impl World {
             self.pass(dice);
             self.database.version();
         }
+        if dice.once_in(3) {
+            // Others may be in the middle of anything.
+            self.check_crash(dice);
+        }
         // The same parts again, then those that are there now.
         self.read_all(&snapshot)?;
         self.read_all(&self.database.snapshot_at(snapshot.version()))?;
@@ -250,9 +255,20 @@ impl World {
                 }
                 return self.forgive(&error);
             }
+            if dice.once_in(2) {
+                self.check_crash(&mut dice);
+            }
             if self.is_done() {
                 return;
             }
         }
+    }
+
+    /// What a crash at this moment would leave is sound.
+    fn check_crash(&self, dice: &mut Dice) {
+        let disk = self.machine.disk.fork(dice.below(1 << 32));
+        disk.crash_with(dice.pick(&Tear::ALL));
+        let report = pelorus_fsck::check(&disk, Path::new("/data"));
+        assert!(report.is_sound(), "{:#?}", report.findings);
     }
 }
