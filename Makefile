@@ -7,7 +7,7 @@ VENV_PYTHON := $(CARGO_TARGET_DIR)/venv/bin/python
 export PYTHONPATH := scripts
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-rust test-python test-clients interleavings fuzz power-loss nightly lint fmt build
+.PHONY: help demo test test-rust test-python test-clients interleavings simulation fuzz power-loss nightly lint fmt build
 .NOTPARALLEL:
 
 help: ## List these targets
@@ -52,6 +52,10 @@ FUZZ_SECONDS ?= 600
 interleavings: ## Small scenes of the store in every order of their threads
 	cargo test --release --lib $(LOOM_CRATES:%=--package pelorus-%) --features "$(LOOM_CRATES:%=pelorus-%/loom)" interleavings
 
+# All features of the workspace, so that nothing but the crates that have the locks is built again.
+simulation: ## The store on a scheduler that seeds decide; PELORUS_SIMULATION_SEED=7 or 7..90 for some
+	cargo test --release --workspace --features pelorus-store/shuttle --test simulation -- --nocapture
+
 fuzz: ## Every fuzz target for FUZZ_SECONDS; needs cargo-fuzz and a nightly compiler
 	@cargo +nightly fuzz --version
 	set -e; for target in $(FUZZ_TARGETS); do cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS); done
@@ -64,6 +68,7 @@ power-loss: ## Every disk that a loss of power could leave on ext4, xfs, btrfs: 
 nightly: ## What takes hours: many more random cases, every crash of every recovery, planted bugs, fuzzing
 	PELORUS_TEST_SCALE=$(NIGHTLY_SCALE) cargo test --release $(STORE_CRATES)
 	$(MAKE) --no-print-directory interleavings
+	PELORUS_TEST_SCALE=$(NIGHTLY_SCALE) $(MAKE) --no-print-directory simulation
 	cargo xtask planted
 	@if [ "$$(id -u)" = 0 ] && [ -e /dev/fuse ] && [ -e /dev/loop-control ]; then \
 		POWER_IMAGES=1000 $(MAKE) --no-print-directory power-loss; \

@@ -282,6 +282,32 @@ class TestRewriting:
             server.run("DELETE FROM d.t WHERE a = (SELECT m FROM (SELECT MAX(a) AS m FROM d.t) x)")
         server.stop()
 
+    @pytest.mark.parametrize("change", [
+        "ALTER TABLE shape.t MODIFY b INT AFTER c",
+        "ALTER TABLE shape.t DROP COLUMN b, ADD COLUMN d INT AFTER a",
+        "ALTER TABLE shape.t DROP PARTITION p1",
+        "ALTER TABLE shape.t RENAME COLUMN b TO x, RENAME COLUMN c TO b",
+    ])
+    def test_a_transaction_does_not_write_to_a_table_that_has_changed(self, native, change):
+        """Not even where the columns have the same number and types."""
+        native.run("DROP DATABASE IF EXISTS shape", "CREATE DATABASE shape",
+                   "CREATE TABLE shape.t (a INT PRIMARY KEY, b INT, c INT) PARTITION BY RANGE (a) "
+                   "(PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))",
+                   "INSERT INTO shape.t VALUES (1, 2, 3)")
+        connection = native.connect()
+        with connection, connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("INSERT INTO shape.t VALUES (5, 6, 7), (15, 16, 17)")
+            native.run(change)
+            with pytest.raises(pymysql.MySQLError) as error:
+                cursor.execute("COMMIT")
+            assert error.value.args[0] == 1412
+            cursor.execute("INSERT INTO shape.t (a) VALUES (2)")
+            cursor.execute("COMMIT")
+        assert native.run("SELECT a FROM shape.t ORDER BY a") == ((1,), (2,))
+        ((answer,),) = [row[3:] for row in native.run("CHECK TABLE shape.t")]
+        assert answer == "OK"
+
     def test_writers_wait_and_lose_nothing(self, native):
         native.run("CREATE DATABASE busy", "CREATE TABLE busy.t (a INT PRIMARY KEY, b INT)",
                    "INSERT INTO busy.t VALUES " + ", ".join(f"({at}, 0)" for at in range(20000)))

@@ -62,6 +62,16 @@ pub(crate) fn units_of(payload: u32) -> u32 {
     u32::try_from(bytes.div_ceil(UNIT)).expect("2^32 bytes are 2^20 units")
 }
 
+/// The length to which payloads of about this length are best extended, so that blocks of a file
+/// have few different sizes, and holes that some leave fit others: at most a sixteenth is added,
+/// nothing up to 128 KiB.
+pub fn even_length(payload: usize) -> usize {
+    let bytes = payload + BLOCK_HEADER;
+    // Five bits of the size say something, but none below a unit.
+    let step = 1 << bytes.ilog2().saturating_sub(4);
+    if step <= UNIT as usize { payload } else { bytes.next_multiple_of(step) - BLOCK_HEADER }
+}
+
 /// Reads numbers out of a buffer whose length was verified before.
 struct Fields<'a>(&'a [u8]);
 
@@ -78,5 +88,24 @@ impl Fields<'_> {
 
     fn u64(&self, at: usize) -> u64 {
         u64::from_le_bytes(self.bytes(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn even_lengths_are_few_and_close() {
+        assert_eq!(even_length(100_000), 100_000);
+        for payload in (100_000..40_000_000).step_by(99_991) {
+            let even = even_length(payload);
+            assert!(payload <= even && even <= payload + payload / 16 + 72, "{payload}: {even}");
+            assert_eq!(even_length(even), even);
+        }
+        let sizes: BTreeSet<usize> = (4_000_000..8_000_000).step_by(777).map(even_length).collect();
+        assert!(sizes.len() <= 18, "{sizes:?}");
     }
 }

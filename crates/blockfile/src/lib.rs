@@ -33,4 +33,4 @@ mod interleavings;
 mod tests;
 
 pub use file::{Block, BlockFile, Checkpoint, Checkpointing, Damage, Statistics, Usage};
-pub use format::{BlockId, Identity, PAYLOAD_MAX, RESERVED, UNIT};
+pub use format::{BlockId, Identity, PAYLOAD_MAX, RESERVED, UNIT, even_length};

@@ -5,6 +5,7 @@
 
 mod disk;
 mod files;
+mod rare;
 mod scale;
 mod sim_disk;
 pub mod sync;
@@ -15,6 +16,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use disk::{Disk, DiskFile, Open, RealDisk, read_exact_at, write_all_at};
 pub use files::{DiskFiles, Files, MemoryFiles};
+#[cfg(feature = "shuttle")]
+pub use rare::take_rare;
+pub use rare::{rare, rare_if};
 pub use scale::scaled;
 pub use sim_disk::{Fault, SimDisk, SyncFailure, Tear};
 

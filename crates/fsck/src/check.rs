@@ -35,7 +35,7 @@ pub(crate) fn check(disk: &dyn Disk, folder: &Path, mut sink: Sink<'_>) -> Repor
                     .to_owned(),
             );
             for table in tables.values_mut() {
-                report.tables.push(table.check(None, &mut sink, &mut report.not_checked));
+                report.tables.push(table.check(None, None, &mut sink, &mut report.not_checked));
                 findings.append(&mut table.findings);
             }
         }
@@ -207,6 +207,7 @@ fn check_tables(
     for table in replay.tables.values_mut() {
         table.is_broken |= !is_whole;
     }
+    let newest = is_whole.then_some(replay.version);
     for (number, table) in &mut *tables {
         let log = replay.tables.get(number);
         if log.is_none() && !replay.lost.contains(number) {
@@ -215,7 +216,7 @@ fn check_tables(
             findings.note(Place::file(&path), what, advice::LEFT_OVER);
             continue;
         }
-        report.tables.push(table.check(log, sink, &mut report.not_checked));
+        report.tables.push(table.check(newest, log, sink, &mut report.not_checked));
         findings.append(&mut table.findings);
     }
     for number in replay.lost.iter().filter(|number| !tables.contains_key(number)) {

@@ -175,6 +175,12 @@ fn name(layout: &Schema, number: usize, why: &str) -> String {
 fn split(at: ChunkAt, payload: &[u8]) -> Decoded<(&[u8], Description)> {
     let split = usize::try_from(at.meta_at).ok().and_then(|at| payload.split_at_checked(at));
     let (chunk, description) = split.ok_or("its description lies outside of the block")?;
+    let length = usize::try_from(at.meta_length).ok();
+    let split = length.and_then(|length| description.split_at_checked(length));
+    let (description, rest) = split.ok_or("its description reaches beyond the block")?;
+    if rest.iter().any(|byte| *byte != 0) {
+        return Err("the bytes behind the description of the chunk are not zeros".into());
+    }
     let description = parse_description(at, description)?;
     description.check_places(chunk)?;
     Ok((chunk, description))
@@ -200,8 +206,9 @@ pub(crate) fn describe(
     description: &Description,
     version: u64,
 ) -> Decoded<()> {
-    if at.meta_at.checked_add(u64::from(at.meta_length)) != Some(payload) {
-        return Err("the description of the chunk does not end with the block".into());
+    let end = at.meta_at.checked_add(u64::from(at.meta_length));
+    if end.is_none_or(|end| end > payload) {
+        return Err("the description of the chunk does not end inside the block".into());
     }
     let columns = layout.columns.len() + usize::from(at.version_column.is_some());
     if description.rows != at.rows || description.columns.len() != columns {

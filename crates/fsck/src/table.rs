@@ -56,9 +56,11 @@ impl TableFile {
     }
 
     /// Checks everything in the file, and its rows together with the log's. `log` is `None` when
-    /// the log could not be read as far as this table needs it.
+    /// the log could not be read as far as this table needs it, `newest` when the newest version of
+    /// the database is not known.
     pub(crate) fn check(
         &mut self,
+        newest: Option<u64>,
         log: Option<&TableLog>,
         sink: &mut Sink<'_>,
         not_checked: &mut Vec<String>,
@@ -70,7 +72,7 @@ impl TableFile {
         report.checkpoint = chosen.header.checkpoint;
         report.lsn = chosen.header.lsn;
         let mut seen = BTreeSet::new();
-        let mut walk = Walk { file, report: &mut report, findings: &mut self.findings };
+        let mut walk = Walk { newest, file, report: &mut report, findings: &mut self.findings };
         let manifest = match (&self.manifest, chosen.header.root) {
             (Some(manifest), _) => Some(manifest),
             // Without a checkpoint there are only the log's rows.
@@ -90,7 +92,7 @@ impl TableFile {
             report.live_rows = live;
             seen = named(chosen, manifest);
         }
-        let mut walk = Walk { file, report: &mut report, findings: &mut self.findings };
+        let mut walk = Walk { newest, file, report: &mut report, findings: &mut self.findings };
         walk.rest(chosen, manifest, &seen);
         if let Some(fallback) = &file.fallback {
             walk.fallback(chosen, fallback);
@@ -148,6 +150,7 @@ fn named(generation: &Generation, manifest: &Manifest) -> BTreeSet<u64> {
 
 /// Goes through a file.
 struct Walk<'a> {
+    newest: Option<u64>,
     file: &'a BlockFile,
     report: &'a mut TableReport,
     findings: &'a mut Findings,
@@ -172,11 +175,10 @@ impl Walk<'_> {
     /// Checks what a manifest says against itself.
     fn rules(&mut self, generation: &Generation, manifest: &Manifest, advice: &'static str) {
         let place = Place::file(&self.file.path).block(generation.header.root);
-        if manifest.floor > manifest.version {
-            let what = format!(
-                "the oldest version to be read is {}, the newest {}",
-                manifest.floor, manifest.version
-            );
+        // Commits go on while a manifest is written, so its floor may be above its version.
+        if let Some(newest) = self.newest.filter(|newest| manifest.floor > *newest) {
+            let what =
+                format!("the oldest version to be read is {}, the newest {newest}", manifest.floor);
             self.findings.damage(place, what, advice);
         }
         let parts = manifest.partitions.iter().flat_map(|it| &it.parts);

@@ -15,8 +15,8 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pelorus_env::Disk;
 use pelorus_env::sync::{Condvar, Mutex};
+use pelorus_env::{Disk, rare};
 use pelorus_error::{Code, Error, Result};
 
 use crate::format::{GROUP_HEADER, Lsn, RECORD_BYTES_MAX, RECORD_HEADER, SegmentHeader};
@@ -203,6 +203,11 @@ impl Log {
         Ok(())
     }
 
+    /// Where the first segment begins: records that end before this are gone.
+    pub fn begin(&self) -> Lsn {
+        self.state.lock().segments.first_key_value().map_or(Lsn(0), |(_, first)| *first)
+    }
+
     /// A position behind all records so far and before all later ones: what a checkpoint begun
     /// now has to cover.
     pub fn end(&self) -> Lsn {
@@ -235,6 +240,7 @@ impl Log {
         if old.is_empty() {
             return Ok(());
         }
+        rare("segments of the log are removed");
         while let Some((&number, _)) = old.first_key_value() {
             let path = segment::path(&self.folder, number);
             match self.disk.remove(&path) {

@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, RwLock};
 use pelorus_chunk::Column;
+use pelorus_env::sync::{Mutex, RwLock};
 use pelorus_error::Result;
 
 /// With so few entries it is not worth looking for those of chunks that are gone.

@@ -8,9 +8,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use pelorus_env::{rare, rare_if};
 use pelorus_error::Result;
 use pelorus_log::Lsn;
 
+use crate::catalog::Catalog;
 use crate::database::{CheckpointState, Database};
 use crate::datafile::kind;
 use crate::maintain::{has_holes, has_waste};
@@ -85,7 +87,7 @@ impl Database {
             let length = table.file.blocks.usage().length;
             match table.file.blocks.relocate_tail(MOVED_BYTES) {
                 Ok(0) => table.file.settle(length),
-                Ok(_) => {}
+                Ok(_) => rare("blocks move from the end of a file"),
                 // The file stays as long as it is. Writing will say whether there is more to it.
                 Err(error) => {
                     let (table, error) = (table.id().0, pelorus_error::display_chain(&error));
@@ -104,7 +106,9 @@ impl Database {
         for block in state.blocks.insert(table.id(), blocks).unwrap_or_default() {
             file.blocks.free(block)?;
         }
-        file.blocks.checkpoint(root, lsn.0, || self.log.wait(lsn))?;
+        // The floor and the marks were taken after that moment, and may be of later commits that are
+        // seen, or made, but not durable yet: these must not be lost without what names them.
+        file.blocks.checkpoint(root, lsn.0, || self.log.sync())?;
         table.checkpoint.store(lsn.0, Ordering::Release);
         // The parts were kept until here, so no block that the manifest names was freed before.
         drop(frozen);
@@ -112,17 +116,7 @@ impl Database {
     }
 
     fn checkpoint_catalog(&self, state: &mut CheckpointState) -> Result<()> {
-        let (mut catalog, lsn) = {
-            let committing = self.committing.lock();
-            self.check()?;
-            let mut catalog = committing.catalog.clone();
-            for (id, entry) in &mut catalog.tables {
-                if let Some(table) = self.table(*id) {
-                    entry.changed = table.changed.load(Ordering::Acquire);
-                }
-            }
-            (catalog, self.log.end())
-        };
+        let (mut catalog, lsn) = self.capture_catalog(state)?;
         catalog.log_start = self.log_needed(lsn.0);
         if !self.broken.read().is_empty() {
             // Up to where their files hold everything only the files know.
@@ -138,6 +132,39 @@ impl Database {
         // The other header of the catalog may still be needed, and the log from its start on.
         let safe = std::mem::replace(&mut state.log_start, catalog.log_start);
         self.log.discard_before(Lsn(safe.min(catalog.log_start)))
+    }
+
+    /// The catalog as it is, and where the log ends then.
+    ///
+    /// The log may have been cut behind what the headers of a table know that did not change for
+    /// long. If it has changed since, during this checkpoint perhaps, its headers must catch up before
+    /// the catalog says so: else the next start would look for the log that is gone.
+    fn capture_catalog(&self, state: &mut CheckpointState) -> Result<(Catalog, Lsn)> {
+        let begin = self.log.begin().0;
+        loop {
+            let mut late = Vec::new();
+            let captured = {
+                let committing = self.committing.lock();
+                self.check()?;
+                let mut catalog = committing.catalog.clone();
+                for (id, entry) in &mut catalog.tables {
+                    let Some(table) = self.table(*id) else { continue };
+                    entry.changed = table.changed.load(Ordering::Acquire);
+                    let older = table.older_checkpoint();
+                    if entry.changed > older && older < begin {
+                        late.push(table);
+                    }
+                }
+                (catalog, self.log.end())
+            };
+            if late.is_empty() {
+                return Ok(captured);
+            }
+            rare("a table changes whose log is gone");
+            for table in &late {
+                self.checkpoint_table(table, state)?;
+            }
+        }
     }
 
     /// From where on the log is needed, whichever header every file is opened by.
@@ -158,6 +185,7 @@ fn freeze(table: &Table, version: u64) -> Frozen {
         .partitions()
         .iter()
         .map(|partition| {
+            rare_if("a checkpoint meets a merge", || partition.maintenance.try_lock().is_none());
             let (id, key) = (partition.id, partition.key.clone());
             FrozenPartition { id, key, parts: partition.seal() }
         })

@@ -1,7 +1,7 @@
 //! An encoded part: a block of the data file, its columns by way of the cache.
 //!
-//! The payload of the block is the columns' bytes, then their description. When rows of several
-//! versions are in it that somebody may still read apart, the versions are one more column.
+//! The payload of the block is the columns' bytes, then their description, then zeros. When rows of
+//! several versions are in it that somebody may still read apart, the versions are one more column.
 
 use std::sync::{Arc, OnceLock};
 

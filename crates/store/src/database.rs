@@ -11,10 +11,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::{Condvar, Mutex, RwLock};
 use pelorus_blockfile::{BlockFile, BlockId};
 use pelorus_env::Env;
-use pelorus_env::sync::AtomicU64;
+use pelorus_env::sync::{AtomicU64, Condvar, Mutex, RwLock};
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Log, Lsn};
 
@@ -29,7 +28,7 @@ use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::Snapshot;
 use crate::soon::{Durability, Syncing};
 use crate::table::Table;
-use crate::write::{Commit, Kind, Outcome, Prepared, Write};
+use crate::write::{Commit, Kind, Outcome, Prepared, Write, table_changed};
 
 /// How a database uses memory and disk.
 #[derive(Clone, Debug)]
@@ -104,7 +103,7 @@ pub(crate) struct CheckpointState {
     pub(crate) lsn: u64,
     pub(crate) micros: u64,
     /// Blocks that belong to each table's manifest.
-    pub(crate) blocks: HashMap<TableId, Vec<BlockId>>,
+    pub(crate) blocks: BTreeMap<TableId, Vec<BlockId>>,
     /// Where the log begins that the last checkpoint of the catalog needs.
     pub(crate) log_start: u64,
 }
@@ -335,6 +334,10 @@ impl Database {
             let (Write::Put { table, .. } | Write::Remove { table, .. }) = write;
             let table = self.require(*table)?;
             let change = Prepared::new(table, write, at)?;
+            let made_for = commit.made_for.iter().find(|(id, _)| *id == change.table.id());
+            if made_for.is_some_and(|(_, generation)| *generation != change.layout.generation) {
+                return Err(table_changed());
+            }
             // Nobody else has to wait while keys are read for an index.
             if let Some(partition) = change.table.partition(&change.partition) {
                 partition.prepare(self.seed)?;

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use pelorus_env::sync::RwLock;
 
 use crate::schema::Version;
 

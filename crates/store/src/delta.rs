@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use parking_lot::RwLock;
+use pelorus_env::sync::RwLock;
 use pelorus_error::{Error, Result};
 
 use crate::key::Keys;

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::MutexGuard;
+use pelorus_env::sync::MutexGuard;
 use pelorus_error::{Code, Error, Result};
 
 use crate::database::{Committing, Database};
 use crate::schema::TableId;
-use crate::write::Prepared;
+use crate::write::{Prepared, table_changed};
 
 /// How long a commit waits, as `innodb_lock_wait_timeout` has it.
 const WAIT: Duration = Duration::from_secs(50);
@@ -41,8 +41,7 @@ impl Database {
             self.check()?;
             self.require(id)?;
             if !committing.frozen.insert(id) {
-                let text = "Table definition has changed, please retry transaction";
-                return Err(Error::new(Code::TableChanged, text));
+                return Err(table_changed());
             }
             let frozen = FrozenTable { database: Arc::clone(self), table: id };
             (frozen, self.log.end(), committing.catalog.version)

@@ -11,6 +11,7 @@ use crate::batch;
 use crate::bytes::{Reader, Writer};
 use crate::key::{KeyEncoder, Keys, Weigher};
 use crate::schema::{StoredColumn, TableSchema};
+use crate::write::table_changed;
 
 /// A schema and its key encoders.
 #[derive(Debug)]
@@ -76,10 +77,7 @@ impl Layout {
             match self.schema.position(column.id) {
                 Some(position) => Ok(Source::Stored(position)),
                 None if self.generation <= other.generation => Ok(Source::Filler(column)),
-                None => Err(Error::new(
-                    Code::TableChanged,
-                    "Table definition has changed, please retry transaction",
-                )),
+                None => Err(table_changed()),
             }
         };
         columns.iter().map(source).collect()

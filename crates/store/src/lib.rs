@@ -85,10 +85,15 @@ pub use table::{PartsUsage, Table};
 pub use write::{Commit, Mode, Outcome, Write};
 
 /// Most rows of a chunk: 64 vectors.
-pub const CHUNK_ROWS_MAX: usize = pelorus_chunk::CHUNK_ROWS;
+pub const CHUNK_ROWS_MAX: usize = limit(pelorus_chunk::CHUNK_ROWS, 64);
 
 /// Most rows of a delta; references have 17 bits for them.
-pub(crate) const DELTA_ROWS_MAX: usize = 1 << 17;
+pub(crate) const DELTA_ROWS_MAX: usize = limit(1 << 17, 64);
+
+/// A limit as it usually is, and in simulations, where rare things must happen often.
+const fn limit(usual: usize, simulated: usize) -> usize {
+    if cfg!(feature = "shuttle") { simulated } else { usual }
+}
 
 /// Most rows that one change of a commit can have.
 pub const ROWS_PER_BATCH_MAX: usize = 1 << 20;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use pelorus_env::rare;
 use pelorus_error::{Code, Error, Result};
 
 use self::policy::{
@@ -164,6 +165,7 @@ impl Database {
         if self.delta_bytes() <= budget / 2 {
             return;
         }
+        rare("rows are flushed to free memory");
         let mut largest = Vec::new();
         for table in self.tables() {
             for partition in table.partitions().iter() {
@@ -245,6 +247,7 @@ impl Database {
                 return Err(Error::new(*code, text.clone()));
             }
             wanted.soon = true;
+            rare("a writer waits for room");
             self.work.wake.notify_all();
             self.work.done.wait_for(&mut wanted, Duration::from_millis(100));
             drop(wanted);
@@ -264,6 +267,7 @@ impl Database {
         let mut wanted = self.work.wanted.lock();
         if wanted.running && !wanted.stop {
             wanted.soon = true;
+            rare("a writer is slowed down");
             self.work.wake.notify_all();
             self.work.slow.wait_for(&mut wanted, wait);
         }

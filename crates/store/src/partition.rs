@@ -13,9 +13,10 @@ mod lookup;
 mod writer;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use parking_lot::{Mutex, RwLock};
+use pelorus_env::rare;
+use pelorus_env::sync::{AtomicU64, Mutex, RwLock};
 use pelorus_error::Result;
 use pelorus_index::{KeyIndex, RowRef};
 
@@ -143,6 +144,7 @@ impl Partition {
         let mut lookup = self.lookup.write();
         // A part that still forwards needs the index that is being brought up to date.
         if !lookup.slots.iter().any(|slot| matches!(slot, Slot::Forward(_))) {
+            rare("an index is given up");
             lookup.index = None;
         }
     }

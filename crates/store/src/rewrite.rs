@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, ArrayRef, UInt32Array, UInt64Array};
+use pelorus_blockfile::{PAYLOAD_MAX, even_length};
 use pelorus_chunk::encode;
+use pelorus_env::rare_if;
 use pelorus_error::{Code, Error, Result};
 use pelorus_index::hash_key;
 
@@ -51,6 +53,7 @@ pub(crate) fn rewrite(
     let layout = table.layout();
     // Before the rewrite itself reads all columns.
     let wanted = in_memory(&layout, &partition.parts());
+    let dead_before = dead(old);
     let rows = Rows::gather(&layout, old, horizon)?;
     let keys = layout.keys_of_rows(&rows.columns)?;
     let sorted = rows.sorted(&layout, &keys)?;
@@ -81,6 +84,7 @@ pub(crate) fn rewrite(
         chunks: new.len() as u64,
         bytes: new.iter().filter_map(|part| part.chunk()).map(|it| it.at.meta_at).sum(),
     };
+    rare_if("rows died while they were rewritten", || dead(old) > dead_before);
     partition.replace(old, new, maps);
     partition.repoint(&moves, old);
     let freed: usize = old.iter().filter_map(|part| part.delta()).map(Delta::release).sum();
@@ -104,6 +108,11 @@ fn in_memory(layout: &Layout, parts: &[Arc<Part>]) -> Vec<usize> {
         }
     }
     all.into_iter().filter(|&column| chunks > 0 && counts[column] * 2 >= chunks).collect()
+}
+
+/// How many rows of some parts are dead.
+fn dead(parts: &[Arc<Part>]) -> usize {
+    parts.iter().map(|part| part.deletes.count()).sum()
 }
 
 /// All rows of several parts, under one layout, and which of them are kept.
@@ -307,6 +316,9 @@ fn write_chunk(
     let mut payload = encoded.bytes;
     let meta_at = payload.len() as u64;
     payload.extend_from_slice(&meta);
+    // Chunks come and go; where one was, another must fit.
+    let even = even_length(payload.len()).min(PAYLOAD_MAX as usize).max(payload.len());
+    payload.resize(even, 0);
     let block = table.file.blocks.write(kind::CHUNK, &payload, lsn)?;
     let at = ChunkRef {
         block,

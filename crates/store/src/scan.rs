@@ -14,6 +14,7 @@ use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::SchemaRef;
 use pelorus_chunk::{Codec, Predicate, Selection, VECTOR_ROWS, Zone, may_match};
+use pelorus_env::rare;
 use pelorus_error::Result;
 
 pub use self::cursor::ScanCursor;
@@ -228,6 +229,7 @@ impl ScanUnit {
             selection.subtract(dead.words());
         }
         if chunk.at.versions.1 > self.version {
+            rare("a chunk has rows younger than the reader");
             for (row, version) in chunk.versions()?.into_iter().enumerate() {
                 if version > self.version {
                     selection.remove(row..row + 1);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use pelorus_env::sync::Mutex;
 use pelorus_error::{Code, Error, Result};
 
 use crate::database::Database;
@@ -94,6 +94,11 @@ impl TableSnapshot {
         &self.table
     }
 
+    /// Which of the table's generations the schema is of ([`crate::Table::generation`]).
+    pub fn generation(&self) -> u64 {
+        self.layout.generation
+    }
+
     /// The schema that rows are read under.
     pub fn schema(&self) -> &TableSchema {
         &self.layout.schema
@@ -145,6 +150,13 @@ impl PartitionSnapshot {
     }
 
     pub(crate) fn parts(&self) -> &Arc<Vec<Arc<Part>>> {
-        self.parts.get_or_init(|| self.partition.parts())
+        // Nothing waits inside of `get_or_init`.
+        match self.parts.get() {
+            Some(parts) => parts,
+            None => {
+                let parts = self.partition.parts();
+                self.parts.get_or_init(|| parts)
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use pelorus_env::sync::{Condvar, Mutex};
 
 use crate::database::Database;
 use crate::schema::Version;

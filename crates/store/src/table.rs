@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use arrow::array::ArrayRef;
-use parking_lot::RwLock;
 use pelorus_blockfile::Usage;
+use pelorus_env::sync::{AtomicU64, RwLock};
 use pelorus_error::{Code, Error, Result};
 
 use crate::datafile::DataFile;
@@ -103,6 +103,12 @@ impl Table {
     /// The table's number.
     pub fn id(&self) -> TableId {
         self.id
+    }
+
+    /// Which of its schemas it has: a number that rises with every change of schema or definition, as
+    /// long as the database is open.
+    pub fn generation(&self) -> u64 {
+        self.layout().generation
     }
 
     /// What the store knows of its columns.

@@ -61,6 +61,10 @@ pub struct Commit {
     /// The version that the changes were computed from: when a key has been written since, the
     /// commit fails with error 1213. `None` for changes that depend on nothing.
     pub snapshot: Option<Version>,
+    /// The generations of tables ([`Table::generation`]) that the changes were made for. The commit
+    /// fails with error 1412 when a table has another one; of tables that are not named here only
+    /// the number and the types of columns are compared.
+    pub made_for: Vec<(TableId, u64)>,
     /// Further records: counters and the engine's own values.
     pub values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     /// When it is acknowledged.
@@ -212,6 +216,11 @@ pub(crate) fn left_out(settled: &[u32], keep: &[bool]) -> Vec<u32> {
     out
 }
 
+/// The error of a change that was made for a table as it is no more.
+pub(crate) fn table_changed() -> Error {
+    Error::new(Code::TableChanged, "Table definition has changed, please retry transaction")
+}
+
 fn check_columns(layout: &Layout, columns: &[ArrayRef], kind: Kind) -> Result<()> {
     let schema = &layout.schema;
     let expected: Vec<usize> = match kind {
@@ -224,10 +233,7 @@ fn check_columns(layout: &Layout, columns: &[ArrayRef], kind: Kind) -> Result<()
             column.len() == rows && *column.data_type() == schema.columns[at].ty.arrow()
         });
     if !fits {
-        return Err(Error::new(
-            Code::TableChanged,
-            "Table definition has changed, please retry transaction",
-        ));
+        return Err(table_changed());
     }
     if rows > crate::ROWS_PER_BATCH_MAX {
         return Err(Error::internal(format!("a batch of {rows} rows")));

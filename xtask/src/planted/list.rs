@@ -10,9 +10,9 @@
 //! --- new
 //! what is put in its place
 //! ```
-//! A line `test` names the package, the test target (`lib`, or the name of an integration test;
-//! `lib+loom` with the feature `loom`) and the test, which must fail. `#` begins a comment outside of
-//! the two texts.
+//! A line `test` names the package, the test target (`lib`, or the name of an integration test; with
+//! `+loom` or `+shuttle` it is built with that feature) and the test, which must fail. `#` begins a
+//! comment outside of the two texts.
 
 use std::path::Path;
 

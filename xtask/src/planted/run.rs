@@ -13,7 +13,7 @@ use super::list::{Bug, Test};
 use super::{copy, now, planted};
 
 /// A test that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(400);
 
 /// A copy of the sources with a target folder of its own, in which only what a bug touches is built
 /// again.

@@ -16,6 +16,7 @@ use pelorus_types::{ColumnType, WireType};
 use super::ddl::Definer;
 use super::definition::NativeDef;
 use super::maintain::Message;
+use super::view::changed;
 
 /// About so many rows are read at most.
 const SAMPLE_ROWS: usize = 1 << 20;
@@ -147,9 +148,8 @@ impl Definer {
         let snapshot = self.catalog.store().snapshot();
         let table = snapshot.table(def.id)?;
         let schema = table.schema();
-        if schema.columns.len() != def.columns.len() {
-            let text = "Table definition has changed, please retry transaction";
-            return Err(Error::new(Code::TableChanged, text));
+        if table.generation() != def.generation {
+            return Err(changed());
         }
         let rows = table.count_rows()?;
         let taken = u64::try_from(self.context.now_micros).unwrap_or(0);

@@ -85,6 +85,8 @@ pub(crate) struct NativeDef {
     pub(crate) id: TableId,
     /// The table in the store.
     pub(crate) table: Arc<Table>,
+    /// Which of the table's generations this describes.
+    pub(crate) generation: u64,
 }
 
 /// What is derived of a definition before there is a table.
@@ -166,7 +168,7 @@ impl NativeDef {
         next: Option<Arc<AtomicU64>>,
     ) -> Result<Self> {
         let derived = Derived::of(database, &definition, mode)?;
-        let stored = table.schema();
+        let (stored, generation) = (table.schema(), table.generation());
         let fits = stored.columns.len() == derived.targets.len()
             && stored
                 .columns
@@ -201,8 +203,14 @@ impl NativeDef {
             partitioner: Arc::new(derived.partitioner),
             id: table.id(),
             table,
+            generation,
             definition,
         })
+    }
+
+    /// What a commit says of the table that its changes were made for.
+    pub(crate) fn made_for(&self) -> (TableId, u64) {
+        (self.id, self.generation)
     }
 
     /// The position of a column, in any case.

@@ -148,7 +148,9 @@ impl NativeTransaction {
             }
         }
         let durability = durability.of(self.tables.lock().values().map(|it| &*it.def));
-        Ok(Commit { writes, snapshot: Some(self.version()), values: Vec::new(), durability })
+        let made_for = self.tables.lock().values().map(|it| it.def.made_for()).collect();
+        let snapshot = Some(self.version());
+        Ok(Commit { writes, snapshot, made_for, values: Vec::new(), durability })
     }
 }
 

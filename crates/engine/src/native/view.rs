@@ -65,7 +65,7 @@ impl NativeDatabase for NativeView {
             (None, Code::HistoryTooOld) => changed(),
             _ => error,
         })?;
-        if table.schema().columns.len() != def.columns.len() {
+        if table.generation() != def.generation {
             return Err(changed());
         }
         Ok(Some(NativeTable {
@@ -84,7 +84,7 @@ impl NativeDatabase for NativeView {
 }
 
 /// Error 1412.
-fn changed() -> Error {
+pub(crate) fn changed() -> Error {
     let text = "Table definition has changed, please retry transaction";
     Error::new(Code::TableChanged, text)
 }

@@ -104,6 +104,9 @@ impl State {
 
     /// Decides about the sectors of one write.
     fn fates(&mut self, tear: Tear, survival: u64, is_last: bool, count: usize) -> Vec<Fate> {
+        if count == 0 {
+            return Vec::new();
+        }
         let sectors = count as u64;
         let whole = match tear {
             Tear::Random => match self.below(4) {

@@ -134,6 +134,16 @@ fn each_tear_mode_does_what_its_name_says() {
 }
 
 #[test]
+fn a_write_of_nothing_survives_every_crash() {
+    for tear in Tear::ALL {
+        let (disk, file) = disk_with(b"abc", 3);
+        assert_eq!(file.write_at(b"", 1).unwrap(), 0);
+        disk.crash_with(tear);
+        assert_eq!(read_all(&disk), b"abc", "{tear:?}");
+    }
+}
+
+#[test]
 fn a_truncation_can_be_lost_and_is_durable_once_synced() {
     let lengths: BTreeSet<usize> = (0..50)
         .map(|seed| {

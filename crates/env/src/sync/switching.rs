@@ -1,21 +1,27 @@
-//! For tests under loom: a disk at every operation of which another thread may go on, and threads
-//! with enough stack for it.
+//! For tests under loom and shuttle: a disk at every operation of which another thread may go on,
+//! and threads with enough stack for it.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use loom::sync::atomic::AtomicU64;
-pub use loom::thread::JoinHandle;
+pub use super::checker::thread::JoinHandle;
 
+use super::AtomicU64;
 use crate::{Disk, DiskFile, Open};
 
 /// Words of stack of each thread: headers of files are arrays there.
+#[cfg(feature = "loom")]
 const STACK_WORDS: usize = 1 << 16;
+
+/// Bytes of stack of each thread: whole commits and merges run there.
+#[cfg(not(feature = "loom"))]
+const STACK_BYTES: usize = 1 << 20;
 
 /// Runs a scene in every order in which its threads can go on, with at most so many switches away
 /// from a thread that could have gone on itself. Gives the number of orders.
+#[cfg(feature = "loom")]
 pub fn model(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) -> u64 {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -33,6 +39,7 @@ pub fn model(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) -> u6
 }
 
 /// Starts a thread inside of a scene.
+#[cfg(feature = "loom")]
 pub fn spawn<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     match loom::thread::Builder::new().stack_size(STACK_WORDS).spawn(run) {
         Ok(thread) => thread,
@@ -40,16 +47,41 @@ pub fn spawn<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> Joi
     }
 }
 
-/// A disk whose operations are points at which loom may switch threads.
+/// Starts a thread inside of a scene.
+#[cfg(not(feature = "loom"))]
+pub fn spawn<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    shuttle::thread::spawn(run)
+}
+
+/// Runs a scene so many times; at each of its moments the seed decides which thread goes on. A panic
+/// of a thread comes out of this.
+#[cfg(not(feature = "loom"))]
+pub fn simulate(seed: u64, times: usize, scene: impl Fn() + Sync + Send + 'static) {
+    let mut config = shuttle::Config::new();
+    config.stack_size = STACK_BYTES;
+    config.failure_persistence = shuttle::FailurePersistence::None;
+    config.max_steps = shuttle::MaxSteps::FailAfter(10_000_000);
+    config.silence_warnings = true;
+    shuttle::Runner::new(super::seeded::Seeded::new(seed, times), config).run(scene);
+}
+
+/// A number below a bound, which is not 0, as the seed of the simulation has it.
+#[cfg(not(feature = "loom"))]
+pub fn below(bound: u64) -> u64 {
+    use shuttle::rand::Rng as _;
+    shuttle::rand::thread_rng().gen_range(0..bound)
+}
+
+/// A disk whose operations are points at which another thread may go on.
 #[derive(Clone, Debug)]
 pub struct SwitchingDisk {
     inner: Arc<dyn Disk>,
-    /// All threads change it, so that the order of their operations matters to loom.
+    /// All threads change it, so that the order of their operations matters.
     operations: Arc<AtomicU64>,
 }
 
 impl SwitchingDisk {
-    /// To be called inside of `loom::model`.
+    /// To be called inside of a scene.
     pub fn new(inner: Arc<dyn Disk>) -> Self {
         Self { inner, operations: Arc::new(AtomicU64::new(0)) }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pelorus_env::sync::MutexGuard;
-use pelorus_env::{DiskFile, write_all_at};
+use pelorus_env::{DiskFile, rare, write_all_at};
 use pelorus_error::{Code, Error, Result};
 
 use super::Log;
@@ -185,6 +185,7 @@ impl Log {
         let ahead = self.options.reserve_bytes.min(self.options.segment_bytes);
         let reserved = BLOCK.saturating_add(waiting).saturating_add(ahead);
         let path = segment::path(&self.folder, number);
+        rare("a segment of the log is begun");
         let created = segment::create(&*self.disk, &self.folder, &header, &mut |file| {
             let (_, result) = segment::reserve(file, BLOCK, reserved);
             result.map_err(|error| segment::write_error(&path, error))

@@ -14,19 +14,19 @@ use crate::table::Table;
 /// while rows are written to a partition that has many dead rows, or few. The fewer dead rows a
 /// chunk has, the more live ones are written for each that goes.
 const GARBAGE_IDLE: u64 = 63;
-const GARBAGE_MANY: u64 = 100;
+const GARBAGE_MANY: u64 = 80;
 const GARBAGE_FEW: u64 = 300;
 
 /// From this share of its rows on a partition has many dead ones.
-const MANY: u64 = 110;
+const MANY: u64 = 90;
 
 /// Nobody writes when nobody has written for so long.
 pub(super) const IDLE_MICROS: u64 = 1_000_000;
 
 /// From this share of dead rows in a partition on writers wait, and from the second on they wait
 /// so long for each row as is given here.
-const GARBAGE_SLOW: u64 = 135;
-const GARBAGE_FULL: u64 = 185;
+const GARBAGE_SLOW: u64 = 110;
+const GARBAGE_FULL: u64 = 160;
 
 /// From this share of their budget on that rows in memory take writers wait likewise, so that they
 /// are never stopped for long.
@@ -37,13 +37,13 @@ const MEMORY_FULL: u64 = 1000;
 const WAIT_FULL: Duration = Duration::from_micros(4);
 
 /// Rows below which a chunk is small.
-const SMALL: u32 = 32_768;
+const SMALL: u32 = crate::limit(32_768, 16) as u32;
 
 /// So many small chunks of a partition are merged.
 const SMALL_MANY: usize = 4;
 
 /// Most chunks that one merge reads.
-const MERGE_MOST: usize = 8;
+const MERGE_MOST: usize = crate::limit(8, 2);
 
 /// About how many bytes of rows one merge takes at a time, at least one part. Arrow's offsets have
 /// 31 bits.
@@ -56,7 +56,7 @@ pub(super) const FLUSH_BYTES: u64 = 128 << 20;
 pub(super) const DELTAS_MANY: usize = 16;
 
 /// Bytes of a file that may be wasted, however small the table is.
-const WASTE_BYTES: u64 = 32 << 20;
+const WASTE_BYTES: u64 = crate::limit(32 << 20, 16 << 10) as u64;
 
 /// Between checkpoints that only give space back.
 pub(super) const WASTE_MICROS: u64 = 1_000_000;

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use pelorus_env::rare;
 use pelorus_error::{Code, Error, Result};
 use pelorus_index::{KeyIndex, RowRef};
 
@@ -79,6 +80,7 @@ impl Lookup {
         match self.slots.get(usize::from(slot))? {
             Slot::Part(part) => Some((part, row)),
             Slot::Forward(map) => {
+                rare("a slot forwards to a new place");
                 let (slot, row) = split(RowRef(*map.get(row as usize)?));
                 match self.slots.get(usize::from(slot))? {
                     Slot::Part(part) => Some((part, row)),
@@ -121,7 +123,7 @@ pub(super) struct Removed {
 
 impl Removed {
     /// Entries that are not worth a search for old ones.
-    const FEW: usize = 1024;
+    const FEW: usize = crate::limit(1024, 8);
 
     /// Notes removals; those at or below `oldest` nobody needs any more.
     pub(super) fn note(
@@ -137,6 +139,7 @@ impl Removed {
             return;
         }
         let forgotten = &mut self.forgotten;
+        rare("old removals are forgotten");
         self.versions.retain(|_, version| {
             let is_needed = *version > oldest;
             if !is_needed {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::RwLockWriteGuard;
+use pelorus_env::sync::RwLockWriteGuard;
 use pelorus_error::{Error, Result};
 use pelorus_index::{KeyIndex, RowRef};
 

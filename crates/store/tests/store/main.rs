@@ -12,6 +12,7 @@ mod moments;
 mod points;
 mod replace;
 mod retention;
+mod rows;
 mod rules;
 mod soon;
 mod threads;

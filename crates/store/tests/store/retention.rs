@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pelorus_env::Tear;
 use pelorus_error::Code;
 use pelorus_store::{Database, Mode, TableId};
 
+use crate::gate::Gate;
 use crate::harness::{Machine, commit, newest, put, row, schema};
 
 fn write(database: &Database, table: TableId, round: i64) {
@@ -88,6 +90,43 @@ fn the_log_reaches_back_to_the_older_header_of_every_file() {
         }
     }
     assert_eq!(fallbacks, 8);
+}
+
+/// The log behind what both headers of a table know is gone, since the table did not change for
+/// long. When it changes again, before or during a checkpoint, everything can be opened by either
+/// header.
+#[test]
+fn a_table_that_changes_after_long_is_not_looked_for_in_the_log_that_is_gone() {
+    for during in [false, true] {
+        let mut machine = Machine::new(5);
+        let gate = Gate::new(Arc::clone(&machine.env.disk));
+        machine.env.disk = Arc::new(gate.clone());
+        let database = machine.open().unwrap();
+        let [idle, busy] = [(); 2].map(|()| database.create_table(schema(), b"").unwrap());
+        write(&database, idle, 0);
+        rounds(&database, busy, 0..100);
+        write(&database, busy, 777);
+        if during {
+            let late = Arc::clone(&database);
+            gate.before_write(&format!("table-{}.", busy.0), move || write(&late, idle, 1));
+        } else {
+            write(&database, idle, 1);
+        }
+        database.checkpoint().unwrap();
+        assert!(gate.has_happened());
+        let expected = [idle, busy].map(|table| newest(&database, table));
+        for slot in [None, Some(0), Some(4096)] {
+            let copy = Machine::with(machine.disk.fork(9), 9);
+            copy.disk.crash_with(Tear::Nothing);
+            if let Some(slot) = slot {
+                let file = format!("/data/table-{}.blocks", idle.0);
+                copy.disk.flip_bit(file.as_ref(), slot + 9, 1).unwrap();
+            }
+            let again = copy.open().unwrap_or_else(|error| panic!("{during} {slot:?}: {error}"));
+            let found = [idle, busy].map(|table| newest(&again, table));
+            assert_eq!(found, expected, "{during} {slot:?}");
+        }
+    }
 }
 
 #[test]

@@ -2,10 +2,13 @@
 //! to some version and not beyond.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use parking_lot::Mutex;
 use pelorus_env::Tear;
 use pelorus_store::{Commit, Database, Durability, Mode, Options, TableId, Write};
 
+use crate::gate::Gate;
 use crate::harness::{Content, Machine, commit, newest, options, put, read, row, schema};
 
 /// Ends the thread, also when the test has failed.
@@ -116,4 +119,41 @@ fn without_a_thread_commits_wait() {
     machine.disk.crash_with(Tear::Nothing);
     let database = machine.open().unwrap();
     assert_eq!(read(&database.snapshot(), table).unwrap(), rows(0).into_iter().collect());
+}
+
+/// While a checkpoint is written commits go on, and the history of the table may be given up as far
+/// as they are seen. A crash must not take them and leave that.
+#[test]
+fn a_checkpoint_gives_up_no_history_for_commits_that_can_still_be_lost() {
+    let mut machine = Machine::new(11);
+    let gate = Gate::new(Arc::clone(&machine.env.disk));
+    machine.env.disk = Arc::new(gate.clone());
+    let database = machine.open_with(lazy()).unwrap();
+    let table = database.create_table(schema(), b"t").unwrap();
+    commit(&database, vec![put(table, &rows(0), Mode::Insert)]).unwrap();
+    let crashed = Arc::new(Mutex::new(None));
+    with_thread(&database, || {
+        let (late, clock, again) =
+            (Arc::clone(&database), Arc::clone(&machine.clock), gate.clone());
+        let (disk, out) = (machine.disk.clone(), Arc::clone(&crashed));
+        gate.before_write("table-", move || {
+            soon(&late, vec![put(table, &rows(1), Mode::Replace)]);
+            clock.0.fetch_add(1_000_000, Ordering::Relaxed);
+            late.maintain().unwrap();
+            assert_eq!(late.table(table).unwrap().floor(), late.version());
+            // The table's file is written, the catalog is not.
+            again.before_write("catalog", move || *out.lock() = Some(disk.fork(1)));
+        });
+        database.checkpoint().unwrap();
+        assert!(gate.has_happened());
+    });
+    let disk = crashed.lock().take().unwrap();
+    disk.crash_with(Tear::Nothing);
+    let report = pelorus_fsck::check(&disk, std::path::Path::new("/data"));
+    assert!(report.is_sound(), "{report:?}");
+    let found = newest(&Machine::with(disk, 1).open().unwrap(), table);
+    let first: Content = rows(0).into_iter().collect();
+    let mut both = first.clone();
+    both.extend(rows(1));
+    assert!(found == first || found == both, "{found:?}");
 }

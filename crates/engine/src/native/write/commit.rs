@@ -37,7 +37,8 @@ pub(crate) fn commit(
         }
     }
     let durability = durability.of(changes.iter().map(|change| &*change.def));
-    let commit = Commit { writes, snapshot, values: Vec::new(), durability };
+    let made_for = changes.iter().map(|change| change.def.made_for()).collect();
+    let commit = Commit { writes, snapshot, made_for, values: Vec::new(), durability };
     let receipt = match store.commit(&commit) {
         Ok(receipt) => receipt,
         Err(error) if error.code() == Code::DuplicateKey => {

@@ -3,60 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
-use arrow::datatypes::{Field, Int64Type, Schema};
+use arrow::array::{ArrayRef, AsArray, Int64Array};
+use arrow::datatypes::Int64Type;
 use pelorus_chunk::{Op, Predicate, Scalar};
-use pelorus_error::{Code, Result};
-use pelorus_store::{ScanRequest, Snapshot, TableSnapshot};
+use pelorus_error::Code;
+use pelorus_store::{Snapshot, TableSnapshot};
 
-use super::world::{Content, Key, Row, World};
-
-/// How a table is read.
-#[derive(Clone, Debug, Default)]
-struct How {
-    predicates: Vec<(u32, Predicate)>,
-    hidden: Option<Arc<HashSet<Vec<u8>>>>,
-    batch_rows: usize,
-}
-
-/// All rows of a table under its newest schema, by their columns' numbers.
-fn read(snapshot: &TableSnapshot, how: How) -> Result<Content> {
-    let schema = snapshot.schema();
-    let at = |id: u32| schema.position(id).unwrap();
-    let ids: Vec<u32> = schema.columns.iter().map(|column| column.id).collect();
-    let field = |column: &pelorus_store::StoredColumn| {
-        Field::new(column.id.to_string(), column.ty.arrow(), true)
-    };
-    let fields: Vec<Field> = schema.columns.iter().map(field).collect();
-    let request = ScanRequest {
-        columns: (0..ids.len()).collect(),
-        predicates: how.predicates.into_iter().map(|(id, it)| (at(id), it)).collect(),
-        tests: Vec::new(),
-        schema: Arc::new(Schema::new(fields)),
-        hidden: how.hidden,
-        batch_rows: how.batch_rows,
-    };
-    let mut found = Content::new();
-    for unit in snapshot.scan(request, |_| true)? {
-        let mut cursor = unit.open()?;
-        while let Some(batch) = cursor.next_batch()? {
-            assert!(batch.num_rows() > 0);
-            let int = |id: u32, row: usize| {
-                let values = batch.column(at(id)).as_primitive::<Int64Type>();
-                values.is_valid(row).then(|| values.value(row))
-            };
-            let texts = batch.column(at(3)).as_string::<i32>();
-            for row in 0..batch.num_rows() {
-                let key = (int(0, row).unwrap(), int(1, row).unwrap());
-                let t = texts.is_valid(row).then(|| texts.value(row).to_owned());
-                let added = ids.iter().filter(|id| **id > 3).map(|&id| (id, int(id, row)));
-                let row = Row { v: int(2, row).unwrap(), t, added: added.collect() };
-                assert_eq!(found.insert(key, row), None, "two live rows of one key");
-            }
-        }
-    }
-    Ok(found)
-}
+use super::world::World;
+use crate::rows::{Content, How, Key, Row, read};
 
 impl World {
     /// A content as it is seen under the columns of a snapshot.

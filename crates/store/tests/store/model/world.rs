@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow::array::{ArrayRef, Int64Array, StringArray};
+use arrow::array::{ArrayRef, Int64Array};
 use pelorus_error::Code;
 use pelorus_store::{
     Commit, Database, Mode, Options, Receipt, Snapshot, StoredColumn, TableId, TableSchema, Write,
@@ -14,18 +14,7 @@ use pelorus_types::ColumnType;
 
 use super::Step;
 use crate::harness::{Machine, options, remove, row, schema};
-
-pub(super) type Key = (i64, i64);
-
-/// A row as it was written: `v`, `t`, and the columns that were added before it by their numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) v: i64,
-    pub(super) t: Option<String>,
-    pub(super) added: BTreeMap<u32, Option<i64>>,
-}
-
-pub(super) type Content = BTreeMap<Key, Row>;
+use crate::rows::{self, Content, Key, Row};
 
 /// A table's present schema, and what columns have in rows older than they are.
 #[derive(Clone, Debug)]
@@ -111,19 +100,7 @@ impl World {
 
     fn put(&self, table: usize, rows: &[(Key, Row)], mode: Mode) -> Write {
         let shape = &self.tables[table];
-        let ints = |value: &dyn Fn(&(Key, Row)) -> Option<i64>| -> ArrayRef {
-            Arc::new(rows.iter().map(value).collect::<Int64Array>())
-        };
-        let column = |column: &StoredColumn| match column.id {
-            0 => ints(&|it| Some(it.0.0)),
-            1 => ints(&|it| Some(it.0.1)),
-            2 => ints(&|it| Some(it.1.v)),
-            3 => Arc::new(rows.iter().map(|it| it.1.t.as_deref()).collect::<StringArray>()),
-            id => ints(&|it| it.1.added[&id]),
-        };
-        let columns = shape.schema.columns.iter().map(column).collect();
-        let partition = rows[0].0.0.to_be_bytes().to_vec();
-        Write::Put { table: shape.id, partition, columns, mode }
+        rows::put(shape.id, &shape.schema, rows, mode)
     }
 
     fn commit(&self, writes: Vec<Write>) -> pelorus_error::Result<Receipt> {
