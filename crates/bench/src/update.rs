@@ -25,6 +25,8 @@ const AFTER: &str = "scan after the upserts";
 const FILE: &str = "file beside the upserts, by its live data";
 const FILE_AFTER: &str = "file after the upserts, at rest";
 
+const MIB: f64 = 1024.0 * 1024.0;
+
 /// Seconds of upserts that one figure stands for.
 const WINDOW: f64 = 5.0;
 
@@ -47,6 +49,9 @@ struct Beside {
     dead: Vec<f64>,
     /// The bytes of the file at the end of each window.
     sizes: Vec<f64>,
+    /// What of them are blocks that wait for checkpoints, and holes, both in bytes.
+    waiting: Vec<f64>,
+    holes: Vec<f64>,
 }
 
 /// Runs the benchmark.
@@ -133,6 +138,8 @@ fn beside(
     })?;
     figures.add(UPSERTS, SYSTEM, "rows/s", seen.rates);
     figures.add("dead rows beside the upserts, part of all", SYSTEM, "", seen.dead);
+    figures.add("blocks that wait for checkpoints", SYSTEM, "MiB", seen.waiting);
+    figures.add("holes of the file", SYSTEM, "MiB", seen.holes);
     figures.add(BESIDE, SYSTEM, "ns/row", scans.0);
     figures.add(UNTOUCHED, SYSTEM, "ns/row", scans.1);
     Ok(seen.sizes)
@@ -156,6 +163,11 @@ fn upsert(
             seen.rates.push(count as f64 / window.seconds());
             seen.sizes.push(size()?);
             seen.dead.push(dead_share(database, of.table));
+            if let Some(usage) = database.table(of.table).map(|table| table.file_usage()) {
+                let holes = usage.length.saturating_sub(usage.live + usage.retired);
+                seen.waiting.push(usage.retired as f64 / MIB);
+                seen.holes.push(holes as f64 / MIB);
+            }
             (window, count) = (Watch::start(), 0);
         }
     }

@@ -141,8 +141,9 @@ impl BlockFile {
         space.retire(place.extent(), place.generation)
     }
 
-    /// Moves blocks from the end of the file into holes nearer to its start, until so many bytes
-    /// were written; returns how many. Repeated before checkpoints, it lets them cut the file.
+    /// Moves blocks into holes nearer to the start of the file, those at its end first, until so many
+    /// bytes were written; returns how many, none when no block fits a hole before it. Repeated before
+    /// checkpoints, it lets them cut the file: where the last block fits nowhere, others make room.
     ///
     /// # Errors
     /// Those of [`BlockFile::read`] and [`BlockFile::write`].
@@ -155,44 +156,44 @@ impl BlockFile {
         while written < bytes_max
             && let Some((unit, number)) = tail.pop()
         {
-            match self.relocate(BlockId::new(number), unit)? {
-                Some(length) => written += length,
-                None => break,
-            }
+            written += self.relocate(BlockId::new(number), unit)?;
         }
         Ok(written)
     }
 
-    /// Moves one block if there is a hole for it below `unit`.
-    fn relocate(&self, id: BlockId, unit: u32) -> Result<Option<u64>> {
-        let (number, Ok(old)) = (id.get(), self.place(id)) else { return Ok(Some(0)) };
-        let (header, payload) =
-            match read_block(&*self.file, &Expected::of(self.identity, number, &old)) {
-                Ok(block) => block,
-                // It was freed meanwhile, and its space perhaps reused.
-                Err(_) if self.place(id).ok() != Some(old) => return Ok(Some(0)),
-                Err(error) => return Err(self.named("a block cannot be moved", error)),
-            };
+    /// Moves one block if there is a hole for it below `unit`; returns how many bytes were written.
+    fn relocate(&self, id: BlockId, unit: u32) -> Result<u64> {
+        let (number, Ok(old)) = (id.get(), self.place(id)) else { return Ok(0) };
         let (extent, generation) = {
             let mut space = self.space.lock();
             self.prepare(&mut space)?;
             let extent = space.allocator.allocate(old.extent().units)?;
             if extent.start >= unit {
-                space.allocator.free(extent)?;
-                return Ok(None);
+                return space.allocator.free(extent).map(|()| 0);
             }
             (extent, space.last_begun + 1)
         };
+        let (header, payload) =
+            match read_block(&*self.file, &Expected::of(self.identity, number, &old)) {
+                Ok(block) => block,
+                Err(error) => {
+                    self.space.lock().allocator.free(extent)?;
+                    // It may have been freed meanwhile, and its space reused.
+                    let is_gone = self.place(id).ok() != Some(old);
+                    let named = || self.named("a block cannot be moved", error);
+                    return if is_gone { Ok(0) } else { Err(named()) };
+                }
+            };
         let lsn = header.lsn;
         let draft = Draft { kind: old.kind, number, generation, lsn, payload: &payload };
         let new = self.store_at(&draft, old.length, extent)?;
         let mut space = self.space.lock();
         if self.place(id).ok() != Some(old) {
             // It was freed meanwhile; nobody has seen the copy.
-            return space.allocator.free(extent).map(|()| Some(0));
+            return space.allocator.free(extent).map(|()| 0);
         }
         self.table.write().insert(number, new);
         space.retire(old.extent(), old.generation)?;
-        Ok(Some(u64::from(old.length)))
+        Ok(u64::from(old.length))
     }
 }

@@ -59,7 +59,7 @@ pub(super) const DELTAS_MANY: usize = 16;
 const WASTE_BYTES: u64 = crate::limit(32 << 20, 16 << 10) as u64;
 
 /// Between checkpoints that only give space back.
-pub(super) const WASTE_MICROS: u64 = 1_000_000;
+pub(super) const WASTE_MICROS: u64 = 250_000;
 
 /// Whether a data file holds so much of what nobody reads that a checkpoint is worth it, which
 /// costs at least writing the rows that are in memory, in about a quarter of the bytes.
@@ -67,7 +67,7 @@ pub(crate) fn has_waste(table: &Table) -> bool {
     let usage = table.file.blocks.usage();
     // Ordering: an estimate that other threads move anyway.
     let in_memory = table.delta_bytes.load(Ordering::Relaxed) as u64;
-    usage.retired > (usage.live / 24).max(in_memory / 4).max(WASTE_BYTES)
+    usage.retired > (usage.live / 48).max(in_memory / 8).max(WASTE_BYTES)
 }
 
 /// Whether blocks from the end of the file should move into the holes before them.
