@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array, new_null_array};
 use arrow::datatypes::DataType;
-use pelorus_error::{Code, Error, Result};
+use pelorus_error::{Error, Result};
 
 use crate::batch;
 use crate::bytes::{Reader, Writer};

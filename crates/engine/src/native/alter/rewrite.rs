@@ -91,8 +91,10 @@ impl Definer {
             Some(auto) => Arc::new(AtomicU64::new(auto.next.load(Ordering::Acquire))),
             None => Arc::new(AtomicU64::new(1)),
         };
-        let new = NativeDef::new(&def.database, definition, def.mode, table, Some(next))?;
-        let new = Arc::new(new);
+        let named = |definition, table| {
+            NativeDef::new(&def.database, definition, def.mode, table, Some(Arc::clone(&next)))
+        };
+        let new = Arc::new(named(definition.clone(), Arc::clone(&table))?);
         let warnings = self.copy(def, &new, derived, plan)?;
         if let (Some(first), Some(auto)) = (counter, &new.auto) {
             auto.next.fetch_max(first, Ordering::AcqRel);
@@ -104,7 +106,8 @@ impl Definer {
         hidden.id = None;
         self.catalog.statistics().moved(def.id, id, statistics);
         self.catalog.forget(&def.database, &def.name);
-        self.catalog.insert(new);
+        // In the old one's place it is of another generation.
+        self.catalog.insert(named(definition, table)?);
         warnings.tell(&self.diagnostics);
         Ok(())
     }
