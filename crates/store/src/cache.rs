@@ -99,9 +99,7 @@ impl Resident {
         }
         Ok(columns)
     }
-}
 
-impl Resident {
     /// Whether a column is in memory; one that is outside is not.
     pub(crate) fn has(&self, position: usize) -> bool {
         self.columns.read().get(position).is_some_and(Option::is_some)

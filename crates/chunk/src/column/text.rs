@@ -26,7 +26,7 @@ pub(super) fn gather<T: ByteArrayType<Offset = i32>>(
 ) -> Result<ArrayRef> {
     let mut texts = Texts::with_capacity(indices.len());
     texts.extend(values, indices.iter().map(|&index| index as usize));
-    texts.array::<T>(nulls)
+    array::<T>(texts.offsets, texts.bytes, nulls)
 }
 
 /// Texts in the making of an array.
@@ -88,15 +88,19 @@ impl Texts {
         self.offsets.extend(std::iter::repeat_n(self.bytes.len() as i32, texts));
     }
 
-    /// The array.
+    /// The array. It is checked once more, since the texts may come from arrays of any type.
     ///
     /// # Errors
-    /// `Internal` for more than 2 GiB.
+    /// `Internal` for more than 2 GiB, and texts that are none of the type.
     pub(super) fn array<T: ByteArrayType<Offset = i32>>(
         self,
         nulls: Option<NullBuffer>,
     ) -> Result<ArrayRef> {
-        array::<T>(self.offsets, self.bytes, nulls)
+        check(&self.offsets, &self.bytes, nulls.as_ref())?;
+        let offsets = OffsetBuffer::new(self.offsets.into());
+        let array = GenericByteArray::<T>::try_new(offsets, Buffer::from_vec(self.bytes), nulls);
+        let failed = |error| Error::internal("gathering texts of chunks").caused_by(error);
+        Ok(Arc::new(array.map_err(failed)?))
     }
 }
 
@@ -191,9 +195,7 @@ fn array<T: ByteArrayType<Offset = i32>>(
     bytes: Vec<u8>,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    if i32::try_from(bytes.len()).is_err() {
-        return Err(Error::internal(format!("{} bytes of text in one batch", bytes.len())));
-    }
+    check(&offsets, &bytes, nulls.as_ref())?;
     debug_assert!(offsets.is_sorted() && offsets.last() == Some(&(bytes.len() as i32)));
     // SAFETY: offsets begin with 0 and were made by adding lengths; their sum, checked above, is
     // below 2^31, so none of them wrapped.
@@ -203,6 +205,18 @@ fn array<T: ByteArrayType<Offset = i32>>(
     let array =
         unsafe { GenericByteArray::<T>::new_unchecked(offsets, Buffer::from_vec(bytes), nulls) };
     Ok(Arc::new(array))
+}
+
+/// Checks what does not follow from how offsets and bytes are made.
+fn check(offsets: &[i32], bytes: &[u8], nulls: Option<&NullBuffer>) -> Result<()> {
+    let texts = offsets.len() - 1;
+    if i32::try_from(bytes.len()).is_err() || nulls.is_some_and(|nulls| nulls.len() != texts) {
+        return Err(Error::internal(format!(
+            "{} bytes of {texts} texts in one batch",
+            bytes.len()
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
