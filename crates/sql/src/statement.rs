@@ -12,6 +12,7 @@ pub mod account;
 pub(crate) mod cursor;
 mod data;
 mod define;
+pub mod mirror;
 mod read;
 pub mod server;
 pub mod set;
@@ -19,6 +20,7 @@ pub mod show;
 
 pub use account::{Account, Authentication, Method, Require, UserName, UserOptions, UserSpec};
 pub use data::References;
+pub use mirror::{MirrorAction, MirrorStatement, MirrorTarget};
 pub use server::{AlterServer, CreateServer, ServerOptions};
 pub use set::{Assignment, Charset, Isolation, Scope, SetValue, Target, system_variable};
 pub use show::{Show, ShowKind};
@@ -134,6 +136,8 @@ pub enum Statement {
     UnlockTables,
     /// `ANALYZE`, `CHECK`, `CHECKSUM`, `OPTIMIZE`, `REPAIR TABLE`, `CACHE INDEX`.
     Maintenance(Maintenance),
+    /// `MIRROR`, `UNMIRROR`, `ALTER MIRROR`, `CHECK MIRROR`
+    Mirror(MirrorStatement),
     /// `HELP 'topic'`
     Help(String),
     /// The first word begins no statement that we know; its text in upper case.
@@ -443,6 +447,7 @@ impl Statement {
             | Self::Write(_)
             | Self::Ddl(_)
             | Self::Maintenance(_)
+            | Self::Mirror(_)
             | Self::Unknown(_) => true,
             Self::LockTables(tables) => tables.iter().any(|(_, write)| *write),
             _ => false,
@@ -464,7 +469,8 @@ impl Statement {
             | Self::RenameUser(_)
             | Self::Grant(_)
             | Self::Flush(_)
-            | Self::Administration(_) => true,
+            | Self::Administration(_)
+            | Self::Mirror(_) => true,
             Self::Maintenance(maintenance) => maintenance.verb != "CHECKSUM",
             // Temporary tables come and go within a transaction.
             Self::Ddl(ddl) => !(ddl.temporary && ddl.object == "TABLE"),
@@ -482,6 +488,7 @@ impl Statement {
             | Self::Handler(_)
             | Self::Maintenance(_)
             | Self::Help(_) => true,
+            Self::Mirror(mirror) => matches!(mirror, MirrorStatement::Check { .. }),
             Self::Write(write) => write.returning,
             _ => false,
         }

@@ -54,6 +54,9 @@ impl Parser<'_> {
         if self.take_word("USER") {
             return self.user(verb, or_replace);
         }
+        if verb == "ALTER" && !or_replace && self.take_word("MIRROR") {
+            return self.alter_mirror();
+        }
         let action = match verb {
             "CREATE" => DdlAction::Create,
             "ALTER" => DdlAction::Alter,

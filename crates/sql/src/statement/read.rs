@@ -118,6 +118,8 @@ impl Parser<'_> {
                 self.finish()?;
                 Ok(Statement::Help(topic))
             }
+            "MIRROR" => self.mirror(),
+            "UNMIRROR" => self.unmirror(),
             "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "RENAME" => self.definition(&word),
             "GRANT" | "REVOKE" => self.grant(),
             "FLUSH" => {
@@ -337,6 +339,9 @@ impl Parser<'_> {
     /// `ANALYZE TABLE`, or MariaDB's `ANALYZE statement`.
     fn maintenance(&mut self, verb: &str) -> Result<Statement> {
         self.advance();
+        if verb == "CHECK" && self.take_word("MIRROR") {
+            return self.check_mirror();
+        }
         if !self.take_word("NO_WRITE_TO_BINLOG") {
             self.take_word("LOCAL");
         }

@@ -61,6 +61,8 @@ pub enum ShowKind {
     Grants,
     /// `INDEX`, `INDEXES`, `KEYS`
     Index,
+    /// `MIRRORS` (ours): the mirrored tables and how they stand.
+    Mirrors,
     /// `OPEN TABLES`
     OpenTables,
     /// `PLUGINS`
@@ -182,6 +184,7 @@ const KINDS: &[(&[&str], ShowKind, Tail)] = &[
     (&["INDEXES"], ShowKind::Index, Tail::Table),
     (&["INDEX"], ShowKind::Index, Tail::Table),
     (&["KEYS"], ShowKind::Index, Tail::Table),
+    (&["MIRRORS"], ShowKind::Mirrors, Tail::Database),
     (&["OPEN", "TABLES"], ShowKind::OpenTables, Tail::Database),
     (&["PLUGINS"], ShowKind::Plugins, Tail::None),
     (&["PRIVILEGES"], ShowKind::Privileges, Tail::None),

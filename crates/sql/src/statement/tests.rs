@@ -254,6 +254,7 @@ fn show_reads_its_parts() {
         ("SHOW STORAGE ENGINES", ShowKind::Engines),
         ("SHOW SLAVE STATUS FOR CHANNEL 'x'", ShowKind::ReplicaStatus),
         ("SHOW SERVERS", ShowKind::Servers),
+        ("SHOW MIRRORS FROM d LIKE 'x%'", ShowKind::Mirrors),
         ("SHOW PROCEDURE STATUS", ShowKind::ProcedureStatus),
         ("SHOW TRIGGERS", ShowKind::Triggers),
         ("SHOW FROBNICATION", ShowKind::Other),
@@ -484,4 +485,51 @@ fn a_long_insert_is_what_a_short_one_is() {
     let subquery = format!("INSERT INTO t VALUES {rows}, ((SELECT a FROM u), 2)");
     let Statement::Write(write) = classify(&subquery, Mode::default()).unwrap() else { panic!() };
     assert_eq!(write.tables.len(), 2);
+}
+
+#[test]
+fn mirrors_are_read_whole() {
+    let mirror = |sql: &str| match read(sql) {
+        Statement::Mirror(found) => found,
+        other => panic!("{sql} is {other:?}"),
+    };
+    assert_eq!(
+        mirror("MIRROR TABLE d.t PARTITION BY (LEFT(a, 2)) SEGMENT BY (b);"),
+        MirrorStatement::Create {
+            target: MirrorTarget::Tables(tables("d.t")),
+            if_not_exists: false,
+            layout: Some("PARTITION BY (LEFT(a, 2)) SEGMENT BY (b)".to_owned()),
+        }
+    );
+    assert_eq!(
+        mirror("mirror database if not exists `d`"),
+        MirrorStatement::Create {
+            target: MirrorTarget::Database("d".to_owned()),
+            if_not_exists: true,
+            layout: None,
+        }
+    );
+    assert_eq!(
+        mirror("UNMIRROR TABLE IF EXISTS t, d.u"),
+        MirrorStatement::Drop { target: MirrorTarget::Tables(tables("t d.u")), if_exists: true }
+    );
+    let one = || MirrorTarget::Tables(tables("t"));
+    assert_eq!(
+        mirror("ALTER MIRROR t RESYNC"),
+        MirrorStatement::Alter { target: one(), action: MirrorAction::Resync }
+    );
+    assert_eq!(
+        mirror("CHECK MIRROR TABLE t REPAIR"),
+        MirrorStatement::Check { target: one(), repair: true }
+    );
+    for bad in [
+        "MIRROR t",
+        "MIRROR TABLE t, u PARTITION BY (a)",
+        "MIRROR DATABASE d SEGMENT BY (a)",
+        "ALTER MIRROR t STOP",
+        "UNMIRROR",
+        "CHECK MIRROR t REPAIR NOW",
+    ] {
+        assert!(classify(bad, Mode::default()).is_err(), "{bad}");
+    }
 }

@@ -49,7 +49,7 @@ impl Parser<'_> {
     }
 
     /// `PARTITION BY` and `SEGMENT BY`, in any order.
-    fn distribution(&mut self, table: &mut TableDefinition) -> Result<()> {
+    pub(crate) fn distribution(&mut self, table: &mut TableDefinition) -> Result<()> {
         loop {
             if table.partitioning.is_none() && self.take_words(&["PARTITION", "BY"]) {
                 table.partitioning = Some(self.partitioning()?);
