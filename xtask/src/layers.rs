@@ -11,6 +11,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("pelorus-error", 0),
     ("pelorus-env", 0),
     ("pelorus-types", 1),
+    ("pelorus-binlog", 2),
     ("pelorus-mysql-wire", 2),
     ("pelorus-functions", 2),
     ("pelorus-blockfile", 2),
