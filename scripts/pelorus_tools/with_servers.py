@@ -33,6 +33,11 @@ def start() -> dict[str, str]:
             replica.follow(primary)
         found[f"PELORUS_TEST_{name}"] = address(primary)
         found[f"PELORUS_TEST_REPLICATED_{name}"] = f"{address(primary)},{address(replica)}"
+    if root is not None:
+        with Step("start mysql without GTIDs"):
+            plain = servers.MySql("mysql-plain", 29, options=(
+                "--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"))
+        found["PELORUS_TEST_PLAIN_MYSQL"] = address(plain)
     return found
 
 

@@ -5,6 +5,7 @@
 //! a buffer that takes many rows from one system call.
 
 mod connect;
+mod dump;
 mod version;
 
 use std::ops::ControlFlow;
@@ -28,6 +29,7 @@ use crate::stream::Stream;
 
 use connect::still_works;
 pub(crate) use connect::{Address, connect};
+pub(crate) use dump::{Dumped, From};
 pub(crate) use version::ServerVersion;
 
 /// What one read of the socket may take.
@@ -41,8 +43,11 @@ mod command {
     pub(super) const QUIT: u8 = 0x01;
     pub(super) const INIT_DB: u8 = 0x02;
     pub(super) const QUERY: u8 = 0x03;
+    pub(super) const BINLOG_DUMP: u8 = 0x12;
+    pub(super) const REGISTER_REPLICA: u8 = 0x15;
     pub(super) const STMT_PREPARE: u8 = 0x16;
     pub(super) const STMT_CLOSE: u8 = 0x19;
+    pub(super) const BINLOG_DUMP_GTID: u8 = 0x1E;
 }
 
 /// A connection that has logged in.

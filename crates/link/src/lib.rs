@@ -16,8 +16,10 @@
 //! | [`split`] | ranges of equal work over a key |
 //! | [`scan`] | one fragment over many ranges and servers |
 //! | [`snapshot`] | how all readers see one moment |
+//! | [`binlog`] | positions in a server's binlog, and following it |
 //! | [`status`] | what the servers do |
 
+pub mod binlog;
 mod cache;
 pub mod config;
 mod connection;
@@ -35,6 +37,7 @@ mod stream;
 pub mod table;
 mod tls;
 
+pub use binlog::{FollowError, FollowFailure, FollowRequest, Follower, SourceFacts};
 pub use config::{Endpoint, LinkConfig, Secret, TlsMode};
 pub use explain::{Estimate, EstimateTable};
 pub use link::{Described, Link};

@@ -31,7 +31,7 @@ const REAP_EVERY: Duration = Duration::from_secs(5);
 /// A linked server with its replicas. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Link {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]

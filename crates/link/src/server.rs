@@ -100,6 +100,12 @@ impl Server {
         Ok(lent)
     }
 
+    /// Makes a connection that never belongs to the pool.
+    pub(crate) async fn make_apart(&self) -> Result<Connection> {
+        let connection = connect(&self.address, &self.env).await;
+        connection.inspect_err(|error| self.note_failure(error))
+    }
+
     /// Makes a new connection.
     pub(crate) async fn make(self: &Arc<Self>) -> Result<Lent> {
         if self.closed.load(Ordering::Relaxed) {

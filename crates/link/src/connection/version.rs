@@ -29,6 +29,38 @@ impl ServerVersion {
             "EXPLAIN "
         }
     }
+
+    /// How to ask where the binlog ends and what it leaves out.
+    pub(crate) fn binlog_status(&self) -> &'static str {
+        if self.is_mariadb || self.number < (8, 2, 0) {
+            "SHOW MASTER STATUS"
+        } else {
+            "SHOW BINARY LOG STATUS"
+        }
+    }
+
+    /// How to ask for the servers that it follows.
+    pub(crate) fn following(&self) -> &'static str {
+        if self.is_mariadb {
+            "SHOW ALL SLAVES STATUS"
+        } else if self.number < (8, 0, 22) {
+            "SHOW SLAVE STATUS"
+        } else {
+            "SHOW REPLICA STATUS"
+        }
+    }
+
+    /// A statement that tells whether the account may read the binlog: MySQL carries it out for
+    /// those only, roles and all; MariaDB lists the rights.
+    pub(crate) fn right_to_follow(&self) -> &'static str {
+        if self.is_mariadb {
+            "SHOW GRANTS"
+        } else if self.number < (8, 0, 22) {
+            "SHOW SLAVE HOSTS"
+        } else {
+            "SHOW REPLICAS"
+        }
+    }
 }
 
 #[cfg(test)]

@@ -425,11 +425,7 @@ async fn logs_everything(lent: &mut Lent) -> Result<bool> {
             .await?;
         all = follows.single() != Some("1");
     }
-    let ask = if is_mariadb || lent.version().number < (8, 2, 0) {
-        "SHOW MASTER STATUS"
-    } else {
-        "SHOW BINARY LOG STATUS"
-    };
+    let ask = lent.version().binlog_status();
     // An account that may not ask is told nothing; filters are rare.
     if let Ok(status) = lent.rows(ask).await {
         let filtered = |name: &str| {

@@ -1,6 +1,6 @@
-//! Links against real servers, given by `PELORUS_TEST_MARIADB` and `PELORUS_TEST_MYSQL` as
-//! `host:port:user:password`. A test of a server that is not given passes without a word but one
-//! on standard error.
+//! Links against real servers, given by `PELORUS_TEST_MARIADB`, `PELORUS_TEST_MYSQL` and (without
+//! GTIDs) `PELORUS_TEST_PLAIN_MYSQL` as `host:port:user:password`. A test of a server
+//! that is not given passes without a word but one on standard error.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,6 +11,7 @@
 )]
 
 mod basics;
+mod binlog;
 mod broken;
 mod replicas;
 mod scan;

@@ -12,8 +12,18 @@ pub(crate) const DATABASE: &str = "link_test";
 
 /// The addresses of the servers that are given.
 pub(crate) fn endpoints() -> Vec<(&'static str, Endpoint)> {
-    ["PELORUS_TEST_MARIADB", "PELORUS_TEST_MYSQL"]
-        .into_iter()
+    given(&["PELORUS_TEST_MARIADB", "PELORUS_TEST_MYSQL"])
+}
+
+/// The same with a MySQL without GTIDs.
+pub(crate) fn sources() -> Vec<(&'static str, Endpoint)> {
+    given(&["PELORUS_TEST_MARIADB", "PELORUS_TEST_MYSQL", "PELORUS_TEST_PLAIN_MYSQL"])
+}
+
+fn given(names: &[&'static str]) -> Vec<(&'static str, Endpoint)> {
+    names
+        .iter()
+        .copied()
         .filter_map(|name| {
             let Ok(text) = std::env::var(name) else {
                 eprintln!("{name} is not set: not tested");
