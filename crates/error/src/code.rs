@@ -237,6 +237,8 @@ codes! {
     StatementHasNoCursor = 1421, b"HY000", InvalidInput;
     /// A packet whose bytes do not add up.
     MalformedPacket = 1835, b"HY000", InvalidInput;
+    /// An event of a linked server's binlog that is not what its checksum says.
+    BinlogChecksum = 1744, b"HY000", Unavailable;
     /// The account may not log in.
     AccountLocked = 3118, b"HY000", Denied;
     /// A pattern that is not a regular expression.

@@ -1,0 +1,92 @@
+//! MySQL's JSON documents in rows: binary documents to text, and changes applied to them.
+//!
+//! A document is read into a tree that borrows its texts, changed if need be, and written as
+//! `CAST(j AS CHAR)` writes it. Source: MySQL's `sql-common/json_binary.h`, `json_dom.cc` and
+//! `json_diff.h`.
+
+mod binary;
+mod change;
+mod path;
+mod write;
+
+use std::borrow::Cow;
+
+use pelorus_error::Result;
+
+/// A value; texts and opaque bytes are those of the document or of a change.
+#[derive(Clone, Debug, PartialEq)]
+enum Json<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    UInt(u64),
+    Double(f64),
+    Text(Cow<'a, [u8]>),
+    /// A value of another SQL type: its type byte and its bytes.
+    Opaque(u8, &'a [u8]),
+    Array(Vec<Json<'a>>),
+    /// Members in MySQL's order: shorter keys first, then by bytes.
+    Object(Vec<(Cow<'a, [u8]>, Json<'a>)>),
+}
+
+/// The text of a binary document.
+///
+/// # Errors
+/// When the bytes are no document.
+pub(crate) fn text(document: &[u8]) -> Result<String> {
+    write::text(&binary::read(document)?)
+}
+
+/// The text of a binary document after changes.
+///
+/// # Errors
+/// When the bytes are no document or no changes of it.
+pub(crate) fn patched(document: &[u8], changes: &[u8]) -> Result<String> {
+    let mut json = binary::read(document)?;
+    change::apply(&mut json, changes)?;
+    write::text(&json)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn small_documents() {
+        // [1, "a"] as a small array.
+        let document = [2, 2, 0, 12, 0, 5, 1, 0, 12, 10, 0, 1, b'a'];
+        assert_eq!(text(&document).unwrap(), "[1, \"a\"]");
+        assert_eq!(text(&[4, 0]).unwrap(), "null");
+        assert_eq!(text(&[]).unwrap(), "null");
+        // An array that contains itself.
+        let looped = [2, 1, 0, 7, 0, 2, 0, 0];
+        assert_eq!(text(&looped).unwrap_err().errno(), 1835);
+    }
+
+    #[test]
+    fn changes() {
+        let document = [2, 2, 0, 12, 0, 5, 1, 0, 12, 10, 0, 1, b'a'];
+        let mut changes = vec![0, 4];
+        changes.extend(b"$[1]");
+        changes.extend([2, 4, 1]);
+        changes.extend([1, 4]);
+        changes.extend(b"$[0]");
+        changes.extend([2, 4, 0]);
+        changes.extend([2, 4]);
+        changes.extend(b"$[1]");
+        assert_eq!(patched(&document, &changes).unwrap(), "[null, true]");
+        assert_eq!(patched(&document, b"\x02\x04$[9]").unwrap_err().errno(), 1835);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_text_or_an_error(bytes: Vec<u8>, kind in 0_u8..16, changes: Vec<u8>) {
+            let mut document = vec![kind];
+            document.extend(&bytes);
+            let _ = text(&document);
+            let _ = patched(&document, &changes);
+        }
+    }
+}

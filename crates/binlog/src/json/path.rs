@@ -1,0 +1,102 @@
+//! Paths of changes: `$`, `.name`, `."name"` with JSON's escapes, `[number]`.
+
+use std::borrow::Cow;
+
+use pelorus_error::Result;
+
+use crate::reader::malformed;
+
+/// One step of a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Leg<'a> {
+    Member(Cow<'a, [u8]>),
+    Cell(usize),
+}
+
+fn broken() -> pelorus_error::Error {
+    malformed("path of a JSON change")
+}
+
+/// Reads a path.
+pub(super) fn read(path: &[u8]) -> Result<Vec<Leg<'_>>> {
+    let mut rest = path.strip_prefix(b"$").ok_or_else(broken)?;
+    let mut legs = Vec::new();
+    while let Some((first, after)) = rest.split_first() {
+        let (leg, left) = match first {
+            b'[' => cell(after)?,
+            b'.' if after.first() == Some(&b'"') => quoted(after)?,
+            b'.' => {
+                let end = after.iter().position(|b| matches!(b, b'.' | b'['));
+                let (name, left) = after.split_at(end.unwrap_or(after.len()));
+                (Leg::Member(Cow::Borrowed(name)), left)
+            }
+            _ => return Err(broken()),
+        };
+        legs.push(leg);
+        rest = left;
+    }
+    Ok(legs)
+}
+
+fn cell(after: &[u8]) -> Result<(Leg<'_>, &[u8])> {
+    let end = after.iter().position(|b| *b == b']').ok_or_else(broken)?;
+    let (digits, left) = after.split_at(end);
+    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+    Ok((Leg::Cell(number.ok_or_else(broken)?), &left[1..]))
+}
+
+/// A name in quotes: JSON text.
+fn quoted(after: &[u8]) -> Result<(Leg<'_>, &[u8])> {
+    let mut name = Vec::new();
+    let mut at = 1;
+    loop {
+        match after.get(at).ok_or_else(broken)? {
+            b'"' => return Ok((Leg::Member(Cow::Owned(name)), &after[at + 1..])),
+            b'\\' => {
+                let escaped = *after.get(at + 1).ok_or_else(broken)?;
+                at += 2;
+                let byte = match escaped {
+                    b'b' => 0x08,
+                    b'f' => 0x0C,
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    b'u' => {
+                        // Only control characters are written so.
+                        let digits = after.get(at..at + 4).ok_or_else(broken)?;
+                        at += 4;
+                        let digits = std::str::from_utf8(digits).map_err(|_| broken())?;
+                        let code = u32::from_str_radix(digits, 16).map_err(|_| broken())?;
+                        let c = char::from_u32(code).ok_or_else(broken)?;
+                        name.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                        continue;
+                    }
+                    other => other,
+                };
+                name.push(byte);
+            }
+            byte => {
+                name.push(*byte);
+                at += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths() {
+        let member = |name: &str| Leg::Member(name.as_bytes().to_vec().into());
+        assert_eq!(read(b"$").unwrap(), []);
+        assert_eq!(
+            read(br#"$.a[12]."x \"y\u0001"[0].b"#).unwrap(),
+            [member("a"), Leg::Cell(12), member("x \"y\u{1}"), Leg::Cell(0), member("b")]
+        );
+        for broken in [&b""[..], b"a", b"$[", b"$[x]", b"$.\"a", b"$.\"\\u00", b"$x"] {
+            assert_eq!(read(broken).unwrap_err().errno(), 1835, "{broken:?}");
+        }
+    }
+}
