@@ -29,7 +29,7 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, BooleanBufferBuilder};
 use arrow::buffer::BooleanBuffer;
 use pelorus_error::{Error, Result};
-use pelorus_types::ColumnType;
+use pelorus_types::{Collation, ColumnType};
 
 use crate::reader::{Reader, malformed};
 use crate::rows::{Present, RowsEvent, RowsKind};
@@ -47,9 +47,11 @@ pub struct Target {
     pub name: String,
     /// Its number in the table of the log, from 0.
     pub source: usize,
-    /// Its type: what the array holds. Of text whose charset the log does not tell, its collation is
-    /// taken for that of the source.
+    /// Its type: what the array holds.
     pub ty: ColumnType,
+    /// The collation of the source's column, for text of which the log does not tell it (MariaDB's
+    /// `binlog_row_metadata = NO_LOG`, which is its default); `None` to take that of `ty`.
+    pub charset: Option<Collation>,
     /// The members of an ENUM or SET in UTF-8; `None` to take those that the log tells.
     pub members: Option<Arc<[String]>>,
     /// How MariaDB's types that the log shows as bytes are to be read.

@@ -113,7 +113,7 @@ impl SourceType {
     /// Whether the log tells of signs: the types that the bitmap of signs counts.
     pub(crate) fn is_numeric(self) -> bool {
         use SourceType::*;
-        matches!(self, Int(_) | Float | Double | Decimal(..))
+        matches!(self, Int(_) | Float | Double | Decimal(..) | Year)
     }
 
     /// Whether the log tells a charset with the other texts.

@@ -293,7 +293,7 @@ def expected(connection, database: str) -> list[dict]:
         cursor.execute("SET time_zone = '+00:00'")
         cursor.execute("SHOW TABLES")
         for (name,) in cursor.fetchall():
-            cursor.execute("SELECT column_name, column_type, data_type FROM information_schema.columns "
+            cursor.execute("SELECT column_name, column_type, data_type, collation_name FROM information_schema.columns "
                            "WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
                            (database, name))
             declared = cursor.fetchall()
@@ -307,7 +307,7 @@ def expected(connection, database: str) -> list[dict]:
             raw.close()
             columns = [{"name": str(d[0]), "wire": f.type_code, "flags": f.flags,
                         "collation": f.charsetnr, "length": f.length, "decimals": f.scale,
-                        "members": members(str(d[1])), "declared": str(d[2])}
+                        "members": members(str(d[1])), "declared": str(d[2]), "charset": d[3]}
                        for d, f in zip(declared, fields, strict=True)]
             tables.append({"name": name, "columns": columns,
                            "rows": [[shown(v) for v in row] for row in rows]})

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
@@ -51,7 +50,15 @@ fn column(value: &Value) -> Target {
         "inet4" => Form::Inet4,
         _ => Form::Plain,
     };
-    Target { name: value["name"].as_str().unwrap().to_owned(), source: 0, ty, members, form }
+    let charset = value["charset"].as_str().map(|name| Collation::by_name(name).unwrap());
+    Target {
+        name: value["name"].as_str().unwrap().to_owned(),
+        source: 0,
+        ty,
+        charset,
+        members,
+        form,
+    }
 }
 
 fn expected(name: &str) -> Vec<Table> {
@@ -273,6 +280,16 @@ fn replay(name: &str) -> Vec<LogEvent> {
     events
 }
 
+fn gtids(events: &[LogEvent]) -> Vec<String> {
+    events
+        .iter()
+        .filter_map(|event| match &event.event {
+            Event::Gtid(gtid) => gtid.gtid.as_ref().map(Gtid::to_string),
+            _ => None,
+        })
+        .collect()
+}
+
 macro_rules! replays {
     ($($name:ident)*) => {
         $(#[test]
@@ -289,4 +306,156 @@ replays! {
     mariadb_numbers mariadb_numbers_bare mariadb_times mariadb_strings mariadb_strings_bare
     mariadb_transactions mariadb_unchecked mariadb_minimal mariadb_noblob mariadb_order
     mariadb_internet
+}
+
+#[test]
+fn mysql_tagged() {
+    let events = replay("mysql_tagged");
+    let gtids = gtids(&events);
+    let [create, first, second, third] = &gtids[..] else { panic!("{gtids:?}") };
+    let (source, _) = create.split_once(':').unwrap();
+    assert_eq!(first, &format!("{source}:my_tag:1"));
+    assert_eq!(second, &format!("{source}:my_tag:2"));
+    assert!(third.starts_with(source) && third.matches(':').count() == 1, "{third}");
+    for event in &events {
+        if let Event::Gtid(gtid) = &event.event {
+            let commit = gtid.immediate_commit.unwrap();
+            assert_eq!(gtid.original_commit, Some(commit));
+            let seconds = commit / 1_000_000;
+            assert!(seconds.abs_diff(u64::from(event.header.timestamp)) < 60);
+            assert!(gtid.immediate_server_version.unwrap() >= 90_000);
+            assert!(gtid.transaction_length.unwrap() > 100);
+            assert_eq!(gtid.sequence_number, gtid.last_committed + 1);
+        }
+    }
+    let statements: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            Event::RowsQuery(text) => Some(String::from_utf8(text.to_vec()).unwrap()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(statements[0], "INSERT INTO tagged VALUES (1)");
+}
+
+#[test]
+fn mysql_compressed() {
+    let events = replay("mysql_compressed");
+    let payloads: Vec<u64> = events
+        .iter()
+        .filter_map(|event| match event.event {
+            Event::TransactionPayload { uncompressed } => Some(uncompressed),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(payloads.len(), 3);
+    // What the server says is what came out.
+    let inner: u64 = events.iter().filter(|e| e.inner).map(|e| u64::from(e.header.length)).sum();
+    assert_eq!(inner, payloads.iter().sum::<u64>());
+    let plain = replay("mysql_many");
+    let rows = |events: &[LogEvent]| -> usize {
+        events.iter().filter(|event| matches!(event.event, Event::Rows(_))).count()
+    };
+    assert_eq!(rows(&events), rows(&plain));
+    replay("mysql_compressed_flow");
+}
+
+#[test]
+fn mariadb_compressed() {
+    let events = replay("mariadb_compressed");
+    let kinds: Vec<u8> = events.iter().map(|event| event.header.kind).collect();
+    for kind in [165, 166, 167, 168] {
+        assert!(kinds.contains(&kind), "{kind} in {kinds:?}");
+    }
+    assert!(events.iter().any(|event| matches!(&event.event, Event::Query(query)
+        if query.text().unwrap().starts_with("CREATE TABLE many"))));
+}
+
+#[test]
+fn a_transaction_of_each_server_begins_and_ends() {
+    for (name, xa) in [("mysql_transactions", 38), ("mariadb_transactions", 38)] {
+        let events = events(name);
+        let count = |of: &dyn Fn(&Event) -> bool| events.iter().filter(|e| of(&e.event)).count();
+        let queries: Vec<_> = events
+            .iter()
+            .filter_map(|event| match &event.event {
+                Event::Query(query) => Some(query),
+                _ => None,
+            })
+            .collect();
+        let began =
+            |text: &str| queries.iter().filter(|q| q.text().unwrap().starts_with(text)).count();
+        assert!(began("BEGIN") >= 4, "{name}");
+        assert!(count(&|event| matches!(event, Event::Xid(_))) >= 4, "{name}");
+        assert_eq!(began("ALTER TABLE flow ADD"), 1);
+        let create = queries.iter().find(|q| q.text().unwrap().contains("`tête`")).unwrap();
+        assert_eq!((create.database.as_str(), create.error), ("rec", 0));
+        assert_eq!(create.status.client.unwrap().charset(), "utf8mb4");
+        assert!(create.status.sql_mode.is_some());
+        let prepared: Vec<_> = events
+            .iter()
+            .filter_map(|event| match &event.event {
+                Event::XaPrepare(prepare) => Some(prepare),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(prepared.len(), 1, "{name} {xa}");
+        assert_eq!(prepared[0].xid.global, b"x1");
+        assert_eq!((prepared[0].xid.branch.as_slice(), prepared[0].xid.format), (&b"y"[..], 7));
+        assert!(!prepared[0].one_phase);
+        assert!(matches!(&events.last().unwrap().event,
+            Event::Rotate(rotate) if rotate.position == 4 && !rotate.artificial));
+    }
+}
+
+#[test]
+fn mariadb_says_what_its_transactions_are() {
+    let events = events("mariadb_transactions");
+    let flags: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            Event::Gtid(gtid) => gtid.mariadb.clone(),
+            _ => None,
+        })
+        .collect();
+    assert!(flags[0].ddl && flags[0].standalone && flags[0].xid.is_none());
+    assert!(flags[1].transactional && !flags[1].standalone);
+    let prepared = flags.iter().find(|flags| flags.prepared_xa).unwrap();
+    assert_eq!(prepared.xid.as_ref().unwrap().global, b"x1");
+    assert!(flags.iter().any(|flags| flags.completed_xa));
+    let gtids = gtids(&events);
+    let sequence = |gtid: &String| gtid.strip_prefix("0-1-").unwrap().parse::<u64>().unwrap();
+    assert!(gtids.windows(2).all(|pair| sequence(&pair[1]) == sequence(&pair[0]) + 1));
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(&event.event, Event::GtidList(list) if !list.gtids.is_empty()))
+    );
+    assert!(events.iter().any(
+        |event| matches!(&event.event, Event::BinlogCheckpoint(file) if file.starts_with("bin."))
+    ));
+    assert!(events.iter().any(|event| matches!(&event.event, Event::RowsQuery(text) if text.starts_with(b"INSERT INTO flow"))));
+}
+
+#[test]
+fn the_table_is_described() {
+    let events = events("mysql_order");
+    let map = events
+        .iter()
+        .find_map(|event| match &event.event {
+            Event::TableMap(map) => Some(map),
+            _ => None,
+        })
+        .unwrap();
+    assert_eq!((map.database.as_str(), map.table.as_str()), ("rec", "order"));
+    assert_eq!(map.primary_key.as_deref(), Some(&[(0, 0)][..]));
+    let column = |name: &str| map.columns.iter().find(|c| c.name.as_deref() == Some(name)).unwrap();
+    assert_eq!((column("id").unsigned, column("id").nullable), (Some(false), false));
+    assert_eq!((column("u").unsigned, column("u").nullable), (Some(true), true));
+    assert_eq!(column("p").geometry, Some(1));
+    assert_eq!(column("v").dimensions, Some(2));
+    assert_eq!(column("l").collation.unwrap().charset(), "latin1");
+    assert_eq!(column("e").members.as_deref(), Some(&[b"a".to_vec(), b"b".to_vec()][..]));
+    assert_eq!(column("s").members.as_deref(), Some(&[b"\xe9".to_vec(), b"b".to_vec()][..]));
+    assert!(map.columns.iter().all(|column| column.visible == Some(true)));
 }

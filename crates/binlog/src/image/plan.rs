@@ -214,7 +214,8 @@ fn string(column: &SourceColumn, kind: SourceType, target: &Target) -> Result<Op
 
 fn text(column: &SourceColumn, target: &Target, compressed: bool) -> Conversion {
     let source = column.collation.filter(|c| *c != collation::BINARY);
-    Conversion::Text { charset: Charset::of(source.unwrap_or(target.ty.collation)), compressed }
+    let declared = target.charset.unwrap_or(target.ty.collation);
+    Conversion::Text { charset: Charset::of(source.unwrap_or(declared)), compressed }
 }
 
 /// The members of an ENUM or SET in UTF-8.
@@ -228,7 +229,7 @@ fn members(column: &SourceColumn, target: &Target) -> Result<Vec<Vec<u8>>> {
             target.name
         )));
     };
-    let charset = Charset::of(column.collation.unwrap_or(target.ty.collation));
+    let charset = Charset::of(column.collation.or(target.charset).unwrap_or(target.ty.collation));
     members
         .iter()
         .map(|member| {

@@ -127,9 +127,7 @@ fn push_string(conversion: &Conversion, bytes: &[u8], builder: &mut Builder) -> 
         Conversion::Set(members) => push_set(members, unsigned(bytes), builder),
         Conversion::Json => builder.push_bytes(crate::json::text(bytes)?.as_bytes()),
         Conversion::Uuid => builder.push_bytes(uuid(padded(bytes)?).as_bytes()),
-        Conversion::Inet6 => {
-            builder.push_bytes(Ipv6Addr::from(padded::<16>(bytes)?).to_string().as_bytes())
-        }
+        Conversion::Inet6 => builder.push_bytes(inet6(padded(bytes)?).as_bytes()),
         Conversion::Inet4 => {
             builder.push_bytes(Ipv4Addr::from(padded::<4>(bytes)?).to_string().as_bytes())
         }
@@ -163,6 +161,17 @@ fn padded<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
         .ok_or_else(|| malformed("a value is too long"))?
         .copy_from_slice(bytes);
     Ok(all)
+}
+
+/// The text of MariaDB's INET6: as everywhere, but addresses that begin with six words of zero, and no
+/// more, end like IPv4.
+fn inet6(bytes: [u8; 16]) -> String {
+    match bytes {
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] if (a, b) != (0, 0) => {
+            format!("::{}", Ipv4Addr::new(a, b, c, d))
+        }
+        _ => Ipv6Addr::from(bytes).to_string(),
+    }
 }
 
 /// The text of MariaDB's UUID.

@@ -119,7 +119,12 @@ fn write_opaque(kind: u8, bytes: &[u8], out: &mut String) -> Result<()> {
 
 fn write_base64(bytes: &[u8], out: &mut String) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for chunk in bytes.chunks(3) {
+    /// The server breaks lines after so many groups of four digits (76 characters).
+    const LINE: usize = 19;
+    for (number, chunk) in bytes.chunks(3).enumerate() {
+        if number > 0 && number % LINE == 0 {
+            out.push_str("\\n");
+        }
         let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
         let bits = at(0) << 16 | at(1) << 8 | at(2);
         for place in 0..4 {
