@@ -13,7 +13,8 @@
 //! - Text becomes UTF-8 ([`crate::charset`]).
 //! - MySQL's JSON becomes the text that `CAST(j AS CHAR)` gives. MariaDB's is text already.
 //! - Changes of documents (`binlog_row_value_options = PARTIAL_JSON`) are applied to the image of
-//!   before, which has the whole document.
+//!   before. Where that is not in the log (MINIMAL), the value is NULL and the change is one of
+//!   [`Images::changes`], for [`apply_changes`](crate::apply_changes).
 //!
 //! Values of columns that an image leaves out (`binlog_row_image` MINIMAL and NOBLOB) are NULL, and
 //! [`Images::present`] tells them from real NULLs.
@@ -28,6 +29,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, BooleanBufferBuilder};
 use arrow::buffer::BooleanBuffer;
+use bytes::Bytes;
 use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, ColumnType};
 
@@ -88,8 +90,22 @@ pub struct Images {
     pub arrays: Vec<ArrayRef>,
     /// Which rows had the column, for each target; `None` when all had it.
     pub present: Vec<Option<BooleanBuffer>>,
+    /// Changes of documents whose text before is not in the log, in the order of the rows; the array
+    /// has NULL there.
+    pub changes: Vec<DocumentChange>,
     /// Rows of each array.
     pub rows: usize,
+}
+
+/// A change of a JSON document, to be applied with [`apply_changes`](crate::apply_changes).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentChange {
+    /// The number of the target.
+    pub target: usize,
+    /// The row in its array.
+    pub row: usize,
+    /// What changes, as the log tells it.
+    pub bytes: Bytes,
 }
 
 /// Collects row images into arrays.
@@ -99,6 +115,7 @@ pub struct ImageBuilder {
     builders: Vec<Builder>,
     presence: Vec<Option<BooleanBufferBuilder>>,
     rows: usize,
+    changes: Vec<DocumentChange>,
     bound: Option<(Arc<TableMap>, Vec<Step>)>,
     /// Column of the document and its bytes in the image of before, of the row at hand.
     documents: Vec<Option<(usize, usize)>>,
@@ -114,7 +131,15 @@ impl ImageBuilder {
         let builders =
             targets.iter().map(|t| Builder::new(t.ty.arrow())).collect::<Result<Vec<_>>>()?;
         let presence = targets.iter().map(|_| None).collect();
-        Ok(Self { targets, builders, presence, rows: 0, bound: None, documents: Vec::new() })
+        Ok(Self {
+            targets,
+            builders,
+            presence,
+            rows: 0,
+            changes: Vec::new(),
+            bound: None,
+            documents: Vec::new(),
+        })
     }
 
     /// Rows so far.
@@ -165,6 +190,7 @@ impl ImageBuilder {
         let result = self.append_bound(event, image, &steps);
         self.bound = Some((table, steps));
         if result.is_err() {
+            self.changes.retain(|change| change.row < self.rows);
             for builder in &mut self.builders {
                 builder.truncate(self.rows);
             }
@@ -205,7 +231,7 @@ impl ImageBuilder {
                     (Image::Before, _) => skip_image(steps, present, &mut reader)?,
                     (_, None) => self.read_image(steps, present, &mut reader)?,
                     (_, Some(changes)) => {
-                        self.read_changes(steps, present, &mut reader, bytes, changes)?;
+                        self.read_changes(steps, present, &mut reader, &event.images, changes)?;
                     }
                 }
             }
@@ -275,7 +301,7 @@ impl ImageBuilder {
         steps: &[Step],
         present: &Present,
         reader: &mut Reader<'_>,
-        all: &[u8],
+        all: &Bytes,
         changes: &[u8],
     ) -> Result<()> {
         let mut document = 0;
@@ -288,6 +314,7 @@ impl ImageBuilder {
             })
             .collect();
         let (builders, documents, targets) = (&mut self.builders, &self.documents, &self.targets);
+        let told = &mut self.changes;
         for (at, step) in steps.iter().enumerate() {
             if let (Some(target), false) = (step.target, present.has(at)) {
                 builders[target].push_null();
@@ -301,12 +328,16 @@ impl ImageBuilder {
                     builder.push_null();
                     Ok(())
                 }
-                Some(bytes) if changed[at] => {
-                    let (from, to) = documents[at]
-                        .ok_or_else(|| malformed("changes of a document that is not there"))?;
-                    crate::json::patched(&all[from..to], bytes)
-                        .and_then(|text| builder.push_bytes(text.as_bytes()))
-                }
+                Some(bytes) if changed[at] => match documents.get(at).copied().flatten() {
+                    Some((from, to)) => crate::json::patched(&all[from..to], bytes)
+                        .and_then(|text| builder.push_bytes(text.as_bytes())),
+                    None => {
+                        let (row, bytes) = (builder.len(), all.slice_ref(bytes));
+                        told.push(DocumentChange { target, row, bytes });
+                        builder.push_null();
+                        Ok(())
+                    }
+                },
                 Some(bytes) => value::push(&steps[at], bytes, builder),
             };
             pushed.map_err(|error| in_column(error, &targets[target]))
@@ -319,6 +350,7 @@ impl ImageBuilder {
     /// When text is not UTF-8.
     pub fn finish(&mut self) -> Result<Images> {
         let rows = std::mem::take(&mut self.rows);
+        let changes = std::mem::take(&mut self.changes);
         let arrays = self
             .builders
             .iter_mut()
@@ -332,7 +364,7 @@ impl ImageBuilder {
             .collect();
         let arrays = arrays?;
         debug_assert!(arrays.iter().all(|array| array.len() == rows));
-        Ok(Images { arrays, present, rows })
+        Ok(Images { arrays, present, changes, rows })
     }
 }
 

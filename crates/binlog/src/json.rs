@@ -7,6 +7,7 @@
 mod binary;
 mod change;
 mod path;
+mod text;
 mod write;
 
 use std::borrow::Cow;
@@ -21,6 +22,8 @@ enum Json<'a> {
     Int(i64),
     UInt(u64),
     Double(f64),
+    /// A number out of a text, as it is.
+    Number(&'a str),
     Text(Cow<'a, [u8]>),
     /// A value of another SQL type: its type byte and its bytes.
     Opaque(u8, &'a [u8]),
@@ -33,7 +36,7 @@ enum Json<'a> {
 ///
 /// # Errors
 /// When the bytes are no document.
-pub(crate) fn text(document: &[u8]) -> Result<String> {
+pub(crate) fn to_text(document: &[u8]) -> Result<String> {
     write::text(&binary::read(document)?)
 }
 
@@ -43,6 +46,16 @@ pub(crate) fn text(document: &[u8]) -> Result<String> {
 /// When the bytes are no document or no changes of it.
 pub(crate) fn patched(document: &[u8], changes: &[u8]) -> Result<String> {
     let mut json = binary::read(document)?;
+    change::apply(&mut json, changes)?;
+    write::text(&json)
+}
+
+/// Applies the changes of a document to its text: for [`crate::DocumentChange`]. Gives the new text.
+///
+/// # Errors
+/// When the text is no JSON, or the changes are none of it (1835).
+pub fn apply_changes(document: &str, changes: &[u8]) -> Result<String> {
+    let mut json = text::read(document.as_bytes())?;
     change::apply(&mut json, changes)?;
     write::text(&json)
 }
@@ -57,12 +70,12 @@ mod tests {
     fn small_documents() {
         // [1, "a"] as a small array.
         let document = [2, 2, 0, 12, 0, 5, 1, 0, 12, 10, 0, 1, b'a'];
-        assert_eq!(text(&document).unwrap(), "[1, \"a\"]");
-        assert_eq!(text(&[4, 0]).unwrap(), "null");
-        assert_eq!(text(&[]).unwrap(), "null");
+        assert_eq!(to_text(&document).unwrap(), "[1, \"a\"]");
+        assert_eq!(to_text(&[4, 0]).unwrap(), "null");
+        assert_eq!(to_text(&[]).unwrap(), "null");
         // An array that contains itself.
         let looped = [2, 1, 0, 7, 0, 2, 0, 0];
-        assert_eq!(text(&looped).unwrap_err().errno(), 1835);
+        assert_eq!(to_text(&looped).unwrap_err().errno(), 1835);
     }
 
     #[test]
@@ -77,15 +90,24 @@ mod tests {
         changes.extend([2, 4]);
         changes.extend(b"$[1]");
         assert_eq!(patched(&document, &changes).unwrap(), "[null, true]");
+        assert_eq!(apply_changes(r#"[1, "a"]"#, &changes).unwrap(), "[null, true]");
+        let text = r#"{"a": 1.50, "b\"\n": [true, false, null, -1e20, ""], "é": {}}"#;
+        assert_eq!(apply_changes(text, &[]).unwrap(), text);
+        for broken in ["", "[", "[1", "{\"a\"}", "nul", "1 2", "\"", "[1,]"] {
+            assert_eq!(apply_changes(broken, &[]).unwrap_err().errno(), 1835, "{broken}");
+        }
         assert_eq!(patched(&document, b"\x02\x04$[9]").unwrap_err().errno(), 1835);
     }
 
     proptest! {
         #[test]
-        fn any_bytes_give_text_or_an_error(bytes: Vec<u8>, kind in 0_u8..16, changes: Vec<u8>) {
+        fn any_bytes_give_text_or_an_error(
+            bytes: Vec<u8>, kind in 0_u8..16, changes: Vec<u8>, source: String,
+        ) {
+            let _ = apply_changes(&source, &changes);
             let mut document = vec![kind];
             document.extend(&bytes);
-            let _ = text(&document);
+            let _ = to_text(&document);
             let _ = patched(&document, &changes);
         }
     }

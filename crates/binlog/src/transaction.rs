@@ -36,7 +36,8 @@ pub struct GtidEvent {
 /// What MariaDB says of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MariaDbFlags {
-    /// One event without `BEGIN` and `COMMIT`: DDL, or what cannot be rolled back.
+    /// One event alone: DDL, or what cannot be rolled back. Otherwise this event stands for `BEGIN`, and
+    /// the transaction goes on to its XID, `COMMIT` or XA PREPARE.
     pub standalone: bool,
     /// DDL.
     pub ddl: bool,

@@ -11,7 +11,7 @@ use arrow::datatypes::{
 use bytes::Bytes;
 use pelorus_binlog::{
     Decoder, Event, Form, Gtid, Image, ImageBuilder, Images, LogEvent, RowsEvent, RowsKind,
-    TableMap, Target,
+    TableMap, Target, apply_changes,
 };
 use pelorus_types::temporal::{DateTime, write_date, write_datetime, write_time};
 use pelorus_types::{Collation, ColumnType, Flags, WireType, number};
@@ -212,7 +212,13 @@ fn images(event: &RowsEvent, targets: &[Target], image: Image) -> (Vec<Row>, Ima
 fn apply(state: &mut State, event: &RowsEvent, table: &Table) {
     let targets = targets(&event.table, table);
     let (before, _) = images(event, &targets, Image::Before);
-    let (after, _) = images(event, &targets, Image::After);
+    let (mut after, told) = images(event, &targets, Image::After);
+    for change in told.changes {
+        let (name, row) = (&targets[change.target].name, &mut after[change.row]);
+        let id = row.get("id").or_else(|| before[change.row].get("id")).unwrap().clone().unwrap();
+        let old = state.rows[&id.parse::<i64>().unwrap()][name].clone().unwrap();
+        row.insert(name.clone(), Some(apply_changes(&old, &change.bytes).unwrap()));
+    }
     assert_eq!(before.is_empty(), event.kind == RowsKind::Insert);
     assert_eq!(after.is_empty(), event.kind == RowsKind::Delete);
     let key = |row: &Row| row["id"].as_ref().unwrap().parse::<i64>().unwrap();
@@ -314,8 +320,11 @@ fn mysql_tagged() {
     let gtids = gtids(&events);
     let [create, first, second, third] = &gtids[..] else { panic!("{gtids:?}") };
     let (source, _) = create.split_once(':').unwrap();
-    assert_eq!(first, &format!("{source}:my_tag:1"));
-    assert_eq!(second, &format!("{source}:my_tag:2"));
+    let tagged = |gtid: &String| {
+        let tail = gtid.strip_prefix(source).unwrap().strip_prefix(":my_tag:").unwrap();
+        tail.parse::<u64>().unwrap()
+    };
+    assert_eq!(tagged(second), tagged(first) + 1);
     assert!(third.starts_with(source) && third.matches(':').count() == 1, "{third}");
     for event in &events {
         if let Event::Gtid(gtid) = &event.event {
@@ -325,7 +334,7 @@ fn mysql_tagged() {
             assert!(seconds.abs_diff(u64::from(event.header.timestamp)) < 60);
             assert!(gtid.immediate_server_version.unwrap() >= 90_000);
             assert!(gtid.transaction_length.unwrap() > 100);
-            assert_eq!(gtid.sequence_number, gtid.last_committed + 1);
+            assert!(gtid.sequence_number > gtid.last_committed && gtid.last_committed >= 0);
         }
     }
     let statements: Vec<_> = events
@@ -385,7 +394,8 @@ fn a_transaction_of_each_server_begins_and_ends() {
             .collect();
         let began =
             |text: &str| queries.iter().filter(|q| q.text().unwrap().starts_with(text)).count();
-        assert!(began("BEGIN") >= 4, "{name}");
+        // MariaDB's GTID event stands for BEGIN.
+        assert_eq!(began("BEGIN") >= 4, name.starts_with("mysql"), "{name}");
         assert!(count(&|event| matches!(event, Event::Xid(_))) >= 4, "{name}");
         assert_eq!(began("ALTER TABLE flow ADD"), 1);
         let create = queries.iter().find(|q| q.text().unwrap().contains("`tête`")).unwrap();

@@ -128,6 +128,11 @@ impl Builder {
         Ok(())
     }
 
+    /// Rows so far.
+    pub(super) fn len(&self) -> usize {
+        self.nulls.len
+    }
+
     /// Bytes that values take.
     pub(super) fn bytes(&self) -> usize {
         match &self.values {

@@ -125,7 +125,7 @@ fn push_string(conversion: &Conversion, bytes: &[u8], builder: &mut Builder) -> 
             }
         },
         Conversion::Set(members) => push_set(members, unsigned(bytes), builder),
-        Conversion::Json => builder.push_bytes(crate::json::text(bytes)?.as_bytes()),
+        Conversion::Json => builder.push_bytes(crate::json::to_text(bytes)?.as_bytes()),
         Conversion::Uuid => builder.push_bytes(uuid(padded(bytes)?).as_bytes()),
         Conversion::Inet6 => builder.push_bytes(inet6(padded(bytes)?).as_bytes()),
         Conversion::Inet4 => {
@@ -163,20 +163,35 @@ fn padded<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
     Ok(all)
 }
 
-/// The text of MariaDB's INET6: as everywhere, but addresses that begin with six words of zero, and no
-/// more, end like IPv4.
+/// The text of MariaDB's INET6: the longest run of zero words is left out, even one alone; addresses
+/// that begin with exactly six such words, or five and ffff, end like IPv4.
 fn inet6(bytes: [u8; 16]) -> String {
-    match bytes {
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] if (a, b) != (0, 0) => {
-            format!("::{}", Ipv4Addr::new(a, b, c, d))
+    let words = Ipv6Addr::from(bytes).segments();
+    let [.., a, b, c, d] = bytes;
+    match words {
+        [0, 0, 0, 0, 0, 0, six, _] if six != 0 => {
+            return format!("::{}", Ipv4Addr::new(a, b, c, d));
         }
-        _ => Ipv6Addr::from(bytes).to_string(),
+        [0, 0, 0, 0, 0, 0xFFFF, ..] => return format!("::ffff:{}", Ipv4Addr::new(a, b, c, d)),
+        _ => {}
     }
+    let (mut from, mut length) = (0, 0);
+    for start in 0..words.len() {
+        let run = words[start..].iter().take_while(|word| **word == 0).count();
+        if run > length {
+            (from, length) = (start, run);
+        }
+    }
+    let hex =
+        |words: &[u16]| words.iter().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(":");
+    if length == 0 {
+        return hex(&words);
+    }
+    format!("{}::{}", hex(&words[..from]), hex(&words[from + length..]))
 }
 
 /// The text of MariaDB's UUID.
-fn uuid(stored: [u8; 16]) -> String {
-    let bytes = stored;
+fn uuid(bytes: [u8; 16]) -> String {
     let mut out = String::with_capacity(36);
     for (at, byte) in bytes.iter().enumerate() {
         if matches!(at, 4 | 6 | 8 | 10) {

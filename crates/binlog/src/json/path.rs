@@ -24,7 +24,10 @@ pub(super) fn read(path: &[u8]) -> Result<Vec<Leg<'_>>> {
     while let Some((first, after)) = rest.split_first() {
         let (leg, left) = match first {
             b'[' => cell(after)?,
-            b'.' if after.first() == Some(&b'"') => quoted(after)?,
+            b'.' if after.first() == Some(&b'"') => {
+                let (name, left) = quoted(after)?;
+                (Leg::Member(name), left)
+            }
             b'.' => {
                 let end = after.iter().position(|b| matches!(b, b'.' | b'['));
                 let (name, left) = after.split_at(end.unwrap_or(after.len()));
@@ -45,38 +48,40 @@ fn cell(after: &[u8]) -> Result<(Leg<'_>, &[u8])> {
     Ok((Leg::Cell(number.ok_or_else(broken)?), &left[1..]))
 }
 
-/// A name in quotes: JSON text.
-fn quoted(after: &[u8]) -> Result<(Leg<'_>, &[u8])> {
-    let mut name = Vec::new();
-    let mut at = 1;
+/// A text in JSON's quotes and what follows it.
+pub(super) fn quoted(text: &[u8]) -> Result<(Cow<'_, [u8]>, &[u8])> {
+    let inner = text.strip_prefix(b"\"").ok_or_else(broken)?;
+    let plain = inner.iter().position(|byte| matches!(byte, b'"' | b'\\')).ok_or_else(broken)?;
+    if inner[plain] == b'"' {
+        return Ok((Cow::Borrowed(&inner[..plain]), &inner[plain + 1..]));
+    }
+    let (mut out, mut at) = (inner[..plain].to_vec(), plain);
     loop {
-        match after.get(at).ok_or_else(broken)? {
-            b'"' => return Ok((Leg::Member(Cow::Owned(name)), &after[at + 1..])),
+        match *inner.get(at).ok_or_else(broken)? {
+            b'"' => return Ok((Cow::Owned(out), &inner[at + 1..])),
             b'\\' => {
-                let escaped = *after.get(at + 1).ok_or_else(broken)?;
+                let escaped = *inner.get(at + 1).ok_or_else(broken)?;
                 at += 2;
-                let byte = match escaped {
-                    b'b' => 0x08,
-                    b'f' => 0x0C,
-                    b'n' => b'\n',
-                    b'r' => b'\r',
-                    b't' => b'\t',
+                match escaped {
+                    b'b' => out.push(0x08),
+                    b'f' => out.push(0x0C),
+                    b'n' => out.push(b'\n'),
+                    b'r' => out.push(b'\r'),
+                    b't' => out.push(b'\t'),
                     b'u' => {
                         // Only control characters are written so.
-                        let digits = after.get(at..at + 4).ok_or_else(broken)?;
+                        let digits = inner.get(at..at + 4).ok_or_else(broken)?;
                         at += 4;
                         let digits = std::str::from_utf8(digits).map_err(|_| broken())?;
                         let code = u32::from_str_radix(digits, 16).map_err(|_| broken())?;
                         let c = char::from_u32(code).ok_or_else(broken)?;
-                        name.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-                        continue;
+                        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
                     }
-                    other => other,
-                };
-                name.push(byte);
+                    other => out.push(other),
+                }
             }
             byte => {
-                name.push(*byte);
+                out.push(byte);
                 at += 1;
             }
         }

@@ -24,6 +24,7 @@ fn write(json: &Json<'_>, out: &mut String) -> Result<()> {
         // A `String` accepts every write.
         Json::Int(value) => drop(write!(out, "{value}")),
         Json::UInt(value) => drop(write!(out, "{value}")),
+        Json::Number(text) => out.push_str(text),
         Json::Double(value) => write_number(*value, out),
         Json::Text(text) => write_quoted(text, out)?,
         Json::Opaque(kind, bytes) => write_opaque(*kind, bytes, out)?,
