@@ -25,7 +25,7 @@
 //! write and this crate does not read is another (1235), and no length in the bytes allocates more
 //! than the bytes that are there.
 //!
-//! Not read: encrypted files, events before MySQL 5.6's format, MariaDB's TIME, DATETIME and TIMESTAMP
+//! Not read: encrypted files (a server's dump of them is: the server decrypts it), events before MySQL 5.6's format, MariaDB's TIME, DATETIME and TIMESTAMP
 //! with fractions under `mysql56_temporal_format = OFF`, and text outside ASCII in charsets other than
 //! Unicode's and `latin1`.
 

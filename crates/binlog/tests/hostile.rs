@@ -163,11 +163,15 @@ fn what_is_not_read_is_named() {
     assert!(error(164).contains("START_ENCRYPTION_EVENT"));
     assert!(error(200).contains("200"));
     assert!(error(172).contains("PARTIAL_ROW_DATA_EVENT"));
-    let mut ignorable = event(200, b"").to_vec();
-    ignorable[17] = 0x80;
-    let mut decoder = Decoder::new();
-    decoder.push(ignorable.into()).unwrap();
-    assert!(matches!(decoder.next_event().unwrap().unwrap().event, Event::Skipped(200)));
+    // MariaDB decrypts what it sends and marks the event so.
+    for kind in [164, 200] {
+        let mut ignorable = event(kind, b"").to_vec();
+        ignorable[17] = 0x80;
+        let mut decoder = Decoder::new();
+        decoder.push(ignorable.into()).unwrap();
+        let skipped = decoder.next_event().unwrap().unwrap().event;
+        assert!(matches!(skipped, Event::Skipped(number) if number == kind));
+    }
 }
 
 proptest! {

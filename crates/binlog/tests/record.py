@@ -4,7 +4,7 @@
     python3 crates/binlog/tests/record.py mariadb HOST PORT USER PASSWORD BINLOG_FOLDER
 
 The server needs a binlog whose files this program can read, and an account that may do everything.
-Every scenario gives `KIND_NAME.binlog` and `KIND_NAME.json`: for each table its columns, in the
+Every scenario gives (`stream` what a dump sends instead of a file) `KIND_NAME.binlog` and `KIND_NAME.json`: for each table its columns, in the
 terms of the protocol (type, flags, collation, length, decimals, members of ENUM and SET), and its
 rows as text (UTF-8, `x:` with hexadecimal digits, or `crc:` with CRC-32 and length).
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import sys
 import zlib
 from pathlib import Path
@@ -342,6 +343,28 @@ def record(kind: str, name: str, statements: list[str], setup: list[str], folder
     connection.close()
 
 
+def stream(kind: str, checksum: str) -> None:
+    """What the server sends for COM_BINLOG_DUMP (without waiting) from the beginning of its last file."""
+    connection = pymysql.connect(**CONNECT)
+    with connection.cursor() as cursor:
+        for statement in [*RESET[kind], "FLUSH BINARY LOGS", "CREATE DATABASE IF NOT EXISTS rec",
+                          "CREATE OR REPLACE VIEW rec.v AS SELECT 1"]:
+            cursor.execute(statement)
+        cursor.execute("SHOW BINARY LOG STATUS" if kind == "mysql" else "SHOW MASTER STATUS")
+        file = cursor.fetchone()[0]
+        source = "source" if kind == "mysql" else "master"
+        cursor.execute(f"SET @{source}_binlog_checksum = '{checksum}', @mariadb_slave_capability = 4")
+    # The position, the flag not to wait, a server's number, the file.
+    connection._execute_command(0x12, struct.pack("<IHI", 4, 1, 99) + file.encode())
+    events = b""
+    while not (packet := connection._read_packet()).is_eof_packet():
+        events += packet.get_all_data()[1:]
+    connection.close()
+    name = f"{kind}_stream_{checksum.lower()}"
+    (DATA / f"{name}.binlog").write_bytes(b"\xfebin" + events)
+    print(f"{name}: {len(events)} bytes")
+
+
 if __name__ == "__main__":
     KIND, HOST, PORT, USER, PASSWORD, FOLDER = sys.argv[1:7]
     CONNECT = {"host": HOST, "port": int(PORT), "user": USER, "password": PASSWORD,
@@ -350,3 +373,6 @@ if __name__ == "__main__":
     for scenario, (make, before) in {"mysql": MYSQL, "mariadb": MARIADB}[KIND].items():
         if not wanted or scenario in wanted:
             record(KIND, scenario, make(KIND), before, Path(FOLDER))
+    for checksum_ in ["CRC32", "NONE"]:
+        if not wanted or "stream" in wanted:
+            stream(KIND, checksum_)

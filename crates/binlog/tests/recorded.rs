@@ -469,3 +469,22 @@ fn the_table_is_described() {
     assert_eq!(column("s").members.as_deref(), Some(&[b"\xe9".to_vec(), b"b".to_vec()][..]));
     assert!(map.columns.iter().all(|column| column.visible == Some(true)));
 }
+
+#[test]
+fn dumps_begin_with_a_rotate_that_is_in_no_file() {
+    for name in
+        ["mysql_stream_crc32", "mysql_stream_none", "mariadb_stream_crc32", "mariadb_stream_none"]
+    {
+        let events = events(name);
+        let Event::Rotate(rotate) = &events[0].event else { panic!("{:?}", events[0]) };
+        assert!(rotate.artificial && rotate.position == 4, "{name}");
+        assert!(rotate.file.starts_with("bin.") && rotate.file.len() == 10, "{name}: {rotate:?}");
+        let Event::FormatDescription(format) = &events[1].event else { panic!("{:?}", events[1]) };
+        assert_eq!(format.is_mariadb(), name.starts_with("mariadb"));
+        let query = events.iter().find_map(|event| match &event.event {
+            Event::Query(query) => Some(query.text().unwrap().into_owned()),
+            _ => None,
+        });
+        assert!(query.unwrap().contains("VIEW"), "{name}");
+    }
+}
