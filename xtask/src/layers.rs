@@ -23,6 +23,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("pelorus-sql", 3),
     ("pelorus-link", 3),
     ("pelorus-query", 4),
+    ("pelorus-mirror", 4),
     ("pelorus-engine", 5),
     ("pelorus-mysql-server", 6),
     ("pelorus-server", 7),
@@ -39,7 +40,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("rustls", &["pelorus-link", "pelorus-mysql-server", "pelorus-server"]),
     ("tokio-rustls", &["pelorus-link", "pelorus-mysql-server"]),
     // The edge speaks to the engine and its codec only.
-    ("pelorus-link", &["pelorus-query", "pelorus-engine", "pelorus-server"]),
+    ("pelorus-link", &["pelorus-query", "pelorus-mirror", "pelorus-engine", "pelorus-server"]),
     ("pelorus-query", &["pelorus-engine"]),
 ];
 

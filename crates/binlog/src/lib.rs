@@ -49,13 +49,13 @@ mod transaction;
 
 pub use decoder::Decoder;
 pub use event::{Event, Gtid, LogEvent, Rotate};
-pub use gtid::GtidSet;
-pub use maria::MariaGtids;
-pub use position::{Position, Step};
 pub use format::{Checksum, FormatDescription};
+pub use gtid::GtidSet;
 pub use header::{EventHeader, EventType, HEADER_LEN};
 pub use image::{DocumentChange, Form, Image, ImageBuilder, Images, Target};
 pub use json::apply_changes;
+pub use maria::MariaGtids;
+pub use position::{Position, Step};
 pub use query::{Query, Status};
 pub use rows::{RowsEvent, RowsKind};
 pub use table_map::{SourceColumn, SourceType, TableMap};

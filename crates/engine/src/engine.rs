@@ -8,6 +8,8 @@ use std::time::Duration;
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;
+use pelorus_mirror::Mirrors;
+use pelorus_mirror::mirrors::FindLink;
 
 use crate::accounts::{Account, Accounts};
 use crate::api::{Credential, Login};
@@ -15,6 +17,7 @@ use crate::config::{EngineConfig, SERVER_VERSION, Settings};
 use crate::handle::Handle;
 use crate::info::RemoteInfo;
 use crate::links::Links;
+use crate::mirror::copies::EngineCopies;
 use crate::native::Catalog;
 use crate::process::{Activity, Process, Processes};
 use crate::servers::{Server, Servers};
@@ -33,8 +36,9 @@ pub struct Engine {
     accounts: Accounts,
     generated_root_password: Option<String>,
     servers: Servers,
-    links: Links,
+    links: Arc<Links>,
     native: Arc<Catalog>,
+    mirrors: Mirrors,
     remote_info: RemoteInfo,
     globals: Globals,
     processes: Processes,
@@ -78,9 +82,14 @@ impl Engine {
         let data = config.data.display().to_string();
         let globals =
             Globals::new(computed(&data, &config.settings, &zone, &env), &config.variables)?;
+        let native = Arc::new(native);
+        let links = Arc::new(Links::new(&env));
+        let copies = Arc::new(EngineCopies::new(Arc::clone(&native)));
+        let mirrors = Mirrors::open(copies, Arc::clone(&links) as Arc<dyn FindLink>, env.clone())?;
         let engine = Arc::new(Self {
-            links: Links::new(&env),
-            native: Arc::new(native),
+            mirrors,
+            links,
+            native,
             started: env.clock.monotonic(),
             settings: config.settings,
             cores: std::thread::available_parallelism().map_or(2, usize::from),
@@ -100,6 +109,7 @@ impl Engine {
             engine.open_link(&server).await;
         }
         engine.links.refresh_within(crate::links::PATIENCE_AT_FIRST).await;
+        engine.mirrors.start();
         tokio::spawn(watch(Arc::downgrade(&engine)));
         Ok(engine)
     }
@@ -211,6 +221,7 @@ impl Engine {
         for process in self.processes.all() {
             process.handle.kill_connection();
         }
+        self.mirrors.close().await;
         for link in self.links.all() {
             link.close().await;
         }
@@ -268,6 +279,10 @@ impl Engine {
 
     pub(crate) fn native(&self) -> &Arc<Catalog> {
         &self.native
+    }
+
+    pub(crate) fn mirrors(&self) -> &Mirrors {
+        &self.mirrors
     }
 
     pub(crate) fn remote_info(&self) -> &RemoteInfo {

@@ -30,6 +30,7 @@ pub mod handle;
 mod hex;
 mod info;
 mod links;
+mod mirror;
 mod native;
 mod pattern;
 mod process;

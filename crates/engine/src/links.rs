@@ -13,6 +13,7 @@ use parking_lot::RwLock;
 use pelorus_env::Env;
 use pelorus_error::{Error, Result};
 use pelorus_link::Link;
+use pelorus_mirror::mirrors::FindLink;
 
 /// How long a list of databases counts as fresh.
 const FRESH: Duration = Duration::from_secs(1);
@@ -200,6 +201,12 @@ impl Links {
         let entry = self.entries.read().get(&name.to_lowercase()).cloned()?;
         let known = entry.known.read();
         known.failure.clone()
+    }
+}
+
+impl FindLink for Links {
+    fn link(&self, name: &str) -> Option<Link> {
+        self.get(name)
     }
 }
 

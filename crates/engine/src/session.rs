@@ -21,6 +21,7 @@ mod change;
 mod define;
 mod dispatch;
 mod links;
+pub(crate) mod mirror;
 mod pinned;
 mod place;
 mod prepared;
@@ -72,6 +73,8 @@ pub struct Session {
     transaction: Transaction,
     prepared: PreparedStatements,
     multi_statements: bool,
+    /// Something was written to a linked server since its mirrors were last seen to have it.
+    wrote_to_links: bool,
     /// A `LOAD DATA LOCAL` that waits for its file.
     loading: Option<change::Loading>,
 }
@@ -110,6 +113,7 @@ impl Session {
             transaction: Transaction::default(),
             prepared: PreparedStatements::default(),
             multi_statements: false,
+            wrote_to_links: false,
             loading: None,
         };
         session.start_state().await?;

@@ -207,6 +207,25 @@ impl Link {
         self.inner.forget();
     }
 
+    /// The name here of a database of the server; `None` when it is not shown.
+    pub fn local_database(&self, remote: &str) -> Option<String> {
+        let config = &self.inner.config;
+        let local = config.local_database(remote);
+        (config.remote_database(local) == Some(remote)).then(|| local.to_owned())
+    }
+
+    /// A small result of the primary, as text.
+    ///
+    /// # Errors
+    /// The server's own; 1429 and 1430 when it is away.
+    pub async fn ask(
+        &self,
+        settings: &SessionSettings,
+        sql: &str,
+    ) -> Result<Vec<Vec<Option<String>>>> {
+        Ok(self.inner.lend(settings).await?.rows(sql).await?.rows)
+    }
+
     /// What PREPARE says of a statement.
     ///
     /// # Errors

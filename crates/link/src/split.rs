@@ -82,6 +82,16 @@ impl KeyRange {
     pub fn est_rows(&self) -> u64 {
         self.est_rows
     }
+
+    /// What it is made of, to be kept: a condition and partitions.
+    pub fn parts(&self) -> (Option<&str>, &[String]) {
+        (self.condition.as_deref(), &self.partitions)
+    }
+
+    /// A range of what was kept.
+    pub fn of_parts(condition: Option<String>, partitions: Vec<String>, est_rows: u64) -> Self {
+        Self { condition, partitions, est_rows }
+    }
 }
 
 /// Splits that were found before.

@@ -18,6 +18,7 @@ use pelorus_types::{Collation, collation};
 use super::definition::{self, NOWHERE, NativeDef};
 use super::statistics::Statistics;
 use super::weigher::CollationWeigher;
+use crate::mirror::is_hidden;
 
 /// The folder of the store within the data folder.
 const FOLDER: &str = "native";
@@ -126,9 +127,9 @@ impl Catalog {
         self.defining.lock()
     }
 
-    /// Whether a database is native.
+    /// Whether a database is native, and not hidden.
     pub(crate) fn has(&self, database: &str) -> bool {
-        self.databases.read().contains_key(database)
+        !is_hidden(database) && self.databases.read().contains_key(database)
     }
 
     /// What is known of a database.
@@ -136,10 +137,11 @@ impl Catalog {
         self.databases.read().get(database).map(|entry| entry.options.clone())
     }
 
-    /// All databases by name.
+    /// All databases by name, those that are hidden left out.
     pub(crate) fn databases(&self) -> Vec<(String, DatabaseOptions)> {
         let databases = self.databases.read();
-        databases.iter().map(|(name, entry)| (name.clone(), entry.options.clone())).collect()
+        let shown = databases.iter().filter(|(name, _)| !is_hidden(name));
+        shown.map(|(name, entry)| (name.clone(), entry.options.clone())).collect()
     }
 
     /// A table.
@@ -181,7 +183,7 @@ impl Catalog {
 
     /// A table, or error 1146 (1049 without the database; 1034 if its file is damaged).
     pub(crate) fn require(&self, database: &str, name: &str) -> Result<Arc<NativeDef>> {
-        if !self.has(database) {
+        if !self.has(database) && !is_hidden(database) {
             let text = format!("Unknown database '{database}'");
             return Err(Error::new(Code::UnknownDatabase, text));
         }

@@ -209,6 +209,20 @@ impl Definer {
         self.create_prepared(database, definition, mode).map(Some)
     }
 
+    /// Makes a table in a hidden database, which need not be there.
+    ///
+    /// # Errors
+    /// Whatever MySQL would say, 1235 for what native tables do not have.
+    pub(crate) fn create_hidden(
+        &self,
+        database: &str,
+        mut definition: TableDefinition,
+    ) -> Result<()> {
+        let _lock = self.catalog.define();
+        self.prepare(&mut definition, self.mode)?;
+        self.create_prepared(database, definition, self.mode).map(drop)
+    }
+
     /// Checks a definition and brings it into the form that is kept.
     ///
     /// # Errors
@@ -372,7 +386,7 @@ impl Definer {
         let def = self.require(from)?;
         let database = self.database_of(to)?.to_owned();
         check::table_name(&to.name)?;
-        if !self.catalog.has(&database) {
+        if !self.catalog.has(&database) && !crate::mirror::is_hidden(&database) {
             return Err(unknown_database(&database));
         }
         if self.catalog.id_of(&database, &to.name).is_some() {

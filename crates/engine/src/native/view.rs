@@ -7,6 +7,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;
 use pelorus_query::{AsOf, NativeDatabase, NativeTable, PartitionPruner};
 use pelorus_store::Snapshot;
+use pelorus_types::Column;
 
 use super::catalog::Catalog;
 use super::definition::NativeDef;
@@ -17,19 +18,31 @@ use super::transaction::NativeReads;
 pub(crate) struct NativeView {
     catalog: Arc<Catalog>,
     database: String,
+    /// The name that clients see.
+    shown: String,
     reads: NativeReads,
     time_zone: TimeZone,
 }
 
 impl NativeView {
-    /// The database of a name as a statement sees it.
+    /// The database of a name as a statement sees it, under the name that clients see.
     pub(crate) fn new(
         catalog: Arc<Catalog>,
-        database: &str,
+        (database, shown): (&str, &str),
         reads: NativeReads,
         time_zone: TimeZone,
     ) -> Self {
-        Self { catalog, database: database.to_owned(), reads, time_zone }
+        let (database, shown) = (database.to_owned(), shown.to_owned());
+        Self { catalog, database, shown, reads, time_zone }
+    }
+
+    /// The columns under the database's name that clients see.
+    fn columns(&self, def: &NativeDef) -> Vec<Column> {
+        let mut columns = def.columns.clone();
+        if self.shown != def.database {
+            columns.iter_mut().for_each(|column| column.schema.clone_from(&self.shown));
+        }
+        columns
     }
 
     /// The version of a moment.
@@ -69,9 +82,9 @@ impl NativeDatabase for NativeView {
             return Err(changed());
         }
         Ok(Some(NativeTable {
-            database: def.database.clone(),
+            database: self.shown.clone(),
             name: def.name.clone(),
-            columns: def.columns.clone(),
+            columns: self.columns(&def),
             invisible: def.invisible.clone(),
             table,
             pin,

@@ -55,6 +55,7 @@ impl Session {
             Statement::Maintenance(maintenance) => {
                 self.maintain(view, sql, maintenance, format).await
             }
+            Statement::Mirror(mirror) => self.mirror(mirror, format).await,
             Statement::Handler(table) => {
                 self.hand_on(sql, std::slice::from_ref(table), "HANDLER", format).await
             }
@@ -189,8 +190,18 @@ impl Session {
                 if !facts.tables.is_empty() {
                     self.engine.links().refresh().await;
                 }
+                let mirrored = self.mirrored(&facts.tables).await;
                 let context = self.context(view);
-                let result = pelorus_query::explain(&context, text).await?;
+                let result = match mirrored {
+                    None => pelorus_query::explain(&context, text).await?,
+                    Some(mirrored) => {
+                        let mirrored = self.context_over(&self.view(), Some(Arc::new(mirrored)));
+                        match pelorus_query::explain(&mirrored, text).await {
+                            Ok(result) => result,
+                            Err(_) => pelorus_query::explain(&context, text).await?,
+                        }
+                    }
+                };
                 let diagnostics = self.diagnostics.clone();
                 let rows = super::stream::blocks(result.rows, context.eval.clone(), diagnostics);
                 Ok(Outcome::Rows(crate::api::ResultSet { columns: result.columns, rows }))

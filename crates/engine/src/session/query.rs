@@ -9,6 +9,7 @@ use pelorus_query::{PlanOptions, QueryContext, RowForm};
 use pelorus_sql::statement::{QueryFacts, TableName};
 use pelorus_types::{Collation, collation};
 
+use super::mirror::Mirrored;
 use super::show::relay;
 use super::view::{SessionCatalog, View};
 use super::{Session, stream};
@@ -56,6 +57,17 @@ impl Session {
         if !facts.tables.is_empty() {
             self.engine.links().refresh().await;
             self.check_ambiguous(&facts.tables)?;
+        }
+        if let Some(mirrored) = self.mirrored(&facts.tables).await {
+            // The moment that the copies are known to be fresh at is later than the statement's
+            // beginning.
+            let view = self.view();
+            let context = self.context_over(&view, Some(Arc::new(mirrored)));
+            match self.run_query(&context, sql, format).await {
+                Ok(rows) => return Ok(Outcome::Rows(rows)),
+                // What cannot run here, or is wrong, is the server's to answer.
+                Err(error) => tracing::debug!(%error, "a query of mirrors goes to the server"),
+            }
         }
         match self.query_here(view, sql, format).await {
             Err(error) if error.code() == Code::NotSupportedYet => {
@@ -162,6 +174,15 @@ impl Session {
 
     /// What a query needs to know of this session.
     pub(super) fn context(&self, view: &Arc<View>) -> QueryContext {
+        self.context_over(view, None)
+    }
+
+    /// The same, with some linked databases read from their copies.
+    pub(super) fn context_over(
+        &self,
+        view: &Arc<View>,
+        mirrored: Option<Arc<Mirrored>>,
+    ) -> QueryContext {
         let default = PlanOptions::default();
         let streams = usize::try_from(self.variables.count("pelorus_streams")).unwrap_or(0);
         let memory = usize::try_from(self.variables.count("pelorus_query_memory"));
@@ -173,7 +194,7 @@ impl Session {
         };
         QueryContext {
             database: self.database.clone(),
-            catalog: Arc::new(SessionCatalog::new(view.clone())),
+            catalog: Arc::new(SessionCatalog::new(view.clone(), mirrored)),
             variables: view.clone(),
             eval: Arc::new(self.eval_context(view)),
             settings: self.link_settings(),

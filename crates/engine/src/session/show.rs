@@ -86,6 +86,7 @@ impl Session {
             ShowKind::Plugins => server::plugins(),
             ShowKind::Privileges => server::privileges(),
             ShowKind::Servers => server::servers(view),
+            ShowKind::Mirrors => super::mirror::mirrors(view, show.database.as_deref()),
             ShowKind::CreateServer => self.show_create_server(show)?,
             ShowKind::Grants => self.show_grants(show)?,
             ShowKind::CreateUser => self.show_create_user(show)?,

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::info::InfoTables;
 use crate::native::{NativeReads, NativeView};
 use crate::scalar::{Typed, unset};
+use crate::session::mirror::Mirrored;
 use crate::variables::{Scope, SessionVariables, VarValue, Variable, find};
 
 /// User variables by name in lower case.
@@ -120,11 +121,13 @@ impl Variables for View {
 /// Finds databases for a statement: our own first, native ones, then those of links.
 pub(crate) struct SessionCatalog {
     view: Arc<View>,
+    mirrored: Option<Arc<Mirrored>>,
 }
 
 impl SessionCatalog {
-    pub(crate) fn new(view: Arc<View>) -> Self {
-        Self { view }
+    /// `mirrored` are the linked databases whose copies are read.
+    pub(crate) fn new(view: Arc<View>, mirrored: Option<Arc<Mirrored>>) -> Self {
+        Self { view, mirrored }
     }
 }
 
@@ -136,11 +139,19 @@ impl Catalog for SessionCatalog {
         let native = self.view.engine.native();
         if native.has(name) {
             let (catalog, reads) = (Arc::clone(native), self.view.native.clone());
-            let view = NativeView::new(catalog, name, reads, self.view.time_zone);
+            let view = NativeView::new(catalog, (name, name), reads, self.view.time_zone);
             return Some(Database::Native(Arc::new(view)));
         }
         // A name that two links show was refused before planning.
         let found = self.view.engine.links().database(name).ok()??;
+        if let Some(mirrored) = &self.mirrored
+            && let Some(hidden) = mirrored.hidden(&found.local)
+        {
+            let (catalog, reads) = (Arc::clone(native), self.view.native.clone());
+            let names = (hidden, found.local.as_str());
+            let view = NativeView::new(catalog, names, reads, mirrored.time_zone);
+            return Some(Database::Native(Arc::new(view)));
+        }
         Some(Database::Linked { link: found.link, remote: found.remote })
     }
 }

@@ -21,7 +21,8 @@ pub(crate) fn keys_of(def: &NativeDef, columns: &[ArrayRef]) -> Result<Keys> {
     encoder(def).encode(rows, |at| &columns[at])
 }
 
-fn encoder(def: &NativeDef) -> KeyEncoder {
+/// Encodes primary keys.
+pub(crate) fn encoder(def: &NativeDef) -> KeyEncoder {
     KeyEncoder::primary(&def.table.schema(), Arc::new(CollationWeigher))
 }
 

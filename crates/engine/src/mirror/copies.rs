@@ -1,0 +1,207 @@
+//! Native tables as copies.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use pelorus_error::{Error, Result};
+use pelorus_functions::{EvalContext, SqlMode, TimeZone};
+use pelorus_mirror::copies::Circumstances;
+use pelorus_mirror::{Copies, CopyColumn, CopyTable, Definition, MirrorName};
+use pelorus_sql::Mode;
+use pelorus_sql::statement::TableName;
+use pelorus_sql::table::{AlterTable, DropTables, TableStatement};
+use pelorus_store::{Database, KeyEncoder, Keys, TableId};
+
+use super::definition::{alter_of_copy, copy_of};
+use super::hidden_database;
+use crate::diagnostics::Diagnostics;
+use crate::native::Catalog;
+use crate::native::ddl::Definer;
+use crate::native::definition::NativeDef;
+use crate::native::write::auto::Steps;
+use crate::native::write::lookup::encoder;
+use crate::variables::check;
+
+/// The native tables that hold copies.
+#[derive(Debug)]
+pub(crate) struct EngineCopies {
+    catalog: Arc<Catalog>,
+}
+
+impl EngineCopies {
+    pub(crate) fn new(catalog: Arc<Catalog>) -> Self {
+        Self { catalog }
+    }
+
+    fn definer(&self, circumstances: &Circumstances) -> Result<Definer> {
+        let has = |word: &str| circumstances.sql_mode.split(',').any(|it| it == word);
+        let mut context = EvalContext::default();
+        context.now_micros = circumstances.micros;
+        context.time_zone = time_zone(circumstances.time_zone.as_deref())?;
+        context.sql_mode = SqlMode {
+            error_for_division_by_zero: has("ERROR_FOR_DIVISION_BY_ZERO"),
+            no_unsigned_subtraction: has("NO_UNSIGNED_SUBTRACTION"),
+            no_zero_date: has("NO_ZERO_DATE"),
+            no_zero_in_date: has("NO_ZERO_IN_DATE"),
+            no_backslash_escapes: circumstances.mode.no_backslash_escapes,
+            pad_char_to_full_length: false,
+            time_truncate_fractional: has("TIME_TRUNCATE_FRACTIONAL"),
+            allow_invalid_dates: has("ALLOW_INVALID_DATES"),
+        };
+        Ok(Definer {
+            catalog: Arc::clone(&self.catalog),
+            current: None,
+            mode: circumstances.mode,
+            context: Arc::new(context),
+            strict: has("STRICT_TRANS_TABLES") || has("STRICT_ALL_TABLES"),
+            diagnostics: Diagnostics::default(),
+            steps: Steps { increment: 1, offset: 1, zero_is_value: false },
+        })
+    }
+
+    fn copy(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>> {
+        let def = self.catalog.table(&hidden_database(&name.link, &name.database), &name.table)?;
+        Some(Arc::new(Copy::new(def)))
+    }
+
+    fn required(&self, name: &MirrorName) -> Result<Arc<dyn CopyTable>> {
+        self.copy(name).ok_or_else(|| Error::internal(format!("the copy of '{name}' is not there")))
+    }
+}
+
+/// Plain circumstances: an empty `sql_mode`, universal time.
+fn plain() -> Circumstances {
+    Circumstances {
+        mode: Mode::default(),
+        sql_mode: "ALLOW_INVALID_DATES".to_owned(),
+        micros: 0,
+        time_zone: None,
+    }
+}
+
+/// The time zone of a statement that uses it.
+fn time_zone(name: Option<&str>) -> Result<TimeZone> {
+    let Some(name) = name else { return Ok(TimeZone::Utc) };
+    match check::zone_offset(name) {
+        Some(0) => Ok(TimeZone::Utc),
+        Some(seconds) => Ok(TimeZone::Offset(seconds)),
+        None => {
+            Err(Error::unsupported(format_args!("following a statement in time zone '{name}'")))
+        }
+    }
+}
+
+fn hidden_name(name: &MirrorName) -> TableName {
+    TableName {
+        database: Some(hidden_database(&name.link, &name.database)),
+        name: name.table.clone(),
+    }
+}
+
+impl Copies for EngineCopies {
+    fn store(&self) -> &Arc<Database> {
+        self.catalog.store()
+    }
+
+    fn find(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>> {
+        self.copy(name)
+    }
+
+    fn create(&self, name: &MirrorName, definition: &Definition) -> Result<Arc<dyn CopyTable>> {
+        self.drop_copy(name)?;
+        let mut copy = copy_of(&definition.text, definition.layout.as_deref())?;
+        copy.name.name.clone_from(&name.table);
+        let definer = self.definer(&plain())?;
+        let database = hidden_database(&name.link, &name.database);
+        let made = definer.create_hidden(&database, copy.clone());
+        if made.is_err() && definition.layout.is_none() && copy.partitioning.is_some() {
+            // Partitions that are not to be had here are no reason to do without the table.
+            copy.partitioning = None;
+            definer.create_hidden(&database, copy)?;
+        } else {
+            made?;
+        }
+        self.required(name)
+    }
+
+    fn drop_copy(&self, name: &MirrorName) -> Result<()> {
+        let drop = DropTables {
+            temporary: false,
+            if_exists: true,
+            tables: vec![hidden_name(name)],
+            cascade: None,
+        };
+        self.definer(&plain())?.run(&TableStatement::Drop(drop)).map(|_| ())
+    }
+
+    fn change(
+        &self,
+        name: &MirrorName,
+        statement: &TableStatement,
+        circumstances: &Circumstances,
+    ) -> Result<Arc<dyn CopyTable>> {
+        let table = hidden_name(name);
+        let statement = match statement {
+            TableStatement::Truncate(_) => Some(TableStatement::Truncate(table)),
+            TableStatement::Alter(alter) => alter_of_copy(alter)
+                .map(|alter| TableStatement::Alter(AlterTable { table, ..alter })),
+            _ => return Err(Error::unsupported("following this statement")),
+        };
+        if let Some(statement) = statement {
+            self.definer(circumstances)?.run(&statement)?;
+        }
+        self.required(name)
+    }
+
+    fn rename(&self, from: &MirrorName, to: &MirrorName) -> Result<()> {
+        let pairs = vec![(hidden_name(from), hidden_name(to))];
+        self.definer(&plain())?.run(&TableStatement::Rename(pairs)).map(|_| ())
+    }
+}
+
+/// A copy under one definition.
+#[derive(Debug)]
+struct Copy {
+    def: Arc<NativeDef>,
+    columns: Vec<CopyColumn>,
+    encoder: KeyEncoder,
+}
+
+impl Copy {
+    fn new(def: Arc<NativeDef>) -> Self {
+        let columns = def.targets.iter().zip(&def.definition.columns);
+        let columns = columns.map(|(target, column)| CopyColumn {
+            name: column.name.clone(),
+            ty: target.ty,
+            members: target.members.clone(),
+            length: column.data_type.length,
+        });
+        Self { columns: columns.collect(), encoder: encoder(&def), def }
+    }
+}
+
+impl CopyTable for Copy {
+    fn id(&self) -> TableId {
+        self.def.id
+    }
+
+    fn generation(&self) -> u64 {
+        self.def.generation
+    }
+
+    fn columns(&self) -> &[CopyColumn] {
+        &self.columns
+    }
+
+    fn key(&self) -> &[usize] {
+        &self.def.key
+    }
+
+    fn keys(&self, rows: usize, columns: &[ArrayRef]) -> Result<Keys> {
+        self.encoder.encode(rows, |at| &columns[at])
+    }
+
+    fn split(&self, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, UInt32Array)>> {
+        self.def.partitioner.split(columns)
+    }
+}

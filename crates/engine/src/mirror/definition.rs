@@ -1,0 +1,143 @@
+//! The definition of a copy, made of its source's.
+
+use pelorus_error::{Error, Result};
+use pelorus_sql::Mode;
+use pelorus_sql::table::{
+    AlterAction, AlterTable, ColumnDefault, ColumnDefinition, KeyKind, PartitionMethod,
+    TableDefinition, TableStatement,
+};
+
+/// The definition of a copy: the columns and the primary key of the source, its ranges and lists
+/// as partitions, or what the user wants instead. Everything that only writers need is left out:
+/// other keys, constraints, counters, and how generated columns and defaults are computed, whose
+/// values come with the rows.
+///
+/// # Errors
+/// Text that is no `CREATE TABLE` of ours.
+pub(super) fn copy_of(text: &str, layout: Option<&str>) -> Result<TableDefinition> {
+    let mut definition = created(text)?;
+    definition.name.database = None;
+    definition.temporary = false;
+    definition.if_not_exists = false;
+    definition.keys.retain(|key| key.kind == KeyKind::Primary);
+    definition.foreign_keys.clear();
+    definition.checks.clear();
+    definition.options.retain(|option| matches!(option.name.as_str(), "CHARSET" | "COLLATE"));
+    definition.columns.iter_mut().for_each(plain);
+    if let Some(layout) = layout {
+        let wanted = created(&format!("CREATE TABLE t (a INT) {layout}"))?;
+        definition.partitioning = wanted.partitioning;
+        definition.segment_by = wanted.segment_by;
+        return Ok(definition);
+    }
+    let helps = |method: &PartitionMethod| {
+        !matches!(method, PartitionMethod::Hash { .. } | PartitionMethod::Key { .. })
+    };
+    definition.partitioning = definition.partitioning.filter(|it| helps(&it.method));
+    if let Some(partitioning) = &mut definition.partitioning {
+        partitioning.subpartitioning = None;
+        for partition in &mut partitioning.partitions {
+            partition.subpartitions.clear();
+            partition.options.clear();
+        }
+    }
+    Ok(definition)
+}
+
+fn created(text: &str) -> Result<TableDefinition> {
+    match pelorus_sql::table::parse(text, Mode::default())? {
+        TableStatement::Create(definition) => Ok(*definition),
+        _ => Err(Error::internal("a definition that is no CREATE TABLE")),
+    }
+}
+
+/// A column without what only writers need.
+fn plain(column: &mut ColumnDefinition) {
+    if column.generated.take().is_some() {
+        // Whether it can be NULL is said behind the expression, or not at all.
+        column.default = None;
+    }
+    if matches!(column.default, Some(ColumnDefault::Expression(_))) {
+        column.default = None;
+    }
+    column.on_update = None;
+    column.auto_increment = false;
+    column.unique = false;
+    column.checks.clear();
+    column.references = None;
+    column.options.clear();
+}
+
+/// What of an `ALTER TABLE` concerns a copy; `None` for nothing.
+pub(super) fn alter_of_copy(alter: &AlterTable) -> Option<AlterTable> {
+    let mut actions: Vec<AlterAction> =
+        alter.actions.iter().filter(|it| concerns(it)).cloned().collect();
+    for action in &mut actions {
+        match action {
+            AlterAction::AddColumn { column, .. }
+            | AlterAction::ModifyColumn { column, .. }
+            | AlterAction::ChangeColumn { column, .. } => plain(column),
+            _ => {}
+        }
+    }
+    (!actions.is_empty()).then(|| AlterTable { table: alter.table.clone(), actions })
+}
+
+fn concerns(action: &AlterAction) -> bool {
+    match action {
+        AlterAction::AddKey(key) => key.kind == KeyKind::Primary,
+        AlterAction::Option(option) => matches!(option.name.as_str(), "CHARSET" | "COLLATE"),
+        AlterAction::AddForeignKey(_)
+        | AlterAction::AddCheck(_)
+        | AlterAction::DropKey { .. }
+        | AlterAction::DropForeignKey(_)
+        | AlterAction::DropCheck(_)
+        | AlterAction::DropConstraint(_)
+        | AlterAction::AlterCheck(..)
+        | AlterAction::RenameKey(..)
+        // The stream carries it out by itself.
+        | AlterAction::Rename(_)
+        | AlterAction::KeyVisible(..)
+        | AlterAction::OrderBy(_)
+        | AlterAction::EnableKeys(_)
+        | AlterAction::Force
+        | AlterAction::Algorithm(_)
+        | AlterAction::Lock(_)
+        | AlterAction::Validation(_)
+        | AlterAction::MaintainPartitions(..) => false,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_have_what_readers_need() {
+        let text = "CREATE TABLE `t` (`id` int NOT NULL AUTO_INCREMENT, `a` int DEFAULT (1 + 1), \
+            `b` int GENERATED ALWAYS AS (`a` * 2) STORED, PRIMARY KEY (`id`), UNIQUE KEY `u` (`a`), \
+            CONSTRAINT `f` FOREIGN KEY (`a`) REFERENCES `p` (`id`)) ENGINE=InnoDB AUTO_INCREMENT=7 \
+            DEFAULT CHARSET=latin1 PARTITION BY HASH (`id`) PARTITIONS 4";
+        let copy = copy_of(text, None).unwrap();
+        assert_eq!(copy.keys.len(), 1);
+        assert!(copy.foreign_keys.is_empty() && copy.partitioning.is_none());
+        assert!(copy.columns.iter().all(|it| !it.auto_increment && it.generated.is_none()));
+        assert_eq!(copy.option("CHARSET"), Some("latin1"));
+        assert_eq!(copy.options.len(), 1);
+        let laid = copy_of(text, Some("PARTITION BY (id) SEGMENT BY (a)")).unwrap();
+        assert!(laid.partitioning.is_some() && laid.segment_by.len() == 1);
+    }
+
+    #[test]
+    fn alters_of_keys_do_not_concern_copies() {
+        let alter = |sql: &str| match pelorus_sql::table::parse(sql, Mode::default()).unwrap() {
+            TableStatement::Alter(alter) => alter_of_copy(&alter),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(alter("ALTER TABLE t ADD KEY (a), DROP KEY b, ALGORITHM=INPLACE"), None);
+        let kept = alter("ALTER TABLE t ADD KEY (a), ADD COLUMN c INT UNIQUE").unwrap();
+        assert!(matches!(kept.actions.as_slice(),
+            [AlterAction::AddColumn { column, .. }] if !column.unique));
+    }
+}

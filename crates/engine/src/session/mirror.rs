@@ -1,0 +1,333 @@
+//! Mirrors: the statements about them, and queries that read them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::TimeZone;
+use pelorus_link::{Link, SessionSettings};
+use pelorus_mirror::{MirrorName, MirrorStatus, State};
+use pelorus_sql::statement::{MirrorAction, MirrorStatement, MirrorTarget, TableName};
+use pelorus_types::WireType;
+
+use super::Session;
+use super::dispatch::done;
+use super::place::unknown_database;
+use super::view::View;
+use crate::api::{Outcome, RowFormat};
+use crate::grid::{Cell, Grid, nullable_text, text, uint};
+use crate::links::LinkedDatabase;
+use crate::mirror::hidden_database;
+
+/// Databases of links whose copies answer a statement.
+#[derive(Debug)]
+pub(crate) struct Mirrored {
+    /// The hidden database by the name of the linked one here.
+    databases: BTreeMap<String, String>,
+    /// What TIMESTAMPs are shown in.
+    pub(crate) time_zone: TimeZone,
+}
+
+impl Mirrored {
+    /// The hidden database for a linked one, given by its name here.
+    pub(crate) fn hidden(&self, local: &str) -> Option<&str> {
+        self.databases.get(local).map(String::as_str)
+    }
+}
+
+impl Session {
+    /// Carries a statement about mirrors out.
+    pub(super) async fn mirror(
+        &mut self,
+        statement: &MirrorStatement,
+        format: RowFormat,
+    ) -> Result<Outcome> {
+        self.engine.links().refresh().await;
+        match statement {
+            MirrorStatement::Create { target, if_not_exists, layout } => {
+                self.create_mirrors(target, *if_not_exists, layout.as_deref()).await
+            }
+            MirrorStatement::Drop { target, if_exists } => self.drop_mirrors(target, *if_exists),
+            MirrorStatement::Alter { target, action } => {
+                let mirrors = self.engine.mirrors();
+                for name in self.mirrors_of(target)? {
+                    match action {
+                        MirrorAction::Pause => mirrors.pause(&name)?,
+                        MirrorAction::Resume => mirrors.resume(&name)?,
+                        MirrorAction::Resync => mirrors.resync(&name)?,
+                    }
+                }
+                Ok(done())
+            }
+            MirrorStatement::Check { .. } => {
+                let _ = format;
+                Err(Error::unsupported("CHECK MIRROR"))
+            }
+        }
+    }
+
+    /// Where a linked database is.
+    fn linked(&self, database: &str) -> Result<LinkedDatabase> {
+        if self.engine.native().has(database) {
+            return Err(Error::unsupported(format_args!(
+                "mirrors of database '{database}', which is native: its tables are columns already"
+            )));
+        }
+        self.engine.links().database(database)?.ok_or_else(|| unknown_database(database))
+    }
+
+    /// The name that a mirror of a table has.
+    fn mirror_name(&self, table: &TableName) -> Result<MirrorName> {
+        let found = self.linked(self.database_of(table)?)?;
+        Ok(mirror_name(&found, &table.name))
+    }
+
+    async fn create_mirrors(
+        &self,
+        target: &MirrorTarget,
+        if_not_exists: bool,
+        layout: Option<&str>,
+    ) -> Result<Outcome> {
+        let mirrors = self.engine.mirrors();
+        match target {
+            MirrorTarget::Tables(tables) => {
+                let mut names = Vec::new();
+                for table in tables {
+                    let found = self.linked(self.database_of(table)?)?;
+                    check_source(&found.link).await?;
+                    let there = found.link.table(&found.local, &table.name).await?;
+                    let there = there.ok_or_else(|| {
+                        let text = format!("Table '{}.{}' doesn't exist", found.local, table.name);
+                        Error::new(Code::NoSuchTable, text)
+                    })?;
+                    pelorus_mirror::check(&there)?;
+                    names.push(mirror_name(&found, &there.name));
+                }
+                for name in names {
+                    if mirrors.has(&name) && if_not_exists {
+                        let text = format!("Table '{name}' is mirrored already");
+                        self.diagnostics.note(Code::TableExists.errno(), text);
+                        continue;
+                    }
+                    mirrors.create(&name, layout.map(str::to_owned))?;
+                }
+            }
+            MirrorTarget::Database(database) => {
+                let found = self.linked(database)?;
+                check_source(&found.link).await?;
+                let link = found.link.name().to_lowercase();
+                if mirrors.has_database(&link, &found.remote) {
+                    let text = format!("Database '{database}' is mirrored already");
+                    if if_not_exists {
+                        self.diagnostics.note(Code::DatabaseExists.errno(), text);
+                        return Ok(done());
+                    }
+                    return Err(Error::new(Code::DatabaseExists, text));
+                }
+                let tables = found.link.tables(&found.local).await?;
+                let tables: Vec<String> =
+                    tables.into_iter().filter(|it| !it.is_view).map(|it| it.name).collect();
+                mirrors.create_database(&link, &found.remote, &tables)?;
+            }
+        }
+        Ok(done())
+    }
+
+    fn drop_mirrors(&self, target: &MirrorTarget, if_exists: bool) -> Result<Outcome> {
+        let mirrors = self.engine.mirrors();
+        match target {
+            MirrorTarget::Tables(tables) => {
+                for table in tables {
+                    let name = self.mirror_name(table)?;
+                    if !mirrors.has(&name) && if_exists {
+                        let text = format!("Table '{name}' is not mirrored");
+                        self.diagnostics.note(Code::UnknownTable.errno(), text);
+                        continue;
+                    }
+                    mirrors.drop_mirror(&name)?;
+                }
+            }
+            MirrorTarget::Database(database) => {
+                let found = self.linked(database)?;
+                let link = found.link.name().to_lowercase();
+                let is_empty = mirrors.tables(&link, &found.remote).is_empty();
+                if is_empty && !mirrors.has_database(&link, &found.remote) {
+                    let text = format!("Database '{database}' is not mirrored");
+                    if if_exists {
+                        self.diagnostics.note(Code::DatabaseDropExists.errno(), text);
+                        return Ok(done());
+                    }
+                    return Err(Error::new(Code::DatabaseDropExists, text));
+                }
+                mirrors.drop_database(&link, &found.remote)?;
+            }
+        }
+        Ok(done())
+    }
+
+    /// The mirrors that a statement names, which there must be.
+    fn mirrors_of(&self, target: &MirrorTarget) -> Result<Vec<MirrorName>> {
+        let mirrors = self.engine.mirrors();
+        match target {
+            MirrorTarget::Tables(tables) => tables
+                .iter()
+                .map(|table| {
+                    let name = self.mirror_name(table)?;
+                    match mirrors.has(&name) {
+                        true => Ok(name),
+                        false => Err(Error::new(
+                            Code::UnknownTable,
+                            format!("Table '{name}' is not mirrored"),
+                        )),
+                    }
+                })
+                .collect(),
+            MirrorTarget::Database(database) => {
+                let found = self.linked(database)?;
+                let link = found.link.name().to_lowercase();
+                let tables = mirrors.tables(&link, &found.remote);
+                Ok(tables.iter().map(|table| mirror_name(&found, table)).collect())
+            }
+        }
+    }
+
+    /// The copies that answer a query, if all of its linked tables have some that are as fresh as
+    /// the session asks for.
+    pub(super) async fn mirrored(&mut self, tables: &[TableName]) -> Option<Mirrored> {
+        let engine = Arc::clone(&self.engine);
+        if engine.mirrors().is_empty() || !self.variables.is_on("pelorus_mirrors") {
+            return None;
+        }
+        let mut by_link: BTreeMap<String, (Link, Vec<(String, String)>)> = BTreeMap::new();
+        let mut databases = BTreeMap::new();
+        for table in tables {
+            let Ok(database) = self.database_of(table) else { continue };
+            let Ok(Some(found)) = engine.links().database(database) else { continue };
+            if engine.native().has(database) {
+                continue;
+            }
+            let name = mirror_name(&found, &table.name);
+            if !engine.mirrors().has(&name) {
+                return None;
+            }
+            databases.insert(found.local, hidden_database(&name.link, &name.database));
+            by_link
+                .entry(name.link)
+                .or_insert_with(|| (found.link, Vec::new()))
+                .1
+                .push((name.database, name.table));
+        }
+        let most = Duration::from_secs_f64(match self.variables.get("pelorus_max_staleness") {
+            crate::variables::VarValue::Double(seconds) => seconds.clamp(0.0, 1e9),
+            _ => 0.0,
+        });
+        let patience = Duration::from_millis(self.variables.count("pelorus_mirror_timeout"));
+        let own = self.variables.is_on("pelorus_read_your_writes") && self.wrote_to_links;
+        let mut zone = None;
+        for (name, (link, tables)) in &by_link {
+            if !engine.mirrors().is_fresh(name, tables, most, own, patience).await {
+                return None;
+            }
+            let of_link = self.zone_of(link, tables).await?;
+            if *zone.get_or_insert(of_link) != of_link {
+                return None;
+            }
+        }
+        if own {
+            self.wrote_to_links = false;
+        }
+        Some(Mirrored { databases, time_zone: zone? })
+    }
+
+    /// The time zone in which the server shows TIMESTAMPs to this session; `None` where it is not
+    /// the same all year, and one of the tables has some.
+    async fn zone_of(&self, link: &Link, tables: &[(String, String)]) -> Option<TimeZone> {
+        if self.variables.get("time_zone").text() != "SYSTEM" {
+            return Some(self.time_zone());
+        }
+        let hidden = |database: &str| hidden_database(link.name(), database);
+        let has_timestamps = tables.iter().any(|(database, table)| {
+            self.engine.native().table(&hidden(database), table).is_none_or(|def| {
+                def.columns.iter().any(|column| column.ty.wire == WireType::Timestamp)
+            })
+        });
+        if !has_timestamps {
+            return Some(self.time_zone());
+        }
+        let settings = SessionSettings::default();
+        if !link.has_fixed_zone(&settings).await.ok()? {
+            return None;
+        }
+        let ask = "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW())";
+        let rows = link.ask(&settings, ask).await.ok()?;
+        let seconds: i32 = rows.first()?.first()?.as_ref()?.parse().ok()?;
+        Some(if seconds == 0 { TimeZone::Utc } else { TimeZone::Offset(seconds) })
+    }
+}
+
+/// What keeps a server from being followed.
+async fn check_source(link: &Link) -> Result<()> {
+    let first = link.source_facts().await?.check().into_iter().next();
+    first.map_or(Ok(()), Err)
+}
+
+fn mirror_name(found: &LinkedDatabase, table: &str) -> MirrorName {
+    MirrorName {
+        link: found.link.name().to_lowercase(),
+        database: found.remote.clone(),
+        table: table.to_owned(),
+    }
+}
+
+/// `SHOW MIRRORS`, and the table `pelorus.mirrors`.
+pub(crate) fn mirrors(view: &View, database: Option<&str>) -> Grid {
+    let mut grid = Grid::new(vec![
+        text("Table", 64),
+        text("Database", 64),
+        text("Server", 64),
+        text("State", 16),
+        uint("Progress"),
+        uint("Rows_loaded"),
+        uint("Changes"),
+        uint("Loads"),
+        nullable_text("Seconds_behind", 24),
+        nullable_text("Position", 1024),
+        nullable_text("Reason", 2048),
+    ]);
+    for mirror in view.engine.mirrors().list() {
+        let local = local_database(view, &mirror);
+        if database.is_some_and(|it| !it.eq_ignore_ascii_case(&local)) {
+            continue;
+        }
+        grid.push(vec![
+            mirror.name.table.clone().into(),
+            local.into(),
+            mirror.name.link.clone().into(),
+            mirror.state.word().into(),
+            Cell::UInt(progress(&mirror)),
+            Cell::UInt(mirror.rows_loaded),
+            Cell::UInt(mirror.changes),
+            Cell::UInt(mirror.loads),
+            mirror.staleness.map(|it| format!("{:.3}", it.as_secs_f64())).into(),
+            mirror.position.clone().into(),
+            mirror.reason.clone().into(),
+        ]);
+    }
+    grid
+}
+
+fn local_database(view: &View, mirror: &MirrorStatus) -> String {
+    let link = view.engine.links().get(&mirror.name.link);
+    let local = link.and_then(|link| link.local_database(&mirror.name.database));
+    local.unwrap_or_else(|| mirror.name.database.clone())
+}
+
+/// How much of a table has been read, in percent.
+fn progress(mirror: &MirrorStatus) -> u64 {
+    match (mirror.state, mirror.ranges) {
+        (State::CatchingUp | State::Live, _) => 100,
+        (_, (_, 0)) => 0,
+        (_, (done, all)) => (done * 100 / all) as u64,
+    }
+}

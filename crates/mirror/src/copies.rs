@@ -1,0 +1,117 @@
+//! What mirrors need of the tables that hold the copies.
+//!
+//! The engine knows how tables are defined and how rows find their partitions; this is the part
+//! of it that a stream of changes needs.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use pelorus_error::Result;
+use pelorus_sql::Mode;
+use pelorus_sql::table::TableStatement;
+use pelorus_store::{Database, Keys, TableId};
+use pelorus_types::ColumnType;
+
+use crate::mirrors::MirrorName;
+
+/// A table's definition as its server shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// `SHOW CREATE TABLE` under an empty `sql_mode`, in UTC.
+    pub text: String,
+    /// `PARTITION BY` and `SEGMENT BY` that the user wants instead of the table's own.
+    pub layout: Option<String>,
+}
+
+/// The circumstances of a statement of the binlog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Circumstances {
+    /// How the text is read.
+    pub mode: Mode,
+    /// The session's `sql_mode`, as words.
+    pub sql_mode: String,
+    /// When it ran, in microseconds since 1970.
+    pub micros: i64,
+    /// The session's time zone, if it is known.
+    pub time_zone: Option<String>,
+}
+
+/// A column of a copy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyColumn {
+    /// The name.
+    pub name: String,
+    /// The type that values are stored as.
+    pub ty: ColumnType,
+    /// The values of an ENUM or SET.
+    pub members: Vec<String>,
+    /// The declared length of BINARY in bytes and of CHAR in characters.
+    pub length: Option<u32>,
+}
+
+/// The table that holds a copy, under one definition.
+pub trait CopyTable: Send + Sync + std::fmt::Debug {
+    /// The store's number of the table.
+    fn id(&self) -> TableId;
+
+    /// Which of the table's generations this describes.
+    fn generation(&self) -> u64;
+
+    /// The columns, in the source's order.
+    fn columns(&self) -> &[CopyColumn];
+
+    /// Positions of the primary key's columns.
+    fn key(&self) -> &[usize];
+
+    /// The encoded primary keys of rows. Columns that are not of the key are not looked at.
+    ///
+    /// # Errors
+    /// NULL in a key, a collation whose rules are not known.
+    fn keys(&self, rows: usize, columns: &[ArrayRef]) -> Result<Keys>;
+
+    /// The rows of each partition: its key and their places. Only columns that partitions depend
+    /// on, which are of the primary key, are looked at.
+    ///
+    /// # Errors
+    /// A row that fits no partition (1526).
+    fn split(&self, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, UInt32Array)>>;
+}
+
+/// The tables that hold copies.
+pub trait Copies: Send + Sync + std::fmt::Debug {
+    /// The store.
+    fn store(&self) -> &Arc<Database>;
+
+    /// The copy of a mirror, if there is one.
+    fn find(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>>;
+
+    /// Makes an empty copy, in place of one that there may be.
+    ///
+    /// # Errors
+    /// A definition that cannot be copied, with the reason.
+    fn create(&self, name: &MirrorName, definition: &Definition) -> Result<Arc<dyn CopyTable>>;
+
+    /// Drops a copy, if there is one.
+    ///
+    /// # Errors
+    /// What the disk gives.
+    fn drop_copy(&self, name: &MirrorName) -> Result<()>;
+
+    /// Carries a statement that changes one table's definition or partitions out on its copy. The
+    /// statement names the table as the source does.
+    ///
+    /// # Errors
+    /// What the copy cannot follow.
+    fn change(
+        &self,
+        name: &MirrorName,
+        statement: &TableStatement,
+        circumstances: &Circumstances,
+    ) -> Result<Arc<dyn CopyTable>>;
+
+    /// Gives a copy another name.
+    ///
+    /// # Errors
+    /// What the disk gives.
+    fn rename(&self, from: &MirrorName, to: &MirrorName) -> Result<()>;
+}

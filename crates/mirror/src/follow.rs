@@ -1,0 +1,424 @@
+//! Statements of the binlog: what they mean for mirrors, and carrying that out.
+//!
+//! A statement that changes the definition of a table is carried out on its copy by our own `ALTER
+//! TABLE`, where it stands in the stream. That is left aside where it would not give the rows that
+//! the server got (a new column with computed values, a partition that the copy does not have),
+//! where the statement cannot be read, and where it fails: the table is read anew then.
+
+use std::sync::Arc;
+
+use pelorus_binlog::{Position, Query};
+use pelorus_error::Result;
+use pelorus_sql::Mode;
+use pelorus_sql::statement::{Ddl, DdlAction, Statement, TableName};
+use pelorus_sql::table::{AlterAction, ColumnDefault, ColumnDefinition, TableStatement};
+
+use crate::copies::Circumstances;
+use crate::mirror::Mirror;
+use crate::mirrors::MirrorName;
+use crate::record::{Changing, MirrorRecord, State};
+use crate::source::Source;
+
+/// What a statement is to the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A transaction begins.
+    Begin,
+    /// It ends.
+    Commit,
+    /// A transaction that was prepared before is committed.
+    XaCommit,
+    /// It changes nothing.
+    Nothing,
+    /// Definitions, or rows.
+    Other,
+}
+
+/// Looks at the first words of a statement.
+pub(crate) fn kind(text: &str) -> Kind {
+    let mut words = text.split_ascii_whitespace().map(str::to_ascii_uppercase);
+    let first = words.next().unwrap_or_default();
+    match (first.trim_end_matches(';'), words.next().as_deref()) {
+        ("BEGIN", _) | ("START", Some("TRANSACTION")) | ("XA", Some("START" | "BEGIN")) => {
+            Kind::Begin
+        }
+        ("COMMIT", _) => Kind::Commit,
+        ("XA", Some("COMMIT")) => Kind::XaCommit,
+        ("ROLLBACK", Some("TO")) | ("SAVEPOINT" | "RELEASE" | "XA", _) => Kind::Nothing,
+        ("ROLLBACK", _) => Kind::Commit,
+        _ => Kind::Other,
+    }
+}
+
+/// What a statement does to a mirror.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// The definition or the partitions change.
+    Change(Arc<Mirror>, Box<TableStatement>, Circumstances),
+    /// The table must be read anew.
+    Again(Arc<Mirror>, String),
+    /// The table is no longer there.
+    Gone(Arc<Mirror>),
+    /// A table has come that is to be mirrored.
+    Come(MirrorName),
+    /// A table has another name.
+    Renamed(MirrorName, MirrorName),
+}
+
+/// What a statement does to the mirrors of a source.
+pub(crate) fn effects(source: &Source, query: &Query, text: &str, timestamp: u32) -> Vec<Effect> {
+    let circumstances = circumstances(query, timestamp);
+    let resolved = Resolver { source, database: &query.database };
+    match pelorus_sql::classify(text, circumstances.mode) {
+        Ok(Statement::Ddl(ddl)) if !ddl.temporary => resolved.ddl(&ddl, text, circumstances),
+        Ok(Statement::Write(write)) => {
+            let why = "a change was logged as a statement; SET GLOBAL binlog_format = ROW";
+            resolved.mirrors(&write.tables).map(|it| Effect::Again(it, why.to_owned())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn circumstances(query: &Query, timestamp: u32) -> Circumstances {
+    let sql_mode = query.status.sql_mode.map(mode_words).unwrap_or_default();
+    let micros = i64::from(query.status.microseconds.unwrap_or(0));
+    Circumstances {
+        mode: Mode::from_sql_mode(&sql_mode),
+        micros: i64::from(timestamp) * 1_000_000 + micros,
+        time_zone: query.status.time_zone.clone(),
+        sql_mode,
+    }
+}
+
+/// The words of `sql_mode` by their bits, which MySQL and MariaDB share as far as they matter here.
+fn mode_words(bits: u64) -> String {
+    const WORDS: [(u32, &str); 14] = [
+        (1, "PIPES_AS_CONCAT"),
+        (2, "ANSI_QUOTES"),
+        (3, "IGNORE_SPACE"),
+        (6, "NO_UNSIGNED_SUBTRACTION"),
+        (19, "NO_AUTO_VALUE_ON_ZERO"),
+        (20, "NO_BACKSLASH_ESCAPES"),
+        (21, "STRICT_TRANS_TABLES"),
+        (22, "STRICT_ALL_TABLES"),
+        (23, "NO_ZERO_IN_DATE"),
+        (24, "NO_ZERO_DATE"),
+        (25, "ALLOW_INVALID_DATES"),
+        (26, "ERROR_FOR_DIVISION_BY_ZERO"),
+        (29, "HIGH_NOT_PRECEDENCE"),
+        (32, "TIME_TRUNCATE_FRACTIONAL"),
+    ];
+    let on = WORDS.iter().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, word)| *word);
+    on.collect::<Vec<_>>().join(",")
+}
+
+/// Finds the mirrors that names of a statement mean.
+struct Resolver<'s> {
+    source: &'s Source,
+    database: &'s str,
+}
+
+impl Resolver<'_> {
+    fn name(&self, table: &TableName) -> MirrorName {
+        let database = table.database.as_deref().unwrap_or(self.database);
+        self.source.name_of(database, &table.name)
+    }
+
+    fn mirror(&self, table: &TableName) -> Option<Arc<Mirror>> {
+        let name = self.name(table);
+        self.source.mirror(&name.database, &name.table)
+    }
+
+    fn mirrors<'t>(&'t self, tables: &'t [TableName]) -> impl Iterator<Item = Arc<Mirror>> + 't {
+        tables.iter().filter_map(|table| self.mirror(table))
+    }
+
+    fn ddl(&self, ddl: &Ddl, text: &str, circumstances: Circumstances) -> Vec<Effect> {
+        if !matches!(ddl.object.as_str(), "TABLE" | "INDEX" | "DATABASE" | "SCHEMA") {
+            return Vec::new();
+        }
+        let is_database = matches!(ddl.object.as_str(), "DATABASE" | "SCHEMA");
+        let concerns = if is_database {
+            ddl.names.iter().any(|it| !self.source.mirrors_of(&it.name).is_empty())
+        } else {
+            ddl.names.iter().any(|it| {
+                self.mirror(it).is_some() || self.source.has_database(&self.name(it).database)
+            })
+        };
+        if !concerns {
+            return Vec::new();
+        }
+        match pelorus_sql::table::parse(text, circumstances.mode) {
+            Ok(statement) => self.statement(statement, circumstances),
+            // It is known which tables it is about: that is enough to begin anew.
+            Err(error) => {
+                let why =
+                    format!("a statement could not be followed ({}): {text}", error.message());
+                let mut effects: Vec<Effect> =
+                    self.mirrors(&ddl.names).map(|it| Effect::Again(it, why.clone())).collect();
+                if ddl.action == DdlAction::Create {
+                    effects.extend(ddl.names.iter().filter_map(|it| self.come(it)));
+                }
+                effects
+            }
+        }
+    }
+
+    fn statement(&self, statement: TableStatement, circumstances: Circumstances) -> Vec<Effect> {
+        match &statement {
+            TableStatement::Create(create) => self.come(&create.name).into_iter().collect(),
+            TableStatement::Drop(drop) if drop.temporary => Vec::new(),
+            TableStatement::Drop(drop) => self.mirrors(&drop.tables).map(Effect::Gone).collect(),
+            TableStatement::DropDatabase(drop) => {
+                self.source.mirrors_of(&drop.name).into_iter().map(Effect::Gone).collect()
+            }
+            TableStatement::Truncate(table) => self.change(table, &statement, &circumstances),
+            // Copies have the primary key only.
+            TableStatement::CreateIndex(_) => Vec::new(),
+            TableStatement::DropIndex(drop) if drop.name.eq_ignore_ascii_case("PRIMARY") => {
+                let why = "the primary key was dropped".to_owned();
+                self.mirror(&drop.table).map(|it| Effect::Again(it, why)).into_iter().collect()
+            }
+            TableStatement::DropIndex(_) => Vec::new(),
+            TableStatement::Rename(pairs) => self.renamed(pairs),
+            TableStatement::Alter(alter) => {
+                let Some(mirror) = self.mirror(&alter.table) else {
+                    return self.renamed(&renames(&alter.table, &alter.actions));
+                };
+                let has_layout = mirror.record().layout.is_some();
+                if let Some(why) = alter.actions.iter().find_map(|it| hazard(it, has_layout)) {
+                    let mut effects = vec![Effect::Again(mirror, why.to_owned())];
+                    effects.extend(self.renamed(&renames(&alter.table, &alter.actions)));
+                    return effects;
+                }
+                let mut effects = self.change(&alter.table, &statement, &circumstances);
+                effects.extend(self.renamed(&renames(&alter.table, &alter.actions)));
+                effects
+            }
+            TableStatement::CreateDatabase(_) | TableStatement::AlterDatabase(_) => Vec::new(),
+        }
+    }
+
+    fn change(
+        &self,
+        table: &TableName,
+        statement: &TableStatement,
+        circumstances: &Circumstances,
+    ) -> Vec<Effect> {
+        let mirror = self.mirror(table);
+        let statement = || Box::new(statement.clone());
+        mirror
+            .map(|it| Effect::Change(it, statement(), circumstances.clone()))
+            .into_iter()
+            .collect()
+    }
+
+    /// A table that has been made is mirrored with its database, or was mirrored by its name.
+    fn come(&self, table: &TableName) -> Option<Effect> {
+        let name = self.name(table);
+        match self.mirror(table) {
+            Some(mirror) if mirror.state() == State::Failed => {
+                Some(Effect::Again(mirror, "the table was made anew".to_owned()))
+            }
+            Some(_) => None,
+            None => self.source.has_database(&name.database).then_some(Effect::Come(name)),
+        }
+    }
+
+    /// One after the other, each as the tables are then: a swap goes through a third name.
+    fn renamed(&self, pairs: &[(TableName, TableName)]) -> Vec<Effect> {
+        let pair =
+            |(from, to): &(TableName, TableName)| Effect::Renamed(self.name(from), self.name(to));
+        pairs.iter().map(pair).collect()
+    }
+}
+
+/// The renaming among the actions of an `ALTER TABLE`.
+fn renames(table: &TableName, actions: &[AlterAction]) -> Vec<(TableName, TableName)> {
+    let to = actions.iter().rev().find_map(|action| match action {
+        AlterAction::Rename(to) => Some(to.clone()),
+        _ => None,
+    });
+    to.map(|to| {
+        let database = to.database.or_else(|| table.database.clone());
+        (table.clone(), TableName { database, name: to.name })
+    })
+    .into_iter()
+    .collect()
+}
+
+/// Why an action cannot be carried out on a copy with the server's result.
+fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static str> {
+    let computed = |column: &ColumnDefinition| -> Option<&'static str> {
+        if column.generated.is_some() {
+            return Some("a generated column was added or changed");
+        }
+        if column.auto_increment || column.primary {
+            return Some("a column that numbers rows was added or changed");
+        }
+        matches!(column.default, Some(ColumnDefault::Expression(_)))
+            .then_some("a column with a computed default was added or changed")
+    };
+    match action {
+        AlterAction::AddColumn { column, .. } => computed(column),
+        AlterAction::ModifyColumn { column, .. } | AlterAction::ChangeColumn { column, .. } => {
+            column.generated.is_some().then_some("a generated column was changed")
+        }
+        AlterAction::ImportTablespace(_) => Some("a tablespace was exchanged"),
+        AlterAction::ExchangePartition { .. } => Some("a partition was exchanged"),
+        AlterAction::DropPartitions { .. } | AlterAction::TruncatePartitions(_) if has_layout => {
+            Some("rows went with partitions that the copy does not have")
+        }
+        AlterAction::DropPrimaryKey => Some("the primary key was dropped"),
+        _ => None,
+    }
+}
+
+/// Carries out what a statement does to a mirror. `event` names the statement's place, `is_old`
+/// says whether a copy that began at a position has it already.
+///
+/// # Errors
+/// What the store gives.
+pub(crate) fn carry_out(
+    source: &Arc<Source>,
+    effect: Effect,
+    text: &str,
+    event: &str,
+    is_old: &dyn Fn(&Position) -> bool,
+) -> Result<()> {
+    match effect {
+        Effect::Change(mirror, statement, circumstances) => {
+            change(source, &mirror, &statement, &circumstances, (text, event), is_old)
+        }
+        Effect::Again(mirror, why) => match mirror.state() {
+            State::Paused => mirror.update(source.store(), |record| record.from = None),
+            State::Waiting => Ok(()),
+            // It has begun after the statement.
+            _ if mirror.state().follows() && mirror.follower(is_old).is_none() => Ok(()),
+            _ => again(source, &mirror, why),
+        },
+        Effect::Gone(mirror) => {
+            if mirror.state().follows() && mirror.follower(is_old).is_none() {
+                return Ok(());
+            }
+            gone(source, &mirror, text)
+        }
+        Effect::Come(name) => {
+            tracing::info!(mirror = %name, "a new table of a mirrored database");
+            source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })
+        }
+        Effect::Renamed(from, to) => renamed(source, &from, &to, text, is_old),
+    }
+}
+
+/// A mirror that came with its database goes with its table; one that was made by name stays with
+/// the name, whatever table has it.
+fn renamed(
+    source: &Arc<Source>,
+    from: &MirrorName,
+    to: &MirrorName,
+    text: &str,
+    is_old: &dyn Fn(&Position) -> bool,
+) -> Result<()> {
+    let target = source.mirror(&to.database, &to.table);
+    if let Some(mirror) = source.mirror(&from.database, &from.table) {
+        if mirror.state().follows() && mirror.follower(is_old).is_none() {
+            return Ok(());
+        }
+        let goes_along = mirror.record().of_database && source.has_database(&to.database);
+        if goes_along && target.is_none() {
+            return source.rename(&mirror, to);
+        }
+        gone(source, &mirror, text)?;
+    }
+    match target {
+        Some(mirror) => again(source, &mirror, format!("another table took its name: {text}")),
+        None if source.has_database(&to.database) => {
+            source.add(to, MirrorRecord { of_database: true, ..MirrorRecord::default() })
+        }
+        None => Ok(()),
+    }
+}
+
+fn again(source: &Source, mirror: &Mirror, why: String) -> Result<()> {
+    tracing::warn!(mirror = %mirror.name, why, "a table is mirrored anew");
+    mirror.begin_again(source.store(), Some(why))?;
+    source.wake();
+    Ok(())
+}
+
+fn gone(source: &Source, mirror: &Mirror, text: &str) -> Result<()> {
+    if mirror.record().of_database {
+        tracing::info!(mirror = %mirror.name, "a mirrored table was dropped");
+        return source.remove(&mirror.name.database, &mirror.name.table).map(drop);
+    }
+    let why = format!("the table is gone from its server: {text}");
+    tracing::warn!(mirror = %mirror.name, why, "a mirror has lost its table");
+    mirror.stop_in(source.store(), State::Failed, Some(why))?;
+    source.copies().drop_copy(&mirror.name)
+}
+
+fn change(
+    source: &Source,
+    mirror: &Mirror,
+    statement: &TableStatement,
+    circumstances: &Circumstances,
+    (text, event): (&str, &str),
+    is_old: &dyn Fn(&Position) -> bool,
+) -> Result<()> {
+    let Some(copy) = mirror.follower(is_old) else { return Ok(()) };
+    if mirror.state() == State::Loading {
+        return again(source, mirror, format!("its definition changed while it was read: {text}"));
+    }
+    let before =
+        Changing { event: event.to_owned(), table: copy.id().0, generation: copy.generation() };
+    let begun = mirror.record().changing;
+    if begun.is_some_and(|it| {
+        it.event == event && (it.table, it.generation) != (before.table, before.generation)
+    }) {
+        // It was carried out, and the process ended before the position was kept.
+        return Ok(());
+    }
+    mirror.update(source.store(), |record| record.changing = Some(before))?;
+    match source.copies().change(&mirror.name, statement, circumstances) {
+        Ok(copy) => {
+            mirror.set_copy(copy);
+            Ok(())
+        }
+        Err(error) => again(
+            source,
+            mirror,
+            format!("a change could not be followed ({}): {text}", error.message()),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_of_transactions_are_told_apart() {
+        for (text, expected) in [
+            ("BEGIN", Kind::Begin),
+            ("START TRANSACTION", Kind::Begin),
+            ("XA START X'61',X'',1", Kind::Begin),
+            ("COMMIT", Kind::Commit),
+            ("COMMIT /* x */", Kind::Commit),
+            ("ROLLBACK", Kind::Commit),
+            ("ROLLBACK TO `a`", Kind::Nothing),
+            ("SAVEPOINT `a`", Kind::Nothing),
+            ("XA END X'61',X'',1", Kind::Nothing),
+            ("XA COMMIT X'61',X'',1", Kind::XaCommit),
+            ("ALTER TABLE t ADD c INT", Kind::Other),
+        ] {
+            assert_eq!(kind(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn modes_have_their_words() {
+        assert_eq!(mode_words(0), "");
+        assert_eq!(mode_words(1 << 2 | 1 << 21), "ANSI_QUOTES,STRICT_TRANS_TABLES");
+    }
+}

@@ -1,0 +1,372 @@
+//! Reading a table for the first time, range by range, while its changes are applied.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::split::quote_name;
+use pelorus_link::{Fragment, KeyRange, Link, ScanRequest, SessionSettings};
+use pelorus_store::{Commit, Durability, Mode, Write};
+
+use crate::batch::blocking;
+use crate::copies::{CopyTable, Definition};
+use crate::mirror::Mirror;
+use crate::record::{RangeRecord, State};
+use crate::source::Source;
+
+/// Rows that a range should have: a few seconds of reading, so that little is lost by a restart.
+const RANGE_ROWS: u64 = 250_000;
+/// Most ranges of a table.
+const RANGES_MAX: u64 = 4096;
+/// Ranges of one table that are read at the same time.
+const READERS: usize = 2;
+/// Rows of one commit.
+const COMMIT_ROWS: usize = 32_768;
+/// How long the server may take to show what its binlog has already.
+const VISIBLE_WITHIN: Duration = Duration::from_secs(60);
+/// How often it is asked.
+const ASK_EVERY: Duration = Duration::from_millis(5);
+
+/// What keeps a load from going on: somebody has begun the mirror anew.
+fn overtaken() -> Error {
+    Error::new(Code::QueryInterrupted, "the mirror was begun anew")
+}
+
+/// Whether an error only says that somebody else has taken over.
+pub(crate) fn is_overtaken(error: &Error) -> bool {
+    error.code() == Code::QueryInterrupted
+}
+
+/// The session on the server: universal time, and values as they are.
+fn settings() -> SessionSettings {
+    SessionSettings {
+        sql_mode: Some(String::new()),
+        time_zone: Some("+00:00".to_owned()),
+        ..SessionSettings::default()
+    }
+}
+
+/// One load of one mirror.
+struct Load {
+    source: Arc<Source>,
+    mirror: Arc<Mirror>,
+    link: Link,
+    turn: u64,
+}
+
+/// Brings a mirror from its beginning to the point where only changes are missing.
+///
+/// # Errors
+/// Failures of the server or of the disk, after which it is tried again where it was, and what
+/// cannot be mirrored (`Code::NotSupportedYet` and what defining the copy gives).
+pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -> Result<()> {
+    let turn = mirror.turn();
+    let load = Load { source, mirror, link, turn };
+    if load.mirror.state() == State::Waiting {
+        load.begin().await?;
+    }
+    load.read_ranges().await?;
+    let until = load.link.binlog_end().await?;
+    load.check_turn()?;
+    load.mirror.update(load.source.store(), |record| {
+        record.state = State::CatchingUp;
+        record.until = Some(until.to_string());
+        record.ranges = Vec::new();
+    })?;
+    load.source.wake();
+    Ok(())
+}
+
+impl Load {
+    fn check_turn(&self) -> Result<()> {
+        if self.mirror.turn() == self.turn { Ok(()) } else { Err(overtaken()) }
+    }
+
+    /// Makes the copy and says which ranges are to be read.
+    async fn begin(&self) -> Result<()> {
+        let name = &self.mirror.name;
+        // In this order: what the definition and all ranges show is not older than the position.
+        let position = {
+            let tables = [(name.database.clone(), name.table.clone())];
+            self.link.binlog_position(&tables).await?
+        };
+        self.link.forget();
+        let text = self.definition().await?;
+        let local = self.local_database()?;
+        let table = self.link.table(&local, &name.table).await?;
+        let table = table.ok_or_else(|| missing(name))?;
+        check(&table)?;
+        let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
+        let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
+        let layout = self.mirror.record().layout;
+        let definition = Definition { text, layout };
+        self.check_turn()?;
+        let copy = blocking(|| self.source.copies().create(name, &definition))?;
+        self.check_turn()?;
+        self.mirror.set_copy(copy);
+        let ranges: Vec<RangeRecord> = split.ranges.iter().map(range_record).collect();
+        let from = position.to_string();
+        self.source.begin_at(&position)?;
+        self.mirror.update(self.source.store(), |record| {
+            record.state = State::Loading;
+            record.from = Some(from);
+            record.until = None;
+            record.ranges = ranges;
+            record.rows_loaded = 0;
+            record.loads += 1;
+            record.changing = None;
+        })?;
+        tracing::info!(mirror = %name, link = name.link, how = split.how, "a table is being mirrored");
+        Ok(())
+    }
+
+    /// `SHOW CREATE TABLE` as the server writes it in universal time.
+    async fn definition(&self) -> Result<String> {
+        let name = &self.mirror.name;
+        let sql =
+            format!("SHOW CREATE TABLE {}.{}", quote_name(&name.database), quote_name(&name.table));
+        let rows = self.link.ask(&settings(), &sql).await?;
+        let text = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)).flatten();
+        text.filter(|text| text.starts_with("CREATE TABLE")).ok_or_else(|| {
+            Error::unsupported(format_args!("mirrors of '{name}', which is no table"))
+        })
+    }
+
+    fn local_database(&self) -> Result<String> {
+        let remote = &self.mirror.name.database;
+        self.link.local_database(remote).ok_or_else(|| {
+            Error::new(
+                Code::UnknownDatabase,
+                format!("database '{remote}' is not among those of server '{}'", self.link.name()),
+            )
+        })
+    }
+
+    /// Reads all ranges that are not in the copy yet.
+    async fn read_ranges(&self) -> Result<()> {
+        let copy = self.mirror.copy().ok_or_else(|| Error::internal("a mirror without a copy"))?;
+        let record = self.mirror.record();
+        let todo = (0..).zip(&record.ranges).filter(|(_, range)| !range.done);
+        let mut todo: Vec<(usize, RangeRecord)> = todo.map(|(at, it)| (at, it.clone())).collect();
+        todo.reverse();
+        let mut running = FuturesUnordered::new();
+        loop {
+            while running.len() < READERS
+                && let Some((at, range)) = todo.pop()
+            {
+                running.push(self.read_range(at, range, Arc::clone(&copy)));
+            }
+            match running.next().await {
+                Some(done) => done?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    async fn read_range(
+        &self,
+        at: usize,
+        range: RangeRecord,
+        copy: Arc<dyn CopyTable>,
+    ) -> Result<()> {
+        loop {
+            let _turn = self.source.loading_permit().await;
+            self.check_turn()?;
+            let window = self.mirror.open_window();
+            let rows = self.read_once(&range, &copy).await?;
+            if std::mem::take(&mut self.mirror.window().missed) {
+                // A change of some columns met a row that was not there yet.
+                drop(window);
+                continue;
+            }
+            self.check_turn()?;
+            self.mirror.update(self.source.store(), |record| {
+                record.rows_loaded += rows;
+                if let Some(range) = record.ranges.get_mut(at) {
+                    range.done = true;
+                }
+            })?;
+            drop(window);
+            return Ok(());
+        }
+    }
+
+    /// Puts the rows of a range into the copy, those aside that the stream has changed meanwhile.
+    async fn read_once(&self, range: &RangeRecord, copy: &Arc<dyn CopyTable>) -> Result<u64> {
+        // What the stream has passed over, or has applied without the window's notice, must be in
+        // what is read.
+        self.source.settle().await;
+        self.wait_until_visible().await?;
+        let name = &self.mirror.name;
+        let columns: Vec<String> = copy.columns().iter().map(|it| quote_name(&it.name)).collect();
+        let table = (name.database.clone(), name.table.clone());
+        let request = ScanRequest {
+            settings: settings(),
+            fragment: Fragment {
+                parts: [
+                    format!(
+                        "SELECT {} FROM {}.{}",
+                        columns.join(", "),
+                        quote_name(&name.database),
+                        quote_name(&name.table)
+                    ),
+                    " AS `t` WHERE ".to_owned(),
+                    String::new(),
+                ],
+            },
+            ranges: vec![key_range(range)],
+            qualifier: "t".to_owned(),
+            tables: vec![table],
+            cut: None,
+            streams: 1,
+            buffer_whole_range: false,
+            expected: Vec::new(),
+        };
+        let scan = self.link.scan(request).await?;
+        let fits = scan.columns.len() == copy.columns().len()
+            && scan
+                .columns
+                .iter()
+                .zip(copy.columns())
+                .all(|(there, here)| there.ty.arrow() == here.ty.arrow());
+        if !fits {
+            return Err(Error::new(
+                Code::TableChanged,
+                format!("the columns of '{name}' are not those of its copy"),
+            ));
+        }
+        let mut streams = futures::stream::select_all(scan.streams);
+        let mut pending: Vec<Vec<ArrayRef>> = Vec::new();
+        let (mut waiting, mut total) = (0, 0);
+        while let Some(batch) = streams.next().await {
+            let batch = batch?;
+            waiting += batch.num_rows();
+            pending.push(batch.columns().to_vec());
+            if waiting >= COMMIT_ROWS {
+                total += self.put(copy, &std::mem::take(&mut pending))?;
+                waiting = 0;
+            }
+        }
+        if waiting > 0 {
+            total += self.put(copy, &pending)?;
+        }
+        Ok(total)
+    }
+
+    /// Waits until snapshots show all that the stream has been applied up to: an event can be in the
+    /// binlog a moment before others see what it did.
+    async fn wait_until_visible(&self) -> Result<()> {
+        let name = &self.mirror.name;
+        let tables = [(name.database.clone(), name.table.clone())];
+        let begun = self.source.env().clock.monotonic();
+        while let Some(applied) = self.source.position() {
+            let visible = self.link.binlog_position(&tables).await?;
+            if visible.has_passed(&applied) == Some(true) {
+                break;
+            }
+            let waited = self.source.env().clock.monotonic().saturating_sub(begun);
+            if waited > VISIBLE_WITHIN {
+                let text = format!("the server is at {visible}, the stream at {applied}");
+                return Err(Error::new(Code::QueryOnForeign, text));
+            }
+            tokio::time::sleep(ASK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// Commits rows that were read.
+    fn put(&self, copy: &Arc<dyn CopyTable>, batches: &[Vec<ArrayRef>]) -> Result<u64> {
+        let columns = joined(batches)?;
+        let rows = columns.first().map_or(0, |column| column.len());
+        let keys = copy.keys(rows, &columns)?;
+        let window = self.mirror.window();
+        self.check_turn()?;
+        let columns = match window.untouched(&keys) {
+            Some(keep) => filtered(&columns, &BooleanArray::from(keep))?,
+            None => columns,
+        };
+        let left = columns.first().map_or(0, |column| column.len());
+        let writes = copy.split(&columns)?.into_iter().map(|(partition, places)| {
+            let columns = match places.len() == left {
+                true => columns.clone(),
+                false => crate::batch::taken(&columns, &places)?,
+            };
+            Ok(Write::Put { table: copy.id(), partition, columns, mode: Mode::Replace })
+        });
+        let commit = Commit {
+            writes: writes.collect::<Result<_>>()?,
+            made_for: vec![(copy.id(), copy.generation())],
+            durability: Durability::Soon,
+            ..Commit::default()
+        };
+        blocking(|| self.source.store().commit(&commit))?;
+        drop(window);
+        Ok(rows as u64)
+    }
+}
+
+/// What keeps a table from being mirrored.
+///
+/// # Errors
+/// The first thing that does, with what to do about it.
+pub fn check(table: &pelorus_link::RemoteTable) -> Result<()> {
+    let name = format!("'{}.{}'", table.database, table.name);
+    if table.is_view {
+        return Err(Error::unsupported(format_args!("mirrors of {name}, which is a view")));
+    }
+    if !table.keys.iter().any(|key| key.name == "PRIMARY") {
+        return Err(Error::unsupported(format_args!(
+            "mirrors of {name}, which has no primary key: its rows could not be told apart; add one \
+             (ALTER TABLE ... ADD COLUMN id BIGINT AUTO_INCREMENT PRIMARY KEY)"
+        )));
+    }
+    if !table.has_snapshots() {
+        return Err(Error::unsupported(format_args!(
+            "mirrors of {name}, whose engine {} shows no snapshot while others write; use InnoDB",
+            table.engine
+        )));
+    }
+    Ok(())
+}
+
+fn missing(name: &crate::mirrors::MirrorName) -> Error {
+    Error::new(Code::NoSuchTable, format!("Table '{name}' doesn't exist on its server"))
+}
+
+fn range_record(range: &KeyRange) -> RangeRecord {
+    let (condition, partitions) = range.parts();
+    RangeRecord {
+        condition: condition.map(str::to_owned),
+        partitions: partitions.to_vec(),
+        rows: range.est_rows(),
+        done: false,
+    }
+}
+
+fn key_range(range: &RangeRecord) -> KeyRange {
+    KeyRange::of_parts(range.condition.clone(), range.partitions.clone(), range.rows)
+}
+
+fn joined(batches: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>> {
+    let Some(first) = batches.first() else { return Ok(Vec::new()) };
+    if batches.len() == 1 {
+        return Ok(first.clone());
+    }
+    let column = |at: usize| {
+        let parts: Vec<&dyn arrow::array::Array> =
+            batches.iter().filter_map(|batch| batch.get(at)).map(AsRef::as_ref).collect();
+        arrow::compute::concat(&parts).map_err(cannot)
+    };
+    (0..first.len()).map(column).collect()
+}
+
+fn filtered(columns: &[ArrayRef], keep: &BooleanArray) -> Result<Vec<ArrayRef>> {
+    columns.iter().map(|it| arrow::compute::filter(it, keep).map_err(cannot)).collect()
+}
+
+fn cannot(error: arrow::error::ArrowError) -> Error {
+    Error::internal("rows that were read cannot be put together").caused_by(error)
+}

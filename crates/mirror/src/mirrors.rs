@@ -1,0 +1,270 @@
+//! The front: making, pausing, dropping and listing mirrors, and asking how fresh they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use pelorus_env::Env;
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::Link;
+use pelorus_store::{Commit, Database};
+
+use crate::copies::Copies;
+use crate::mirror::Mirror;
+use crate::record::{self, MirrorRecord, State};
+use crate::source::Source;
+use crate::status::MirrorStatus;
+
+/// A mirrored table: its link, and its name there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MirrorName {
+    /// The link, by its name in lower case.
+    pub link: String,
+    /// The database, by the server's name.
+    pub database: String,
+    /// The table, as the server spells it.
+    pub table: String,
+}
+
+impl std::fmt::Display for MirrorName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.database, self.table)
+    }
+}
+
+/// Finds links by their names; a link may be replaced by another of its name.
+pub trait FindLink: Send + Sync + std::fmt::Debug {
+    /// The link of that name, in lower case.
+    fn link(&self, name: &str) -> Option<Link>;
+}
+
+/// What sources share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) copies: Arc<dyn Copies>,
+    pub(crate) links: Arc<dyn FindLink>,
+    pub(crate) env: Env,
+}
+
+impl Shared {
+    pub(crate) fn store(&self) -> &Arc<Database> {
+        self.copies.store()
+    }
+}
+
+/// All mirrors.
+#[derive(Debug)]
+pub struct Mirrors {
+    shared: Arc<Shared>,
+    sources: RwLock<BTreeMap<String, Arc<Source>>>,
+}
+
+impl Mirrors {
+    /// Reads what is remembered. Nothing runs before [`Self::start`].
+    ///
+    /// # Errors
+    /// Records that cannot be read (1034).
+    pub fn open(copies: Arc<dyn Copies>, links: Arc<dyn FindLink>, env: Env) -> Result<Self> {
+        let shared = Arc::new(Shared { copies, links, env });
+        let this = Self { shared, sources: RwLock::default() };
+        let store = this.shared.store();
+        for (name, record) in record::mirrors(store)? {
+            let copy = this.shared.copies.find(&name);
+            let source = this.source(&name.link)?;
+            source.insert(Arc::new(Mirror::new(name, record, copy)?));
+        }
+        for (link, database) in record::databases(store)? {
+            this.source(&link)?.add_database(&database);
+        }
+        Ok(this)
+    }
+
+    /// Begins to follow the servers; needs a runtime.
+    pub fn start(&self) {
+        for source in self.sources.read().values() {
+            source.start();
+        }
+    }
+
+    /// Stops following; what was applied stays.
+    pub async fn close(&self) {
+        let sources: Vec<_> = self.sources.read().values().cloned().collect();
+        for source in sources {
+            source.stop().await;
+        }
+    }
+
+    fn source(&self, link: &str) -> Result<Arc<Source>> {
+        if let Some(source) = self.sources.read().get(link) {
+            return Ok(Arc::clone(source));
+        }
+        let source = Source::open(link, Arc::clone(&self.shared))?;
+        let mut sources = self.sources.write();
+        Ok(Arc::clone(sources.entry(link.to_owned()).or_insert(source)))
+    }
+
+    fn existing(&self, link: &str) -> Option<Arc<Source>> {
+        self.sources.read().get(link).cloned()
+    }
+
+    fn mirror(&self, name: &MirrorName) -> Option<Arc<Mirror>> {
+        self.existing(&name.link)?.mirror(&name.database, &name.table)
+    }
+
+    /// Whether there is a mirror of a table.
+    pub fn has(&self, name: &MirrorName) -> bool {
+        self.mirror(name).is_some()
+    }
+
+    /// Whether there is any mirror.
+    pub fn is_empty(&self) -> bool {
+        self.sources.read().values().all(|source| source.mirrors().is_empty())
+    }
+
+    /// Makes a mirror; its rows are read in the background.
+    ///
+    /// # Errors
+    /// One that there is already (1050), and what the store gives.
+    pub fn create(&self, name: &MirrorName, layout: Option<String>) -> Result<()> {
+        if self.has(name) {
+            return Err(Error::new(
+                Code::TableExists,
+                format!("Table '{name}' is mirrored already"),
+            ));
+        }
+        let source = self.source(&name.link)?;
+        source.add(name, MirrorRecord { layout, ..MirrorRecord::default() })?;
+        source.start();
+        Ok(())
+    }
+
+    /// Mirrors all tables of a database, those to come included. `tables` are those that there are.
+    ///
+    /// # Errors
+    /// What the store gives.
+    pub fn create_database(&self, link: &str, database: &str, tables: &[String]) -> Result<()> {
+        let source = self.source(link)?;
+        let value = record::encode(&record::DatabaseRecord {})?;
+        let values = vec![(record::database_key(link, database), Some(value))];
+        self.shared.store().commit(&Commit { values, ..Commit::default() })?;
+        source.add_database(database);
+        for table in tables {
+            let name = MirrorName {
+                link: link.to_owned(),
+                database: database.to_owned(),
+                table: table.clone(),
+            };
+            if !self.has(&name) {
+                source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })?;
+            }
+        }
+        source.start();
+        Ok(())
+    }
+
+    /// Whether a database is mirrored as a whole.
+    pub fn has_database(&self, link: &str, database: &str) -> bool {
+        self.existing(link).is_some_and(|source| source.has_database(database))
+    }
+
+    /// Ends a mirror and drops its copy.
+    ///
+    /// # Errors
+    /// No such mirror (1051), and what the store gives.
+    pub fn drop_mirror(&self, name: &MirrorName) -> Result<()> {
+        let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
+        source.remove(&name.database, &name.table)?.ok_or_else(|| unknown(name))
+    }
+
+    /// Ends the mirrors of a database, and mirrors no tables to come.
+    ///
+    /// # Errors
+    /// What the store gives.
+    pub fn drop_database(&self, link: &str, database: &str) -> Result<()> {
+        let Some(source) = self.existing(link) else { return Ok(()) };
+        let values = vec![(record::database_key(link, database), None)];
+        self.shared.store().commit(&Commit { values, ..Commit::default() })?;
+        source.forget_database(database);
+        for mirror in source.mirrors_of(database) {
+            source.remove(database, &mirror.name.table)?;
+        }
+        Ok(())
+    }
+
+    /// Stops following a table; its copy stays and is not read.
+    ///
+    /// # Errors
+    /// No such mirror (1051), and what the store gives.
+    pub fn pause(&self, name: &MirrorName) -> Result<()> {
+        let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
+        let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
+        source.pause(&mirror)
+    }
+
+    /// Goes on from where a mirror was paused. One that failed is begun anew.
+    ///
+    /// # Errors
+    /// No such mirror (1051), and what the store gives.
+    pub fn resume(&self, name: &MirrorName) -> Result<()> {
+        let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
+        let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
+        source.resume(&mirror)
+    }
+
+    /// Reads a table from the beginning.
+    ///
+    /// # Errors
+    /// No such mirror (1051), and what the store gives.
+    pub fn resync(&self, name: &MirrorName) -> Result<()> {
+        let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
+        let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
+        mirror.begin_again(self.shared.store(), Some("ALTER MIRROR ... RESYNC".to_owned()))?;
+        source.wake();
+        Ok(())
+    }
+
+    /// Tables that are mirrored in a database, by name.
+    pub fn tables(&self, link: &str, database: &str) -> Vec<String> {
+        let Some(source) = self.existing(link) else { return Vec::new() };
+        source.mirrors_of(database).iter().map(|mirror| mirror.name.table.clone()).collect()
+    }
+
+    /// All mirrors.
+    pub fn list(&self) -> Vec<MirrorStatus> {
+        let sources: Vec<_> = self.sources.read().values().cloned().collect();
+        sources.iter().flat_map(|source| source.list()).collect()
+    }
+
+    /// Whether all of some tables of one link have live mirrors that show what was committed no
+    /// longer than `most` ago. Where what is known is older, the server is asked how far it is, and
+    /// the stream is waited for, `patience` at most. `now` asks for everything that was committed
+    /// before this call.
+    pub async fn is_fresh(
+        &self,
+        link: &str,
+        tables: &[(String, String)],
+        most: Duration,
+        now: bool,
+        patience: Duration,
+    ) -> bool {
+        let Some(source) = self.existing(link) else { return false };
+        let is_live = || {
+            tables.iter().all(|(database, table)| {
+                source.mirror(database, table).is_some_and(|it| it.state() == State::Live)
+            })
+        };
+        if tables.is_empty() || !is_live() {
+            return false;
+        }
+        let is_fresh = match !now && source.staleness().is_some_and(|it| it <= most) {
+            true => true,
+            false => source.catch_up(patience).await,
+        };
+        is_fresh && is_live()
+    }
+}
+
+fn unknown(name: &MirrorName) -> Error {
+    Error::new(Code::UnknownTable, format!("Table '{name}' is not mirrored"))
+}

@@ -1,0 +1,490 @@
+//! Reading one server's binlog: events become transactions, transactions become batches, and batches are committed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use pelorus_binlog::{Decoder, Event, Gtid, LogEvent, Position, Query, RowsEvent, Step, TableMap};
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::SessionSettings;
+use pelorus_link::{FollowError, FollowFailure, FollowRequest, Follower, Link};
+
+use super::Source;
+use crate::batch::{Batch, blocking};
+use crate::follow;
+use crate::mirror::Mirror;
+use crate::record::State;
+
+/// How often the server says that nothing happens.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// A batch is committed when it has so many rows or bytes, whatever else has arrived.
+const BATCH_ROWS: usize = 8192;
+const BATCH_BYTES: usize = 16 << 20;
+/// A batch is committed after so long, whatever else has arrived.
+const BATCH_TIME: Duration = Duration::from_millis(20);
+/// How often the position is kept while nothing of ours changes.
+const KEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// Follows a server until the stream ends.
+///
+/// # Errors
+/// Why it ended.
+pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
+    let Some(position) = source.position() else { return Ok(()) };
+    let mut request = FollowRequest::new(position.clone(), source.server_id()?);
+    request.heartbeat = HEARTBEAT;
+    let skew = clock_skew(source, link).await?;
+    let follower = match link.follow(&request).await {
+        Ok(follower) => follower,
+        Err(error) => return lost(source, error),
+    };
+    let mut reader = Reader::new(source, position, follower, skew);
+    {
+        let mut status = source.status.lock();
+        status.connected = true;
+        status.error = None;
+    }
+    match reader.run().await {
+        Ok(()) => Ok(()),
+        Err(Ended::Stream(error)) => lost(source, error),
+        Err(Ended::Here(error)) => Err(error),
+    }
+}
+
+/// Why reading ended.
+enum Ended {
+    /// What the server says.
+    Stream(FollowError),
+    /// What went wrong here.
+    Here(Error),
+}
+
+impl From<FollowError> for Ended {
+    fn from(error: FollowError) -> Self {
+        Self::Stream(error)
+    }
+}
+
+impl From<Error> for Ended {
+    fn from(error: Error) -> Self {
+        Self::Here(error)
+    }
+}
+
+/// The server's clock less ours, in microseconds.
+async fn clock_skew(source: &Source, link: &Link) -> Result<i64> {
+    let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+    let clock = &source.env().clock;
+    let before = micros(clock.since_epoch());
+    let ask = "SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)";
+    let rows = link.ask(&SessionSettings::default(), ask).await?;
+    let after = micros(clock.since_epoch());
+    let theirs = rows.first().and_then(|row| row.first()).cloned().flatten();
+    let theirs = theirs.and_then(|text| text.parse::<i64>().ok());
+    Ok(theirs.map_or(0, |theirs| theirs - (before + (after - before) / 2)))
+}
+
+/// A position that the server no longer has is the beginning of new loads.
+fn lost(source: &Source, error: FollowError) -> Result<()> {
+    let what = match error.failure() {
+        FollowFailure::Purged => "what was missing is no longer in the server's binlog",
+        FollowFailure::Diverged => "the server does not have all that was read of it before",
+        _ => return Err(error.into_error()),
+    };
+    let reason = format!("{what}: {}", error.error().message());
+    tracing::warn!(link = source.link, reason, "all tables are mirrored anew");
+    source.begin_all_again(&reason)
+}
+
+/// A transaction that is being read.
+#[derive(Debug, Default)]
+struct Transaction {
+    /// What its end makes of the position; `None` for positions in files, where the end says it.
+    step: Option<Step>,
+    /// `BEGIN` has been seen: it ends with a commit.
+    begun: bool,
+    /// When it was committed, in microseconds since 1970; 0 where that is not known.
+    committed: u64,
+    /// It is only prepared: `XA COMMIT` comes later, or never.
+    prepared: bool,
+    /// Tables of ours that it has changed.
+    touched: Vec<Arc<Mirror>>,
+}
+
+struct Reader<'s> {
+    source: &'s Arc<Source>,
+    follower: Follower,
+    decoder: Decoder,
+    /// Up to where transactions have been read.
+    read: Position,
+    transaction: Option<Transaction>,
+    batch: Batch,
+    /// When the first transaction of the batch was read.
+    batch_since: Option<Duration>,
+    /// When the position was last kept.
+    kept_at: Duration,
+    /// The server's clock less ours, in microseconds.
+    skew: i64,
+    /// Tables that prepared transactions have changed.
+    prepared: Vec<Arc<Mirror>>,
+}
+
+impl<'s> Reader<'s> {
+    fn new(source: &'s Arc<Source>, position: Position, follower: Follower, skew: i64) -> Self {
+        Self {
+            source,
+            follower,
+            decoder: Decoder::new(),
+            read: position,
+            transaction: None,
+            batch: Batch::default(),
+            batch_since: None,
+            kept_at: source.now(),
+            skew,
+            prepared: Vec::new(),
+        }
+    }
+
+    async fn run(&mut self) -> Result<(), Ended> {
+        self.look_at_mirrors()?;
+        loop {
+            let event = tokio::select! {
+                event = self.follower.next() => event?,
+                () = self.source.wake.notified() => {
+                    if self.must_end() {
+                        return Ok(());
+                    }
+                    self.flush()?;
+                    continue;
+                }
+            };
+            let Some(event) = event else { return Err(ended().into()) };
+            self.take(event)?;
+            while !self.is_full()
+                && let Some(event) = self.follower.arrived()?
+            {
+                self.take(event)?;
+            }
+            if self.transaction.is_none() || self.is_full() {
+                self.flush()?;
+            }
+            if self.must_end() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the stream must begin again or stop.
+    fn must_end(&self) -> bool {
+        self.source.is_stopping() || self.source.moved.load(Ordering::Acquire)
+    }
+
+    fn is_full(&self) -> bool {
+        let is_old = self
+            .batch_since
+            .is_some_and(|since| self.source.now().saturating_sub(since) > BATCH_TIME);
+        self.transaction.is_none()
+            && (is_old || self.batch.rows() >= BATCH_ROWS || self.batch.bytes() >= BATCH_BYTES)
+    }
+
+    fn take(&mut self, bytes: Bytes) -> Result<()> {
+        self.decoder.push(bytes)?;
+        while let Some(event) = self.decoder.next_event()? {
+            self.event(event)?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: LogEvent) -> Result<()> {
+        self.source.status.lock().events += 1;
+        let header = event.header;
+        match event.event {
+            Event::Rotate(rotate) => self.rotate(&rotate.file, rotate.position)?,
+            Event::Gtid(gtid) => {
+                self.end_transaction(None)?;
+                let committed = gtid.immediate_commit.or(gtid.original_commit);
+                let standalone = gtid.mariadb.as_ref().is_some_and(|it| it.standalone);
+                self.transaction = Some(Transaction {
+                    step: gtid.gtid.as_ref().and_then(step),
+                    begun: gtid.mariadb.is_some() && !standalone,
+                    committed: committed.unwrap_or(u64::from(header.timestamp) * 1_000_000),
+                    prepared: gtid.mariadb.as_ref().is_some_and(|it| it.prepared_xa),
+                    touched: Vec::new(),
+                });
+            }
+            Event::Query(query) => {
+                self.query(&query, header.timestamp, self.end_of(&event.header, event.inner))?
+            }
+            Event::Xid(_) => self.end_transaction(self.end_of(&header, event.inner))?,
+            Event::XaPrepare(prepare) => {
+                if let Some(transaction) = &mut self.transaction {
+                    transaction.prepared = !prepare.one_phase;
+                }
+                self.end_transaction(self.end_of(&header, event.inner))?;
+            }
+            Event::Rows(rows) => self.rows(&rows)?,
+            Event::Heartbeat { .. } => {
+                if self.transaction.is_none() {
+                    self.flush()?;
+                    self.source.note_whole(self.source.now());
+                }
+            }
+            Event::Incident { message, .. } => {
+                self.source
+                    .begin_all_again(&format!("the server reports lost events: {message}"))?;
+                self.source.moved.store(true, Ordering::Release);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The position behind an event, in files.
+    fn end_of(&self, header: &pelorus_binlog::EventHeader, inner: bool) -> Option<Step> {
+        let Position::File { file, offset } = &self.read else { return None };
+        if inner || header.end_position == 0 {
+            return None;
+        }
+        // Positions have 32 bits in headers; they only grow within a file.
+        let low = u64::from(header.end_position);
+        let mut end = (offset & !0xFFFF_FFFF) | low;
+        if end < *offset {
+            end += 1 << 32;
+        }
+        Some(Step::File { file: file.clone(), offset: end })
+    }
+
+    fn rotate(&mut self, name: &str, place: u64) -> Result<()> {
+        if let Position::File { .. } = self.read {
+            self.read.advance(&Step::File { file: name.to_owned(), offset: place })?;
+        }
+        Ok(())
+    }
+
+    fn query(&mut self, query: &Query, timestamp: u32, end: Option<Step>) -> Result<()> {
+        let text = match query.text() {
+            Ok(text) => text.into_owned(),
+            // Its first words are ASCII in every charset that a client may have.
+            Err(_) => String::from_utf8_lossy(&query.bytes).into_owned(),
+        };
+        match follow::kind(&text) {
+            follow::Kind::Begin => {
+                self.transaction.get_or_insert_default().begun = true;
+                Ok(())
+            }
+            follow::Kind::Commit => self.end_transaction(end),
+            follow::Kind::XaCommit => {
+                for mirror in std::mem::take(&mut self.prepared) {
+                    self.again(
+                        &mirror,
+                        "an XA transaction that was prepared before was committed",
+                    )?;
+                }
+                self.end_transaction(end)
+            }
+            follow::Kind::Nothing => {
+                let is_open = self.transaction.as_ref().is_some_and(|it| it.begun);
+                if is_open { Ok(()) } else { self.end_transaction(end) }
+            }
+            follow::Kind::Other => {
+                let is_open = self.transaction.as_ref().is_some_and(|it| it.begun);
+                self.statement(query, &text, timestamp)?;
+                if is_open { Ok(()) } else { self.end_transaction(end) }
+            }
+        }
+    }
+
+    /// A statement that changes definitions, or rows without saying which.
+    fn statement(&mut self, query: &Query, text: &str, timestamp: u32) -> Result<()> {
+        let effects = follow::effects(self.source, query, text, timestamp);
+        if effects.is_empty() {
+            return Ok(());
+        }
+        // What came before it was made for the definitions so far.
+        self.flush_open()?;
+        let event = match self.transaction.as_ref().and_then(|it| it.step.as_ref()) {
+            Some(step) => format!("{step:?}"),
+            None => self.read.to_string(),
+        };
+        for effect in effects {
+            let is_old = |from: &Position| self.is_old(from);
+            blocking(|| follow::carry_out(self.source, effect, text, &event, &is_old))?;
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, rows: &RowsEvent) -> Result<()> {
+        let Some(mirror) = self.mirror_of(&rows.table) else { return Ok(()) };
+        let Some(copy) = mirror.follower(|from| self.is_old(from)) else { return Ok(()) };
+        let transaction = self.transaction.get_or_insert_default();
+        if !transaction.touched.iter().any(|it| Arc::ptr_eq(it, &mirror)) {
+            transaction.touched.push(Arc::clone(&mirror));
+        }
+        if let Err(error) = self.batch.add(&mirror, &copy, rows) {
+            self.batch.forget(&mirror);
+            let text = pelorus_error::display_chain(&error);
+            if error.code() == Code::TableChanged {
+                return self.again(&mirror, &text);
+            }
+            tracing::warn!(mirror = %mirror.name, error = text, "a mirror cannot follow its table");
+            return mirror.stop_in(self.source.store(), State::Failed, Some(text));
+        }
+        Ok(())
+    }
+
+    fn mirror_of(&self, table: &TableMap) -> Option<Arc<Mirror>> {
+        self.source.mirror(&table.database, &table.table)
+    }
+
+    /// Whether a copy that began with a position has the transaction that is being read already.
+    fn is_old(&self, from: &Position) -> bool {
+        let step = self.transaction.as_ref().and_then(|it| it.step.as_ref());
+        match (from, step) {
+            (Position::MySql(set), Some(Step::MySql(gtid))) => set.contains(gtid),
+            (Position::MariaDb(all), Some(Step::MariaDb(gtid))) => all.covers(*gtid),
+            // A transaction that begins before that position was whole there.
+            (Position::File { .. }, _) => {
+                from != &self.read && from.has_passed(&self.read) == Some(true)
+            }
+            _ => false,
+        }
+    }
+
+    /// Lets a mirror begin anew.
+    fn again(&mut self, mirror: &Arc<Mirror>, reason: &str) -> Result<()> {
+        self.batch.forget(mirror);
+        tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
+        mirror.begin_again(self.source.store(), Some(reason.to_owned()))?;
+        self.source.wake();
+        Ok(())
+    }
+
+    /// The transaction is read to its end.
+    fn end_transaction(&mut self, end: Option<Step>) -> Result<()> {
+        let Some(transaction) = self.transaction.take() else {
+            return end.map_or(Ok(()), |step| self.read.advance(&step));
+        };
+        if transaction.prepared && !transaction.touched.is_empty() {
+            for mirror in &transaction.touched {
+                // Its rows count when it is committed: they are read from the server then.
+                self.again(mirror, "an XA transaction was prepared")?;
+            }
+            self.prepared.extend(transaction.touched);
+        }
+        if let Some(step) = end.filter(|_| transaction.step.is_none()).or(transaction.step) {
+            self.read.advance(&step)?;
+        }
+        self.batch.note_transaction(transaction.committed);
+        self.batch_since.get_or_insert_with(|| self.source.now());
+        self.source.status.lock().transactions += 1;
+        Ok(())
+    }
+
+    /// Commits what has been read of an open transaction's predecessors and itself: a statement
+    /// follows that is no part of a transaction.
+    fn flush_open(&mut self) -> Result<()> {
+        self.commit()
+    }
+
+    /// Commits what has been read.
+    fn flush(&mut self) -> Result<()> {
+        if self.transaction.is_some() {
+            return Ok(());
+        }
+        self.commit()?;
+        self.look_at_mirrors()?;
+        self.source.rounds.send_modify(|rounds| *rounds += 1);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.batch_since = None;
+        let _moving = self.source.moving.lock();
+        if self.must_end() {
+            // The stream begins again elsewhere: what was read is read again.
+            self.batch = Batch::default();
+            return Ok(());
+        }
+        let now = self.source.now();
+        let is_due = now.saturating_sub(self.kept_at) > KEEP_EVERY;
+        let moved = self.source.applied.borrow().as_ref() != Some(&self.read);
+        if !self.batch.is_empty() || (moved && is_due) {
+            let key = crate::record::position_key(&self.source.link);
+            let value = self.read.to_string().into_bytes();
+            let batch = std::mem::take(&mut self.batch);
+            let committed = batch.committed();
+            let store = self.source.store();
+            let wall = self.source.env().clock.since_epoch();
+            let wall = u64::try_from(wall.as_micros()).unwrap_or(0);
+            blocking(|| batch.commit(store, (key, Some(value)), wall))?;
+            self.kept_at = now;
+            self.source.status.lock().commits += 1;
+            self.note_committed(committed, now, wall);
+        } else {
+            let committed = self.batch.committed();
+            self.batch = Batch::default();
+            let wall =
+                u64::try_from(self.source.env().clock.since_epoch().as_micros()).unwrap_or(0);
+            self.note_committed(committed, now, wall);
+        }
+        if moved {
+            self.source.applied.send_replace(Some(self.read.clone()));
+        }
+        Ok(())
+    }
+
+    /// All that was committed before a transaction of the stream is in the copies.
+    fn note_committed(&self, committed: u64, now: Duration, wall: u64) {
+        if committed == 0 {
+            return;
+        }
+        let ours = committed.saturating_add_signed(-self.skew);
+        let age = Duration::from_micros(wall.saturating_sub(ours));
+        if let Some(at) = now.checked_sub(age) {
+            self.source.note_whole(at);
+        }
+    }
+
+    /// Makes mirrors live that have caught up.
+    fn look_at_mirrors(&mut self) -> Result<()> {
+        if self.transaction.is_some() || !self.batch.is_empty() {
+            return Ok(());
+        }
+        for mirror in self.source.mirrors() {
+            if mirror.has_caught_up(&self.read) {
+                mirror.update(self.source.store(), |record| {
+                    record.state = State::Live;
+                    record.until = None;
+                    record.reason = None;
+                })?;
+                tracing::info!(mirror = %mirror.name, link = self.source.link, "a mirror is live");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the end of a transaction makes of the position.
+fn step(gtid: &Gtid) -> Option<Step> {
+    Some(match gtid {
+        Gtid::MySql { source, tag, sequence } => Step::MySql(pelorus_binlog::gtid::Gtid {
+            source: pelorus_binlog::gtid::Source {
+                uuid: *source,
+                tag: tag.clone().unwrap_or_default(),
+            },
+            number: *sequence,
+        }),
+        Gtid::MariaDb { domain, server, sequence } => {
+            Step::MariaDb(pelorus_binlog::maria::MariaGtid {
+                domain: *domain,
+                server: *server,
+                sequence: *sequence,
+            })
+        }
+    })
+}
+
+fn ended() -> Error {
+    Error::new(Code::QueryOnForeign, "the server has ended the stream of changes")
+}
