@@ -22,6 +22,7 @@ use crate::native::Catalog;
 use crate::process::{Activity, Process, Processes};
 use crate::servers::{Server, Servers};
 use crate::session::Session;
+use crate::session::mirror::Zones;
 use crate::status::Counters;
 use crate::variables::{Globals, VarValue};
 use crate::zone::Zone;
@@ -39,6 +40,7 @@ pub struct Engine {
     links: Arc<Links>,
     native: Arc<Catalog>,
     mirrors: Mirrors,
+    zones: Zones,
     remote_info: RemoteInfo,
     globals: Globals,
     processes: Processes,
@@ -88,6 +90,7 @@ impl Engine {
         let mirrors = Mirrors::open(copies, Arc::clone(&links) as Arc<dyn FindLink>, env.clone())?;
         let engine = Arc::new(Self {
             mirrors,
+            zones: Zones::default(),
             links,
             native,
             started: env.clock.monotonic(),
@@ -279,6 +282,10 @@ impl Engine {
 
     pub(crate) fn native(&self) -> &Arc<Catalog> {
         &self.native
+    }
+
+    pub(crate) fn zones(&self) -> &Zones {
+        &self.zones
     }
 
     pub(crate) fn mirrors(&self) -> &Mirrors {

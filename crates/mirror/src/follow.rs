@@ -26,6 +26,9 @@ pub(crate) enum Kind {
     Begin,
     /// It ends.
     Commit,
+    /// It ends, and what it did to tables with transactions is undone; it is in the binlog for what
+    /// it did to others.
+    Rollback,
     /// A transaction that was prepared before is committed.
     XaCommit,
     /// It changes nothing.
@@ -45,7 +48,7 @@ pub(crate) fn kind(text: &str) -> Kind {
         ("COMMIT", _) => Kind::Commit,
         ("XA", Some("COMMIT")) => Kind::XaCommit,
         ("ROLLBACK", Some("TO")) | ("SAVEPOINT" | "RELEASE" | "XA", _) => Kind::Nothing,
-        ("ROLLBACK", _) => Kind::Commit,
+        ("ROLLBACK", _) => Kind::Rollback,
         _ => Kind::Other,
     }
 }
@@ -264,6 +267,9 @@ fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static str> {
         AlterAction::ModifyColumn { column, .. } | AlterAction::ChangeColumn { column, .. } => {
             column.generated.is_some().then_some("a generated column was changed")
         }
+        AlterAction::AddForeignKey(key) if crate::load::cascades(key) => {
+            Some("a foreign key was added that changes rows")
+        }
         AlterAction::ImportTablespace(_) => Some("a tablespace was exchanged"),
         AlterAction::ExchangePartition { .. } => Some("a partition was exchanged"),
         AlterAction::DropPartitions { .. } | AlterAction::TruncatePartitions(_) if has_layout => {
@@ -405,7 +411,7 @@ mod tests {
             ("XA START X'61',X'',1", Kind::Begin),
             ("COMMIT", Kind::Commit),
             ("COMMIT /* x */", Kind::Commit),
-            ("ROLLBACK", Kind::Commit),
+            ("ROLLBACK", Kind::Rollback),
             ("ROLLBACK TO `a`", Kind::Nothing),
             ("SAVEPOINT `a`", Kind::Nothing),
             ("XA END X'61',X'',1", Kind::Nothing),

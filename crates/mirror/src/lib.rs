@@ -39,7 +39,7 @@ mod source;
 pub mod status;
 
 pub use copies::{Copies, CopyColumn, CopyTable, Definition};
-pub use load::check;
+pub use load::{Mirrorable, check};
 pub use mirrors::{MirrorName, Mirrors};
 pub use record::State;
 pub use status::MirrorStatus;

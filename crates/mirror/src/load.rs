@@ -8,12 +8,13 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::split::quote_name;
-use pelorus_link::{Fragment, KeyRange, Link, ScanRequest, SessionSettings};
+use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest, SessionSettings};
+use pelorus_sql::table::{ForeignKey, ReferenceAction, TableStatement};
 use pelorus_store::{Commit, Durability, Mode, Write};
 
 use crate::batch::blocking;
 use crate::copies::{CopyTable, Definition};
-use crate::mirror::Mirror;
+use crate::mirror::{Mirror, overtaken};
 use crate::record::{RangeRecord, State};
 use crate::source::Source;
 
@@ -29,11 +30,6 @@ const COMMIT_ROWS: usize = 32_768;
 const VISIBLE_WITHIN: Duration = Duration::from_secs(60);
 /// How often it is asked.
 const ASK_EVERY: Duration = Duration::from_millis(5);
-
-/// What keeps a load from going on: somebody has begun the mirror anew.
-fn overtaken() -> Error {
-    Error::new(Code::QueryInterrupted, "the mirror was begun anew")
-}
 
 /// Whether an error only says that somebody else has taken over.
 pub(crate) fn is_overtaken(error: &Error) -> bool {
@@ -65,13 +61,12 @@ struct Load {
 pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -> Result<()> {
     let turn = mirror.turn();
     let load = Load { source, mirror, link, turn };
-    if load.mirror.state() == State::Waiting {
+    if load.mirror.state() == State::Waiting || load.mirror.copy().is_none() {
         load.begin().await?;
     }
     load.read_ranges().await?;
     let until = load.link.binlog_end().await?;
-    load.check_turn()?;
-    load.mirror.update(load.source.store(), |record| {
+    load.mirror.update_in_turn(load.source.store(), turn, |record| {
         record.state = State::CatchingUp;
         record.until = Some(until.to_string());
         record.ranges = Vec::new();
@@ -94,11 +89,7 @@ impl Load {
             self.link.binlog_position(&tables).await?
         };
         self.link.forget();
-        let text = self.definition().await?;
-        let local = self.local_database()?;
-        let table = self.link.table(&local, &name.table).await?;
-        let table = table.ok_or_else(|| missing(name))?;
-        check(&table)?;
+        let Mirrorable { table, text } = check(&self.link, &name.database, &name.table).await?;
         let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
         let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
         let layout = self.mirror.record().layout;
@@ -110,7 +101,7 @@ impl Load {
         let ranges: Vec<RangeRecord> = split.ranges.iter().map(range_record).collect();
         let from = position.to_string();
         self.source.begin_at(&position)?;
-        self.mirror.update(self.source.store(), |record| {
+        self.mirror.update_in_turn(self.source.store(), self.turn, |record| {
             record.state = State::Loading;
             record.from = Some(from);
             record.until = None;
@@ -121,28 +112,6 @@ impl Load {
         })?;
         tracing::info!(mirror = %name, link = name.link, how = split.how, "a table is being mirrored");
         Ok(())
-    }
-
-    /// `SHOW CREATE TABLE` as the server writes it in universal time.
-    async fn definition(&self) -> Result<String> {
-        let name = &self.mirror.name;
-        let sql =
-            format!("SHOW CREATE TABLE {}.{}", quote_name(&name.database), quote_name(&name.table));
-        let rows = self.link.ask(&settings(), &sql).await?;
-        let text = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)).flatten();
-        text.filter(|text| text.starts_with("CREATE TABLE")).ok_or_else(|| {
-            Error::unsupported(format_args!("mirrors of '{name}', which is no table"))
-        })
-    }
-
-    fn local_database(&self) -> Result<String> {
-        let remote = &self.mirror.name.database;
-        self.link.local_database(remote).ok_or_else(|| {
-            Error::new(
-                Code::UnknownDatabase,
-                format!("database '{remote}' is not among those of server '{}'", self.link.name()),
-            )
-        })
     }
 
     /// Reads all ranges that are not in the copy yet.
@@ -182,8 +151,7 @@ impl Load {
                 drop(window);
                 continue;
             }
-            self.check_turn()?;
-            self.mirror.update(self.source.store(), |record| {
+            self.mirror.update_in_turn(self.source.store(), self.turn, |record| {
                 record.rows_loaded += rows;
                 if let Some(range) = record.ranges.get_mut(at) {
                     range.done = true;
@@ -308,32 +276,94 @@ impl Load {
     }
 }
 
-/// What keeps a table from being mirrored.
+/// A table that can be mirrored.
+#[derive(Debug)]
+pub struct Mirrorable {
+    /// What the link knows of it.
+    pub table: Arc<RemoteTable>,
+    /// `SHOW CREATE TABLE` as the server writes it in universal time.
+    pub text: String,
+}
+
+/// Looks whether a table can be mirrored. Its database is given by the server's name.
 ///
 /// # Errors
-/// The first thing that does, with what to do about it.
-pub fn check(table: &pelorus_link::RemoteTable) -> Result<()> {
-    let name = format!("'{}.{}'", table.database, table.name);
-    if table.is_view {
+/// The first thing that keeps it from being mirrored, with what to do about it.
+pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorable> {
+    let name = format!("'{database}.{table}'");
+    let local = link.local_database(database).ok_or_else(|| {
+        let text = format!("database '{database}' is not among those of server '{}'", link.name());
+        Error::new(Code::UnknownDatabase, text)
+    })?;
+    let found = link.table(&local, table).await?.ok_or_else(|| {
+        Error::new(Code::NoSuchTable, format!("Table {name} doesn't exist on its server"))
+    })?;
+    if found.is_view {
         return Err(Error::unsupported(format_args!("mirrors of {name}, which is a view")));
     }
-    if !table.keys.iter().any(|key| key.name == "PRIMARY") {
+    if !found.keys.iter().any(|key| key.name == "PRIMARY") {
         return Err(Error::unsupported(format_args!(
             "mirrors of {name}, which has no primary key: its rows could not be told apart; add one \
              (ALTER TABLE ... ADD COLUMN id BIGINT AUTO_INCREMENT PRIMARY KEY)"
         )));
     }
-    if !table.has_snapshots() {
+    if !found.has_snapshots() {
         return Err(Error::unsupported(format_args!(
             "mirrors of {name}, whose engine {} shows no snapshot while others write; use InnoDB",
-            table.engine
+            found.engine
         )));
     }
-    Ok(())
+    let facts = link.source_facts().await?;
+    if !facts.logs(database) {
+        return Err(Error::unsupported(format_args!(
+            "mirrors of {name}, which the server leaves out of its binlog (binlog_do_db, \
+             binlog_ignore_db)"
+        )));
+    }
+    let text = definition(link, database, &found.name).await?;
+    if let Some(key) = cascade(&text)
+        && !logs_cascades(link).await?
+    {
+        return Err(Error::unsupported(format_args!(
+            "mirrors of {name}, whose foreign key '{key}' changes rows when those it refers to \
+             change: this server does not write such changes into its binlog (MySQL 9.6 and later \
+             do); make it ON DELETE RESTRICT ON UPDATE RESTRICT, or leave the table to its server"
+        )));
+    }
+    Ok(Mirrorable { table: found, text })
 }
 
-fn missing(name: &crate::mirrors::MirrorName) -> Error {
-    Error::new(Code::NoSuchTable, format!("Table '{name}' doesn't exist on its server"))
+async fn definition(link: &Link, database: &str, table: &str) -> Result<String> {
+    let sql = format!("SHOW CREATE TABLE {}.{}", quote_name(database), quote_name(table));
+    let rows = link.ask(&settings(), &sql).await?;
+    let text = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)).flatten();
+    text.filter(|text| text.starts_with("CREATE TABLE")).ok_or_else(|| {
+        Error::unsupported(format_args!("mirrors of '{database}.{table}', which is no plain table"))
+    })
+}
+
+/// The first foreign key by which rows of a table change when others do.
+fn cascade(text: &str) -> Option<String> {
+    let statement = pelorus_sql::table::parse(text, pelorus_sql::Mode::default()).ok()?;
+    let TableStatement::Create(definition) = statement else { return None };
+    let key = definition.foreign_keys.iter().find(|key| cascades(key))?;
+    Some(key.name.clone().unwrap_or_default())
+}
+
+/// Whether rows of the table with the foreign key change with those that it refers to.
+pub(crate) fn cascades(key: &ForeignKey) -> bool {
+    use ReferenceAction::{Cascade, SetDefault, SetNull};
+    let changes =
+        |action: &Option<ReferenceAction>| matches!(action, Some(Cascade | SetNull | SetDefault));
+    changes(&key.references.on_delete) || changes(&key.references.on_update)
+}
+
+/// Whether the server's binlog has what foreign keys change. MySQL does so where its InnoDB leaves
+/// foreign keys to the server (from 9.6 on, unless `innodb_native_foreign_keys` is on).
+async fn logs_cascades(link: &Link) -> Result<bool> {
+    let ask = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'";
+    let rows = link.ask(&settings(), ask).await?;
+    Ok(rows.first().and_then(|row| row.get(1)).cloned().flatten().as_deref() == Some("OFF"))
 }
 
 fn range_record(range: &KeyRange) -> RangeRecord {

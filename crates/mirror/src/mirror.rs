@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use pelorus_binlog::Position;
-use pelorus_error::Result;
+use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys};
 
 use crate::copies::CopyTable;
@@ -74,6 +74,11 @@ impl Window {
             self.touched = HashSet::new();
         }
     }
+}
+
+/// What keeps work from going on: somebody has begun the mirror anew.
+pub(crate) fn overtaken() -> Error {
+    Error::new(Code::QueryInterrupted, "the mirror was begun anew")
 }
 
 /// Keeps a window open.
@@ -144,6 +149,19 @@ impl Mirror {
             && inner.until.as_ref().is_none_or(|until| at.has_passed(until) == Some(true))
     }
 
+    /// The same for whoever works for one turn: nothing is changed when that is over.
+    ///
+    /// # Errors
+    /// 1317 when the mirror was begun anew, and what the store gives.
+    pub(crate) fn update_in_turn(
+        &self,
+        store: &Database,
+        turn: u64,
+        change: impl FnOnce(&mut MirrorRecord),
+    ) -> Result<()> {
+        self.keep(store, Some(turn), Commit::default(), change)
+    }
+
     /// Changes the record and keeps it, durably. The change is not made when it cannot be kept.
     ///
     /// # Errors
@@ -163,10 +181,23 @@ impl Mirror {
     pub(crate) fn update_with(
         &self,
         store: &Database,
+        commit: Commit,
+        change: impl FnOnce(&mut MirrorRecord),
+    ) -> Result<()> {
+        self.keep(store, None, commit, change)
+    }
+
+    fn keep(
+        &self,
+        store: &Database,
+        turn: Option<u64>,
         mut commit: Commit,
         change: impl FnOnce(&mut MirrorRecord),
     ) -> Result<()> {
         let mut inner = self.inner.lock();
+        if turn.is_some_and(|turn| turn != inner.turn) {
+            return Err(overtaken());
+        }
         let mut record = inner.record.clone();
         change(&mut record);
         let read = |text: &Option<String>| text.as_deref().map(str::parse).transpose();

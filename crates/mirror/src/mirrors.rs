@@ -224,6 +224,18 @@ impl Mirrors {
         Ok(())
     }
 
+    /// Follows a link by its new definition.
+    pub fn relink(&self, link: &str) {
+        if let Some(source) = self.existing(link) {
+            source.begin_stream_again();
+        }
+    }
+
+    /// Whether a link has mirrors, or databases that are mirrored.
+    pub fn uses(&self, link: &str) -> bool {
+        self.existing(link).is_some_and(|source| source.is_used())
+    }
+
     /// Tables that are mirrored in a database, by name.
     pub fn tables(&self, link: &str, database: &str) -> Vec<String> {
         let Some(source) = self.existing(link) else { return Vec::new() };

@@ -271,6 +271,17 @@ impl Source {
         Ok(())
     }
 
+    /// Ends the stream; it begins again where it was.
+    pub(crate) fn begin_stream_again(&self) {
+        self.moved.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Whether there are mirrors, or databases that are mirrored.
+    pub(crate) fn is_used(&self) -> bool {
+        !self.mirrors.read().is_empty() || !self.databases.read().is_empty()
+    }
+
     /// The next stream begins at a position of its own.
     fn give_up_position(&self) -> Result<()> {
         let _moving = self.moving.lock();

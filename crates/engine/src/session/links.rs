@@ -69,6 +69,12 @@ impl Session {
             Err(error) => return Err(error),
             Ok(_) => {}
         }
+        if self.engine.mirrors().uses(&drop.name.to_lowercase()) {
+            return Err(Error::new(
+                Code::WrongArguments,
+                format!("server '{}' has mirrors; UNMIRROR them first", drop.name),
+            ));
+        }
         servers.remove(&drop.name)?;
         if let Some(link) = self.engine.links().remove(&drop.name) {
             self.leave_link(&link);
@@ -120,6 +126,7 @@ impl Session {
         let old = self.engine.links().insert(link);
         if let Some(old) = old {
             self.leave_link(&old);
+            self.engine.mirrors().relink(&old.name().to_lowercase());
             old.close().await;
         }
         self.engine.links().refresh().await;

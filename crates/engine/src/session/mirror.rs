@@ -1,9 +1,10 @@
 //! Mirrors: the statements about them, and queries that read them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;
 use pelorus_link::{Link, SessionSettings};
@@ -96,13 +97,10 @@ impl Session {
                 for table in tables {
                     let found = self.linked(self.database_of(table)?)?;
                     check_source(&found.link).await?;
-                    let there = found.link.table(&found.local, &table.name).await?;
-                    let there = there.ok_or_else(|| {
-                        let text = format!("Table '{}.{}' doesn't exist", found.local, table.name);
-                        Error::new(Code::NoSuchTable, text)
-                    })?;
-                    pelorus_mirror::check(&there)?;
-                    names.push(mirror_name(&found, &there.name));
+                    found.link.forget();
+                    let there =
+                        pelorus_mirror::check(&found.link, &found.remote, &table.name).await?;
+                    names.push(mirror_name(&found, &there.table.name));
                 }
                 for name in names {
                     if mirrors.has(&name) && if_not_exists {
@@ -255,6 +253,32 @@ impl Session {
         if !has_timestamps {
             return Some(self.time_zone());
         }
+        self.engine.zones().of(link, self.engine.env().clock.monotonic()).await
+    }
+}
+
+/// The time zones of linked servers, asked for once in a while.
+#[derive(Debug, Default)]
+pub(crate) struct Zones(Mutex<HashMap<String, (Duration, Option<TimeZone>)>>);
+
+impl Zones {
+    /// How long an answer is kept.
+    const KEEP: Duration = Duration::from_secs(60);
+
+    /// The zone that a server has all year round, if it has one.
+    async fn of(&self, link: &Link, now: Duration) -> Option<TimeZone> {
+        let known = self.0.lock().get(link.name()).copied();
+        if let Some((since, zone)) = known
+            && now.saturating_sub(since) < Self::KEEP
+        {
+            return zone;
+        }
+        let zone = Self::ask(link).await;
+        self.0.lock().insert(link.name().to_owned(), (now, zone));
+        zone
+    }
+
+    async fn ask(link: &Link) -> Option<TimeZone> {
         let settings = SessionSettings::default();
         if !link.has_fixed_zone(&settings).await.ok()? {
             return None;

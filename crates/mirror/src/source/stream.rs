@@ -274,6 +274,13 @@ impl<'s> Reader<'s> {
                 Ok(())
             }
             follow::Kind::Commit => self.end_transaction(end),
+            follow::Kind::Rollback => {
+                let touched = self.transaction.as_mut().map(|it| std::mem::take(&mut it.touched));
+                for mirror in touched.unwrap_or_default() {
+                    self.again(&mirror, "a transaction in the binlog was rolled back")?;
+                }
+                self.end_transaction(end)
+            }
             follow::Kind::XaCommit => {
                 for mirror in std::mem::take(&mut self.prepared) {
                     self.again(
