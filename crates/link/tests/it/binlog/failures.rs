@@ -119,13 +119,11 @@ async fn connections_that_are_killed_or_pushed_aside() {
         let mut follower = link.follow(&request(position.clone())).await.unwrap();
         run(&link, &format!("KILL {}", follower.connection_id())).await;
         let error = end_of(&mut follower).await;
-        eprintln!("killed: {:?} {error}", error.failure());
         assert!([FollowFailure::Killed, FollowFailure::Lost].contains(&error.failure()), "{error}");
 
         let mut first = link.follow(&request(position.clone())).await.unwrap();
         let mut second = link.follow(&request(position.clone())).await.unwrap();
         let error = end_of(&mut first).await;
-        eprintln!("pushed aside: {:?} {} {error}", error.failure(), error.error().errno());
         assert_eq!(error.failure(), FollowFailure::Collision, "{error}");
         let id = request(position.clone()).server_id.to_string();
         assert!(error.to_string().contains(&format!("server_id, {id}")), "{error}");

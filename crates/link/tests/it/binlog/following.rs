@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use pelorus_env::Env;
-use pelorus_link::{Link, LinkConfig, TlsMode};
+use pelorus_link::{Format, Link, LinkConfig, Pinned, TlsMode};
 
 use super::{HEARTBEAT, ROTATE, alone, holds, insert, links, next, request, tables, until};
-use crate::servers::{config, run, sources};
+use crate::servers::{DATABASE, address, config, run, settings, sources};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_come_through_rotation_and_again_from_the_same_position() {
@@ -112,5 +112,62 @@ async fn encrypted_lines_carry_the_same() {
         let insert = "INSERT INTO encrypted VALUES (REPEAT('x', 90)), ('a;')";
         run(&link, insert).await;
         until(&mut follower, "a").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_server_with_the_same_transactions_goes_on_from_the_same_position() {
+    let _alone = alone().await;
+    for name in ["PELORUS_TEST_REPLICATED_MARIADB", "PELORUS_TEST_REPLICATED_MYSQL"] {
+        let Ok(text) = std::env::var(name) else {
+            eprintln!("{name} is not set: not tested");
+            continue;
+        };
+        let (primary, replica) = text.split_once(',').unwrap();
+        let open = async |text| Link::open(config(&address(text)), Env::real()).await.unwrap();
+        let (primary, replica) = (open(primary).await, open(replica).await);
+        run(&primary, &format!("CREATE DATABASE IF NOT EXISTS {DATABASE}")).await;
+        run(&primary, "DROP TABLE IF EXISTS failover").await;
+        run(&primary, "CREATE TABLE failover (v VARCHAR(100) PRIMARY KEY)").await;
+        insert(&primary, "failover", "before").await;
+        let position = primary.binlog_position(&tables("failover")).await.unwrap();
+        insert(&primary, "failover", "after").await;
+        let end = primary.binlog_end().await.unwrap();
+        let mut tries = 0;
+        while replica.binlog_position(&[]).await.unwrap().has_passed(&end) != Some(true) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            tries += 1;
+            assert!(tries < 600, "the replica does not follow");
+        }
+        let facts = replica.source_facts().await.unwrap();
+        assert!(facts.check().is_empty() && facts.is_replica == Some(true), "{facts:?}");
+        let mut follower = replica.follow(&request(position)).await.unwrap();
+        let events = until(&mut follower, "after").await;
+        assert!(!events.iter().any(|event| holds(event, "before")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn positions_with_tags_are_understood() {
+    let _alone = alone().await;
+    for link in links("tagged").await {
+        let facts = link.source_facts().await.unwrap();
+        if facts.is_mariadb || !facts.has_gtids() {
+            continue;
+        }
+        let mut pinned = link.pin().await.unwrap();
+        let tagged = async |pinned: &mut Pinned, marker: &str| {
+            let insert = format!("INSERT INTO tagged VALUES ('{marker};')");
+            for sql in ["SET SESSION gtid_next = 'AUTOMATIC:blue'", &insert] {
+                pinned.execute(&settings(), sql, Format::Text).await.unwrap();
+            }
+        };
+        tagged(&mut pinned, "a").await;
+        let position = link.binlog_position(&tables("tagged")).await.unwrap();
+        assert!(position.to_string().contains(":blue:"), "{position}");
+        tagged(&mut pinned, "b").await;
+        let mut follower = link.follow(&request(position)).await.unwrap();
+        let events = until(&mut follower, "b").await;
+        assert!(!events.iter().any(|event| holds(event, "a")));
     }
 }
