@@ -62,7 +62,7 @@
 
 mod open;
 
-pub(crate) use open::open;
+pub(crate) use open::{lacks_rights, open};
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use crate::connection::{Connection, TextRows};
 use crate::link::Inner;
 use crate::server::Lent;
 use crate::settings::SessionSettings;
-use crate::snapshot::ACQUIRE;
+use crate::snapshot::{ACQUIRE, lacks_rights};
 use crate::split::{quote_name, quote_text};
 
 /// How often a MariaDB's place is asked for until it is told in order.
@@ -158,6 +158,7 @@ async fn visible_in_file(mut lent: Lent, tables: &[(String, String)]) -> Result<
         match timeout(ACQUIRE, control.run_all(&[&lock, "UNLOCK TABLES"])).await {
             Ok(Ok(())) => return Ok(end),
             Ok(Err(error)) if !control.is_reusable() => return Err(error),
+            Ok(Err(error)) if lacks_rights(&error) => break,
             Ok(Err(error)) => {
                 tracing::debug!(server = %server.label(), %error, "tables not locked");
             }

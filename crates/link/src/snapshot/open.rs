@@ -78,7 +78,7 @@ pub(crate) async fn open(
 }
 
 /// Whether an account may not lock the tables, so that trying again is in vain.
-fn lacks_rights(error: &Error) -> bool {
+pub(crate) fn lacks_rights(error: &Error) -> bool {
     // Denied: the database, the command on a table, an administrative right.
     const DENIED: [u16; 3] = [1044, 1142, 1227];
     matches!(error.code(), Code::Remote(code) if DENIED.contains(&code.errno))
