@@ -22,16 +22,15 @@
 mod column;
 mod decimal;
 mod plan;
+mod target;
 mod temporal;
 mod value;
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, BooleanBufferBuilder};
-use arrow::buffer::BooleanBuffer;
+use arrow::array::{Array as _, BooleanBufferBuilder};
 use bytes::Bytes;
 use pelorus_error::{Error, Result};
-use pelorus_types::{Collation, ColumnType};
 
 use crate::reader::{Reader, malformed};
 use crate::rows::{Present, RowsEvent, RowsKind};
@@ -39,74 +38,10 @@ use crate::table_map::TableMap;
 use column::Builder;
 use plan::Step;
 
+pub use target::{DocumentChange, Form, Image, Images, Target};
+
 pub(crate) use decimal::opaque as opaque_decimal;
 pub(crate) use temporal::packed_time;
-
-/// A column that is wanted.
-#[derive(Clone, Debug)]
-pub struct Target {
-    /// Its name, for errors.
-    pub name: String,
-    /// Its number in the table of the log, from 0.
-    pub source: usize,
-    /// Its type: what the array holds.
-    pub ty: ColumnType,
-    /// The collation of the source's column, for text of which the log does not tell it (MariaDB's
-    /// `binlog_row_metadata = NO_LOG`, which is its default); `None` to take that of `ty`.
-    pub charset: Option<Collation>,
-    /// The members of an ENUM or SET in UTF-8; `None` to take those that the log tells.
-    pub members: Option<Arc<[String]>>,
-    /// How MariaDB's types that the log shows as bytes are to be read.
-    pub form: Form,
-}
-
-/// How bytes are to be read where the log does not tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// As the type says.
-    #[default]
-    Plain,
-    /// MariaDB's UUID.
-    Uuid,
-    /// MariaDB's INET4.
-    Inet4,
-    /// MariaDB's INET6.
-    Inet6,
-}
-
-/// Which image of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Image {
-    /// The row before an update or delete.
-    Before,
-    /// The row after an insert or update.
-    After,
-}
-
-/// What an [`ImageBuilder`] gives.
-#[derive(Debug)]
-pub struct Images {
-    /// One array for each target.
-    pub arrays: Vec<ArrayRef>,
-    /// Which rows had the column, for each target; `None` when all had it.
-    pub present: Vec<Option<BooleanBuffer>>,
-    /// Changes of documents whose text before is not in the log, in the order of the rows; the array
-    /// has NULL there.
-    pub changes: Vec<DocumentChange>,
-    /// Rows of each array.
-    pub rows: usize,
-}
-
-/// A change of a JSON document, to be applied with [`apply_changes`](crate::apply_changes).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentChange {
-    /// The number of the target.
-    pub target: usize,
-    /// The row in its array.
-    pub row: usize,
-    /// What changes, as the log tells it.
-    pub bytes: Bytes,
-}
 
 /// Collects row images into arrays.
 #[derive(Debug)]
@@ -388,10 +323,9 @@ fn walk<'a>(
     mut visit: impl FnMut(usize, Option<&'a [u8]>, usize) -> Result<()>,
 ) -> Result<()> {
     let nulls = reader.bytes(present.count.div_ceil(8))?;
-    let mut bit = 0;
-    for (at, step) in steps.iter().enumerate().filter(|(at, _)| present.has(*at)) {
+    let there = steps.iter().enumerate().filter(|(at, _)| present.has(*at));
+    for (bit, (at, step)) in there.enumerate() {
         let null = nulls[bit / 8] >> (bit % 8) & 1 == 1;
-        bit += 1;
         let bytes = if null { None } else { Some(step.width.take(reader)?) };
         visit(at, bytes, reader.remaining())?;
     }
