@@ -175,8 +175,6 @@ fn what_is_not_read_is_named() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
     #[test]
     fn broken_files_give_events_or_errors(
         file in 0..FILES.len(),

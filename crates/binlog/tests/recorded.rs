@@ -382,7 +382,7 @@ fn mariadb_compressed() {
 
 #[test]
 fn a_transaction_of_each_server_begins_and_ends() {
-    for (name, xa) in [("mysql_transactions", 38), ("mariadb_transactions", 38)] {
+    for name in ["mysql_transactions", "mariadb_transactions"] {
         let events = events(name);
         let count = |of: &dyn Fn(&Event) -> bool| events.iter().filter(|e| of(&e.event)).count();
         let queries: Vec<_> = events
@@ -409,7 +409,7 @@ fn a_transaction_of_each_server_begins_and_ends() {
                 _ => None,
             })
             .collect();
-        assert_eq!(prepared.len(), 1, "{name} {xa}");
+        assert_eq!(prepared.len(), 1, "{name}");
         assert_eq!(prepared[0].xid.global, b"x1");
         assert_eq!((prepared[0].xid.branch.as_slice(), prepared[0].xid.format), (&b"y"[..], 7));
         assert!(!prepared[0].one_phase);
