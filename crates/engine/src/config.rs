@@ -24,6 +24,9 @@ pub struct EngineConfig {
     pub root_password: RootPassword,
     /// Servers linked by the configuration file or the command line.
     pub links: Vec<LinkSpec>,
+    /// What of them is mirrored from the start: `all`, databases, or tables as `database.table`, by
+    /// their names here.
+    pub mirrors: Vec<String>,
     /// Values of system variables that the configuration sets, by name.
     pub variables: Vec<(String, String)>,
 }

@@ -18,6 +18,7 @@ use crate::handle::Handle;
 use crate::info::RemoteInfo;
 use crate::links::Links;
 use crate::mirror::copies::EngineCopies;
+use crate::mirror::wanted::Wanted;
 use crate::native::Catalog;
 use crate::process::{Activity, Process, Processes};
 use crate::servers::{Server, Servers};
@@ -113,7 +114,8 @@ impl Engine {
         }
         engine.links.refresh_within(crate::links::PATIENCE_AT_FIRST).await;
         engine.mirrors.start();
-        tokio::spawn(watch(Arc::downgrade(&engine)));
+        let wanted = Wanted::new(config.mirrors)?;
+        tokio::spawn(watch(Arc::downgrade(&engine), wanted));
         Ok(engine)
     }
 
@@ -443,8 +445,11 @@ fn uuid(env: &Env) -> String {
 
 /// Looks after the links while nobody else does: opens those that could not be opened, and asks
 /// those that were away.
-async fn watch(engine: std::sync::Weak<Engine>) {
+async fn watch(engine: std::sync::Weak<Engine>, mut wanted: Wanted) {
     loop {
+        if let Some(engine) = engine.upgrade() {
+            wanted.make(&engine).await;
+        }
         tokio::time::sleep(WATCH).await;
         let Some(engine) = engine.upgrade() else { return };
         for server in engine.servers.all() {

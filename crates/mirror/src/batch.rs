@@ -93,6 +93,15 @@ impl Batch {
         self.transactions += 1;
     }
 
+    /// Whether it has changes of a mirror for the copy that it has now.
+    pub(crate) fn is_for(&self, mirror: &Arc<Mirror>) -> bool {
+        let copy = mirror.copy();
+        self.tables.iter().any(|table| {
+            Arc::ptr_eq(&table.mirror, mirror)
+                && copy.as_ref().is_some_and(|copy| Arc::ptr_eq(&table.copy, copy))
+        })
+    }
+
     /// Leaves the changes of a mirror out.
     pub(crate) fn forget(&mut self, mirror: &Arc<Mirror>) {
         self.tables.retain(|table| !Arc::ptr_eq(&table.mirror, mirror));

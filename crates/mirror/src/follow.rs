@@ -29,8 +29,12 @@ pub(crate) enum Kind {
     /// It ends, and what it did to tables with transactions is undone; it is in the binlog for what
     /// it did to others.
     Rollback,
+    /// An XA transaction begins.
+    XaStart,
     /// A transaction that was prepared before is committed.
     XaCommit,
+    /// A transaction that was prepared before is rolled back.
+    XaRollback,
     /// It changes nothing.
     Nothing,
     /// Definitions, or rows.
@@ -42,9 +46,9 @@ pub(crate) fn kind(text: &str) -> Kind {
     let mut words = text.split_ascii_whitespace().map(str::to_ascii_uppercase);
     let first = words.next().unwrap_or_default();
     match (first.trim_end_matches(';'), words.next().as_deref()) {
-        ("BEGIN", _) | ("START", Some("TRANSACTION")) | ("XA", Some("START" | "BEGIN")) => {
-            Kind::Begin
-        }
+        ("BEGIN", _) | ("START", Some("TRANSACTION")) => Kind::Begin,
+        ("XA", Some("START" | "BEGIN")) => Kind::XaStart,
+        ("XA", Some("ROLLBACK")) => Kind::XaRollback,
         ("COMMIT", _) => Kind::Commit,
         ("XA", Some("COMMIT")) => Kind::XaCommit,
         ("ROLLBACK", Some("TO")) | ("SAVEPOINT" | "RELEASE" | "XA", _) => Kind::Nothing,
@@ -408,7 +412,7 @@ mod tests {
         for (text, expected) in [
             ("BEGIN", Kind::Begin),
             ("START TRANSACTION", Kind::Begin),
-            ("XA START X'61',X'',1", Kind::Begin),
+            ("XA START X'61',X'',1", Kind::XaStart),
             ("COMMIT", Kind::Commit),
             ("COMMIT /* x */", Kind::Commit),
             ("ROLLBACK", Kind::Rollback),
@@ -416,6 +420,7 @@ mod tests {
             ("SAVEPOINT `a`", Kind::Nothing),
             ("XA END X'61',X'',1", Kind::Nothing),
             ("XA COMMIT X'61',X'',1", Kind::XaCommit),
+            ("XA ROLLBACK X'61',X'',1", Kind::XaRollback),
             ("ALTER TABLE t ADD c INT", Kind::Other),
         ] {
             assert_eq!(kind(text), expected, "{text}");

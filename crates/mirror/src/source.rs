@@ -30,6 +30,8 @@ const LOADS: usize = 2;
 /// The wait after a first failure, and the longest.
 const RETRY_MIN: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(30);
+/// How long a server may have less than was read of it.
+const DIVERGED: Duration = Duration::from_secs(20);
 /// How often tables that wait are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How often the stream is reminded to commit what it has.
@@ -56,6 +58,8 @@ pub(crate) struct Source {
     /// microseconds plus one; 0 for never.
     whole_at: AtomicU64,
     status: Mutex<SourceStatus>,
+    /// Since when the server has less than was read of it.
+    diverged_since: Mutex<Option<Duration>>,
     /// Something has changed that the tasks should look at.
     wake: Notify,
     reading: Arc<Semaphore>,
@@ -79,6 +83,7 @@ impl Source {
             moved: AtomicBool::new(false),
             whole_at: AtomicU64::new(0),
             status: Mutex::default(),
+            diverged_since: Mutex::default(),
             wake: Notify::new(),
             reading: Arc::new(Semaphore::new(READERS)),
             stopping: AtomicBool::new(false),
@@ -484,6 +489,14 @@ impl Source {
             }
         };
         Ok(pelorus_link::binlog::server_id_of(&format!("{kept:?}/{}", self.link)))
+    }
+
+    /// Whether the server has had less than was read of it for so long that it will not come back:
+    /// one that takes another's place may have to catch up first.
+    fn has_diverged_for_long(&self) -> bool {
+        let now = self.now();
+        let mut since = self.diverged_since.lock();
+        now.saturating_sub(*since.get_or_insert(now)) > DIVERGED
     }
 
     /// Another server under the link's name is gone on with by GTIDs; without them nothing of what

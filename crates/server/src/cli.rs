@@ -70,6 +70,10 @@ pub struct ServeOptions {
     /// be repeated.
     #[arg(long, value_name = "URL")]
     pub link: Vec<String>,
+    /// What of the linked servers is mirrored, as live columnar copies: all, a database, or
+    /// database.table; may be repeated.
+    #[arg(long, value_name = "WHAT")]
+    pub mirror: Vec<String>,
     /// File with the password that root gets at the first start; without one (and without
     /// PELORUS_ROOT_PASSWORD) a password is made up and printed once.
     #[arg(long, value_name = "FILE")]

@@ -31,6 +31,8 @@ pub struct Config {
     pub tls: TlsMode,
     /// Linked servers.
     pub links: Vec<LinkSpec>,
+    /// What of them is mirrored: `all`, databases, tables.
+    pub mirrors: Vec<String>,
     /// The first password of root.
     pub root_password: RootPassword,
     /// Limits for edges.
@@ -51,6 +53,7 @@ const KEYS: &[(&str, &str)] = &[
     ("log", "error, warn, info or debug"),
     ("tls", "certificate and key of the server"),
     ("variables", "system variables and their global values"),
+    ("mirror", "what of the linked servers is mirrored: all, databases, or database.table"),
     ("link", "linked servers, each with the options of CREATE SERVER in lower case"),
 ];
 const TLS_KEYS: [&str; 3] = ["mode", "certificate", "key"];
@@ -101,6 +104,7 @@ struct File {
     tls: Option<TlsMode>,
     variables: Vec<(String, String)>,
     links: Vec<LinkSpec>,
+    mirrors: Vec<String>,
 }
 
 impl File {
@@ -124,6 +128,7 @@ impl File {
                 "tls" => file.tls = Some(tls(table_of(key, value)?)?),
                 "variables" => file.variables = variables(table_of(key, value)?)?,
                 "link" => file.links = links(value)?,
+                "mirror" => file.mirrors = strings(key, value)?,
                 other => bail!("{}", unknown("setting", other, KEYS.iter().map(|(key, _)| *key))),
             }
         }
@@ -246,6 +251,7 @@ fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
         }
         links.push(spec);
     }
+    let mirrors = if options.mirror.is_empty() { file.mirrors } else { options.mirror.clone() };
     let listen = if !options.listen.is_empty() {
         options.listen.clone()
     } else if !file.listen.is_empty() {
@@ -273,6 +279,7 @@ fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
         socket,
         tls: file.tls.unwrap_or(TlsMode::Own),
         links,
+        mirrors,
         root_password: root_password(password_file.as_deref())?,
         settings,
         variables: file.variables,

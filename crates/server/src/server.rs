@@ -132,6 +132,7 @@ async fn open_engine(config: &Config, env: &Env) -> Result<Arc<Engine>> {
         settings: config.settings.clone(),
         root_password: config.root_password.clone(),
         links: config.links.clone(),
+        mirrors: config.mirrors.clone(),
         variables: config.variables.clone(),
     };
     Engine::open(engine).await.map_err(|error| anyhow::anyhow!("{}", display_chain(&error)))

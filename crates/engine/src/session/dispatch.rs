@@ -55,7 +55,7 @@ impl Session {
             Statement::Maintenance(maintenance) => {
                 self.maintain(view, sql, maintenance, format).await
             }
-            Statement::Mirror(mirror) => self.mirror(mirror, format).await,
+            Statement::Mirror(mirror) => self.mirror(mirror).await,
             Statement::Handler(table) => {
                 self.hand_on(sql, std::slice::from_ref(table), "HANDLER", format).await
             }

@@ -1,5 +1,7 @@
 //! Mirrors: the statements about them, and queries that read them.
 
+mod check;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +18,7 @@ use super::Session;
 use super::dispatch::done;
 use super::place::unknown_database;
 use super::view::View;
-use crate::api::{Outcome, RowFormat};
+use crate::api::Outcome;
 use crate::grid::{Cell, Grid, nullable_text, text, uint};
 use crate::links::LinkedDatabase;
 use crate::mirror::hidden_database;
@@ -31,6 +33,11 @@ pub(crate) struct Mirrored {
 }
 
 impl Mirrored {
+    /// `databases` are pairs of a linked database's name here, and the hidden one.
+    pub(crate) fn new(databases: BTreeMap<String, String>, time_zone: TimeZone) -> Self {
+        Self { databases, time_zone }
+    }
+
     /// The hidden database for a linked one, given by its name here.
     pub(crate) fn hidden(&self, local: &str) -> Option<&str> {
         self.databases.get(local).map(String::as_str)
@@ -39,11 +46,7 @@ impl Mirrored {
 
 impl Session {
     /// Carries a statement about mirrors out.
-    pub(super) async fn mirror(
-        &mut self,
-        statement: &MirrorStatement,
-        format: RowFormat,
-    ) -> Result<Outcome> {
+    pub(super) async fn mirror(&mut self, statement: &MirrorStatement) -> Result<Outcome> {
         self.engine.links().refresh().await;
         match statement {
             MirrorStatement::Create { target, if_not_exists, layout } => {
@@ -61,10 +64,7 @@ impl Session {
                 }
                 Ok(done())
             }
-            MirrorStatement::Check { .. } => {
-                let _ = format;
-                Err(Error::unsupported("CHECK MIRROR"))
-            }
+            MirrorStatement::Check { target, repair } => self.check_mirrors(target, *repair).await,
         }
     }
 
@@ -235,7 +235,7 @@ impl Session {
         if own {
             self.wrote_to_links = false;
         }
-        Some(Mirrored { databases, time_zone: zone? })
+        Some(Mirrored::new(databases, zone?))
     }
 
     /// The time zone in which the server shows TIMESTAMPs to this session; `None` where it is not

@@ -234,7 +234,7 @@ impl Session {
         (is_utf8mb4 && collation != collation::UTF8MB4_0900_AI_CI).then(|| collation.name())
     }
 
-    fn eval_context(&self, view: &View) -> EvalContext {
+    pub(super) fn eval_context(&self, view: &View) -> EvalContext {
         let collation = self.variables.get("collation_connection");
         let small = |name| u8::try_from(self.variables.count(name)).unwrap_or(u8::MAX);
         let moment = match self.variables.get("timestamp") {

@@ -17,6 +17,7 @@ async fn engine() -> Arc<Engine> {
         settings: Settings::default(),
         root_password: RootPassword::Given("secret".to_owned()),
         links: Vec::new(),
+        mirrors: Vec::new(),
         variables: vec![("wait_timeout".to_owned(), "600".to_owned())],
     };
     Engine::open(config).await.unwrap()

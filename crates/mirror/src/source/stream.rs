@@ -1,11 +1,14 @@
 //! Reading one server's binlog: events become transactions, transactions become batches, and batches are committed.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pelorus_binlog::{Decoder, Event, Gtid, LogEvent, Position, Query, RowsEvent, Step, TableMap};
+use pelorus_binlog::{
+    Decoder, Event, Gtid, LogEvent, Position, Query, RowsEvent, Step, TableMap, XaPrepare, Xid,
+};
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::SessionSettings;
 use pelorus_link::{FollowError, FollowFailure, FollowRequest, Follower, Link};
@@ -44,6 +47,7 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
         let mut status = source.status.lock();
         status.connected = true;
         status.error = None;
+        *source.diverged_since.lock() = None;
     }
     match reader.run().await {
         Ok(()) => Ok(()),
@@ -89,7 +93,9 @@ async fn clock_skew(source: &Source, link: &Link) -> Result<i64> {
 fn lost(source: &Source, error: FollowError) -> Result<()> {
     let what = match error.failure() {
         FollowFailure::Purged => "what was missing is no longer in the server's binlog",
-        FollowFailure::Diverged => "the server does not have all that was read of it before",
+        FollowFailure::Diverged if source.has_diverged_for_long() => {
+            "the server does not have all that was read of it before"
+        }
         _ => return Err(error.into_error()),
     };
     let reason = format!("{what}: {}", error.error().message());
@@ -106,8 +112,8 @@ struct Transaction {
     begun: bool,
     /// When it was committed, in microseconds since 1970; 0 where that is not known.
     committed: u64,
-    /// It is only prepared: `XA COMMIT` comes later, or never.
-    prepared: bool,
+    /// What it has changed, if it is an XA transaction: `XA COMMIT` comes later, or never.
+    apart: Option<Prepared>,
     /// Tables of ours that it has changed.
     touched: Vec<Arc<Mirror>>,
 }
@@ -126,8 +132,16 @@ struct Reader<'s> {
     kept_at: Duration,
     /// The server's clock less ours, in microseconds.
     skew: i64,
-    /// Tables that prepared transactions have changed.
-    prepared: Vec<Arc<Mirror>>,
+    /// XA transactions that are prepared, by their identifiers as statements write them.
+    prepared: HashMap<String, Prepared>,
+}
+
+/// The changes of an XA transaction, which count when it is committed.
+#[derive(Debug, Default)]
+struct Prepared {
+    batch: Batch,
+    /// All tables that it has changed: database and name.
+    tables: BTreeSet<(String, String)>,
 }
 
 impl<'s> Reader<'s> {
@@ -142,7 +156,7 @@ impl<'s> Reader<'s> {
             batch_since: None,
             kept_at: source.now(),
             skew,
-            prepared: Vec::new(),
+            prepared: HashMap::new(),
         }
     }
 
@@ -209,7 +223,10 @@ impl<'s> Reader<'s> {
                     step: gtid.gtid.as_ref().and_then(step),
                     begun: gtid.mariadb.is_some() && !standalone,
                     committed: committed.unwrap_or(u64::from(header.timestamp) * 1_000_000),
-                    prepared: gtid.mariadb.as_ref().is_some_and(|it| it.prepared_xa),
+                    apart: gtid
+                        .mariadb
+                        .as_ref()
+                        .and_then(|it| it.prepared_xa.then(Prepared::default)),
                     touched: Vec::new(),
                 });
             }
@@ -218,9 +235,7 @@ impl<'s> Reader<'s> {
             }
             Event::Xid(_) => self.end_transaction(self.end_of(&header, event.inner))?,
             Event::XaPrepare(prepare) => {
-                if let Some(transaction) = &mut self.transaction {
-                    transaction.prepared = !prepare.one_phase;
-                }
+                self.xa_prepare(&prepare)?;
                 self.end_transaction(self.end_of(&header, event.inner))?;
             }
             Event::Rows(rows) => self.rows(&rows)?,
@@ -273,6 +288,12 @@ impl<'s> Reader<'s> {
                 self.transaction.get_or_insert_default().begun = true;
                 Ok(())
             }
+            follow::Kind::XaStart => {
+                let transaction = self.transaction.get_or_insert_default();
+                transaction.begun = true;
+                transaction.apart.get_or_insert_default();
+                Ok(())
+            }
             follow::Kind::Commit => self.end_transaction(end),
             follow::Kind::Rollback => {
                 let touched = self.transaction.as_mut().map(|it| std::mem::take(&mut it.touched));
@@ -282,12 +303,11 @@ impl<'s> Reader<'s> {
                 self.end_transaction(end)
             }
             follow::Kind::XaCommit => {
-                for mirror in std::mem::take(&mut self.prepared) {
-                    self.again(
-                        &mirror,
-                        "an XA transaction that was prepared before was committed",
-                    )?;
-                }
+                self.xa_commit(&text)?;
+                self.end_transaction(end)
+            }
+            follow::Kind::XaRollback => {
+                self.xa_rollback(&text);
                 self.end_transaction(end)
             }
             follow::Kind::Nothing => {
@@ -300,6 +320,51 @@ impl<'s> Reader<'s> {
                 if is_open { Ok(()) } else { self.end_transaction(end) }
             }
         }
+    }
+
+    /// An XA transaction is prepared, or committed at once.
+    fn xa_prepare(&mut self, prepare: &XaPrepare) -> Result<()> {
+        let apart = self.transaction.as_mut().and_then(|it| it.apart.take()).unwrap_or_default();
+        if prepare.one_phase {
+            return self.xa_apply(apart);
+        }
+        self.prepared.insert(identifier(&prepare.xid), apart);
+        Ok(())
+    }
+
+    /// What was prepared counts from now on. What this stream has not seen being prepared may
+    /// concern any table: all are read anew.
+    fn xa_commit(&mut self, text: &str) -> Result<()> {
+        let xid = text.split_ascii_whitespace().nth(2).unwrap_or_default();
+        if let Some(apart) = self.prepared.remove(xid) {
+            return self.xa_apply(apart);
+        }
+        for mirror in self.source.mirrors() {
+            if mirror.state().follows() {
+                self.again(&mirror, "an XA transaction was committed whose changes were not seen")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn xa_rollback(&mut self, text: &str) {
+        let xid = text.split_ascii_whitespace().nth(2).unwrap_or_default();
+        self.prepared.remove(xid);
+    }
+
+    /// Changes that were kept apart come behind all that was read before. Tables whose copies are
+    /// no longer those of then are read anew.
+    fn xa_apply(&mut self, apart: Prepared) -> Result<()> {
+        self.commit()?;
+        let Prepared { batch, tables } = apart;
+        self.batch = batch;
+        for (database, table) in &tables {
+            let Some(mirror) = self.source.mirror(database, table) else { continue };
+            if mirror.state().follows() && !self.batch.is_for(&mirror) {
+                self.again(&mirror, "a table was mirrored while an XA transaction was prepared")?;
+            }
+        }
+        Ok(())
     }
 
     /// A statement that changes definitions, or rows without saying which.
@@ -322,14 +387,18 @@ impl<'s> Reader<'s> {
     }
 
     fn rows(&mut self, rows: &RowsEvent) -> Result<()> {
+        if let Some(apart) = self.transaction.as_mut().and_then(|it| it.apart.as_mut()) {
+            apart.tables.insert((rows.table.database.clone(), rows.table.table.clone()));
+        }
         let Some(mirror) = self.mirror_of(&rows.table) else { return Ok(()) };
         let Some(copy) = mirror.follower(|from| self.is_old(from)) else { return Ok(()) };
         let transaction = self.transaction.get_or_insert_default();
         if !transaction.touched.iter().any(|it| Arc::ptr_eq(it, &mirror)) {
             transaction.touched.push(Arc::clone(&mirror));
         }
-        if let Err(error) = self.batch.add(&mirror, &copy, rows) {
-            self.batch.forget(&mirror);
+        let batch = transaction.apart.as_mut().map_or(&mut self.batch, |it| &mut it.batch);
+        if let Err(error) = batch.add(&mirror, &copy, rows) {
+            batch.forget(&mirror);
             let text = pelorus_error::display_chain(&error);
             if error.code() == Code::TableChanged {
                 return self.again(&mirror, &text);
@@ -372,13 +441,6 @@ impl<'s> Reader<'s> {
         let Some(transaction) = self.transaction.take() else {
             return end.map_or(Ok(()), |step| self.read.advance(&step));
         };
-        if transaction.prepared && !transaction.touched.is_empty() {
-            for mirror in &transaction.touched {
-                // Its rows count when it is committed: they are read from the server then.
-                self.again(mirror, "an XA transaction was prepared")?;
-            }
-            self.prepared.extend(transaction.touched);
-        }
         if let Some(step) = end.filter(|_| transaction.step.is_none()).or(transaction.step) {
             self.read.advance(&step)?;
         }
@@ -470,6 +532,12 @@ impl<'s> Reader<'s> {
         }
         Ok(())
     }
+}
+
+/// An XA identifier as `XA COMMIT` has it in the binlog.
+fn identifier(xid: &Xid) -> String {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    format!("X'{}',X'{}',{}", hex(&xid.global), hex(&xid.branch), xid.format)
 }
 
 /// What the end of a transaction makes of the position.

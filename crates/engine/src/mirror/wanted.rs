@@ -1,0 +1,131 @@
+//! The mirrors that the configuration asks for.
+//!
+//! They are made once after the start, as soon as their servers answer. What is mirrored already is
+//! left as it is; what a statement ends later stays ended until the next start.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_mirror::MirrorName;
+
+use crate::engine::Engine;
+use crate::links::{LinkedDatabase, is_own};
+
+/// What is still to be made.
+#[derive(Debug)]
+pub(crate) struct Wanted(Vec<Item>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Item {
+    /// `all`
+    All,
+    /// All tables of a database.
+    Database(String),
+    /// One table: its database, and its name.
+    Table(String, String),
+}
+
+impl Wanted {
+    /// Reads `all`, `database` and `database.table`.
+    ///
+    /// # Errors
+    /// Text that is none of them (1210).
+    pub(crate) fn new(texts: Vec<String>) -> Result<Self> {
+        let read = |text: String| {
+            let wrong = || {
+                let what =
+                    format!("'{text}' cannot be mirrored: write all, database or database.table");
+                Error::new(Code::WrongArguments, what)
+            };
+            match text.split_once('.') {
+                _ if text.eq_ignore_ascii_case("all") => Ok(Item::All),
+                None if text.is_empty() => Err(wrong()),
+                None => Ok(Item::Database(text)),
+                Some((database, table)) if database.is_empty() || table.is_empty() => Err(wrong()),
+                Some((database, table)) => Ok(Item::Table(database.to_owned(), table.to_owned())),
+            }
+        };
+        texts.into_iter().map(read).collect::<Result<_>>().map(Self)
+    }
+
+    /// Makes what can be made now.
+    pub(crate) async fn make(&mut self, engine: &Engine) {
+        let mut left = Vec::new();
+        for item in std::mem::take(&mut self.0) {
+            match make(engine, &item).await {
+                Ok(true) => {}
+                Ok(false) => left.push(item),
+                Err(error) => {
+                    let error = pelorus_error::display_chain(&error);
+                    tracing::warn!(
+                        ?item,
+                        error,
+                        "what the configuration mirrors cannot be mirrored yet"
+                    );
+                    left.push(item);
+                }
+            }
+        }
+        self.0 = left;
+    }
+}
+
+/// Makes the mirrors of one item; `false` while its server has not answered.
+async fn make(engine: &Engine, item: &Item) -> Result<bool> {
+    match item {
+        Item::All => {
+            let links = engine.links();
+            let away = engine.servers().all().iter().any(|server| {
+                links.get(&server.name).is_none() || links.failure(&server.name).is_some()
+            });
+            for database in links.databases().iter().filter(|it| !is_own(&it.local)) {
+                make_database(engine, database).await?;
+            }
+            Ok(!away)
+        }
+        Item::Database(name) => match engine.links().database(name)? {
+            None => Ok(false),
+            Some(database) => make_database(engine, &database).await.map(|()| true),
+        },
+        Item::Table(database, table) => match engine.links().database(database)? {
+            None => Ok(false),
+            Some(found) => {
+                let there = pelorus_mirror::check(&found.link, &found.remote, table).await?;
+                let name = MirrorName {
+                    link: found.link.name().to_lowercase(),
+                    database: found.remote,
+                    table: there.table.name.clone(),
+                };
+                if !engine.mirrors().has(&name) {
+                    engine.mirrors().create(&name, None)?;
+                }
+                Ok(true)
+            }
+        },
+    }
+}
+
+async fn make_database(engine: &Engine, database: &LinkedDatabase) -> Result<()> {
+    let link = database.link.name().to_lowercase();
+    if engine.mirrors().has_database(&link, &database.remote) {
+        return Ok(());
+    }
+    let tables = database.link.tables(&database.local).await?;
+    let tables: Vec<String> =
+        tables.into_iter().filter(|it| !it.is_view).map(|it| it.name).collect();
+    engine.mirrors().create_database(&link, &database.remote, &tables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_read() {
+        let read = |text: &str| Wanted::new(vec![text.to_owned()]).map(|it| it.0);
+        assert_eq!(read("ALL").unwrap(), [Item::All]);
+        assert_eq!(read("shop").unwrap(), [Item::Database("shop".to_owned())]);
+        assert_eq!(read("a.b").unwrap(), [Item::Table("a".to_owned(), "b".to_owned())]);
+        for wrong in ["", ".b", "a."] {
+            assert_eq!(read(wrong).unwrap_err().errno(), 1210, "{wrong}");
+        }
+    }
+}
