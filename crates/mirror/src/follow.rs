@@ -82,6 +82,7 @@ pub(crate) fn effects(source: &Source, query: &Query, text: &str, timestamp: u32
             let why = "a change was logged as a statement; SET GLOBAL binlog_format = ROW";
             resolved.mirrors(&write.tables).map(|it| Effect::Again(it, why.to_owned())).collect()
         }
+        Err(_) | Ok(Statement::Unknown(_)) => resolved.unreadable(text),
         _ => Vec::new(),
     }
 }
@@ -140,6 +141,15 @@ impl Resolver<'_> {
         tables.iter().filter_map(|table| self.mirror(table))
     }
 
+    /// A statement that cannot be read may do anything to the tables whose names are in it.
+    fn unreadable(&self, text: &str) -> Vec<Effect> {
+        let text = text.to_lowercase();
+        let mut mirrors = self.source.mirrors();
+        mirrors.retain(|mirror| text.contains(&mirror.name.table.to_lowercase()));
+        let why = |_: &Arc<Mirror>| format!("a statement could not be read: {text}");
+        mirrors.into_iter().map(|it| Effect::Again(Arc::clone(&it), why(&it))).collect()
+    }
+
     fn ddl(&self, ddl: &Ddl, text: &str, circumstances: Circumstances) -> Vec<Effect> {
         if !matches!(ddl.object.as_str(), "TABLE" | "INDEX" | "DATABASE" | "SCHEMA") {
             return Vec::new();
@@ -164,7 +174,7 @@ impl Resolver<'_> {
                 let mut effects: Vec<Effect> =
                     self.mirrors(&ddl.names).map(|it| Effect::Again(it, why.clone())).collect();
                 if ddl.action == DdlAction::Create {
-                    effects.extend(ddl.names.iter().filter_map(|it| self.come(it)));
+                    effects.extend(ddl.names.iter().filter_map(|it| self.come(it, true)));
                 }
                 effects
             }
@@ -173,7 +183,9 @@ impl Resolver<'_> {
 
     fn statement(&self, statement: TableStatement, circumstances: Circumstances) -> Vec<Effect> {
         match &statement {
-            TableStatement::Create(create) => self.come(&create.name).into_iter().collect(),
+            TableStatement::Create(create) => {
+                self.come(&create.name, create.if_not_exists).into_iter().collect()
+            }
             TableStatement::Drop(drop) if drop.temporary => Vec::new(),
             TableStatement::Drop(drop) => self.mirrors(&drop.tables).map(Effect::Gone).collect(),
             TableStatement::DropDatabase(drop) => {
@@ -221,10 +233,13 @@ impl Resolver<'_> {
     }
 
     /// A table that has been made is mirrored with its database, or was mirrored by its name.
-    fn come(&self, table: &TableName) -> Option<Effect> {
+    fn come(&self, table: &TableName, if_not_exists: bool) -> Option<Effect> {
         let name = self.name(table);
         match self.mirror(table) {
             Some(mirror) if mirror.state() == State::Failed => {
+                Some(Effect::Again(mirror, "the table was made anew".to_owned()))
+            }
+            Some(mirror) if !if_not_exists => {
                 Some(Effect::Again(mirror, "the table was made anew".to_owned()))
             }
             Some(_) => None,
@@ -263,8 +278,12 @@ fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static str> {
         if column.auto_increment || column.primary {
             return Some("a column that numbers rows was added or changed");
         }
-        matches!(column.default, Some(ColumnDefault::Expression(_)))
-            .then_some("a column with a computed default was added or changed")
+        // The moment depends on the session's time zone, which the binlog need not tell.
+        matches!(
+            column.default,
+            Some(ColumnDefault::Expression(_) | ColumnDefault::CurrentTimestamp(_))
+        )
+        .then_some("a column with a computed default was added or changed")
     };
     match action {
         AlterAction::AddColumn { column, .. } => computed(column),

@@ -59,6 +59,12 @@ impl EngineCopies {
         })
     }
 
+    /// Whether a copy has its source's partitions; else it has none, or those of the user.
+    fn is_laid_out_alike(&self, name: &MirrorName) -> bool {
+        let def = self.catalog.table(&hidden_database(&name.link, &name.database), &name.table);
+        def.is_some_and(|def| !def.partitioner.named().is_empty())
+    }
+
     fn copy(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>> {
         let def = self.catalog.table(&hidden_database(&name.link, &name.database), &name.table)?;
         Some(Arc::new(Copy::new(def)))
@@ -143,7 +149,7 @@ impl Copies for EngineCopies {
         let table = hidden_name(name);
         let statement = match statement {
             TableStatement::Truncate(_) => Some(TableStatement::Truncate(table)),
-            TableStatement::Alter(alter) => alter_of_copy(alter)
+            TableStatement::Alter(alter) => alter_of_copy(alter, self.is_laid_out_alike(name))
                 .map(|alter| TableStatement::Alter(AlterTable { table, ..alter })),
             _ => return Err(Error::unsupported("following this statement")),
         };

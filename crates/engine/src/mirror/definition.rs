@@ -68,10 +68,15 @@ fn plain(column: &mut ColumnDefinition) {
     column.options.clear();
 }
 
-/// What of an `ALTER TABLE` concerns a copy; `None` for nothing.
-pub(super) fn alter_of_copy(alter: &AlterTable) -> Option<AlterTable> {
-    let mut actions: Vec<AlterAction> =
-        alter.actions.iter().filter(|it| concerns(it)).cloned().collect();
+/// What of an `ALTER TABLE` concerns a copy; `None` for nothing. `partitions` says whether it has
+/// the partitions of its source.
+pub(super) fn alter_of_copy(alter: &AlterTable, partitions: bool) -> Option<AlterTable> {
+    let mut actions: Vec<AlterAction> = alter
+        .actions
+        .iter()
+        .filter(|it| concerns(it) && (partitions || !distributes(it)))
+        .cloned()
+        .collect();
     for action in &mut actions {
         match action {
             AlterAction::AddColumn { column, .. }
@@ -81,6 +86,19 @@ pub(super) fn alter_of_copy(alter: &AlterTable) -> Option<AlterTable> {
         }
     }
     (!actions.is_empty()).then(|| AlterTable { table: alter.table.clone(), actions })
+}
+
+/// Whether an action moves rows between partitions, and leaves them as they are.
+fn distributes(action: &AlterAction) -> bool {
+    matches!(
+        action,
+        AlterAction::AddPartitions(_)
+            | AlterAction::AddPartitionCount(_)
+            | AlterAction::ReorganizePartitions { .. }
+            | AlterAction::CoalescePartitions(_)
+            | AlterAction::RemovePartitioning
+            | AlterAction::PartitionBy(_)
+    )
 }
 
 fn concerns(action: &AlterAction) -> bool {
@@ -132,10 +150,11 @@ mod tests {
     #[test]
     fn alters_of_keys_do_not_concern_copies() {
         let alter = |sql: &str| match pelorus_sql::table::parse(sql, Mode::default()).unwrap() {
-            TableStatement::Alter(alter) => alter_of_copy(&alter),
+            TableStatement::Alter(alter) => alter_of_copy(&alter, false),
             other => panic!("{other:?}"),
         };
         assert_eq!(alter("ALTER TABLE t ADD KEY (a), DROP KEY b, ALGORITHM=INPLACE"), None);
+        assert_eq!(alter("ALTER TABLE t ADD PARTITION (PARTITION p VALUES LESS THAN (5))"), None);
         let kept = alter("ALTER TABLE t ADD KEY (a), ADD COLUMN c INT UNIQUE").unwrap();
         assert!(matches!(kept.actions.as_slice(),
             [AlterAction::AddColumn { column, .. }] if !column.unique));

@@ -38,11 +38,12 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
     let mut request = FollowRequest::new(position.clone(), source.server_id()?);
     request.heartbeat = HEARTBEAT;
     let skew = clock_skew(source, link).await?;
+    let end = link.binlog_end().await?;
     let follower = match link.follow(&request).await {
         Ok(follower) => follower,
         Err(error) => return lost(source, error),
     };
-    let mut reader = Reader::new(source, position, follower, skew);
+    let mut reader = Reader::new(source, position, follower, (skew, end));
     {
         let mut status = source.status.lock();
         status.connected = true;
@@ -132,6 +133,9 @@ struct Reader<'s> {
     kept_at: Duration,
     /// The server's clock less ours, in microseconds.
     skew: i64,
+    /// Heartbeats mean nothing before this position: while the server passes over what was read
+    /// before, it sends some too.
+    not_before: Option<Position>,
     /// XA transactions that are prepared, by their identifiers as statements write them.
     prepared: HashMap<String, Prepared>,
 }
@@ -145,7 +149,12 @@ struct Prepared {
 }
 
 impl<'s> Reader<'s> {
-    fn new(source: &'s Arc<Source>, position: Position, follower: Follower, skew: i64) -> Self {
+    fn new(
+        source: &'s Arc<Source>,
+        position: Position,
+        follower: Follower,
+        (skew, end): (i64, Position),
+    ) -> Self {
         Self {
             source,
             follower,
@@ -156,6 +165,7 @@ impl<'s> Reader<'s> {
             batch_since: None,
             kept_at: source.now(),
             skew,
+            not_before: Some(end),
             prepared: HashMap::new(),
         }
     }
@@ -186,6 +196,15 @@ impl<'s> Reader<'s> {
             if self.must_end() {
                 return Ok(());
             }
+        }
+    }
+
+    /// The server has nothing more to send.
+    fn heartbeat(&mut self) {
+        let is_there = |end: &Position| self.read.has_passed(end) == Some(true);
+        if self.not_before.as_ref().is_none_or(is_there) {
+            self.not_before = None;
+            self.source.note_whole(self.source.now());
         }
     }
 
@@ -242,7 +261,7 @@ impl<'s> Reader<'s> {
             Event::Heartbeat { .. } => {
                 if self.transaction.is_none() {
                     self.flush()?;
-                    self.source.note_whole(self.source.now());
+                    self.heartbeat();
                 }
             }
             Event::Incident { message, .. } => {

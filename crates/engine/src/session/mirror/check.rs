@@ -330,8 +330,8 @@ fn plain_text(name: &str, ty: &ColumnType) -> String {
         WireType::Json => format!("HEX(CAST({name} AS CHAR))"),
         _ if ty.is_string() && ty.collation == collation::BINARY => format!("HEX({name})"),
         _ if ty.is_string() => format!("HEX(CONVERT({name} USING utf8mb4))"),
-        // Shortest decimals of the stored value.
-        WireType::Float => format!("({name} + 0e0)"),
+        // As text MySQL, MariaDB and we write some of them differently.
+        WireType::Double => format!("CAST({name} AS DECIMAL(65,6))"),
         WireType::Bit => format!("({name} + 0)"),
         _ => name.to_owned(),
     }
