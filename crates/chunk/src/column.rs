@@ -23,7 +23,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, UInt32Array, new_null_array};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::compute::take;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, i256};
 use pelorus_error::{Error, Result};
@@ -219,7 +219,10 @@ impl Column {
         };
         let exponent = source.exponent();
         match self.kind {
-            Kind::UInt64 => self.array::<UInt64Type>(source.collect(i64::cast_unsigned), nulls),
+            Kind::UInt64 => {
+                let values = Buffer::from_vec(source.whole_numbers());
+                self.array::<UInt64Type>(ScalarBuffer::from(values), nulls)
+            }
             Kind::Float32 => {
                 self.array::<Float32Type>(source.collect(|value| single(value, exponent)), nulls)
             }
@@ -229,13 +232,13 @@ impl Column {
             Kind::Decimal128(..) => self.array::<Decimal128Type>(source.collect(i128::from), nulls),
             Kind::Decimal256(..) => self.array::<Decimal256Type>(source.collect(i256::from), nulls),
             // The header check lets no text into frames.
-            _ => self.array::<Int64Type>(source.collect(|value| value), nulls),
+            _ => self.array::<Int64Type>(source.whole_numbers(), nulls),
         }
     }
 
     fn array<T: ArrowPrimitiveType>(
         &self,
-        values: Vec<T::Native>,
+        values: impl Into<ScalarBuffer<T::Native>>,
         nulls: Option<NullBuffer>,
     ) -> ArrayRef {
         let array = PrimitiveArray::<T>::new(values.into(), nulls);
@@ -257,6 +260,13 @@ impl IntSource<'_> {
         }
     }
 
+    fn whole_numbers(self) -> Vec<i64> {
+        match self {
+            Self::Many(ints, many) => many.whole_numbers(ints),
+            Self::Range(..) | Self::Rows(..) => self.collect(|value| value),
+        }
+    }
+
     fn collect<T: Copy>(self, convert: impl Fn(i64) -> T + Copy) -> Vec<T> {
         match self {
             Self::Range(ints, rows) => {
@@ -269,7 +279,7 @@ impl IntSource<'_> {
                 ints.take(rows, &mut values, convert);
                 values
             }
-            Self::Many(ints, many) => many.gather(|rows, out| ints.extend(rows, out, convert)),
+            Self::Many(ints, many) => many.integers(ints, convert),
         }
     }
 }

@@ -115,9 +115,8 @@ impl Codes {
     }
 
     /// Appends the codes of a range in a dictionary.
-    #[expect(clippy::cast_possible_truncation, reason = "dictionary codes have up to 4 bytes")]
     pub(super) fn extend(&self, rows: Range<usize>, out: &mut Vec<u32>) {
-        by_width!(self, cells => out.extend(cells[rows].iter().map(|cell| cell.wide() as u32)));
+        by_width!(self, cells => extend(&cells[rows], out));
     }
 
     /// Keeps the rows of a range whose codes pass the test.
@@ -130,6 +129,12 @@ impl Codes {
     ) {
         by_width!(self, cells => select(cells, test, rows, valid, selection));
     }
+}
+
+/// Appends codes in a dictionary.
+#[expect(clippy::cast_possible_truncation, reason = "dictionary codes have up to 4 bytes")]
+pub(super) fn extend<C: Code>(cells: &[C], out: &mut Vec<u32>) {
+    out.extend(cells.iter().map(|cell| cell.wide() as u32));
 }
 
 fn below<C: Code>(cells: &[C], count: u64) -> bool {

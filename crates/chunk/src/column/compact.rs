@@ -1,35 +1,80 @@
-//! Moving the selected ones of many values together: the kernel of scans that leave rows out.
+//! Appending the selected ones of many values: the kernel of scans that leave rows out.
 //!
 //! Where one row in seven is dead no branch can be predicted, so there is none for a row: a value is
 //! always copied, and the place for the next one moves on by the row's bit. Processors with AVX-512
-//! do that for 64 bytes in one instruction (`VPCOMPRESSQ`, `VPCOMPRESSD`), those with AVX2 for 32
-//! bytes by a permutation that a table gives for the bits.
+//! do that for 64 bytes in one instruction (`VPCOMPRESSQ`, `VPCOMPRESSD`), those with AVX2 for eight
+//! values (four of 8 bytes) by a permutation that a table gives for their bits. The narrower the
+//! values are the less there is to move, so codes are selected before they are decoded.
 
-/// Of the values from `kept` on, one for each bit, moves those whose bits are set to the front and
-/// drops the rest.
-pub(super) fn compact<T: Copy>(values: &mut Vec<T>, mut kept: usize, words: &[u64]) {
-    let compress = kernel::<T>();
-    for (begin, &word) in (kept..values.len()).step_by(64).zip(words) {
-        let Some(&cells) = values[begin..].first_chunk::<64>() else {
-            for row in (begin..values.len()).filter(|row| word >> (row - begin) & 1 == 1) {
-                values[kept] = values[row];
-                kept += 1;
-            }
-            break;
-        };
-        // Never more than came before was kept, so there are 64 places.
-        if let Some(places) = values[kept..].first_chunk_mut::<64>() {
-            kept += compress(&cells, word, places);
-        }
-    }
-    values.truncate(kept);
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use std::mem::MaybeUninit;
+
+use super::codes::Code;
+
+/// Appends those of some values, one for each bit, whose bits are set. Values without a bit are
+/// left out.
+pub(super) fn append<T: Copy>(values: &[T], words: &[u64], out: &mut Vec<T>) {
+    append_by(values, words, out, kernel(), |value| value);
 }
 
-/// Copies the cells whose bits are set to the first places; returns how many. The places behind
-/// them may be overwritten.
-type Compress<T> = fn(&[T; 64], u64, &mut [T; 64]) -> usize;
+/// Numbers as codes: base + code * step, wrapping.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub(super) base: u64,
+    pub(super) step: u32,
+}
 
-fn kernel<T: Copy>() -> Compress<T> {
+/// Appends the numbers of those of some codes, one for each bit, whose bits are set, if there is
+/// something faster for that than selecting the codes first and then looking for their numbers.
+pub(super) fn append_line<C: Code>(
+    codes: &[C],
+    words: &[u64],
+    line: Line,
+    out: &mut Vec<i64>,
+) -> bool {
+    let Some(kernel) = line_kernel::<C>() else { return false };
+    let kernel = |codes: &_, words: &_, places: &mut _| kernel(codes, words, line, places);
+    let number = |code: C| line.base.wrapping_add(code.wide() * u64::from(line.step));
+    append_by(codes, words, out, kernel, |code| number(code).cast_signed());
+    true
+}
+
+#[inline]
+fn append_by<C: Copy, T>(
+    cells: &[C],
+    words: &[u64],
+    out: &mut Vec<T>,
+    kernel: impl FnOnce(&[[C; 64]], &[u64], &mut [MaybeUninit<T>]) -> usize,
+    value: impl Fn(C) -> T,
+) {
+    let (whole, rest) = cells.as_chunks::<64>();
+    let some = whole.len().min(words.len());
+    let (whole, rest) = (&whole[..some], if some < whole.len() { &[] } else { rest });
+    out.reserve(cells.len());
+    let places = &mut out.spare_capacity_mut()[..some * 64];
+    let count = kernel(whole, &words[..some], places);
+    let length = out.len() + count;
+    assert!(length <= out.capacity(), "{count} of {some} times 64 values");
+    // SAFETY: there is room for as many, as was just seen, and the kernel has written them.
+    unsafe { out.set_len(length) };
+    let word = words.get(some).copied().unwrap_or(0);
+    for (bit, &cell) in rest.iter().enumerate() {
+        if word >> bit & 1 == 1 {
+            out.push(value(cell));
+        }
+    }
+}
+
+/// Writes the values whose bits are set to the first places; returns how many, all of which are
+/// written. The places behind them may be written as well. There are as many words as groups of
+/// values, and 64 places for each, or it panics.
+type Kernel<T> = fn(&[[T; 64]], &[u64], &mut [MaybeUninit<T>]) -> usize;
+
+fn kernel<T: Copy>() -> Kernel<T> {
     #[cfg(target_arch = "x86_64")]
     if let Some(kernel) = avx512::kernel().or_else(avx2::kernel) {
         return kernel;
@@ -37,165 +82,31 @@ fn kernel<T: Copy>() -> Compress<T> {
     one_by_one
 }
 
-fn one_by_one<T: Copy>(cells: &[T; 64], word: u64, places: &mut [T; 64]) -> usize {
-    if word == u64::MAX {
-        *places = *cells;
-        return 64;
-    }
+/// The same for the numbers of codes.
+type LineKernel<C> = fn(&[[C; 64]], &[u64], Line, &mut [MaybeUninit<i64>]) -> usize;
+
+fn line_kernel<C: Copy>() -> Option<LineKernel<C>> {
+    #[cfg(target_arch = "x86_64")]
+    return avx2::line_kernel();
+    #[cfg(not(target_arch = "x86_64"))]
+    None
+}
+
+fn one_by_one<T: Copy>(cells: &[[T; 64]], words: &[u64], places: &mut [MaybeUninit<T>]) -> usize {
+    check(cells, words, places);
     let mut next = 0;
-    for (bit, cell) in cells.iter().enumerate() {
-        // One bit is clear, so that the place of the last cell is below 64 as well.
-        places[next & 63] = *cell;
-        next += usize::from(word >> bit & 1 == 1);
+    for (cells, &word) in cells.iter().zip(words) {
+        for (bit, cell) in cells.iter().enumerate() {
+            // Not more were kept than came before, so the place is there.
+            places[next].write(*cell);
+            next += usize::from(word >> bit & 1 == 1);
+        }
     }
     next
 }
 
-/// The same by AVX-512.
-#[cfg(target_arch = "x86_64")]
-mod avx512 {
-    use std::arch::x86_64::{
-        _mm512_loadu_epi32, _mm512_loadu_epi64, _mm512_maskz_compress_epi32,
-        _mm512_maskz_compress_epi64, _mm512_storeu_epi32, _mm512_storeu_epi64,
-    };
-
-    use super::Compress;
-
-    /// The kernel for values of this size, if there is one and the processor can run it.
-    pub(super) fn kernel<T: Copy>() -> Option<Compress<T>> {
-        if !is_x86_feature_detected!("avx512f") || !is_x86_feature_detected!("popcnt") {
-            return None;
-        }
-        match size_of::<T>() {
-            // SAFETY: the processor has the features, and values have the size.
-            8 => Some(|cells, word, places| unsafe { eights(cells, word, places) }),
-            // SAFETY: as above.
-            4 => Some(|cells, word, places| unsafe { fours(cells, word, places) }),
-            _ => None,
-        }
-    }
-
-    /// # Safety
-    /// Values have 8 bytes.
-    #[target_feature(enable = "avx512f,popcnt")]
-    unsafe fn eights<T: Copy>(cells: &[T; 64], word: u64, places: &mut [T; 64]) -> usize {
-        let mut next = 0;
-        for (cells, mask) in cells.as_chunks::<8>().0.iter().zip(word.to_le_bytes()) {
-            // SAFETY: eight values of 8 bytes are read.
-            let eight = unsafe { _mm512_loadu_epi64(cells.as_ptr().cast()) };
-            let kept = _mm512_maskz_compress_epi64(mask, eight);
-            // SAFETY: of every eight cells before at most eight were kept, so that `next` is at
-            // most 56, and eight places follow it.
-            unsafe { _mm512_storeu_epi64(places.as_mut_ptr().add(next).cast(), kept) };
-            next += mask.count_ones() as usize;
-        }
-        next
-    }
-
-    /// # Safety
-    /// Values have 4 bytes.
-    #[target_feature(enable = "avx512f,popcnt")]
-    unsafe fn fours<T: Copy>(cells: &[T; 64], word: u64, places: &mut [T; 64]) -> usize {
-        let mut next = 0;
-        let masks = [word as u16, (word >> 16) as u16, (word >> 32) as u16, (word >> 48) as u16];
-        for (cells, mask) in cells.as_chunks::<16>().0.iter().zip(masks) {
-            // SAFETY: 16 values of 4 bytes are read.
-            let sixteen = unsafe { _mm512_loadu_epi32(cells.as_ptr().cast()) };
-            let kept = _mm512_maskz_compress_epi32(mask, sixteen);
-            // SAFETY: of every 16 cells before at most 16 were kept, so that `next` is at most 48,
-            // and 16 places follow it.
-            unsafe { _mm512_storeu_epi32(places.as_mut_ptr().add(next).cast(), kept) };
-            next += mask.count_ones() as usize;
-        }
-        next
-    }
-}
-
-/// The same by AVX2.
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use std::arch::x86_64::{_mm256_loadu_si256, _mm256_permutevar8x32_epi32, _mm256_storeu_si256};
-
-    use super::Compress;
-
-    /// For the bits of some cells, which of the eight 32-bit lanes go to the first places, where a
-    /// cell has so many of them.
-    const fn places<const MASKS: usize>(cells: usize, lanes: usize) -> [[u32; 8]; MASKS] {
-        let mut table = [[0; 8]; MASKS];
-        let mut mask = 0;
-        while mask < MASKS {
-            let (mut cell, mut next) = (0, 0);
-            while cell < cells {
-                let mut lane = 0;
-                while mask >> cell & 1 == 1 && lane < lanes {
-                    table[mask][next] = (cell * lanes + lane) as u32;
-                    next += 1;
-                    lane += 1;
-                }
-                cell += 1;
-            }
-            mask += 1;
-        }
-        table
-    }
-
-    static OF_EIGHT: [[u32; 8]; 256] = places(8, 1);
-    static OF_FOUR: [[u32; 8]; 16] = places(4, 2);
-
-    /// The kernel for values of this size, if there is one and the processor can run it.
-    pub(super) fn kernel<T: Copy>() -> Option<Compress<T>> {
-        if !is_x86_feature_detected!("avx2") || !is_x86_feature_detected!("popcnt") {
-            return None;
-        }
-        match size_of::<T>() {
-            // SAFETY: the processor has the features, and values have the size.
-            8 => Some(|cells, word, places| unsafe { eights(cells, word, places) }),
-            // SAFETY: as above.
-            4 => Some(|cells, word, places| unsafe { fours(cells, word, places) }),
-            _ => None,
-        }
-    }
-
-    /// # Safety
-    /// Values have 8 bytes.
-    #[target_feature(enable = "avx2,popcnt")]
-    unsafe fn eights<T: Copy>(cells: &[T; 64], word: u64, places: &mut [T; 64]) -> usize {
-        let mut next = 0;
-        for (at, cells) in cells.as_chunks::<4>().0.iter().enumerate() {
-            let mask = (word >> (at * 4)) as usize & 15;
-            // SAFETY: four values of 8 bytes are read, and eight lanes of the table. Of every four
-            // cells before at most four were kept, so that `next` is at most 60, and four places
-            // follow it.
-            unsafe {
-                let four = _mm256_loadu_si256(cells.as_ptr().cast());
-                let lanes = _mm256_loadu_si256(OF_FOUR[mask].as_ptr().cast());
-                let kept = _mm256_permutevar8x32_epi32(four, lanes);
-                _mm256_storeu_si256(places.as_mut_ptr().add(next).cast(), kept);
-            }
-            next += mask.count_ones() as usize;
-        }
-        next
-    }
-
-    /// # Safety
-    /// Values have 4 bytes.
-    #[target_feature(enable = "avx2,popcnt")]
-    unsafe fn fours<T: Copy>(cells: &[T; 64], word: u64, places: &mut [T; 64]) -> usize {
-        let mut next = 0;
-        for (cells, mask) in cells.as_chunks::<8>().0.iter().zip(word.to_le_bytes()) {
-            // SAFETY: eight values of 4 bytes are read, and eight lanes of the table. Of every
-            // eight cells before at most eight were kept, so that `next` is at most 56, and eight
-            // places follow it.
-            unsafe {
-                let eight = _mm256_loadu_si256(cells.as_ptr().cast());
-                let lanes = _mm256_loadu_si256(OF_EIGHT[usize::from(mask)].as_ptr().cast());
-                let kept = _mm256_permutevar8x32_epi32(eight, lanes);
-                _mm256_storeu_si256(places.as_mut_ptr().add(next).cast(), kept);
-            }
-            next += mask.count_ones() as usize;
-        }
-        next
-    }
+fn check<C, T>(cells: &[[C; 64]], words: &[u64], places: &[MaybeUninit<T>]) {
+    assert!(cells.len() == words.len() && places.len() == cells.len() * 64);
 }
 
 #[cfg(test)]
@@ -212,10 +123,32 @@ mod tests {
         let length = (bits.len() * 64).saturating_sub(missing);
         let mut expected = vec![value(100_000)];
         expected.extend((0..length).filter(|at| bits[at / 64] >> (at % 64) & 1 == 1).map(&value));
-        let mut values = vec![value(100_000)];
-        values.extend((0..length).map(&value));
-        compact(&mut values, 1, bits);
-        assert_eq!(values, expected);
+        let values: Vec<T> = (0..length).map(&value).collect();
+        let mut out = vec![value(100_000)];
+        append(&values, bits, &mut out);
+        assert_eq!(out, expected);
+    }
+
+    /// All kernels for values of a size do what the plain one does.
+    fn kernels_agree<T: Copy + PartialEq + std::fmt::Debug>(
+        words: &[u64],
+        value: impl Fn(usize) -> T,
+    ) {
+        let cells: Vec<[T; 64]> =
+            (0..words.len()).map(|at| std::array::from_fn(|bit| value(at * 64 + bit))).collect();
+        let run = |kernel: Kernel<T>| {
+            let mut out = Vec::with_capacity(words.len() * 64);
+            let count = kernel(&cells, words, &mut out.spare_capacity_mut()[..words.len() * 64]);
+            // SAFETY: a kernel has written so many.
+            unsafe { out.set_len(count) };
+            out
+        };
+        let expected = run(one_by_one);
+        assert_eq!(run(kernel()), expected);
+        #[cfg(target_arch = "x86_64")]
+        for kernel in [avx512::kernel(), avx2::kernel()].into_iter().flatten() {
+            assert_eq!(run(kernel), expected);
+        }
     }
 
     proptest! {
@@ -226,36 +159,48 @@ mod tests {
                 0..6,
             ),
             missing in 0_usize..64,
+            base: u64,
+            step: u32,
         ) {
+            let line = Line { base, step };
+            let drawn = |at: usize| (at as u64 + base).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+            lines_agree(&bits, missing, line, |at| [drawn(at) as u8]);
+            lines_agree(&bits, missing, line, |at| (drawn(at) as u16).to_le_bytes());
+            lines_agree(&bits, missing, line, |at| (drawn(at) as u32).to_le_bytes());
             check(&bits, missing, |at| at as u64);
             check(&bits, missing, |at| at as f64);
             check(&bits, missing, |at| at as u32);
             check(&bits, missing, |at| at as i128);
+            check(&bits, missing, |at| at as u16);
             check(&bits, missing, |at| (at % 251) as u8);
+            kernels_agree(&bits, |at| at as u64 * 3);
+            kernels_agree(&bits, |at| at as u32 * 3);
+            kernels_agree(&bits, |at| at as u16 * 3);
+            kernels_agree(&bits, |at| [(at % 251) as u8]);
+            kernels_agree(&bits, |at| at as i128);
         }
+    }
 
-        #[test]
-        fn all_kernels_agree(word: u64) {
-            let cells: [u64; 64] = std::array::from_fn(|at| at as u64 * 3);
-            let (mut fast, mut slow) = ([0; 64], [0; 64]);
-            let count = kernel()(&cells, word, &mut fast);
-            prop_assert_eq!(one_by_one(&cells, word, &mut slow), count);
-            prop_assert_eq!(&fast[..count], &slow[..count]);
-            #[cfg(target_arch = "x86_64")]
-            if let Some(kernel) = avx2::kernel() {
-                prop_assert_eq!(kernel(&cells, word, &mut fast), count);
-                prop_assert_eq!(&fast[..count], &slow[..count]);
-            }
-            let cells: [u32; 64] = std::array::from_fn(|at| at as u32 * 3);
-            let (mut fast, mut slow) = ([0; 64], [0; 64]);
-            prop_assert_eq!(one_by_one(&cells, word, &mut slow), count);
-            #[cfg(target_arch = "x86_64")]
-            if let Some(kernel) = avx2::kernel() {
-                prop_assert_eq!(kernel(&cells, word, &mut fast), count);
-                prop_assert_eq!(&fast[..count], &slow[..count]);
-            }
-            prop_assert_eq!(kernel()(&cells, word, &mut fast), count);
-            prop_assert_eq!(&fast[..count], &slow[..count]);
+    /// The numbers of selected codes are those of all codes, selected.
+    fn lines_agree<C: Code>(bits: &[u64], missing: usize, line: Line, code: impl Fn(usize) -> C) {
+        let length = (bits.len() * 64).saturating_sub(missing);
+        let codes: Vec<C> = (0..length).map(code).collect();
+        let number = |code: &C| line.base.wrapping_add(code.wide() * u64::from(line.step));
+        let all: Vec<i64> = codes.iter().map(|code| number(code).cast_signed()).collect();
+        let (mut expected, mut found) = (vec![7], vec![7]);
+        append(&all, bits, &mut expected);
+        if append_line(&codes, bits, line, &mut found) {
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn values_without_bits_are_left_out() {
+        let values: Vec<u32> = (0..300).collect();
+        for words in 0..6 {
+            let mut out = Vec::new();
+            append(&values, &vec![u64::MAX; words], &mut out);
+            assert_eq!(out, values[..values.len().min(words * 64)]);
         }
     }
 }

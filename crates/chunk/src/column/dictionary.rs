@@ -34,7 +34,11 @@ impl Column {
             }
             Data::Dictionary(codes, values) => {
                 let extend = |rows, out: &mut Vec<u32>| codes.extend(rows, out);
-                (picked.gather(extend, |row| codes.get(row as usize)), values)
+                let found = match picked.many() {
+                    Some(many) => many.codes(codes),
+                    None => picked.gather(extend, |row| codes.get(row as usize)),
+                };
+                (found, values)
             }
             Data::Null | Data::Plain(_) | Data::Ints(_) => {
                 return coded(&self.decode_picked(picked)?);

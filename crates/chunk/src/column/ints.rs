@@ -87,6 +87,14 @@ impl Ints {
         }
     }
 
+    /// The base of all rows of a range that is not empty, if there is one and codes are no
+    /// increments.
+    pub(super) fn base_of(&self, rows: &Range<usize>) -> Option<u64> {
+        let group = rows.start >> self.shift;
+        let is_one = !self.delta && (rows.end - 1) >> self.shift == group;
+        self.bases.get(group).copied().filter(|_| is_one)
+    }
+
     /// The groups that a range touches, with the rows in each.
     fn groups(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
         let shift = self.shift;
@@ -98,8 +106,9 @@ impl Ints {
         })
     }
 
+    /// Appends the integers of codes above a base, converted.
     #[inline]
-    fn extend_frame<T, C: Code>(
+    pub(super) fn extend_frame<T, C: Code>(
         &self,
         base: u64,
         cells: &[C],

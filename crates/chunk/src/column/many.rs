@@ -8,7 +8,9 @@ use arrow::compute::filter;
 use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 use pelorus_error::{Error, Result};
 
-use super::compact::compact;
+use super::codes::{self, Codes, by_width};
+use super::compact::{Line, append, append_line};
+use super::ints::Ints;
 use super::text::gather_many;
 use super::{Column, Data, IntSource, gather};
 use crate::kind::Kind;
@@ -21,18 +23,86 @@ pub(super) struct Many<'a> {
 }
 
 impl Many<'_> {
-    /// Gathers the values of these rows. `extend` appends those of a range; it is asked for as many
-    /// as stay in the fastest cache until the rest of them is dropped.
+    /// So many rows at a time, which stay in the fastest cache.
+    const STEP: usize = 1024;
+
+    /// Pieces of the range, each with the bits of its rows.
+    fn steps(&self) -> impl Iterator<Item = (Range<usize>, &[u64])> {
+        self.words.chunks(Self::STEP / 64).enumerate().map(|(at, words)| {
+            let begin = self.range.start + at * Self::STEP;
+            (begin..self.range.end.min(begin + Self::STEP), words)
+        })
+    }
+
+    /// Room for the values of these rows.
+    fn room<T>(&self) -> Vec<T> {
+        Vec::with_capacity(self.count + Self::STEP)
+    }
+
+    /// Gathers the values of these rows. `extend` appends those of a range.
     pub(super) fn gather<T: Copy>(&self, extend: impl Fn(Range<usize>, &mut Vec<T>)) -> Vec<T> {
-        const STEP: usize = 1024;
-        let mut values = Vec::with_capacity(self.count + STEP);
-        for (at, words) in self.words.chunks(STEP / 64).enumerate() {
-            let begin = self.range.start + at * STEP;
-            let kept = values.len();
-            extend(begin..self.range.end.min(begin + STEP), &mut values);
-            compact(&mut values, kept, words);
+        let (mut values, mut all) = (self.room(), Vec::with_capacity(Self::STEP));
+        for (rows, words) in self.steps() {
+            all.clear();
+            extend(rows, &mut all);
+            append(&all, words, &mut values);
         }
         values
+    }
+
+    /// Gathers the integers of these rows.
+    pub(super) fn whole_numbers(&self, ints: &Ints) -> Vec<i64> {
+        let slowly = || self.integers(ints, |value| value);
+        let Ok(step) = u32::try_from(ints.step) else { return slowly() };
+        by_width!(ints.codes, cells => {
+            let mut values = self.room();
+            for (rows, words) in self.steps() {
+                let line = ints.base_of(&rows).map(|base| Line { base, step });
+                let append = |line| append_line(&cells[rows], words, line, &mut values);
+                if !line.is_some_and(append) {
+                    return slowly();
+                }
+            }
+            values
+        })
+    }
+
+    /// Gathers the integers of these rows, converted. Where they have one base their codes are
+    /// selected first, and only those are decoded.
+    pub(super) fn integers<T: Copy>(
+        &self,
+        ints: &Ints,
+        convert: impl Fn(i64) -> T + Copy,
+    ) -> Vec<T> {
+        by_width!(ints.codes, cells => {
+            let (mut values, mut all) = (self.room(), Vec::with_capacity(Self::STEP));
+            let mut kept = Vec::with_capacity(Self::STEP);
+            for (rows, words) in self.steps() {
+                if let Some(base) = ints.base_of(&rows) {
+                    kept.clear();
+                    append(&cells[rows], words, &mut kept);
+                    ints.extend_frame(base, &kept, &mut values, convert);
+                } else {
+                    all.clear();
+                    ints.extend(rows, &mut all, convert);
+                    append(&all, words, &mut values);
+                }
+            }
+            values
+        })
+    }
+
+    /// Gathers the codes of these rows in a dictionary.
+    pub(super) fn codes(&self, codes: &Codes) -> Vec<u32> {
+        by_width!(codes, cells => {
+            let (mut values, mut kept) = (self.room(), Vec::with_capacity(Self::STEP));
+            for (rows, words) in self.steps() {
+                kept.clear();
+                append(&cells[rows], words, &mut kept);
+                codes::extend(&kept, &mut values);
+            }
+            values
+        })
     }
 
     /// The numbers of these rows.
@@ -82,10 +152,7 @@ impl Column {
                 let codes = many.gather(|rows, out| runs.codes(rows, out));
                 gather(&runs.values, codes, nulls()?)
             }
-            Data::Dictionary(codes, values) => {
-                let codes = many.gather(|rows, out| codes.extend(rows, out));
-                gather(values, codes, nulls()?)
-            }
+            Data::Dictionary(codes, values) => gather(values, many.codes(codes), nulls()?),
         }
     }
 
@@ -101,8 +168,11 @@ impl Column {
         many: &Many<'_>,
         nulls: Option<NullBuffer>,
     ) -> Result<ArrayRef> {
-        let values = array.as_primitive::<T>().values();
-        let extend = |rows: Range<usize>, out: &mut Vec<_>| out.extend_from_slice(&values[rows]);
-        Ok(self.array::<T>(many.gather(extend), nulls))
+        let all = array.as_primitive::<T>().values();
+        let mut values = many.room();
+        for (rows, words) in many.steps() {
+            append(&all[rows], words, &mut values);
+        }
+        Ok(self.array::<T>(values, nulls))
     }
 }

@@ -26,7 +26,7 @@ impl Column {
             (Which::Few(rows), None) => IntSource::Rows(ints, rows),
             (_, None) => IntSource::Range(ints, picked.range.clone()),
         };
-        Ok(Arc::new(Int64Array::new(source.collect(|value| value).into(), nulls)))
+        Ok(Arc::new(Int64Array::new(source.whole_numbers().into(), nulls)))
     }
 }
 
