@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, ArrayRef, UInt32Array, UInt64Array};
 use pelorus_blockfile::{PAYLOAD_MAX, even_length};
-use pelorus_chunk::encode;
+use pelorus_chunk::{Picked, Selection, encode};
 use pelorus_env::rare_if;
 use pelorus_error::{Code, Error, Result};
-use pelorus_index::hash_key;
+use pelorus_index::{RowRef, hash_key};
 
 use crate::chunk::{Chunk, ChunkRef};
 use crate::datafile::kind;
@@ -86,10 +86,29 @@ pub(crate) fn rewrite(
     };
     rare_if("rows died while they were rewritten", || dead(old) > dead_before);
     partition.replace(old, new, maps);
-    partition.repoint(&moves, old);
+    partition.repoint(&by_hash(&moves), old);
     let freed: usize = old.iter().filter_map(|part| part.delta()).map(Delta::release).sum();
     table.delta_bytes.fetch_sub(freed, Ordering::Relaxed);
     Ok(done)
+}
+
+/// Roughly in the order of hashes, and so of the index: what follows one another is near in memory.
+fn by_hash(moves: &[(u64, RowRef, RowRef)]) -> Vec<(u64, RowRef, RowRef)> {
+    let bucket = |hash: u64| (hash >> 56) as usize;
+    let mut next = [0; 257];
+    for (hash, ..) in moves {
+        next[bucket(*hash) + 1] += 1;
+    }
+    for at in 1..next.len() {
+        next[at] += next[at - 1];
+    }
+    let mut sorted = moves.to_vec();
+    for one in moves {
+        let place = &mut next[bucket(one.0)];
+        sorted[*place] = *one;
+        *place += 1;
+    }
+    sorted
 }
 
 /// The columns that at least half of the chunks have in memory.
@@ -137,13 +156,27 @@ impl Rows {
         let mut first = 0;
         for (number, part) in (0_u32..).zip(parts) {
             let dead = part.deletes.at(horizon);
-            let count = part.rows();
-            this.versions.append(&mut versions(part)?);
-            this.origins.extend((0..count).map(|row| (number, row)));
-            this.kept.extend((0..count).filter(|&row| !dead.contains(row)).map(|row| first + row));
-            first += count;
-            for (at, column) in columns(layout, part)?.into_iter().enumerate() {
-                pieces[at].push(column);
+            let versions = versions(part)?;
+            if let Some(chunk) = part.chunk() {
+                // Many rows of a chunk that is merged are dead: they are not even decoded.
+                let mut live = Selection::all(chunk.rows() as usize);
+                live.subtract(dead.words());
+                let rows = live.indices(0..live.rows());
+                let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+                this.versions.extend(rows.iter().map(|&row| versions[row as usize]));
+                this.origins.extend(rows.iter().map(|&row| (number, row)));
+                this.kept.extend(first..first + count);
+                first += count;
+                let picked = live.pick(0..live.rows());
+                push(&mut pieces, columns_of_chunk(layout, part, chunk, &picked)?);
+            } else {
+                let count = part.rows();
+                let live = (0..count).filter(|&row| !dead.contains(row));
+                this.kept.extend(live.map(|row| first + row));
+                this.versions.extend(versions);
+                this.origins.extend((0..count).map(|row| (number, row)));
+                first += count;
+                push(&mut pieces, columns_of_delta(layout, part)?);
             }
         }
         let types = layout.types();
@@ -197,14 +230,34 @@ fn prefix(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// All columns of a part under a layout.
-fn columns(layout: &Layout, part: &Part) -> Result<Vec<ArrayRef>> {
+fn push(pieces: &mut [Vec<ArrayRef>], columns: Vec<ArrayRef>) {
+    for (pieces, column) in pieces.iter_mut().zip(columns) {
+        pieces.push(column);
+    }
+}
+
+/// All columns of some rows of a chunk under a layout.
+fn columns_of_chunk(
+    layout: &Layout,
+    part: &Part,
+    chunk: &Chunk,
+    rows: &Picked,
+) -> Result<Vec<ArrayRef>> {
     let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
-    let sources = part.layout.sources(layout, &all)?;
-    let blocks = part.delta().map(|delta| delta.all().blocks);
-    let column = |source: &Source<'_>| match (source, &blocks) {
-        (Source::Filler(column), _) => filler(column, part.rows() as usize),
-        (Source::Stored(position), Some(blocks)) => {
+    let column = |source: &Source<'_>| match source {
+        Source::Filler(column) => filler(column, rows.count()),
+        Source::Stored(position) => chunk.column(*position)?.decode_picked(rows),
+    };
+    part.layout.sources(layout, &all)?.iter().map(column).collect()
+}
+
+/// All columns of the rows of a delta under a layout.
+fn columns_of_delta(layout: &Layout, part: &Part) -> Result<Vec<ArrayRef>> {
+    let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
+    let blocks = part.delta().map(|delta| delta.all().blocks).unwrap_or_default();
+    let column = |source: &Source<'_>| match source {
+        Source::Filler(column) => filler(column, part.rows() as usize),
+        Source::Stored(position) => {
             let arrays: Vec<&dyn Array> =
                 blocks.iter().map(|block| block.columns[*position].as_ref()).collect();
             if arrays.is_empty() {
@@ -213,12 +266,8 @@ fn columns(layout: &Layout, part: &Part) -> Result<Vec<ArrayRef>> {
             }
             arrow::compute::concat(&arrays).map_err(broken)
         }
-        (Source::Stored(position), None) => match part.chunk() {
-            Some(chunk) => chunk.column(*position)?.decode(0..chunk.rows() as usize),
-            None => Err(Error::internal("a part is neither delta nor chunk")),
-        },
     };
-    sources.iter().map(column).collect()
+    part.layout.sources(layout, &all)?.iter().map(column).collect()
 }
 
 /// The versions of all rows of a part.
@@ -335,9 +384,17 @@ fn write_chunk(
 
 #[cfg(test)]
 mod tests {
-    use pelorus_index::RowRef;
-
     use super::*;
+
+    #[test]
+    fn moves_are_sorted_by_the_first_bits_of_their_hashes() {
+        let hash = |at: u32| hash_key(5, &at.to_le_bytes());
+        let moves: Vec<_> = (0..5000).map(|at| (hash(at), RowRef(at), RowRef(at + 1))).collect();
+        let mut expected = moves.clone();
+        expected.sort_by_key(|it| it.0 >> 56);
+        assert_eq!(by_hash(&moves), expected);
+        assert_eq!(by_hash(&[]), []);
+    }
 
     #[test]
     fn prefixes_are_ordered_like_keys() {
