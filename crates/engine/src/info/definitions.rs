@@ -103,6 +103,23 @@ const OWN: &[OwnTable] = &[
     ),
     (
         "pelorus",
+        "mirrors",
+        &[
+            ("table_schema", Text(64)),
+            ("table_name", Text(64)),
+            ("link", Text(64)),
+            ("state", Text(16)),
+            ("progress", Int),
+            ("rows_loaded", Int),
+            ("changes", Int),
+            ("loads", Int),
+            ("seconds_behind", NullableDouble),
+            ("position", NullableText(65_535)),
+            ("reason", NullableText(65_535)),
+        ],
+    ),
+    (
+        "pelorus",
         "column_statistics",
         &[
             ("table_schema", Text(64)),

@@ -20,6 +20,10 @@ pub(super) fn fill(view: &View, table: &str, grid: &mut Grid) -> Result<()> {
         "LINKS" => links(view, grid),
         "LINK_SERVERS" => link_servers(view, grid),
         "COLUMN_STATISTICS" => column_statistics(view.engine.native(), grid),
+        "MIRRORS" => {
+            let all = crate::session::mirror::rows(view, None);
+            all.into_iter().for_each(|row| grid.push(row));
+        }
         "VARIABLES" => variables(view, grid),
         other => return Err(Error::internal(format!("no rows for {other}"))),
     }

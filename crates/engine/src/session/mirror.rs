@@ -304,7 +304,7 @@ fn mirror_name(found: &LinkedDatabase, table: &str) -> MirrorName {
     }
 }
 
-/// `SHOW MIRRORS`, and the table `pelorus.mirrors`.
+/// `SHOW MIRRORS`.
 pub(crate) fn mirrors(view: &View, database: Option<&str>) -> Grid {
     let mut grid = Grid::new(vec![
         text("Table", 64),
@@ -319,26 +319,40 @@ pub(crate) fn mirrors(view: &View, database: Option<&str>) -> Grid {
         nullable_text("Position", 1024),
         nullable_text("Reason", 2048),
     ]);
+    for mut row in rows(view, database) {
+        // The table first, for LIKE.
+        row.swap(0, 1);
+        if let Some(Cell::Double(seconds)) = row.get(8) {
+            row[8] = format!("{seconds:.3}").into();
+        }
+        grid.push(row);
+    }
+    grid
+}
+
+/// The rows of `pelorus.mirrors`, of one database or of all.
+pub(crate) fn rows(view: &View, database: Option<&str>) -> Vec<Vec<Cell>> {
+    let mut rows = Vec::new();
     for mirror in view.engine.mirrors().list() {
         let local = local_database(view, &mirror);
         if database.is_some_and(|it| !it.eq_ignore_ascii_case(&local)) {
             continue;
         }
-        grid.push(vec![
-            mirror.name.table.clone().into(),
+        rows.push(vec![
             local.into(),
+            mirror.name.table.clone().into(),
             mirror.name.link.clone().into(),
             mirror.state.word().into(),
             Cell::UInt(progress(&mirror)),
             Cell::UInt(mirror.rows_loaded),
             Cell::UInt(mirror.changes),
             Cell::UInt(mirror.loads),
-            mirror.staleness.map(|it| format!("{:.3}", it.as_secs_f64())).into(),
+            mirror.staleness.map_or(Cell::Null, |it| Cell::Double(it.as_secs_f64())),
             mirror.position.clone().into(),
             mirror.reason.clone().into(),
         ]);
     }
-    grid
+    rows
 }
 
 fn local_database(view: &View, mirror: &MirrorStatus) -> String {

@@ -234,8 +234,10 @@ impl<'s> Reader<'s> {
         let header = event.header;
         match event.event {
             Event::Rotate(rotate) => self.rotate(&rotate.file, rotate.position)?,
+            Event::FormatDescription(_) => self.cut_off()?,
             Event::Gtid(gtid) => {
-                self.end_transaction(None)?;
+                self.cut_off()?;
+                self.begin_at(&header)?;
                 let committed = gtid.immediate_commit.or(gtid.original_commit);
                 let standalone = gtid.mariadb.as_ref().is_some_and(|it| it.standalone);
                 self.transaction = Some(Transaction {
@@ -258,8 +260,11 @@ impl<'s> Reader<'s> {
                 self.end_transaction(self.end_of(&header, event.inner))?;
             }
             Event::Rows(rows) => self.rows(&rows)?,
-            Event::Heartbeat { .. } => {
+            Event::Heartbeat { file, position } => {
                 if self.transaction.is_none() {
+                    if position > 0 {
+                        self.rotate(&file, position)?;
+                    }
                     self.flush()?;
                     self.heartbeat();
                 }
@@ -287,6 +292,28 @@ impl<'s> Reader<'s> {
             end += 1 << 32;
         }
         Some(Step::File { file: file.clone(), offset: end })
+    }
+
+    /// A transaction without its end: the server stopped while it was written, and has rolled it
+    /// back.
+    fn cut_off(&mut self) -> Result<()> {
+        let Some(transaction) = self.transaction.take() else { return Ok(()) };
+        for mirror in &transaction.touched {
+            self.again(mirror, "a transaction in the binlog is cut off")?;
+        }
+        Ok(())
+    }
+
+    /// In files, the place where a transaction begins is where the one before it ends, also when
+    /// that was compressed and did not say so.
+    fn begin_at(&mut self, header: &pelorus_binlog::EventHeader) -> Result<()> {
+        match self.end_of(header, false) {
+            Some(Step::File { file, offset }) => {
+                let offset = offset.saturating_sub(u64::from(header.length));
+                self.read.advance(&Step::File { file, offset })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn rotate(&mut self, name: &str, place: u64) -> Result<()> {
