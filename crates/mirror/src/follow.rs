@@ -396,7 +396,7 @@ fn change(
     is_old: &dyn Fn(&Position) -> bool,
 ) -> Result<()> {
     let Some(copy) = mirror.follower(is_old) else { return Ok(()) };
-    if mirror.state() == State::Loading {
+    if mirror.record().early {
         return again(source, mirror, format!("its definition changed while it was read: {text}"));
     }
     let before =

@@ -40,6 +40,6 @@ pub mod status;
 
 pub use copies::{Copies, CopyColumn, CopyTable, Definition};
 pub use load::{Mirrorable, check};
-pub use mirrors::{MirrorName, Mirrors};
+pub use mirrors::{Fresh, MirrorName, Mirrors};
 pub use record::State;
 pub use status::MirrorStatus;

@@ -108,6 +108,7 @@ impl Load {
             record.ranges = ranges;
             record.rows_loaded = 0;
             record.loads += 1;
+            record.early = true;
             record.changing = None;
         })?;
         tracing::info!(mirror = %name, link = name.link, how = split.how, "a table is being mirrored");

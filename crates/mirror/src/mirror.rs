@@ -124,6 +124,11 @@ impl Mirror {
         self.inner.lock().copy = Some(copy);
     }
 
+    /// Whoever works for it must stop.
+    pub(crate) fn end_turn(&self) {
+        self.inner.lock().turn += 1;
+    }
+
     /// Which time of being begun this is.
     pub(crate) fn turn(&self) -> u64 {
         self.inner.lock().turn
@@ -217,7 +222,7 @@ impl Mirror {
     /// # Errors
     /// What the store gives.
     pub(crate) fn begin_again(&self, store: &Database, reason: Option<String>) -> Result<()> {
-        self.inner.lock().turn += 1;
+        self.end_turn();
         self.update(store, |record| {
             record.state = State::Waiting;
             record.reason = reason;
@@ -239,7 +244,7 @@ impl Mirror {
         state: State,
         reason: Option<String>,
     ) -> Result<()> {
-        self.inner.lock().turn += 1;
+        self.end_turn();
         self.update(store, |record| {
             record.state = state;
             record.reason = reason;

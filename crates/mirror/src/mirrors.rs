@@ -248,32 +248,45 @@ impl Mirrors {
         sources.iter().flat_map(|source| source.list()).collect()
     }
 
-    /// Whether all of some tables of one link have live mirrors that show what was committed no
-    /// longer than `most` ago. Where what is known is older, the server is asked how far it is, and
-    /// the stream is waited for, `patience` at most. `now` asks for everything that was committed
+    /// Live mirrors of all of some tables of one link, when they show what was committed no longer
+    /// than `most` ago. Where what is known is older, the server is asked how far it is, and the
+    /// stream is waited for, `patience` at most. `now` asks for everything that was committed
     /// before this call.
-    pub async fn is_fresh(
+    pub async fn fresh(
         &self,
         link: &str,
         tables: &[(String, String)],
         most: Duration,
         now: bool,
         patience: Duration,
-    ) -> bool {
-        let Some(source) = self.existing(link) else { return false };
-        let is_live = || {
-            tables.iter().all(|(database, table)| {
-                source.mirror(database, table).is_some_and(|it| it.state() == State::Live)
-            })
+    ) -> Option<Fresh> {
+        let source = self.existing(link)?;
+        let of = |(database, table): &(String, String)| {
+            let mirror = source.mirror(database, table)?;
+            let turn = mirror.turn();
+            Some((mirror, turn))
         };
-        if tables.is_empty() || !is_live() {
-            return false;
+        let fresh = Fresh(tables.iter().map(of).collect::<Option<_>>()?);
+        if tables.is_empty() || !fresh.holds() {
+            return None;
         }
         let is_fresh = match !now && source.staleness().is_some_and(|it| it <= most) {
             true => true,
             false => source.catch_up(patience).await,
         };
-        is_fresh && is_live()
+        is_fresh.then_some(fresh)
+    }
+}
+
+/// Mirrors that were fresh enough for a query.
+#[derive(Debug)]
+pub struct Fresh(Vec<(Arc<Mirror>, u64)>);
+
+impl Fresh {
+    /// Whether they are live and were so all the time: what a snapshot that was opened before this
+    /// call shows of the copies is whole.
+    pub fn holds(&self) -> bool {
+        self.0.iter().all(|(mirror, turn)| mirror.state() == State::Live && mirror.turn() == *turn)
     }
 }
 

@@ -97,6 +97,10 @@ pub struct MirrorRecord {
     /// How often it was read anew.
     #[serde(default)]
     pub loads: u64,
+    /// The stream has not passed the end of the load yet. The definition was read after the
+    /// position that the load began with, so statements about it that come may be in it already.
+    #[serde(default)]
+    pub early: bool,
     /// The definition that is about to be changed: the event, and the copy's number and generation
     /// before. After a crash it tells whether the change was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]

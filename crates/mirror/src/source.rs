@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use pelorus_binlog::Position;
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
@@ -179,6 +179,7 @@ impl Source {
             self.remove(&mirror.name.database, &mirror.name.table)?;
             return self.add(to, MirrorRecord { of_database: true, ..MirrorRecord::default() });
         }
+        mirror.end_turn();
         self.copies().rename(&mirror.name, to)?;
         let renamed = Mirror::new(to.clone(), record, self.copies().find(to))?;
         let gone = vec![(record::mirror_key(&mirror.name), None)];
@@ -214,13 +215,14 @@ impl Source {
 
     /// Stops following a table.
     pub(crate) fn pause(&self, mirror: &Mirror) -> Result<()> {
+        // Nothing is committed between the look at the position and the end of the following.
+        let _moving = self.moving.lock();
         match mirror.state() {
             State::Paused => Ok(()),
             // What has been read can be gone on from the place where the stream is.
             State::Live | State::CatchingUp => {
-                let at = self.position().map(|it| it.to_string());
-                mirror.stop_in(self.store(), State::Paused, None)?;
-                mirror.update(self.store(), |record| record.from = at)
+                self.keep_beginning(mirror)?;
+                mirror.stop_in(self.store(), State::Paused, None)
             }
             _ => {
                 mirror.begin_again(self.store(), None)?;
@@ -232,20 +234,23 @@ impl Source {
     /// Goes on with a table. The stream goes back to where it was paused; the other tables pass
     /// over what they have.
     pub(crate) fn resume(&self, mirror: &Mirror) -> Result<()> {
+        let moving = self.moving.lock();
         let record = mirror.record();
         let place = record.from.as_deref().map(str::parse::<Position>).transpose()?;
         match (record.state, place) {
             (State::Paused, Some(place)) if mirror.copy().is_some() => {
-                for other in self.mirrors() {
-                    if other.state().follows() && other.name != mirror.name {
-                        self.keep_beginning(&other)?;
-                    }
-                }
+                let until = self.level(mirror)?;
                 mirror.update(self.store(), |record| {
                     record.state = State::CatchingUp;
                     record.reason = None;
+                    record.until = until.map(|it| it.to_string());
                 })?;
-                self.go_to(&place)
+                match self.position() {
+                    // It comes by there again, for the sake of others.
+                    Some(at) if place.has_passed(&at) == Some(true) => self.begin_stream_again(),
+                    _ => self.go_to_locked(&place, &moving)?,
+                }
+                Ok(())
             }
             (State::Paused | State::Failed, _) => {
                 mirror.begin_again(self.store(), None)?;
@@ -254,6 +259,34 @@ impl Source {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Notes for all mirrors but one that they have everything up to where the stream is. Returns
+    /// the position from which on that one can be read together with the others: one of them may
+    /// be further than the stream, which has gone back before for another.
+    fn level(&self, mirror: &Mirror) -> Result<Option<Position>> {
+        let mut level = self.position();
+        let mut reach = |text: Option<String>| {
+            let other = text.and_then(|it| it.parse::<Position>().ok());
+            let is_later = match (&other, &level) {
+                (Some(other), Some(level)) => other.has_passed(level) == Some(true),
+                (other, None) => other.is_some(),
+                (None, _) => false,
+            };
+            if is_later {
+                level = other;
+            }
+        };
+        for other in self.mirrors() {
+            if other.state().follows() && other.name != mirror.name {
+                self.keep_beginning(&other)?;
+                reach(other.record().from);
+            }
+        }
+        let record = mirror.record();
+        reach(record.until);
+        reach(record.from);
+        Ok(level)
     }
 
     /// Notes for a mirror that it has everything up to where the stream is.
@@ -268,7 +301,11 @@ impl Source {
 
     /// Lets the stream begin again at a position.
     fn go_to(&self, place: &Position) -> Result<()> {
-        let _moving = self.moving.lock();
+        let moving = self.moving.lock();
+        self.go_to_locked(place, &moving)
+    }
+
+    fn go_to_locked(&self, place: &Position, _moving: &MutexGuard<'_, ()>) -> Result<()> {
         self.keep_position(Some(place))?;
         self.applied.send_replace(Some(place.clone()));
         self.moved.store(true, Ordering::Release);
@@ -411,10 +448,9 @@ impl Source {
         let mut pause = RETRY_MIN;
         while !self.is_stopping() {
             let woken = self.wake.notified();
-            let is_wanted = self
-                .mirrors()
-                .iter()
-                .any(|it| !matches!(it.state(), State::Paused | State::Failed));
+            // Tables that have failed are looked for, too: they may be made anew.
+            let is_wanted = !self.databases.read().is_empty()
+                || self.mirrors().iter().any(|it| it.state() != State::Paused);
             if !is_wanted {
                 woken.await;
                 continue;

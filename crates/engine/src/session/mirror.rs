@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;
 use pelorus_link::{Link, SessionSettings};
-use pelorus_mirror::{MirrorName, MirrorStatus, State};
+use pelorus_mirror::{Fresh, MirrorName, MirrorStatus, State};
 use pelorus_sql::statement::{MirrorAction, MirrorStatement, MirrorTarget, TableName};
 use pelorus_types::WireType;
 
@@ -30,17 +30,23 @@ pub(crate) struct Mirrored {
     databases: BTreeMap<String, String>,
     /// What TIMESTAMPs are shown in.
     pub(crate) time_zone: TimeZone,
+    fresh: Vec<Fresh>,
 }
 
 impl Mirrored {
     /// `databases` are pairs of a linked database's name here, and the hidden one.
     pub(crate) fn new(databases: BTreeMap<String, String>, time_zone: TimeZone) -> Self {
-        Self { databases, time_zone }
+        Self { databases, time_zone, fresh: Vec::new() }
     }
 
     /// The hidden database for a linked one, given by its name here.
     pub(crate) fn hidden(&self, local: &str) -> Option<&str> {
         self.databases.get(local).map(String::as_str)
+    }
+
+    /// Whether a snapshot that was opened before this call shows the copies as they should be.
+    pub(super) fn holds(&self) -> bool {
+        self.fresh.iter().all(Fresh::holds)
     }
 }
 
@@ -222,11 +228,9 @@ impl Session {
         });
         let patience = Duration::from_millis(self.variables.count("pelorus_mirror_timeout"));
         let own = self.variables.is_on("pelorus_read_your_writes") && self.wrote_to_links;
-        let mut zone = None;
+        let (mut zone, mut fresh) = (None, Vec::new());
         for (name, (link, tables)) in &by_link {
-            if !engine.mirrors().is_fresh(name, tables, most, own, patience).await {
-                return None;
-            }
+            fresh.push(engine.mirrors().fresh(name, tables, most, own, patience).await?);
             let of_link = self.zone_of(link, tables).await?;
             if *zone.get_or_insert(of_link) != of_link {
                 return None;
@@ -235,7 +239,7 @@ impl Session {
         if own {
             self.wrote_to_links = false;
         }
-        Some(Mirrored::new(databases, zone?))
+        Some(Mirrored { fresh, ..Mirrored::new(databases, zone?) })
     }
 
     /// The time zone in which the server shows TIMESTAMPs to this session; `None` where it is not

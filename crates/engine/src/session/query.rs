@@ -62,8 +62,11 @@ impl Session {
             // The moment that the copies are known to be fresh at is later than the statement's
             // beginning.
             let view = self.view();
-            let context = self.context_over(&view, Some(Arc::new(mirrored)));
+            let mirrored = Arc::new(mirrored);
+            let context = self.context_over(&view, Some(Arc::clone(&mirrored)));
             match self.run_query(&context, sql, format).await {
+                // Begun anew or renamed since: what was planned may be over a part of the rows.
+                _ if !mirrored.holds() => tracing::debug!("a mirror has changed under a query"),
                 Ok(rows) => return Ok(Outcome::Rows(rows)),
                 // What cannot run here, or is wrong, is the server's to answer.
                 Err(error) => tracing::debug!(%error, "a query of mirrors goes to the server"),

@@ -566,10 +566,16 @@ impl<'s> Reader<'s> {
         if self.transaction.is_some() || !self.batch.is_empty() {
             return Ok(());
         }
+        let _moving = self.source.moving.lock();
+        if self.must_end() {
+            // What was read was not committed.
+            return Ok(());
+        }
         for mirror in self.source.mirrors() {
             if mirror.has_caught_up(&self.read) {
                 mirror.update(self.source.store(), |record| {
                     record.state = State::Live;
+                    record.early = false;
                     record.until = None;
                     record.reason = None;
                 })?;
