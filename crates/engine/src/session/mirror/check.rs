@@ -254,9 +254,9 @@ impl Pair<'_> {
         let name = &self.name;
         let tables = [(name.database.clone(), name.table.clone())];
         let mirrors = self.session.engine.mirrors();
-        match mirrors.is_fresh(&name.link, &tables, Duration::ZERO, true, PATIENCE).await {
-            true => Ok(()),
-            false => Err(Error::new(
+        match mirrors.fresh(&name.link, &tables, Duration::ZERO, true, PATIENCE).await {
+            Some(_) => Ok(()),
+            None => Err(Error::new(
                 Code::QueryInterrupted,
                 format!("'{name}' does not catch up with its server"),
             )),
@@ -345,7 +345,10 @@ fn key_text(def: &NativeDef, at: usize) -> String {
 fn value_text(value: &str, ty: &ColumnType) -> String {
     match ty.wire {
         _ if ty.is_string() && ty.collation == collation::BINARY => format!("x'{value}'"),
-        _ if ty.is_string() => format!("_utf8mb4 x'{value}'"),
+        _ if ty.is_string() => {
+            let bytes = crate::hex::decode(value).unwrap_or_default();
+            literal::text(&String::from_utf8_lossy(&bytes), pelorus_sql::Mode::default())
+        }
         _ if ty.is_temporal() => format!("'{value}'"),
         _ => value.to_owned(),
     }
