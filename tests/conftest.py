@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
-from pelorus_tools import machine, pelorus, processes, servers, sqldiff  # noqa: E402
+from pelorus_tools import machine, mirrored, pelorus, processes, servers, sqldiff  # noqa: E402
 
 _report = sqldiff.Report()
 # Every Pelorus that was started, and those that tests share and so must never end.
@@ -63,6 +63,24 @@ def linked(request):
     """(server, Pelorus linked to it), for MariaDB and for MySQL."""
     server = request.getfixturevalue(request.param)
     return server, request.getfixturevalue(f"pelorus_{request.param}")
+
+
+@pytest.fixture(scope="session")
+def plain_mysql():
+    """A private MySQL without GTIDs."""
+    root, reason = machine.mysql_root()
+    if root is None:
+        pytest.skip(f"no MySQL: {reason}")
+    server = servers.MySql("mysql-plain", 12, options=(
+        "--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def pair(linked):
+    """A server and a Pelorus that may mirror its tables, for MariaDB and for MySQL."""
+    return mirrored.Mirrored(*linked)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,290 @@
+"""Random changes on a server, and random trouble for its mirrors, while questions whose answers are
+known are asked all the time. Every transaction keeps `sum(left.v) + sum(right.v)` at zero."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from pathlib import Path
+
+import pymysql
+
+from .mirrored import Mirrored, is_of_mirrors, plan_of
+
+DATABASE = "soak"
+TABLES = ("lefts", "rights", "bag", "ticks")
+LAYOUT = (
+    "CREATE TABLE lefts (id BIGINT PRIMARY KEY, v BIGINT NOT NULL, note VARCHAR(40))",
+    "CREATE TABLE rights (k VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci "
+    "PRIMARY KEY, v BIGINT NOT NULL, w DECIMAL(20,5))",
+    "CREATE TABLE bag (x INT, y VARBINARY(8), payload TEXT, at DATETIME(3), PRIMARY KEY (x, y))",
+    "CREATE TABLE ticks (id INT PRIMARY KEY, n BIGINT NOT NULL)",
+    "INSERT INTO ticks VALUES (1, 0)",
+    "INSERT INTO lefts SELECT seq, 0, 'first' FROM (WITH RECURSIVE s AS (SELECT 1 AS seq UNION ALL "
+    "SELECT seq + 1 FROM s WHERE seq < 900) SELECT seq FROM s) AS numbers",
+)
+SUM = "SELECT (SELECT COALESCE(SUM(v), 0) FROM lefts) + (SELECT COALESCE(SUM(v), 0) FROM rights)"
+# Lost to another session, or the row is there already: the transaction is rolled back.
+HARMLESS = {1213, 1205, 1062, 1020}
+
+
+class Worker(threading.Thread):
+    """A thread whose failure is kept, and that ends when it is told to."""
+
+    def __init__(self, seed: str, stop: threading.Event):
+        super().__init__(daemon=True)
+        self.random = random.Random(seed)
+        self.ended = stop
+        self.error: BaseException | None = None
+        self.done = 0
+
+    def run(self) -> None:
+        try:
+            while not self.ended.is_set():
+                self.step()
+                self.done += 1
+        except BaseException as error:  # noqa: BLE001 - shown by the test
+            self.error = error
+            self.ended.set()
+
+    def step(self) -> None:
+        raise NotImplementedError
+
+
+class Writer(Worker):
+    """One session that changes tables."""
+
+    def __init__(self, server, number: int, seed: str, stop: threading.Event, folder: Path):
+        super().__init__(f"{seed}/{number}", stop)
+        self.number = number
+        self.file = folder / f"soak-{number}.csv"
+        self.connection = server.connect(database=DATABASE, autocommit=False, local_infile=True)
+        self.cursor = self.connection.cursor()
+
+    def step(self) -> None:
+        roll = self.random
+        try:
+            for _ in range(roll.choice((1, 1, 2, 5))):
+                roll.choice((self.move, self.move, self.make, self.drop, self.rekey, self.replace,
+                             self.upsert, self.many, self.undone, self.bulk, self.fill, self.bags,
+                             self.bags))()
+            if roll.random() < 0.1:
+                self.connection.rollback()
+            else:
+                self.connection.commit()
+        except pymysql.MySQLError as error:
+            if error.args[0] not in HARMLESS:
+                raise
+            self.connection.rollback()
+
+    def sql(self, text: str, *values) -> int:
+        return self.cursor.execute(text, values)
+
+    def left(self) -> int:
+        return self.random.choice((self.random.randint(1, 1200),
+                                   self.random.randint(1, 40) + 10_000 * self.number))
+
+    def right(self) -> str:
+        # The same key in several spellings, and spaces behind it.
+        word = f"key{self.random.randint(1, 60)}"
+        return self.random.choice((word, word.upper(), word.title(), word + " "))
+
+    def give(self, by: int) -> None:
+        """Adds to `rights`, whether the row is there or not."""
+        self.sql("INSERT INTO rights VALUES (%s, %s, %s) ON DUPLICATE KEY UPDATE v = v + %s",
+                 self.right(), by, by / 8, by)
+
+    def move(self) -> None:
+        by = self.random.randint(-1000, 1000)
+        if self.sql("UPDATE lefts SET v = v + %s WHERE id = %s", by, self.left()):
+            self.give(-by)
+
+    def make(self) -> None:
+        by = self.random.randint(-1000, 1000)
+        self.sql("INSERT INTO lefts VALUES (%s, %s, %s)", self.left(), by, None)
+        self.give(-by)
+
+    def value_of(self, key: int) -> int | None:
+        self.sql("SELECT v FROM lefts WHERE id = %s FOR UPDATE", key)
+        row = self.cursor.fetchone()
+        return row[0] if row else None
+
+    def drop(self) -> None:
+        key = self.left()
+        value = self.value_of(key)
+        if value is not None:
+            self.sql("DELETE FROM lefts WHERE id = %s", key)
+            self.give(value)
+
+    def rekey(self) -> None:
+        self.sql("UPDATE lefts SET id = %s, note = 'moved' WHERE id = %s", self.left(), self.left())
+        self.sql("UPDATE rights SET k = UPPER(k) WHERE k = %s", self.right())
+
+    def replace(self) -> None:
+        key = self.left()
+        value = self.value_of(key)
+        self.sql("REPLACE INTO lefts VALUES (%s, %s, 'replaced')", key, (value or 0) + 3)
+        self.give(-3)
+
+    def upsert(self) -> None:
+        self.sql("INSERT INTO lefts VALUES (%s, 2, 'a'), (%s, 2, 'b') ON DUPLICATE KEY UPDATE "
+                 "v = v + 2, note = CONCAT('u', v)", self.left(), self.left())
+        self.give(-4)
+
+    def many(self) -> None:
+        changed = self.sql("UPDATE lefts SET v = v + 1 WHERE id %% 37 = %s",
+                           self.random.randint(0, 36))
+        self.give(-changed)
+
+    def undone(self) -> None:
+        self.move()
+        self.sql("SAVEPOINT here")
+        self.sql("UPDATE lefts SET v = v + 99 WHERE id = %s", self.left())
+        self.make()
+        self.sql("ROLLBACK TO SAVEPOINT here")
+
+    def bulk(self) -> None:
+        if self.random.random() < 0.2:
+            base = 100_000 * (self.number + 1)
+            self.sql("INSERT IGNORE INTO lefts SELECT id + %s, 0, 'bulk' FROM lefts WHERE id < 1000",
+                     base)
+            self.sql("DELETE FROM lefts WHERE id > %s AND id < %s AND v = 0 AND id %% 3 = %s",
+                     base, base + 1000, self.random.randint(0, 2))
+
+    def fill(self) -> None:
+        if self.random.random() < 0.2:
+            with open(self.file, "w") as out:
+                for at in range(300):
+                    out.write(f"{self.random.randint(1, 3000)}\tk{at % 5}\tloaded {at}\t"
+                              "2026-01-02 03:04:05.678\n")
+            self.sql(f"LOAD DATA LOCAL INFILE '{self.file}' REPLACE INTO TABLE bag")
+
+    def bags(self) -> None:
+        x = self.random.randint(1, 3000)
+        y = self.random.randbytes(self.random.randint(0, 8))
+        self.random.choice((
+            lambda: self.sql("REPLACE INTO bag VALUES (%s, _binary %s, REPEAT('é', %s), NOW(3))",
+                             x, y, self.random.randint(0, 300)),
+            lambda: self.sql("DELETE FROM bag WHERE x = %s", x),
+            lambda: self.sql("UPDATE bag SET payload = NULL WHERE x BETWEEN %s AND %s", x, x + 20),
+            lambda: self.sql("UPDATE IGNORE bag SET x = x + 1 WHERE x BETWEEN %s AND %s ORDER BY "
+                             "x DESC", x, x + 5)))()
+
+
+class Asker(Worker):
+    """Asks through Pelorus, which may be killed at any time, what is known."""
+
+    def __init__(self, pair: Mirrored, seed: str, stop: threading.Event):
+        super().__init__(f"{seed}/ask", stop)
+        self.pair = pair
+        self.connection: pymysql.Connection | None = None
+        self.source = pair.server.connect(database=DATABASE)
+        self.tick = 0
+        self.of_mirrors = 0
+
+    def step(self) -> None:
+        try:
+            if self.connection is None:
+                self.connection = self.pair.through.connect(
+                    database=DATABASE, read_timeout=60, init_command="SET pelorus_mirror_timeout = 2000")
+            self.ask()
+        except (pymysql.OperationalError, pymysql.InterfaceError) as error:
+            if error.args[0] not in (0, 2003, 2006, 2013, 2014):
+                raise
+            self.connection = None
+            time.sleep(0.05)
+
+    def ask(self) -> None:
+        with self.connection.cursor() as cursor:
+            most = self.random.choice((0, 0, 3600))
+            cursor.execute(f"SET pelorus_max_staleness = {most}")
+            cursor.execute(SUM)
+            found = cursor.fetchone()[0]
+            assert found == 0, f"a torn transaction: {found} (staleness {most}, {self.done} asked)"
+            if self.random.random() < 0.3:
+                self.of_mirrors += is_of_mirrors(plan_of(self.connection, SUM))
+            self.tick += 1
+            with self.source.cursor() as there:
+                there.execute("UPDATE ticks SET n = %s", (self.tick,))
+            cursor.execute("SET pelorus_max_staleness = 0")
+            cursor.execute("SELECT n FROM ticks")
+            found = cursor.fetchone()[0]
+            assert found == self.tick, f"tick {self.tick} was committed, {found} is shown"
+
+
+class Trouble(Worker):
+    """What goes wrong with mirrors, or is done to them."""
+
+    def __init__(self, pair: Mirrored, seed: str, stop: threading.Event):
+        super().__init__(f"{seed}/trouble", stop)
+        self.pair = pair
+        self.seen: dict[str, int] = {}
+
+    def step(self) -> None:
+        time.sleep(self.random.uniform(0.2, 2.0))
+        what = self.random.choice((self.resync, self.pause, self.pause, self.anew, self.no_dump,
+                                   self.crash))
+        what()
+        self.seen[what.__name__] = self.seen.get(what.__name__, 0) + 1
+
+    def sql(self, text: str) -> None:
+        self.pair.through.run(text, database=DATABASE)
+
+    def table(self) -> str:
+        return self.random.choice(TABLES)
+
+    def resync(self) -> None:
+        self.sql(f"ALTER MIRROR TABLE {self.table()} RESYNC")
+
+    def pause(self) -> None:
+        table = self.table()
+        self.sql(f"ALTER MIRROR TABLE {table} PAUSE")
+        time.sleep(self.random.uniform(0.0, 1.0))
+        self.sql(f"ALTER MIRROR TABLE {table} RESUME")
+
+    def anew(self) -> None:
+        table = self.table()
+        self.sql(f"UNMIRROR TABLE {table}")
+        self.sql(f"MIRROR TABLE {table}")
+
+    def no_dump(self) -> None:
+        found = self.pair.server.run("SELECT id FROM information_schema.processlist "
+                                     "WHERE command LIKE 'Binlog Dump%'")
+        for (number,) in found:
+            try:
+                self.pair.server.run(f"KILL {number}")
+            except pymysql.MySQLError as error:
+                if error.args[0] != 1094:
+                    raise
+
+    def crash(self) -> None:
+        self.pair.through.process.kill()
+        self.pair.through.start()
+        self.pair.wait_for_database(DATABASE)
+
+
+def soak(pair: Mirrored, seed: str, seconds: float, folder: Path) -> str:
+    """Runs it, and compares all tables at the end. Returns what was done, in words."""
+    pair.begin(DATABASE, *LAYOUT)
+    pair.through.run("MIRROR TABLE " + ", ".join(TABLES), database=DATABASE)
+    stop = threading.Event()
+    writers = [Writer(pair.server, number, seed, stop, folder) for number in range(3)]
+    asker, trouble = Asker(pair, seed, stop), Trouble(pair, seed, stop)
+    workers: list[Worker] = [*writers, asker]
+    for worker in workers:
+        worker.start()
+    threading.Timer(seconds, stop.set).start()
+    # In this thread: a process ends with the thread that started it.
+    trouble.run()
+    for worker in workers:
+        worker.join(120)
+        assert not worker.is_alive(), f"{type(worker).__name__} hangs"
+    for worker in [*workers, trouble]:
+        if worker.error is not None:
+            raise worker.error
+    pair.wait_live(DATABASE, *TABLES, seconds=120)
+    pair.same_tables(DATABASE, *TABLES)
+    pair.same(DATABASE, SUM)
+    return (f"{sum(writer.done for writer in writers)} transactions, {asker.done} questions, "
+            f"{asker.of_mirrors} plans of mirrors, {trouble.seen}")

@@ -1,0 +1,208 @@
+"""Values of every type come to mirrors as their server has them: those that are read when a mirror
+begins, and those that come with the binlog."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pelorus_tools import rows
+from pelorus_tools.processes import wait_for
+
+# A column's type, and values for it.
+NUMBERS = {
+    "TINYINT": "-128 -1 0 127", "TINYINT UNSIGNED": "0 127 128 255", "BOOLEAN": "0 1 -5",
+    "SMALLINT": "-32768 -1 32767", "SMALLINT UNSIGNED": "0 32767 32768 65535",
+    "MEDIUMINT": "-8388608 -1 8388607", "MEDIUMINT UNSIGNED": "0 8388607 8388608 16777215",
+    "INT": "-2147483648 -1 2147483647", "INT UNSIGNED": "0 2147483647 2147483648 4294967295",
+    "INT(5) ZEROFILL": "0 7 123456", "BIGINT": "-9223372036854775808 -1 9223372036854775807",
+    "BIGINT UNSIGNED": "0 9223372036854775807 9223372036854775808 18446744073709551615",
+    "DECIMAL(65,30)": "0 -0.000000000000000000000000000001 "
+                      "99999999999999999999999999999999999.999999999999999999999999999999 "
+                      "-99999999999999999999999999999999999.999999999999999999999999999999",
+    "DECIMAL(65,0)": "99999999999999999999999999999999999999999999999999999999999999999 -1 0",
+    "DECIMAL(38,10) ": "1234567890123456789012345678.0123456789 -0.5",
+    "DECIMAL(39,10)": "12345678901234567890123456789.0123456789 -0.5",
+    "DECIMAL(18,9)": "999999999.999999999 -999999999.999999999", "DECIMAL(4,4)": "0.9999 -0.0001",
+    "DECIMAL(10,2) UNSIGNED": "0 99999999.99", "DECIMAL(1,0)": "9 -9",
+    "FLOAT": "0 -0.0 1.5 3.4028234e38 -3.4028234e38 1.1754944e-38 0.1 16777216",
+    "FLOAT(7,3)": "1234.567 -0.001", "DOUBLE(12,4)": "12345678.1234 -0.0001",
+    "DOUBLE": "0 -0.0 1.7976931348623157e308 -1.7976931348623157e308 2.2250738585072014e-308 0.1",
+    "BIT": "0 1", "BIT(7)": "0 127 64", "BIT(8)": "0 255 128", "BIT(33)": "0 8589934591 4294967296",
+    "BIT(64)": "0 18446744073709551615 9223372036854775808", "YEAR": "0 1901 2026 2155",
+}
+TEXTS = {
+    "DATE": "'0000-00-00' '2026-00-00' '2026-02-00' '1000-01-01' '9999-12-31' '0001-01-01'",
+    "DATETIME": "'0000-00-00 00:00:00' '2026-01-00 10:00:00' '9999-12-31 23:59:59' "
+                "'1000-01-01 00:00:00'",
+    "DATETIME(1)": "'2026-01-01 00:00:00.9' '9999-12-31 23:59:59.9'",
+    "DATETIME(3)": "'2026-01-01 00:00:00.999' '0000-00-00 00:00:00'",
+    "DATETIME(6)": "'2026-01-01 00:00:00.999999' '1969-12-31 23:59:59.000001'",
+    "TIMESTAMP NULL": "'0000-00-00 00:00:00' '1970-01-01 00:00:01' '2038-01-19 03:14:07'",
+    "TIMESTAMP(2) NULL": "'0000-00-00 00:00:00' '1970-01-01 00:00:01.25' '2038-01-19 03:14:07.99'",
+    "TIMESTAMP(6) NULL": "'1970-01-01 00:00:01.000001' '2026-06-06 06:06:06.123456'",
+    "TIME": "'-838:59:59' '838:59:59' '00:00:00' '-00:00:01' '24:00:00' '100:20:30'",
+    "TIME(1)": "'-00:00:00.1' '23:59:59.9' '-838:59:58.9'",
+    "TIME(3)": "'-00:00:00.001' '-12:34:56.789' '100:00:00.5'",
+    "TIME(6)": "'-838:59:58.999999' '838:59:58.000001' '-00:00:00.000001' '-00:00:01.000000'",
+    "CHAR(5)": "'' 'a' 'ab   ' 'héllo' '🙂🙂🙂🙂🙂'", "CHAR(0)": "''",
+    "VARCHAR(20)": "'' ' ' 'a ' 'NULL' '\\0' 'x\\ny' '\\\\' '🙂é'",
+    "VARCHAR(300)": "'' REPEAT('é',300) 'b'", "CHAR(255)": "'' REPEAT('🙂',255) 'c'",
+    "CHAR(30) CHARACTER SET latin1": "'' 'äöüß€' 'a '",
+    "VARCHAR(30) CHARACTER SET latin1": "'' 'äöüß€' 'a '",
+    "TEXT CHARACTER SET latin1": "'' REPEAT('ä',3000)",
+    "VARCHAR(30) CHARACTER SET utf8mb3": "'' 'äö€' 'a '",
+    "VARCHAR(30) CHARACTER SET ascii": "'' 'abc'",
+    "TINYTEXT": "'' 'x' REPEAT('y',255)", "TEXT": "'' REPEAT('é',30000)",
+    "MEDIUMTEXT": "'' REPEAT('z',200000)", "LONGTEXT": "'' REPEAT('🙂',70000)",
+    "BINARY(4)": "'' 'a' 'a\\0' 'a\\0\\0b' X'00000000' X'FFFFFFFF' 'ab  '",
+    "VARBINARY(8)": "'' 'a' 'a\\0' X'00' X'FF00' 'ab  '",
+    "TINYBLOB": "'' X'00' X'FF'", "BLOB": "'' REPEAT(X'FE',60000)", "MEDIUMBLOB": "'' X'00FF'",
+    "LONGBLOB": "'' REPEAT(X'80',100000)",
+    "ENUM('a','b','','c,d','it''s')": "'a' '' 'c,d' 'it''s' 'unknown'",
+    "ENUM('z','y','x')": "'z' 'y' 'x' ''", "SET('p','q','r s')": "'' 'p' 'q,p' 'p,q,r s'",
+    "ENUM('ä','ö') CHARACTER SET latin1": "'ä' 'ö'",
+    "JSON": "'{}' '[1,2.5,\"x\",null,true,{\"b\":1,\"a\":\"é\"}]' '\"text\"' 'null' '1e10' "
+            "'18446744073709551615' '-1' '{\"k\":\"a\\\\\\\\nb\"}'",
+}
+
+
+def values_of(text: str) -> list[str]:
+    """The values of an entry; spaces inside of quotes belong to them."""
+    found, word, quoted = [], "", False
+    for at, letter in enumerate(text):
+        escaped = at and text[at - 1] == "\\" and not (at > 1 and text[at - 2] == "\\")
+        if letter == "'" and not escaped:
+            quoted = not quoted
+        if letter == " " and not quoted:
+            found.append(word)
+            word = ""
+        else:
+            word += letter
+    return [value for value in [*found, word] if value]
+
+
+def table_of(name: str, types: dict[str, str]) -> tuple[str, list[str]]:
+    """The definition of a table with a column of each type, and a row for each place in the lists
+    of values."""
+    kinds = list(types)
+    columns = ", ".join(f"c{at} {kind}" for at, kind in enumerate(kinds))
+    lists = [values_of(types[kind]) for kind in kinds]
+    made = ["(" + ", ".join([str(at), *(values[at % len(values)] for values in lists)]) + ")"
+            for at in range(max(map(len, lists)))]
+    made.append("(1000" + ", NULL" * len(kinds) + ")")
+    return f"CREATE TABLE {name} (id INT PRIMARY KEY, {columns})", made
+
+
+@pytest.mark.parametrize("types", [NUMBERS, TEXTS], ids=["numbers", "texts"])
+def test_every_type_by_both_ways(pair, types):
+    create, made = table_of("t", types)
+    loose = "SET sql_mode = 'ALLOW_INVALID_DATES'"
+    pair.begin("types", loose, create, *(f"INSERT IGNORE INTO t VALUES {row}" for row in made))
+    assert pair.server.run("SELECT COUNT(*) FROM types.t") == ((len(made),),)
+    pair.through.run("MIRROR TABLE types.t")
+    pair.wait_live("types", "t")
+    columns = [f"SELECT id, c{at} FROM t" for at in range(len(types))]
+    pair.same("types", *columns)
+    # The same by the binlog: inserted, changed and deleted.
+    others = ", ".join(f"c{at}" for at in range(len(types)))
+    pair.server.run(loose, f"INSERT INTO t (id, {others}) SELECT id + 2000, {others} FROM t",
+                    f"REPLACE INTO t (id, {others}) SELECT 0, {others} FROM t WHERE id = 2001",
+                    f"REPLACE INTO t (id, {others}) SELECT 1000, {others} FROM t WHERE id = 2000",
+                    "UPDATE t SET id = id + 500 WHERE id IN (2, 2002)",
+                    "DELETE FROM t WHERE id = 1", database="types")
+    pair.same("types", *columns)
+    pair.same("types", "SELECT * FROM t WHERE id >= 1000")
+    assert pair.state("types", "t")["Loads"] == 1
+    pair.through.run("UNMIRROR TABLE types.t")
+
+
+KEYS = {
+    "ci": ("k VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci, PRIMARY KEY (k)",
+           ["'a'", "'B'", "'ß'", "'z '", "''"], "k = 'A'", "k = 'b '"),
+    "unicode": ("k VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci, PRIMARY KEY (k)",
+                ["'a'", "'B'", "'ö'", "'z '", "''", "'🙂'"], "k = 'O'", "k = 'A'"),
+    "bin": ("k VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, PRIMARY KEY (k)",
+            ["'a'", "'Aa'", "'b'", "'ä'"], "k = 'Aa'", "k = 'ä'"),
+    "latin1": ("k CHAR(10) CHARACTER SET latin1 COLLATE latin1_swedish_ci, PRIMARY KEY (k)",
+               ["'a'", "'Ö'", "'ü'", "'x'"], "k = 'ö'", "k = 'A'"),
+    "binary": ("k BINARY(6), PRIMARY KEY (k)", ["'a'", "'a\\0b'", "''", "X'FF00'", "'b '"],
+               "k = X'FF0000000000'", "k = 'a\\0\\0\\0\\0\\0'"),
+    "varbinary": ("k VARBINARY(6), PRIMARY KEY (k)", ["'a'", "'a\\0'", "''", "'a '", "X'FF'"],
+                  "k = 'a '", "k = 'a\\0'"),
+    "composite": ("k VARCHAR(9), d DATE NOT NULL, n DECIMAL(9,3) NOT NULL, PRIMARY KEY (n, k, d)",
+                  ["'a', '2026-01-01', 1.5", "'A', '2026-01-02', 1.5", "'b', '2026-01-01', -2",
+                   "'', '0000-00-00', 0"], "n = 1.5", "k = 'B'"),
+    "moments": ("k TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), t TIME(2), PRIMARY KEY (k, t)",
+                ["'2026-01-01 00:00:00.125', '-01:00:00.25'", "'2026-01-01 00:00:00.125', '30:00:00'",
+                 "'1970-01-01 00:00:01', '00:00:00'"], "t = '30:00:00'", "t < 0"),
+    "words": ("k ENUM('z','a','m'), s SET('p','q'), b BIT(9), y YEAR, u BIGINT UNSIGNED, "
+              "PRIMARY KEY (k, s, b, y, u)",
+              ["'z', 'p', 1, 2026, 0", "'a', 'p,q', 511, 1901, 18446744073709551615",
+               "'m', '', 256, 2155, 9223372036854775808"], "k = 'a'", "u = 0"),
+    "doubles": ("k DOUBLE, f FLOAT, PRIMARY KEY (k, f)", ["1.5, 0.1", "-2e300, 5", "0, -7.25"],
+                "k = 1.5", "k < 0"),
+    "long": ("k VARCHAR(700) CHARACTER SET utf8mb4, PRIMARY KEY (k)",
+             ["REPEAT('a', 700)", "CONCAT(REPEAT('a', 699), 'b')", "'é'"],
+             "k = REPEAT('A', 700)", "k = 'É'"),
+}
+
+
+def test_keys(pair):
+    strict = "SET sql_mode = ''"
+    begin, one, two, spelled = [], [strict], [strict], [strict]
+    for name, (columns, found, change, drop) in KEYS.items():
+        names = ", ".join([*re.findall("(?:^|, )([a-z]) ", columns), "v"])
+        columns, _, key = columns.rpartition(", PRIMARY")
+        begin.append(f"CREATE TABLE `{name}` ({columns}, v INT, PRIMARY{key})")
+        begin += [f"INSERT INTO `{name}` ({names}) VALUES ({row}, {at})"
+                  for at, row in enumerate(found)]
+        one += [f"UPDATE `{name}` SET v = v + 100 WHERE {change}",
+                f"DELETE FROM `{name}` WHERE {drop}"]
+        two.append(f"DELETE FROM `{name}`")
+        two += [f"REPLACE INTO `{name}` ({names}) VALUES ({row}, {at})"
+                for at, row in enumerate(found * 2)]
+        if names == "k, v" and "CHAR" in columns:
+            spelled += [f"UPDATE `{name}` SET k = UPPER(k)",
+                        f"INSERT INTO `{name}` VALUES ('new', 1), ('old', 2)",
+                        f"UPDATE `{name}` SET k = 'NEW' WHERE k = 'new'"]
+    pair.begin("keyed", *begin)
+    pair.through.run("MIRROR DATABASE keyed")
+    pair.wait_live("keyed")
+    pair.same_tables("keyed", *KEYS)
+    for step in (one, two, spelled):
+        pair.server.run(*step, database="keyed")
+        pair.same_tables("keyed", *KEYS)
+    assert all(found["Loads"] == 1 for found in pair.of_database("keyed").values())
+    pair.through.run("UNMIRROR DATABASE keyed")
+
+
+REFUSED = {
+    "collation": ("k VARCHAR(9) CHARACTER SET latin1 COLLATE latin1_german2_ci PRIMARY KEY",
+                  "collation latin1_german2_ci"),
+    "geometry": ("id INT PRIMARY KEY, g GEOMETRY", "geometry"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_mirrored_is_refused_with_the_reason(pair, name):
+    columns, reason = REFUSED[name]
+    pair.begin("refused", f"CREATE TABLE t ({columns})")
+    pair.through.run("MIRROR DATABASE refused")
+    found = pair.wait_state("refused", "t", "failed")
+    assert reason in found["Reason"].lower(), found
+    assert pair.through.run("SELECT COUNT(*) FROM refused.t") == ((0,),)
+    pair.through.run("UNMIRROR DATABASE refused")
+
+
+def test_text_that_the_stream_cannot_read_makes_a_mirror_fail(pair):
+    pair.begin("charsets", "CREATE TABLE t (id INT PRIMARY KEY, c VARCHAR(9) CHARACTER SET cp1251)")
+    pair.through.run("MIRROR TABLE charsets.t")
+    pair.server.run("INSERT INTO charsets.t VALUES (1, 'Привет')")
+    with pair.open("charsets") as connection:
+        def right() -> bool:
+            answer = rows.ask(connection, "SELECT * FROM t")
+            assert answer.rows == [(b"1", "Привет".encode())], answer
+            return pair.state("charsets", "t")["State"] in ("failed", "live")
+        wait_for("the mirror to have seen it", right)
+    pair.through.run("UNMIRROR TABLE charsets.t")
