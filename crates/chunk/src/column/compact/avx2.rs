@@ -42,11 +42,14 @@ pub(super) fn kernel<T: Copy>() -> Option<Kernel<T>> {
     if !is_x86_feature_detected!("avx2") || !is_x86_feature_detected!("popcnt") {
         return None;
     }
-    // SAFETY: in all of them, the processor has the features, and values have the size.
     match size_of::<T>() {
+        // SAFETY: the processor has the features, and values have the size.
         8 => Some(|cells, words, places| unsafe { eights(cells, words, places) }),
+        // SAFETY: as above.
         4 => Some(|cells, words, places| unsafe { fours(cells, words, places) }),
+        // SAFETY: as above.
         2 => Some(|cells, words, places| unsafe { twos(cells, words, places) }),
+        // SAFETY: as above.
         1 => Some(|cells, words, places| unsafe { ones(cells, words, places) }),
         _ => None,
     }
@@ -116,10 +119,10 @@ pub(super) fn line_kernel<C: Copy>() -> Option<LineKernel<C>> {
         return None;
     }
     match size_of::<C>() {
-        // SAFETY: the processor has the features, and codes have one of the sizes.
-        1 | 2 | 4 => {
-            Some(|cells, words, line, places| unsafe { on_line(cells, words, line, places) })
-        }
+        1 | 2 | 4 => Some(|cells, words, line, places| {
+            // SAFETY: the processor has the features, and codes have one of the sizes.
+            unsafe { on_line(cells, words, line, places) }
+        }),
         _ => None,
     }
 }
