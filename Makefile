@@ -81,7 +81,7 @@ nightly: ## What takes hours: many more random cases, every crash of every recov
 		echo "nightly: fuzzing was left out, since cargo-fuzz or a nightly compiler is missing"; \
 	fi
 
-bench-%: ## A benchmark with its peers: ontime, ingest, point, update, recovery, scan, sizes, allocator
+bench-%: ## A benchmark with its peers: ontime, mirror, ingest, point, update, recovery, scan, sizes, allocator
 	@python3 scripts/setup.py bench
 	cargo build --release --package pelorus-server --package pelorus-bench
 	$(CARGO_TARGET_DIR)/release/bench $*

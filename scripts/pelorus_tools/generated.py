@@ -6,7 +6,7 @@ import csv
 import threading
 
 from . import machine, ontime
-from .servers import MariaDb
+from .servers import Server
 from .show import Step
 
 DATABASE = "bench"
@@ -14,14 +14,16 @@ _CHUNK = 200_000
 _CARRIERS = "WN DL AA UA US MQ EV OO B6 AS FL F9 HA YV VX 9E".split()
 
 
-def load(server: MariaDb, rows: int) -> None:
+def load(server: Server, rows: int) -> None:
     """Fills `bench.ontime` of a server. Nothing goes to the binlog, so a copy of the data folder
     makes a replica."""
     connection = server.connect()
     with connection.cursor() as cursor:
         cursor.execute("SET sql_log_bin = 0")
-        cursor.execute(f"CREATE DATABASE {DATABASE}")
+        cursor.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
         cursor.execute(f"USE {DATABASE}")
+        if server.kind != "mariadb":
+            _numbers(cursor)
         cursor.execute(ontime.TABLE)
         with Step(f"generate {rows:,} rows") as step:
             _fill(server, rows, step)
@@ -35,7 +37,16 @@ def load(server: MariaDb, rows: int) -> None:
         raise RuntimeError(f"made {count} rows instead of {rows}")
 
 
-def _fill(server: MariaDb, rows: int, step: Step) -> None:
+def _numbers(cursor) -> None:
+    """MariaDB has tables of numbers; others get one."""
+    cursor.execute(f"SET cte_max_recursion_depth = {_CHUNK}")
+    cursor.execute("CREATE TABLE numbers (n INT NOT NULL PRIMARY KEY)")
+    cursor.execute("INSERT INTO numbers WITH RECURSIVE all_of_them AS (SELECT 0 AS n UNION ALL "
+                   f"SELECT n + 1 FROM all_of_them WHERE n + 1 < {_CHUNK}) "
+                   "SELECT n FROM all_of_them")
+
+
+def _fill(server: Server, rows: int, step: Step) -> None:
     """Two connections, each with its own half of the key, so that both insert in key order."""
     with open(machine.ROOT / "demo" / "airports.csv", newline="") as file:
         airports = list(csv.reader(file))[1:]
@@ -51,7 +62,7 @@ def _fill(server: MariaDb, rows: int, step: Step) -> None:
                                "tmp_table_size = 268435456, max_heap_table_size = 268435456")
                 for first in part:
                     last = min(first + _CHUNK - 1, rows)
-                    cursor.execute(_insert(first, last, rows, airports))
+                    cursor.execute(_insert(first, last, rows, airports, server.kind))
                     with lock:
                         done[0] += last - first + 1
                         step.part(done[0], rows, "rows")
@@ -68,7 +79,7 @@ def _fill(server: MariaDb, rows: int, step: Step) -> None:
         raise failures[0]
 
 
-def _insert(first: int, last: int, rows: int, airports: list[list[str]]) -> str:
+def _insert(first: int, last: int, rows: int, airports: list[list[str]], kind: str) -> str:
     """The statement for one chunk. Each RAND has a seed of its own, fixed by chunk and purpose."""
     def chance(purpose: int) -> str:
         return f"RAND({first * 31 + purpose})"
@@ -76,6 +87,8 @@ def _insert(first: int, last: int, rows: int, airports: list[list[str]]) -> str:
     def pick(position: str, values: list[str]) -> str:
         return f"ELT({position}, {', '.join(repr(value) for value in values)})"
 
+    numbers = f"seq_{first}_to_{last}" if kind == "mariadb" else (
+        f"(SELECT n + {first} AS seq FROM numbers WHERE n <= {last - first} ORDER BY n) AS numbered")
     # Ids have a gap after the first half, as the real table's highest id is above its count. Later
     # years have more flights; few carriers and airports have most of them.
     return f"""
@@ -99,6 +112,6 @@ def _insert(first: int, last: int, rows: int, airports: list[list[str]]) -> str:
                     IF({chance(7)} < 0.6, 0, FLOOR(-LN(1 - {chance(8)}) * 28)) AS delay,
                     FLOOR({chance(9)} * 21) - 12 AS shift, {chance(10)} < 0.015 AS cancelled,
                     FLOOR(POW({chance(11)}, 2) * 2700) AS distance
-                FROM seq_{first}_to_{last}
+                FROM {numbers}
                 LIMIT {last - first + 1}) AS drawn
             LIMIT {last - first + 1}) AS dated"""

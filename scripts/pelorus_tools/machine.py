@@ -31,7 +31,7 @@ MYSQLCLIENT = [("pkg-config", "pkg-config"), ("mariadb_config", "libmariadb-dev"
                ("mysql_config", "libmariadb-dev-compat")]
 CLIENTS = [("java", "default-jdk-headless"), ("mvn", "maven"), ("go", "golang-go"),
            ("node", "nodejs"), ("npm", "npm")]
-BENCH = [("java", "default-jre-headless"), ("mvn", "maven")]
+BENCH = [("java", "default-jre-headless"), ("mvn", "maven"), ("sysbench", "sysbench")]
 POWER = [("fusermount3", "fuse3"), ("mkfs.ext4", "e2fsprogs"), ("mkfs.xfs", "xfsprogs"),
          ("mkfs.btrfs", "btrfs-progs"), ("losetup", "util-linux"), ("mount", "mount")]
 PURPOSES = {
@@ -61,10 +61,10 @@ def prepare(purpose: str) -> None:
     if purpose in ("bench", "power"):
         files.append(f"requirements-{purpose}.txt")
     _environment(files)
-    if purpose == "test":
+    if purpose in ("test", "bench"):
         reason = mysql_root(install=True)[1]
         if reason:
-            say(f"  ! The tests against MySQL will be skipped: {reason}")
+            say(f"  ! What needs MySQL will be left out: {reason}")
 
 
 def _packages(wanted: list[tuple[str, str]], headers: bool) -> None:

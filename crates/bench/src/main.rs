@@ -7,6 +7,7 @@
 //! | module | what it measures |
 //! | --- | --- |
 //! | [`ontime`] | the reference queries over links: MariaDB, Spark, DuckDB, Pelorus |
+//! | [`mirror`] | mirrors of a MySQL server: first reading, stream, latency, cost, queries |
 //! | [`ingest`] | the events workload: Pelorus, MariaDB, DuckDB, ClickHouse |
 //! | [`point`] | look-ups by primary key |
 //! | [`update`] | random upserts with scans beside them |
@@ -23,6 +24,7 @@ mod figures;
 mod ingest;
 mod lab;
 mod measured;
+mod mirror;
 mod ontime;
 mod point;
 mod recovery;
@@ -67,6 +69,9 @@ enum Benchmark {
         #[arg(long)]
         from: Option<PathBuf>,
     },
+    /// Mirrors of BENCH_ROWS rows of MySQL: BENCH_CHANGES changes to catch up with, BENCH_SECONDS of
+    /// load in BENCH_TURNS turns; BENCH_PARTS for some of it.
+    Mirror,
     /// Forty million events a day: loading, loading again, dropping, size. BENCH_ROWS rows for
     /// Pelorus in process, BENCH_PEER_ROWS for BENCH_PEERS.
     Ingest,
@@ -97,6 +102,7 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.benchmark {
         Benchmark::Ontime { rows, runs, peers, from } => run_ontime(rows, runs, peers, from),
+        Benchmark::Mirror => mirror::run(),
         Benchmark::Ingest => ingest::run(),
         Benchmark::Point => point::run(),
         Benchmark::Update => update::run(),
