@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+import pymysql
+
 from . import generated, machine, mirror_workload, ontime, pelorus, processes, rows, servers
 from .show import Step
 
@@ -60,25 +62,35 @@ class Bench:
 
     def state(self, table: str) -> str:
         """How a mirror stands."""
-        found = self.pelorus.run(
-            f"SELECT state, reason FROM pelorus.mirrors WHERE `table` = '{table}'")
-        if not found or found[0][0] == "failed":
+        found = self.mirrors()[table]
+        if found["State"] == "failed":
             raise SystemExit(f"the mirror of {table}: {found}")
-        return found[0][0]
+        return found["State"]
+
+    def mirrors(self) -> dict[str, dict]:
+        """What is shown of the mirrors, by table."""
+        connection = self.pelorus.connect(cursorclass=pymysql.cursors.DictCursor)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SHOW MIRRORS")
+                return {found["Table"]: found for found in cursor.fetchall()}
+        finally:
+            connection.close()
 
     def until_reached(self) -> float:
         """The seconds until the mirrors have all that the server has now."""
         begun = time.perf_counter()
         end = self.mysql.run("SELECT @@gtid_executed")[0][0].replace("\n", "")
         processes.wait_for(
-            f"position {end}", lambda: self.pelorus.run(
-                "SELECT position FROM pelorus.mirrors LIMIT 1")[0][0].replace(" ", "") == end,
+            f"position {end}", lambda: all(
+                found["Position"].replace(" ", "") == f"mysql:{end}"
+                for found in self.mirrors().values()),
             1800, self.pelorus.process, pause=0.02)
         return time.perf_counter() - begun
 
-    def compare(self, what: str, statement: str) -> None:
+    def compare(self, what: str, statement: str, database: str = DATABASE) -> None:
         """Looks whether both sides say the same."""
-        both = [server.run("SET time_zone = '+00:00'", statement, database=DATABASE)
+        both = [server.run("SET time_zone = '+00:00'", statement, database=database)
                 for server in (self.mysql, self.pelorus)]
         self.must_be_mirrored()
         if both[0] != both[1]:
@@ -86,7 +98,7 @@ class Bench:
 
     def must_be_mirrored(self) -> None:
         """No query may have gone to the server."""
-        states = {state for (state,) in self.pelorus.run("SELECT state FROM pelorus.mirrors")}
+        states = {found["State"] for found in self.mirrors().values()}
         if states != {"live"}:
             raise SystemExit(f"the mirrors are {states}")
 
@@ -130,9 +142,7 @@ class Bench:
                 self.until_reached()
                 spent = time.perf_counter() - begun
                 # A change of a row that is gone is none.
-                applied = self.pelorus.run(
-                    "SELECT changes FROM pelorus.mirrors WHERE `table` = 'wide'")[0][0]
-                speed = applied / spent
+                speed = self.mirrors()["wide"]["Changes"] / spent
                 step.note(f"{speed:,.0f} rows a second")
             self.add(case, OURS, "rows/s", [speed])
             self.compare(case, mirror_workload.CHECK)
@@ -213,6 +223,7 @@ class Bench:
                         through.start()
                     self.until_reached()
                 with Step(f"oltp_read_write {case} for {seconds} s") as step:
+                    used = 0.0 if case == "alone" else through.process.cpu_seconds()
                     load, samples = self._sysbench("run", seconds), []
                     while load.poll() is None:
                         if case != "alone":
@@ -222,6 +233,9 @@ class Bench:
                                                        load.stdout.read())[1]))
                     step.note(f"{rates[case][-1]:,.0f} transactions a second")
                 if case != "alone":
+                    used = through.process.cpu_seconds() - used
+                    self.add("cores that the mirror uses under load", OURS, "cores",
+                             [used / seconds])
                     self.add("reaching the end after the load", OURS, "s", [self.until_reached()])
                     lags.append(samples)
         for case, values in rates.items():
@@ -231,16 +245,17 @@ class Bench:
                        else samples[-max(len(samples) // 4, 1):] for samples in lags]
             self.add(f"behind under load, {name} quarter", OURS, "s",
                      [rows.median(values) for values in quarter])
+        if not through.process.alive():
+            through.start()
+        self.until_reached()
         for table in tables:
-            ask = f"SELECT COUNT(*), SUM(id), SUM(k), MIN(c), MAX(pad) FROM {SYSBENCH}.{table}"
-            self.compare(table, ask)
-        through.stop()
+            ask = f"SELECT COUNT(*), SUM(id), SUM(k), MIN(c), MAX(pad) FROM {table}"
+            self.compare(table, ask, SYSBENCH)
 
     def _lag(self, table: str) -> list[float]:
         """The seconds that a mirror is behind, if it knows."""
-        found = self.pelorus.run(
-            f"SELECT seconds_behind FROM pelorus.mirrors WHERE `table` = '{table}'")
-        return [float(seconds) for (seconds,) in found if seconds is not None]
+        seconds = self.mirrors()[table]["Seconds_behind"]
+        return [] if seconds is None else [float(seconds)]
 
     def _sysbench(self, command: str, seconds: int = 0) -> subprocess.Popen:
         process = subprocess.Popen(
