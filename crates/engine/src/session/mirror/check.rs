@@ -219,8 +219,18 @@ impl Pair<'_> {
         }
         found.unsettled += keys.len();
         let different = seen.into_iter().filter(|(_, times)| *times >= 2);
-        found.differences.extend(different.map(|(key, _)| format!("({})", key.join(", "))));
+        found.differences.extend(different.map(|(key, _)| self.shown(&key)));
         Ok(())
+    }
+
+    /// A key for people.
+    fn shown(&self, key: &[String]) -> String {
+        let value = |(value, &at): (&String, &usize)| {
+            let ty = &self.def.columns[at].ty;
+            let bytes = crate::hex::decode(value).filter(|_| ty.is_string());
+            bytes.and_then(|it| String::from_utf8(it).ok()).unwrap_or_else(|| value.clone())
+        };
+        format!("({})", key.iter().zip(&self.def.key).map(value).collect::<Vec<_>>().join(", "))
     }
 
     /// The checksums of rows by their keys.
