@@ -162,7 +162,11 @@ impl Resolver<'_> {
                 self.mirror(it).is_some() || self.source.has_database(&self.name(it).database)
             })
         };
-        if !concerns {
+        // The new name of `ALTER TABLE ... RENAME` is only known when all of it has been read.
+        let may_rename = ddl.action == DdlAction::Alter
+            && ddl.object == "TABLE"
+            && text.to_ascii_uppercase().contains("RENAME");
+        if !concerns && !may_rename {
             return Vec::new();
         }
         match pelorus_sql::table::parse(text, circumstances.mode) {

@@ -61,7 +61,8 @@ struct Load {
 pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -> Result<()> {
     let turn = mirror.turn();
     let load = Load { source, mirror, link, turn };
-    if load.mirror.state() == State::Waiting || load.mirror.copy().is_none() {
+    let is_begun = load.mirror.state() == State::Loading && load.mirror.record().settled;
+    if !is_begun || load.mirror.copy().is_none() {
         load.begin().await?;
     }
     load.read_ranges().await?;
@@ -93,7 +94,7 @@ impl Load {
         let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
         let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
         let layout = self.mirror.record().layout;
-        let definition = Definition { text, layout };
+        let definition = Definition { text: text.clone(), layout };
         self.check_turn()?;
         let copy = blocking(|| self.source.copies().create(name, &definition))?;
         self.check_turn()?;
@@ -109,10 +110,29 @@ impl Load {
             record.rows_loaded = 0;
             record.loads += 1;
             record.early = true;
+            record.settled = false;
             record.changing = None;
         })?;
+        self.settle(&text).await?;
         tracing::info!(mirror = %name, link = name.link, how = split.how, "a table is being mirrored");
         Ok(())
+    }
+
+    /// Sees that the definition is still the one that was read: until the copy was there the
+    /// stream has passed over what came for this table, statements that change it included.
+    async fn settle(&self, text: &str) -> Result<()> {
+        self.source.settle().await;
+        self.wait_until_visible().await?;
+        let name = &self.mirror.name;
+        let now = definition(&self.link, &name.database, &name.table).await?;
+        if without_counter(&now) != without_counter(text) {
+            return Err(Error::new(
+                Code::TableChanged,
+                format!("the definition of '{name}' changed when its mirror began"),
+            ));
+        }
+        let store = self.source.store();
+        self.mirror.update_in_turn(store, self.turn, |record| record.settled = true)
     }
 
     /// Reads all ranges that are not in the copy yet.
@@ -343,6 +363,17 @@ async fn definition(link: &Link, database: &str, table: &str) -> Result<String> 
     })
 }
 
+/// A definition without the next number that it would give, which changes with rows.
+fn without_counter(text: &str) -> String {
+    const WORD: &str = " AUTO_INCREMENT=";
+    match text.rsplit_once(WORD) {
+        Some((before, behind)) => {
+            format!("{before}{}", behind.trim_start_matches(|it: char| it.is_ascii_digit()))
+        }
+        None => text.to_owned(),
+    }
+}
+
 /// The first foreign key by which rows of a table change when others do.
 fn cascade(text: &str) -> Option<String> {
     let statement = pelorus_sql::table::parse(text, pelorus_sql::Mode::default()).ok()?;
@@ -400,4 +431,20 @@ fn filtered(columns: &[ArrayRef], keep: &BooleanArray) -> Result<Vec<ArrayRef>> 
 
 fn cannot(error: arrow::error::ArrowError) -> Error {
     Error::internal("rows that were read cannot be put together").caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_no_part_of_definitions() {
+        assert_eq!(
+            without_counter(
+                "CREATE TABLE `t` (`a` int) ENGINE=InnoDB AUTO_INCREMENT=17 COMMENT='x'"
+            ),
+            "CREATE TABLE `t` (`a` int) ENGINE=InnoDB COMMENT='x'"
+        );
+        assert_eq!(without_counter("CREATE TABLE `t`"), "CREATE TABLE `t`");
+    }
 }

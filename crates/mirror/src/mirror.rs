@@ -230,6 +230,7 @@ impl Mirror {
             record.until = None;
             record.ranges = Vec::new();
             record.rows_loaded = 0;
+            record.settled = false;
             record.changing = None;
         })
     }

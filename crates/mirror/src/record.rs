@@ -97,6 +97,9 @@ pub struct MirrorRecord {
     /// How often it was read anew.
     #[serde(default)]
     pub loads: u64,
+    /// While loading: the definition is known to be the one that the stream goes on from.
+    #[serde(default)]
+    pub settled: bool,
     /// The stream has not passed the end of the load yet. The definition was read after the
     /// position that the load began with, so statements about it that come may be in it already.
     #[serde(default)]
