@@ -249,19 +249,25 @@ class Trouble(Worker):
         self.sql(f"MIRROR TABLE {table}")
 
     def no_dump(self) -> None:
-        found = self.pair.server.run("SELECT id FROM information_schema.processlist "
-                                     "WHERE command LIKE 'Binlog Dump%'")
-        for (number,) in found:
-            try:
-                self.pair.server.run(f"KILL {number}")
-            except pymysql.MySQLError as error:
-                if error.args[0] != 1094:
-                    raise
+        kill_dumps(self.pair.server)
 
     def crash(self) -> None:
         self.pair.through.process.kill()
         self.pair.through.start()
         self.pair.wait_for_database(DATABASE)
+
+
+def kill_dumps(server) -> None:
+    """Ends the connections on which a server sends its binlog."""
+    found = server.run("SELECT id FROM information_schema.processlist "
+                       "WHERE command LIKE 'Binlog Dump%'")
+    for (number,) in found:
+        try:
+            server.run(f"KILL {number}")
+        except pymysql.MySQLError as error:
+            # It has ended by itself.
+            if error.args[0] != 1094:
+                raise
 
 
 def soak(pair: Mirrored, seed: str, seconds: float, folder: Path) -> str:

@@ -1,0 +1,280 @@
+"""Mirrors on real servers: exactly what the server has, through trouble of every kind, or a clear
+word on why not. Definitions that change are in `test_mirror_ddl.py`, values and keys of every type
+in `test_mirror_types.py`.
+
+`PELORUS_SOAK_SECONDS` and `PELORUS_SOAK_SEED` set how long random changes go on for each server, and
+which they are.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+
+import pymysql
+import pytest
+from pelorus_tools import mirror_soak, rows
+from pelorus_tools.mirrored import Mirrored, is_of_mirrors, plan_of
+from pelorus_tools.processes import wait_for
+
+SOAK_SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "13"))
+SOAK_SEED = os.environ.get("PELORUS_SOAK_SEED") or str(random.randrange(10**6))
+T = ("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
+NUMBERS = ("(SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d AS n FROM digits a, digits b, "
+           "digits c, digits e, digits f)")
+DIGITS = ("CREATE TABLE digits (d INT PRIMARY KEY)",
+          "INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)")
+
+
+@pytest.fixture(params=["mariadb", "mysql", "plain_mysql"])
+def own(request, linked_maker):
+    """A server and a Pelorus of the test's own, which it may stop and ruin as it likes."""
+    server = request.getfixturevalue(request.param)
+    through = linked_maker(server.url(), name=f"pelorus-mirror-{request.param}")
+    yield Mirrored(server, through)
+    through.stop()
+
+
+def test_soak(own, tmp_path):
+    print(f"PELORUS_SOAK_SEED={SOAK_SEED}")
+    print(mirror_soak.soak(own, SOAK_SEED, SOAK_SECONDS, tmp_path))
+
+
+def live(pair: Mirrored, database: str, *begin: str) -> None:
+    """A database all of which is mirrored and live."""
+    pair.begin(database, *(begin or T))
+    pair.through.run(f"MIRROR DATABASE {database}")
+    pair.wait_live(database)
+
+
+class TestRestarts:
+    """Pelorus or the server goes away and comes back."""
+
+    def test_killed_in_the_middle_of_a_load(self, own):
+        own.begin("large", *DIGITS, "CREATE TABLE big (id INT PRIMARY KEY, v INT, pad VARCHAR(100))",
+                  *(f"INSERT INTO big SELECT n + {part} * 100000, n, REPEAT('p', 90) FROM {NUMBERS} x"
+                    for part in range(6)), "ANALYZE TABLE big")
+        own.through.run("MIRROR TABLE large.big")
+        last = 0
+        for _ in range(3):
+            def some() -> bool:
+                found = own.state("large", "big")
+                return found["State"] == "live" or int(found["Progress"]) > last
+            wait_for("some of the load", some, 60, pause=0.01)
+            last = int(own.state("large", "big")["Progress"])
+            own.through.process.kill()
+            own.server.run("UPDATE large.big SET v = v + 1 WHERE id % 1000 = 7",
+                           "DELETE FROM large.big WHERE id % 777 = 3")
+            own.through.start()
+            own.wait_for_database("large")
+        own.wait_live("large", "big")
+        own.same("large", "SELECT COUNT(*), SUM(v), SUM(id), SUM(CRC32(pad)), MAX(id) FROM big")
+        assert own.state("large", "big")["Loads"] == 1
+        own.through.run("UNMIRROR TABLE large.big")
+
+    def test_server_stopped_and_started(self, own):
+        live(own, "restarted")
+        own.same_tables("restarted", "t")
+        own.server.stop()
+        try:
+            with pytest.raises(pymysql.MySQLError):
+                with own.open("restarted") as connection, connection.cursor() as cursor:
+                    cursor.execute("SET pelorus_mirror_timeout = 300")
+                    cursor.execute("SELECT * FROM t")
+            with own.through.connect(database="restarted") as connection:
+                # What is old enough may still be asked for.
+                answer = rows.ask(connection, "SET pelorus_max_staleness = 3600")
+                assert answer.error is None
+                assert len(rows.ask(connection, "SELECT * FROM t").rows) == 2
+            found = own.state("restarted", "t")
+            assert found["State"] == "live" and found["Reason"], found
+        finally:
+            own.server.start()
+        own.server.run("INSERT INTO restarted.t VALUES (3, 3)")
+        # It is tried again, later and later.
+        wait_for("the stream to be back", lambda: own.state("restarted", "t")["Reason"] is None)
+        own.same_tables("restarted", "t")
+        assert own.state("restarted", "t")["Loads"] == 1
+
+    def test_purged_while_away(self, own):
+        live(own, "purged")
+        own.through.process.kill()
+        own.server.run("INSERT INTO purged.t VALUES (3, 3)", "FLUSH BINARY LOGS",
+                       "INSERT INTO purged.t VALUES (4, 4)", "FLUSH BINARY LOGS")
+        name = own.server.run("SHOW BINARY LOGS")[-1][0]
+
+        def purged() -> bool:
+            # A log that is still being sent to whoever is no longer there is kept.
+            mirror_soak.kill_dumps(own.server)
+            own.server.run(f"PURGE BINARY LOGS TO '{name}'")
+            return own.server.run("SHOW BINARY LOGS")[0][0] == name
+        wait_for("the binlog to be purged", purged)
+        own.through.start()
+        own.wait_for_database("purged")
+        wait_for("a second load", lambda: own.state("purged", "t")["Loads"] == 2)
+        own.wait_live("purged")
+        own.same_tables("purged", "t")
+        assert "no longer in the server's binlog" in own.through.log()
+
+    def test_reset_binlogs(self, own):
+        live(own, "reset")
+        own.server.run("RESET MASTER" if own.server.kind == "mariadb"
+                       else "RESET BINARY LOGS AND GTIDS")
+        own.server.run("INSERT INTO reset.t VALUES (3, 3)", "UPDATE reset.t SET v = 9 WHERE id = 1")
+        with own.open("reset") as connection:
+            def right() -> bool:
+                answer = rows.ask(connection, "SELECT * FROM t ORDER BY id")
+                assert answer.rows == [(b"1", b"9"), (b"2", b"2"), (b"3", b"3")], answer
+                return is_of_mirrors(plan_of(connection, "SELECT * FROM t"))
+            wait_for("the mirror to answer again", right)
+        own.same_tables("reset", "t")
+
+
+class TestRefusals:
+    """Servers and sessions that cannot be followed."""
+
+    def error_of(self, pair: Mirrored, statement: str) -> str:
+        with pytest.raises(pymysql.MySQLError) as caught:
+            pair.through.run(statement)
+        return str(caught.value)
+
+    def test_an_account_without_rights(self, linked, linked_maker):
+        server, _ = linked
+        server.run("DROP USER IF EXISTS meek@'%'", "CREATE USER meek@'%' IDENTIFIED BY 'Meek-1'",
+                   "DROP DATABASE IF EXISTS rights", "CREATE DATABASE rights", "USE rights", *T,
+                   "GRANT SELECT ON rights.* TO meek@'%'")
+        through = linked_maker(f"mysql://meek:Meek-1@127.0.0.1:{server.port}/rights", name="meek")
+        pair = Mirrored(server, through)
+        text = self.error_of(pair, "MIRROR TABLE rights.t")
+        assert "REPLICATION" in text, text
+        through.stop()
+
+    def test_formats_that_lack_rows(self, linked):
+        server, through = linked
+        pair = Mirrored(server, through)
+        pair.begin("formats", *T)
+        for name, value, old in (("binlog_format", "MIXED", "ROW"),
+                                 ("binlog_row_image", "MINIMAL", "FULL")):
+            server.run(f"SET GLOBAL {name} = {value}")
+            try:
+                text = self.error_of(pair, "MIRROR TABLE formats.t")
+                assert name in text, text
+            finally:
+                server.run(f"SET GLOBAL {name} = {old}")
+
+    def test_a_session_that_logs_statements(self, linked):
+        pair = Mirrored(*linked)
+        live(pair, "statements")
+        pair.server.run("SET binlog_format = 'STATEMENT'", "INSERT INTO t VALUES (3, 3)",
+                        "UPDATE t SET v = v * 2", "DELETE FROM t WHERE id = 1",
+                        database="statements")
+        wait_for("another load", lambda: pair.state("statements", "t")["Loads"] > 1)
+        pair.wait_live("statements")
+        pair.same_tables("statements", "t")
+
+    def test_a_session_with_partial_rows(self, linked):
+        pair = Mirrored(*linked)
+        live(pair, "partial")
+        pair.server.run("SET binlog_row_image = 'MINIMAL'", "UPDATE t SET v = 7 WHERE id = 1",
+                        database="partial")
+        found = pair.wait_state("partial", "t", "failed")
+        assert "binlog_row_image" in found["Reason"], found
+        assert pair.through.run("SELECT v FROM partial.t WHERE id = 1") == ((7,),)
+        pair.through.run("ALTER MIRROR TABLE partial.t RESUME")
+        pair.wait_live("partial")
+        pair.same_tables("partial", "t")
+
+    def test_what_is_not_logged_is_found_by_check(self, linked):
+        pair = Mirrored(*linked)
+        live(pair, "unlogged")
+        pair.server.run("SET sql_log_bin = 0", "UPDATE t SET v = 8 WHERE id = 2", database="unlogged")
+        pair.through.run("ALTER MIRROR TABLE unlogged.t RESYNC")
+        pair.wait_live("unlogged")
+        pair.same_tables("unlogged", "t")
+
+
+class TestFreshness:
+    """How old an answer may be."""
+
+    def test_own_writes_are_read(self, linked):
+        pair = Mirrored(*linked)
+        live(pair, "writes")
+        with pair.through.connect(database="writes") as connection, connection.cursor() as cursor:
+            cursor.execute("SET pelorus_read_your_writes = ON, pelorus_max_staleness = 3600")
+            for number in range(3, 60):
+                cursor.execute("INSERT INTO t VALUES (%s, 0)", (number,))
+                cursor.execute("SELECT COUNT(*) FROM t")
+                assert cursor.fetchone() == (number,)
+            assert is_of_mirrors(plan_of(connection, "SELECT COUNT(v) FROM t"))
+
+    def test_seconds_behind(self, linked):
+        pair = Mirrored(*linked)
+        live(pair, "behind")
+        behind = lambda: float(pair.state("behind", "t")["Seconds_behind"])  # noqa: E731
+        for _ in range(5):
+            time.sleep(0.3)
+            assert behind() < 1.5
+        pair.server.freeze()
+        try:
+            time.sleep(3)
+            assert behind() > 2
+            with pair.through.connect(database="behind") as connection:
+                rows.ask(connection, "SET pelorus_max_staleness = 60")
+                assert len(rows.ask(connection, "SELECT * FROM t").rows) == 2
+        finally:
+            pair.server.thaw()
+        wait_for("the stream to be fresh again", lambda: behind() < 1.5)
+
+    def test_switched_off(self, linked):
+        pair = Mirrored(*linked)
+        live(pair, "switched")
+        with pair.open("switched") as connection:
+            assert is_of_mirrors(plan_of(connection, "SELECT * FROM t"))
+            rows.ask(connection, "SET pelorus_mirrors = OFF")
+            assert not is_of_mirrors(plan_of(connection, "SELECT * FROM t"))
+        pair.through.run("ALTER MIRROR DATABASE switched PAUSE")
+        with pair.open("switched") as connection:
+            assert not is_of_mirrors(plan_of(connection, "SELECT * FROM t"))
+        pair.server.run("INSERT INTO switched.t VALUES (3, 3)")
+        pair.through.run("ALTER MIRROR DATABASE switched RESUME")
+        pair.wait_live("switched")
+        pair.same_tables("switched", "t")
+        assert pair.state("switched", "t")["Loads"] == 1
+
+
+class TestScale:
+    """Much at once."""
+
+    def test_a_large_transaction(self, own):
+        live(own, "huge", *DIGITS, "CREATE TABLE t (id INT PRIMARY KEY, v BIGINT, w VARCHAR(30))")
+        before = own.through.process.peak_memory_bytes()
+        connection = own.server.connect(database="huge", autocommit=False)
+        with connection, connection.cursor() as cursor:
+            for part in range(10):
+                cursor.execute(f"INSERT INTO t SELECT n + {part} * 100000, n, CONCAT('w', n) "
+                               f"FROM {NUMBERS} x")
+            cursor.execute("UPDATE t SET v = v + 1")
+            connection.commit()
+        sums = "SELECT COUNT(*), SUM(v), SUM(id), SUM(CRC32(w)) FROM t"
+        own.same("huge", sums)
+        grown = own.through.process.peak_memory_bytes() - before
+        assert grown < 1 << 30, f"{grown >> 20} MiB for a transaction of two million rows"
+        print(f"{grown >> 20} MiB more for two million rows")
+        own.through.run("UNMIRROR DATABASE huge")
+
+    def test_many_tables(self, mysql, linked_maker):
+        through = linked_maker(mysql.url(), name="pelorus-many")
+        pair = Mirrored(mysql, through)
+        create = []
+        for number in range(500):
+            create += [f"CREATE TABLE t{number} (id INT PRIMARY KEY, v INT)",
+                       f"INSERT INTO t{number} VALUES (1, {number})"]
+        pair.begin("many", *create)
+        through.run("MIRROR DATABASE many")
+        pair.wait_live("many", seconds=120)
+        assert len(pair.of_database("many")) == 500
+        pair.server.run(*(f"UPDATE t{number} SET v = v + 1" for number in range(500)),
+                        database="many")
+        pair.same("many", " UNION ALL ".join(f"SELECT * FROM t{number}" for number in range(0, 500, 25)))
+        through.stop()

@@ -1,0 +1,261 @@
+"""Mirrors follow definitions that change, or are read anew, or say why they cannot: they never
+show anything else than their server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from pelorus_tools.mirrored import Mirrored
+from pelorus_tools.processes import wait_for
+
+BEGIN = ("CREATE TABLE t (id INT PRIMARY KEY, a INT, b VARCHAR(20), c DATETIME NULL)",
+         "INSERT INTO t VALUES (1, 10, 'one', '2026-01-01 00:00:00'), (2, NULL, NULL, NULL), "
+         "(3, 30, 'three', '2026-03-03 03:03:03')")
+ROW = "INSERT INTO t (id, b) VALUES ({0}, 'r{0}')"
+
+
+@dataclass
+class Case:
+    """What is done to a database."""
+
+    steps: list[str]
+    # Whether copies follow it without being read anew, where that is known.
+    kept: bool | None = None
+    begin: tuple[str, ...] = BEGIN
+    tables: tuple[str, ...] = ("t",)
+
+
+def live_again(pair: Mirrored, database: str, tables) -> None:
+    """Waits until what was done has come through the stream, and tables are live after it."""
+    pair.server.run("CREATE TABLE last_of_all (id INT PRIMARY KEY)", database=database)
+    pair.wait_live(database, "last_of_all", *tables)
+
+
+CHANGES = {
+    "add": Case(["ALTER TABLE t ADD COLUMN d INT NOT NULL DEFAULT 7", ROW.format(4),
+             "ALTER TABLE t ADD e VARCHAR(5) DEFAULT 'x' FIRST, ADD f BIGINT AFTER a",
+             ROW.format(5), "UPDATE t SET e = 'y', f = 5 WHERE id < 3"], True),
+    "drop": Case([ROW.format(4), "ALTER TABLE t DROP COLUMN a", ROW.format(5),
+              "ALTER TABLE t DROP c", "DELETE FROM t WHERE id = 2", ROW.format(6)], True),
+    "rename_column": Case(["ALTER TABLE t RENAME COLUMN a TO z", ROW.format(4),
+                       "ALTER TABLE t CHANGE z y BIGINT", ROW.format(5),
+                       "UPDATE t SET y = 1 << 40 WHERE id = 1"], True),
+    "swap_columns": Case(["ALTER TABLE t ADD d INT", "UPDATE t SET d = id * 100",
+                      "ALTER TABLE t RENAME COLUMN a TO d, RENAME COLUMN d TO a",
+                      "INSERT INTO t (id, a, d) VALUES (4, 44, 55)",
+                      "UPDATE t SET a = 1 WHERE id = 1"], None),
+    "reorder": Case(["ALTER TABLE t ADD d INT", "UPDATE t SET d = id * 100", ROW.format(4),
+                 "ALTER TABLE t MODIFY d INT AFTER id", "UPDATE t SET d = -1, a = 1 WHERE id = 1",
+                 "ALTER TABLE t MODIFY d INT FIRST", "UPDATE t SET d = -2, a = 2 WHERE id = 2"],
+                True),
+    "modify": Case(["ALTER TABLE t MODIFY a BIGINT UNSIGNED", ROW.format(4),
+                "UPDATE t SET a = 18446744073709551615 WHERE id = 1",
+                "ALTER TABLE t MODIFY b VARCHAR(200) NOT NULL DEFAULT ''", ROW.format(5),
+                "ALTER TABLE t MODIFY a TINYINT", "UPDATE t SET a = 5 WHERE id = 2",
+                "ALTER TABLE t MODIFY b TEXT", "UPDATE t SET b = REPEAT('x', 5000) WHERE id = 3"],
+               None),
+    "to_text": Case(["ALTER TABLE t MODIFY c DATE", "UPDATE t SET c = '2026-05-05' WHERE id = 1",
+                 "ALTER TABLE t MODIFY a VARCHAR(30)", "UPDATE t SET a = 'aé' WHERE id = 2",
+                 "ALTER TABLE t MODIFY c VARCHAR(30)", ROW.format(4)], None),
+    "truncate": Case([ROW.format(4), "TRUNCATE TABLE t", ROW.format(5), "TRUNCATE t", ROW.format(6),
+                  ROW.format(7)], True),
+    "index": Case(["CREATE INDEX i ON t (a)", ROW.format(4), "CREATE UNIQUE INDEX u ON t (b)",
+               "ALTER TABLE t ADD KEY k (a, b), DROP INDEX i", "DROP INDEX u ON t", ROW.format(5),
+               "ALTER TABLE t COMMENT 'x', AUTO_INCREMENT 100", ROW.format(6)], True),
+    "primary_key": Case(["ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (id, b)", ROW.format(4),
+                     "INSERT INTO t (id, b) VALUES (4, 'other')",
+                     "DELETE FROM t WHERE b = 'one'"], False),
+    "generated": Case(["ALTER TABLE t ADD g INT AS (a * 2) STORED, ADD v INT AS (a + 1) VIRTUAL",
+                   "INSERT INTO t (id, a) VALUES (4, 44)", "UPDATE t SET a = 5 WHERE id = 2",
+                   "ALTER TABLE t DROP COLUMN v"], False),
+    "number": Case(["ALTER TABLE t ADD n BIGINT AUTO_INCREMENT UNIQUE", ROW.format(4)], False),
+    "now": Case(["ALTER TABLE t ADD n DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP", ROW.format(4),
+             "ALTER TABLE t ADD o DATETIME(6) DEFAULT CURRENT_TIMESTAMP(6) "
+             "ON UPDATE CURRENT_TIMESTAMP(6)", "UPDATE t SET a = 9 WHERE id = 3"], None),
+    "charset": Case(["UPDATE t SET b = 'é' WHERE id = 1", "ALTER TABLE t CONVERT TO CHARACTER SET latin1",
+                 "UPDATE t SET b = 'ü' WHERE id = 2",
+                 "ALTER TABLE t MODIFY b VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+                 "UPDATE t SET b = '🙂' WHERE id = 3", "ALTER TABLE t DEFAULT CHARSET utf8mb4",
+                 "ALTER TABLE t ADD n VARCHAR(9) DEFAULT 'ñ'"], None),
+    "enum": Case(["ALTER TABLE t ADD e ENUM('x','y') DEFAULT 'y', ADD s SET('a','b')",
+              "UPDATE t SET e = 'x', s = 'a,b' WHERE id = 1",
+              "ALTER TABLE t MODIFY e ENUM('x','y','z')", "UPDATE t SET e = 'z' WHERE id = 2",
+              "ALTER TABLE t MODIFY e ENUM('w','z','y','x')", "UPDATE t SET e = 'w' WHERE id = 3",
+              "ALTER TABLE t MODIFY s SET('a','b','c')", "UPDATE t SET s = 'c' WHERE id = 2"], None),
+    "zones": Case(["ALTER TABLE t ADD m TIMESTAMP NULL", "SET time_zone = '+05:30'",
+               "UPDATE t SET m = '2026-06-01 12:00:00'", "ALTER TABLE t MODIFY m DATETIME",
+               "UPDATE t SET m = '2026-06-02 12:00:00' WHERE id = 1", "SET time_zone = '-03:00'",
+               "ALTER TABLE t MODIFY c TIMESTAMP NULL",
+               "UPDATE t SET c = '2026-06-03 12:00:00' WHERE id = 2",
+               "ALTER TABLE t MODIFY m TIMESTAMP NULL"], None),
+    "not_null": Case(["ALTER TABLE t MODIFY a INT NOT NULL DEFAULT 3", ROW.format(4),
+                  "ALTER TABLE t MODIFY a INT NULL", "INSERT INTO t VALUES (5, NULL, NULL, NULL)",
+                  "ALTER TABLE t ALTER a SET DEFAULT 12", ROW.format(6),
+                  "ALTER TABLE t ALTER a DROP DEFAULT"], None),
+    "again": Case(["DROP TABLE t", "CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, n INT)",
+               "INSERT INTO t VALUES ('a', 1)", "DROP TABLE t",
+               "CREATE TABLE t (id INT PRIMARY KEY, q DECIMAL(9,3))", "INSERT INTO t VALUES (1, 2.5)"],
+              False),
+    "rename": Case(["RENAME TABLE t TO other", "CREATE TABLE t LIKE other", "INSERT INTO t "
+                "SELECT * FROM other WHERE id > 1", "ALTER TABLE other RENAME TO third",
+                "INSERT INTO third (id) VALUES (9)", "RENAME TABLE third TO x, t TO third, x TO t",
+                ROW.format(11), "INSERT INTO third (id) VALUES (12)"], None),
+    "ghost": Case(["CREATE TABLE _t_gho LIKE t", "ALTER TABLE _t_gho ADD COLUMN d INT DEFAULT 4",
+               "INSERT INTO _t_gho (id, a, b, c) SELECT id, a, b, c FROM t", ROW.format(4),
+               "REPLACE INTO _t_gho (id, b) VALUES (4, 'r4')",
+               "RENAME TABLE t TO _t_del, _t_gho TO t", ROW.format(5), "DROP TABLE _t_del",
+               "UPDATE t SET d = 6 WHERE id = 1"], None),
+    "pt_osc": Case(["CREATE TABLE _t_new LIKE t", "ALTER TABLE _t_new MODIFY a BIGINT, DROP COLUMN c",
+                "CREATE TRIGGER i AFTER INSERT ON t FOR EACH ROW "
+                "REPLACE INTO _t_new (id, a, b) VALUES (NEW.id, NEW.a, NEW.b)",
+                "CREATE TRIGGER u AFTER UPDATE ON t FOR EACH ROW "
+                "REPLACE INTO _t_new (id, a, b) VALUES (NEW.id, NEW.a, NEW.b)",
+                "CREATE TRIGGER d AFTER DELETE ON t FOR EACH ROW "
+                "DELETE IGNORE FROM _t_new WHERE id <=> OLD.id",
+                "INSERT LOW_PRIORITY IGNORE INTO _t_new (id, a, b) SELECT id, a, b FROM t",
+                ROW.format(4), "UPDATE t SET a = 77 WHERE id = 3", "DELETE FROM t WHERE id = 1",
+                "RENAME TABLE t TO _t_old, _t_new TO t", "DROP TABLE IF EXISTS _t_old",
+                "DROP TRIGGER IF EXISTS i", ROW.format(5)], None),
+    "quoted": Case(["ALTER TABLE `t` /* why */ ADD `odd ``name` INT DEFAULT 1 -- so",
+                "SET sql_mode = 'ANSI_QUOTES'", "ALTER TABLE \"t\" ADD \"group\" INT DEFAULT 2",
+                "INSERT INTO t (id) VALUES (4)"], True),
+}
+
+
+PARTITIONED = (
+    "CREATE TABLE t (id INT, d DATE, v INT, PRIMARY KEY (id, d)) PARTITION BY RANGE "
+    "COLUMNS (d) (PARTITION p1 VALUES LESS THAN ('2026-02-01'), PARTITION p2 VALUES LESS "
+    "THAN ('2026-03-01'), PARTITION p3 VALUES LESS THAN (MAXVALUE))",
+    "INSERT INTO t VALUES (1, '2026-01-05', 1), (2, '2026-02-05', 2), (3, '2026-03-05', 3)")
+CHANGES |= {
+    "partitions": Case([
+        "ALTER TABLE t DROP PARTITION p1", "INSERT INTO t VALUES (4, '2026-01-05', 4)",
+        "ALTER TABLE t TRUNCATE PARTITION p2", "INSERT INTO t VALUES (5, '2026-02-05', 5)",
+        "ALTER TABLE t REORGANIZE PARTITION p3 INTO (PARTITION p3 VALUES LESS THAN "
+        "('2026-04-01'), PARTITION p4 VALUES LESS THAN MAXVALUE)",
+        "INSERT INTO t VALUES (6, '2026-07-07', 6)", "ALTER TABLE t DROP PARTITION p4",
+        "ALTER TABLE t ADD PARTITION (PARTITION p5 VALUES LESS THAN ('2026-12-31'))",
+        "INSERT INTO t VALUES (7, '2026-07-07', 7)"], begin=PARTITIONED),
+    "exchange": Case([
+        "CREATE TABLE x (id INT, d DATE, v INT, PRIMARY KEY (id, d))",
+        "INSERT INTO x VALUES (8, '2026-02-06', 8)",
+        "ALTER TABLE t EXCHANGE PARTITION p2 WITH TABLE x",
+        "INSERT INTO t VALUES (9, '2026-02-07', 9)"], False, PARTITIONED, ("t", "x")),
+    "hash": Case([
+        "ALTER TABLE t REMOVE PARTITIONING", "INSERT INTO t VALUES (4, '2026-01-05', 4)",
+        "ALTER TABLE t PARTITION BY HASH (id) PARTITIONS 3",
+        "INSERT INTO t VALUES (5, '2026-01-05', 4)", "ALTER TABLE t COALESCE PARTITION 1",
+        "ALTER TABLE t TRUNCATE PARTITION p0", "INSERT INTO t VALUES (6, '2026-01-05', 4)"],
+        begin=PARTITIONED),
+    "come": Case([
+        "CREATE TABLE alike LIKE t", "INSERT INTO alike SELECT * FROM t",
+        "CREATE TABLE selected (id INT PRIMARY KEY, n BIGINT) SELECT id, a * 2 AS n FROM t",
+        "INSERT INTO selected VALUES (100, 1)", "CREATE TABLE IF NOT EXISTS alike LIKE t",
+        "CREATE TEMPORARY TABLE passing (id INT PRIMARY KEY)", "INSERT INTO passing VALUES (1)",
+        "CREATE VIEW seen AS SELECT * FROM t"], tables=("t", "alike", "selected")),
+}
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["at_once", "after_a_stop"])
+def test_definitions_change(pair, stopped):
+    """While Pelorus looks on, and while it does not run, so that it finds everything later."""
+    for name, case in CHANGES.items():
+        pair.begin(f"ddl_{name}", *case.begin)
+        pair.through.run(f"MIRROR DATABASE ddl_{name}")
+    for name in CHANGES:
+        pair.wait_live(f"ddl_{name}")
+    if stopped:
+        pair.through.process.kill()
+    for name, case in CHANGES.items():
+        pair.server.run("SET sql_mode = ''", *case.steps, database=f"ddl_{name}")
+    if stopped:
+        pair.through.start()
+        pair.wait_for_database("ddl_come")
+    failures = []
+    for name, case in CHANGES.items():
+        try:
+            live_again(pair, f"ddl_{name}", case.tables)
+            pair.same_tables(f"ddl_{name}", *case.tables)
+            loads = pair.state(f"ddl_{name}", case.tables[0])["Loads"]
+            assert not case.kept or loads == 1, "it was read anew"
+        except (AssertionError, TimeoutError) as error:
+            failures.append(f"{name}: {str(error)[:600]}")
+    assert not failures, "\n".join(failures)
+    for name in CHANGES:
+        pair.through.run(f"UNMIRROR DATABASE ddl_{name}")
+
+
+class TestWholeDatabases:
+    """Tables that come to a mirrored database, and those that go."""
+
+    def test_tables_that_cannot_be_mirrored_are_the_servers(self, pair):
+        pair.begin("ddl_keyless", *BEGIN, "CREATE TABLE keyless (a INT)",
+                   "INSERT INTO keyless VALUES (1), (1)")
+        pair.through.run("MIRROR DATABASE ddl_keyless")
+        pair.wait_live("ddl_keyless", "t")
+        found = pair.wait_state("ddl_keyless", "keyless", "failed")
+        assert "no primary key" in found["Reason"]
+        assert pair.through.run("SELECT COUNT(*) FROM ddl_keyless.keyless") == ((2,),)
+        # With a key it is mirrored after all.
+        pair.server.run("ALTER TABLE ddl_keyless.keyless ADD id INT AUTO_INCREMENT PRIMARY KEY")
+        pair.through.run("ALTER MIRROR TABLE ddl_keyless.keyless RESYNC")
+        pair.wait_live("ddl_keyless")
+        pair.same_tables("ddl_keyless", "keyless")
+
+    def test_dropped_databases(self, pair):
+        pair.begin("ddl_gone", *BEGIN)
+        pair.through.run("MIRROR DATABASE ddl_gone")
+        pair.wait_live("ddl_gone")
+        pair.server.run("DROP DATABASE ddl_gone", "CREATE DATABASE ddl_gone", "USE ddl_gone", *BEGIN)
+        live_again(pair, "ddl_gone", ("t",))
+        pair.same_tables("ddl_gone", "t")
+
+
+class TestNamed:
+    """A mirror that was made by its name stays with the name."""
+
+    def test_drop_and_rename(self, pair):
+        pair.begin("ddl_named", *BEGIN)
+        pair.through.run("MIRROR TABLE ddl_named.t")
+        pair.wait_live("ddl_named", "t")
+        pair.server.run("RENAME TABLE t TO away", database="ddl_named")
+        found = pair.wait_state("ddl_named", "t", "failed")
+        assert "RENAME TABLE" in found["Reason"]
+        pair.server.run("CREATE TABLE t (k CHAR(3) PRIMARY KEY)", "INSERT INTO t VALUES ('abc')",
+                        database="ddl_named")
+        pair.wait_live("ddl_named", "t")
+        pair.same_tables("ddl_named", "t")
+        loads = pair.state("ddl_named", "t")["Loads"]
+        pair.server.run("DROP TABLE t", "ALTER TABLE away RENAME t", database="ddl_named")
+        wait_for("another load", lambda: pair.state("ddl_named", "t")["Loads"] > loads)
+        pair.wait_live("ddl_named", "t")
+        pair.same_tables("ddl_named", "t")
+        pair.server.run("DROP TABLE t", database="ddl_named")
+        pair.wait_state("ddl_named", "t", "failed")
+
+
+class TestForeignKeys:
+    """Rows that go with others."""
+
+    BEGIN = ("CREATE TABLE parents (id INT PRIMARY KEY, v INT)",
+             "CREATE TABLE children (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) "
+             "REFERENCES parents (id) ON DELETE CASCADE ON UPDATE CASCADE)",
+             "INSERT INTO parents VALUES (1, 1), (2, 2), (3, 3)",
+             "INSERT INTO children VALUES (10, 1), (11, 1), (20, 2), (30, 3)")
+
+    def test_cascade(self, pair):
+        pair.begin("ddl_cascade", *self.BEGIN)
+        pair.through.run("MIRROR DATABASE ddl_cascade")
+        pair.wait_live("ddl_cascade", "parents")
+        if pair.server.kind == "mariadb":
+            found = pair.wait_state("ddl_cascade", "children", "failed")
+            assert "foreign key" in found["Reason"]
+        else:
+            pair.wait_live("ddl_cascade")
+        pair.server.run("DELETE FROM parents WHERE id = 1", "UPDATE parents SET id = 22 WHERE id = 2",
+                        database="ddl_cascade")
+        pair.same_tables("ddl_cascade", "parents")
+        if pair.server.kind == "mysql":
+            pair.same_tables("ddl_cascade", "children")
+        assert pair.through.run("SELECT COUNT(*) FROM ddl_cascade.children") == ((2,),)
