@@ -40,7 +40,7 @@ CHANGES = {
               "ALTER TABLE t DROP c", "DELETE FROM t WHERE id = 2", ROW.format(6)], True),
     "rename_column": Case(["ALTER TABLE t RENAME COLUMN a TO z", ROW.format(4),
                        "ALTER TABLE t CHANGE z y BIGINT", ROW.format(5),
-                       "UPDATE t SET y = 1 << 40 WHERE id = 1"], True),
+                       "UPDATE t SET y = 1 << 40 WHERE id = 1"]),
     "swap_columns": Case(["ALTER TABLE t ADD d INT", "UPDATE t SET d = id * 100",
                       "ALTER TABLE t RENAME COLUMN a TO d, RENAME COLUMN d TO a",
                       "INSERT INTO t (id, a, d) VALUES (4, 44, 55)",
@@ -119,7 +119,7 @@ CHANGES = {
                 "DROP TRIGGER IF EXISTS i", ROW.format(5)], None),
     "quoted": Case(["ALTER TABLE `t` /* why */ ADD `odd ``name` INT DEFAULT 1 -- so",
                 "SET sql_mode = 'ANSI_QUOTES'", "ALTER TABLE \"t\" ADD \"group\" INT DEFAULT 2",
-                "INSERT INTO t (id) VALUES (4)"], True),
+                "INSERT INTO t (id) VALUES (4)"]),
 }
 
 
