@@ -29,7 +29,7 @@ const READERS: usize = 4;
 const LOADS: usize = 2;
 /// The wait after a first failure, and the longest.
 const RETRY_MIN: Duration = Duration::from_millis(250);
-const RETRY_MAX: Duration = Duration::from_secs(30);
+const RETRY_MAX: Duration = Duration::from_secs(5);
 /// How long a server may have less than was read of it.
 const DIVERGED: Duration = Duration::from_secs(20);
 /// How often tables that wait are looked at.
