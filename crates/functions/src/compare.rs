@@ -275,9 +275,16 @@ fn fast_text(rules: &Rules, test: Test, batch: &Batch<'_>) -> Result<Option<Int6
             values.push(0);
             continue;
         }
-        key.clear();
-        rules.key(column.value(row), &mut key)?;
-        values.push(i64::from(test(key.cmp(&wanted))));
+        let value = column.value(row);
+        let order = match rules.compare_simple(value, &constant) {
+            Some(order) => order,
+            None => {
+                key.clear();
+                rules.key(value, &mut key)?;
+                key.cmp(&wanted)
+            }
+        };
+        values.push(i64::from(test(order)));
     }
     Ok(Some(Int64Array::new(values.into(), column.nulls().cloned())))
 }

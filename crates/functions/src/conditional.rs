@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Scalar};
+use arrow::array::{Array as _, ArrayRef, BooleanArray, Scalar};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::zip::zip;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Int64Type};
 use pelorus_error::{Error, Result};
 use pelorus_types::ColumnType;
 
@@ -16,6 +17,7 @@ use crate::convert::value_as;
 use crate::errors::parameter_count;
 use crate::input::Input;
 use crate::value::{Arg, Value};
+use crate::vector;
 
 fn bind(
     name: &str,
@@ -61,8 +63,7 @@ fn chosen(batch: &Batch<'_>, to: &ColumnType, storage: &DataType) -> Result<Opti
     if batch.rows < 2 || !fits(yes) || !fits(no) {
         return Ok(None);
     }
-    let mask: BooleanArray =
-        (0..batch.rows).map(|row| Some(condition.truth(row) == Some(true))).collect();
+    let mask = mask(condition, batch.rows);
     let result = match (yes.is_one(), no.is_one()) {
         (false, false) => zip(&mask, yes.array, no.array),
         (true, false) => zip(&mask, &Scalar::new(yes.array), no.array),
@@ -72,6 +73,21 @@ fn chosen(batch: &Batch<'_>, to: &ColumnType, storage: &DataType) -> Result<Opti
     result.map(Some).map_err(|error| {
         Error::internal("two arrays of one type can be chosen from").caused_by(error)
     })
+}
+
+/// Where a condition is true, which it is not where it is NULL.
+fn mask(condition: &Input<'_>, rows: usize) -> BooleanArray {
+    let bits = match vector::primitive::<Int64Type>(condition) {
+        Some(values) if values.len() == rows => {
+            let bits = BooleanBuffer::collect_bool(rows, |row| values.values()[row] != 0);
+            match values.nulls() {
+                Some(nulls) => &bits & nulls.inner(),
+                None => bits,
+            }
+        }
+        _ => BooleanBuffer::collect_bool(rows, |row| condition.truth(row) == Some(true)),
+    };
+    BooleanArray::new(bits, None)
 }
 
 /// Binds `COALESCE` and `IFNULL`.

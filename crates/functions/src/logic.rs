@@ -28,8 +28,13 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
             "OR" if args.len() == 2 => Some(|a, b| a || b),
             _ => None,
         };
+        let negates = matches!(name, "NOT" | "!");
         let kernel = move |batch: &Batch<'_>| {
-            if let Some(result) = both.and_then(|both| without_nulls(batch, both)) {
+            let fast = match negates {
+                true => negated(batch),
+                false => both.and_then(|both| without_nulls(batch, both)),
+            };
+            if let Some(result) = fast {
                 return Ok(Arc::new(result) as ArrayRef);
             }
             let result = truths(batch.rows, |row| Ok(kernel(batch, row)))?;
@@ -85,6 +90,12 @@ fn without_nulls(batch: &Batch<'_>, op: fn(bool, bool) -> bool) -> Option<Int64A
         return None;
     }
     Some(vector::zip(a, b, batch.rows, |a, b| i64::from(op(a != 0, b != 0))))
+}
+
+/// An array of integers, one for each row, of which zeros become ones and all else zeros.
+fn negated(batch: &Batch<'_>) -> Option<Int64Array> {
+    let values = vector::primitive::<Int64Type>(batch.inputs.first()?)?;
+    (values.len() == batch.rows).then(|| values.unary(|value| i64::from(value == 0)))
 }
 
 fn and(batch: &Batch<'_>, row: usize) -> Option<bool> {

@@ -107,7 +107,7 @@ impl Rules {
             Scheme::CharsetBytes => {
                 out.extend_from_slice(&charset::encode(text, self.collation)?);
             }
-            Scheme::Ascii if text.is_ascii() => {
+            Scheme::Ascii | Scheme::Latin1Swedish if text.is_ascii() => {
                 out.extend(text.bytes().map(|byte| byte.to_ascii_uppercase()));
             }
             Scheme::Latin1Swedish => {
@@ -153,11 +153,39 @@ impl Rules {
         if self.is_plain_bytes() {
             return Ok(a.as_bytes().cmp(b.as_bytes()));
         }
+        if let Some(order) = self.compare_simple(a, b) {
+            return Ok(order);
+        }
         scratch.0.clear();
         scratch.1.clear();
         self.key(a, &mut scratch.0)?;
         self.key(b, &mut scratch.1)?;
         Ok(scratch.0.cmp(&scratch.1))
+    }
+
+    /// Compares texts of printable ASCII without making their keys, where the scheme has one weight
+    /// for each of its characters; `None` for others. The order is that of the keys.
+    #[inline]
+    pub(crate) fn compare_simple(&self, a: &str, b: &str) -> Option<std::cmp::Ordering> {
+        if !is_simple(a) || !is_simple(b) {
+            return None;
+        }
+        let trimmed = |text| if self.pad { str::trim_end_matches(text, ' ') } else { text };
+        let (a, b) = (trimmed(a).bytes(), trimmed(b).bytes());
+        // What ends first is compared as if a space came next.
+        let space = || self.pad.then_some(b' ');
+        Some(match self.scheme {
+            Scheme::Bytes => a.chain(space()).cmp(b.chain(space())),
+            Scheme::Ascii | Scheme::Latin1Swedish | Scheme::General => {
+                let fold = |byte: u8| byte.to_ascii_uppercase();
+                a.chain(space()).map(fold).cmp(b.chain(space()).map(fold))
+            }
+            Scheme::Uca900 => {
+                let weight = |byte: u8| ASCII_900[usize::from(byte & 0x7F)];
+                a.chain(space()).map(weight).cmp(b.chain(space()).map(weight))
+            }
+            Scheme::CharsetBytes | Scheme::Uca400 | Scheme::Unknown => return None,
+        })
     }
 
     /// Whether two texts have the same weights; spaces at the end count.
@@ -204,6 +232,11 @@ fn swedish(byte: u8) -> u8 {
     }
 }
 
+/// Whether a text is of printable ASCII: none of its characters is ignored, or below a space.
+fn is_simple(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..0x7F).contains(&byte))
+}
+
 /// A character below the space after a space would have to be compared with padding that never
 /// ends.
 fn has_low_after_space(text: &str) -> bool {
@@ -229,6 +262,42 @@ mod tests {
         assert_eq!(compare("utf8mb4_general_ci", "a", "a\t"), Ordering::Greater);
         assert_eq!(compare("utf8mb4_bin", "a", "A"), Ordering::Greater);
         assert_eq!(compare("binary", "a", "a "), Ordering::Less);
+    }
+
+    #[test]
+    fn simple_texts_compare_as_their_keys() {
+        // Every text of up to three of these: both cases, spaces, and what orders differently.
+        let letters = [' ', 'a', 'A', 'b', '_', '-', '[', '~'];
+        let mut texts = vec![String::new()];
+        for from in [0, 1, 9] {
+            for at in from..texts.len() {
+                texts.extend(letters.map(|letter| format!("{}{letter}", texts[at])));
+            }
+        }
+        texts.dedup();
+        for name in [
+            "utf8mb4_0900_ai_ci",
+            "utf8mb4_general_ci",
+            "utf8mb4_bin",
+            "latin1_swedish_ci",
+            "ascii_general_ci",
+            "binary",
+        ] {
+            let rules = Rules::of(Collation::by_name(name).unwrap());
+            let key = |text: &str| {
+                let mut key = Vec::new();
+                rules.key(text, &mut key).unwrap();
+                key
+            };
+            for a in &texts {
+                for b in texts.iter().step_by(3) {
+                    let simple = rules.compare_simple(a, b);
+                    assert_eq!(simple, Some(key(a).cmp(&key(b))), "{name}: {a:?} and {b:?}");
+                }
+            }
+            assert_eq!(rules.compare_simple("a\t", "a"), None);
+            assert_eq!(rules.compare_simple("a", "\u{e4}"), None);
+        }
     }
 
     #[test]
