@@ -9,8 +9,11 @@ use pelorus_mirror::copies::Circumstances;
 use pelorus_mirror::{Copies, CopyColumn, CopyTable, Definition, MirrorName};
 use pelorus_sql::Mode;
 use pelorus_sql::statement::TableName;
-use pelorus_sql::table::{AlterTable, DropTables, TableStatement};
+use pelorus_sql::table::{
+    AlterAction, AlterTable, Base, ColumnDefault, DropTables, TableStatement,
+};
 use pelorus_store::{Database, KeyEncoder, Keys, TableId};
+use pelorus_types::WireType;
 
 use super::definition::{alter_of_copy, copy_of};
 use super::hidden_database;
@@ -68,6 +71,25 @@ impl EngineCopies {
     fn copy(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>> {
         let def = self.catalog.table(&hidden_database(&name.link, &name.database), &name.table)?;
         Some(Arc::new(Copy::new(def)))
+    }
+
+    /// Whether the values that a statement makes may depend on a time zone: TIMESTAMPs are there,
+    /// or something becomes a moment.
+    fn has_zoned_values(&self, name: &MirrorName, statement: &TableStatement) -> bool {
+        let TableStatement::Alter(alter) = statement else { return false };
+        let has = self.copy(name).is_none_or(|copy| {
+            copy.columns().iter().any(|column| column.ty.wire == WireType::Timestamp)
+        });
+        has || alter.actions.iter().any(|action| match action {
+            AlterAction::AddColumn { column, .. }
+            | AlterAction::ModifyColumn { column, .. }
+            | AlterAction::ChangeColumn { column, .. } => {
+                matches!(column.data_type.base, Base::Date | Base::DateTime | Base::Timestamp)
+                    || matches!(column.default, Some(ColumnDefault::CurrentTimestamp(_)))
+            }
+            AlterAction::DropColumn { .. } | AlterAction::RenameColumn(..) => false,
+            _ => true,
+        })
     }
 
     fn required(&self, name: &MirrorName) -> Result<Arc<dyn CopyTable>> {
@@ -154,7 +176,13 @@ impl Copies for EngineCopies {
             _ => return Err(Error::unsupported("following this statement")),
         };
         if let Some(statement) = statement {
-            self.definer(circumstances)?.run(&statement)?;
+            let mut circumstances = circumstances.clone();
+            let is_known = time_zone(circumstances.time_zone.as_deref()).is_ok();
+            if !is_known && !self.has_zoned_values(name, &statement) {
+                // MySQL names the session's zone, mostly `SYSTEM`, where it does not matter, too.
+                circumstances.time_zone = None;
+            }
+            self.definer(&circumstances)?.run(&statement)?;
         }
         self.required(name)
     }
