@@ -21,6 +21,7 @@ async fn engine() -> Arc<Engine> {
         settings: Settings::default(),
         root_password: RootPassword::Given("secret".to_owned()),
         links: Vec::new(),
+        mirrors: Vec::new(),
         variables: Vec::new(),
     };
     Engine::open(config).await.unwrap()

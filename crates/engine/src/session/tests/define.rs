@@ -157,6 +157,7 @@ fn on_disk(env: &Env) -> EngineConfig {
         settings: Settings::default(),
         root_password: RootPassword::Given("secret".to_owned()),
         links: Vec::new(),
+        mirrors: Vec::new(),
         variables: Vec::new(),
     }
 }
