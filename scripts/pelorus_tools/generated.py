@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from . import machine, ontime
 from .servers import Server
@@ -52,31 +53,23 @@ def _fill(server: Server, rows: int, step: Step) -> None:
         airports = list(csv.reader(file))[1:]
     starts = list(range(1, rows + 1, _CHUNK))
     halves = [starts[:len(starts) // 2], starts[len(starts) // 2:]]
-    done, failures, lock = [0], [], threading.Lock()
+    done, lock = [0], threading.Lock()
 
     def work(part: list[int]) -> None:
-        try:
-            connection = server.connect(database=DATABASE)
-            with connection.cursor() as cursor:
-                cursor.execute("SET sql_log_bin = 0, unique_checks = 0, "
-                               "tmp_table_size = 268435456, max_heap_table_size = 268435456")
-                for first in part:
-                    last = min(first + _CHUNK - 1, rows)
-                    cursor.execute(_insert(first, last, rows, airports, server.kind))
-                    with lock:
-                        done[0] += last - first + 1
-                        step.part(done[0], rows, "rows")
-            connection.close()
-        except BaseException as error:  # noqa: BLE001 - raised below
-            failures.append(error)
+        connection = server.connect(database=DATABASE)
+        with connection.cursor() as cursor:
+            cursor.execute("SET sql_log_bin = 0, unique_checks = 0, "
+                           "tmp_table_size = 268435456, max_heap_table_size = 268435456")
+            for first in part:
+                last = min(first + _CHUNK - 1, rows)
+                cursor.execute(_insert(first, last, rows, airports, server.kind))
+                with lock:
+                    done[0] += last - first + 1
+                    step.part(done[0], rows, "rows")
+        connection.close()
 
-    threads = [threading.Thread(target=work, args=(half,)) for half in halves]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(work, halves))
 
 
 def _insert(first: int, last: int, rows: int, airports: list[list[str]], kind: str) -> str:

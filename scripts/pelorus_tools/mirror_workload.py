@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from .generated import DATABASE
 from .servers import Server
@@ -74,32 +75,22 @@ def make(server: Server, rows: int) -> None:
 
 def _in_two(server: Server, chunks: list[tuple[int, int]], rows: int, step: Step) -> None:
     """Two connections, each with its own half of the key."""
-    failures: list[BaseException] = []
     done, lock = [0], threading.Lock()
 
     def work(part: list[tuple[int, int]]) -> None:
-        try:
-            connection = server.connect(database=DATABASE)
-            with connection.cursor() as cursor:
-                cursor.execute("SET sql_log_bin = 0, unique_checks = 0")
-                for first, count in part:
-                    cursor.execute(_insert(first, count))
-                    with lock:
-                        done[0] += count
-                        step.part(done[0], rows, "rows")
-            connection.close()
-        except BaseException as error:  # noqa: BLE001 - raised below
-            failures.append(error)
+        connection = server.connect(database=DATABASE)
+        with connection.cursor() as cursor:
+            cursor.execute("SET sql_log_bin = 0, unique_checks = 0")
+            for first, count in part:
+                cursor.execute(_insert(first, count))
+                with lock:
+                    done[0] += count
+                    step.part(done[0], rows, "rows")
+        connection.close()
 
     middle = len(chunks) // 2
-    threads = [threading.Thread(target=work, args=(part,))
-               for part in (chunks[:middle], chunks[middle:])]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(work, (chunks[:middle], chunks[middle:])))
 
 
 def _insert(first: int, count: int) -> str:
@@ -121,20 +112,9 @@ def _insert(first: int, count: int) -> str:
 
 def change(server: Server, transactions: int, size: int, highest: int, seed: int) -> None:
     """Changes `transactions * size` rows, by two connections with transactions of `size` rows."""
-    failures: list[BaseException] = []
-
     def work(part: int, seed: int) -> None:
-        try:
-            server.run(f"CALL change_rows({part}, {size}, {highest}, {seed})", database=DATABASE)
-        except BaseException as error:  # noqa: BLE001 - raised below
-            failures.append(error)
+        server.run(f"CALL change_rows({part}, {size}, {highest}, {seed})", database=DATABASE)
 
     half = transactions // 2
-    threads = [threading.Thread(target=work, args=given)
-               for given in ((half, seed), (transactions - half, seed + 1))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(work, (half, transactions - half), (seed, seed + 1)))

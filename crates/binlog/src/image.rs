@@ -19,7 +19,6 @@
 //! Values of columns that an image leaves out (`binlog_row_image` MINIMAL and NOBLOB) are NULL, and
 //! [`Images::present`] tells them from real NULLs.
 
-mod column;
 mod decimal;
 mod plan;
 mod target;
@@ -31,11 +30,11 @@ use std::sync::Arc;
 use arrow::array::{Array as _, BooleanBufferBuilder};
 use bytes::Bytes;
 use pelorus_error::{Error, Result};
+use pelorus_types::builder::Builder;
 
 use crate::reader::{Reader, malformed};
 use crate::rows::{Present, RowsEvent, RowsKind};
 use crate::table_map::TableMap;
-use column::Builder;
 use plan::Step;
 
 pub use target::{DocumentChange, Form, Image, Images, Target};

@@ -24,6 +24,18 @@ pub struct SessionSettings {
     pub others: BTreeMap<String, String>,
 }
 
+impl SessionSettings {
+    /// A session that shows values as they are stored: in universal time, under an empty
+    /// `sql_mode`.
+    pub fn as_stored() -> Self {
+        Self {
+            sql_mode: Some(String::new()),
+            time_zone: Some("+00:00".to_owned()),
+            ..Self::default()
+        }
+    }
+}
+
 /// The state that a connection is in.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {

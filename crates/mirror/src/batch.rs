@@ -45,7 +45,6 @@ pub(crate) struct Batch {
     rows: usize,
     /// When the latest of its transactions was committed, in microseconds since 1970; 0 if unknown.
     committed: u64,
-    transactions: u64,
 }
 
 /// Changes of one table.
@@ -90,21 +89,26 @@ impl Batch {
     /// Notes the end of a transaction.
     pub(crate) fn note_transaction(&mut self, committed: u64) {
         self.committed = self.committed.max(committed);
-        self.transactions += 1;
     }
 
-    /// Whether it has changes of a mirror for the copy that it has now.
+    /// Whether it has changes of a mirror.
     pub(crate) fn is_for(&self, mirror: &Arc<Mirror>) -> bool {
-        let copy = mirror.copy();
-        self.tables.iter().any(|table| {
-            Arc::ptr_eq(&table.mirror, mirror)
-                && copy.as_ref().is_some_and(|copy| Arc::ptr_eq(&table.copy, copy))
-        })
+        self.tables.iter().any(|table| Arc::ptr_eq(&table.mirror, mirror))
+    }
+
+    /// Leaves out what was read for copies that are no longer followed: their mirrors were ended,
+    /// paused or begun anew.
+    pub(crate) fn keep_followed(&mut self) {
+        self.retain(|table| table.mirror.follows_in(&table.copy));
     }
 
     /// Leaves the changes of a mirror out.
     pub(crate) fn forget(&mut self, mirror: &Arc<Mirror>) {
-        self.tables.retain(|table| !Arc::ptr_eq(&table.mirror, mirror));
+        self.retain(|table| !Arc::ptr_eq(&table.mirror, mirror));
+    }
+
+    fn retain(&mut self, keep: impl Fn(&TableBatch) -> bool) {
+        self.tables.retain(keep);
         self.rows = self.tables.iter().map(TableBatch::rows).sum();
     }
 
@@ -141,7 +145,6 @@ impl Batch {
         self,
         store: &Database,
         position: (Vec<u8>, Option<Vec<u8>>),
-        micros: u64,
     ) -> Result<()> {
         let mut commit =
             Commit { values: vec![position], durability: Durability::Soon, ..Commit::default() };
@@ -160,7 +163,7 @@ impl Batch {
         store.commit(&commit)?;
         drop(windows);
         for (table, _, rows) in &made {
-            table.mirror.note_changes(*rows, micros);
+            table.mirror.note_changes(*rows);
         }
         Ok(())
     }

@@ -45,8 +45,6 @@ pub struct CopyColumn {
     pub ty: ColumnType,
     /// The values of an ENUM or SET.
     pub members: Vec<String>,
-    /// The declared length of BINARY in bytes and of CHAR in characters.
-    pub length: Option<u32>,
 }
 
 /// The table that holds a copy, under one definition.

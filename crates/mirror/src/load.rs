@@ -36,15 +36,6 @@ pub(crate) fn is_overtaken(error: &Error) -> bool {
     error.code() == Code::QueryInterrupted
 }
 
-/// The session on the server: universal time, and values as they are.
-fn settings() -> SessionSettings {
-    SessionSettings {
-        sql_mode: Some(String::new()),
-        time_zone: Some("+00:00".to_owned()),
-        ..SessionSettings::default()
-    }
-}
-
 /// One load of one mirror.
 struct Load {
     source: Arc<Source>,
@@ -162,25 +153,16 @@ impl Load {
         range: RangeRecord,
         copy: Arc<dyn CopyTable>,
     ) -> Result<()> {
-        loop {
-            let _turn = self.source.loading_permit().await;
-            self.check_turn()?;
-            let window = self.mirror.open_window();
-            let rows = self.read_once(&range, &copy).await?;
-            if std::mem::take(&mut self.mirror.window().missed) {
-                // A change of some columns met a row that was not there yet.
-                drop(window);
-                continue;
+        let _permit = self.source.loading_permit().await;
+        self.check_turn()?;
+        let _window = self.mirror.open_window();
+        let rows = self.read_once(&range, &copy).await?;
+        self.mirror.update_in_turn(self.source.store(), self.turn, |record| {
+            record.rows_loaded += rows;
+            if let Some(range) = record.ranges.get_mut(at) {
+                range.done = true;
             }
-            self.mirror.update_in_turn(self.source.store(), self.turn, |record| {
-                record.rows_loaded += rows;
-                if let Some(range) = record.ranges.get_mut(at) {
-                    range.done = true;
-                }
-            })?;
-            drop(window);
-            return Ok(());
-        }
+        })
     }
 
     /// Puts the rows of a range into the copy, those aside that the stream has changed meanwhile.
@@ -193,7 +175,7 @@ impl Load {
         let columns: Vec<String> = copy.columns().iter().map(|it| quote_name(&it.name)).collect();
         let table = (name.database.clone(), name.table.clone());
         let request = ScanRequest {
-            settings: settings(),
+            settings: SessionSettings::as_stored(),
             fragment: Fragment {
                 parts: [
                     format!(
@@ -356,7 +338,7 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
 
 async fn definition(link: &Link, database: &str, table: &str) -> Result<String> {
     let sql = format!("SHOW CREATE TABLE {}.{}", quote_name(database), quote_name(table));
-    let rows = link.ask(&settings(), &sql).await?;
+    let rows = link.ask(&SessionSettings::as_stored(), &sql).await?;
     let text = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)).flatten();
     text.filter(|text| text.starts_with("CREATE TABLE")).ok_or_else(|| {
         Error::unsupported(format_args!("mirrors of '{database}.{table}', which is no plain table"))
@@ -394,7 +376,7 @@ pub(crate) fn cascades(key: &ForeignKey) -> bool {
 /// foreign keys to the server (from 9.6 on, unless `innodb_native_foreign_keys` is on).
 async fn logs_cascades(link: &Link) -> Result<bool> {
     let ask = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'";
-    let rows = link.ask(&settings(), ask).await?;
+    let rows = link.ask(&SessionSettings::as_stored(), ask).await?;
     Ok(rows.first().and_then(|row| row.get(1)).cloned().flatten().as_deref() == Some("OFF"))
 }
 

@@ -21,8 +21,8 @@ pub(crate) struct Mirror {
     window: Mutex<Window>,
     /// Rows that the stream has written and deleted.
     pub(crate) changes: AtomicU64,
-    /// When the latest change was applied, in microseconds since 1970; 0 for never.
-    pub(crate) changed_at: AtomicU64,
+    /// Why it could not be read the last time, until that has succeeded.
+    pub(crate) trouble: Mutex<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -43,9 +43,6 @@ struct Inner {
 pub(crate) struct Window {
     open: usize,
     touched: HashSet<Vec<u8>>,
-    /// Rows that a change of some columns was for were not there while a range was being read: it
-    /// must be read again.
-    pub(crate) missed: bool,
 }
 
 impl Window {
@@ -104,7 +101,7 @@ impl Mirror {
             inner: Mutex::new(Inner { record, copy, from, until, turn: 0 }),
             window: Mutex::default(),
             changes: AtomicU64::new(0),
-            changed_at: AtomicU64::new(0),
+            trouble: Mutex::default(),
         })
     }
 
@@ -263,10 +260,15 @@ impl Mirror {
         self.window.lock()
     }
 
+    /// Whether changes of the stream are applied to that copy of it.
+    pub(crate) fn follows_in(&self, copy: &Arc<dyn CopyTable>) -> bool {
+        let inner = self.inner.lock();
+        inner.record.state.follows() && inner.copy.as_ref().is_some_and(|it| Arc::ptr_eq(it, copy))
+    }
+
     /// Notes changes that the stream has made.
-    pub(crate) fn note_changes(&self, rows: u64, micros: u64) {
+    pub(crate) fn note_changes(&self, rows: u64) {
         // Ordering: only looked at by people.
         self.changes.fetch_add(rows, Ordering::Relaxed);
-        self.changed_at.store(micros, Ordering::Relaxed);
     }
 }

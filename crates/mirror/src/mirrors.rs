@@ -119,7 +119,7 @@ impl Mirrors {
 
     /// Whether there is any mirror.
     pub fn is_empty(&self) -> bool {
-        self.sources.read().values().all(|source| source.mirrors().is_empty())
+        self.sources.read().values().all(|source| source.is_empty())
     }
 
     /// Makes a mirror; its rows are read in the background.

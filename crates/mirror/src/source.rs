@@ -21,7 +21,7 @@ use crate::load;
 use crate::mirror::Mirror;
 use crate::mirrors::{MirrorName, Shared};
 use crate::record::{self, MirrorRecord, SourceRecord, State};
-use crate::status::{MirrorStatus, SourceStatus};
+use crate::status::MirrorStatus;
 
 /// Ranges of all tables of one server that are read at the same time.
 const READERS: usize = 4;
@@ -38,6 +38,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 const SETTLE_EVERY: Duration = Duration::from_millis(50);
 /// How long the end of the tasks is waited for.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// How the stream stands.
+#[derive(Clone, Debug, Default)]
+struct SourceStatus {
+    /// Whether it is open.
+    connected: bool,
+    /// Why it ended the last time, while it is not open.
+    error: Option<String>,
+}
 
 /// One server with mirrors.
 #[derive(Debug)]
@@ -319,9 +328,14 @@ impl Source {
         self.wake();
     }
 
+    /// Whether there is no mirror.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.mirrors.read().is_empty()
+    }
+
     /// Whether there are mirrors, or databases that are mirrored.
     pub(crate) fn is_used(&self) -> bool {
-        !self.mirrors.read().is_empty() || !self.databases.read().is_empty()
+        !self.is_empty() || !self.databases.read().is_empty()
     }
 
     /// The next stream begins at a position of its own.
@@ -399,11 +413,11 @@ impl Source {
         let of = |mirror: &Arc<Mirror>| {
             let record = mirror.record();
             let done = record.ranges.iter().filter(|range| range.done).count();
-            let trouble = || status.error.clone().filter(|_| record.state != State::Paused);
+            let trouble = || mirror.trouble.lock().clone();
+            let ended = || status.error.clone().filter(|_| record.state != State::Paused);
             MirrorStatus {
                 name: mirror.name.clone(),
                 state: record.state,
-                of_database: record.of_database,
                 ranges: (done, record.ranges.len()),
                 rows_loaded: record.rows_loaded,
                 // Ordering: only looked at by people.
@@ -411,7 +425,7 @@ impl Source {
                 loads: record.loads,
                 staleness: self.staleness().filter(|_| record.state == State::Live),
                 position: position.clone(),
-                reason: record.reason.clone().or_else(trouble),
+                reason: trouble().or_else(|| record.reason.clone()).or_else(ended),
             }
         };
         self.mirrors().iter().map(of).collect()
@@ -613,6 +627,7 @@ impl Source {
         let error = match result {
             Ok(()) => {
                 tries.remove(&mirror.name);
+                *mirror.trouble.lock() = None;
                 return;
             }
             Err(error) if load::is_overtaken(&error) || mirror.turn() != turn => return,
@@ -636,6 +651,7 @@ impl Source {
                 | Code::DiskFull
                 | Code::Remote(_)
         );
+        *mirror.trouble.lock() = None;
         let outcome = if !is_transient {
             tracing::warn!(mirror = %name, error = text, "a table cannot be mirrored");
             mirror.stop_in(self.store(), State::Failed, Some(text))
@@ -643,7 +659,8 @@ impl Source {
             mirror.begin_again(self.store(), Some(text))
         } else {
             tracing::warn!(mirror = %name, error = text, "a table cannot be read; it is tried again");
-            mirror.update(self.store(), |record| record.reason = Some(text))
+            *mirror.trouble.lock() = Some(text);
+            Ok(())
         };
         if let Err(error) = outcome {
             let error = pelorus_error::display_chain(&error);

@@ -12,10 +12,8 @@ pub struct MirrorStatus {
     pub name: MirrorName,
     /// Where it is on its way.
     pub state: State,
-    /// Why it failed or was read anew; for one that waits, what its server's stream says.
+    /// Why it failed, cannot be read, or was read anew; else what ended its server's stream.
     pub reason: Option<String>,
-    /// Whether it came with its database.
-    pub of_database: bool,
     /// Ranges that have been read, and all of them, while it is being read.
     pub ranges: (usize, usize),
     /// Rows that were read at the beginning.
@@ -28,19 +26,4 @@ pub struct MirrorStatus {
     pub staleness: Option<Duration>,
     /// Up to where its server's stream has been applied.
     pub position: Option<String>,
-}
-
-/// How a server's stream stands.
-#[derive(Clone, Debug, Default)]
-pub struct SourceStatus {
-    /// Whether the stream is open.
-    pub connected: bool,
-    /// Why it ended the last time, while it is not open.
-    pub error: Option<String>,
-    /// Events that came since the start.
-    pub events: u64,
-    /// Transactions that were applied since the start.
-    pub transactions: u64,
-    /// Commits that they made.
-    pub commits: u64,
 }

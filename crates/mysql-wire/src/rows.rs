@@ -4,7 +4,6 @@
 //! Decoding appends to one growing buffer per column and allocates nothing per row. Which array
 //! holds which type is said by [`pelorus_types::ColumnType::arrow`].
 
-mod column;
 mod decode;
 mod encode;
 mod text;

@@ -16,6 +16,7 @@
 //! | BINARY, VARBINARY, BLOB, GEOMETRY, VECTOR | `Binary` |
 //! | NULL without a type | `Null` |
 
+pub mod builder;
 pub mod collation;
 pub mod column;
 pub mod number;

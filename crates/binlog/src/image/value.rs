@@ -5,11 +5,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use arrow::datatypes::i256;
 use pelorus_error::{Error, Result};
 
-use super::column::{Builder, Values};
 use super::plan::{Conversion, Step};
 use super::{decimal, temporal};
 use crate::compression;
 use crate::reader::{Reader, malformed};
+use pelorus_types::builder::{Builder, Values};
 
 /// A value that its column's type cannot hold.
 fn misfit(what: impl std::fmt::Display) -> Error {

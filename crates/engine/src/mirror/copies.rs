@@ -208,7 +208,6 @@ impl Copy {
             name: column.name.clone(),
             ty: target.ty,
             members: target.members.clone(),
-            length: column.data_type.length,
         });
         Self { columns: columns.collect(), encoder: encoder(&def), def }
     }

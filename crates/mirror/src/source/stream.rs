@@ -135,6 +135,8 @@ struct Reader<'s> {
     batch_since: Option<Duration>,
     /// When the position was last kept.
     kept_at: Duration,
+    /// A definition has been changed since.
+    must_keep: bool,
     /// When it is time to read on.
     read_at: Duration,
     /// The server's clock less ours, in microseconds.
@@ -170,6 +172,7 @@ impl<'s> Reader<'s> {
             batch: Batch::default(),
             batch_since: None,
             kept_at: source.now(),
+            must_keep: false,
             read_at: Duration::ZERO,
             skew,
             not_before: Some(end),
@@ -255,7 +258,6 @@ impl<'s> Reader<'s> {
     }
 
     fn event(&mut self, event: LogEvent) -> Result<()> {
-        self.source.status.lock().events += 1;
         let header = event.header;
         match event.event {
             Event::Rotate(rotate) => self.rotate(&rotate.file, rotate.position)?,
@@ -429,6 +431,7 @@ impl<'s> Reader<'s> {
         self.commit()?;
         let Prepared { batch, tables } = apart;
         self.batch = batch;
+        self.batch.keep_followed();
         for (database, table) in &tables {
             let Some(mirror) = self.source.mirror(database, table) else { continue };
             if mirror.state().follows() && !self.batch.is_for(&mirror) {
@@ -444,8 +447,10 @@ impl<'s> Reader<'s> {
         if effects.is_empty() {
             return Ok(());
         }
-        // What came before it was made for the definitions so far.
-        self.flush_open()?;
+        // What came before it was made for the definitions so far. A definition that was changed
+        // must not be changed again after a crash: its position is kept before the next change.
+        self.commit()?;
+        self.must_keep = true;
         let event = match self.transaction.as_ref().and_then(|it| it.step.as_ref()) {
             Some(step) => format!("{step:?}"),
             None => self.read.to_string(),
@@ -517,14 +522,7 @@ impl<'s> Reader<'s> {
         }
         self.batch.note_transaction(transaction.committed);
         self.batch_since.get_or_insert_with(|| self.source.now());
-        self.source.status.lock().transactions += 1;
         Ok(())
-    }
-
-    /// Commits what has been read of an open transaction's predecessors and itself: a statement
-    /// follows that is no part of a transaction.
-    fn flush_open(&mut self) -> Result<()> {
-        self.commit()
     }
 
     /// Commits what has been read.
@@ -547,38 +545,32 @@ impl<'s> Reader<'s> {
             return Ok(());
         }
         let now = self.source.now();
-        let is_due = now.saturating_sub(self.kept_at) > KEEP_EVERY;
+        let mut batch = std::mem::take(&mut self.batch);
+        let committed = batch.committed();
+        batch.keep_followed();
         let moved = self.source.applied.borrow().as_ref() != Some(&self.read);
-        if !self.batch.is_empty() || (moved && is_due) {
+        let is_due = self.must_keep || now.saturating_sub(self.kept_at) > KEEP_EVERY;
+        if !batch.is_empty() || (moved && is_due) {
             let key = crate::record::position_key(&self.source.link);
             let value = self.read.to_string().into_bytes();
-            let batch = std::mem::take(&mut self.batch);
-            let committed = batch.committed();
-            let store = self.source.store();
-            let wall = self.source.env().clock.since_epoch();
-            let wall = u64::try_from(wall.as_micros()).unwrap_or(0);
-            blocking(|| batch.commit(store, (key, Some(value)), wall))?;
+            blocking(|| batch.commit(self.source.store(), (key, Some(value))))?;
             self.kept_at = now;
-            self.source.status.lock().commits += 1;
-            self.note_committed(committed, now, wall);
-        } else {
-            let committed = self.batch.committed();
-            self.batch = Batch::default();
-            let wall =
-                u64::try_from(self.source.env().clock.since_epoch().as_micros()).unwrap_or(0);
-            self.note_committed(committed, now, wall);
+            self.must_keep = false;
         }
         if moved {
             self.source.applied.send_replace(Some(self.read.clone()));
         }
+        self.note_committed(committed, now);
         Ok(())
     }
 
     /// All that was committed before a transaction of the stream is in the copies.
-    fn note_committed(&self, committed: u64, now: Duration, wall: u64) {
+    fn note_committed(&self, committed: u64, now: Duration) {
         if committed == 0 {
             return;
         }
+        let wall = self.source.env().clock.since_epoch();
+        let wall = u64::try_from(wall.as_micros()).unwrap_or(u64::MAX);
         let ours = committed.saturating_add_signed(-self.skew);
         let age = Duration::from_micros(wall.saturating_sub(ours));
         if let Some(at) = now.checked_sub(age) {
@@ -602,7 +594,6 @@ impl<'s> Reader<'s> {
                     record.state = State::Live;
                     record.early = false;
                     record.until = None;
-                    record.reason = None;
                 })?;
                 tracing::info!(mirror = %mirror.name, link = self.source.link, "a mirror is live");
             }

@@ -6,11 +6,11 @@ use arrow::array::RecordBatchOptions;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use pelorus_error::{Error, Result};
+use pelorus_types::builder::{Builder, Values};
 use pelorus_types::temporal::DateTime;
 use pelorus_types::{Column, WireType, number};
 
 use super::Format;
-use super::column::{Builder, Values};
 use super::text;
 use crate::lenenc::{Reader, malformed};
 
@@ -138,7 +138,7 @@ impl RowDecoder {
             .builders
             .iter_mut()
             .zip(self.columns.iter())
-            .map(|(builder, column)| builder.finish(column))
+            .map(|(builder, column)| builder.finish(&column.name))
             .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         self.rows = 0;
@@ -227,7 +227,7 @@ fn read_binary(
 #[inline]
 fn read_text(kind: Kind, builder: &mut Builder, bytes: &[u8]) -> Option<()> {
     match (kind, &mut builder.values) {
-        (Kind::Bytes, Values::Bytes { .. }) => return builder.push_bytes(bytes),
+        (Kind::Bytes, Values::Bytes { .. }) => return builder.push_bytes(bytes).ok(),
         (Kind::Int1 | Kind::Int2 | Kind::Int4 | Kind::Int8, Values::Int(values)) => {
             values.push(text::parse_i64(bytes)?);
         }

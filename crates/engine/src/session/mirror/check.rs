@@ -131,11 +131,7 @@ impl Session {
         let found = LinkedDatabase { link, local, remote: name.database.clone() };
         let hidden = hidden_database(&name.link, &name.database);
         let def = self.engine.native().require(&hidden, &name.table)?;
-        let settings = SessionSettings {
-            sql_mode: Some(String::new()),
-            time_zone: Some("+00:00".to_owned()),
-            ..SessionSettings::default()
-        };
+        let settings = SessionSettings::as_stored();
         let row = row_text(&def);
         let pair = Pair { session: self, name: name.clone(), found, def, settings, row };
         pair.compare().await

@@ -1,4 +1,4 @@
-//! A column that grows value by value.
+//! A column that grows value by value: how rows of the protocol and of the binlog become arrays.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use arrow::datatypes::{
     Int64Type, UInt64Type, i256,
 };
 use pelorus_error::{Error, Result};
-use pelorus_types::Column;
 
 /// Which rows are NULL; costs nothing until the first NULL comes.
 #[derive(Debug, Default)]
-pub(super) struct Nulls {
+pub struct Nulls {
     bits: Option<BooleanBufferBuilder>,
     len: usize,
 }
 
 impl Nulls {
+    /// Adds a row, with whether it has a value.
     #[inline]
-    pub(super) fn push(&mut self, valid: bool) {
+    pub fn push(&mut self, valid: bool) {
         if let Some(bits) = &mut self.bits {
             bits.append(valid);
         } else if !valid {
@@ -47,9 +47,11 @@ impl Nulls {
     }
 }
 
-/// The values so far.
+/// The values so far, in the forms of [`crate::ColumnType::arrow`]; what is pushed here must be
+/// noted in [`Builder::nulls`] too.
 #[derive(Debug)]
-pub(super) enum Values {
+#[allow(missing_docs, reason = "each is named as what it holds")]
+pub enum Values {
     Int(Vec<i64>),
     UInt(Vec<u64>),
     Float(Vec<f32>),
@@ -62,14 +64,20 @@ pub(super) enum Values {
 
 /// A growing column.
 #[derive(Debug)]
-pub(super) struct Builder {
-    pub(super) values: Values,
-    pub(super) nulls: Nulls,
+pub struct Builder {
+    /// The values; NULLs have one too.
+    pub values: Values,
+    /// Which of them are NULL.
+    pub nulls: Nulls,
     arrow: DataType,
 }
 
 impl Builder {
-    pub(super) fn new(arrow: DataType) -> Result<Self> {
+    /// A builder for an array of that type.
+    ///
+    /// # Errors
+    /// A type that no column is held as.
+    pub fn new(arrow: DataType) -> Result<Self> {
         let values = match &arrow {
             DataType::Int64 => Values::Int(Vec::new()),
             DataType::UInt64 => Values::UInt(Vec::new()),
@@ -86,8 +94,9 @@ impl Builder {
         Ok(Self { values, nulls: Nulls::default(), arrow })
     }
 
+    /// Appends a NULL.
     #[inline]
-    pub(super) fn push_null(&mut self) {
+    pub fn push_null(&mut self) {
         match &mut self.values {
             Values::Int(values) => values.push(0),
             Values::UInt(values) => values.push(0),
@@ -101,19 +110,48 @@ impl Builder {
         self.nulls.push(false);
     }
 
-    /// Appends bytes; `None` when one array cannot hold them any more.
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// As [`Self::push_with`].
     #[inline]
-    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Option<()> {
-        let Values::Bytes { offsets, data } = &mut self.values else { return None };
-        let end = i32::try_from(data.len() + bytes.len()).ok()?;
-        data.extend_from_slice(bytes);
+    pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.push_with(|data| {
+            data.extend_from_slice(bytes);
+            Ok(())
+        })
+    }
+
+    /// Appends the bytes that a function appends. What a failure leaves behind, [`Self::truncate`]
+    /// takes away.
+    ///
+    /// # Errors
+    /// The function's own, a column of numbers, and more bytes than one array can hold (1235).
+    #[inline]
+    pub fn push_with(&mut self, append: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        let Values::Bytes { offsets, data } = &mut self.values else {
+            return Err(Error::internal("bytes for a column of numbers"));
+        };
+        append(data)?;
+        let end = i32::try_from(data.len())
+            .map_err(|_| Error::unsupported("more than 2 GiB of text in one array"))?;
         offsets.push(end);
         self.nulls.push(true);
-        Some(())
+        Ok(())
+    }
+
+    /// Rows so far.
+    pub fn len(&self) -> usize {
+        self.nulls.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nulls.len == 0
     }
 
     /// Bytes that values take.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match &self.values {
             Values::Int(values) => values.len() * 8,
             Values::UInt(values) => values.len() * 8,
@@ -127,7 +165,7 @@ impl Builder {
     }
 
     /// Takes back what a row that failed half-way has left.
-    pub(super) fn truncate(&mut self, rows: usize) {
+    pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
             Values::Int(values) => values.truncate(rows),
             Values::UInt(values) => values.truncate(rows),
@@ -146,7 +184,10 @@ impl Builder {
     }
 
     /// Takes the array; the builder is empty afterwards and keeps a guess of the size to come.
-    pub(super) fn finish(&mut self, column: &Column) -> Result<ArrayRef> {
+    ///
+    /// # Errors
+    /// Text that is not UTF-8 (1235), with the name of the column.
+    pub fn finish(&mut self, column: &str) -> Result<ArrayRef> {
         let rows = self.nulls.len;
         let nulls = self.nulls.finish();
         Ok(match &mut self.values {
@@ -191,7 +232,6 @@ fn primitive<T: ArrowPrimitiveType>(
     Arc::new(PrimitiveArray::<T>::new(values, nulls).with_data_type(arrow.clone()))
 }
 
-fn invalid(column: &Column, error: arrow::error::ArrowError) -> Error {
-    Error::unsupported(format_args!("text that is not UTF-8 in column '{}'", column.name))
-        .caused_by(error)
+fn invalid(column: &str, error: arrow::error::ArrowError) -> Error {
+    Error::unsupported(format_args!("text that is not UTF-8 in column '{column}'")).caused_by(error)
 }
