@@ -98,9 +98,41 @@ pub fn write_decimal(out: &mut String, units: i256, scale: u8) {
 }
 
 /// Writes a DOUBLE as MySQL's text protocol does: the shortest digits that read back the same,
-/// in plain notation for exponents from -15 to 14, else as `1.5e-16` or `1e20`.
+/// in plain notation for exponents from -15 to 14, else as `1.5e-16` or `1e20`. Of two that are
+/// equally near it is the one whose last digit is even, as in the servers' `dtoa`.
 pub fn write_double(out: &mut String, value: f64) {
-    write_shortest(out, &format!("{value:e}"));
+    let shortest = format!("{value:e}");
+    write_shortest(out, even_of_two(value, &shortest).as_deref().unwrap_or(&shortest));
+}
+
+/// The other one of two shortest forms between which a value lies in the middle, if that is the
+/// even one.
+fn even_of_two(value: f64, shortest: &str) -> Option<String> {
+    let (mantissa, exponent) = shortest.split_once('e')?;
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+    // A value of `m * 2^-k` with an odd `m` has k decimals, of which the last is a five: it lies in
+    // the middle where that is one more than are written.
+    let bits = value.to_bits();
+    let fraction = (bits & ((1 << 52) - 1)) | 1 << 52;
+    let power =
+        i64::try_from(bits >> 52 & 0x7FF).ok()? - 1075 + i64::from(fraction.trailing_zeros());
+    let decimals = i64::try_from(digits).ok()? - 1 - exponent.parse::<i64>().ok()?;
+    let is_odd = mantissa.as_bytes().last().is_some_and(|digit| digit % 2 == 1);
+    if !is_odd || -power != decimals + 1 {
+        return None;
+    }
+    // All digits, and without the five: the lower one of the two.
+    let exact = format!("{value:.digits$e}");
+    let lower = exact.split_once('e')?.0.strip_suffix('5')?;
+    let last = lower.as_bytes().last()? - b'0';
+    let even = match last % 2 {
+        0 => lower.to_owned(),
+        // A nine would carry; it cannot be the shortest then.
+        _ if last == 9 => return None,
+        _ => format!("{}{}", lower.strip_suffix(char::from(b'0' + last))?, last + 1),
+    };
+    let even = format!("{even}e{exponent}");
+    (even.parse::<f64>() == Ok(value)).then_some(even)
 }
 
 /// Writes a FLOAT: six significant digits, as MySQL does.
@@ -195,10 +227,34 @@ mod tests {
             (1e20, "1e20"),
             (1.25e-20, "1.25e-20"),
             (0.1 + 0.2, "0.30000000000000004"),
+            // In the middle of two: seen on MySQL 9.7 and MariaDB 10.11.
+            (512.142_883_300_781_25, "512.1428833007812"),
+            (512.285_705_566_406_25, "512.2857055664062"),
+            (-128.142_852_783_203_125, "-128.14285278320312"),
+            (0.5, "0.5"),
+            (2.5, "2.5"),
+            (0.25, "0.25"),
         ] {
             let mut out = String::new();
             write_double(&mut out, value);
             assert_eq!(out, text);
+        }
+    }
+
+    #[test]
+    fn doubles_read_back() {
+        let mut seed = 7_u64;
+        for _ in 0..200_000 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            // Many have few bits, and so lie in the middle of two.
+            let value = f64::from_bits(seed >> 2 & !((1 << (seed % 40)) - 1));
+            if value.is_finite() {
+                let mut out = String::new();
+                write_double(&mut out, value);
+                assert_eq!(out.parse::<f64>(), Ok(value), "{out}");
+            }
         }
     }
 
