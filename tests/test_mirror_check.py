@@ -141,3 +141,29 @@ def test_refusals_say_why(pair, statement, reason):
     with pytest.raises(pymysql.err.MySQLError, match=reason):
         pair.through.run(statement)
     assert pair.of_database("refused") == {}
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "mysql"])
+def test_definitions_change_once_whatever_happens(kind, request, linked_maker):
+    """Changes of a definition that could be made again, and would swap columns, are not made again
+    after a crash."""
+    server = request.getfixturevalue(kind)
+    server.run("DROP DATABASE IF EXISTS once", "CREATE DATABASE once",
+               "CREATE TABLE once.t (a INT PRIMARY KEY, x INT, y INT)",
+               "INSERT INTO once.t VALUES (1, 10, 20)")
+    pair = Mirrored(server, linked_maker(server.url(), name="once", options=["--mirror", "once.t"]))
+    pair.wait_for_database("once")
+    pair.wait_live("once", "t")
+    server.run("ALTER TABLE once.t RENAME COLUMN x TO held",
+               "ALTER TABLE once.t RENAME COLUMN y TO x",
+               "ALTER TABLE once.t RENAME COLUMN held TO y",
+               "ALTER TABLE once.t ADD COLUMN z INT")
+    pair.same_tables("once", "t")
+    pair.through.kill()
+    server.run("INSERT INTO once.t VALUES (2, 100, 200, 300)")
+    pair.through.start()
+    pair.wait_live("once", "t")
+    pair.same_tables("once", "t")
+    assert pair.state("once", "t")["Loads"] == 1
+    pair.through.run("UNMIRROR TABLE once.t")
+    server.run("DROP DATABASE once")
