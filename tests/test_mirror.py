@@ -131,6 +131,25 @@ class TestRestarts:
         own.same_tables("reset", "t")
 
 
+class TestLargeTransactions:
+    """What a transaction changes is held in memory, up to a bound."""
+
+    def test_one_beyond_the_bound(self, own):
+        live(own, "bound", *DIGITS, "CREATE TABLE big (id INT PRIMARY KEY, v INT, pad VARCHAR(100))",
+             f"INSERT INTO big SELECT n, n, REPEAT('p', 90) FROM {NUMBERS} x", *T)
+        own.through.run("SET GLOBAL pelorus_mirror_transaction_size = 4194304")
+        try:
+            own.server.run("USE bound", "BEGIN", "UPDATE t SET v = v + 1",
+                           "UPDATE big SET v = v + 1", "UPDATE t SET v = v + 1", "COMMIT")
+            wait_for("the table to be read anew",
+                     lambda: own.state("bound", "big")["Loads"] == 2, 60, own.through.process)
+            own.wait_live("bound", "big", "t")
+            own.same("bound", "SELECT COUNT(*), SUM(v), SUM(id), SUM(CRC32(pad)) FROM big",
+                     "SELECT * FROM t")
+            assert own.state("bound", "t")["Loads"] == 1
+        finally:
+            own.through.run("SET GLOBAL pelorus_mirror_transaction_size = DEFAULT")
+
 class TestRefusals:
     """Servers and sessions that cannot be followed."""
 

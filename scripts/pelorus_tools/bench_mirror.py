@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pymysql
 
-from . import generated, machine, mirror_workload, ontime, pelorus, processes, rows, servers
+from . import (generated, machine, mirror_workload, ontime, peers, pelorus, processes, rows,
+               servers)
 from .show import Step
 
 OURS, THEIRS = "pelorus", "mysql"
@@ -273,9 +274,15 @@ class Bench:
                 raise SystemExit(f"sysbench failed:\n{text[-2000:]}")
         return process
 
+    def _make_ontime(self) -> None:
+        """Makes the table of the reference queries, if no part has yet."""
+        if not self.mysql.run("SELECT 1 FROM information_schema.tables WHERE table_schema = "
+                              f"'{DATABASE}' AND table_name = 'ontime'"):
+            generated.load(self.mysql, self.job["rows"])
+
     def queries(self) -> None:
         """The reference queries: the mirror of `ontime` against MySQL alone."""
-        generated.load(self.mysql, self.job["rows"])
+        self._make_ontime()
         self.pelorus.stop()
         through = self.open(DATABASE)
         with Step(f"mirror {self.job['rows']:,} rows of ontime") as step:
@@ -302,6 +309,68 @@ class Bench:
                 self.add(f"query {case}", name, "ms", values)
         self.must_be_mirrored()
         self.facts["pelorus_peak_bytes"] = through.process.peak_memory_bytes()
+
+    def peers(self) -> None:
+        """What peers that copy the table take: to load it, to see a change, for the queries."""
+        self._make_ontime()
+        self.pelorus.stop()
+        self._copied("spark", *self._spark())
+        self._copied("duckdb", *self._duckdb())
+
+    def _spark(self) -> tuple:
+        """A table in Spark's cache; a change is seen when it is cached anew."""
+        session = peers.spark_session()
+        self.facts["spark_version"] = session.version
+
+        def load() -> None:
+            session.catalog.clearCache()
+            peers.spark_table(session, self.mysql, DATABASE, "ontime")
+            session.catalog.cacheTable("ontime")
+            session.sql("SELECT count(*) FROM ontime").collect()
+
+        return load, lambda text: session.sql(text).collect(), session.stop
+
+    def _duckdb(self) -> tuple:
+        """A table of DuckDB's; a change is seen when it is copied anew."""
+        connection = peers.duckdb_attached(self.mysql, DATABASE)
+        self.facts["duckdb_version"] = connection.sql("SELECT version()").fetchone()[0].lstrip("v")
+
+        def load() -> None:
+            connection.execute("CREATE OR REPLACE TABLE memory.ontime AS "
+                               f"SELECT * FROM my.{DATABASE}.ontime")
+
+        ask = lambda text: connection.execute(peers.duckdb_text(text)).fetchall()  # noqa: E731
+        return load, ask, connection.close
+
+    def _copied(self, peer: str, load, ask, close) -> None:
+        """Measures one peer."""
+        with Step(f"{peer}: copy {self.job['rows']:,} rows of ontime") as step:
+            begun = time.perf_counter()
+            load()
+            speed = self.job["rows"] / (time.perf_counter() - begun)
+            step.note(f"{speed:,.0f} rows a second")
+        self.add("first reading of ontime", peer, "rows/s", [speed])
+        mark = self.job["rows"] + 7
+        self.mysql.run(f"UPDATE ontime SET Distance = {mark} WHERE id = 1", database=DATABASE)
+        with Step(f"{peer}: see one change") as step:
+            begun = time.perf_counter()
+            load()
+            if ask("SELECT max(Distance) FROM ontime")[0][0] != mark:
+                raise SystemExit(f"{peer} does not show what was changed")
+            seconds = time.perf_counter() - begun
+            step.note(f"{seconds:,.1f} s")
+        self.add("from a commit to its being visible", peer, "s", [seconds])
+        for case, statement in ontime.QUERIES.items():
+            times = []
+            with Step(f"query {case}: {peer}") as step:
+                for run in range(self.job["runs"] + 1):
+                    begun = time.perf_counter()
+                    ask(statement)
+                    if run:
+                        times.append((time.perf_counter() - begun) * 1000)
+                step.note(f"{rows.median(times):,.1f} ms")
+            self.add(f"query {case}", peer, "ms", times)
+        close()
 
 
 def write(job: dict) -> None:
@@ -336,9 +405,12 @@ def main() -> None:
         bench.open(DATABASE)
         if "snapshot" not in parts and "stream" in parts:
             bench.mirror("wide")
-        for part in ("snapshot", "stream", "latency", "load", "queries"):
+        for part in ("snapshot", "stream", "latency", "load", "queries", "peers"):
             if part in parts:
-                getattr(bench, part)()
+                try:
+                    getattr(bench, part)()
+                except ImportError as error:
+                    bench.missing[part] = str(error)
         bench.facts["results that differ"] = bench.differ
         Path(job["raw"]).write_text(json.dumps(
             {"series": bench.series, "missing": bench.missing, "facts": bench.facts}))

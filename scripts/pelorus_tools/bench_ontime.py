@@ -9,14 +9,12 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import time
 from pathlib import Path
 
-from . import generated, machine, ontime, pelorus, processes, rows, servers
+from . import generated, ontime, peers, pelorus, processes, rows, servers
 from .show import Step
 
-CONNECTOR = "com.mysql:mysql-connector-j:9.3.0"
 INDEXED = ["1", "4", "5"]
 SPREAD = ["1", "2", "3"]
 
@@ -65,30 +63,13 @@ class Bench:
 
 
 def spark(bench: Bench, server: servers.Server) -> None:
-    """Spark reads through JDBC in 16 partitions by id, and does the rest itself."""
+    """Spark reads through JDBC in partitions by id, and does the rest itself."""
     try:
-        from pyspark.sql import SparkSession
+        session = peers.spark_session()
     except ImportError as error:
         bench.missing["spark"] = str(error)
         return
-    jar = _connector()
-    with Step("start Spark"):
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        session = (SparkSession.builder.master("local[2]").appName("bench")
-                   .config("spark.jars", jar).config("spark.driver.memory", "6g")
-                   .config("spark.driver.bindAddress", "127.0.0.1")
-                   .config("spark.driver.host", "127.0.0.1")
-                   .config("spark.sql.shuffle.partitions", "2")
-                   .config("spark.ui.enabled", "false")
-                   .config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")
-                   .getOrCreate())
-    highest = server.run("SELECT max(id) FROM ontime", database=generated.DATABASE)[0][0]
-    (session.read.format("jdbc")
-     .option("url", f"jdbc:mysql://127.0.0.1:{server.port}/{generated.DATABASE}")
-     .option("user", servers.USER).option("password", servers.PASSWORD)
-     .option("driver", "com.mysql.cj.jdbc.Driver").option("dbtable", "ontime")
-     .option("partitionColumn", "id").option("lowerBound", 1).option("upperBound", highest)
-     .option("numPartitions", 16).load().createOrReplaceTempView("ontime"))
+    peers.spark_table(session, server, generated.DATABASE, "ontime")
     for case, statement in ontime.QUERIES.items():
         times = []
         with Step(f"query {case}: spark") as step:
@@ -104,43 +85,17 @@ def spark(bench: Bench, server: servers.Server) -> None:
     session.stop()
 
 
-def _connector() -> str:
-    """The file of Connector/J, fetched by Maven."""
-    group, name, version = CONNECTOR.split(":")
-    folder = machine.TARGET / "bench"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-{version}.jar"
-    if not path.exists():
-        with Step("fetch Connector/J"):
-            done = subprocess.run(
-                [machine.find("mvn"), "-q", "-B", "dependency:copy", f"-Dartifact={CONNECTOR}",
-                 f"-DoutputDirectory={folder}"], cwd=folder, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            if done.returncode != 0:
-                raise RuntimeError(f"Maven could not fetch Connector/J:\n{done.stdout[-2000:]}")
-    return str(path)
-
-
 def duckdb(bench: Bench, server: servers.Server) -> None:
     """DuckDB reads the table through its MySQL extension."""
     try:
-        import duckdb as engine
-        import duckdb_extension_mysql_scanner as package
-        found = sorted(Path(package.__file__).parent.rglob("mysql_scanner.duckdb_extension"))
-        connection = engine.connect(config={"threads": 2})
-        connection.execute(f"LOAD '{found[0]}'")
-        connection.execute(
-            f"ATTACH 'host=127.0.0.1 port={server.port} user={servers.USER} "
-            f"password={servers.PASSWORD} database={generated.DATABASE}' AS my "
-            "(TYPE mysql, READ_ONLY)")
+        connection = peers.duckdb_attached(server, generated.DATABASE)
         connection.execute(f"USE my.{generated.DATABASE}")
+        bench.facts["duckdb_version"] = connection.sql("SELECT version()").fetchone()[0].lstrip("v")
     except Exception as error:  # noqa: BLE001 - a peer that cannot be had is reported
         bench.missing["duckdb"] = str(error).splitlines()[0]
         return
-    bench.facts["duckdb_version"] = engine.__version__
     for case, statement in ontime.QUERIES.items():
-        # DuckDB compares a number with a string only when both are of one type.
-        statement = statement.replace("max_year > '1990'", "max_year > 1990")
+        statement = peers.duckdb_text(statement)
         times = []
         try:
             with Step(f"query {case}: duckdb") as step:

@@ -2,7 +2,8 @@
 //!
 //! The program in Python measures the first reading of a table of 16 columns beside `mysqldump`,
 //! how fast a stream catches up, how long a commit takes to be seen, what sysbench's
-//! `oltp_read_write` loses by being mirrored, and the reference queries on a mirror against MySQL.
+//! `oltp_read_write` loses by being mirrored, the reference queries on a mirror against MySQL, and
+//! what Spark and DuckDB take to copy the table, to see a change, and for the same queries.
 
 use crate::figures::Figures;
 use crate::lab::Folder;
@@ -11,7 +12,10 @@ use crate::setting::{self, number, setting};
 
 const OURS: &str = "pelorus";
 const THEIRS: &str = "mysql";
-const PARTS: &str = "snapshot,stream,latency,load,queries";
+const PARTS: &str = "snapshot,stream,latency,load,queries,peers";
+
+/// Seconds behind that are no lag: what moves below it is the pace of the commits.
+const LAG: f64 = 0.1;
 
 /// Rows a second that a first reading need not exceed, whatever `mysqldump` does.
 const READING: f64 = 300_000.0;
@@ -64,10 +68,11 @@ fn targets(figures: &Figures) -> Vec<Target> {
         let case = format!("from commit to visible, {part} %");
         made.push(Target::at_most(format!("{case}, ms"), most, ours(&case)));
     }
+    let first = ours("behind under load, first quarter");
     made.push(Target::at_most(
-        "behind at the end of the load, of that at its beginning".to_owned(),
-        1.0,
-        ratio(ours("behind under load, last quarter"), ours("behind under load, first quarter")),
+        "behind at the end of the load, s (at its beginning, or 0.1)".to_owned(),
+        first.unwrap_or(0.0).max(LAG),
+        ours("behind under load, last quarter").filter(|_| first.is_some()),
     ));
     let speed = |case: &str| figures.median("oltp_read_write", case);
     made.push(Target::at_least(

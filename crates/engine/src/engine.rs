@@ -43,7 +43,7 @@ pub struct Engine {
     mirrors: Mirrors,
     zones: Zones,
     remote_info: RemoteInfo,
-    globals: Globals,
+    globals: Arc<Globals>,
     processes: Processes,
     counters: Counters,
     zone: Zone,
@@ -83,11 +83,11 @@ impl Engine {
             );
         }
         let data = config.data.display().to_string();
-        let globals =
-            Globals::new(computed(&data, &config.settings, &zone, &env), &config.variables)?;
+        let globals = computed(&data, &config.settings, &zone, &env);
+        let globals = Arc::new(Globals::new(globals, &config.variables)?);
         let native = Arc::new(native);
         let links = Arc::new(Links::new(&env));
-        let copies = Arc::new(EngineCopies::new(Arc::clone(&native)));
+        let copies = Arc::new(EngineCopies::new(Arc::clone(&native), Arc::clone(&globals)));
         let mirrors = Mirrors::open(copies, Arc::clone(&links) as Arc<dyn FindLink>, env.clone())?;
         let engine = Arc::new(Self {
             mirrors,

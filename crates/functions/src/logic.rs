@@ -140,8 +140,10 @@ pub fn truth(
     if !ty.is_temporal()
         && let Some(integers) = array.as_primitive_opt::<Int64Type>()
     {
-        let values = integers.values().iter().map(|value| *value != 0).collect();
-        return Ok(arrow::array::BooleanArray::new(values, integers.nulls().cloned()));
+        let values = integers.values();
+        let truths =
+            arrow::buffer::BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0);
+        return Ok(arrow::array::BooleanArray::new(truths, integers.nulls().cloned()));
     }
     let slot = crate::input::Slot::of_type(*ty);
     let input = crate::input::Input::new(array, &slot, ctx)?;

@@ -73,7 +73,12 @@ impl Batch {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.tables.iter().map(|table| table.after.bytes() + table.before.bytes()).sum()
+        self.tables.iter().map(TableBatch::bytes).sum()
+    }
+
+    /// The mirror with the most changes, by bytes.
+    pub(crate) fn largest(&self) -> Option<Arc<Mirror>> {
+        self.tables.iter().max_by_key(|table| table.bytes()).map(|table| Arc::clone(&table.mirror))
     }
 
     /// Whether no row has changed.
@@ -196,6 +201,10 @@ impl TableBatch {
             before: ImageBuilder::new(key)?,
             runs: Vec::new(),
         })
+    }
+
+    fn bytes(&self) -> usize {
+        self.after.bytes() + self.before.bytes()
     }
 
     fn rows(&self) -> usize {

@@ -80,6 +80,9 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
     /// The store.
     fn store(&self) -> &Arc<Database>;
 
+    /// Bytes of memory that the changes of one transaction may take.
+    fn transaction_bytes(&self) -> usize;
+
     /// The copy of a mirror, if there is one.
     fn find(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>>;
 

@@ -23,17 +23,18 @@ use crate::native::ddl::Definer;
 use crate::native::definition::NativeDef;
 use crate::native::write::auto::Steps;
 use crate::native::write::lookup::encoder;
-use crate::variables::check;
+use crate::variables::{Globals, check};
 
 /// The native tables that hold copies.
 #[derive(Debug)]
 pub(crate) struct EngineCopies {
     catalog: Arc<Catalog>,
+    globals: Arc<Globals>,
 }
 
 impl EngineCopies {
-    pub(crate) fn new(catalog: Arc<Catalog>) -> Self {
-        Self { catalog }
+    pub(crate) fn new(catalog: Arc<Catalog>, globals: Arc<Globals>) -> Self {
+        Self { catalog, globals }
     }
 
     fn definer(&self, circumstances: &Circumstances) -> Result<Definer> {
@@ -129,6 +130,11 @@ fn hidden_name(name: &MirrorName) -> TableName {
 impl Copies for EngineCopies {
     fn store(&self) -> &Arc<Database> {
         self.catalog.store()
+    }
+
+    fn transaction_bytes(&self) -> usize {
+        let bytes = self.globals.get("pelorus_mirror_transaction_size").count();
+        usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
     fn find(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>> {

@@ -113,6 +113,7 @@ pub(crate) const TABLE: &[Variable] = &[
     variable("pelorus_max_staleness", Both, Double(0.0, 1e9), Some("10.000000"), Here, "Seconds by which what a mirror shows may be old; where it is older, or 0, the server is asked how far it is, and waited for. Queries that find no mirror fresh enough run on the linked server."),
     variable("pelorus_min_split_rows", Both, Int(0, u64::MAX), Some("100000"), Here, "Statements for which a linked server expects to examine fewer rows are handed to it whole."),
     variable("pelorus_mirror_timeout", Both, Int(0, 3_600_000), Some("1000"), Here, "Milliseconds that a query waits for a mirror to become fresh enough before it runs on the linked server."),
+    variable("pelorus_mirror_transaction_size", Global, Int(1 << 20, u64::MAX), Some("536870912"), Here, "Bytes of memory that the changes of one transaction of a linked server may take; mirrors that it changes more are read anew."),
     variable("pelorus_mirrors", Both, Bool, Some("ON"), Here, "Whether queries of linked tables read their mirrors."),
     variable("pelorus_parallel_reads", Both, Enum(&["AUTOCOMMIT", "ALWAYS"]), Some("ALWAYS"), Here, "With autocommit = 0: ALWAYS runs queries before the first write in parallel too, each at a moment of its own; AUTOCOMMIT runs them on the session's own connection, in its transaction."),
     variable("pelorus_query_memory", Both, Int(1048576, u64::MAX), Some("268435456"), Here, "Bytes that sorts, joins and groups of a query may hold before they spill."),

@@ -1,14 +1,16 @@
 //! `MIN`, `MAX` and `ANY_VALUE`.
 
+mod number;
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
-use arrow::compute::{max, min};
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::DataType;
 use pelorus_error::{Error, Result};
 use pelorus_types::{ColumnType, Flags, WireType};
 
+use self::number::NumberExtreme;
 use super::{Accumulator, AggregateCall, Take, each};
 use crate::collate::weight::Rules;
 use crate::context::EvalContext;
@@ -45,6 +47,9 @@ pub(super) fn resolve(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<A
     let scale = arg.scale;
     let state = storage.clone();
     let make = move || -> Box<dyn Accumulator> {
+        if storage == DataType::Int64 {
+            return Box::new(NumberExtreme::new(which, slot.clone(), Arc::clone(&ctx)));
+        }
         Box::new(Extreme {
             which,
             slot: slot.clone(),
@@ -80,7 +85,7 @@ struct Extreme {
     slot: Slot,
     rules: Rules,
     ctx: Arc<EvalContext>,
-    storage: arrow::datatypes::DataType,
+    storage: DataType,
     values: Vec<Value>,
     /// Sort keys of the texts among the values.
     keys: Vec<Vec<u8>>,
@@ -108,53 +113,6 @@ impl Extreme {
             Which::Greatest => order == Ordering::Greater,
             Which::Any => false,
         })
-    }
-
-    /// A column of 64-bit integers, dates or times.
-    fn fast(
-        &mut self,
-        array: &ArrayRef,
-        groups: &[usize],
-        filter: Option<&BooleanArray>,
-    ) -> Result<bool> {
-        let Some(array) = array.as_primitive_opt::<Int64Type>() else { return Ok(false) };
-        if array.len() != groups.len() {
-            return Ok(false);
-        }
-        let which = self.which;
-        let date = self.slot.ty.is_date();
-        let time = self.slot.ty.wire == WireType::Time;
-        let put = |value: &mut Value, new: i64| match value {
-            Value::Int(old) | Value::Date(old) | Value::Time(old) => {
-                *old = match which {
-                    Which::Least => new.min(*old),
-                    Which::Greatest => new.max(*old),
-                    Which::Any => *old,
-                };
-            }
-            free if date => *free = Value::Date(new),
-            free if time => *free = Value::Time(new),
-            free => *free = Value::Int(new),
-        };
-        if let ([only], None) = (self.values.as_mut_slice(), filter) {
-            let found = match which {
-                Which::Least => min(array),
-                Which::Greatest => max(array),
-                Which::Any => array.iter().flatten().next(),
-            };
-            if let Some(found) = found {
-                put(only, found);
-            }
-            return Ok(true);
-        }
-        let values = &mut self.values;
-        each(groups, filter, |row, group| {
-            if array.is_valid(row) {
-                put(&mut values[group], array.value(row));
-            }
-            Ok(())
-        })?;
-        Ok(true)
     }
 }
 
@@ -201,7 +159,7 @@ impl Accumulator for Extreme {
     ) -> Result<()> {
         self.values.resize(total.max(self.values.len()), Value::Null);
         let array = args.first().ok_or_else(|| Error::internal("MIN has an argument"))?;
-        if self.fast(array, groups, filter)? || self.texts(array, groups, filter, total)? {
+        if self.texts(array, groups, filter, total)? {
             return Ok(());
         }
         let (slot, ctx) = (self.slot.clone(), Arc::clone(&self.ctx));

@@ -482,7 +482,16 @@ impl<'s> Reader<'s> {
             tracing::warn!(mirror = %mirror.name, error = text, "a mirror cannot follow its table");
             return mirror.stop_in(self.source.store(), State::Failed, Some(text));
         }
-        Ok(())
+        match too_large(batch, self.source.copies().transaction_bytes()) {
+            Some(mirror) => {
+                batch.forget(&mirror);
+                self.again(
+                    &mirror,
+                    "a transaction changed more than pelorus_mirror_transaction_size",
+                )
+            }
+            None => Ok(()),
+        }
     }
 
     fn mirror_of(&self, table: &TableMap) -> Option<Arc<Mirror>> {
@@ -600,6 +609,12 @@ impl<'s> Reader<'s> {
         }
         Ok(())
     }
+}
+
+/// The mirror whose changes take most of the memory of a transaction that takes too much.
+fn too_large(batch: &Batch, most: usize) -> Option<Arc<Mirror>> {
+    let is_large = batch.rows() > BATCH_ROWS && batch.bytes() > most;
+    is_large.then(|| batch.largest()).flatten()
 }
 
 /// An XA identifier as `XA COMMIT` has it in the binlog.

@@ -18,7 +18,8 @@ use crate::context::{NativeTable, QueryContext};
 pub(super) struct Tested {
     /// The position of the column.
     pub(super) column: usize,
-    pub(super) predicate: Predicate,
+    /// All of them must hold.
+    pub(super) predicates: Vec<Predicate>,
     /// Stored values fulfil it just when those of the session do, so nobody need test it again.
     pub(super) exact: bool,
 }
@@ -52,12 +53,16 @@ impl Of<'_> {
 
 /// A condition on a column of a table, if it is one.
 pub(super) fn tested(context: &QueryContext, expr: &Expr, of: Of<'_>) -> Option<Tested> {
-    let (column, predicate) = Reader { context, of }.condition(expr)?;
+    let reader = Reader { context, of };
+    let (column, predicates) = match reader.none_of(expr) {
+        Some(found) => found,
+        None => reader.condition(expr).map(|(column, predicate)| (column, vec![predicate]))?,
+    };
     let ty = &of.table.columns[column].ty;
-    let is_null = matches!(predicate, Predicate::IsNull | Predicate::IsNotNull);
+    let is_null = |it: &Predicate| matches!(it, Predicate::IsNull | Predicate::IsNotNull);
     // Moments repeat when summer time ends, and a date of zeros may count as NULL.
-    let exact = ty.wire != WireType::Timestamp && !(is_null && ty.is_date());
-    Some(Tested { column, predicate, exact })
+    let exact = ty.wire != WireType::Timestamp && !(ty.is_date() && predicates.iter().any(is_null));
+    Some(Tested { column, predicates, exact })
 }
 
 /// A whole number that a literal says.
@@ -114,6 +119,21 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// `NOT IN` of few values: different from each.
+    fn none_of(&self, expr: &Expr) -> Option<(usize, Vec<Predicate>)> {
+        /// Each is a test of its own.
+        const MOST: usize = 8;
+        match expr {
+            Expr::Nested(inner) => self.none_of(inner),
+            Expr::InList { expr, list, negated: true } if list.len() <= MOST => {
+                let column = self.of.column(expr)?;
+                let other = |it| Some(Predicate::Compare(Op::Ne, self.scalar(column, it)?));
+                Some((column, list.iter().map(other).collect::<Option<_>>()?))
+            }
+            _ => None,
+        }
+    }
+
     fn condition(&self, expr: &Expr) -> Option<(usize, Predicate)> {
         match expr {
             Expr::Nested(inner) => self.condition(inner),

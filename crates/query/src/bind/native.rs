@@ -58,7 +58,7 @@ impl Binder<'_> {
         for part in selection.map(normalise::conjuncts).unwrap_or_default() {
             let mut is_exact = true;
             if let Some(tested) = condition::tested(self.context, part, of) {
-                predicates.push((tested.column, tested.predicate));
+                predicates.extend(tested.predicates.into_iter().map(|it| (tested.column, it)));
                 is_exact = tested.exact;
             } else if let Some(test) = text::test(self.context, part, of) {
                 tests.push(test);
