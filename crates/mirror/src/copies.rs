@@ -110,6 +110,12 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
         circumstances: &Circumstances,
     ) -> Result<Arc<dyn CopyTable>>;
 
+    /// Finds out how the values of a copy are distributed, by which joins are planned.
+    ///
+    /// # Errors
+    /// What reading gives.
+    fn analyze(&self, name: &MirrorName) -> Result<()>;
+
     /// Gives a copy another name.
     ///
     /// # Errors

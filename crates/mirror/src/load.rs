@@ -57,6 +57,7 @@ pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -
         load.begin().await?;
     }
     load.read_ranges().await?;
+    load.analyze()?;
     let until = load.link.binlog_end().await?;
     load.mirror.update_in_turn(load.source.store(), turn, |record| {
         record.state = State::CatchingUp;
@@ -145,6 +146,16 @@ impl Load {
                 None => return Ok(()),
             }
         }
+    }
+
+    /// Statistics are worth having, and no reason to do without the mirror.
+    fn analyze(&self) -> Result<()> {
+        self.check_turn()?;
+        let name = &self.mirror.name;
+        if let Err(error) = blocking(|| self.source.copies().analyze(name)) {
+            tracing::warn!(mirror = %name, %error, "a mirror has no statistics");
+        }
+        Ok(())
     }
 
     async fn read_range(

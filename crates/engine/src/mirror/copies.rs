@@ -193,6 +193,14 @@ impl Copies for EngineCopies {
         self.required(name)
     }
 
+    fn analyze(&self, name: &MirrorName) -> Result<()> {
+        let def = self.catalog.table(&hidden_database(&name.link, &name.database), &name.table);
+        match def {
+            Some(def) => self.definer(&plain())?.analyze(&def),
+            None => Ok(()),
+        }
+    }
+
     fn rename(&self, from: &MirrorName, to: &MirrorName) -> Result<()> {
         let pairs = vec![(hidden_name(from), hidden_name(to))];
         self.definer(&plain())?.run(&TableStatement::Rename(pairs)).map(|_| ())

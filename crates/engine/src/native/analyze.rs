@@ -38,7 +38,7 @@ impl Definer {
     ///
     /// # Errors
     /// What reading gives.
-    pub(super) fn analyze(&self, def: &NativeDef) -> Result<()> {
+    pub(crate) fn analyze(&self, def: &NativeDef) -> Result<()> {
         let known = self.catalog.statistics().of(def.id);
         let asked = |stored: &StoredColumn| {
             let column = known.as_ref().and_then(|it| it.column(stored));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::common::ColumnStatistics as Known;
 use datafusion::common::stats::Precision;
-use pelorus_chunk::Predicate;
+use pelorus_chunk::{Op, Predicate};
 use pelorus_error::Result;
 use pelorus_store::{ColumnStatistics, ValueTest, selectivity, share_kept};
 
@@ -52,7 +52,11 @@ impl Estimate {
                 predicates.iter().filter(|it| it.0 == at).map(|it| &it.1).collect();
             if !on.is_empty() {
                 let found = analysed(at).and_then(|it| Some((selectivity(it, &on)?, it.rows)));
-                kept.test(found, on.len());
+                // Most rows are there and different from one value.
+                let keeps_most = |it: &&&Predicate| {
+                    matches!(it, Predicate::Compare(Op::Ne, _) | Predicate::IsNotNull)
+                };
+                kept.test(found, on.len() - on.iter().filter(keeps_most).count());
                 *share = found.map(|(share, _)| share);
             }
         }
