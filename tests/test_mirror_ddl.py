@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from pelorus_tools import servers
 from pelorus_tools.mirrored import Mirrored
 from pelorus_tools.processes import wait_for
 
@@ -264,3 +265,40 @@ class TestForeignKeys:
         if pair.server.kind == "mysql":
             pair.same_tables("ddl_cascade", "children")
         assert pair.through.run("SELECT COUNT(*) FROM ddl_cascade.children") == ((2,),)
+
+
+class TestNames:
+    """Which table a name means."""
+
+    def test_renamed_into_the_current_database(self, pair):
+        pair.begin("ddl_from", *BEGIN)
+        pair.begin("ddl_into", "CREATE TABLE other (id INT PRIMARY KEY)")
+        for database in ("ddl_from", "ddl_into"):
+            pair.through.run(f"MIRROR DATABASE {database}")
+            pair.wait_live(database)
+        pair.server.run("ALTER TABLE ddl_from.t RENAME moved", "INSERT INTO moved (id) VALUES (9)",
+                        database="ddl_into")
+        live_again(pair, "ddl_into", ("moved",))
+        pair.same_tables("ddl_into", "moved")
+        assert not pair.of_database("ddl_from")
+
+    def test_in_any_case(self, linked_maker):
+        server = servers.MariaDb("names", 64, options=("--lower-case-table-names=1",))
+        pair = Mirrored(server, linked_maker(server.url(), name="pelorus-names"))
+        try:
+            pair.begin("ddl_case", *BEGIN)
+            pair.through.run("MIRROR DATABASE DDL_Case")
+            pair.wait_live("ddl_case", "t")
+            pair.server.run("TRUNCATE TABLE T", "INSERT INTO T (id) VALUES (7)",
+                            "ALTER TABLE DDL_CASE.T ADD COLUMN d INT DEFAULT 5",
+                            "CREATE TABLE Second LIKE T", "INSERT INTO SECOND SELECT * FROM T",
+                            "RENAME TABLE SECOND TO Third, T TO Fourth", database="ddl_case")
+            live_again(pair, "ddl_case", ("third", "fourth"))
+            assert set(pair.of_database("ddl_case")) == {"third", "fourth", "last_of_all"}
+            pair.same("ddl_case", "SELECT * FROM third", "SELECT * FROM Third",
+                      "SELECT F.id, x.d FROM DDL_CASE.FOURTH F JOIN Third x USING (id)")
+            pair.through.run("UNMIRROR TABLE DDL_case.THIRD")
+            assert set(pair.of_database("ddl_case")) == {"fourth", "last_of_all"}
+        finally:
+            pair.through.stop()
+            server.stop()

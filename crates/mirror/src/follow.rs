@@ -259,18 +259,14 @@ impl Resolver<'_> {
     }
 }
 
-/// The renaming among the actions of an `ALTER TABLE`.
+/// The renaming among the actions of an `ALTER TABLE`. A new name without a database is one of the
+/// session's database, whichever the table comes from.
 fn renames(table: &TableName, actions: &[AlterAction]) -> Vec<(TableName, TableName)> {
     let to = actions.iter().rev().find_map(|action| match action {
         AlterAction::Rename(to) => Some(to.clone()),
         _ => None,
     });
-    to.map(|to| {
-        let database = to.database.or_else(|| table.database.clone());
-        (table.clone(), TableName { database, name: to.name })
-    })
-    .into_iter()
-    .collect()
+    to.map(|to| (table.clone(), to)).into_iter().collect()
 }
 
 /// Why an action cannot be carried out on a copy with the server's result.

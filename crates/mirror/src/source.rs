@@ -73,6 +73,8 @@ pub(crate) struct Source {
     wake: Notify,
     reading: Arc<Semaphore>,
     stopping: AtomicBool,
+    /// The server does not tell names of databases and tables apart by case.
+    folds_names: AtomicBool,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -96,6 +98,7 @@ impl Source {
             wake: Notify::new(),
             reading: Arc::new(Semaphore::new(READERS)),
             stopping: AtomicBool::new(false),
+            folds_names: AtomicBool::new(false),
             task: Mutex::default(),
         }))
     }
@@ -139,7 +142,25 @@ impl Source {
     }
 
     pub(crate) fn mirror(&self, database: &str, table: &str) -> Option<Arc<Mirror>> {
-        self.mirrors.read().get(&(database.to_owned(), table.to_owned())).cloned()
+        let mirrors = self.mirrors.read();
+        let found = mirrors.get(&(database.to_owned(), table.to_owned()));
+        let alike = |it: &&Arc<Mirror>| {
+            self.is_same(&it.name.database, database) && self.is_same(&it.name.table, table)
+        };
+        match found {
+            None if self.folds_names() => mirrors.values().find(alike).cloned(),
+            _ => found.cloned(),
+        }
+    }
+
+    fn folds_names(&self) -> bool {
+        // Ordering: set before the stream that names come from begins.
+        self.folds_names.load(Ordering::Acquire)
+    }
+
+    /// Whether the server takes two names of databases or tables for one.
+    fn is_same(&self, one: &str, other: &str) -> bool {
+        one == other || (self.folds_names() && one.to_lowercase() == other.to_lowercase())
     }
 
     pub(crate) fn mirrors(&self) -> Vec<Arc<Mirror>> {
@@ -148,7 +169,7 @@ impl Source {
 
     pub(crate) fn mirrors_of(&self, database: &str) -> Vec<Arc<Mirror>> {
         let mut all = self.mirrors();
-        all.retain(|mirror| mirror.name.database == database);
+        all.retain(|mirror| self.is_same(&mirror.name.database, database));
         all
     }
 
@@ -169,7 +190,7 @@ impl Source {
         let values = vec![(record::mirror_key(&mirror.name), None)];
         let is_last = {
             let mut mirrors = self.mirrors.write();
-            mirrors.remove(&(database.to_owned(), table.to_owned()));
+            mirrors.remove(&(mirror.name.database.clone(), mirror.name.table.clone()));
             mirrors.is_empty()
         };
         if is_last {
@@ -206,20 +227,18 @@ impl Source {
     }
 
     pub(crate) fn forget_database(&self, database: &str) {
-        self.databases.write().remove(database);
+        self.databases.write().retain(|it| !self.is_same(it, database));
     }
 
     pub(crate) fn has_database(&self, database: &str) -> bool {
-        self.databases.read().contains(database)
+        self.databases.read().iter().any(|it| self.is_same(it, database))
     }
 
     /// The name of a table of this source.
     pub(crate) fn name_of(&self, database: &str, table: &str) -> MirrorName {
-        MirrorName {
-            link: self.link.clone(),
-            database: database.to_owned(),
-            table: table.to_owned(),
-        }
+        let name =
+            |name: &str| if self.folds_names() { name.to_lowercase() } else { name.to_owned() };
+        MirrorName { link: self.link.clone(), database: name(database), table: name(table) }
     }
 
     /// Stops following a table.

@@ -66,7 +66,11 @@ impl NativeView {
 
 impl NativeDatabase for NativeView {
     fn table(&self, name: &str, at: Option<AsOf>) -> Result<Option<NativeTable>> {
-        let Some(def) = self.catalog.table(&self.database, name) else {
+        let found = self.catalog.table(&self.database, name);
+        // That any case is right here, mirrors know.
+        let is_copy = self.shown != self.database;
+        let folded = || self.catalog.table(&self.database, &name.to_lowercase());
+        let Some(def) = found.or_else(|| is_copy.then(folded).flatten()) else {
             return self.catalog.check_usable(&self.database, name).map(|()| None);
         };
         let (pin, own) = match at {

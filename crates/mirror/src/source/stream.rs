@@ -42,6 +42,8 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
     let mut request = FollowRequest::new(position.clone(), source.server_id()?);
     request.heartbeat = HEARTBEAT;
     let skew = clock_skew(source, link).await?;
+    let folds = folds_names(link).await?;
+    source.folds_names.store(folds, Ordering::Release);
     let end = link.binlog_end().await?;
     let follower = match link.follow(&request).await {
         Ok(follower) => follower,
@@ -92,6 +94,13 @@ async fn clock_skew(source: &Source, link: &Link) -> Result<i64> {
     let theirs = rows.first().and_then(|row| row.first()).cloned().flatten();
     let theirs = theirs.and_then(|text| text.parse::<i64>().ok());
     Ok(theirs.map_or(0, |theirs| theirs - (before + (after - before) / 2)))
+}
+
+/// Whether the server does not tell names of databases and tables apart by case.
+async fn folds_names(link: &Link) -> Result<bool> {
+    let rows = link.ask(&SessionSettings::default(), "SELECT @@lower_case_table_names").await?;
+    let found = rows.first().and_then(|row| row.first()).cloned().flatten();
+    Ok(found.is_some_and(|it| it != "0"))
 }
 
 /// A position that the server no longer has is the beginning of new loads.
