@@ -62,12 +62,14 @@ const WASTE_BYTES: u64 = crate::limit(32 << 20, 16 << 10) as u64;
 pub(super) const WASTE_MICROS: u64 = 250_000;
 
 /// Whether a data file holds so much of what nobody reads that a checkpoint is worth it, which
-/// costs at least writing the rows that are in memory, in about a quarter of the bytes.
+/// costs at least writing the rows that are in memory, in about half of their bytes: it is best made
+/// just after they became chunks.
 pub(crate) fn has_waste(table: &Table) -> bool {
     let usage = table.file.blocks.usage();
     // Ordering: an estimate that other threads move anyway.
     let in_memory = table.delta_bytes.load(Ordering::Relaxed) as u64;
-    usage.retired > (usage.live / 48).max(in_memory / 8).max(WASTE_BYTES)
+    let until_flushed = in_memory.min(usage.live / 16).max(in_memory / 8);
+    usage.retired > (usage.live / 48).max(until_flushed).max(WASTE_BYTES)
 }
 
 /// Whether blocks from the end of the file should move into the holes before them.
