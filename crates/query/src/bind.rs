@@ -19,6 +19,7 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod cast;
+mod common;
 pub(crate) mod condition;
 pub(crate) mod dependent;
 pub(crate) mod expr;

@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
 use sqlparser::ast::{self, JoinConstraint, TableFactor};
 
+use super::common::Common;
 use super::expr::Subqueries;
 use super::query::{Binder, BoundQuery, Ctes};
 use super::scope::Scope;
@@ -182,11 +183,16 @@ impl Binder<'_> {
                 format!("Not unique table/alias: '{}'", twice.table),
             ));
         }
-        let mut scope = left_scope;
-        scope.columns.extend(right_scope.columns);
-        scope.tested.extend(right_scope.tested);
-        scope.keys.extend(right_scope.keys);
-        scope.units.extend(right_scope.units);
+        let common = match constraint {
+            // The second of them gives its names up.
+            Some(constraint) if kind == Kind::Right => {
+                Common::of(constraint, &right_scope, &left_scope)?
+            }
+            Some(constraint) => Common::of(constraint, &left_scope, &right_scope)?,
+            None => None,
+        };
+        let begin = left_scope.columns.len();
+        let mut scope = left_scope.joined(right_scope);
         let nothing = Subqueries::new();
         let on: Vec<Expr> = match constraint {
             None | Some(JoinConstraint::None) => Vec::new(),
@@ -194,7 +200,11 @@ impl Binder<'_> {
                 vec![self.clause(&scope, &nothing, "on clause").predicate(condition)?]
             }
             Some(JoinConstraint::Using(_) | JoinConstraint::Natural) => {
-                return Err(Error::unsupported("USING and NATURAL over several servers"));
+                let common = common.unwrap_or_default();
+                let on = common.conditions(&scope, (kind, begin));
+                common.merge(&mut scope, (kind, begin));
+                let clause = self.clause(&scope, &nothing, "on clause");
+                on.iter().map(|condition| clause.predicate(condition)).collect::<Result<_>>()?
             }
         };
         let builder = LogicalPlanBuilder::from(left_plan);

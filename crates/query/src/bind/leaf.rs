@@ -13,13 +13,13 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest};
 use pelorus_sql::normalise::{self, Node};
 use pelorus_sql::{Mode, literal};
-use sqlparser::ast::{self, BinaryOperator, SelectItem};
+use sqlparser::ast::{self, BinaryOperator, JoinConstraint, SelectItem, TableFactor};
 
 use super::query::{Binder, column_expr};
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::context::InfoSchema;
-use crate::federate::block::{remote_columns, runs_once};
+use crate::federate::block::{constraint, remote_columns, runs_once};
 use crate::federate::render;
 use crate::udf::into_datafusion;
 
@@ -35,7 +35,7 @@ impl Binder<'_> {
         filtered: bool,
     ) -> Result<(LogicalPlan, Scope)> {
         let mut columns = remote_columns(table);
-        if !takes_all(select, alias) {
+        if !self.mentioned.all(select, alias) {
             columns.retain(|column| self.mentioned.column(alias, &column.name));
         }
         if columns.is_empty() {
@@ -229,7 +229,7 @@ fn is_own(
 }
 
 /// Whether a block takes all columns of a table.
-pub(super) fn takes_all(select: &ast::Select, alias: &str) -> bool {
+fn takes_all(select: &ast::Select, alias: &str) -> bool {
     select.projection.iter().any(|item| match item {
         SelectItem::Wildcard(_) => true,
         SelectItem::QualifiedWildcard(kind, _) => {
@@ -246,6 +246,8 @@ pub(super) fn takes_all(select: &ast::Select, alias: &str) -> bool {
 pub(crate) struct Mentioned {
     bare: HashSet<String>,
     qualified: HashSet<(String, String)>,
+    /// A join is `NATURAL`: every column can be meant.
+    natural: bool,
 }
 
 impl Mentioned {
@@ -264,9 +266,46 @@ impl Mentioned {
                     ));
                 }
             }
+            Node::Query(query) => this.joins_of(&query.body),
+            Node::Table(TableFactor::NestedJoin { table_with_joins, .. }) => {
+                this.joins(&table_with_joins.joins);
+            }
             _ => {}
         });
         this
+    }
+
+    fn joins_of(&mut self, body: &ast::SetExpr) {
+        match body {
+            ast::SetExpr::Select(select) => {
+                select.from.iter().for_each(|item| self.joins(&item.joins));
+            }
+            ast::SetExpr::SetOperation { left, right, .. } => {
+                self.joins_of(left);
+                self.joins_of(right);
+            }
+            // What is in parentheses is a query of its own.
+            _ => {}
+        }
+    }
+
+    /// The names of `USING`.
+    fn joins(&mut self, joins: &[ast::Join]) {
+        for join in joins {
+            match constraint(&join.join_operator) {
+                Some(JoinConstraint::Natural) => self.natural = true,
+                Some(JoinConstraint::Using(names)) => {
+                    let names = names.iter().filter_map(|name| name.0.last()?.as_ident());
+                    self.bare.extend(names.map(|name| name.value.to_ascii_lowercase()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a block may mean any column of a table.
+    pub(super) fn all(&self, select: &ast::Select, alias: &str) -> bool {
+        self.natural || takes_all(select, alias)
     }
 
     pub(super) fn column(&self, alias: &str, name: &str) -> bool {

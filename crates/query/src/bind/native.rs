@@ -29,7 +29,6 @@ use self::groups::{GroupNumbers, TextGroups};
 use self::scan::{Grouped, NativeScan};
 use super::condition::{self, Of};
 use super::dependent::TableKey;
-use super::leaf::takes_all;
 use super::query::{Binder, column_expr};
 use super::scope::Scope;
 use super::typed::Typed;
@@ -169,7 +168,7 @@ impl Binder<'_> {
         alias: &str,
         select: &ast::Select,
     ) -> Result<Vec<usize>> {
-        let all = takes_all(select, alias);
+        let all = self.mentioned.all(select, alias);
         let mut positions = Vec::new();
         for (at, column) in table.columns.iter().enumerate() {
             let named = self.mentioned.column(alias, &column.name);

@@ -32,6 +32,8 @@ pub(crate) struct ScopeColumn {
 pub(crate) struct Scope {
     /// The columns.
     pub(crate) columns: Vec<ScopeColumn>,
+    /// The places of those that `*` means, in its order.
+    pub(crate) starred: Vec<usize>,
     /// Conditions of WHERE that every row fulfils already.
     pub(crate) tested: Vec<ast::Expr>,
     /// The primary keys of native tables.
@@ -55,6 +57,7 @@ impl Scope {
                     ..(*origin).clone()
                 })
             });
+            self.starred.push(self.columns.len());
             self.columns.push(ScopeColumn {
                 schema: schema.to_owned(),
                 table: table.to_owned(),
@@ -98,20 +101,26 @@ impl Scope {
 
     /// The columns of `table.*`, or of `*` when no table is given.
     pub(crate) fn wildcard(&self, table: Option<&str>) -> Result<Vec<&ScopeColumn>> {
-        let hits: Vec<_> = self
-            .columns
-            .iter()
-            .filter(|column| match table {
-                Some(table) => column.table.eq_ignore_ascii_case(table),
-                None => !column.hidden,
-            })
-            .collect();
-        match table {
-            Some(table) if hits.is_empty() => {
-                Err(Error::new(Code::UnknownTable, format!("Unknown table '{table}'")))
-            }
-            _ => Ok(hits),
+        let Some(table) = table else {
+            return Ok(self.starred.iter().filter_map(|&at| self.columns.get(at)).collect());
+        };
+        let is_its = |column: &&ScopeColumn| column.table.eq_ignore_ascii_case(table);
+        let hits: Vec<_> = self.columns.iter().filter(is_its).collect();
+        if hits.is_empty() {
+            return Err(Error::new(Code::UnknownTable, format!("Unknown table '{table}'")));
         }
+        Ok(hits)
+    }
+
+    /// The scope of two joined sides.
+    pub(crate) fn joined(mut self, other: Self) -> Self {
+        let begin = self.columns.len();
+        self.columns.extend(other.columns);
+        self.starred.extend(other.starred.iter().map(|at| begin + at));
+        self.tested.extend(other.tested);
+        self.keys.extend(other.keys);
+        self.units.extend(other.units);
+        self
     }
 }
 
