@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use pelorus_binlog::{
-    Decoder, Event, Gtid, LogEvent, Position, Query, RowsEvent, Step, TableMap, XaPrepare, Xid,
+    Decoder, Event, Gtid, LogEvent, Position, Query, RowsEvent, RowsKind, Step, TableMap, XaPrepare, Xid,
 };
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::SessionSettings;
@@ -16,6 +16,8 @@ use pelorus_link::{FollowError, FollowFailure, FollowRequest, Follower, Link};
 
 use super::Source;
 use crate::batch::{Batch, blocking};
+use crate::cascade::{Plan, Referrers, positions};
+use crate::copies::CopyTable;
 use crate::follow;
 use crate::mirror::Mirror;
 use crate::record::State;
@@ -47,6 +49,7 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
         Ok(follower) => follower,
         Err(error) => return lost(source, error),
     };
+    source.note_end(Some(end.clone()));
     let mut reader = Reader::new(source, position, follower, (skew, end));
     {
         let mut status = source.status.lock();
@@ -221,6 +224,7 @@ impl<'s> Reader<'s> {
         let is_there = |end: &Position| self.read.has_passed(end) == Some(true);
         if self.not_before.as_ref().is_none_or(is_there) {
             self.not_before = None;
+            self.source.note_end(Some(self.read.clone()));
             self.source.note_whole(self.source.now());
         }
     }
@@ -466,14 +470,29 @@ impl<'s> Reader<'s> {
         if let Some(apart) = self.transaction.as_mut().and_then(|it| it.apart.as_mut()) {
             apart.tables.insert((rows.table.database.clone(), rows.table.table.clone()));
         }
-        let Some(mirror) = self.mirror_of(&rows.table) else { return Ok(()) };
-        let Some(copy) = mirror.follower(|from| self.is_old(from)) else { return Ok(()) };
+        let cascades = Cascades::of(self.source, rows);
+        let followed = self.mirror_of(&rows.table);
+        let followed = followed.and_then(|it| Some((it.follower(|from| self.is_old(from))?, it)));
+        let Some((copy, mirror)) = followed else { return self.unseen(&cascades) };
+        let referred = cascades.referred(&copy);
+        let apart = self.transaction.as_ref().and_then(|it| it.apart.as_ref());
+        let keeps = apart.map_or(&self.batch, |it| &it.batch).keeps(&mirror, &referred);
+        if !keeps {
+            self.unseen(&cascades)?;
+        }
+        let plan = (keeps && cascades.does_something).then(|| {
+            Plan::of(self.source, &mirror, &copy, &|from: &Position| self.is_old(from))
+        });
         let transaction = self.transaction.get_or_insert_default();
         if !transaction.touched.iter().any(|it| Arc::ptr_eq(it, &mirror)) {
             transaction.touched.push(Arc::clone(&mirror));
         }
+        if let (Some(apart), Some(plan)) = (&mut transaction.apart, &plan) {
+            let children = plan.links.iter().map(|link| &link.child.name);
+            apart.tables.extend(children.map(|it| (it.database.clone(), it.table.clone())));
+        }
         let batch = transaction.apart.as_mut().map_or(&mut self.batch, |it| &mut it.batch);
-        if let Err(error) = batch.add(&mirror, &copy, rows) {
+        if let Err(error) = batch.add(&mirror, &copy, rows, (&referred, plan)) {
             batch.forget(&mirror);
             let text = pelorus_error::display_chain(&error);
             if error.code() == Code::TableChanged {
@@ -481,6 +500,21 @@ impl<'s> Reader<'s> {
             }
             tracing::warn!(mirror = %mirror.name, error = text, "a mirror cannot follow its table");
             return mirror.stop_in(self.source.store(), State::Failed, Some(text));
+        }
+        Ok(())
+    }
+
+    /// Rows have changed that are not looked at: what foreign keys made of it is not known.
+    fn unseen(&mut self, cascades: &Cascades) -> Result<()> {
+        if !cascades.does_something {
+            return Ok(());
+        }
+        for child in cascades.children() {
+            if child.follower(|from| self.is_old(from)).is_some() {
+                let (database, table) = &cascades.name;
+                let why = crate::cascade::depends(database, table, "not followed here");
+                self.again(&child, &why)?;
+            }
         }
         Ok(())
     }
@@ -506,10 +540,34 @@ impl<'s> Reader<'s> {
     /// Lets a mirror begin anew.
     fn again(&mut self, mirror: &Arc<Mirror>, reason: &str) -> Result<()> {
         self.batch.forget(mirror);
-        tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
-        mirror.begin_again(self.source.store(), Some(reason.to_owned()))?;
-        self.source.wake();
-        Ok(())
+        begin_again(self.source, mirror, reason)
+    }
+
+    /// Sees that nothing is committed for tables whose foreign keys cannot be followed, and carries
+    /// out what those of the others do.
+    fn follow_foreign_keys(&self, batch: &mut Batch) -> Result<()> {
+        self.stop_unguarded(batch)?;
+        let lost = blocking(|| batch.cascade(self.source.store()))?;
+        for (mirror, reason) in &lost {
+            batch.forget(mirror);
+            begin_again(self.source, mirror, reason)?;
+        }
+        self.stop_unguarded(batch)
+    }
+
+    /// Lets mirrors begin anew that refer to tables that are not followed; then those that refer to
+    /// them.
+    fn stop_unguarded(&self, batch: &mut Batch) -> Result<()> {
+        loop {
+            let lost = crate::cascade::unguarded(self.source);
+            if lost.is_empty() {
+                return Ok(());
+            }
+            for (mirror, reason) in &lost {
+                batch.forget(mirror);
+                begin_again(self.source, mirror, reason)?;
+            }
+        }
     }
 
     /// The transaction is read to its end.
@@ -548,6 +606,7 @@ impl<'s> Reader<'s> {
         let mut batch = std::mem::take(&mut self.batch);
         let committed = batch.committed();
         batch.keep_followed();
+        self.follow_foreign_keys(&mut batch)?;
         let moved = self.source.applied.borrow().as_ref() != Some(&self.read);
         let is_due = self.must_keep || now.saturating_sub(self.kept_at) > KEEP_EVERY;
         if !batch.is_empty() || (moved && is_due) {
@@ -600,6 +659,52 @@ impl<'s> Reader<'s> {
         }
         Ok(())
     }
+}
+
+/// Foreign keys that refer to the table of an event.
+struct Cascades {
+    name: (String, String),
+    referrers: Arc<Referrers>,
+    /// Whether they may do something to rows that refer to those of the event.
+    does_something: bool,
+}
+
+impl Cascades {
+    fn of(source: &Source, rows: &RowsEvent) -> Self {
+        let referrers = source.all_referrers();
+        if referrers.is_empty() {
+            return Self { name: Default::default(), referrers, does_something: false };
+        }
+        let name = (rows.table.database.clone(), rows.table.table.clone());
+        let does_something = referrers.contains_key(&name)
+            && rows.kind != RowsKind::Insert
+            && !rows.no_foreign_key_checks;
+        Self { name, referrers, does_something }
+    }
+
+    fn children(&self) -> Vec<Arc<Mirror>> {
+        self.referrers.get(&self.name).cloned().unwrap_or_default()
+    }
+
+    /// Positions of the columns that they refer to.
+    fn referred(&self, copy: &Arc<dyn CopyTable>) -> Vec<usize> {
+        let mut all = Vec::new();
+        for child in self.referrers.get(&self.name).into_iter().flatten() {
+            for key in child.record().foreign_keys {
+                if key.refers_to(&self.name.0, &self.name.1) {
+                    all.extend(positions(copy.as_ref(), &key.referred).unwrap_or_default());
+                }
+            }
+        }
+        all
+    }
+}
+
+fn begin_again(source: &Source, mirror: &Arc<Mirror>, reason: &str) -> Result<()> {
+    tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
+    mirror.begin_again(source.store(), Some(reason.to_owned()))?;
+    source.wake();
+    Ok(())
 }
 
 /// An XA identifier as `XA COMMIT` has it in the binlog.

@@ -1,0 +1,701 @@
+//! Running through the changes of a batch in their order, with what foreign keys make of them.
+//!
+//! The rows that matter are held as places in arrays: those of the batch, and those of the copies
+//! that refer to values that go away, which are looked for together, level by level. Then change
+//! after change is made on them. What comes out is the last state of each key that has changed.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef, BooleanArray, new_empty_array, new_null_array};
+use parking_lot::MutexGuard;
+use pelorus_error::Result;
+use pelorus_store::{Database, Keys};
+
+use super::find::{self, Wanted};
+use super::plan::{Link, Plan};
+use super::{Action, cannot, values};
+use crate::batch::Happened;
+use crate::copies::CopyTable;
+use crate::mirror::{Mirror, Window};
+
+/// The changes of one table in a batch.
+#[derive(Debug)]
+pub(crate) struct Images {
+    pub(crate) mirror: Arc<Mirror>,
+    pub(crate) copy: Arc<dyn CopyTable>,
+    /// Rows after their changes.
+    pub(crate) after: Arc<Vec<ArrayRef>>,
+    /// Rows before their changes: the columns of the key, and those that are referred to.
+    pub(crate) before: Arc<Vec<ArrayRef>>,
+    pub(crate) after_keys: Keys,
+    pub(crate) before_keys: Keys,
+}
+
+/// Changes that came together.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// Which of the tables.
+    pub(crate) table: usize,
+    pub(crate) happened: Happened,
+    pub(crate) rows: usize,
+    /// Where foreign keys lead from there.
+    pub(crate) plan: Option<Arc<Plan>>,
+}
+
+/// What the changes of a table come to.
+#[derive(Debug)]
+pub(crate) struct Folded {
+    /// Rows as they are at the end.
+    pub(crate) puts: Vec<ArrayRef>,
+    /// Rows that are gone; only the columns of the key count.
+    pub(crate) removes: Vec<ArrayRef>,
+}
+
+/// A row that is referred to, or was, and what has become of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Fired {
+    /// The value that is referred to.
+    value: Vec<u8>,
+    /// The row of before and, of updates, that of after.
+    rows: (usize, Option<usize>),
+}
+
+/// What happened to a row that is referred to.
+#[derive(Clone, Debug)]
+enum Cause {
+    Deleted,
+    /// The new row, and which of the columns that are referred to have changed.
+    Updated(Row, Vec<bool>),
+}
+
+impl Cause {
+    fn action(&self, link: &Link) -> Option<Action> {
+        match self {
+            Self::Deleted => link.key.on_delete,
+            Self::Updated(..) => link.key.on_update,
+        }
+    }
+}
+
+/// A row: a place in arrays, and columns that are elsewhere.
+#[derive(Clone, Debug)]
+struct Row {
+    base: Arc<Vec<ArrayRef>>,
+    at: usize,
+    over: Vec<(usize, ArrayRef, usize)>,
+}
+
+impl Row {
+    fn new(base: &Arc<Vec<ArrayRef>>, at: usize) -> Self {
+        Self { base: Arc::clone(base), at, over: Vec::new() }
+    }
+
+    fn cell(&self, column: usize) -> (&ArrayRef, usize) {
+        match self.over.iter().find(|it| it.0 == column) {
+            Some((_, array, at)) => (array, *at),
+            None => (&self.base[column], self.at),
+        }
+    }
+
+    fn one(&self, column: usize) -> ArrayRef {
+        let (array, at) = self.cell(column);
+        array.slice(at, 1)
+    }
+
+    fn set(&mut self, column: usize, array: ArrayRef, at: usize) {
+        self.over.retain(|it| it.0 != column);
+        self.over.push((column, array, at));
+    }
+
+    /// The values of columns, encoded.
+    fn value(&self, copy: &dyn CopyTable, columns: &[usize]) -> Result<Option<Vec<u8>>> {
+        let arrays: Vec<ArrayRef> = columns.iter().map(|&column| self.one(column)).collect();
+        Ok(values(copy, columns, &arrays)?.pop().flatten())
+    }
+
+    /// Which of some columns differ.
+    fn differs(&self, other: &Self, columns: &[usize]) -> Vec<bool> {
+        columns.iter().map(|&column| *self.one(column) != *other.one(column)).collect()
+    }
+}
+
+/// What is known of a key of a table.
+#[derive(Debug)]
+struct Slot {
+    row: Option<Row>,
+    /// A row of that key, whatever has become of it.
+    of_key: Row,
+    /// What the row refers to, by foreign key.
+    refers: Vec<Option<Vec<u8>>>,
+    is_changed: bool,
+}
+
+/// A foreign key of a table.
+#[derive(Debug)]
+struct Referring {
+    name: String,
+    columns: Vec<usize>,
+    /// Keys of rows that referred to a value at some time.
+    by_value: HashMap<Vec<u8>, Vec<Vec<u8>>>,
+    /// Values whose rows of the copy are known.
+    known: HashSet<Vec<u8>>,
+}
+
+/// A table with foreign keys.
+#[derive(Debug)]
+struct Child<'i> {
+    images: &'i Images,
+    keys: Vec<Referring>,
+    slots: HashMap<Vec<u8>, Slot>,
+}
+
+impl Child<'_> {
+    fn refers(&self, row: &Row) -> Result<Vec<Option<Vec<u8>>>> {
+        let copy = self.images.copy.as_ref();
+        self.keys.iter().map(|key| row.value(copy, &key.columns)).collect()
+    }
+
+    /// What all rows of a batch refer to, by row and foreign key.
+    fn all_refer(&self, arrays: &[ArrayRef]) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
+        let rows = arrays.first().map_or(0, |array| array.len());
+        let mut all = vec![Vec::with_capacity(self.keys.len()); rows];
+        for key in &self.keys {
+            let own: Vec<ArrayRef> = key.columns.iter().map(|&at| Arc::clone(&arrays[at])).collect();
+            for (of_row, value) in
+                all.iter_mut().zip(values(self.images.copy.as_ref(), &key.columns, &own)?)
+            {
+                of_row.push(value);
+            }
+        }
+        Ok(all)
+    }
+
+    fn put(&mut self, key: Vec<u8>, row: Row, refers: Vec<Option<Vec<u8>>>, is_changed: bool) {
+        for (known, value) in self.keys.iter_mut().zip(&refers) {
+            if let Some(value) = value {
+                known.by_value.entry(value.clone()).or_default().push(key.clone());
+            }
+        }
+        let of_key = row.clone();
+        self.slots.insert(key, Slot { row: Some(row), of_key, refers, is_changed });
+    }
+
+    fn remove(&mut self, key: Vec<u8>, of_key: Row) {
+        let slot = Slot { row: None, of_key, refers: Vec::new(), is_changed: true };
+        self.slots.insert(key, slot);
+    }
+
+    /// The keys of the rows that refer to a value, of those that are known.
+    fn referring(&self, at: usize, value: &[u8]) -> Vec<Vec<u8>> {
+        let refers = |key: &&Vec<u8>| {
+            self.slots.get(*key).is_some_and(|slot| {
+                slot.row.is_some() && slot.refers[at].as_deref() == Some(value)
+            })
+        };
+        let listed = self.keys[at].by_value.get(value).into_iter().flatten();
+        let mut seen = HashSet::new();
+        listed.filter(refers).filter(|key| seen.insert(*key)).cloned().collect()
+    }
+
+    /// What has changed.
+    fn fold(&self) -> Result<Folded> {
+        let mut changed: Vec<(&Vec<u8>, &Slot)> =
+            self.slots.iter().filter(|(_, slot)| slot.is_changed).collect();
+        changed.sort_unstable_by_key(|(key, _)| *key);
+        let puts: Vec<&Row> = changed.iter().filter_map(|(_, slot)| slot.row.as_ref()).collect();
+        let gone = changed.iter().filter(|(_, slot)| slot.row.is_none());
+        let gone: Vec<&Row> = gone.map(|(_, slot)| &slot.of_key).collect();
+        let copy = &self.images.copy;
+        let column = |rows: &[&Row], at: usize, is_there: bool| -> Result<ArrayRef> {
+            let ty = copy.columns()[at].ty.arrow();
+            match (rows.is_empty(), is_there) {
+                (true, _) => Ok(new_empty_array(&ty)),
+                (_, false) => Ok(new_null_array(&ty, rows.len())),
+                _ => gathered(rows, at),
+            }
+        };
+        let all = 0..copy.columns().len();
+        Ok(Folded {
+            puts: all.clone().map(|at| column(&puts, at, true)).collect::<Result<_>>()?,
+            removes: all
+                .map(|at| column(&gone, at, copy.key().contains(&at)))
+                .collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// One column of rows.
+fn gathered(rows: &[&Row], column: usize) -> Result<ArrayRef> {
+    let mut arrays: Vec<&dyn arrow::array::Array> = Vec::new();
+    let mut known: HashMap<*const u8, usize> = HashMap::new();
+    let mut places = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (array, at) = row.cell(column);
+        let number = *known.entry(Arc::as_ptr(array).cast()).or_insert_with(|| {
+            arrays.push(array.as_ref());
+            arrays.len() - 1
+        });
+        places.push((number, at));
+    }
+    arrow::compute::interleave(&arrays, &places).map_err(cannot)
+}
+
+/// What each step sets off: by step, and by foreign key of its plan.
+pub(crate) type AllFired = Vec<Vec<(usize, Vec<Fired>)>>;
+
+/// What the steps set off directly; `None` where no foreign key does anything.
+///
+/// # Errors
+/// A collation whose rules are not known.
+pub(crate) fn fires(tables: &[Images], steps: &[Step]) -> Result<Option<AllFired>> {
+    let mut places = vec![(0, 0); tables.len()];
+    let mut all = Vec::with_capacity(steps.len());
+    let mut any = false;
+    for step in steps {
+        let (new, old) = places[step.table];
+        let images = &tables[step.table];
+        let mut of_step = Vec::new();
+        for (at, link) in step.plan.iter().flat_map(|plan| plan.links.iter().enumerate()) {
+            if Arc::ptr_eq(&link.parent, &images.mirror) {
+                let fired = of_link(images, step, link, (new, old))?;
+                if !fired.is_empty() {
+                    any = true;
+                    of_step.push((at, fired));
+                }
+            }
+        }
+        all.push(of_step);
+        let place = &mut places[step.table];
+        place.0 += if step.happened == Happened::Deleted { 0 } else { step.rows };
+        place.1 += if step.happened == Happened::Inserted { 0 } else { step.rows };
+    }
+    Ok(any.then_some(all))
+}
+
+fn of_link(
+    images: &Images,
+    step: &Step,
+    link: &Link,
+    (new, old): (usize, usize),
+) -> Result<Vec<Fired>> {
+    let is_update = match step.happened {
+        Happened::Inserted => return Ok(Vec::new()),
+        Happened::Deleted if link.key.on_delete.is_some() => false,
+        Happened::Updated if link.key.on_update.is_some() => true,
+        _ => return Ok(Vec::new()),
+    };
+    let slice = |arrays: &[ArrayRef], from: usize| -> Vec<ArrayRef> {
+        link.referred.iter().map(|&at| arrays[at].slice(from, step.rows)).collect()
+    };
+    let before = slice(&images.before, old);
+    let mut moved = vec![!is_update; step.rows];
+    if is_update {
+        for (before, after) in before.iter().zip(slice(&images.after, new)) {
+            let differs: BooleanArray =
+                arrow::compute::kernels::cmp::distinct(&before, &after).map_err(cannot)?;
+            for (moved, differs) in moved.iter_mut().zip(differs.values().iter()) {
+                *moved |= differs;
+            }
+        }
+    }
+    if !moved.contains(&true) {
+        return Ok(Vec::new());
+    }
+    let found = values(images.copy.as_ref(), &link.referred, &before)?;
+    let fired = found.into_iter().enumerate().filter(|(row, _)| moved[*row]);
+    Ok(fired
+        .filter_map(|(row, value)| {
+            Some(Fired { value: value?, rows: (old + row, is_update.then_some(new + row)) })
+        })
+        .collect())
+}
+
+/// The changes of a batch, being run through.
+pub(crate) struct Replay<'i> {
+    store: &'i Arc<Database>,
+    tables: &'i [Images],
+    children: HashMap<usize, Child<'i>>,
+    /// Of the tables that are still being read. They are held: what is being put into the copies is
+    /// seen when rows are looked for, or put after it is known what is gone.
+    windows: HashMap<usize, MutexGuard<'i, Window>>,
+    again: Vec<(Arc<Mirror>, String)>,
+}
+
+impl<'i> Replay<'i> {
+    /// Gets ready for some steps.
+    pub(crate) fn new(store: &'i Arc<Database>, tables: &'i [Images], steps: &[Step]) -> Self {
+        let mut this = Self {
+            store,
+            tables,
+            children: HashMap::new(),
+            windows: HashMap::new(),
+            again: Vec::new(),
+        };
+        for link in steps.iter().flat_map(|step| &step.plan).flat_map(|plan| &plan.links) {
+            let Some(table) = this.table_of(link) else { continue };
+            let images = &tables[table];
+            let child = this.children.entry(table).or_insert_with(|| Child {
+                images,
+                keys: Vec::new(),
+                slots: HashMap::new(),
+            });
+            if !child.keys.iter().any(|key| key.name == link.key.name) {
+                child.keys.push(Referring {
+                    name: link.key.name.clone(),
+                    columns: link.columns.clone(),
+                    by_value: HashMap::new(),
+                    known: HashSet::new(),
+                });
+            }
+            if !link.is_whole {
+                this.windows.entry(table).or_insert_with(|| images.mirror.window());
+            }
+        }
+        this
+    }
+
+    /// Runs through the steps. Gives what the changes of tables with foreign keys come to, and what
+    /// must be begun anew.
+    ///
+    /// # Errors
+    /// What reading the copies gives.
+    pub(crate) fn run(
+        mut self,
+        steps: &[Step],
+        fired: &AllFired,
+    ) -> Result<(Vec<(usize, Folded)>, Vec<(Arc<Mirror>, String)>)> {
+        self.look_ahead(steps, fired)?;
+        let tables = self.tables;
+        let mut places = vec![(0, 0); tables.len()];
+        for (step, fired) in steps.iter().zip(fired) {
+            let images = &tables[step.table];
+            self.apply(step, places[step.table])?;
+            for (at, fired) in fired {
+                let Some(plan) = &step.plan else { continue };
+                let link = &plan.links[*at];
+                for it in fired {
+                    let cause = cause(images, link, it.rows);
+                    let parent = Row::new(&images.before, it.rows.0);
+                    self.cascade(plan, link, (&it.value, &parent), &cause)?;
+                }
+            }
+            let place = &mut places[step.table];
+            place.0 += if step.happened == Happened::Deleted { 0 } else { step.rows };
+            place.1 += if step.happened == Happened::Inserted { 0 } else { step.rows };
+        }
+        let folded = self.children.iter().map(|(at, child)| Ok((*at, child.fold()?)));
+        Ok((folded.collect::<Result<_>>()?, self.again))
+    }
+
+    fn table_of(&self, link: &Link) -> Option<usize> {
+        let copy = link.copy.as_ref()?;
+        self.tables.iter().position(|it| {
+            Arc::ptr_eq(&it.mirror, &link.child) && Arc::ptr_eq(&it.copy, copy)
+        })
+    }
+
+    /// Makes the changes of a step on the rows of a table with foreign keys.
+    fn apply(&mut self, step: &Step, (new, old): (usize, usize)) -> Result<()> {
+        let Some(child) = self.children.get_mut(&step.table) else { return Ok(()) };
+        let images = child.images;
+        let (after, before) = (&images.after, &images.before);
+        let mut refers = Vec::new();
+        if step.happened != Happened::Deleted {
+            let rows: Vec<ArrayRef> = after.iter().map(|it| it.slice(new, step.rows)).collect();
+            refers = child.all_refer(&rows)?;
+        }
+        let mut refers = refers.into_iter();
+        for row in 0..step.rows {
+            if step.happened != Happened::Inserted {
+                let key = images.before_keys.get(old + row).to_vec();
+                child.remove(key, Row::new(before, old + row));
+            }
+            if let Some(refers) = refers.next() {
+                let key = images.after_keys.get(new + row).to_vec();
+                child.put(key, Row::new(after, new + row), refers, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for the rows of the copies that the steps concern, level by level.
+    fn look_ahead(&mut self, steps: &[Step], fired: &AllFired) -> Result<()> {
+        let mut level: Vec<(&Plan, usize, Vec<ArrayRef>)> = Vec::new();
+        for (step, fired) in steps.iter().zip(fired) {
+            let (images, Some(plan)) = (&self.tables[step.table], &step.plan) else { continue };
+            for (at, fired) in fired {
+                let places: Vec<u32> =
+                    fired.iter().filter_map(|it| u32::try_from(it.rows.0).ok()).collect();
+                let referred: Vec<ArrayRef> = plan.links[*at]
+                    .referred
+                    .iter()
+                    .map(|&at| Arc::clone(&images.before[at]))
+                    .collect();
+                level.push((plan, *at, crate::batch::taken(&referred, &places.into())?));
+            }
+        }
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for (plan, at, arrays) in joined(level)? {
+                let link = &plan.links[at];
+                let Some(table) = self.table_of(link) else { continue };
+                let mut rows = self.look(table, link, &arrays)?;
+                rows.extend(self.of_batch(table, link, &arrays)?);
+                for (at, link) in plan.links.iter().enumerate() {
+                    if Arc::ptr_eq(&link.parent, &self.tables[table].mirror) {
+                        next.extend(rows.iter().map(|rows| {
+                            let of = link.referred.iter().map(|&at| Arc::clone(&rows[at]));
+                            (plan, at, of.collect())
+                        }));
+                    }
+                }
+            }
+            level = next;
+        }
+        Ok(())
+    }
+
+    /// The rows of the copy that refer to some values, without those that have been looked for.
+    fn look(
+        &mut self,
+        table: usize,
+        link: &Link,
+        arrays: &[ArrayRef],
+    ) -> Result<Vec<Arc<Vec<ArrayRef>>>> {
+        let Some(child) = self.children.get_mut(&table) else { return Ok(Vec::new()) };
+        let Some(at) = child.keys.iter().position(|key| key.name == link.key.name) else {
+            return Ok(Vec::new());
+        };
+        let copy = &child.images.copy;
+        let all = values(copy.as_ref(), &link.columns, arrays)?;
+        let is_new: Vec<bool> = all
+            .iter()
+            .map(|it| {
+                it.as_ref().is_some_and(|value| child.keys[at].known.insert(value.clone()))
+            })
+            .collect();
+        let mask = BooleanArray::from(is_new);
+        if mask.true_count() == 0 {
+            return Ok(Vec::new());
+        }
+        let arrays: Vec<ArrayRef> = arrays
+            .iter()
+            .map(|it| arrow::compute::filter(it, &mask).map_err(cannot))
+            .collect::<Result<_>>()?;
+        let keys: HashSet<Vec<u8>> =
+            values(copy.as_ref(), &link.columns, &arrays)?.into_iter().flatten().collect();
+        let wanted = Wanted { copy, columns: &link.columns, arrays: &arrays, keys: &keys };
+        let mut found = Vec::new();
+        for rows in find::rows(self.store, &wanted)? {
+            let rows = Arc::new(rows);
+            let count = rows.first().map_or(0, |array| array.len());
+            let keys = copy.keys(count, &rows)?;
+            for (row, refers) in child.all_refer(&rows)?.into_iter().enumerate() {
+                let key = keys.get(row);
+                // What the batch has made of it so far counts.
+                if !child.slots.contains_key(key) {
+                    child.put(key.to_vec(), Row::new(&rows, row), refers, false);
+                }
+            }
+            found.push(rows);
+        }
+        Ok(found)
+    }
+
+    /// The rows of the batch that refer to some values.
+    fn of_batch(
+        &self,
+        table: usize,
+        link: &Link,
+        arrays: &[ArrayRef],
+    ) -> Result<Option<Arc<Vec<ArrayRef>>>> {
+        let images = &self.tables[table];
+        let copy = images.copy.as_ref();
+        let wanted: HashSet<Vec<u8>> =
+            values(copy, &link.columns, arrays)?.into_iter().flatten().collect();
+        let own: Vec<ArrayRef> =
+            link.columns.iter().map(|&at| Arc::clone(&images.after[at])).collect();
+        let keep = values(copy, &link.columns, &own)?
+            .iter()
+            .map(|it| it.as_ref().is_some_and(|it| wanted.contains(it)))
+            .collect::<Vec<_>>();
+        let keep = BooleanArray::from(keep);
+        if keep.true_count() == 0 {
+            return Ok(None);
+        }
+        let kept = images.after.iter().map(|it| arrow::compute::filter(it, &keep));
+        Ok(Some(Arc::new(kept.collect::<Result<_, _>>().map_err(cannot)?)))
+    }
+
+    fn begin_again(&mut self, mirror: &Arc<Mirror>, why: String) {
+        if !self.is_begun_again(mirror) {
+            self.again.push((Arc::clone(mirror), why));
+        }
+    }
+
+    fn is_begun_again(&self, mirror: &Arc<Mirror>) -> bool {
+        self.again.iter().any(|(it, _)| Arc::ptr_eq(it, mirror))
+    }
+
+    /// Carries out what a foreign key does when a value that it refers to goes.
+    fn cascade(
+        &mut self,
+        plan: &Plan,
+        link: &Link,
+        (value, parent): (&[u8], &Row),
+        cause: &Cause,
+    ) -> Result<()> {
+        let Some(action) = cause.action(link) else { return Ok(()) };
+        let table = self.table_of(link);
+        let (name, state) = (&link.child.name, link.child.state());
+        if !link.is_whole || table.is_none() {
+            let how = if link.is_whole { "begun anew" } else { state.word() };
+            let why = super::depends(&name.database, &name.table, how);
+            for mirror in &link.beyond {
+                self.begin_again(mirror, why.clone());
+            }
+        }
+        let Some(table) = table else {
+            if link.is_followed && link.copy.is_none() {
+                let why = format!("the columns of foreign key '{}' have changed", link.key.name);
+                self.begin_again(&link.child, why);
+            }
+            return Ok(());
+        };
+        if self.is_begun_again(&link.child) {
+            return Ok(());
+        }
+        if !link.is_whole {
+            if action == Action::Cascade && matches!(cause, Cause::Updated(..)) {
+                // Rows that are read may have the new value already, and lose it by what came
+                // before.
+                let why = format!("foreign key '{}' changed rows while it was read", link.key.name);
+                self.begin_again(&link.child, why);
+                return Ok(());
+            }
+            if let Some(window) = self.windows.get_mut(&table) {
+                window.note_gone(&link.columns, action, value);
+            }
+        }
+        for key in self.referring(table, link, value, parent)? {
+            self.change(plan, link, table, (&key, action), cause)?;
+        }
+        Ok(())
+    }
+
+    /// The keys of the rows that refer to a value now; `parent` is the row that had it.
+    fn referring(
+        &mut self,
+        table: usize,
+        link: &Link,
+        value: &[u8],
+        parent: &Row,
+    ) -> Result<Vec<Vec<u8>>> {
+        let Some(child) = self.children.get(&table) else { return Ok(Vec::new()) };
+        let at = child.keys.iter().position(|key| key.name == link.key.name);
+        let Some(at) = at else { return Ok(Vec::new()) };
+        if !child.keys[at].known.contains(value) {
+            // Looking ahead did not come by here.
+            let arrays: Vec<ArrayRef> = link.referred.iter().map(|&at| parent.one(at)).collect();
+            self.look(table, link, &arrays)?;
+        }
+        Ok(self.children.get(&table).map(|it| it.referring(at, value)).unwrap_or_default())
+    }
+
+    /// Changes a row by a foreign key, and what refers to it.
+    fn change(
+        &mut self,
+        plan: &Plan,
+        link: &Link,
+        table: usize,
+        (key, action): (&[u8], Action),
+        cause: &Cause,
+    ) -> Result<()> {
+        let Some(child) = self.children.get_mut(&table) else { return Ok(()) };
+        let Some(old) = child.slots.get(key).and_then(|slot| slot.row.clone()) else {
+            return Ok(());
+        };
+        let copy = &child.images.copy;
+        let mut new = Some(old.clone());
+        match (cause, action) {
+            (Cause::Deleted, Action::Cascade) => new = None,
+            (_, Action::SetNull) => {
+                for &column in &link.columns {
+                    let null = new_null_array(&copy.columns()[column].ty.arrow(), 1);
+                    new.iter_mut().for_each(|row| row.set(column, Arc::clone(&null), 0));
+                }
+            }
+            (Cause::Updated(parent, changed), Action::Cascade) => {
+                let moved = link.columns.iter().zip(&link.referred).zip(changed);
+                for ((&column, &referred), _) in moved.filter(|(_, changed)| **changed) {
+                    let (array, at) = parent.cell(referred);
+                    new.iter_mut().for_each(|row| row.set(column, Arc::clone(array), at));
+                }
+            }
+        }
+        child.remove(key.to_vec(), old.clone());
+        if let Some(row) = &new {
+            let all: Vec<ArrayRef> = (0..copy.columns().len()).map(|at| row.one(at)).collect();
+            let key = copy.keys(1, &all)?.get(0).to_vec();
+            let refers = child.refers(row)?;
+            child.put(key, row.clone(), refers, true);
+        }
+        let copy = Arc::clone(copy);
+        for next in plan.of_parent(&link.child) {
+            let Some(value) = old.value(copy.as_ref(), &next.referred)? else { continue };
+            let cause = match &new {
+                None => Cause::Deleted,
+                Some(row) => {
+                    let changed = old.differs(row, &next.referred);
+                    if !changed.contains(&true) {
+                        continue;
+                    }
+                    Cause::Updated(row.clone(), changed)
+                }
+            };
+            self.cascade(plan, next, (&value, &old), &cause)?;
+        }
+        Ok(())
+    }
+}
+
+/// What happened to a row of the batch that is referred to.
+fn cause(images: &Images, link: &Link, (old, new): (usize, Option<usize>)) -> Cause {
+    let Some(new) = new else { return Cause::Deleted };
+    let (before, after) = (Row::new(&images.before, old), Row::new(&images.after, new));
+    let changed = before.differs(&after, &link.referred);
+    Cause::Updated(after, changed)
+}
+
+/// The values of one foreign key in one piece.
+fn joined<'p>(
+    level: Vec<(&'p Plan, usize, Vec<ArrayRef>)>,
+) -> Result<Vec<(&'p Plan, usize, Vec<ArrayRef>)>> {
+    let mut by_link: Vec<(&'p Plan, usize, Vec<Vec<ArrayRef>>)> = Vec::new();
+    for (plan, at, arrays) in level {
+        let same = |it: &&mut (&'p Plan, usize, Vec<Vec<ArrayRef>>)| {
+            let (this, that) = (&it.0.links[it.1], &plan.links[at]);
+            Arc::ptr_eq(&this.child, &that.child)
+                && this.key.name == that.key.name
+                && this.copy.is_some() == that.copy.is_some()
+                && this.is_whole == that.is_whole
+        };
+        match by_link.iter_mut().find(same) {
+            Some(it) => it.2.push(arrays),
+            None => by_link.push((plan, at, vec![arrays])),
+        }
+    }
+    by_link
+        .into_iter()
+        .map(|(plan, at, pieces)| {
+            let columns = pieces.first().map_or(0, Vec::len);
+            let column = |at: usize| {
+                let parts: Vec<&dyn arrow::array::Array> =
+                    pieces.iter().map(|piece| piece[at].as_ref()).collect();
+                arrow::compute::concat(&parts).map_err(cannot)
+            };
+            Ok((plan, at, (0..columns).map(column).collect::<Result<_>>()?))
+        })
+        .collect()
+}
