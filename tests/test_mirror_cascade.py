@@ -367,7 +367,7 @@ class Writer(threading.Thread):
                 self.done += 1
             except pymysql.MySQLError as error:
                 # The row is there already, nothing to refer to, or refused by a foreign key.
-                if error.args[0] not in (1062, 1452, 1451, 1213, 1205, 1020):
+                if error.args[0] not in (1062, 1452, 1451, 1761, 1762, 1213, 1205, 1020):
                     raise
                 if error.args[0] in (1213, 1205, 1020):
                     break

@@ -230,7 +230,10 @@ mod tests {
             Some(8)
         );
         // What only the mirror has does not count.
-        assert_eq!(behind(&format!("mysql:{one}:1-5,{two}:1"), &format!("mysql:{one}:1-6")), Some(1));
+        assert_eq!(
+            behind(&format!("mysql:{one}:1-5,{two}:1"), &format!("mysql:{one}:1-6")),
+            Some(1)
+        );
         assert_eq!(behind("mariadb:0-1-7,1-1-5", "mariadb:0-2-10,1-1-5,2-1-4"), Some(7));
         assert_eq!(behind("mariadb:0-1-7", "mariadb:0-1-3"), Some(0));
         assert_eq!(behind("file:bin.000001:4", "file:bin.000001:90"), None);

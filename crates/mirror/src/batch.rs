@@ -285,11 +285,7 @@ struct Changes {
 }
 
 impl TableBatch {
-    fn new(
-        mirror: &Arc<Mirror>,
-        copy: &Arc<dyn CopyTable>,
-        referred: &[usize],
-    ) -> Result<Self> {
+    fn new(mirror: &Arc<Mirror>, copy: &Arc<dyn CopyTable>, referred: &[usize]) -> Result<Self> {
         let target = |(at, column): (usize, &crate::copies::CopyColumn)| Target {
             name: column.name.clone(),
             source: at,
@@ -397,10 +393,8 @@ impl TableBatch {
         let mut writes = Vec::new();
         self.put(&folded.puts, &mut writes)?;
         self.remove(&folded.removes, removed, &mut writes)?;
-        let keys = vec![
-            self.copy.keys(put, &folded.puts)?,
-            self.copy.keys(removed, &folded.removes)?,
-        ];
+        let keys =
+            vec![self.copy.keys(put, &folded.puts)?, self.copy.keys(removed, &folded.removes)?];
         Ok(Changes { writes, keys, rows: (put + removed) as u64 })
     }
 

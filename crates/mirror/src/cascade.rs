@@ -131,12 +131,8 @@ pub(crate) type Referrers = HashMap<(String, String), Vec<Arc<Mirror>>>;
 pub(crate) fn referrers(mirrors: &[Arc<Mirror>]) -> Referrers {
     let mut all = Referrers::new();
     for mirror in mirrors {
-        let there: BTreeSet<(String, String)> = mirror
-            .record()
-            .foreign_keys
-            .into_iter()
-            .map(|key| (key.database, key.table))
-            .collect();
+        let there: BTreeSet<(String, String)> =
+            mirror.record().foreign_keys.into_iter().map(|key| (key.database, key.table)).collect();
         for table in there {
             all.entry(table).or_default().push(Arc::clone(mirror));
         }

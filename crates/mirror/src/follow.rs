@@ -400,7 +400,8 @@ fn renamed(
     // the session.
     let referrers = source.all_referrers();
     for name in [from, to] {
-        for child in referrers.get(&(name.database.clone(), name.table.clone())).into_iter().flatten()
+        for child in
+            referrers.get(&(name.database.clone(), name.table.clone())).into_iter().flatten()
         {
             if child.follower(is_old).is_some() {
                 again(source, child, format!("a table was renamed that it refers to: {text}"))?;

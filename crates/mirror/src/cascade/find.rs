@@ -60,7 +60,8 @@ pub(super) fn rows(store: &Arc<Database>, wanted: &Wanted<'_>) -> Result<Vec<Vec
             let own: Vec<ArrayRef> =
                 wanted.columns.iter().map(|&at| Arc::clone(&columns[at])).collect();
             let keys = values(copy.as_ref(), wanted.columns, &own)?;
-            let keep = |key: &Option<Vec<u8>>| key.as_ref().is_some_and(|it| wanted.keys.contains(it));
+            let keep =
+                |key: &Option<Vec<u8>>| key.as_ref().is_some_and(|it| wanted.keys.contains(it));
             let keep = BooleanArray::from(keys.iter().map(keep).collect::<Vec<_>>());
             if keep.true_count() > 0 {
                 let kept = columns.iter().map(|it| arrow::compute::filter(it, &keep));
@@ -114,7 +115,8 @@ struct OneOf {
 impl ValueTest for OneOf {
     fn keep(&self, array: &ArrayRef) -> Result<BooleanArray> {
         let keys = values(self.copy.as_ref(), &[self.column], std::slice::from_ref(array))?;
-        let is_one = |key: &Option<Vec<u8>>| key.as_ref().is_some_and(|it| self.wanted.contains(it));
+        let is_one =
+            |key: &Option<Vec<u8>>| key.as_ref().is_some_and(|it| self.wanted.contains(it));
         Ok(keys.iter().map(is_one).collect::<Vec<_>>().into())
     }
 }

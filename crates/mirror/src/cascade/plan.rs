@@ -95,11 +95,9 @@ fn link(
     (copy, parent_copy): (Option<&Arc<dyn CopyTable>>, &Arc<dyn CopyTable>),
 ) -> Link {
     let referred = positions(parent_copy.as_ref(), &key.referred).unwrap_or_default();
-    let columns =
-        copy.and_then(|it| positions(it.as_ref(), &key.columns)).unwrap_or_default();
-    let fits = copy.filter(|it| {
-        super::check_types(&key, it.as_ref(), parent_copy.as_ref()).is_ok()
-    });
+    let columns = copy.and_then(|it| positions(it.as_ref(), &key.columns)).unwrap_or_default();
+    let fits =
+        copy.filter(|it| super::check_types(&key, it.as_ref(), parent_copy.as_ref()).is_ok());
     Link {
         parent: Arc::clone(parent),
         child: Arc::clone(child),

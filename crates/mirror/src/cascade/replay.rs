@@ -161,7 +161,8 @@ impl Child<'_> {
         let rows = arrays.first().map_or(0, |array| array.len());
         let mut all = vec![Vec::with_capacity(self.keys.len()); rows];
         for key in &self.keys {
-            let own: Vec<ArrayRef> = key.columns.iter().map(|&at| Arc::clone(&arrays[at])).collect();
+            let own: Vec<ArrayRef> =
+                key.columns.iter().map(|&at| Arc::clone(&arrays[at])).collect();
             for (of_row, value) in
                 all.iter_mut().zip(values(self.images.copy.as_ref(), &key.columns, &own)?)
             {
@@ -189,9 +190,9 @@ impl Child<'_> {
     /// The keys of the rows that refer to a value, of those that are known.
     fn referring(&self, at: usize, value: &[u8]) -> Vec<Vec<u8>> {
         let refers = |key: &&Vec<u8>| {
-            self.slots.get(*key).is_some_and(|slot| {
-                slot.row.is_some() && slot.refers[at].as_deref() == Some(value)
-            })
+            self.slots
+                .get(*key)
+                .is_some_and(|slot| slot.row.is_some() && slot.refers[at].as_deref() == Some(value))
         };
         let listed = self.keys[at].by_value.get(value).into_iter().flatten();
         let mut seen = HashSet::new();
@@ -390,9 +391,9 @@ impl<'i> Replay<'i> {
 
     fn table_of(&self, link: &Link) -> Option<usize> {
         let copy = link.copy.as_ref()?;
-        self.tables.iter().position(|it| {
-            Arc::ptr_eq(&it.mirror, &link.child) && Arc::ptr_eq(&it.copy, copy)
-        })
+        self.tables
+            .iter()
+            .position(|it| Arc::ptr_eq(&it.mirror, &link.child) && Arc::ptr_eq(&it.copy, copy))
     }
 
     /// Makes the changes of a step on the rows of a table with foreign keys.
@@ -440,6 +441,7 @@ impl<'i> Replay<'i> {
             for (plan, at, arrays) in joined(level)? {
                 let link = &plan.links[at];
                 let Some(table) = self.table_of(link) else { continue };
+                let Some(arrays) = self.unknown(table, link, &arrays)? else { continue };
                 let mut rows = self.look(table, link, &arrays)?;
                 rows.extend(self.of_batch(table, link, &arrays)?);
                 for (at, link) in plan.links.iter().enumerate() {
@@ -456,7 +458,29 @@ impl<'i> Replay<'i> {
         Ok(())
     }
 
-    /// The rows of the copy that refer to some values, without those that have been looked for.
+    /// Those of some values whose rows have not been looked for; `None` for none. From now on they
+    /// have.
+    fn unknown(
+        &mut self,
+        table: usize,
+        link: &Link,
+        arrays: &[ArrayRef],
+    ) -> Result<Option<Vec<ArrayRef>>> {
+        let Some(child) = self.children.get_mut(&table) else { return Ok(None) };
+        let Some(key) = child.keys.iter_mut().find(|key| key.name == link.key.name) else {
+            return Ok(None);
+        };
+        let all = values(child.images.copy.as_ref(), &link.columns, arrays)?;
+        let is_new = all.into_iter().map(|it| it.is_some_and(|value| key.known.insert(value)));
+        let mask = BooleanArray::from(is_new.collect::<Vec<_>>());
+        if mask.true_count() == 0 {
+            return Ok(None);
+        }
+        let new = arrays.iter().map(|it| arrow::compute::filter(it, &mask).map_err(cannot));
+        new.collect::<Result<_>>().map(Some)
+    }
+
+    /// The rows of the copy that refer to some values.
     fn look(
         &mut self,
         table: usize,
@@ -464,28 +488,10 @@ impl<'i> Replay<'i> {
         arrays: &[ArrayRef],
     ) -> Result<Vec<Arc<Vec<ArrayRef>>>> {
         let Some(child) = self.children.get_mut(&table) else { return Ok(Vec::new()) };
-        let Some(at) = child.keys.iter().position(|key| key.name == link.key.name) else {
-            return Ok(Vec::new());
-        };
         let copy = &child.images.copy;
-        let all = values(copy.as_ref(), &link.columns, arrays)?;
-        let is_new: Vec<bool> = all
-            .iter()
-            .map(|it| {
-                it.as_ref().is_some_and(|value| child.keys[at].known.insert(value.clone()))
-            })
-            .collect();
-        let mask = BooleanArray::from(is_new);
-        if mask.true_count() == 0 {
-            return Ok(Vec::new());
-        }
-        let arrays: Vec<ArrayRef> = arrays
-            .iter()
-            .map(|it| arrow::compute::filter(it, &mask).map_err(cannot))
-            .collect::<Result<_>>()?;
         let keys: HashSet<Vec<u8>> =
-            values(copy.as_ref(), &link.columns, &arrays)?.into_iter().flatten().collect();
-        let wanted = Wanted { copy, columns: &link.columns, arrays: &arrays, keys: &keys };
+            values(copy.as_ref(), &link.columns, arrays)?.into_iter().flatten().collect();
+        let wanted = Wanted { copy, columns: &link.columns, arrays, keys: &keys };
         let mut found = Vec::new();
         for rows in find::rows(self.store, &wanted)? {
             let rows = Arc::new(rows);
@@ -598,7 +604,9 @@ impl<'i> Replay<'i> {
         if !child.keys[at].known.contains(value) {
             // Looking ahead did not come by here.
             let arrays: Vec<ArrayRef> = link.referred.iter().map(|&at| parent.one(at)).collect();
-            self.look(table, link, &arrays)?;
+            if let Some(arrays) = self.unknown(table, link, &arrays)? {
+                self.look(table, link, &arrays)?;
+            }
         }
         Ok(self.children.get(&table).map(|it| it.referring(at, value)).unwrap_or_default())
     }
@@ -636,8 +644,14 @@ impl<'i> Replay<'i> {
         }
         child.remove(key.to_vec(), old.clone());
         if let Some(row) = &new {
-            let all: Vec<ArrayRef> = (0..copy.columns().len()).map(|at| row.one(at)).collect();
-            let key = copy.keys(1, &all)?.get(0).to_vec();
+            let stays = !link.columns.iter().any(|column| copy.key().contains(column));
+            let key = match stays {
+                true => key.to_vec(),
+                false => {
+                    let all = (0..copy.columns().len()).map(|at| row.one(at));
+                    copy.keys(1, &all.collect::<Vec<_>>())?.get(0).to_vec()
+                }
+            };
             let refers = child.refers(row)?;
             child.put(key, row.clone(), refers, true);
         }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use pelorus_binlog::{
-    Decoder, Event, Gtid, LogEvent, Position, Query, RowsEvent, RowsKind, Step, TableMap, XaPrepare, Xid,
+    Decoder, Event, Gtid, LogEvent, Position, Query, RowsEvent, RowsKind, Step, TableMap,
+    XaPrepare, Xid,
 };
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::SessionSettings;
@@ -480,9 +481,8 @@ impl<'s> Reader<'s> {
         if !keeps {
             self.unseen(&cascades)?;
         }
-        let plan = (keeps && cascades.does_something).then(|| {
-            Plan::of(self.source, &mirror, &copy, &|from: &Position| self.is_old(from))
-        });
+        let plan = (keeps && cascades.does_something)
+            .then(|| Plan::of(self.source, &mirror, &copy, &|from: &Position| self.is_old(from)));
         let transaction = self.transaction.get_or_insert_default();
         if !transaction.touched.iter().any(|it| Arc::ptr_eq(it, &mirror)) {
             transaction.touched.push(Arc::clone(&mirror));
