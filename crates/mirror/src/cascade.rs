@@ -14,8 +14,10 @@
 //! never is anything guessed.
 
 mod find;
+mod fired;
 mod plan;
 mod replay;
+mod rows;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -25,8 +27,10 @@ use pelorus_error::{Error, Result};
 use pelorus_sql::table::{ReferenceAction, TableDefinition};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::fired::{Step, fires};
 pub(crate) use self::plan::{Plan, positions};
-pub(crate) use self::replay::{Folded, Images, Replay, Step, fires};
+pub(crate) use self::replay::Replay;
+pub(crate) use self::rows::{Folded, Images};
 use crate::copies::CopyTable;
 use crate::mirror::Mirror;
 use crate::source::Source;

@@ -1,65 +1,24 @@
 //! Running through the changes of a batch in their order, with what foreign keys make of them.
 //!
-//! The rows that matter are held as places in arrays: those of the batch, and those of the copies
-//! that refer to values that go away, which are looked for together, level by level. Then change
-//! after change is made on them. What comes out is the last state of each key that has changed.
+//! The rows that matter are those of the batch, and those of the copies that refer to values that go
+//! away, which are looked for together, level by level. Then change after change is made on them.
+//! What comes out is the last state of each key that has changed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, BooleanArray, new_empty_array, new_null_array};
+use arrow::array::{Array as _, ArrayRef, BooleanArray, new_null_array};
 use parking_lot::MutexGuard;
 use pelorus_error::Result;
-use pelorus_store::{Database, Keys};
+use pelorus_store::Database;
 
 use super::find::{self, Wanted};
+use super::fired::{AllFired, Step};
 use super::plan::{Link, Plan};
+use super::rows::{Child, Folded, Images, Referring, Row};
 use super::{Action, cannot, values};
 use crate::batch::Happened;
-use crate::copies::CopyTable;
 use crate::mirror::{Mirror, Window};
-
-/// The changes of one table in a batch.
-#[derive(Debug)]
-pub(crate) struct Images {
-    pub(crate) mirror: Arc<Mirror>,
-    pub(crate) copy: Arc<dyn CopyTable>,
-    /// Rows after their changes.
-    pub(crate) after: Arc<Vec<ArrayRef>>,
-    /// Rows before their changes: the columns of the key, and those that are referred to.
-    pub(crate) before: Arc<Vec<ArrayRef>>,
-    pub(crate) after_keys: Keys,
-    pub(crate) before_keys: Keys,
-}
-
-/// Changes that came together.
-#[derive(Debug)]
-pub(crate) struct Step {
-    /// Which of the tables.
-    pub(crate) table: usize,
-    pub(crate) happened: Happened,
-    pub(crate) rows: usize,
-    /// Where foreign keys lead from there.
-    pub(crate) plan: Option<Arc<Plan>>,
-}
-
-/// What the changes of a table come to.
-#[derive(Debug)]
-pub(crate) struct Folded {
-    /// Rows as they are at the end.
-    pub(crate) puts: Vec<ArrayRef>,
-    /// Rows that are gone; only the columns of the key count.
-    pub(crate) removes: Vec<ArrayRef>,
-}
-
-/// A row that is referred to, or was, and what has become of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Fired {
-    /// The value that is referred to.
-    value: Vec<u8>,
-    /// The row of before and, of updates, that of after.
-    rows: (usize, Option<usize>),
-}
 
 /// What happened to a row that is referred to.
 #[derive(Clone, Debug)]
@@ -76,240 +35,6 @@ impl Cause {
             Self::Updated(..) => link.key.on_update,
         }
     }
-}
-
-/// A row: a place in arrays, and columns that are elsewhere.
-#[derive(Clone, Debug)]
-struct Row {
-    base: Arc<Vec<ArrayRef>>,
-    at: usize,
-    over: Vec<(usize, ArrayRef, usize)>,
-}
-
-impl Row {
-    fn new(base: &Arc<Vec<ArrayRef>>, at: usize) -> Self {
-        Self { base: Arc::clone(base), at, over: Vec::new() }
-    }
-
-    fn cell(&self, column: usize) -> (&ArrayRef, usize) {
-        match self.over.iter().find(|it| it.0 == column) {
-            Some((_, array, at)) => (array, *at),
-            None => (&self.base[column], self.at),
-        }
-    }
-
-    fn one(&self, column: usize) -> ArrayRef {
-        let (array, at) = self.cell(column);
-        array.slice(at, 1)
-    }
-
-    fn set(&mut self, column: usize, array: ArrayRef, at: usize) {
-        self.over.retain(|it| it.0 != column);
-        self.over.push((column, array, at));
-    }
-
-    /// The values of columns, encoded.
-    fn value(&self, copy: &dyn CopyTable, columns: &[usize]) -> Result<Option<Vec<u8>>> {
-        let arrays: Vec<ArrayRef> = columns.iter().map(|&column| self.one(column)).collect();
-        Ok(values(copy, columns, &arrays)?.pop().flatten())
-    }
-
-    /// Which of some columns differ.
-    fn differs(&self, other: &Self, columns: &[usize]) -> Vec<bool> {
-        columns.iter().map(|&column| *self.one(column) != *other.one(column)).collect()
-    }
-}
-
-/// What is known of a key of a table.
-#[derive(Debug)]
-struct Slot {
-    row: Option<Row>,
-    /// A row of that key, whatever has become of it.
-    of_key: Row,
-    /// What the row refers to, by foreign key.
-    refers: Vec<Option<Vec<u8>>>,
-    is_changed: bool,
-}
-
-/// A foreign key of a table.
-#[derive(Debug)]
-struct Referring {
-    name: String,
-    columns: Vec<usize>,
-    /// Keys of rows that referred to a value at some time.
-    by_value: HashMap<Vec<u8>, Vec<Vec<u8>>>,
-    /// Values whose rows of the copy are known.
-    known: HashSet<Vec<u8>>,
-}
-
-/// A table with foreign keys.
-#[derive(Debug)]
-struct Child<'i> {
-    images: &'i Images,
-    keys: Vec<Referring>,
-    slots: HashMap<Vec<u8>, Slot>,
-}
-
-impl Child<'_> {
-    fn refers(&self, row: &Row) -> Result<Vec<Option<Vec<u8>>>> {
-        let copy = self.images.copy.as_ref();
-        self.keys.iter().map(|key| row.value(copy, &key.columns)).collect()
-    }
-
-    /// What all rows of a batch refer to, by row and foreign key.
-    fn all_refer(&self, arrays: &[ArrayRef]) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
-        let rows = arrays.first().map_or(0, |array| array.len());
-        let mut all = vec![Vec::with_capacity(self.keys.len()); rows];
-        for key in &self.keys {
-            let own: Vec<ArrayRef> =
-                key.columns.iter().map(|&at| Arc::clone(&arrays[at])).collect();
-            for (of_row, value) in
-                all.iter_mut().zip(values(self.images.copy.as_ref(), &key.columns, &own)?)
-            {
-                of_row.push(value);
-            }
-        }
-        Ok(all)
-    }
-
-    fn put(&mut self, key: Vec<u8>, row: Row, refers: Vec<Option<Vec<u8>>>, is_changed: bool) {
-        for (known, value) in self.keys.iter_mut().zip(&refers) {
-            if let Some(value) = value {
-                known.by_value.entry(value.clone()).or_default().push(key.clone());
-            }
-        }
-        let of_key = row.clone();
-        self.slots.insert(key, Slot { row: Some(row), of_key, refers, is_changed });
-    }
-
-    fn remove(&mut self, key: Vec<u8>, of_key: Row) {
-        let slot = Slot { row: None, of_key, refers: Vec::new(), is_changed: true };
-        self.slots.insert(key, slot);
-    }
-
-    /// The keys of the rows that refer to a value, of those that are known.
-    fn referring(&self, at: usize, value: &[u8]) -> Vec<Vec<u8>> {
-        let refers = |key: &&Vec<u8>| {
-            self.slots
-                .get(*key)
-                .is_some_and(|slot| slot.row.is_some() && slot.refers[at].as_deref() == Some(value))
-        };
-        let listed = self.keys[at].by_value.get(value).into_iter().flatten();
-        let mut seen = HashSet::new();
-        listed.filter(refers).filter(|key| seen.insert(*key)).cloned().collect()
-    }
-
-    /// What has changed.
-    fn fold(&self) -> Result<Folded> {
-        let mut changed: Vec<(&Vec<u8>, &Slot)> =
-            self.slots.iter().filter(|(_, slot)| slot.is_changed).collect();
-        changed.sort_unstable_by_key(|(key, _)| *key);
-        let puts: Vec<&Row> = changed.iter().filter_map(|(_, slot)| slot.row.as_ref()).collect();
-        let gone = changed.iter().filter(|(_, slot)| slot.row.is_none());
-        let gone: Vec<&Row> = gone.map(|(_, slot)| &slot.of_key).collect();
-        let copy = &self.images.copy;
-        let column = |rows: &[&Row], at: usize, is_there: bool| -> Result<ArrayRef> {
-            let ty = copy.columns()[at].ty.arrow();
-            match (rows.is_empty(), is_there) {
-                (true, _) => Ok(new_empty_array(&ty)),
-                (_, false) => Ok(new_null_array(&ty, rows.len())),
-                _ => gathered(rows, at),
-            }
-        };
-        let all = 0..copy.columns().len();
-        Ok(Folded {
-            puts: all.clone().map(|at| column(&puts, at, true)).collect::<Result<_>>()?,
-            removes: all
-                .map(|at| column(&gone, at, copy.key().contains(&at)))
-                .collect::<Result<_>>()?,
-        })
-    }
-}
-
-/// One column of rows.
-fn gathered(rows: &[&Row], column: usize) -> Result<ArrayRef> {
-    let mut arrays: Vec<&dyn arrow::array::Array> = Vec::new();
-    let mut known: HashMap<*const u8, usize> = HashMap::new();
-    let mut places = Vec::with_capacity(rows.len());
-    for row in rows {
-        let (array, at) = row.cell(column);
-        let number = *known.entry(Arc::as_ptr(array).cast()).or_insert_with(|| {
-            arrays.push(array.as_ref());
-            arrays.len() - 1
-        });
-        places.push((number, at));
-    }
-    arrow::compute::interleave(&arrays, &places).map_err(cannot)
-}
-
-/// What each step sets off: by step, and by foreign key of its plan.
-pub(crate) type AllFired = Vec<Vec<(usize, Vec<Fired>)>>;
-
-/// What the steps set off directly; `None` where no foreign key does anything.
-///
-/// # Errors
-/// A collation whose rules are not known.
-pub(crate) fn fires(tables: &[Images], steps: &[Step]) -> Result<Option<AllFired>> {
-    let mut places = vec![(0, 0); tables.len()];
-    let mut all = Vec::with_capacity(steps.len());
-    let mut any = false;
-    for step in steps {
-        let (new, old) = places[step.table];
-        let images = &tables[step.table];
-        let mut of_step = Vec::new();
-        for (at, link) in step.plan.iter().flat_map(|plan| plan.links.iter().enumerate()) {
-            if Arc::ptr_eq(&link.parent, &images.mirror) {
-                let fired = of_link(images, step, link, (new, old))?;
-                if !fired.is_empty() {
-                    any = true;
-                    of_step.push((at, fired));
-                }
-            }
-        }
-        all.push(of_step);
-        let place = &mut places[step.table];
-        place.0 += if step.happened == Happened::Deleted { 0 } else { step.rows };
-        place.1 += if step.happened == Happened::Inserted { 0 } else { step.rows };
-    }
-    Ok(any.then_some(all))
-}
-
-fn of_link(
-    images: &Images,
-    step: &Step,
-    link: &Link,
-    (new, old): (usize, usize),
-) -> Result<Vec<Fired>> {
-    let is_update = match step.happened {
-        Happened::Inserted => return Ok(Vec::new()),
-        Happened::Deleted if link.key.on_delete.is_some() => false,
-        Happened::Updated if link.key.on_update.is_some() => true,
-        _ => return Ok(Vec::new()),
-    };
-    let slice = |arrays: &[ArrayRef], from: usize| -> Vec<ArrayRef> {
-        link.referred.iter().map(|&at| arrays[at].slice(from, step.rows)).collect()
-    };
-    let before = slice(&images.before, old);
-    let mut moved = vec![!is_update; step.rows];
-    if is_update {
-        for (before, after) in before.iter().zip(slice(&images.after, new)) {
-            let differs: BooleanArray =
-                arrow::compute::kernels::cmp::distinct(&before, &after).map_err(cannot)?;
-            for (moved, differs) in moved.iter_mut().zip(differs.values().iter()) {
-                *moved |= differs;
-            }
-        }
-    }
-    if !moved.contains(&true) {
-        return Ok(Vec::new());
-    }
-    let found = values(images.copy.as_ref(), &link.referred, &before)?;
-    let fired = found.into_iter().enumerate().filter(|(row, _)| moved[*row]);
-    Ok(fired
-        .filter_map(|(row, value)| {
-            Some(Fired { value: value?, rows: (old + row, is_update.then_some(new + row)) })
-        })
-        .collect())
 }
 
 /// The changes of a batch, being run through.
