@@ -366,8 +366,8 @@ class Writer(threading.Thread):
                 cursor.execute(self.statement())
                 self.done += 1
             except pymysql.MySQLError as error:
-                # The row is there already, nothing to refer to, or refused by a foreign key.
-                if error.args[0] not in (1062, 1452, 1451, 1761, 1762, 1213, 1205, 1020):
+                # The row is there already, nothing to refer to, refused by a foreign key, too deep.
+                if error.args[0] not in (1062, 1452, 1451, 1761, 1762, 3008, 1296, 1213, 1205, 1020):
                     raise
                 if error.args[0] in (1213, 1205, 1020):
                     break
