@@ -46,6 +46,9 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
     request.heartbeat = HEARTBEAT;
     let skew = clock_skew(source, link).await?;
     let end = link.binlog_end().await?;
+    if lacks(&end, &position) {
+        return without(source, &end, &position);
+    }
     let follower = match link.follow(&request).await {
         Ok(follower) => follower,
         Err(error) => return lost(source, error),
@@ -96,6 +99,24 @@ async fn clock_skew(source: &Source, link: &Link) -> Result<i64> {
     let theirs = rows.first().and_then(|row| row.first()).cloned().flatten();
     let theirs = theirs.and_then(|text| text.parse::<i64>().ok());
     Ok(theirs.map_or(0, |theirs| theirs - (before + (after - before) / 2)))
+}
+
+/// Whether a MySQL lacks transactions that were applied. It does not say so by itself where another
+/// server gave them their names.
+fn lacks(end: &Position, position: &Position) -> bool {
+    matches!(position, Position::MySql(_)) && end.has_passed(position) == Some(false)
+}
+
+/// A server that lacks transactions may have to catch up first; if it does not, all is read anew.
+fn without(source: &Source, end: &Position, position: &Position) -> Result<()> {
+    let missing = end.behind(position).unwrap_or_default();
+    let reason =
+        format!("the server does not have all that was read of it before: {missing} transactions");
+    if !source.has_diverged_for_long() {
+        return Err(Error::new(Code::QueryOnForeign, reason));
+    }
+    tracing::warn!(link = source.link, reason, "all tables are mirrored anew");
+    source.begin_all_again(&reason)
 }
 
 /// A position that the server no longer has is the beginning of new loads.
