@@ -615,9 +615,10 @@ impl Source {
         if known.is_some() {
             tracing::warn!(link = self.link, identity, "another server answers for the link");
             if matches!(self.position(), Some(Position::File { .. })) {
-                self.begin_all_again(
-                    "another server answers for the link, and file positions hold on one server only",
-                )?;
+                let reason = "another server answers for the link, and file positions hold on one \
+                              server only";
+                tracing::warn!(link = self.link, reason, "all tables are mirrored anew");
+                self.begin_all_again(reason)?;
             }
         }
         let logs_cascades = known.and_then(|it| it.logs_cascades);
