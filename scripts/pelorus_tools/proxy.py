@@ -9,14 +9,21 @@ import threading
 from . import processes
 
 
+# The commands by which a replica asks for the binlog: COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID.
+DUMPS = (0x12, 0x1E)
+
+
 class Proxy:
-    """Passes connections on to a port; `switch` ends those that there are."""
+    """Passes connections on to a port; `switch` ends those that there are. While `flows` is cleared,
+    binlogs stand still (of connections without TLS, whose commands can be seen)."""
 
     def __init__(self, target: int):
         self.target = target
         self.port = processes.free_port()
         self._open: list[socket.socket] = []
         self._lock = threading.Lock()
+        self.flows = threading.Event()
+        self.flows.set()
         self._listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -51,17 +58,28 @@ class Proxy:
                 continue
             with self._lock:
                 self._open += [here, there]
-            for source, target in ((here, there), (there, here)):
-                threading.Thread(target=_pass, args=(source, target), daemon=True).start()
+            is_dump = threading.Event()
+            for source, target, answers in ((here, there, False), (there, here, True)):
+                threading.Thread(target=self._pass, args=(source, target, answers, is_dump),
+                                 daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, answers: bool,
+              is_dump: threading.Event) -> None:
+        try:
+            while data := source.recv(1 << 16):
+                if answers:
+                    if is_dump.is_set():
+                        self.flows.wait()
+                elif len(data) > 4 and data[3] == 0 and data[4] in DUMPS:
+                    is_dump.set()
+                target.sendall(data)
+        except OSError:
+            pass
+        _end(source, target)
 
 
-def _pass(source: socket.socket, target: socket.socket) -> None:
-    try:
-        while data := source.recv(1 << 16):
-            target.sendall(data)
-    except OSError:
-        pass
-    for one in (source, target):
+def _end(*both: socket.socket) -> None:
+    for one in both:
         try:
             one.shutdown(socket.SHUT_RDWR)
         except OSError:
