@@ -7,13 +7,13 @@ VENV_PYTHON := $(CARGO_TARGET_DIR)/venv/bin/python
 export PYTHONPATH := scripts
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-rust test-python test-clients interleavings simulation fuzz power-loss nightly lint fmt build
+.PHONY: help demo test test-rust test-python test-clients interleavings simulation fuzz power-loss nightly soak lint fmt build
 .NOTPARALLEL:
 
 help: ## List these targets
 	@echo "Pelorus. The targets:"
 	@grep -hE '^[a-z-]+%?:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
-	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest), NIGHTLY_SCALE (20), FUZZ_SECONDS (600)"
+	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest), NIGHTLY_SCALE (20), FUZZ_SECONDS (600), SECONDS (7200) of soak"
 
 demo: ## Load real flights into a private MariaDB and compare it with Pelorus
 	@python3 scripts/setup.py demo
@@ -55,6 +55,12 @@ interleavings: ## Small scenes of the store in every order of their threads
 # All features of the workspace, so that nothing but the crates that have the locks is built again.
 simulation: ## The store on a scheduler that seeds decide; PELORUS_SIMULATION_SEED=7 or 7..90 for some
 	cargo test --release --workspace --features pelorus-store/shuttle --test simulation -- --nocapture
+
+SECONDS ?= 7200
+soak: ## Mirrors under random changes and trouble for SECONDS on each server; SEED=n for the same again, SERVER=mysql for one
+	@python3 scripts/setup.py test
+	cargo build --release --package pelorus-server
+	$(VENV_PYTHON) -m pelorus_tools.mirror_soak $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(SERVER),--server $(SERVER))
 
 fuzz: ## Every fuzz target for FUZZ_SECONDS; needs cargo-fuzz and a nightly compiler
 	@cargo +nightly fuzz --version

@@ -1,15 +1,23 @@
 """Random changes on a server, and random trouble for its mirrors, while questions whose answers are
-known are asked all the time. Every transaction keeps `sum(left.v) + sum(right.v)` at zero."""
+known are asked all the time. Every transaction keeps `sum(left.v) + sum(right.v)` at zero.
+
+`make soak SECONDS=7200`, or `python -m pelorus_tools.mirror_soak 7200 [--seed N] [--server mariadb]`,
+does it for as long as wanted, with servers of its own, and says every half minute how far it is.
+"""
 
 from __future__ import annotations
 
+import argparse
 import random
+import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import pymysql
 
+from . import machine, pelorus, processes, servers
 from .mirrored import Mirrored, is_of_mirrors, plan_of
 
 DATABASE = "soak"
@@ -270,8 +278,9 @@ def kill_dumps(server) -> None:
                 raise
 
 
-def soak(pair: Mirrored, seed: str, seconds: float, folder: Path) -> str:
-    """Runs it, and compares all tables at the end. Returns what was done, in words."""
+def soak(pair: Mirrored, seed: str, seconds: float, folder: Path, tell_every: float = 0.0) -> str:
+    """Runs it, and compares all tables at the end. Returns what was done, in words; says so every
+    `tell_every` seconds, too, unless that is 0."""
     pair.begin(DATABASE, *LAYOUT)
     pair.through.run("MIRROR TABLE " + ", ".join(TABLES), database=DATABASE)
     stop = threading.Event()
@@ -280,7 +289,20 @@ def soak(pair: Mirrored, seed: str, seconds: float, folder: Path) -> str:
     workers: list[Worker] = [*writers, asker]
     for worker in workers:
         worker.start()
-    threading.Timer(seconds, stop.set).start()
+
+    def done() -> str:
+        return (f"{sum(writer.done for writer in writers)} transactions, {asker.done} questions, "
+                f"{asker.of_mirrors} plans of mirrors, {trouble.seen}")
+
+    def tell() -> None:
+        begun = time.monotonic()
+        while not stop.wait(tell_every):
+            print(f"{time.monotonic() - begun:7.0f} s: {done()}", flush=True)
+    if tell_every:
+        threading.Thread(target=tell, daemon=True).start()
+    timer = threading.Timer(seconds, stop.set)
+    timer.daemon = True
+    timer.start()
     # In this thread: a process ends with the thread that started it.
     trouble.run()
     for worker in workers:
@@ -292,5 +314,36 @@ def soak(pair: Mirrored, seed: str, seconds: float, folder: Path) -> str:
     pair.wait_live(DATABASE, *TABLES, seconds=120)
     pair.same_tables(DATABASE, *TABLES)
     pair.same(DATABASE, SUM)
-    return (f"{sum(writer.done for writer in writers)} transactions, {asker.done} questions, "
-            f"{asker.of_mirrors} plans of mirrors, {trouble.seen}")
+    return done()
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Random changes and trouble for mirrors.")
+    parser.add_argument("seconds", type=float, help="how long, for each server")
+    parser.add_argument("--seed", default=str(random.randrange(10**6)), help="which changes")
+    parser.add_argument("--server", choices=("mariadb", "mysql"), action="append",
+                        help="on which server; on both without it")
+    chosen = parser.parse_args()
+    kinds = {"mariadb": servers.MariaDb, "mysql": servers.MySql}
+    if machine.mysql_root()[0] is None and not chosen.server:
+        print(f"without MySQL: {machine.mysql_root()[1]}")
+        del kinds["mysql"]
+    try:
+        for kind in chosen.server or kinds:
+            print(f"{kind}, seed {chosen.seed}, {chosen.seconds:.0f} s", flush=True)
+            server = kinds[kind](f"{kind}-soak", 61)
+            through = pelorus.Pelorus(links=[server.url()], name=f"pelorus-soak-{kind}")
+            with tempfile.TemporaryDirectory() as folder:
+                said = soak(Mirrored(server, through), chosen.seed, chosen.seconds, Path(folder), 30)
+            assert "panicked at" not in through.log(), through.log()[-5000:]
+            print(f"{kind}: all tables are the same. {said}", flush=True)
+            through.stop()
+            server.stop()
+        return 0
+    finally:
+        processes.stop_all()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

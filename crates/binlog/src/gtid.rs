@@ -63,6 +63,13 @@ impl GtidSet {
         })
     }
 
+    /// How many members it has.
+    pub fn len(&self) -> u64 {
+        self.intervals()
+            .map(|(_, first, last)| last - first + 1)
+            .fold(0, |sum, count| sum.saturating_add(count))
+    }
+
     /// Whether the transaction is in the set.
     pub fn contains(&self, gtid: &Gtid) -> bool {
         self.sources

@@ -59,6 +59,16 @@ impl MariaGtids {
         self.domains.get(&gtid.domain).is_some_and(|(_, latest)| gtid.sequence <= *latest)
     }
 
+    /// How many transactions `other` is ahead, by the sequence numbers of its domains, of which
+    /// each transaction has one.
+    pub fn behind(&self, other: &MariaGtids) -> u64 {
+        let of = |gtid: MariaGtid| {
+            let mine = self.domains.get(&gtid.domain).map_or(0, |(_, latest)| *latest);
+            gtid.sequence.saturating_sub(mine)
+        };
+        other.iter().map(of).fold(0, |sum, count| sum.saturating_add(count))
+    }
+
     /// Whether everything up to `other` is at or before this position.
     pub fn covers_all(&self, other: &MariaGtids) -> bool {
         other.iter().all(|gtid| self.covers(gtid))

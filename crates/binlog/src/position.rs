@@ -90,6 +90,22 @@ impl Position {
     }
 }
 
+impl Position {
+    /// How many transactions `other` has that this position has not; `None` where that cannot be
+    /// told: positions in files, or of two kinds.
+    pub fn behind(&self, other: &Position) -> Option<u64> {
+        match (self, other) {
+            (Position::MySql(mine), Position::MySql(theirs)) => {
+                let mut missing = theirs.clone();
+                missing.subtract(mine);
+                Some(missing.len())
+            }
+            (Position::MariaDb(mine), Position::MariaDb(theirs)) => Some(mine.behind(theirs)),
+            _ => None,
+        }
+    }
+}
+
 /// The name of a series of binlog files and the number in it: `bin.000012` is the 12th of `bin`.
 fn series(file: &str) -> Option<(&str, u64)> {
     let (base, digits) = file.rsplit_once('.')?;
@@ -197,5 +213,30 @@ mod tests {
                 prop_assert_eq!(now.has_passed(&before), Some(true));
             }
         }
+    }
+
+    #[test]
+    fn transactions_behind_are_counted() {
+        let behind = |mine: &str, theirs: &str| {
+            let (mine, theirs): (Position, Position) =
+                (mine.parse().unwrap(), theirs.parse().unwrap());
+            mine.behind(&theirs)
+        };
+        let (one, two) =
+            ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222");
+        assert_eq!(behind(&format!("mysql:{one}:1-5"), &format!("mysql:{one}:1-5")), Some(0));
+        assert_eq!(
+            behind(&format!("mysql:{one}:1-5:9"), &format!("mysql:{one}:1-12,{two}:3-4")),
+            Some(8)
+        );
+        // What only the mirror has does not count.
+        assert_eq!(
+            behind(&format!("mysql:{one}:1-5,{two}:1"), &format!("mysql:{one}:1-6")),
+            Some(1)
+        );
+        assert_eq!(behind("mariadb:0-1-7,1-1-5", "mariadb:0-2-10,1-1-5,2-1-4"), Some(7));
+        assert_eq!(behind("mariadb:0-1-7", "mariadb:0-1-3"), Some(0));
+        assert_eq!(behind("file:bin.000001:4", "file:bin.000001:90"), None);
+        assert_eq!(behind("mariadb:0-1-7", &format!("mysql:{one}:1")), None);
     }
 }

@@ -179,6 +179,11 @@ pub(crate) fn uint(name: &str) -> Column {
     Column::computed(name, ColumnType::bigint_unsigned().not_null())
 }
 
+/// The same that can be NULL.
+pub(crate) fn nullable_uint(name: &str) -> Column {
+    Column::computed(name, ColumnType::bigint_unsigned().nullable())
+}
+
 /// An INT column of a display width.
 pub(crate) fn small_int(name: &str, width: u32, unsigned: bool) -> Column {
     let mut ty = if unsigned { ColumnType::bigint_unsigned() } else { ColumnType::bigint() };

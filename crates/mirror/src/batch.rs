@@ -11,6 +11,7 @@ use pelorus_binlog::{Image, ImageBuilder, RowsEvent, RowsKind, Target};
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys, Mode, ROWS_PER_BATCH_MAX, Write};
 
+use crate::cascade::{Folded, Images, Plan, Replay, Step};
 use crate::copies::CopyTable;
 use crate::mirror::Mirror;
 
@@ -42,9 +43,22 @@ pub(crate) fn taken(columns: &[ArrayRef], places: &UInt32Array) -> Result<Vec<Ar
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     tables: Vec<TableBatch>,
+    /// What happened in which order, over all tables.
+    order: Vec<Ran>,
     rows: usize,
     /// When the latest of its transactions was committed, in microseconds since 1970; 0 if unknown.
     committed: u64,
+}
+
+/// Changes that came together.
+#[derive(Debug)]
+struct Ran {
+    mirror: Arc<Mirror>,
+    copy: Arc<dyn CopyTable>,
+    happened: Happened,
+    rows: u32,
+    /// Where foreign keys lead from there.
+    plan: Option<Arc<Plan>>,
 }
 
 /// Changes of one table.
@@ -54,14 +68,21 @@ struct TableBatch {
     copy: Arc<dyn CopyTable>,
     /// Images of after: all columns.
     after: ImageBuilder,
-    /// Images of before: the columns of the key.
+    /// Images of before: the columns of the key, and those that foreign keys refer to.
     before: ImageBuilder,
+    /// Which those are.
+    of_before: Vec<usize>,
+    /// What foreign keys have made of the changes; `None` where they had no part in them.
+    folded: Option<Folded>,
+    /// The arrays, once they are made.
+    made: Option<Images>,
     /// What happened, in order: kind, and so many rows of it.
     runs: Vec<(Happened, u32)>,
 }
 
+/// What can happen to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Happened {
+pub(crate) enum Happened {
     Inserted,
     Updated,
     Deleted,
@@ -117,7 +138,8 @@ impl Batch {
         self.rows = self.tables.iter().map(TableBatch::rows).sum();
     }
 
-    /// Adds rows of a mirrored table.
+    /// Adds rows of a mirrored table. Foreign keys refer to its columns `referred`, and lead on
+    /// from these rows as `plan` says.
     ///
     /// # Errors
     /// Rows that do not fit the columns of the copy (1412), and values that cannot be read.
@@ -126,20 +148,105 @@ impl Batch {
         mirror: &Arc<Mirror>,
         copy: &Arc<dyn CopyTable>,
         event: &RowsEvent,
+        (referred, plan): (&[usize], Option<Plan>),
     ) -> Result<()> {
+        let at = self.place_of(mirror, copy, referred)?;
+        for link in plan.iter().flat_map(|plan| &plan.links) {
+            // What foreign keys do to it is a change of it.
+            if let Some(copy) = &link.copy {
+                self.place_of(&link.child, copy, &[])?;
+            }
+        }
+        let (happened, rows) = self.tables[at].add(event, plan.is_some())?;
+        self.rows += rows;
+        let count = u32::try_from(rows).map_err(|_| Error::internal("a batch of 2^32 rows"))?;
+        let same = |last: &&mut Ran| {
+            last.happened == happened
+                && Arc::ptr_eq(&last.mirror, mirror)
+                && Arc::ptr_eq(&last.copy, copy)
+                && last.plan.is_none()
+                && plan.is_none()
+        };
+        match self.order.last_mut().filter(same) {
+            Some(last) => last.rows += count,
+            None => self.order.push(Ran {
+                mirror: Arc::clone(mirror),
+                copy: Arc::clone(copy),
+                happened,
+                rows: count,
+                plan: plan.map(Arc::new),
+            }),
+        }
+        Ok(())
+    }
+
+    /// Where the changes of a table are collected.
+    fn place_of(
+        &mut self,
+        mirror: &Arc<Mirror>,
+        copy: &Arc<dyn CopyTable>,
+        referred: &[usize],
+    ) -> Result<usize> {
         let known = self
             .tables
             .iter()
             .position(|table| Arc::ptr_eq(&table.mirror, mirror) && Arc::ptr_eq(&table.copy, copy));
-        let at = match known {
-            Some(at) => at,
-            None => {
-                self.tables.push(TableBatch::new(mirror, copy)?);
-                self.tables.len() - 1
+        if let Some(at) = known {
+            let table = &mut self.tables[at];
+            if table.runs.is_empty() && referred.iter().any(|it| !table.of_before.contains(it)) {
+                *table = TableBatch::new(mirror, copy, referred)?;
             }
+            return Ok(at);
+        }
+        self.tables.push(TableBatch::new(mirror, copy, referred)?);
+        Ok(self.tables.len() - 1)
+    }
+
+    /// Whether what foreign keys refer to is kept of rows before they change.
+    pub(crate) fn keeps(&self, mirror: &Arc<Mirror>, referred: &[usize]) -> bool {
+        let of = |table: &TableBatch| {
+            !Arc::ptr_eq(&table.mirror, mirror)
+                || table.runs.is_empty()
+                || referred.iter().all(|it| table.of_before.contains(it))
         };
-        self.rows += self.tables[at].add(event)?;
-        Ok(())
+        self.tables.iter().all(of)
+    }
+
+    /// Carries out what foreign keys make of the changes. Gives the mirrors that must be begun
+    /// anew, with the reason.
+    ///
+    /// # Errors
+    /// What reading the copies gives.
+    pub(crate) fn cascade(&mut self, store: &Arc<Database>) -> Result<Vec<(Arc<Mirror>, String)>> {
+        if self.order.iter().all(|ran| ran.plan.is_none()) {
+            return Ok(Vec::new());
+        }
+        let mut images = Vec::with_capacity(self.tables.len());
+        for table in &mut self.tables {
+            images.push(table.take_images()?);
+        }
+        let mut steps = Vec::with_capacity(self.order.len());
+        for ran in &self.order {
+            let of = |it: &Images| {
+                Arc::ptr_eq(&it.mirror, &ran.mirror) && Arc::ptr_eq(&it.copy, &ran.copy)
+            };
+            // Of tables that are no longer followed, nothing is followed on either.
+            let Some(table) = images.iter().position(of) else { continue };
+            let (rows, plan) = (ran.rows as usize, ran.plan.clone());
+            steps.push(Step { table, happened: ran.happened, rows, plan });
+        }
+        let mut again = Vec::new();
+        if let Some(fired) = crate::cascade::fires(&images, &steps)? {
+            let (folded, lost) = Replay::new(store, &images, &steps).run(&steps, &fired)?;
+            again = lost;
+            for (at, folded) in folded {
+                self.tables[at].folded = Some(folded);
+            }
+        }
+        for (table, images) in self.tables.iter_mut().zip(images) {
+            table.made = Some(images);
+        }
+        Ok(again)
     }
 
     /// Commits all changes with the position that they reach.
@@ -183,7 +290,7 @@ struct Changes {
 }
 
 impl TableBatch {
-    fn new(mirror: &Arc<Mirror>, copy: &Arc<dyn CopyTable>) -> Result<Self> {
+    fn new(mirror: &Arc<Mirror>, copy: &Arc<dyn CopyTable>, referred: &[usize]) -> Result<Self> {
         let target = |(at, column): (usize, &crate::copies::CopyColumn)| Target {
             name: column.name.clone(),
             source: at,
@@ -193,12 +300,19 @@ impl TableBatch {
             charset: None,
         };
         let all: Vec<Target> = copy.columns().iter().enumerate().map(target).collect();
-        let key: Vec<Target> = copy.key().iter().map(|&at| all[at].clone()).collect();
+        let mut of_before = copy.key().to_vec();
+        of_before.extend(referred);
+        of_before.sort_unstable();
+        of_before.dedup();
+        let key: Vec<Target> = of_before.iter().map(|&at| all[at].clone()).collect();
         Ok(Self {
             mirror: Arc::clone(mirror),
             copy: Arc::clone(copy),
             after: ImageBuilder::new(all)?,
             before: ImageBuilder::new(key)?,
+            of_before,
+            folded: None,
+            made: None,
             runs: Vec::new(),
         })
     }
@@ -211,8 +325,8 @@ impl TableBatch {
         self.runs.iter().map(|(_, rows)| *rows as usize).sum()
     }
 
-    fn add(&mut self, event: &RowsEvent) -> Result<usize> {
-        self.check(event)?;
+    fn add(&mut self, event: &RowsEvent, cascades: bool) -> Result<(Happened, usize)> {
+        self.check(event, cascades)?;
         let (happened, rows) = match event.kind {
             RowsKind::Insert => (Happened::Inserted, self.after.append(event, Image::After)?),
             RowsKind::Delete => (Happened::Deleted, self.before.append(event, Image::Before)?),
@@ -226,11 +340,11 @@ impl TableBatch {
             Some((last, before)) if *last == happened => *before += count,
             _ => self.runs.push((happened, count)),
         }
-        Ok(rows)
+        Ok((happened, rows))
     }
 
     /// Whether the rows are those of the copy's columns, and are there in full.
-    fn check(&self, event: &RowsEvent) -> Result<()> {
+    fn check(&self, event: &RowsEvent, cascades: bool) -> Result<()> {
         let (columns, table) = (self.copy.columns(), &event.table);
         let named = table.columns.iter().zip(columns).all(|(there, here)| {
             there.name.as_ref().is_none_or(|name| name.eq_ignore_ascii_case(&here.name))
@@ -253,7 +367,8 @@ impl TableBatch {
                     && self.copy.key().iter().all(|&at| has(false, at))
             }
         };
-        if is_whole {
+        let is_known = !cascades || self.of_before.iter().all(|&at| has(false, at));
+        if is_whole && is_known {
             return Ok(());
         }
         Err(Error::unsupported(format_args!(
@@ -263,26 +378,57 @@ impl TableBatch {
         )))
     }
 
-    /// Makes writes of the changes.
-    fn finish(&mut self) -> Result<Changes> {
+    /// Makes arrays of what was collected.
+    fn take_images(&mut self) -> Result<Images> {
         let (after, before) = (self.after.finish()?, self.before.finish()?);
-        let rows = self.rows() as u64;
-        let key = self.copy.key();
         let mut of_before: Vec<ArrayRef> = after.arrays.iter().map(|it| it.slice(0, 0)).collect();
-        for (array, &at) in before.arrays.iter().zip(key) {
+        for (array, &at) in before.arrays.iter().zip(&self.of_before) {
             of_before[at] = Arc::clone(array);
         }
-        let after_keys = self.copy.keys(after.rows, &after.arrays)?;
-        let before_keys = self.copy.keys(before.rows, &of_before)?;
+        Ok(Images {
+            mirror: Arc::clone(&self.mirror),
+            copy: Arc::clone(&self.copy),
+            after_keys: self.copy.keys(after.rows, &after.arrays)?,
+            before_keys: self.copy.keys(before.rows, &of_before)?,
+            after: Arc::new(after.arrays),
+            before: Arc::new(of_before),
+        })
+    }
+
+    /// Makes writes of what foreign keys have made of the changes.
+    fn finish_folded(&self, folded: &Folded) -> Result<Changes> {
+        let count = |columns: &[ArrayRef]| columns.first().map_or(0, |column| column.len());
+        let (put, removed) = (count(&folded.puts), count(&folded.removes));
+        let mut writes = Vec::new();
+        self.put(&folded.puts, &mut writes)?;
+        self.remove(&folded.removes, removed, &mut writes)?;
+        let keys =
+            vec![self.copy.keys(put, &folded.puts)?, self.copy.keys(removed, &folded.removes)?];
+        Ok(Changes { writes, keys, rows: (put + removed) as u64 })
+    }
+
+    /// Makes writes of the changes.
+    fn finish(&mut self) -> Result<Changes> {
+        if let Some(folded) = self.folded.take() {
+            return self.finish_folded(&folded);
+        }
+        let rows = self.rows() as u64;
+        let images = match self.made.take() {
+            Some(images) => images,
+            None => self.take_images()?,
+        };
+        let key = self.copy.key();
+        let (after, of_before) = (images.after, images.before);
+        let (after_keys, before_keys) = (images.after_keys, images.before_keys);
         let only_rows = self.runs.iter().all(|(kind, _)| *kind != Happened::Deleted)
             && self.keys_stay(&after_keys, &before_keys);
         let mut writes = Vec::new();
         if only_rows {
-            self.put(&after.arrays, &mut writes)?;
+            self.put(&after, &mut writes)?;
             return Ok(Changes { writes, keys: vec![after_keys], rows });
         }
         let (puts, removes) = self.last_states(&after_keys, &before_keys);
-        self.put(&taken(&after.arrays, &puts)?, &mut writes)?;
+        self.put(&taken(&after, &puts)?, &mut writes)?;
         // Rows that are not there to remove are no matter.
         let mut gone: Vec<ArrayRef> = Vec::with_capacity(of_before.len());
         for (at, column) in of_before.iter().enumerate() {

@@ -67,6 +67,13 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
     /// NULL in a key, a collation whose rules are not known.
     fn keys(&self, rows: usize, columns: &[ArrayRef]) -> Result<Keys>;
 
+    /// The encoded values of some columns, by their positions; equal ones have equal bytes. `arrays`
+    /// are those columns, without NULLs.
+    ///
+    /// # Errors
+    /// A collation whose rules are not known.
+    fn encoded(&self, columns: &[usize], rows: usize, arrays: &[ArrayRef]) -> Result<Keys>;
+
     /// The rows of each partition: its key and their places. Only columns that partitions depend
     /// on, which are of the primary key, are looked at.
     ///

@@ -13,6 +13,7 @@ use pelorus_sql::Mode;
 use pelorus_sql::statement::{Ddl, DdlAction, Statement, TableName};
 use pelorus_sql::table::{AlterAction, ColumnDefault, ColumnDefinition, TableStatement};
 
+use crate::cascade::ForeignKey;
 use crate::copies::Circumstances;
 use crate::mirror::Mirror;
 use crate::mirrors::MirrorName;
@@ -209,12 +210,15 @@ impl Resolver<'_> {
                     return self.renamed(&renames(&alter.table, &alter.actions));
                 };
                 let has_layout = mirror.record().layout.is_some();
-                if let Some(why) = alter.actions.iter().find_map(|it| hazard(it, has_layout)) {
+                let hazard = alter.actions.iter().find_map(|it| hazard(it, has_layout));
+                let hazard = hazard.or_else(|| renamed_reference(&mirror, &alter.actions));
+                if let Some(why) = hazard {
                     let mut effects = vec![Effect::Again(mirror, why.to_owned())];
                     effects.extend(self.renamed(&renames(&alter.table, &alter.actions)));
                     return effects;
                 }
                 let mut effects = self.change(&alter.table, &statement, &circumstances);
+                effects.extend(self.moved_references(&self.name(&alter.table), &alter.actions));
                 effects.extend(self.renamed(&renames(&alter.table, &alter.actions)));
                 effects
             }
@@ -251,6 +255,20 @@ impl Resolver<'_> {
         }
     }
 
+    /// Tables with foreign keys that refer to a column that has another name now.
+    fn moved_references(&self, name: &MirrorName, actions: &[AlterAction]) -> Vec<Effect> {
+        let referrers = self.source.all_referrers();
+        let children = referrers.get(&(name.database.clone(), name.table.clone()));
+        let moves = |child: &&Arc<Mirror>| {
+            let keys = child.record().foreign_keys;
+            let mut keys = keys.iter().filter(|it| it.refers_to(&name.database, &name.table));
+            keys.any(|key| actions.iter().any(|it| renames_one(it, &key.referred)))
+        };
+        let why = "a column was renamed that one of its foreign keys refers to";
+        let children = children.into_iter().flatten().filter(moves);
+        children.map(|child| Effect::Again(Arc::clone(child), why.to_owned())).collect()
+    }
+
     /// One after the other, each as the tables are then: a swap goes through a third name.
     fn renamed(&self, pairs: &[(TableName, TableName)]) -> Vec<Effect> {
         let pair =
@@ -267,6 +285,25 @@ fn renames(table: &TableName, actions: &[AlterAction]) -> Vec<(TableName, TableN
         _ => None,
     });
     to.map(|to| (table.clone(), to)).into_iter().collect()
+}
+
+/// Whether an action gives one of some columns another name.
+fn renames_one(action: &AlterAction, columns: &[String]) -> bool {
+    let is_one = |name: &String| columns.iter().any(|it| it.eq_ignore_ascii_case(name));
+    match action {
+        AlterAction::ChangeColumn { from, column, .. } => {
+            is_one(from) && !from.eq_ignore_ascii_case(&column.name)
+        }
+        AlterAction::RenameColumn(from, _) => is_one(from),
+        _ => false,
+    }
+}
+
+/// The same of the columns of a mirror's own foreign keys.
+fn renamed_reference(mirror: &Mirror, actions: &[AlterAction]) -> Option<&'static str> {
+    let keys = mirror.record().foreign_keys;
+    let renames = |key: &ForeignKey| actions.iter().any(|it| renames_one(it, &key.columns));
+    keys.iter().any(renames).then_some("a column of a foreign key was renamed")
 }
 
 /// Why an action cannot be carried out on a copy with the server's result.
@@ -286,11 +323,17 @@ fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static str> {
         .then_some("a column with a computed default was added or changed")
     };
     match action {
+        // MariaDB makes a foreign key of it.
+        AlterAction::AddColumn { column, .. }
+            if column.references.as_ref().is_some_and(crate::load::cascades) =>
+        {
+            Some("a foreign key was added that changes rows")
+        }
         AlterAction::AddColumn { column, .. } => computed(column),
         AlterAction::ModifyColumn { column, .. } | AlterAction::ChangeColumn { column, .. } => {
             column.generated.is_some().then_some("a generated column was changed")
         }
-        AlterAction::AddForeignKey(key) if crate::load::cascades(key) => {
+        AlterAction::AddForeignKey(key) if crate::load::cascades(&key.references) => {
             Some("a foreign key was added that changes rows")
         }
         AlterAction::ImportTablespace(_) => Some("a tablespace was exchanged"),
@@ -349,6 +392,18 @@ fn renamed(
     text: &str,
     is_old: &dyn Fn(&Position) -> bool,
 ) -> Result<()> {
+    // Foreign keys go along with the tables that they refer to, or stay with the name: it depends on
+    // the session.
+    let referrers = source.all_referrers();
+    for name in [from, to] {
+        for child in
+            referrers.get(&(name.database.clone(), name.table.clone())).into_iter().flatten()
+        {
+            if child.follower(is_old).is_some() {
+                again(source, child, format!("a table was renamed that it refers to: {text}"))?;
+            }
+        }
+    }
     let target = source.mirror(&to.database, &to.table);
     if let Some(mirror) = source.mirror(&from.database, &from.table) {
         if mirror.state().follows() && mirror.follower(is_old).is_none() {
@@ -412,7 +467,7 @@ fn change(
     match source.copies().change(&mirror.name, statement, circumstances) {
         Ok(copy) => {
             mirror.set_copy(copy);
-            Ok(())
+            drop_foreign_keys(source, mirror, statement)
         }
         Err(error) => again(
             source,
@@ -420,6 +475,24 @@ fn change(
             format!("a change could not be followed ({}): {text}", error.message()),
         ),
     }
+}
+
+/// Forgets foreign keys that are gone.
+fn drop_foreign_keys(source: &Source, mirror: &Mirror, statement: &TableStatement) -> Result<()> {
+    let TableStatement::Alter(alter) = statement else { return Ok(()) };
+    let is_gone = |key: &ForeignKey| {
+        alter.actions.iter().any(|action| match action {
+            AlterAction::DropForeignKey(name) | AlterAction::DropConstraint(name) => {
+                name.eq_ignore_ascii_case(&key.name)
+            }
+            _ => false,
+        })
+    };
+    if mirror.record().foreign_keys.iter().any(is_gone) {
+        mirror.update(source.store(), |record| record.foreign_keys.retain(|it| !is_gone(it)))?;
+        source.forget_referrers();
+    }
+    Ok(())
 }
 
 #[cfg(test)]

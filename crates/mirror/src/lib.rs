@@ -26,9 +26,11 @@
 //! | `source` | one server's stream of changes |
 //! | `batch` | changes on their way into the store |
 //! | `follow` | definitions that change |
+//! | [`cascade`] | what foreign keys do to rows where the binlog does not say it |
 //! | `load` | reading a table for the first time |
 
 mod batch;
+pub mod cascade;
 pub mod copies;
 mod follow;
 mod load;

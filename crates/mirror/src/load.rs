@@ -9,10 +9,11 @@ use futures::stream::FuturesUnordered;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::split::quote_name;
 use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest, SessionSettings};
-use pelorus_sql::table::{ForeignKey, ReferenceAction, TableStatement};
+use pelorus_sql::table::{Reference, ReferenceAction, TableStatement};
 use pelorus_store::{Commit, Durability, Mode, Write};
 
 use crate::batch::blocking;
+use crate::cascade::{self, ForeignKey};
 use crate::copies::{CopyTable, Definition};
 use crate::mirror::{Mirror, overtaken};
 use crate::record::{RangeRecord, State};
@@ -82,7 +83,9 @@ impl Load {
             self.link.binlog_position(&tables).await?
         };
         self.link.forget();
-        let Mirrorable { table, text } = check(&self.link, &name.database, &name.table).await?;
+        let Mirrorable { table, text, keys } =
+            check(&self.link, &name.database, &name.table).await?;
+        cascade::check_parents(&self.source, (&name.database, &name.table), &keys)?;
         let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
         let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
         let layout = self.mirror.record().layout;
@@ -90,6 +93,7 @@ impl Load {
         self.check_turn()?;
         let copy = blocking(|| self.source.copies().create(name, &definition))?;
         self.check_turn()?;
+        self.check_keys(&keys, &copy)?;
         self.mirror.set_copy(copy);
         let ranges: Vec<RangeRecord> = split.ranges.iter().map(range_record).collect();
         let from = position.to_string();
@@ -104,9 +108,26 @@ impl Load {
             record.early = true;
             record.settled = false;
             record.changing = None;
+            record.foreign_keys = keys;
         })?;
+        self.source.forget_referrers();
         self.settle(&text).await?;
         tracing::info!(mirror = %name, link = name.link, how = split.how, "a table is being mirrored");
+        Ok(())
+    }
+
+    /// Sees that what foreign keys refer to can be compared with what they have.
+    fn check_keys(&self, keys: &[ForeignKey], copy: &Arc<dyn CopyTable>) -> Result<()> {
+        let own = &self.mirror.name;
+        for key in keys {
+            let parent = match key.refers_to(&own.database, &own.table) {
+                true => Some(Arc::clone(copy)),
+                false => self.source.mirror(&key.database, &key.table).and_then(|it| it.copy()),
+            };
+            if let Some(parent) = parent {
+                cascade::check_types(key, copy.as_ref(), parent.as_ref())?;
+            }
+        }
         Ok(())
     }
 
@@ -270,6 +291,7 @@ impl Load {
             Some(keep) => filtered(&columns, &BooleanArray::from(keep))?,
             None => columns,
         };
+        let columns = window.without_gone(copy.as_ref(), columns)?;
         let left = columns.first().map_or(0, |column| column.len());
         let writes = copy.split(&columns)?.into_iter().map(|(partition, places)| {
             let columns = match places.len() == left {
@@ -297,6 +319,16 @@ pub struct Mirrorable {
     pub table: Arc<RemoteTable>,
     /// `SHOW CREATE TABLE` as the server writes it in universal time.
     pub text: String,
+    /// Foreign keys that change its rows without the binlog's having it.
+    pub keys: Vec<ForeignKey>,
+}
+
+impl Mirrorable {
+    /// The other tables that must be mirrored for it to be: database and name.
+    pub fn parents(&self, database: &str) -> Vec<(String, String)> {
+        let there = self.keys.iter().filter(|key| !key.refers_to(database, &self.table.name));
+        there.map(|key| (key.database.clone(), key.table.clone())).collect()
+    }
 }
 
 /// Looks whether a table can be mirrored. Its database is given by the server's name.
@@ -335,16 +367,19 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         )));
     }
     let text = definition(link, database, &found.name).await?;
-    if let Some(key) = cascade(&text)
-        && !logs_cascades(link).await?
-    {
-        return Err(Error::unsupported(format_args!(
-            "mirrors of {name}, whose foreign key '{key}' changes rows when those it refers to \
-             change: this server does not write such changes into its binlog (MySQL 9.6 and later \
-             do); make it ON DELETE RESTRICT ON UPDATE RESTRICT, or leave the table to its server"
-        )));
+    let keys = match logs_cascades(link).await? {
+        true => Vec::new(),
+        false => foreign_keys(database, &text)?,
+    };
+    Ok(Mirrorable { table: found, text, keys })
+}
+
+/// The foreign keys of a definition that change its table's rows.
+fn foreign_keys(database: &str, text: &str) -> Result<Vec<ForeignKey>> {
+    match pelorus_sql::table::parse(text, pelorus_sql::Mode::default())? {
+        TableStatement::Create(definition) => cascade::foreign_keys(database, &definition),
+        _ => Ok(Vec::new()),
     }
-    Ok(Mirrorable { table: found, text })
 }
 
 async fn definition(link: &Link, database: &str, table: &str) -> Result<String> {
@@ -367,25 +402,16 @@ fn without_counter(text: &str) -> String {
     }
 }
 
-/// The first foreign key by which rows of a table change when others do.
-fn cascade(text: &str) -> Option<String> {
-    let statement = pelorus_sql::table::parse(text, pelorus_sql::Mode::default()).ok()?;
-    let TableStatement::Create(definition) = statement else { return None };
-    let key = definition.foreign_keys.iter().find(|key| cascades(key))?;
-    Some(key.name.clone().unwrap_or_default())
-}
-
 /// Whether rows of the table with the foreign key change with those that it refers to.
-pub(crate) fn cascades(key: &ForeignKey) -> bool {
-    use ReferenceAction::{Cascade, SetDefault, SetNull};
-    let changes =
-        |action: &Option<ReferenceAction>| matches!(action, Some(Cascade | SetNull | SetDefault));
-    changes(&key.references.on_delete) || changes(&key.references.on_update)
+pub(crate) fn cascades(there: &Reference) -> bool {
+    use ReferenceAction::{Cascade, SetNull};
+    let changes = |action: &Option<ReferenceAction>| matches!(action, Some(Cascade | SetNull));
+    changes(&there.on_delete) || changes(&there.on_update)
 }
 
 /// Whether the server's binlog has what foreign keys change. MySQL does so where its InnoDB leaves
 /// foreign keys to the server (from 9.6 on, unless `innodb_native_foreign_keys` is on).
-async fn logs_cascades(link: &Link) -> Result<bool> {
+pub(crate) async fn logs_cascades(link: &Link) -> Result<bool> {
     let ask = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'";
     let rows = link.ask(&SessionSettings::as_stored(), ask).await?;
     Ok(rows.first().and_then(|row| row.get(1)).cloned().flatten().as_deref() == Some("OFF"))

@@ -4,11 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow::array::{ArrayRef, BooleanArray};
 use parking_lot::{Mutex, MutexGuard};
 use pelorus_binlog::Position;
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys};
 
+use crate::cascade::Action;
 use crate::copies::CopyTable;
 use crate::mirrors::MirrorName;
 use crate::record::{self, MirrorRecord, State};
@@ -43,6 +45,15 @@ struct Inner {
 pub(crate) struct Window {
     open: usize,
     touched: HashSet<Vec<u8>>,
+    gone: Vec<Gone>,
+}
+
+/// Values that a foreign key no longer refers to: rows that have them were read before that.
+#[derive(Debug)]
+struct Gone {
+    columns: Vec<usize>,
+    action: Action,
+    values: HashSet<Vec<u8>>,
 }
 
 impl Window {
@@ -61,6 +72,58 @@ impl Window {
         Some(keys.iter().map(|key| !self.touched.contains(key)).collect())
     }
 
+    /// Notes that a foreign key has changed all rows that referred to a value.
+    pub(crate) fn note_gone(&mut self, columns: &[usize], action: Action, value: &[u8]) {
+        if self.open == 0 {
+            return;
+        }
+        let same = |it: &&mut Gone| it.columns == columns && it.action == action;
+        if let Some(gone) = self.gone.iter_mut().find(same) {
+            gone.values.insert(value.to_vec());
+            return;
+        }
+        let values = HashSet::from([value.to_vec()]);
+        self.gone.push(Gone { columns: columns.to_vec(), action, values });
+    }
+
+    /// Does to rows that were read what foreign keys have done since. (A row that refers to such a
+    /// value again has been changed later, and that change comes by itself.)
+    ///
+    /// # Errors
+    /// A collation whose rules are not known.
+    pub(crate) fn without_gone(
+        &self,
+        copy: &dyn CopyTable,
+        mut rows: Vec<ArrayRef>,
+    ) -> Result<Vec<ArrayRef>> {
+        let cannot = |error| Error::internal("rows cannot be left out").caused_by(error);
+        for gone in &self.gone {
+            let own: Vec<ArrayRef> = gone.columns.iter().map(|&at| Arc::clone(&rows[at])).collect();
+            let refers = |value: &Option<Vec<u8>>| {
+                value.as_ref().is_some_and(|value| gone.values.contains(value))
+            };
+            let values = crate::cascade::values(copy, &gone.columns, &own)?;
+            let is_gone: BooleanArray = values.iter().map(refers).collect::<Vec<_>>().into();
+            if is_gone.true_count() == 0 {
+                continue;
+            }
+            match gone.action {
+                Action::Cascade => {
+                    let keep = arrow::compute::not(&is_gone).map_err(cannot)?;
+                    for column in &mut rows {
+                        *column = arrow::compute::filter(column, &keep).map_err(cannot)?;
+                    }
+                }
+                Action::SetNull => {
+                    for &at in &gone.columns {
+                        rows[at] = arrow::compute::nullif(&rows[at], &is_gone).map_err(cannot)?;
+                    }
+                }
+            }
+        }
+        Ok(rows)
+    }
+
     fn begin(&mut self) {
         self.open += 1;
     }
@@ -69,6 +132,7 @@ impl Window {
         self.open = self.open.saturating_sub(1);
         if self.open == 0 {
             self.touched = HashSet::new();
+            self.gone = Vec::new();
         }
     }
 }

@@ -14,6 +14,7 @@ use pelorus_store::Database;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::cascade::ForeignKey;
 use crate::mirrors::MirrorName;
 
 /// Where a mirror is on its way.
@@ -104,6 +105,9 @@ pub struct MirrorRecord {
     /// position that the load began with, so statements about it that come may be in it already.
     #[serde(default)]
     pub early: bool,
+    /// Foreign keys that change its rows, and whose doings the binlog may not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign_keys: Vec<ForeignKey>,
     /// The definition that is about to be changed: the event, and the copy's number and generation
     /// before. After a crash it tells whether the change was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,6 +134,9 @@ pub struct DatabaseRecord {}
 pub struct SourceRecord {
     /// `@@server_uuid` of MySQL, `server_id` of MariaDB.
     pub identity: String,
+    /// Whether its binlog has what foreign keys do to rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs_cascades: Option<bool>,
 }
 
 /// The key of a mirror.

@@ -16,6 +16,7 @@ use pelorus_store::{Commit, Database};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::cascade::{self, Referrers};
 use crate::copies::Copies;
 use crate::load;
 use crate::mirror::Mirror;
@@ -36,6 +37,9 @@ const DIVERGED: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How often the stream is reminded to commit what it has.
 const SETTLE_EVERY: Duration = Duration::from_millis(50);
+/// How often the server is asked how far it is, and how long that is waited for.
+const ASK_END_EVERY: Duration = Duration::from_secs(1);
+const END_WITHIN: Duration = Duration::from_secs(2);
 /// How long the end of the tasks is waited for.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
@@ -55,6 +59,8 @@ pub(crate) struct Source {
     shared: Arc<Shared>,
     mirrors: RwLock<BTreeMap<(String, String), Arc<Mirror>>>,
     databases: RwLock<BTreeSet<String>>,
+    /// Which mirrors refer to which tables by foreign keys; `None` when it must be looked at anew.
+    referrers: Mutex<Option<Arc<Referrers>>>,
     /// Up to where the stream has been applied; watched by those who wait for it.
     applied: watch::Sender<Option<Position>>,
     /// Counts the times that the stream had committed all that it had read.
@@ -67,6 +73,8 @@ pub(crate) struct Source {
     /// microseconds plus one; 0 for never.
     whole_at: AtomicU64,
     status: Mutex<SourceStatus>,
+    /// How far the server was when it was last asked, or said so; `None` when it does not answer.
+    server_end: Mutex<Option<Position>>,
     /// Since when the server has less than was read of it.
     diverged_since: Mutex<Option<Duration>>,
     /// Something has changed that the tasks should look at.
@@ -88,12 +96,14 @@ impl Source {
             shared,
             mirrors: RwLock::default(),
             databases: RwLock::default(),
+            referrers: Mutex::default(),
             applied: watch::Sender::new(position),
             rounds: watch::Sender::new(0),
             moving: Mutex::default(),
             moved: AtomicBool::new(false),
             whole_at: AtomicU64::new(0),
             status: Mutex::default(),
+            server_end: Mutex::default(),
             diverged_since: Mutex::default(),
             wake: Notify::new(),
             reading: Arc::new(Semaphore::new(READERS)),
@@ -139,6 +149,19 @@ impl Source {
     pub(crate) fn insert(&self, mirror: Arc<Mirror>) {
         let key = (mirror.name.database.clone(), mirror.name.table.clone());
         self.mirrors.write().insert(key, mirror);
+        self.forget_referrers();
+    }
+
+    /// Foreign keys of mirrors have changed.
+    pub(crate) fn forget_referrers(&self) {
+        *self.referrers.lock() = None;
+    }
+
+    /// Which mirrors refer to which tables by foreign keys that change their rows.
+    pub(crate) fn all_referrers(&self) -> Arc<Referrers> {
+        let mut referrers = self.referrers.lock();
+        let known = referrers.get_or_insert_with(|| Arc::new(cascade::referrers(&self.mirrors())));
+        Arc::clone(known)
     }
 
     pub(crate) fn mirror(&self, database: &str, table: &str) -> Option<Arc<Mirror>> {
@@ -193,6 +216,7 @@ impl Source {
             mirrors.remove(&(mirror.name.database.clone(), mirror.name.table.clone()));
             mirrors.is_empty()
         };
+        self.forget_referrers();
         if is_last {
             // The next mirror begins with a position of its own.
             self.give_up_position()?;
@@ -412,6 +436,7 @@ impl Source {
         let reached = tokio::time::timeout(patience, async {
             let link = self.shared.links.link(&self.link)?;
             let end = link.binlog_end().await.ok()?;
+            self.note_end(Some(end.clone()));
             let mut applied = self.applied.subscribe();
             let has_passed = |at: &Option<Position>| {
                 at.as_ref().is_some_and(|at| at.has_passed(&end) == Some(true))
@@ -426,8 +451,33 @@ impl Source {
         reached
     }
 
+    /// Notes how far the server is.
+    fn note_end(&self, end: Option<Position>) {
+        *self.server_end.lock() = end;
+    }
+
+    /// Asks the server how far it is, as long as it is not dropped: who looks at the mirrors should
+    /// see how much is missing also when nobody's query asks.
+    async fn watch_end(self: Arc<Self>, link: Link) {
+        loop {
+            tokio::time::sleep(ASK_END_EVERY).await;
+            // A heartbeat has said it already.
+            if self.staleness().is_none_or(|it| it >= ASK_END_EVERY) {
+                let asked = tokio::time::timeout(END_WITHIN, link.binlog_end()).await;
+                self.note_end(asked.ok().and_then(Result::ok));
+            }
+        }
+    }
+
+    /// How many transactions the server has that have not been applied.
+    fn transactions_behind(&self) -> Option<u64> {
+        let end = self.server_end.lock().clone().filter(|_| self.status.lock().connected)?;
+        self.position()?.behind(&end)
+    }
+
     pub(crate) fn list(&self) -> Vec<MirrorStatus> {
         let status = self.status.lock().clone();
+        let transactions = self.transactions_behind();
         let position = self.position().map(|it| it.to_string());
         let of = |mirror: &Arc<Mirror>| {
             let record = mirror.record();
@@ -443,6 +493,7 @@ impl Source {
                 changes: mirror.changes.load(Ordering::Relaxed),
                 loads: record.loads,
                 staleness: self.staleness().filter(|_| record.state == State::Live),
+                transactions: transactions.filter(|_| record.state.follows()),
                 position: position.clone(),
                 reason: trouble().or_else(|| record.reason.clone()).or_else(ended),
             }
@@ -532,6 +583,7 @@ impl Source {
             return Err(error);
         }
         self.check_identity(&facts)?;
+        self.check_cascades(load::logs_cascades(&link).await?)?;
         if self.position().is_none() {
             let position = link.binlog_position(&[]).await?;
             self.go_to(&position)?;
@@ -539,6 +591,7 @@ impl Source {
         self.moved.store(false, Ordering::Release);
         let mut loading = JoinSet::new();
         loading.spawn(Arc::clone(self).load_all(link.clone()));
+        loading.spawn(Arc::clone(self).watch_end(link.clone()));
         // Dropped with it, the loads end.
         stream::stream(self, &link).await
     }
@@ -581,13 +634,33 @@ impl Source {
         if known.is_some() {
             tracing::warn!(link = self.link, identity, "another server answers for the link");
             if matches!(self.position(), Some(Position::File { .. })) {
-                self.begin_all_again(
-                    "another server answers for the link, and file positions hold on one server only",
-                )?;
+                let reason = "another server answers for the link, and file positions hold on one \
+                              server only";
+                tracing::warn!(link = self.link, reason, "all tables are mirrored anew");
+                self.begin_all_again(reason)?;
             }
         }
-        let value = record::encode(&SourceRecord { identity })?;
+        let logs_cascades = known.and_then(|it| it.logs_cascades);
+        let value = record::encode(&SourceRecord { identity, logs_cascades })?;
         let values = vec![(key, Some(value))];
+        self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
+    }
+
+    /// Where a server has begun or ceased to log what foreign keys do, it is not known from which
+    /// place on: all is read anew.
+    fn check_cascades(&self, logs: bool) -> Result<()> {
+        let key = record::source_key(&self.link);
+        let known = self.store().value(&key).map(|it| record::decode::<SourceRecord>(&it));
+        let Some(mut known) = known.transpose()? else { return Ok(()) };
+        match known.logs_cascades {
+            Some(before) if before == logs => return Ok(()),
+            Some(_) => self.begin_all_again(
+                "whether the server's binlog has what foreign keys do to rows has changed",
+            )?,
+            None => {}
+        }
+        known.logs_cascades = Some(logs);
+        let values = vec![(key, Some(record::encode(&known)?))];
         self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
     }
 
@@ -670,14 +743,16 @@ impl Source {
                 | Code::DiskFull
                 | Code::Remote(_)
         );
-        *mirror.trouble.lock() = None;
+        let was = mirror.trouble.lock().take();
         let outcome = if !is_transient {
             tracing::warn!(mirror = %name, error = text, "a table cannot be mirrored");
             mirror.stop_in(self.store(), State::Failed, Some(text))
         } else if error.code() == Code::TableChanged {
             mirror.begin_again(self.store(), Some(text))
         } else {
-            tracing::warn!(mirror = %name, error = text, "a table cannot be read; it is tried again");
+            if was.as_ref() != Some(&text) {
+                tracing::warn!(mirror = %name, error = text, "a table cannot be read; it is tried again");
+            }
             *mirror.trouble.lock() = Some(text);
             Ok(())
         };

@@ -24,6 +24,9 @@ pub struct MirrorStatus {
     pub loads: u64,
     /// How old what it shows may be; `None` before it is live.
     pub staleness: Option<Duration>,
+    /// How many transactions its server has that have not been applied, as of a second ago at most;
+    /// `None` where that is not known: before it follows, without GTIDs, without a connection.
+    pub transactions: Option<u64>,
     /// Up to where its server's stream has been applied.
     pub position: Option<String>,
 }

@@ -114,6 +114,7 @@ const OWN: &[OwnTable] = &[
             ("changes", Int),
             ("loads", Int),
             ("seconds_behind", NullableDouble),
+            ("transactions_behind", NullableInt),
             ("position", NullableText(65_535)),
             ("reason", NullableText(65_535)),
         ],

@@ -22,7 +22,7 @@ use crate::native::Catalog;
 use crate::native::ddl::Definer;
 use crate::native::definition::NativeDef;
 use crate::native::write::auto::Steps;
-use crate::native::write::lookup::encoder;
+use crate::native::write::lookup::{encoder, encoder_of};
 use crate::variables::{Globals, check};
 
 /// The native tables that hold copies.
@@ -246,6 +246,15 @@ impl CopyTable for Copy {
 
     fn keys(&self, rows: usize, columns: &[ArrayRef]) -> Result<Keys> {
         self.encoder.encode(rows, |at| &columns[at])
+    }
+
+    fn encoded(&self, columns: &[usize], rows: usize, arrays: &[ArrayRef]) -> Result<Keys> {
+        let encoder = encoder_of(&self.def, columns);
+        let nothing = arrow::array::new_empty_array(&arrow::datatypes::DataType::Int64);
+        encoder.encode(rows, |at| {
+            let place = columns.iter().position(|it| *it == at);
+            place.and_then(|place| arrays.get(place)).unwrap_or(&nothing)
+        })
     }
 
     fn split(&self, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, UInt32Array)>> {

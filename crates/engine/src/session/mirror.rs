@@ -19,7 +19,7 @@ use super::dispatch::done;
 use super::place::unknown_database;
 use super::view::View;
 use crate::api::Outcome;
-use crate::grid::{Cell, Grid, nullable_text, text, uint};
+use crate::grid::{Cell, Grid, nullable_text, nullable_uint, text, uint};
 use crate::links::LinkedDatabase;
 use crate::mirror::hidden_database;
 
@@ -100,13 +100,30 @@ impl Session {
         match target {
             MirrorTarget::Tables(tables) => {
                 let mut names = Vec::new();
+                let mut parents = Vec::new();
                 for table in tables {
                     let found = self.linked(self.database_of(table)?)?;
                     check_source(&found.link).await?;
                     found.link.forget();
                     let there =
                         pelorus_mirror::check(&found.link, &found.remote, &table.name).await?;
-                    names.push(mirror_name(&found, &there.table.name));
+                    let name = mirror_name(&found, &there.table.name);
+                    parents.extend(there.parents(&found.remote).into_iter().map(|parent| {
+                        let (database, table) = parent;
+                        let parent = MirrorName { database, table, ..name.clone() };
+                        (name.clone(), parent)
+                    }));
+                    names.push(name);
+                }
+                if let Some((name, parent)) =
+                    parents.iter().find(|(_, it)| !mirrors.has(it) && !names.contains(it))
+                {
+                    return Err(Error::unsupported(format_args!(
+                        "mirrors of '{name}' without one of '{parent}': a foreign key changes its \
+                         rows when those change, and this server does not write that into its \
+                         binlog; MIRROR TABLE `{}`.`{}` first",
+                        parent.database, parent.table
+                    )));
                 }
                 for name in names {
                     if mirrors.has(&name) && if_not_exists {
@@ -320,6 +337,7 @@ pub(crate) fn mirrors(view: &View, database: Option<&str>) -> Grid {
         uint("Changes"),
         uint("Loads"),
         nullable_text("Seconds_behind", 24),
+        nullable_uint("Transactions_behind"),
         nullable_text("Position", 1024),
         nullable_text("Reason", 2048),
     ]);
@@ -352,6 +370,7 @@ pub(crate) fn rows(view: &View, database: Option<&str>) -> Vec<Vec<Cell>> {
             Cell::UInt(mirror.changes),
             Cell::UInt(mirror.loads),
             mirror.staleness.map_or(Cell::Null, |it| Cell::Double(it.as_secs_f64())),
+            mirror.transactions.map_or(Cell::Null, Cell::UInt),
             mirror.position.clone().into(),
             mirror.reason.clone().into(),
         ]);

@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use pelorus_binlog::{
-    Decoder, Event, Gtid, LogEvent, Position, Query, RowsEvent, Step, TableMap, XaPrepare, Xid,
+    Decoder, Event, Gtid, LogEvent, Position, Query, RowsEvent, RowsKind, Step, TableMap,
+    XaPrepare, Xid,
 };
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::SessionSettings;
@@ -16,6 +17,8 @@ use pelorus_link::{FollowError, FollowFailure, FollowRequest, Follower, Link};
 
 use super::Source;
 use crate::batch::{Batch, blocking};
+use crate::cascade::{Plan, Referrers, positions};
+use crate::copies::CopyTable;
 use crate::follow;
 use crate::mirror::Mirror;
 use crate::record::State;
@@ -45,10 +48,14 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
     let folds = folds_names(link).await?;
     source.folds_names.store(folds, Ordering::Release);
     let end = link.binlog_end().await?;
+    if lacks(&end, &position) {
+        return without(source, &end, &position);
+    }
     let follower = match link.follow(&request).await {
         Ok(follower) => follower,
         Err(error) => return lost(source, error),
     };
+    source.note_end(Some(end.clone()));
     let mut reader = Reader::new(source, position, follower, (skew, end));
     {
         let mut status = source.status.lock();
@@ -101,6 +108,24 @@ async fn folds_names(link: &Link) -> Result<bool> {
     let rows = link.ask(&SessionSettings::default(), "SELECT @@lower_case_table_names").await?;
     let found = rows.first().and_then(|row| row.first()).cloned().flatten();
     Ok(found.is_some_and(|it| it != "0"))
+}
+
+/// Whether a MySQL lacks transactions that were applied. It does not say so by itself where another
+/// server gave them their names.
+fn lacks(end: &Position, position: &Position) -> bool {
+    matches!(position, Position::MySql(_)) && end.has_passed(position) == Some(false)
+}
+
+/// A server that lacks transactions may have to catch up first; if it does not, all is read anew.
+fn without(source: &Source, end: &Position, position: &Position) -> Result<()> {
+    let missing = end.behind(position).unwrap_or_default();
+    let reason =
+        format!("the server does not have all that was read of it before: {missing} transactions");
+    if !source.has_diverged_for_long() {
+        return Err(Error::new(Code::QueryOnForeign, reason));
+    }
+    tracing::warn!(link = source.link, reason, "all tables are mirrored anew");
+    source.begin_all_again(&reason)
 }
 
 /// A position that the server no longer has is the beginning of new loads.
@@ -230,6 +255,7 @@ impl<'s> Reader<'s> {
         let is_there = |end: &Position| self.read.has_passed(end) == Some(true);
         if self.not_before.as_ref().is_none_or(is_there) {
             self.not_before = None;
+            self.source.note_end(Some(self.read.clone()));
             self.source.note_whole(self.source.now());
         }
     }
@@ -475,14 +501,28 @@ impl<'s> Reader<'s> {
         if let Some(apart) = self.transaction.as_mut().and_then(|it| it.apart.as_mut()) {
             apart.tables.insert((rows.table.database.clone(), rows.table.table.clone()));
         }
-        let Some(mirror) = self.mirror_of(&rows.table) else { return Ok(()) };
-        let Some(copy) = mirror.follower(|from| self.is_old(from)) else { return Ok(()) };
+        let cascades = Cascades::of(self.source, rows);
+        let followed = self.mirror_of(&rows.table);
+        let followed = followed.and_then(|it| Some((it.follower(|from| self.is_old(from))?, it)));
+        let Some((copy, mirror)) = followed else { return self.unseen(&cascades) };
+        let referred = cascades.referred(&copy);
+        let apart = self.transaction.as_ref().and_then(|it| it.apart.as_ref());
+        let keeps = apart.map_or(&self.batch, |it| &it.batch).keeps(&mirror, &referred);
+        if !keeps {
+            self.unseen(&cascades)?;
+        }
+        let plan = (keeps && cascades.does_something)
+            .then(|| Plan::of(self.source, &mirror, &copy, &|from: &Position| self.is_old(from)));
         let transaction = self.transaction.get_or_insert_default();
         if !transaction.touched.iter().any(|it| Arc::ptr_eq(it, &mirror)) {
             transaction.touched.push(Arc::clone(&mirror));
         }
+        if let (Some(apart), Some(plan)) = (&mut transaction.apart, &plan) {
+            let children = plan.links.iter().map(|link| &link.child.name);
+            apart.tables.extend(children.map(|it| (it.database.clone(), it.table.clone())));
+        }
         let batch = transaction.apart.as_mut().map_or(&mut self.batch, |it| &mut it.batch);
-        if let Err(error) = batch.add(&mirror, &copy, rows) {
+        if let Err(error) = batch.add(&mirror, &copy, rows, (&referred, plan)) {
             batch.forget(&mirror);
             let text = pelorus_error::display_chain(&error);
             if error.code() == Code::TableChanged {
@@ -501,6 +541,21 @@ impl<'s> Reader<'s> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Rows have changed that are not looked at: what foreign keys made of it is not known.
+    fn unseen(&mut self, cascades: &Cascades) -> Result<()> {
+        if !cascades.does_something {
+            return Ok(());
+        }
+        for child in cascades.children() {
+            if child.follower(|from| self.is_old(from)).is_some() {
+                let (database, table) = &cascades.name;
+                let why = crate::cascade::depends(database, table, "not followed here");
+                self.again(&child, &why)?;
+            }
+        }
+        Ok(())
     }
 
     fn mirror_of(&self, table: &TableMap) -> Option<Arc<Mirror>> {
@@ -524,10 +579,34 @@ impl<'s> Reader<'s> {
     /// Lets a mirror begin anew.
     fn again(&mut self, mirror: &Arc<Mirror>, reason: &str) -> Result<()> {
         self.batch.forget(mirror);
-        tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
-        mirror.begin_again(self.source.store(), Some(reason.to_owned()))?;
-        self.source.wake();
-        Ok(())
+        begin_again(self.source, mirror, reason)
+    }
+
+    /// Sees that nothing is committed for tables whose foreign keys cannot be followed, and carries
+    /// out what those of the others do.
+    fn follow_foreign_keys(&self, batch: &mut Batch) -> Result<()> {
+        self.stop_unguarded(batch)?;
+        let lost = blocking(|| batch.cascade(self.source.store()))?;
+        for (mirror, reason) in &lost {
+            batch.forget(mirror);
+            begin_again(self.source, mirror, reason)?;
+        }
+        self.stop_unguarded(batch)
+    }
+
+    /// Lets mirrors begin anew that refer to tables that are not followed; then those that refer to
+    /// them.
+    fn stop_unguarded(&self, batch: &mut Batch) -> Result<()> {
+        loop {
+            let lost = crate::cascade::unguarded(self.source);
+            if lost.is_empty() {
+                return Ok(());
+            }
+            for (mirror, reason) in &lost {
+                batch.forget(mirror);
+                begin_again(self.source, mirror, reason)?;
+            }
+        }
     }
 
     /// The transaction is read to its end.
@@ -566,6 +645,7 @@ impl<'s> Reader<'s> {
         let mut batch = std::mem::take(&mut self.batch);
         let committed = batch.committed();
         batch.keep_followed();
+        self.follow_foreign_keys(&mut batch)?;
         let moved = self.source.applied.borrow().as_ref() != Some(&self.read);
         let is_due = self.must_keep || now.saturating_sub(self.kept_at) > KEEP_EVERY;
         if !batch.is_empty() || (moved && is_due) {
@@ -624,6 +704,52 @@ impl<'s> Reader<'s> {
 fn too_large(batch: &Batch, most: usize) -> Option<Arc<Mirror>> {
     let is_large = batch.rows() > BATCH_ROWS && batch.bytes() > most;
     is_large.then(|| batch.largest()).flatten()
+}
+
+/// Foreign keys that refer to the table of an event.
+struct Cascades {
+    name: (String, String),
+    referrers: Arc<Referrers>,
+    /// Whether they may do something to rows that refer to those of the event.
+    does_something: bool,
+}
+
+impl Cascades {
+    fn of(source: &Source, rows: &RowsEvent) -> Self {
+        let referrers = source.all_referrers();
+        if referrers.is_empty() {
+            return Self { name: Default::default(), referrers, does_something: false };
+        }
+        let name = (rows.table.database.clone(), rows.table.table.clone());
+        let does_something = referrers.contains_key(&name)
+            && rows.kind != RowsKind::Insert
+            && !rows.no_foreign_key_checks;
+        Self { name, referrers, does_something }
+    }
+
+    fn children(&self) -> Vec<Arc<Mirror>> {
+        self.referrers.get(&self.name).cloned().unwrap_or_default()
+    }
+
+    /// Positions of the columns that they refer to.
+    fn referred(&self, copy: &Arc<dyn CopyTable>) -> Vec<usize> {
+        let mut all = Vec::new();
+        for child in self.referrers.get(&self.name).into_iter().flatten() {
+            for key in child.record().foreign_keys {
+                if key.refers_to(&self.name.0, &self.name.1) {
+                    all.extend(positions(copy.as_ref(), &key.referred).unwrap_or_default());
+                }
+            }
+        }
+        all
+    }
+}
+
+fn begin_again(source: &Source, mirror: &Arc<Mirror>, reason: &str) -> Result<()> {
+    tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
+    mirror.begin_again(source.store(), Some(reason.to_owned()))?;
+    source.wake();
+    Ok(())
 }
 
 /// An XA identifier as `XA COMMIT` has it in the binlog.

@@ -26,6 +26,13 @@ pub(crate) fn encoder(def: &NativeDef) -> KeyEncoder {
     KeyEncoder::primary(&def.table.schema(), Arc::new(CollationWeigher))
 }
 
+/// Encodes other columns as if they were the primary key.
+pub(crate) fn encoder_of(def: &NativeDef, columns: &[usize]) -> KeyEncoder {
+    let mut schema = def.table.schema();
+    schema.key = columns.to_vec();
+    KeyEncoder::primary(&schema, Arc::new(CollationWeigher))
+}
+
 /// Rows that were found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
