@@ -1,18 +1,21 @@
 //! Changes on their way into the store: whole transactions, one commit.
 //!
 //! Rows are decoded as they come, into columns. When the batch is committed, of each primary key
-//! only the last state counts: the row of the last image of after, or nothing.
+//! only the last state counts: the row of the last image of after, or nothing. Images that lack
+//! columns are put together then ([`crate::parts`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
-use pelorus_binlog::{Image, ImageBuilder, RowsEvent, RowsKind, Target};
+use pelorus_binlog::{Image, ImageBuilder, Images, RowsEvent, RowsKind, Target};
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys, Mode, ROWS_PER_BATCH_MAX, Write};
 
-use crate::copies::CopyTable;
-use crate::mirror::Mirror;
+use crate::copies::{Absent, CopyTable};
+use crate::mirror::{Mirror, Window};
+use crate::origin::{Lacking, Origin};
+use crate::parts::{Earlier, Parts, changes_of};
 
 /// Runs work that waits for the disk or takes long, away from the threads that serve others where
 /// the runtime has several.
@@ -58,13 +61,27 @@ struct TableBatch {
     before: ImageBuilder,
     /// What happened, in order: kind, and so many rows of it.
     runs: Vec<(Happened, u32)>,
+    /// Some images of after lack columns, or tell changes of documents only.
+    in_part: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Happened {
     Inserted,
+    /// What the image lacks is as it was before.
     Updated,
+    /// A row takes the place of another: what the image lacks has its default.
+    Replaced,
     Deleted,
+}
+
+/// Whether rows were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Added {
+    Yes,
+    /// They can be read only with the statement that they come from.
+    WantsStatement,
 }
 
 impl Batch {
@@ -121,7 +138,8 @@ impl Batch {
         mirror: &Arc<Mirror>,
         copy: &Arc<dyn CopyTable>,
         event: &RowsEvent,
-    ) -> Result<()> {
+        origin: &Origin,
+    ) -> Result<Added> {
         let known = self
             .tables
             .iter()
@@ -133,39 +151,60 @@ impl Batch {
                 self.tables.len() - 1
             }
         };
-        self.rows += self.tables[at].add(event)?;
-        Ok(())
+        let Some(rows) = self.tables[at].add(event, origin)? else {
+            return Ok(Added::WantsStatement);
+        };
+        self.rows += rows;
+        Ok(Added::Yes)
     }
 
-    /// Commits all changes with the position that they reach.
+    /// Commits all changes with the position that they reach. Mirrors whose changes do not fit
+    /// their copies begin anew before that; they are returned with the reasons.
     ///
     /// # Errors
     /// What the store gives.
     pub(crate) fn commit(
         self,
-        store: &Database,
+        store: &Arc<Database>,
         position: (Vec<u8>, Option<Vec<u8>>),
-    ) -> Result<()> {
+    ) -> Result<Vec<(Arc<Mirror>, String)>> {
         let mut commit =
             Commit { values: vec![position], durability: Durability::Soon, ..Commit::default() };
-        let mut made = Vec::with_capacity(self.tables.len());
-        for mut table in self.tables {
-            let changes = table.finish()?;
+        let mut tables = self.tables;
+        let mirrors: Vec<Arc<Mirror>> = tables.iter().map(|it| Arc::clone(&it.mirror)).collect();
+        let (mut made, mut misfits) = (Vec::with_capacity(tables.len()), Vec::new());
+        for (table, mirror) in tables.iter_mut().zip(&mirrors) {
+            // What the copy has of rows in part must stay as it is until they are committed.
+            let mut window = table.in_part.then(|| mirror.window());
+            let result = match &mut window {
+                Some(window) => table.finish_parts(store, window),
+                None => table.finish(),
+            };
+            let changes = match result {
+                Err(error) if error.code() == Code::TableChanged => {
+                    drop(window);
+                    let reason = pelorus_error::display_chain(&error);
+                    mirror.begin_again(store, Some(reason.clone()))?;
+                    misfits.push((Arc::clone(mirror), reason));
+                    continue;
+                }
+                result => result?,
+            };
             commit.made_for.push((table.copy.id(), table.copy.generation()));
             commit.writes.extend(changes.writes);
-            made.push((table, changes.keys, changes.rows));
+            made.push((mirror, window, changes.keys, changes.rows));
         }
         // From here to the end of the commit nobody puts rows there that are older.
-        let mut windows: Vec<_> = made.iter().map(|(table, ..)| table.mirror.window()).collect();
-        for (window, (_, keys, _)) in windows.iter_mut().zip(&made) {
+        for (mirror, window, keys, _) in &mut made {
+            let window = window.get_or_insert_with(|| mirror.window());
             keys.iter().for_each(|keys| window.touch(keys));
         }
         store.commit(&commit)?;
-        drop(windows);
-        for (table, _, rows) in &made {
-            table.mirror.note_changes(*rows);
+        for (mirror, window, _, rows) in made {
+            drop(window);
+            mirror.note_changes(rows);
         }
-        Ok(())
+        Ok(misfits)
     }
 }
 
@@ -175,6 +214,28 @@ struct Changes {
     /// The keys that changed.
     keys: Vec<Keys>,
     rows: u64,
+}
+
+/// Rows that cannot be followed.
+fn cannot_follow(event: &RowsEvent, what: &str) -> Error {
+    Error::unsupported(format_args!(
+        "rows of '{}.{}' {what}, or SET GLOBAL binlog_row_image = FULL and reconnect the clients; \
+         then ALTER MIRROR ... RESYNC",
+        event.table.database, event.table.table
+    ))
+}
+
+/// Rows of which only their statement tells what they are.
+fn ambiguous(event: &RowsEvent) -> Error {
+    Error::new(
+        Code::TableChanged,
+        format!(
+            "the binlog has a changed row of '{}.{}' in part, and does not tell whether it comes \
+             from a REPLACE; SET GLOBAL binlog_row_image = FULL (or binlog_annotate_row_events = \
+             ON) and reconnect the clients",
+            event.table.database, event.table.table
+        ),
+    )
 }
 
 impl TableBatch {
@@ -195,6 +256,7 @@ impl TableBatch {
             after: ImageBuilder::new(all)?,
             before: ImageBuilder::new(key)?,
             runs: Vec::new(),
+            in_part: false,
         })
     }
 
@@ -202,26 +264,29 @@ impl TableBatch {
         self.runs.iter().map(|(_, rows)| *rows as usize).sum()
     }
 
-    fn add(&mut self, event: &RowsEvent) -> Result<usize> {
-        self.check(event)?;
-        let (happened, rows) = match event.kind {
-            RowsKind::Insert => (Happened::Inserted, self.after.append(event, Image::After)?),
-            RowsKind::Delete => (Happened::Deleted, self.before.append(event, Image::Before)?),
-            RowsKind::Update | RowsKind::PartialUpdate => {
-                self.before.append(event, Image::Before)?;
-                (Happened::Updated, self.after.append(event, Image::After)?)
-            }
+    /// Adds rows; `None` when they can be read only with the statement that they come from.
+    fn add(&mut self, event: &RowsEvent, origin: &Origin) -> Result<Option<usize>> {
+        let Some(happened) = self.check(event, origin)? else { return Ok(None) };
+        let before = match happened {
+            Happened::Inserted => 0,
+            _ => self.before.append(event, Image::Before)?,
+        };
+        let rows = match happened {
+            Happened::Deleted => before,
+            Happened::Inserted | Happened::Replaced => self.after.append(event, Image::After)?,
+            Happened::Updated => self.after.append(event, Image::Completed)?,
         };
         let count = u32::try_from(rows).map_err(|_| Error::internal("a batch of 2^32 rows"))?;
         match self.runs.last_mut() {
             Some((last, before)) if *last == happened => *before += count,
             _ => self.runs.push((happened, count)),
         }
-        Ok(rows)
+        Ok(Some(rows))
     }
 
-    /// Whether the rows are those of the copy's columns, and are there in full.
-    fn check(&self, event: &RowsEvent) -> Result<()> {
+    /// What the rows are, if they are those of the copy's columns, and what they lack is known;
+    /// `None` when only the statement tells.
+    fn check(&mut self, event: &RowsEvent, origin: &Origin) -> Result<Option<Happened>> {
         let (columns, table) = (self.copy.columns(), &event.table);
         let named = table.columns.iter().zip(columns).all(|(there, here)| {
             there.name.as_ref().is_none_or(|name| name.eq_ignore_ascii_case(&here.name))
@@ -235,23 +300,63 @@ impl TableBatch {
                 ),
             ));
         }
-        let has = |after: bool, at: usize| event.has_column(after, at);
-        let is_whole = match event.kind {
-            RowsKind::Delete => self.copy.key().iter().all(|&at| has(false, at)),
-            RowsKind::Insert => (0..columns.len()).all(|at| has(true, at)),
-            _ => {
-                (0..columns.len()).all(|at| has(true, at))
-                    && self.copy.key().iter().all(|&at| has(false, at))
-            }
-        };
-        if is_whole {
-            return Ok(());
+        if event.kind != RowsKind::Insert
+            && !self.copy.key().iter().all(|&at| event.has_column(false, at))
+        {
+            return Err(cannot_follow(event, "whose keys the binlog does not have"));
         }
-        Err(Error::unsupported(format_args!(
-            "rows of '{}.{}' that the binlog has in part only; SET GLOBAL binlog_row_image = FULL, \
-             reconnect the clients, and ALTER MIRROR ... RESYNC",
-            table.database, table.table
-        )))
+        let kind = match event.kind {
+            RowsKind::Delete => return Ok(Some(Happened::Deleted)),
+            RowsKind::Insert => Happened::Inserted,
+            RowsKind::Update | RowsKind::PartialUpdate => Happened::Updated,
+        };
+        let has_all = |after: bool| (0..columns.len()).all(|at| event.has_column(after, at));
+        self.in_part |= event.kind == RowsKind::PartialUpdate && !has_all(false);
+        if has_all(true) {
+            return Ok(Some(kind));
+        }
+        self.in_part = true;
+        let lacked = || (0..columns.len()).filter(|&at| !event.has_column(true, at));
+        let generated = lacked().find(|&at| columns[at].absent == Absent::Generated);
+        if let Some(at) = generated.filter(|_| origin.is_mariadb || kind == Happened::Inserted) {
+            let what = format!(
+                "without the generated column '{}', which this server leaves out of them; make it \
+                 STORED",
+                columns[at].name
+            );
+            return Err(cannot_follow(event, &what));
+        }
+        if kind == Happened::Updated {
+            let is_mentioned = |&at: &usize| event.has_column(true, at);
+            match origin.lacking(event) {
+                Lacking::Kept => return Ok(Some(kind)),
+                // FULL_NODUP leaves out what is as it was before.
+                Lacking::Unclear if has_all(false) => return Ok(Some(kind)),
+                // New rows have the keys that their statements give.
+                Lacking::Unclear
+                    if self.copy.key().iter().any(|at| {
+                        !is_mentioned(at) && matches!(columns[*at].absent, Absent::Implicit(_))
+                    }) =>
+                {
+                    return Ok(Some(kind));
+                }
+                Lacking::Unclear if !origin.asked => return Ok(None),
+                Lacking::Unclear => return Err(ambiguous(event)),
+                Lacking::Default if has_all(false) => return Err(ambiguous(event)),
+                Lacking::Default => {}
+            }
+        }
+        if let Some(at) = lacked().find(|&at| columns[at].absent.value().is_none()) {
+            return Err(Error::new(
+                Code::TableChanged,
+                format!(
+                    "the binlog has a row of '{}.{}' without column '{}', whose default is \
+                     computed",
+                    table.database, table.table, columns[at].name
+                ),
+            ));
+        }
+        Ok(Some(if kind == Happened::Updated { Happened::Replaced } else { kind }))
     }
 
     /// Makes writes of the changes.
@@ -286,6 +391,93 @@ impl TableBatch {
         Ok(Changes { writes, keys: vec![after_keys, before_keys], rows })
     }
 
+    /// The same where images lack columns.
+    fn finish_parts(&mut self, store: &Arc<Database>, window: &mut Window) -> Result<Changes> {
+        let (mut after, before) = (self.after.finish()?, self.before.finish()?);
+        let rows = self.rows() as u64;
+        self.complete_keys(&mut after)?;
+        let mut of_before: Vec<ArrayRef> = after
+            .arrays
+            .iter()
+            .map(|it| arrow::array::new_null_array(it.data_type(), before.rows))
+            .collect();
+        for (array, &at) in before.arrays.iter().zip(self.copy.key()) {
+            of_before[at] = Arc::clone(array);
+        }
+        let after_keys = self.copy.keys(after.rows, &after.arrays)?;
+        let before_keys = self.copy.keys(before.rows, &of_before)?;
+        let earlier = self.earlier(&after_keys, &before_keys);
+        let parts = Parts {
+            copy: self.copy.as_ref(),
+            changes: changes_of(&after),
+            after: &after,
+            earlier: &earlier,
+            after_keys: &after_keys,
+            before_keys: &before_keys,
+            of_before: &of_before,
+            is_exact: self.mirror.is_exact(),
+        };
+        let (puts, removes) = self.last_states(&after_keys, &before_keys);
+        let folded = parts.fold(puts.values(), store)?;
+        window.wait_for(&parts, &folded.missed)?;
+        let mut writes = Vec::new();
+        self.put(&folded.columns, &mut writes)?;
+        self.remove(&taken(&of_before, &removes)?, removes.len(), &mut writes)?;
+        let missed: HashSet<&[u8]> =
+            folded.missed.iter().map(|row| after_keys.get(*row as usize)).collect();
+        let mut keys = Keys::default();
+        for key in after_keys.iter().chain(before_keys.iter()) {
+            if !missed.contains(key) {
+                keys.push(key);
+            }
+        }
+        Ok(Changes { writes, keys: vec![keys], rows })
+    }
+
+    /// Gives new rows whose keys are their defaults these.
+    fn complete_keys(&self, after: &mut Images) -> Result<()> {
+        for &at in self.copy.key() {
+            let Some(bits) = after.present[at].take() else { continue };
+            let default = self.copy.columns()[at].absent.value();
+            let default = default.ok_or_else(|| Error::internal("a key without its default"))?;
+            let places: Vec<(usize, usize)> =
+                bits.iter().enumerate().map(|(row, has)| if has { (0, row) } else { (1, 0) }).collect();
+            let arrays: [&dyn arrow::array::Array; 2] = [after.arrays[at].as_ref(), default.as_ref()];
+            after.arrays[at] = arrow::compute::interleave(&arrays, &places)
+                .map_err(|error| Error::internal("keys cannot be completed").caused_by(error))?;
+        }
+        Ok(())
+    }
+
+    /// What each row was before its image.
+    fn earlier(&self, after: &Keys, before: &Keys) -> Vec<Earlier> {
+        let mut last: HashMap<&[u8], Option<u32>> = HashMap::new();
+        let mut earlier = Vec::with_capacity(after.len());
+        let (mut new, mut old) = (0_u32, 0_u32);
+        for (happened, rows) in &self.runs {
+            for _ in 0..*rows {
+                let mut was = Earlier::New;
+                if *happened != Happened::Inserted {
+                    let there = last.insert(before.get(old as usize), None);
+                    if *happened == Happened::Updated {
+                        was = match there {
+                            Some(Some(image)) => Earlier::Image(image),
+                            Some(None) => Earlier::Lost,
+                            None => Earlier::Stored(old),
+                        };
+                    }
+                    old += 1;
+                }
+                if *happened != Happened::Deleted {
+                    last.insert(after.get(new as usize), Some(new));
+                    earlier.push(was);
+                    new += 1;
+                }
+            }
+        }
+        earlier
+    }
+
     /// Whether no update has changed a key.
     fn keys_stay(&self, after: &Keys, before: &Keys) -> bool {
         let (mut new, mut old) = (0, 0);
@@ -294,7 +486,7 @@ impl TableBatch {
             match happened {
                 Happened::Inserted => new += rows,
                 Happened::Deleted => old += rows,
-                Happened::Updated => {
+                Happened::Updated | Happened::Replaced => {
                     if (0..rows).any(|row| after.get(new + row) != before.get(old + row)) {
                         return false;
                     }

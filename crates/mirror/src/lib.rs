@@ -25,6 +25,8 @@
 //! | [`status`] | how mirrors stand |
 //! | `source` | one server's stream of changes |
 //! | `batch` | changes on their way into the store |
+//! | `parts` | rows that the binlog has in part |
+//! | `origin` | which statements such rows come from |
 //! | `follow` | definitions that change |
 //! | `load` | reading a table for the first time |
 
@@ -34,11 +36,13 @@ mod follow;
 mod load;
 mod mirror;
 pub mod mirrors;
+mod origin;
+mod parts;
 pub mod record;
 mod source;
 pub mod status;
 
-pub use copies::{Copies, CopyColumn, CopyTable, Definition};
+pub use copies::{Absent, Copies, CopyColumn, CopyTable, Definition};
 pub use load::{Mirrorable, check};
 pub use mirrors::{Fresh, MirrorName, Mirrors};
 pub use record::State;

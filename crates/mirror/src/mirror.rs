@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow::array::ArrayRef;
 use parking_lot::{Mutex, MutexGuard};
 use pelorus_binlog::Position;
 use pelorus_error::{Code, Error, Result};
@@ -11,6 +12,7 @@ use pelorus_store::{Commit, Database, Durability, Keys};
 
 use crate::copies::CopyTable;
 use crate::mirrors::MirrorName;
+use crate::parts::{Awaited, Parts};
 use crate::record::{self, MirrorRecord, State};
 
 /// One mirror.
@@ -43,6 +45,8 @@ struct Inner {
 pub(crate) struct Window {
     open: usize,
     touched: HashSet<Vec<u8>>,
+    /// What the stream has changed in rows that the copy does not have yet.
+    awaited: Awaited,
 }
 
 impl Window {
@@ -50,7 +54,27 @@ impl Window {
     pub(crate) fn touch(&mut self, keys: &Keys) {
         if self.open > 0 {
             self.touched.extend(keys.iter().map(<[u8]>::to_vec));
+            if !self.awaited.is_empty() {
+                keys.iter().for_each(|key| self.awaited.forget(key));
+            }
         }
+    }
+
+    /// Notes what the stream has of rows that the copy does not have yet. Ranges that are read
+    /// now may bring them as they were before; those that are read later have it.
+    ///
+    /// # Errors
+    /// None but bugs.
+    pub(crate) fn wait_for(&mut self, parts: &Parts<'_>, missed: &[u32]) -> Result<()> {
+        if self.open == 0 { Ok(()) } else { self.awaited.add(parts, missed) }
+    }
+
+    /// Rows that were read, with what the stream has of them.
+    ///
+    /// # Errors
+    /// None but bugs.
+    pub(crate) fn fold(&mut self, keys: &Keys, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
+        if self.awaited.is_empty() { Ok(columns) } else { self.awaited.fold(keys, columns) }
     }
 
     /// Which of some keys were not changed by the stream; `None` for all.
@@ -69,6 +93,7 @@ impl Window {
         self.open = self.open.saturating_sub(1);
         if self.open == 0 {
             self.touched = HashSet::new();
+            self.awaited = Awaited::default();
         }
     }
 }
@@ -107,6 +132,13 @@ impl Mirror {
 
     pub(crate) fn record(&self) -> MirrorRecord {
         self.inner.lock().record.clone()
+    }
+
+    /// Whether the copy is what the table was where the stream is. While it is read it can have
+    /// what comes later, and lack rows.
+    pub(crate) fn is_exact(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.record.state != State::Loading && !inner.record.early
     }
 
     pub(crate) fn state(&self) -> State {

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
 use pelorus_error::{Error, Result};
-use pelorus_functions::{EvalContext, SqlMode, TimeZone};
+use pelorus_functions::{EvalContext, SqlMode, TimeZone, Value};
 use pelorus_mirror::copies::Circumstances;
-use pelorus_mirror::{Copies, CopyColumn, CopyTable, Definition, MirrorName};
+use pelorus_mirror::{Absent, Copies, CopyColumn, CopyTable, Definition, MirrorName};
 use pelorus_sql::Mode;
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
     AlterAction, AlterTable, Base, ColumnDefault, DropTables, TableStatement,
 };
 use pelorus_store::{Database, KeyEncoder, Keys, TableId};
-use pelorus_types::WireType;
+use pelorus_types::{ColumnType, WireType};
 
-use super::definition::{alter_of_copy, copy_of};
+use super::definition::{COMPUTED, GENERATED, alter_of_copy, copy_of};
 use super::hidden_database;
 use crate::diagnostics::Diagnostics;
 use crate::native::Catalog;
 use crate::native::ddl::Definer;
-use crate::native::definition::NativeDef;
+use crate::native::definition::{DefaultValue, NativeDef};
 use crate::native::write::auto::Steps;
 use crate::native::write::lookup::encoder;
 use crate::variables::check;
@@ -203,13 +203,47 @@ struct Copy {
 
 impl Copy {
     fn new(def: Arc<NativeDef>) -> Self {
-        let columns = def.targets.iter().zip(&def.definition.columns);
-        let columns = columns.map(|(target, column)| CopyColumn {
+        let columns = def.targets.iter().zip(&def.definition.columns).enumerate();
+        let columns = columns.map(|(at, (target, column))| CopyColumn {
             name: column.name.clone(),
             ty: target.ty,
             members: target.members.clone(),
+            absent: absent(&def, at),
         });
         Self { columns: columns.collect(), encoder: encoder(&def), def }
+    }
+}
+
+/// What a column of the source holds in new rows whose image in the binlog leaves it out.
+fn absent(def: &NativeDef, column: usize) -> Absent {
+    match def.definition.columns[column].comment.as_deref() {
+        Some(GENERATED) => return Absent::Generated,
+        Some(COMPUTED) => return Absent::Computed,
+        _ => {}
+    }
+    let ty = &def.targets[column].ty;
+    let array = |value: &Value| {
+        let array = pelorus_functions::array_of(value, ty).ok()?;
+        (array.data_type() == &ty.arrow() && !is_spoilt(value, ty)).then_some(array)
+    };
+    let found = match &def.defaults[column] {
+        DefaultValue::Constant(value) => array(value).map(Absent::Default),
+        DefaultValue::None => array(&def.implicit[column]).map(Absent::Implicit),
+        DefaultValue::CurrentTimestamp(_) | DefaultValue::Expression(_) => None,
+    };
+    found.unwrap_or(Absent::Computed)
+}
+
+/// Whether a default may not be what its server has: MariaDB shows the bytes of binary ones as
+/// they are, which a text cannot carry.
+fn is_spoilt(value: &Value, ty: &ColumnType) -> bool {
+    let is_doubtful = |byte: &u8| !byte.is_ascii_graphic() || *byte == b'?';
+    match value {
+        Value::Bytes(bytes) => {
+            ty.is_binary_string() && bytes.iter().any(|it| *it != 0 && is_doubtful(it))
+        }
+        Value::Text(text) => text.contains('\u{FFFD}'),
+        _ => false,
     }
 }
 

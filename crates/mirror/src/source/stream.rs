@@ -12,12 +12,14 @@ use pelorus_binlog::{
 };
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::SessionSettings;
-use pelorus_link::{FollowError, FollowFailure, FollowRequest, Follower, Link};
+use pelorus_link::{FollowError, FollowFailure, FollowRequest, Follower, Link, SourceFacts};
 
 use super::Source;
-use crate::batch::{Batch, blocking};
+use crate::batch::{Added, Batch, blocking};
 use crate::follow;
-use crate::mirror::Mirror;
+use crate::load::is_overtaken;
+use crate::mirror::{Mirror, overtaken};
+use crate::origin::Origin;
 use crate::record::State;
 
 /// How often the server says that nothing happens.
@@ -37,10 +39,12 @@ const KEEP_EVERY: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Why it ended.
-pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
+pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFacts) -> Result<()> {
     let Some(position) = source.position() else { return Ok(()) };
     let mut request = FollowRequest::new(position.clone(), source.server_id()?);
     request.heartbeat = HEARTBEAT;
+    let origin = Origin::new(facts.is_mariadb, source.wants_statements(facts));
+    request.statements = origin.asked;
     let skew = clock_skew(source, link).await?;
     let end = link.binlog_end().await?;
     let follower = match link.follow(&request).await {
@@ -48,6 +52,7 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
         Err(error) => return lost(source, error),
     };
     let mut reader = Reader::new(source, position, follower, (skew, end));
+    reader.origin = origin;
     {
         let mut status = source.status.lock();
         status.connected = true;
@@ -57,6 +62,8 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
     match reader.run().await {
         Ok(()) => Ok(()),
         Err(Ended::Stream(error)) => lost(source, error),
+        // It begins again at once.
+        Err(Ended::Here(error)) if is_overtaken(&error) => Ok(()),
         Err(Ended::Here(error)) => Err(error),
     }
 }
@@ -127,6 +134,8 @@ struct Reader<'s> {
     source: &'s Arc<Source>,
     follower: Follower,
     decoder: Decoder,
+    /// Where the rows at hand come from.
+    origin: Origin,
     /// Up to where transactions have been read.
     read: Position,
     transaction: Option<Transaction>,
@@ -167,6 +176,7 @@ impl<'s> Reader<'s> {
             source,
             follower,
             decoder: Decoder::new(),
+            origin: Origin::default(),
             read: position,
             transaction: None,
             batch: Batch::default(),
@@ -286,6 +296,8 @@ impl<'s> Reader<'s> {
                 self.xa_prepare(&prepare)?;
                 self.end_transaction(self.end_of(&header, event.inner))?;
             }
+            Event::RowsQuery(text) => self.origin.begin_statement(text),
+            Event::TableMap(table) => self.origin.note_table(&table),
             Event::Rows(rows) => self.rows(&rows)?,
             Event::Heartbeat { file, position } => {
                 if self.transaction.is_none() {
@@ -473,7 +485,13 @@ impl<'s> Reader<'s> {
             transaction.touched.push(Arc::clone(&mirror));
         }
         let batch = transaction.apart.as_mut().map_or(&mut self.batch, |it| &mut it.batch);
-        if let Err(error) = batch.add(&mirror, &copy, rows) {
+        let added = batch.add(&mirror, &copy, rows, &self.origin);
+        if let Ok(Added::WantsStatement) = added {
+            // What was read is read again, with statements.
+            self.source.want_statements();
+            return Err(overtaken());
+        }
+        if let Err(error) = added {
             batch.forget(&mirror);
             let text = pelorus_error::display_chain(&error);
             if error.code() == Code::TableChanged {
@@ -514,6 +532,7 @@ impl<'s> Reader<'s> {
 
     /// The transaction is read to its end.
     fn end_transaction(&mut self, end: Option<Step>) -> Result<()> {
+        self.origin.end();
         let Some(transaction) = self.transaction.take() else {
             return end.map_or(Ok(()), |step| self.read.advance(&step));
         };
@@ -553,7 +572,11 @@ impl<'s> Reader<'s> {
         if !batch.is_empty() || (moved && is_due) {
             let key = crate::record::position_key(&self.source.link);
             let value = self.read.to_string().into_bytes();
-            blocking(|| batch.commit(self.source.store(), (key, Some(value))))?;
+            let misfits = blocking(|| batch.commit(self.source.store(), (key, Some(value))))?;
+            for (mirror, reason) in misfits {
+                tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
+                self.source.wake();
+            }
             self.kept_at = now;
             self.must_keep = false;
         }
