@@ -180,7 +180,13 @@ impl Batch {
                 Some(window) => table.finish_parts(store, window),
                 None => table.finish(),
             };
-            let changes = match result {
+            let changes = result.and_then(|changes| {
+                if !changes.again.is_empty() {
+                    mirror.ask_again(store, &changes.again)?;
+                }
+                Ok(changes)
+            });
+            let changes = match changes {
                 Err(error) if error.code() == Code::TableChanged => {
                     drop(window);
                     let reason = pelorus_error::display_chain(&error);
@@ -213,6 +219,8 @@ struct Changes {
     writes: Vec<Write>,
     /// The keys that changed.
     keys: Vec<Keys>,
+    /// Conditions of rows that must be read again.
+    again: Vec<String>,
     rows: u64,
 }
 
@@ -375,7 +383,7 @@ impl TableBatch {
         let mut writes = Vec::new();
         if only_rows {
             self.put(&after.arrays, &mut writes)?;
-            return Ok(Changes { writes, keys: vec![after_keys], rows });
+            return Ok(Changes { writes, keys: vec![after_keys], again: Vec::new(), rows });
         }
         let (puts, removes) = self.last_states(&after_keys, &before_keys);
         self.put(&taken(&after.arrays, &puts)?, &mut writes)?;
@@ -388,7 +396,7 @@ impl TableBatch {
             });
         }
         self.remove(&gone, removes.len(), &mut writes)?;
-        Ok(Changes { writes, keys: vec![after_keys, before_keys], rows })
+        Ok(Changes { writes, keys: vec![after_keys, before_keys], again: Vec::new(), rows })
     }
 
     /// The same where images lack columns.
@@ -423,6 +431,11 @@ impl TableBatch {
         let mut writes = Vec::new();
         self.put(&folded.columns, &mut writes)?;
         self.remove(&taken(&of_before, &removes)?, removes.len(), &mut writes)?;
+        // What is there under these keys is not what these changes are about.
+        let again = UInt32Array::from(folded.again.clone());
+        self.remove(&taken(&after.arrays, &again)?, again.len(), &mut writes)?;
+        let condition = |row: &u32| self.copy.condition(&after.arrays, *row as usize);
+        let again = folded.again.iter().map(condition).collect::<Result<_>>()?;
         let missed: HashSet<&[u8]> =
             folded.missed.iter().map(|row| after_keys.get(*row as usize)).collect();
         let mut keys = Keys::default();
@@ -431,7 +444,7 @@ impl TableBatch {
                 keys.push(key);
             }
         }
-        Ok(Changes { writes, keys: vec![keys], rows })
+        Ok(Changes { writes, keys: vec![keys], again, rows })
     }
 
     /// Gives new rows whose keys are their defaults these.
@@ -577,3 +590,6 @@ impl TableBatch {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

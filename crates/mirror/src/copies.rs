@@ -92,6 +92,13 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
     /// NULL in a key, a collation whose rules are not known.
     fn keys(&self, rows: usize, columns: &[ArrayRef]) -> Result<Keys>;
 
+    /// A condition of the server that is true of the row with the same primary key as a row here.
+    /// Columns are names with a \u{1} in front; nowhere else is there one.
+    ///
+    /// # Errors
+    /// Values that cannot be told exactly in a statement.
+    fn condition(&self, columns: &[ArrayRef], row: usize) -> Result<String>;
+
     /// The rows of each partition: its key and their places. Only columns that partitions depend
     /// on, which are of the primary key, are looked at.
     ///

@@ -9,7 +9,7 @@ use futures::stream::FuturesUnordered;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::split::quote_name;
 use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest, SessionSettings};
-use pelorus_sql::table::{ForeignKey, ReferenceAction, TableStatement};
+use pelorus_sql::table::{ColumnDefinition, ForeignKey, ReferenceAction, TableStatement};
 use pelorus_store::{Commit, Durability, Mode, Write};
 
 use crate::batch::blocking;
@@ -56,13 +56,20 @@ pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -
     if !is_begun || load.mirror.copy().is_none() {
         load.begin().await?;
     }
-    load.read_ranges().await?;
-    let until = load.link.binlog_end().await?;
-    load.mirror.update_in_turn(load.source.store(), turn, |record| {
-        record.state = State::CatchingUp;
-        record.until = Some(until.to_string());
-        record.ranges = Vec::new();
-    })?;
+    let mut is_whole = false;
+    while !is_whole {
+        load.read_ranges().await?;
+        let until = load.link.binlog_end().await?;
+        load.mirror.update_in_turn(load.source.store(), turn, |record| {
+            // The stream may have found rows meanwhile that must be read again.
+            is_whole = record.ranges.iter().all(|range| range.done);
+            if is_whole {
+                record.state = State::CatchingUp;
+                record.until = Some(until.to_string());
+                record.ranges = Vec::new();
+            }
+        })?;
+    }
     load.source.wake();
     Ok(())
 }
@@ -334,7 +341,27 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
              do); make it ON DELETE RESTRICT ON UPDATE RESTRICT, or leave the table to its server"
         )));
     }
+    if facts.is_mariadb
+        && facts.binlog_row_image == "MINIMAL"
+        && let Some(column) = virtual_column(&text)
+    {
+        return Err(Error::unsupported(format_args!(
+            "mirrors of {name}, whose generated column '{column}' is VIRTUAL: this server leaves it \
+             out of its binlog under binlog_row_image = MINIMAL; make it STORED, or SET GLOBAL \
+             binlog_row_image = FULL and reconnect the clients"
+        )));
+    }
     Ok(Mirrorable { table: found, text })
+}
+
+/// The first column that is computed whenever it is read.
+fn virtual_column(text: &str) -> Option<String> {
+    let statement = pelorus_sql::table::parse(text, pelorus_sql::Mode::default()).ok()?;
+    let TableStatement::Create(definition) = statement else { return None };
+    let is_virtual = |column: &&ColumnDefinition| {
+        column.generated.as_ref().is_some_and(|generated| !generated.stored)
+    };
+    definition.columns.iter().find(is_virtual).map(|column| column.name.clone())
 }
 
 async fn definition(link: &Link, database: &str, table: &str) -> Result<String> {

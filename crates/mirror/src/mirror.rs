@@ -13,7 +13,13 @@ use pelorus_store::{Commit, Database, Durability, Keys};
 use crate::copies::CopyTable;
 use crate::mirrors::MirrorName;
 use crate::parts::{Awaited, Parts};
-use crate::record::{self, MirrorRecord, State};
+use crate::record::{self, MirrorRecord, RangeRecord, State};
+
+/// Rows that one statement asks for again.
+const AGAIN_AT_ONCE: usize = 200;
+/// Ranges of rows that are asked for again, and rows of one commit, beyond which a table is read
+/// anew.
+const AGAIN_MAX: usize = 10_000;
 
 /// One mirror.
 #[derive(Debug)]
@@ -244,6 +250,33 @@ impl Mirror {
         inner.until = until;
         inner.record = record;
         Ok(())
+    }
+
+    /// Has rows read again while the table is read, one condition for each. What is known now
+    /// must be in what is read then, so this comes before the change that is the reason.
+    ///
+    /// # Errors
+    /// Too many of them (1412), and what the store gives.
+    pub(crate) fn ask_again(&self, store: &Database, conditions: &[String]) -> Result<()> {
+        if self.inner.lock().record.ranges.len() > AGAIN_MAX || conditions.len() > AGAIN_MAX {
+            let text = "too many rows changed their keys or documents, in images that lack \
+                        columns, while the table was read";
+            return Err(Error::new(Code::TableChanged, text));
+        }
+        self.update(store, |record| {
+            for some in conditions.chunks(AGAIN_AT_ONCE) {
+                record.ranges.push(RangeRecord {
+                    condition: Some(format!("({})", some.join(" OR "))),
+                    partitions: Vec::new(),
+                    rows: some.len() as u64,
+                    done: false,
+                });
+            }
+            if record.state == State::CatchingUp {
+                record.state = State::Loading;
+                record.until = None;
+            }
+        })
     }
 
     /// Begins anew from nothing: whoever works for it stops.

@@ -5,7 +5,7 @@
 //! it, and so on, back to where the row begins in the batch: a new row has defaults in the columns
 //! that its image lacks; a row that was there before is read from the copy.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray as _, StringArray, UInt32Array};
@@ -65,6 +65,18 @@ pub(crate) struct Folded {
     pub(crate) columns: Vec<ArrayRef>,
     /// The last images of rows that the copy does not have yet.
     pub(crate) missed: Vec<u32>,
+    /// The last images of rows that must be asked for again: what they are based on is not known.
+    pub(crate) again: Vec<u32>,
+}
+
+/// What the images of a row need to be whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    Nothing,
+    /// The copy's row with the key of an image of before.
+    Stored(u32),
+    /// What the copy has cannot be told.
+    Again,
 }
 
 /// Rows of the copy.
@@ -90,15 +102,6 @@ fn lost() -> Error {
     Error::new(Code::TableChanged, text)
 }
 
-/// A change that cannot be put right while a table is read.
-fn too_early(what: &str) -> Error {
-    let text = format!(
-        "{what}, in a row that the binlog has in part, while the table was read; with \
-         binlog_row_image = FULL that can be followed"
-    );
-    Error::new(Code::TableChanged, text)
-}
-
 impl Parts<'_> {
     /// Puts rows together, given the numbers of their last images.
     ///
@@ -108,9 +111,12 @@ impl Parts<'_> {
         let mut wanted = vec![false; self.columns()];
         // Rows and the images of before that have the keys of their beginnings.
         let mut asked: Vec<(u32, u32)> = Vec::new();
+        let mut again = Vec::new();
         for &row in rows {
-            if let Some(before) = self.stored_part(row, &mut wanted)? {
-                asked.push((row, before));
+            match self.need(row, &mut wanted)? {
+                Need::Nothing => {}
+                Need::Stored(before) => asked.push((row, before)),
+                Need::Again => again.push(row),
             }
         }
         let stored = self.look_up(&asked, &wanted, store)?;
@@ -119,16 +125,11 @@ impl Parts<'_> {
         if self.is_exact && !missed.is_empty() {
             return Err(lost());
         }
-        let kept: Vec<u32> = match missed.is_empty() {
-            true => rows.to_vec(),
-            false => {
-                let missed: std::collections::HashSet<u32> = missed.iter().copied().collect();
-                rows.iter().copied().filter(|row| !missed.contains(row)).collect()
-            }
-        };
+        let left_out: HashSet<u32> = missed.iter().chain(&again).copied().collect();
+        let kept: Vec<u32> = rows.iter().copied().filter(|row| !left_out.contains(row)).collect();
         let columns =
             (0..self.columns()).map(|at| self.column(at, &kept, &stored)).collect::<Result<_>>()?;
-        Ok(Folded { columns, missed })
+        Ok(Folded { columns, missed, again })
     }
 
     /// All images of a row up to its last, the oldest first.
@@ -171,9 +172,8 @@ impl Parts<'_> {
         }
     }
 
-    /// The image of before by whose key the copy has what a row's images lack, if they lack any;
-    /// notes the columns.
-    fn stored_part(&self, row: u32, wanted: &mut [bool]) -> Result<Option<u32>> {
+    /// What a row's images need to be whole; notes the columns of the copy that they need.
+    fn need(&self, row: u32, wanted: &mut [bool]) -> Result<Need> {
         let mut found = None;
         for (column, wanted) in wanted.iter_mut().enumerate() {
             let (source, changed) = self.source(column, row);
@@ -185,18 +185,16 @@ impl Parts<'_> {
                     found = Some(before);
                 }
             }
+            // While a table is read, the copy's document can have the change already.
             if !self.is_exact && !changed.is_empty() {
-                return Err(too_early("a JSON document was changed"));
+                return Ok(Need::Again);
             }
         }
-        // While a table is read, the row that has a key in the copy can be a later one.
-        let stays = |before: u32| {
-            self.before_keys.get(before as usize) == self.after_keys.get(row as usize)
-        };
-        if !self.is_exact && found.is_some_and(|before| !stays(before)) {
-            return Err(too_early("a primary key was changed"));
-        }
-        Ok(found)
+        let Some(before) = found else { return Ok(Need::Nothing) };
+        // While a table is read, the row that had the key before can be elsewhere already, and
+        // another one have its key.
+        let stays = self.before_keys.get(before as usize) == self.after_keys.get(row as usize);
+        Ok(if self.is_exact || stays { Need::Stored(before) } else { Need::Again })
     }
 
     fn look_up(

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone, Value};
 use pelorus_mirror::copies::Circumstances;
 use pelorus_mirror::{Absent, Copies, CopyColumn, CopyTable, Definition, MirrorName};
-use pelorus_sql::Mode;
+use pelorus_sql::{Mode, literal};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
     AlterAction, AlterTable, Base, ColumnDefault, DropTables, TableStatement,
 };
 use pelorus_store::{Database, KeyEncoder, Keys, TableId};
-use pelorus_types::{ColumnType, WireType};
+use pelorus_types::WireType;
 
 use super::definition::{COMPUTED, GENERATED, alter_of_copy, copy_of};
 use super::hidden_database;
@@ -23,6 +23,7 @@ use crate::native::ddl::Definer;
 use crate::native::definition::{DefaultValue, NativeDef};
 use crate::native::write::auto::Steps;
 use crate::native::write::lookup::encoder;
+use crate::scalar;
 use crate::variables::check;
 
 /// The native tables that hold copies.
@@ -222,9 +223,18 @@ fn absent(def: &NativeDef, column: usize) -> Absent {
         _ => {}
     }
     let ty = &def.targets[column].ty;
+    let is_number = match &def.definition.columns[column].default {
+        Some(ColumnDefault::Literal(literal)) => {
+            // `0x00FF`, `b'101'`
+            let text = literal.text.trim_start();
+            text.starts_with("0x") || text.starts_with("b'")
+        }
+        _ => true,
+    };
     let array = |value: &Value| {
         let array = pelorus_functions::array_of(value, ty).ok()?;
-        (array.data_type() == &ty.arrow() && !is_spoilt(value, ty)).then_some(array)
+        let is_sure = is_number || !is_spoilt(value);
+        (array.data_type() == &ty.arrow() && is_sure).then_some(array)
     };
     let found = match &def.defaults[column] {
         DefaultValue::Constant(value) => array(value).map(Absent::Default),
@@ -236,11 +246,10 @@ fn absent(def: &NativeDef, column: usize) -> Absent {
 
 /// Whether a default may not be what its server has: MariaDB shows the bytes of binary ones as
 /// they are, which a text cannot carry.
-fn is_spoilt(value: &Value, ty: &ColumnType) -> bool {
-    let is_doubtful = |byte: &u8| !byte.is_ascii_graphic() || *byte == b'?';
+fn is_spoilt(value: &Value) -> bool {
     match value {
         Value::Bytes(bytes) => {
-            ty.is_binary_string() && bytes.iter().any(|it| *it != 0 && is_doubtful(it))
+            bytes.iter().any(|it| *it != 0 && (!it.is_ascii_graphic() || *it == b'?'))
         }
         Value::Text(text) => text.contains('\u{FFFD}'),
         _ => false,
@@ -266,6 +275,32 @@ impl CopyTable for Copy {
 
     fn keys(&self, rows: usize, columns: &[ArrayRef]) -> Result<Keys> {
         self.encoder.encode(rows, |at| &columns[at])
+    }
+
+    fn condition(&self, columns: &[ArrayRef], row: usize) -> Result<String> {
+        let part = |&at: &usize| {
+            let (column, ty) = (&self.columns[at], &self.columns[at].ty);
+            let value = match scalar::value_at(&columns[at], ty, row)? {
+                // In hex: values are never taken for names.
+                Value::Text(text) => format!("_utf8mb4 {}", literal::bytes(text.as_bytes())),
+                Value::Bytes(bytes) => literal::bytes(&bytes),
+                value @ (Value::Date(_) | Value::Time(_)) => {
+                    format!("'{}'", scalar::text_of(&value, ty))
+                }
+                value @ (Value::Int(_) | Value::UInt(_) | Value::Decimal(_)) => {
+                    scalar::text_of(&value, ty)
+                }
+                Value::Double(_) | Value::Null => {
+                    return Err(Error::new(
+                        Code::TableChanged,
+                        format!("a row cannot be asked for by its '{}'", column.name),
+                    ));
+                }
+            };
+            Ok(format!("\u{1}{} = {value}", literal::name(&column.name)))
+        };
+        let parts: Vec<String> = self.def.key.iter().map(part).collect::<Result<_>>()?;
+        Ok(format!("({})", parts.join(" AND ")))
     }
 
     fn split(&self, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, UInt32Array)>> {
