@@ -45,6 +45,7 @@ def loads(pair: Mirrored, database: str, table: str) -> int:
 
 def check(pair: Mirrored, database: str, *tables: str) -> None:
     """Compares tables, by queries and by CHECK MIRROR."""
+    pair.wait_live(database, *tables)
     pair.same_tables(database, *tables)
     for table in tables:
         found = pair.through.run(f"CHECK MIRROR TABLE {database}.{table}")
@@ -86,7 +87,7 @@ DEFAULTS = (
     "tm TIME DEFAULT '-10:20:30'", "y YEAR DEFAULT 1999", "n DECIMAL(10,3) DEFAULT -1.5",
     "r DOUBLE DEFAULT 1e10", "ts TIMESTAMP NULL DEFAULT '2020-01-01 00:00:00'",
     "now TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6)",
-    "at DATETIME DEFAULT CURRENT_TIMESTAMP", "ex INT DEFAULT (3 * 4)", "un VARCHAR(40) DEFAULT (UUID())",
+    "at DATETIME DEFAULT CURRENT_TIMESTAMP", "ex INT DEFAULT (3 * 4)",
     "st INT AS (i * 2) STORED", "nu INT", "bl BLOB", "l VARCHAR(9) CHARACTER SET latin1 DEFAULT 'ä'",
     "no INT NOT NULL", "ne ENUM('m','o') NOT NULL", "nv VARCHAR(3) NOT NULL", "nb BINARY(2) NOT NULL",
     "nd DATETIME NOT NULL", "nt TEXT NOT NULL", "nc DECIMAL(5,2) NOT NULL", "ny YEAR NOT NULL",
@@ -126,6 +127,8 @@ def test_statements_that_change_what_is_there(pair, setting, tmp_path):
         "bl BLOB, tx TEXT)",
         "CREATE TABLE log (n INT AUTO_INCREMENT PRIMARY KEY, what INT, text VARCHAR(20) DEFAULT 'd')",
         "CREATE TABLE one (id TINYINT PRIMARY KEY DEFAULT 1, a INT DEFAULT 2, b INT DEFAULT 3)",
+        "CREATE TABLE total (id INT PRIMARY KEY, n INT DEFAULT 0, b INT DEFAULT 3)",
+        "INSERT INTO total VALUES (1, 1, 1)",
         "INSERT INTO t (id, a, b, u, bl, tx) SELECT d.n, d.n + 100, d.n + 200, d.n + 300, 'blob', 'text' "
         "FROM (SELECT 1 n UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 "
         "UNION SELECT 7 UNION SELECT 8 UNION SELECT 9) d",
@@ -151,10 +154,14 @@ def test_statements_that_change_what_is_there(pair, setting, tmp_path):
         *setting,
         "CREATE TRIGGER after_t AFTER UPDATE ON t FOR EACH ROW INSERT INTO log (what) VALUES (NEW.id)",
         "CREATE TRIGGER before_t BEFORE UPDATE ON t FOR EACH ROW SET NEW.b = OLD.b + 1",
-        "CREATE TRIGGER of_log AFTER INSERT ON log FOR EACH ROW UPDATE one SET a = a + 1",
+        "CREATE TRIGGER of_log AFTER INSERT ON log FOR EACH ROW UPDATE total SET n = n + 1",
         "UPDATE t SET a = a + 1 WHERE id < 1005", "INSERT INTO log (what) VALUES (1)", database="parts")
-    check(pair, "parts", "t", "log", "one")
-    assert loads(pair, "parts", "one") == 1
+    check(pair, "parts", "t", "log", "one", "total")
+    assert loads(pair, "parts", "t") == 1 and loads(pair, "parts", "total") == 1
+    # Of a MariaDB's key with a default it is not clear, then, whether a REPLACE left it out.
+    pair.server.run(*setting, "CREATE TRIGGER of_total AFTER UPDATE ON total FOR EACH ROW UPDATE one SET "
+                    "a = a + 1", "UPDATE total SET n = 5", database="parts")
+    check(pair, "parts", "one")
     pair.through.run("UNMIRROR DATABASE parts")
 
 

@@ -142,8 +142,8 @@ impl ImageBuilder {
         }
         let count = result?;
         let present = event.present(image != Image::Before);
-        let completed = (image == Image::Completed && event.kind.has_before())
-            .then(|| event.present(false));
+        let completed =
+            (image == Image::Completed && event.kind.has_before()).then(|| event.present(false));
         for (target, bits) in self.targets.iter().zip(&mut self.presence) {
             let has = present.has(target.source)
                 || completed.is_some_and(|before| before.has(target.source));

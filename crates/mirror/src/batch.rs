@@ -8,11 +8,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
-use pelorus_binlog::{Image, ImageBuilder, Images, RowsEvent, RowsKind, Target};
+use pelorus_binlog::{Image, ImageBuilder, Images, Position, RowsEvent, RowsKind, Target};
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys, Mode, ROWS_PER_BATCH_MAX, Write};
 
 use crate::copies::{Absent, CopyTable};
+use crate::doubts::Doubts;
 use crate::mirror::{Mirror, Window};
 use crate::origin::{Lacking, Origin};
 use crate::parts::{Earlier, Parts, changes_of};
@@ -158,7 +159,7 @@ impl Batch {
         Ok(Added::Yes)
     }
 
-    /// Commits all changes with the position that they reach. Mirrors whose changes do not fit
+    /// Commits all changes, which come behind a position, with the position that they reach. Mirrors whose changes do not fit
     /// their copies begin anew before that; they are returned with the reasons.
     ///
     /// # Errors
@@ -166,6 +167,7 @@ impl Batch {
     pub(crate) fn commit(
         self,
         store: &Arc<Database>,
+        from: Option<&Position>,
         position: (Vec<u8>, Option<Vec<u8>>),
     ) -> Result<Vec<(Arc<Mirror>, String)>> {
         let mut commit =
@@ -177,12 +179,12 @@ impl Batch {
             // What the copy has of rows in part must stay as it is until they are committed.
             let mut window = table.in_part.then(|| mirror.window());
             let result = match &mut window {
-                Some(window) => table.finish_parts(store, window),
+                Some(window) => table.finish_parts(store, &mirror.doubts(from), window),
                 None => table.finish(),
             };
             let changes = result.and_then(|changes| {
-                if !changes.again.is_empty() {
-                    mirror.ask_again(store, &changes.again)?;
+                if let (keys, conditions @ [_, ..]) = (&changes.again.0, &changes.again.1[..]) {
+                    mirror.ask_again(store, keys, conditions)?;
                 }
                 Ok(changes)
             });
@@ -219,8 +221,8 @@ struct Changes {
     writes: Vec<Write>,
     /// The keys that changed.
     keys: Vec<Keys>,
-    /// Conditions of rows that must be read again.
-    again: Vec<String>,
+    /// Rows that must be read again: keys and conditions.
+    again: (Keys, Vec<String>),
     rows: u64,
 }
 
@@ -383,7 +385,7 @@ impl TableBatch {
         let mut writes = Vec::new();
         if only_rows {
             self.put(&after.arrays, &mut writes)?;
-            return Ok(Changes { writes, keys: vec![after_keys], again: Vec::new(), rows });
+            return Ok(Changes { writes, keys: vec![after_keys], again: Default::default(), rows });
         }
         let (puts, removes) = self.last_states(&after_keys, &before_keys);
         self.put(&taken(&after.arrays, &puts)?, &mut writes)?;
@@ -396,11 +398,16 @@ impl TableBatch {
             });
         }
         self.remove(&gone, removes.len(), &mut writes)?;
-        Ok(Changes { writes, keys: vec![after_keys, before_keys], again: Vec::new(), rows })
+        Ok(Changes { writes, keys: vec![after_keys, before_keys], again: Default::default(), rows })
     }
 
     /// The same where images lack columns.
-    fn finish_parts(&mut self, store: &Arc<Database>, window: &mut Window) -> Result<Changes> {
+    fn finish_parts(
+        &mut self,
+        store: &Arc<Database>,
+        doubts: &Doubts,
+        window: &mut Window,
+    ) -> Result<Changes> {
         let (mut after, before) = (self.after.finish()?, self.before.finish()?);
         let rows = self.rows() as u64;
         self.complete_keys(&mut after)?;
@@ -423,7 +430,7 @@ impl TableBatch {
             after_keys: &after_keys,
             before_keys: &before_keys,
             of_before: &of_before,
-            is_exact: self.mirror.is_exact(),
+            doubts,
         };
         let (puts, removes) = self.last_states(&after_keys, &before_keys);
         let folded = parts.fold(puts.values(), store)?;
@@ -435,7 +442,9 @@ impl TableBatch {
         let again = UInt32Array::from(folded.again.clone());
         self.remove(&taken(&after.arrays, &again)?, again.len(), &mut writes)?;
         let condition = |row: &u32| self.copy.condition(&after.arrays, *row as usize);
-        let again = folded.again.iter().map(condition).collect::<Result<_>>()?;
+        let conditions = folded.again.iter().map(condition).collect::<Result<_>>()?;
+        let mut again = (Keys::default(), conditions);
+        folded.again.iter().for_each(|row| again.0.push(after_keys.get(*row as usize)));
         let missed: HashSet<&[u8]> =
             folded.missed.iter().map(|row| after_keys.get(*row as usize)).collect();
         let mut keys = Keys::default();
@@ -453,9 +462,13 @@ impl TableBatch {
             let Some(bits) = after.present[at].take() else { continue };
             let default = self.copy.columns()[at].absent.value();
             let default = default.ok_or_else(|| Error::internal("a key without its default"))?;
-            let places: Vec<(usize, usize)> =
-                bits.iter().enumerate().map(|(row, has)| if has { (0, row) } else { (1, 0) }).collect();
-            let arrays: [&dyn arrow::array::Array; 2] = [after.arrays[at].as_ref(), default.as_ref()];
+            let places: Vec<(usize, usize)> = bits
+                .iter()
+                .enumerate()
+                .map(|(row, has)| if has { (0, row) } else { (1, 0) })
+                .collect();
+            let arrays: [&dyn arrow::array::Array; 2] =
+                [after.arrays[at].as_ref(), default.as_ref()];
             after.arrays[at] = arrow::compute::interleave(&arrays, &places)
                 .map_err(|error| Error::internal("keys cannot be completed").caused_by(error))?;
         }

@@ -26,12 +26,14 @@
 //! | `source` | one server's stream of changes |
 //! | `batch` | changes on their way into the store |
 //! | `parts` | rows that the binlog has in part |
+//! | `doubts` | which rows of a copy can be later than the stream is |
 //! | `origin` | which statements such rows come from |
 //! | `follow` | definitions that change |
 //! | `load` | reading a table for the first time |
 
 mod batch;
 pub mod copies;
+mod doubts;
 mod follow;
 mod load;
 mod mirror;

@@ -14,7 +14,7 @@ use pelorus_store::{Commit, Durability, Mode, Write};
 
 use crate::batch::blocking;
 use crate::copies::{CopyTable, Definition};
-use crate::mirror::{Mirror, overtaken};
+use crate::mirror::{Mirror, Opened, overtaken};
 use crate::record::{RangeRecord, State};
 use crate::source::Source;
 
@@ -60,15 +60,7 @@ pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -
     while !is_whole {
         load.read_ranges().await?;
         let until = load.link.binlog_end().await?;
-        load.mirror.update_in_turn(load.source.store(), turn, |record| {
-            // The stream may have found rows meanwhile that must be read again.
-            is_whole = record.ranges.iter().all(|range| range.done);
-            if is_whole {
-                record.state = State::CatchingUp;
-                record.until = Some(until.to_string());
-                record.ranges = Vec::new();
-            }
-        })?;
+        is_whole = load.mirror.end_reading(load.source.store(), turn, &until)?;
     }
     load.source.wake();
     Ok(())
@@ -162,8 +154,8 @@ impl Load {
     ) -> Result<()> {
         let _permit = self.source.loading_permit().await;
         self.check_turn()?;
-        let _window = self.mirror.open_window();
-        let rows = self.read_once(&range, &copy).await?;
+        let opened = self.mirror.open_window();
+        let rows = self.read_once(&range, &copy, &opened).await?;
         self.mirror.update_in_turn(self.source.store(), self.turn, |record| {
             record.rows_loaded += rows;
             if let Some(range) = record.ranges.get_mut(at) {
@@ -173,7 +165,12 @@ impl Load {
     }
 
     /// Puts the rows of a range into the copy, those aside that the stream has changed meanwhile.
-    async fn read_once(&self, range: &RangeRecord, copy: &Arc<dyn CopyTable>) -> Result<u64> {
+    async fn read_once(
+        &self,
+        range: &RangeRecord,
+        copy: &Arc<dyn CopyTable>,
+        opened: &Opened,
+    ) -> Result<u64> {
         // What the stream has passed over, or has applied without the window's notice, must be in
         // what is read.
         self.source.settle().await;
@@ -224,12 +221,12 @@ impl Load {
             waiting += batch.num_rows();
             pending.push(batch.columns().to_vec());
             if waiting >= COMMIT_ROWS {
-                total += self.put(copy, &std::mem::take(&mut pending))?;
+                total += self.put(copy, &std::mem::take(&mut pending), opened)?;
                 waiting = 0;
             }
         }
         if waiting > 0 {
-            total += self.put(copy, &pending)?;
+            total += self.put(copy, &pending, opened)?;
         }
         Ok(total)
     }
@@ -256,14 +253,19 @@ impl Load {
     }
 
     /// Commits rows that were read.
-    fn put(&self, copy: &Arc<dyn CopyTable>, batches: &[Vec<ArrayRef>]) -> Result<u64> {
+    fn put(
+        &self,
+        copy: &Arc<dyn CopyTable>,
+        batches: &[Vec<ArrayRef>],
+        opened: &Opened,
+    ) -> Result<u64> {
         let columns = joined(batches)?;
         let rows = columns.first().map_or(0, |column| column.len());
         let keys = copy.keys(rows, &columns)?;
         let mut window = self.mirror.window();
         self.check_turn()?;
         let columns = window.fold(&keys, columns)?;
-        let columns = match window.untouched(&keys) {
+        let columns = match window.untouched(&keys, opened) {
             Some(keep) => filtered(&columns, &BooleanArray::from(keep))?,
             None => columns,
         };

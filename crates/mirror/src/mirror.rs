@@ -1,6 +1,6 @@
 //! One mirror in memory: its record, its copy, and what happens to it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +11,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys};
 
 use crate::copies::CopyTable;
+use crate::doubts::{Doubts, Later};
 use crate::mirrors::MirrorName;
 use crate::parts::{Awaited, Parts};
 use crate::record::{self, MirrorRecord, RangeRecord, State};
@@ -43,6 +44,8 @@ struct Inner {
     until: Option<Position>,
     /// Counts the times that it was begun anew: whoever works for an earlier one must stop.
     turn: u64,
+    /// Which rows can be later in the copy than the stream is, while the table is read.
+    later: Later,
 }
 
 /// The keys that the stream has changed while ranges are being read: what was read of them is
@@ -50,7 +53,10 @@ struct Inner {
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     open: usize,
-    touched: HashSet<Vec<u8>>,
+    /// How often one was opened.
+    opened: u64,
+    /// Keys, and how many had been opened when they changed for the last time.
+    touched: HashMap<Vec<u8>, u64>,
     /// What the stream has changed in rows that the copy does not have yet.
     awaited: Awaited,
 }
@@ -59,7 +65,7 @@ impl Window {
     /// Notes that the stream has changed rows.
     pub(crate) fn touch(&mut self, keys: &Keys) {
         if self.open > 0 {
-            self.touched.extend(keys.iter().map(<[u8]>::to_vec));
+            self.touched.extend(keys.iter().map(|key| (key.to_vec(), self.opened)));
             if !self.awaited.is_empty() {
                 keys.iter().for_each(|key| self.awaited.forget(key));
             }
@@ -83,22 +89,26 @@ impl Window {
         if self.awaited.is_empty() { Ok(columns) } else { self.awaited.fold(keys, columns) }
     }
 
-    /// Which of some keys were not changed by the stream; `None` for all.
-    pub(crate) fn untouched(&self, keys: &Keys) -> Option<Vec<bool>> {
+    /// Which of some keys the stream has not changed since a window was opened; `None` for all.
+    /// What it has changed before that is in what is read.
+    pub(crate) fn untouched(&self, keys: &Keys, opened: &Opened) -> Option<Vec<bool>> {
         if self.touched.is_empty() {
             return None;
         }
-        Some(keys.iter().map(|key| !self.touched.contains(key)).collect())
+        let is_touched = |key| self.touched.get(key).is_some_and(|at| *at >= opened.number);
+        Some(keys.iter().map(|key| !is_touched(key)).collect())
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self) -> u64 {
         self.open += 1;
+        self.opened += 1;
+        self.opened
     }
 
     fn end(&mut self) {
         self.open = self.open.saturating_sub(1);
         if self.open == 0 {
-            self.touched = HashSet::new();
+            self.touched = HashMap::new();
             self.awaited = Awaited::default();
         }
     }
@@ -111,11 +121,14 @@ pub(crate) fn overtaken() -> Error {
 
 /// Keeps a window open.
 #[derive(Debug)]
-pub(crate) struct Opened(Arc<Mirror>);
+pub(crate) struct Opened {
+    mirror: Arc<Mirror>,
+    number: u64,
+}
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        self.0.window.lock().end();
+        self.mirror.window.lock().end();
     }
 }
 
@@ -129,7 +142,14 @@ impl Mirror {
         let (from, until) = (read(&record.from)?, read(&record.until)?);
         Ok(Self {
             name,
-            inner: Mutex::new(Inner { record, copy, from, until, turn: 0 }),
+            inner: Mutex::new(Inner {
+                record,
+                copy,
+                from,
+                until,
+                turn: 0,
+                later: Later::default(),
+            }),
             window: Mutex::default(),
             changes: AtomicU64::new(0),
             trouble: Mutex::default(),
@@ -140,11 +160,14 @@ impl Mirror {
         self.inner.lock().record.clone()
     }
 
-    /// Whether the copy is what the table was where the stream is. While it is read it can have
-    /// what comes later, and lack rows.
-    pub(crate) fn is_exact(&self) -> bool {
-        let inner = self.inner.lock();
-        inner.record.state != State::Loading && !inner.record.early
+    /// Which rows of the copy may not be what the table had where the stream is, given how far
+    /// that is.
+    pub(crate) fn doubts(&self, at: Option<&Position>) -> Doubts {
+        let mut inner = self.inner.lock();
+        if inner.record.state != State::Loading && !inner.record.early {
+            return Doubts::None;
+        }
+        at.map_or(Doubts::All, |at| inner.later.doubts(at))
     }
 
     pub(crate) fn state(&self) -> State {
@@ -240,12 +263,18 @@ impl Mirror {
         }
         let mut record = inner.record.clone();
         change(&mut record);
+        let was = inner.record.state;
         let read = |text: &Option<String>| text.as_deref().map(str::parse).transpose();
         let (from, until) = (read(&record.from)?, read(&record.until)?);
         let value = record::encode(&record)?;
         commit.values.push((record::mirror_key(&self.name), Some(value)));
         commit.durability = Durability::Synced;
         store.commit(&commit)?;
+        match (was, record.state, &until) {
+            (State::Loading, State::CatchingUp, Some(until)) => inner.later.end_reading(until),
+            (_, State::Loading | State::CatchingUp, _) => {}
+            _ => inner.later = Later::default(),
+        }
         inner.from = from;
         inner.until = until;
         inner.record = record;
@@ -257,12 +286,18 @@ impl Mirror {
     ///
     /// # Errors
     /// Too many of them (1412), and what the store gives.
-    pub(crate) fn ask_again(&self, store: &Database, conditions: &[String]) -> Result<()> {
+    pub(crate) fn ask_again(
+        &self,
+        store: &Database,
+        keys: &Keys,
+        conditions: &[String],
+    ) -> Result<()> {
         if self.inner.lock().record.ranges.len() > AGAIN_MAX || conditions.len() > AGAIN_MAX {
             let text = "too many rows changed their keys or documents, in images that lack \
                         columns, while the table was read";
             return Err(Error::new(Code::TableChanged, text));
         }
+        self.inner.lock().later.ask_again(keys);
         self.update(store, |record| {
             for some in conditions.chunks(AGAIN_AT_ONCE) {
                 record.ranges.push(RangeRecord {
@@ -277,6 +312,30 @@ impl Mirror {
                 record.until = None;
             }
         })
+    }
+
+    /// All ranges are in the copy, with those that were asked for again: when the stream has
+    /// passed a position, it is whole. Whether there is still something to be read.
+    ///
+    /// # Errors
+    /// 1317 when the mirror was begun anew, and what the store gives.
+    pub(crate) fn end_reading(
+        &self,
+        store: &Database,
+        turn: u64,
+        until: &Position,
+    ) -> Result<bool> {
+        let mut is_whole = false;
+        self.update_in_turn(store, turn, |record| {
+            // The stream may have found rows meanwhile that must be read again.
+            is_whole = record.ranges.iter().all(|range| range.done);
+            if is_whole {
+                record.state = State::CatchingUp;
+                record.until = Some(until.to_string());
+                record.ranges = Vec::new();
+            }
+        })?;
+        Ok(is_whole)
     }
 
     /// Begins anew from nothing: whoever works for it stops.
@@ -316,8 +375,8 @@ impl Mirror {
 
     /// Opens a window for the reading of a range.
     pub(crate) fn open_window(self: &Arc<Self>) -> Opened {
-        self.window.lock().begin();
-        Opened(Arc::clone(self))
+        let number = self.window.lock().begin();
+        Opened { mirror: Arc::clone(self), number }
     }
 
     /// The window, while rows are committed.

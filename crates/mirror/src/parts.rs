@@ -17,6 +17,7 @@ use pelorus_store::{Database, Keys};
 
 use crate::batch::taken;
 use crate::copies::CopyTable;
+use crate::doubts::Doubts;
 
 /// What a row was before one of its images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +52,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) before_keys: &'a Keys,
     /// All columns of the images of before, of which only those of the key matter.
     pub(crate) of_before: &'a [ArrayRef],
-    /// The copy is what the server had where the images begin; else it may have what comes later,
-    /// and may lack rows that have yet to be read.
-    pub(crate) is_exact: bool,
+    /// Rows of which the copy may have what comes later than the images, or nothing yet.
+    pub(crate) doubts: &'a Doubts,
     /// Images that change documents: column and row to the change.
     pub(crate) changes: HashMap<(usize, u32), Bytes>,
 }
@@ -120,10 +120,14 @@ impl Parts<'_> {
             }
         }
         let stored = self.look_up(&asked, &wanted, store)?;
-        let is_missed = |(_, before): &&(u32, u32)| !stored.places.contains_key(before);
-        let missed: Vec<u32> = asked.iter().filter(is_missed).map(|it| it.0).collect();
-        if self.is_exact && !missed.is_empty() {
-            return Err(lost());
+        let mut missed: Vec<u32> = Vec::new();
+        for (row, before) in &asked {
+            if !stored.places.contains_key(before) {
+                if !self.is_doubtful(*before) {
+                    return Err(lost());
+                }
+                missed.push(*row);
+            }
         }
         let left_out: HashSet<u32> = missed.iter().chain(&again).copied().collect();
         let kept: Vec<u32> = rows.iter().copied().filter(|row| !left_out.contains(row)).collect();
@@ -185,16 +189,20 @@ impl Parts<'_> {
                     found = Some(before);
                 }
             }
-            // While a table is read, the copy's document can have the change already.
-            if !self.is_exact && !changed.is_empty() {
+            // The copy's document can have the change already.
+            if !changed.is_empty() && found.is_some_and(|before| self.is_doubtful(before)) {
                 return Ok(Need::Again);
             }
         }
         let Some(before) = found else { return Ok(Need::Nothing) };
-        // While a table is read, the row that had the key before can be elsewhere already, and
-        // another one have its key.
+        // The row that had the key before can be elsewhere already, and another one have its key.
         let stays = self.before_keys.get(before as usize) == self.after_keys.get(row as usize);
-        Ok(if self.is_exact || stays { Need::Stored(before) } else { Need::Again })
+        let is_known = stays || !self.is_doubtful(before);
+        Ok(if is_known { Need::Stored(before) } else { Need::Again })
+    }
+
+    fn is_doubtful(&self, before: u32) -> bool {
+        self.doubts.has(self.before_keys.get(before as usize))
     }
 
     fn look_up(
@@ -207,7 +215,9 @@ impl Parts<'_> {
         if asked.is_empty() {
             return Ok(stored);
         }
-        let table = store.snapshot().table(self.copy.id())?;
+        // A copy that was dropped a moment ago is no misfit: the stream begins again.
+        let unread = |error| Error::internal("the copy cannot be read").caused_by(error);
+        let table = store.snapshot().table(self.copy.id()).map_err(unread)?;
         let columns: Vec<usize> = (0..wanted.len()).filter(|&at| wanted[at]).collect();
         let rows = UInt32Array::from_iter_values(asked.iter().map(|it| it.1));
         let key = self.copy.key();
@@ -220,7 +230,8 @@ impl Parts<'_> {
         }
         for (partition, places) in self.copy.split(&keys)? {
             let parts: Vec<ArrayRef> = key.iter().map(|&at| Arc::clone(&keys[at])).collect();
-            let found = table.get(&partition, &taken(&parts, &places)?, &columns)?;
+            let found = table.get(&partition, &taken(&parts, &places)?, &columns);
+            let found = found.map_err(unread)?;
             let there = places.values().iter().zip(&found.found).filter(|(_, there)| **there);
             let batch = stored.batches.len();
             for (row, (place, _)) in there.enumerate() {

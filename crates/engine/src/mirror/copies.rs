@@ -7,11 +7,11 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone, Value};
 use pelorus_mirror::copies::Circumstances;
 use pelorus_mirror::{Absent, Copies, CopyColumn, CopyTable, Definition, MirrorName};
-use pelorus_sql::{Mode, literal};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
     AlterAction, AlterTable, Base, ColumnDefault, DropTables, TableStatement,
 };
+use pelorus_sql::{Mode, literal};
 use pelorus_store::{Database, KeyEncoder, Keys, TableId};
 use pelorus_types::WireType;
 

@@ -17,6 +17,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::copies::CopyColumn;
+use crate::mirror::Opened;
 use crate::mirrors::MirrorName;
 use crate::record::{MirrorRecord, RangeRecord, State};
 
@@ -174,7 +175,8 @@ fn change(roll: &mut Roll, model: &mut Rows, documents: bool) -> Change {
     };
     // The columns that change, and some that do not.
     let changed = u8::try_from(roll.below(16)).unwrap();
-    let mask = changed | u8::try_from(roll.below(16)).unwrap() & u8::try_from(roll.below(16)).unwrap();
+    let mask =
+        changed | u8::try_from(roll.below(16)).unwrap() & u8::try_from(roll.below(16)).unwrap();
     let mask = mask | u8::from(to != key);
     row.a = if changed & 2 == 0 { old.a } else { row.a };
     row.b = if changed & 4 == 0 { old.b } else { row.b };
@@ -211,6 +213,7 @@ fn change(roll: &mut Roll, model: &mut Rows, documents: bool) -> Change {
 #[derive(Debug)]
 struct Copy {
     id: TableId,
+    generation: u64,
     columns: Vec<CopyColumn>,
     encoder: KeyEncoder,
 }
@@ -221,7 +224,7 @@ impl CopyTable for Copy {
     }
 
     fn generation(&self) -> u64 {
-        0
+        self.generation
     }
 
     fn columns(&self) -> &[CopyColumn] {
@@ -275,11 +278,16 @@ fn text(document: &[i16]) -> String {
 
 impl World {
     fn new(record: MirrorRecord) -> Self {
-        let store =
-            Database::open(Env::in_memory(1), Path::new("/d"), Options::default(), Arc::new(ByteWeigher))
-                .unwrap();
+        let store = Database::open(
+            Env::in_memory(1),
+            Path::new("/d"),
+            Options::default(),
+            Arc::new(ByteWeigher),
+        )
+        .unwrap();
         let json = ColumnType::new(WireType::Json, collation::UTF8MB4_BIN, u32::MAX, 0);
-        let types = [ColumnType::bigint().not_null(), ColumnType::bigint(), ColumnType::bigint(), json];
+        let types =
+            [ColumnType::bigint().not_null(), ColumnType::bigint(), ColumnType::bigint(), json];
         let column = |(id, ty): (u32, &ColumnType)| StoredColumn { id, ty: *ty, filler: None };
         let schema = TableSchema {
             columns: (0..).zip(&types).map(column).collect(),
@@ -303,19 +311,21 @@ impl World {
             members: Vec::new(),
             absent,
         });
-        let copy: Arc<dyn CopyTable> = Arc::new(Copy { id, columns: columns.collect(), encoder });
+        let generation = store.table(id).unwrap().generation();
+        let copy: Arc<dyn CopyTable> =
+            Arc::new(Copy { id, generation, columns: columns.collect(), encoder });
         let name = MirrorName { link: "l".into(), database: "d".into(), table: "t".into() };
         let mirror = Mirror::new(name, record, Some(Arc::clone(&copy))).unwrap();
         Self { store, copy, mirror: Arc::new(mirror) }
     }
 
     /// Puts rows there as they are read.
-    fn put(&self, rows: &[(i64, Row)]) {
+    fn put(&self, rows: &[(i64, Row)], opened: &Opened) {
         let columns = arrays(rows);
         let keys = self.copy.keys(rows.len(), &columns).unwrap();
         let mut window = self.mirror.window();
         let columns = window.fold(&keys, columns).unwrap();
-        let keep = window.untouched(&keys).unwrap_or_else(|| vec![true; rows.len()]);
+        let keep = window.untouched(&keys, opened).unwrap_or_else(|| vec![true; rows.len()]);
         let places: UInt32Array = (0_u32..).zip(keep).filter(|it| it.1).map(|it| it.0).collect();
         let columns = taken(&columns, &places).unwrap();
         let writes = self.copy.split(&columns).unwrap().into_iter().map(|(partition, places)| {
@@ -326,8 +336,8 @@ impl World {
         self.store.commit(&commit).unwrap();
     }
 
-    /// Applies changes as one batch.
-    fn apply(&self, changes: &[Change]) {
+    /// Applies changes, which come behind a position, as one batch.
+    fn apply(&self, from: usize, changes: &[Change]) {
         let mut batch = Batch::default();
         for change in changes {
             let mut origin = Origin::new(change.statement.is_some(), true);
@@ -345,7 +355,9 @@ impl World {
                 }
             }
         }
-        let misfits = batch.commit(&self.store, (b"at".to_vec(), Some(b"x".to_vec()))).unwrap();
+        let misfits = batch
+            .commit(&self.store, Some(&position(from)), (b"at".to_vec(), Some(b"x".to_vec())))
+            .unwrap();
         assert!(misfits.is_empty(), "{:?}", misfits[0].1);
     }
 
@@ -356,7 +368,8 @@ impl World {
         for parity in 0..2_i64 {
             let keys: Vec<i64> = keys.iter().copied().filter(|it| it % 2 == parity).collect();
             let array: ArrayRef = Arc::new(Int64Array::from(keys));
-            let there = table.get(&[u8::try_from(parity).unwrap()], &[array], &[0, 1, 2, 3]).unwrap();
+            let there =
+                table.get(&[u8::try_from(parity).unwrap()], &[array], &[0, 1, 2, 3]).unwrap();
             let number = |column: usize, row: usize| {
                 let array = there.columns[column].as_primitive::<Int64Type>();
                 (!array.is_null(row)).then(|| array.value(row))
@@ -377,6 +390,10 @@ impl World {
             .collect();
         assert_eq!(self.rows(), model);
     }
+}
+
+fn position(at: usize) -> Position {
+    Position::File { file: "b.000001".to_owned(), offset: at as u64 }
 }
 
 fn some_rows(roll: &mut Roll) -> Rows {
@@ -403,7 +420,7 @@ fn history(roll: &mut Roll, length: u64, documents: bool) -> (Vec<Rows>, Vec<Cha
 struct Reading {
     range: usize,
     rows: Vec<(i64, Row)>,
-    _window: crate::mirror::Opened,
+    window: Opened,
 }
 
 /// Which keys a range has: first two that share them all, later those that are asked for again.
@@ -426,11 +443,11 @@ proptest! {
         let world = World::new(record(State::Live));
         let (states, changes) = history(&mut roll, length, true);
         let rows: Vec<(i64, Row)> = states[0].clone().into_iter().collect();
-        world.put(&rows);
+        world.put(&rows, &world.mirror.open_window());
         let mut at = 0;
         while at < changes.len() {
             let to = (at + 1 + usize::try_from(roll.below(9)).unwrap()).min(changes.len());
-            world.apply(&changes[at..to]);
+            world.apply(at, &changes[at..to]);
             at = to;
             world.assert_is(&states[at]);
         }
@@ -450,30 +467,46 @@ proptest! {
         });
         let (states, changes) = history(&mut roll, length, documents);
         let (mut at, mut reading): (usize, Vec<Reading>) = (0, Vec::new());
+        // The latest moment of this round of reading.
+        let mut read = 0;
         loop {
             let ranges = world.mirror.record().ranges;
             let todo: Vec<usize> = (0..ranges.len())
                 .filter(|&it| !ranges[it].done && reading.iter().all(|r| r.range != it))
                 .collect();
-            if at == changes.len() && todo.is_empty() && reading.is_empty() {
+            let is_read = todo.is_empty() && reading.is_empty();
+            if world.mirror.state() == State::Loading && is_read && roll.chance(2) {
+                // The last range was read at a moment that is not later than now.
+                let now = (at + usize::try_from(roll.below(6)).unwrap()).max(read).min(changes.len());
+                assert!(world.mirror.end_reading(&world.store, 0, &position(now)).unwrap());
+                read = 0;
+            }
+            if world.mirror.has_caught_up(&position(at)) {
+                world.mirror.update(&world.store, |it| {
+                    it.state = State::Live;
+                    it.early = false;
+                }).unwrap();
+            }
+            if at == changes.len() && world.mirror.state() == State::Live {
                 break;
             }
             match roll.below(4) {
                 0 if !todo.is_empty() => {
                     let range = todo[usize::try_from(roll.below(todo.len() as u64)).unwrap()];
-                    let _window = world.mirror.open_window();
+                    let window = world.mirror.open_window();
                     // A moment that is not before what has been applied.
                     let ahead = roll.below((changes.len() - at) as u64 + 1);
                     let moment = at + usize::try_from(ahead.min(roll.below(12))).unwrap();
+                    read = read.max(moment);
                     let rows = states[moment].iter().map(|(key, row)| (*key, row.clone()));
                     let rows = rows.filter(|(key, _)| is_in(range, &ranges[range], *key)).collect();
-                    reading.push(Reading { range, rows, _window });
+                    reading.push(Reading { range, rows, window });
                 }
                 1 if !reading.is_empty() => {
                     let place = usize::try_from(roll.below(reading.len() as u64)).unwrap();
                     let half = reading[place].rows.len() / 2;
                     let rows = reading[place].rows.split_off(half);
-                    world.put(&rows);
+                    world.put(&rows, &reading[place].window);
                     if reading[place].rows.is_empty() {
                         let done = reading.swap_remove(place);
                         world.mirror.update(&world.store, |it| it.ranges[done.range].done = true).unwrap();
@@ -481,7 +514,7 @@ proptest! {
                 }
                 _ if at < changes.len() => {
                     let to = (at + 1 + usize::try_from(roll.below(4)).unwrap()).min(changes.len());
-                    world.apply(&changes[at..to]);
+                    world.apply(at, &changes[at..to]);
                     at = to;
                 }
                 _ => {}

@@ -572,7 +572,9 @@ impl<'s> Reader<'s> {
         if !batch.is_empty() || (moved && is_due) {
             let key = crate::record::position_key(&self.source.link);
             let value = self.read.to_string().into_bytes();
-            let misfits = blocking(|| batch.commit(self.source.store(), (key, Some(value))))?;
+            let from = self.source.position();
+            let misfits =
+                blocking(|| batch.commit(self.source.store(), from.as_ref(), (key, Some(value))))?;
             for (mirror, reason) in misfits {
                 tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
                 self.source.wake();
