@@ -126,7 +126,9 @@ impl Parts<'_> {
                 if !self.is_doubtful(*before) {
                     return Err(lost());
                 }
-                missed.push(*row);
+                // What is noted of rows that have yet to be read are values, not changes of them.
+                let list = if self.has_changes(*row) { &mut again } else { &mut missed };
+                list.push(*row);
             }
         }
         let left_out: HashSet<u32> = missed.iter().chain(&again).copied().collect();
@@ -146,6 +148,12 @@ impl Parts<'_> {
         }
         images.reverse();
         images
+    }
+
+    /// Whether an image of a row tells the change of a document.
+    fn has_changes(&self, row: u32) -> bool {
+        let tells = |image| (0..self.columns()).any(|at| self.changes.contains_key(&(at, image)));
+        !self.changes.is_empty() && self.images_of(row).into_iter().any(tells)
     }
 
     fn columns(&self) -> usize {
