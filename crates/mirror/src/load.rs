@@ -262,7 +262,7 @@ impl Load {
         let columns = joined(batches)?;
         let rows = columns.first().map_or(0, |column| column.len());
         let keys = copy.keys(rows, &columns)?;
-        let mut window = self.mirror.window();
+        let window = self.mirror.window();
         self.check_turn()?;
         let columns = window.fold(&keys, columns)?;
         let columns = match window.untouched(&keys, opened) {

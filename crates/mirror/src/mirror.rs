@@ -85,7 +85,7 @@ impl Window {
     ///
     /// # Errors
     /// None but bugs.
-    pub(crate) fn fold(&mut self, keys: &Keys, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
+    pub(crate) fn fold(&self, keys: &Keys, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
         if self.awaited.is_empty() { Ok(columns) } else { self.awaited.fold(keys, columns) }
     }
 

@@ -368,17 +368,15 @@ impl Awaited {
         self.rows.is_empty()
     }
 
-    /// Rows that were read, with the parts that were noted of them, which are there from now on.
+    /// Rows that were read, with the parts that were noted of them. These stay: a row that was
+    /// asked for again may come twice.
     ///
     /// # Errors
     /// None but bugs.
-    pub(crate) fn fold(&mut self, keys: &Keys, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
-        let mut of_rows: HashMap<usize, Vec<(usize, usize)>> = HashMap::new();
-        for (row, key) in keys.iter().enumerate() {
-            if let Some(parts) = self.rows.remove(key) {
-                of_rows.insert(row, parts);
-            }
-        }
+    pub(crate) fn fold(&self, keys: &Keys, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
+        let of_row = |(row, key)| Some((row, self.rows.get(key)?));
+        let of_rows: HashMap<usize, &Vec<(usize, usize)>> =
+            keys.iter().enumerate().filter_map(of_row).collect();
         if of_rows.is_empty() {
             return Ok(columns);
         }

@@ -323,7 +323,7 @@ impl World {
     fn put(&self, rows: &[(i64, Row)], opened: &Opened) {
         let columns = arrays(rows);
         let keys = self.copy.keys(rows.len(), &columns).unwrap();
-        let mut window = self.mirror.window();
+        let window = self.mirror.window();
         let columns = window.fold(&keys, columns).unwrap();
         let keep = window.untouched(&keys, opened).unwrap_or_else(|| vec![true; rows.len()]);
         let places: UInt32Array = (0_u32..).zip(keep).filter(|it| it.1).map(|it| it.0).collect();
@@ -434,8 +434,78 @@ fn is_in(range: usize, record: &RangeRecord, key: i64) -> bool {
     }
 }
 
+/// Reads a table in ranges while its changes are applied, and goes on to the end of them.
+fn read_meanwhile(seed: u64, length: u64, documents: bool) {
+    let mut roll = Roll(seed);
+    let range = || RangeRecord { condition: None, partitions: Vec::new(), rows: 1, done: false };
+    let world =
+        World::new(MirrorRecord { ranges: vec![range(), range()], ..record(State::Loading) });
+    let (states, changes) = history(&mut roll, length, documents);
+    let (mut at, mut reading): (usize, Vec<Reading>) = (0, Vec::new());
+    // The latest moment of this round of reading.
+    let mut read = 0;
+    loop {
+        let ranges = world.mirror.record().ranges;
+        let todo: Vec<usize> = (0..ranges.len())
+            .filter(|&it| !ranges[it].done && reading.iter().all(|r| r.range != it))
+            .collect();
+        let is_read = todo.is_empty() && reading.is_empty();
+        if world.mirror.state() == State::Loading && is_read && roll.chance(2) {
+            // The last range was read at a moment that is not later than now.
+            let now = (at + usize::try_from(roll.below(6)).unwrap()).max(read).min(changes.len());
+            assert!(world.mirror.end_reading(&world.store, 0, &position(now)).unwrap());
+            read = 0;
+        }
+        if world.mirror.has_caught_up(&position(at)) {
+            world
+                .mirror
+                .update(&world.store, |it| {
+                    it.state = State::Live;
+                    it.early = false;
+                })
+                .unwrap();
+        }
+        if at == changes.len() && world.mirror.state() == State::Live {
+            break;
+        }
+        match roll.below(4) {
+            0 if !todo.is_empty() => {
+                let range = todo[usize::try_from(roll.below(todo.len() as u64)).unwrap()];
+                let window = world.mirror.open_window();
+                // A moment that is not before what has been applied.
+                let ahead = roll.below((changes.len() - at) as u64 + 1);
+                let moment = at + usize::try_from(ahead.min(roll.below(12))).unwrap();
+                read = read.max(moment);
+                let rows = states[moment].iter().map(|(key, row)| (*key, row.clone()));
+                let rows = rows.filter(|(key, _)| is_in(range, &ranges[range], *key)).collect();
+                reading.push(Reading { range, rows, window });
+            }
+            1 if !reading.is_empty() => {
+                let place = usize::try_from(roll.below(reading.len() as u64)).unwrap();
+                let half = reading[place].rows.len() / 2;
+                let rows = reading[place].rows.split_off(half);
+                world.put(&rows, &reading[place].window);
+                if reading[place].rows.is_empty() {
+                    let done = reading.swap_remove(place);
+                    world
+                        .mirror
+                        .update(&world.store, |it| it.ranges[done.range].done = true)
+                        .unwrap();
+                }
+            }
+            _ if at < changes.len() => {
+                let to = (at + 1 + usize::try_from(roll.below(4)).unwrap()).min(changes.len());
+                world.apply(at, &changes[at..to]);
+                at = to;
+            }
+            _ => {}
+        }
+    }
+    world.assert_is(&states[changes.len()]);
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
     fn live_copies_are_what_the_table_is(seed: u64, length in 1..60_u64) {
@@ -457,69 +527,6 @@ proptest! {
     fn copies_that_are_read_meanwhile_become_what_the_table_is(
         seed: u64, length in 1..60_u64, documents: bool,
     ) {
-        let mut roll = Roll(seed);
-        let range = || RangeRecord {
-            condition: None, partitions: Vec::new(), rows: 1, done: false,
-        };
-        let world = World::new(MirrorRecord {
-            ranges: vec![range(), range()],
-            ..record(State::Loading)
-        });
-        let (states, changes) = history(&mut roll, length, documents);
-        let (mut at, mut reading): (usize, Vec<Reading>) = (0, Vec::new());
-        // The latest moment of this round of reading.
-        let mut read = 0;
-        loop {
-            let ranges = world.mirror.record().ranges;
-            let todo: Vec<usize> = (0..ranges.len())
-                .filter(|&it| !ranges[it].done && reading.iter().all(|r| r.range != it))
-                .collect();
-            let is_read = todo.is_empty() && reading.is_empty();
-            if world.mirror.state() == State::Loading && is_read && roll.chance(2) {
-                // The last range was read at a moment that is not later than now.
-                let now = (at + usize::try_from(roll.below(6)).unwrap()).max(read).min(changes.len());
-                assert!(world.mirror.end_reading(&world.store, 0, &position(now)).unwrap());
-                read = 0;
-            }
-            if world.mirror.has_caught_up(&position(at)) {
-                world.mirror.update(&world.store, |it| {
-                    it.state = State::Live;
-                    it.early = false;
-                }).unwrap();
-            }
-            if at == changes.len() && world.mirror.state() == State::Live {
-                break;
-            }
-            match roll.below(4) {
-                0 if !todo.is_empty() => {
-                    let range = todo[usize::try_from(roll.below(todo.len() as u64)).unwrap()];
-                    let window = world.mirror.open_window();
-                    // A moment that is not before what has been applied.
-                    let ahead = roll.below((changes.len() - at) as u64 + 1);
-                    let moment = at + usize::try_from(ahead.min(roll.below(12))).unwrap();
-                    read = read.max(moment);
-                    let rows = states[moment].iter().map(|(key, row)| (*key, row.clone()));
-                    let rows = rows.filter(|(key, _)| is_in(range, &ranges[range], *key)).collect();
-                    reading.push(Reading { range, rows, window });
-                }
-                1 if !reading.is_empty() => {
-                    let place = usize::try_from(roll.below(reading.len() as u64)).unwrap();
-                    let half = reading[place].rows.len() / 2;
-                    let rows = reading[place].rows.split_off(half);
-                    world.put(&rows, &reading[place].window);
-                    if reading[place].rows.is_empty() {
-                        let done = reading.swap_remove(place);
-                        world.mirror.update(&world.store, |it| it.ranges[done.range].done = true).unwrap();
-                    }
-                }
-                _ if at < changes.len() => {
-                    let to = (at + 1 + usize::try_from(roll.below(4)).unwrap()).min(changes.len());
-                    world.apply(at, &changes[at..to]);
-                    at = to;
-                }
-                _ => {}
-            }
-        }
-        world.assert_is(&states[changes.len()]);
+        read_meanwhile(seed, length, documents);
     }
 }
