@@ -4,19 +4,22 @@
 //! only the last state counts: the row of the last image of after, or nothing. Images that lack
 //! columns are put together then ([`crate::parts`]).
 
-use std::collections::{HashMap, HashSet};
+mod check;
+mod parts;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
-use pelorus_binlog::{Image, ImageBuilder, Images, Position, RowsEvent, RowsKind, Target};
+use pelorus_binlog::{Image, ImageBuilder, Position, RowsEvent, Target};
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys, Mode, ROWS_PER_BATCH_MAX, Write};
 
-use crate::copies::{Absent, CopyTable};
-use crate::doubts::Doubts;
-use crate::mirror::{Mirror, Window};
-use crate::origin::{Lacking, Origin};
-use crate::parts::{Earlier, Parts, changes_of};
+use crate::copies::CopyTable;
+use crate::mirror::Mirror;
+use crate::origin::Origin;
 
 /// Runs work that waits for the disk or takes long, away from the threads that serve others where
 /// the runtime has several.
@@ -226,28 +229,6 @@ struct Changes {
     rows: u64,
 }
 
-/// Rows that cannot be followed.
-fn cannot_follow(event: &RowsEvent, what: &str) -> Error {
-    Error::unsupported(format_args!(
-        "rows of '{}.{}' {what}, or SET GLOBAL binlog_row_image = FULL and reconnect the clients; \
-         then ALTER MIRROR ... RESYNC",
-        event.table.database, event.table.table
-    ))
-}
-
-/// Rows of which only their statement tells what they are.
-fn ambiguous(event: &RowsEvent) -> Error {
-    Error::new(
-        Code::TableChanged,
-        format!(
-            "the binlog has a changed row of '{}.{}' in part, and does not tell whether it comes \
-             from a REPLACE; SET GLOBAL binlog_row_image = FULL (or binlog_annotate_row_events = \
-             ON) and reconnect the clients",
-            event.table.database, event.table.table
-        ),
-    )
-}
-
 impl TableBatch {
     fn new(mirror: &Arc<Mirror>, copy: &Arc<dyn CopyTable>) -> Result<Self> {
         let target = |(at, column): (usize, &crate::copies::CopyColumn)| Target {
@@ -294,81 +275,6 @@ impl TableBatch {
         Ok(Some(rows))
     }
 
-    /// What the rows are, if they are those of the copy's columns, and what they lack is known;
-    /// `None` when only the statement tells.
-    fn check(&mut self, event: &RowsEvent, origin: &Origin) -> Result<Option<Happened>> {
-        let (columns, table) = (self.copy.columns(), &event.table);
-        let named = table.columns.iter().zip(columns).all(|(there, here)| {
-            there.name.as_ref().is_none_or(|name| name.eq_ignore_ascii_case(&here.name))
-        });
-        if table.columns.len() != columns.len() || !named {
-            return Err(Error::new(
-                Code::TableChanged,
-                format!(
-                    "the columns of '{}.{}' in the binlog are not those of its copy",
-                    table.database, table.table
-                ),
-            ));
-        }
-        if event.kind != RowsKind::Insert
-            && !self.copy.key().iter().all(|&at| event.has_column(false, at))
-        {
-            return Err(cannot_follow(event, "whose keys the binlog does not have"));
-        }
-        let kind = match event.kind {
-            RowsKind::Delete => return Ok(Some(Happened::Deleted)),
-            RowsKind::Insert => Happened::Inserted,
-            RowsKind::Update | RowsKind::PartialUpdate => Happened::Updated,
-        };
-        let has_all = |after: bool| (0..columns.len()).all(|at| event.has_column(after, at));
-        self.in_part |= event.kind == RowsKind::PartialUpdate && !has_all(false);
-        if has_all(true) {
-            return Ok(Some(kind));
-        }
-        self.in_part = true;
-        let lacked = || (0..columns.len()).filter(|&at| !event.has_column(true, at));
-        let generated = lacked().find(|&at| columns[at].absent == Absent::Generated);
-        if let Some(at) = generated.filter(|_| origin.is_mariadb || kind == Happened::Inserted) {
-            let what = format!(
-                "without the generated column '{}', which this server leaves out of them; make it \
-                 STORED",
-                columns[at].name
-            );
-            return Err(cannot_follow(event, &what));
-        }
-        if kind == Happened::Updated {
-            let is_mentioned = |&at: &usize| event.has_column(true, at);
-            match origin.lacking(event) {
-                Lacking::Kept => return Ok(Some(kind)),
-                // FULL_NODUP leaves out what is as it was before.
-                Lacking::Unclear if has_all(false) => return Ok(Some(kind)),
-                // New rows have the keys that their statements give.
-                Lacking::Unclear
-                    if self.copy.key().iter().any(|at| {
-                        !is_mentioned(at) && matches!(columns[*at].absent, Absent::Implicit(_))
-                    }) =>
-                {
-                    return Ok(Some(kind));
-                }
-                Lacking::Unclear if !origin.asked => return Ok(None),
-                Lacking::Unclear => return Err(ambiguous(event)),
-                Lacking::Default if has_all(false) => return Err(ambiguous(event)),
-                Lacking::Default => {}
-            }
-        }
-        if let Some(at) = lacked().find(|&at| columns[at].absent.value().is_none()) {
-            return Err(Error::new(
-                Code::TableChanged,
-                format!(
-                    "the binlog has a row of '{}.{}' without column '{}', whose default is \
-                     computed",
-                    table.database, table.table, columns[at].name
-                ),
-            ));
-        }
-        Ok(Some(if kind == Happened::Updated { Happened::Replaced } else { kind }))
-    }
-
     /// Makes writes of the changes.
     fn finish(&mut self) -> Result<Changes> {
         let (after, before) = (self.after.finish()?, self.before.finish()?);
@@ -399,109 +305,6 @@ impl TableBatch {
         }
         self.remove(&gone, removes.len(), &mut writes)?;
         Ok(Changes { writes, keys: vec![after_keys, before_keys], again: Default::default(), rows })
-    }
-
-    /// The same where images lack columns.
-    fn finish_parts(
-        &mut self,
-        store: &Arc<Database>,
-        doubts: &Doubts,
-        window: &mut Window,
-    ) -> Result<Changes> {
-        let (mut after, before) = (self.after.finish()?, self.before.finish()?);
-        let rows = self.rows() as u64;
-        self.complete_keys(&mut after)?;
-        let mut of_before: Vec<ArrayRef> = after
-            .arrays
-            .iter()
-            .map(|it| arrow::array::new_null_array(it.data_type(), before.rows))
-            .collect();
-        for (array, &at) in before.arrays.iter().zip(self.copy.key()) {
-            of_before[at] = Arc::clone(array);
-        }
-        let after_keys = self.copy.keys(after.rows, &after.arrays)?;
-        let before_keys = self.copy.keys(before.rows, &of_before)?;
-        let earlier = self.earlier(&after_keys, &before_keys);
-        let parts = Parts {
-            copy: self.copy.as_ref(),
-            changes: changes_of(&after),
-            after: &after,
-            earlier: &earlier,
-            after_keys: &after_keys,
-            before_keys: &before_keys,
-            of_before: &of_before,
-            doubts,
-        };
-        let (puts, removes) = self.last_states(&after_keys, &before_keys);
-        let folded = parts.fold(puts.values(), store)?;
-        window.wait_for(&parts, &folded.missed)?;
-        let mut writes = Vec::new();
-        self.put(&folded.columns, &mut writes)?;
-        self.remove(&taken(&of_before, &removes)?, removes.len(), &mut writes)?;
-        // What is there under these keys is not what these changes are about.
-        let again = UInt32Array::from(folded.again.clone());
-        self.remove(&taken(&after.arrays, &again)?, again.len(), &mut writes)?;
-        let condition = |row: &u32| self.copy.condition(&after.arrays, *row as usize);
-        let conditions = folded.again.iter().map(condition).collect::<Result<_>>()?;
-        let mut again = (Keys::default(), conditions);
-        folded.again.iter().for_each(|row| again.0.push(after_keys.get(*row as usize)));
-        let missed: HashSet<&[u8]> =
-            folded.missed.iter().map(|row| after_keys.get(*row as usize)).collect();
-        let mut keys = Keys::default();
-        for key in after_keys.iter().chain(before_keys.iter()) {
-            if !missed.contains(key) {
-                keys.push(key);
-            }
-        }
-        Ok(Changes { writes, keys: vec![keys], again, rows })
-    }
-
-    /// Gives new rows whose keys are their defaults these.
-    fn complete_keys(&self, after: &mut Images) -> Result<()> {
-        for &at in self.copy.key() {
-            let Some(bits) = after.present[at].take() else { continue };
-            let default = self.copy.columns()[at].absent.value();
-            let default = default.ok_or_else(|| Error::internal("a key without its default"))?;
-            let places: Vec<(usize, usize)> = bits
-                .iter()
-                .enumerate()
-                .map(|(row, has)| if has { (0, row) } else { (1, 0) })
-                .collect();
-            let arrays: [&dyn arrow::array::Array; 2] =
-                [after.arrays[at].as_ref(), default.as_ref()];
-            after.arrays[at] = arrow::compute::interleave(&arrays, &places)
-                .map_err(|error| Error::internal("keys cannot be completed").caused_by(error))?;
-        }
-        Ok(())
-    }
-
-    /// What each row was before its image.
-    fn earlier(&self, after: &Keys, before: &Keys) -> Vec<Earlier> {
-        let mut last: HashMap<&[u8], Option<u32>> = HashMap::new();
-        let mut earlier = Vec::with_capacity(after.len());
-        let (mut new, mut old) = (0_u32, 0_u32);
-        for (happened, rows) in &self.runs {
-            for _ in 0..*rows {
-                let mut was = Earlier::New;
-                if *happened != Happened::Inserted {
-                    let there = last.insert(before.get(old as usize), None);
-                    if *happened == Happened::Updated {
-                        was = match there {
-                            Some(Some(image)) => Earlier::Image(image),
-                            Some(None) => Earlier::Lost,
-                            None => Earlier::Stored(old),
-                        };
-                    }
-                    old += 1;
-                }
-                if *happened != Happened::Deleted {
-                    last.insert(after.get(new as usize), Some(new));
-                    earlier.push(was);
-                    new += 1;
-                }
-            }
-        }
-        earlier
     }
 
     /// Whether no update has changed a key.
@@ -603,6 +406,3 @@ impl TableBatch {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -16,7 +16,7 @@ use pelorus_types::{ColumnType, WireType, collation};
 use proptest::prelude::*;
 
 use super::*;
-use crate::copies::CopyColumn;
+use crate::copies::{Absent, CopyColumn};
 use crate::mirror::Opened;
 use crate::mirrors::MirrorName;
 use crate::record::{MirrorRecord, RangeRecord, State};
