@@ -73,6 +73,9 @@ class Writer(Worker):
     def step(self) -> None:
         roll = self.random
         try:
+            if roll.random() < 0.1:
+                # Between transactions; what they log changes with it.
+                self.sql("SET binlog_row_image = %s", roll.choice(("FULL", "MINIMAL", "NOBLOB")))
             for _ in range(roll.choice((1, 1, 2, 5))):
                 roll.choice((self.move, self.move, self.make, self.drop, self.rekey, self.replace,
                              self.upsert, self.many, self.undone, self.bulk, self.fill, self.bags,

@@ -17,7 +17,8 @@
 //!   [`Images::changes`], for [`apply_changes`](crate::apply_changes).
 //!
 //! Values of columns that an image leaves out (`binlog_row_image` MINIMAL and NOBLOB) are NULL, and
-//! [`Images::present`] tells them from real NULLs.
+//! [`Images::present`] tells them from real NULLs. [`Image::Completed`] takes them from the image of
+//! before where that has them (key columns; all of them under MariaDB's FULL_NODUP).
 
 mod decimal;
 mod plan;
@@ -51,8 +52,18 @@ pub struct ImageBuilder {
     rows: usize,
     changes: Vec<DocumentChange>,
     bound: Option<(Arc<TableMap>, Vec<Step>)>,
-    /// Column of the document and its bytes in the image of before, of the row at hand.
-    documents: Vec<Option<(usize, usize)>>,
+    /// What the image of before has in each column of the table, of the row at hand; empty where
+    /// nobody asks.
+    old: Vec<Old>,
+}
+
+/// What an image of before has in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Old {
+    Absent,
+    Null,
+    /// From where to where its bytes go in those of the event.
+    Bytes(usize, usize),
 }
 
 impl ImageBuilder {
@@ -72,7 +83,7 @@ impl ImageBuilder {
             rows: 0,
             changes: Vec::new(),
             bound: None,
-            documents: Vec::new(),
+            old: Vec::new(),
         })
     }
 
@@ -114,7 +125,7 @@ impl ImageBuilder {
     pub fn append(&mut self, event: &RowsEvent, image: Image) -> Result<usize> {
         let wanted = match image {
             Image::Before => event.kind.has_before(),
-            Image::After => event.kind.has_after(),
+            Image::After | Image::Completed => event.kind.has_after(),
         };
         if !wanted {
             return Ok(0);
@@ -130,9 +141,13 @@ impl ImageBuilder {
             }
         }
         let count = result?;
-        let present = event.present(image == Image::After);
+        let present = event.present(image != Image::Before);
+        let completed =
+            (image == Image::Completed && event.kind.has_before()).then(|| event.present(false));
         for (target, bits) in self.targets.iter().zip(&mut self.presence) {
-            note_presence(bits, present.has(target.source), self.rows, count);
+            let has = present.has(target.source)
+                || completed.is_some_and(|before| before.has(target.source));
+            note_presence(bits, has, self.rows, count);
         }
         self.rows += count;
         Ok(count)
@@ -143,17 +158,20 @@ impl ImageBuilder {
         let mut reader = Reader::new(bytes);
         let (before, after) = (event.kind.has_before(), event.kind.has_after());
         let partial = event.kind == RowsKind::PartialUpdate;
+        let completes =
+            image == Image::Completed && before && event.present(true).count < steps.len();
         let mut count = 0;
         // A row without any column takes no byte; the server logs one at a time.
         while !reader.is_empty() || (count == 0 && bytes.is_empty()) {
             let left = reader.remaining();
-            self.documents.clear();
+            self.old.clear();
             if before {
                 let present = event.present(false);
                 if image == Image::Before {
                     self.read_image(steps, present, &mut reader)?;
-                } else if partial {
-                    self.find_documents(steps, present, &mut reader, bytes)?;
+                    self.fill(steps, present, bytes, false)?;
+                } else if partial || completes {
+                    self.find_old(steps, present, &mut reader, bytes)?;
                 } else {
                     skip_image(steps, present, &mut reader)?;
                 }
@@ -168,6 +186,9 @@ impl ImageBuilder {
                         self.read_changes(steps, present, &mut reader, &event.images, changes)?;
                     }
                 }
+                if image != Image::Before && present.count < steps.len() {
+                    self.fill(steps, present, bytes, completes)?;
+                }
             }
             if reader.remaining() == left && !bytes.is_empty() {
                 return Err(malformed("a row takes no bytes"));
@@ -177,7 +198,27 @@ impl ImageBuilder {
         Ok(count)
     }
 
-    /// Reads an image into the builders.
+    /// Appends the columns that an image leaves out: of the image of before if wanted and if it has
+    /// them, else NULL.
+    fn fill(&mut self, steps: &[Step], present: &Present, all: &[u8], old: bool) -> Result<()> {
+        if present.count == steps.len() {
+            return Ok(());
+        }
+        for (at, step) in steps.iter().enumerate() {
+            let Some(target) = step.target.filter(|_| !present.has(at)) else { continue };
+            let builder = &mut self.builders[target];
+            match self.old.get(at) {
+                Some(Old::Bytes(from, to)) if old => {
+                    value::push(step, &all[*from..*to], builder)
+                        .map_err(|error| in_column(error, &self.targets[target]))?;
+                }
+                _ => builder.push_null(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the columns that an image has into the builders.
     fn read_image(
         &mut self,
         steps: &[Step],
@@ -189,9 +230,6 @@ impl ImageBuilder {
         let mut bit = 0;
         for (at, step) in steps.iter().enumerate() {
             if !full && !present.has(at) {
-                if let Some(target) = step.target {
-                    self.builders[target].push_null();
-                }
                 continue;
             }
             let null = nulls[bit / 8] >> (bit % 8) & 1 == 1;
@@ -210,21 +248,24 @@ impl ImageBuilder {
         Ok(())
     }
 
-    /// Notes where the documents of an image are.
-    fn find_documents(
+    /// Notes where the values of an image are.
+    fn find_old(
         &mut self,
         steps: &[Step],
         present: &Present,
         reader: &mut Reader<'_>,
         all: &[u8],
     ) -> Result<()> {
-        self.documents.resize(steps.len(), None);
-        let documents = &mut self.documents;
+        self.old.resize(steps.len(), Old::Absent);
+        let old = &mut self.old;
         walk(steps, present, reader, |at, bytes, rest| {
-            if let (true, Some(bytes)) = (steps[at].is_document, bytes) {
-                let end = all.len() - rest;
-                documents[at] = Some((end - bytes.len(), end));
-            }
+            old[at] = match bytes {
+                Some(bytes) => {
+                    let end = all.len() - rest;
+                    Old::Bytes(end - bytes.len(), end)
+                }
+                None => Old::Null,
+            };
             Ok(())
         })
     }
@@ -247,13 +288,8 @@ impl ImageBuilder {
                 bit
             })
             .collect();
-        let (builders, documents, targets) = (&mut self.builders, &self.documents, &self.targets);
+        let (builders, old, targets) = (&mut self.builders, &self.old, &self.targets);
         let told = &mut self.changes;
-        for (at, step) in steps.iter().enumerate() {
-            if let (Some(target), false) = (step.target, present.has(at)) {
-                builders[target].push_null();
-            }
-        }
         walk(steps, present, reader, |at, bytes, _| {
             let Some(target) = steps[at].target else { return Ok(()) };
             let builder = &mut builders[target];
@@ -262,10 +298,10 @@ impl ImageBuilder {
                     builder.push_null();
                     Ok(())
                 }
-                Some(bytes) if changed[at] => match documents.get(at).copied().flatten() {
-                    Some((from, to)) => crate::json::patched(&all[from..to], bytes)
+                Some(bytes) if changed[at] => match old.get(at) {
+                    Some(Old::Bytes(from, to)) => crate::json::patched(&all[*from..*to], bytes)
                         .and_then(|text| builder.push_bytes(text.as_bytes())),
-                    None => {
+                    _ => {
                         let (row, bytes) = (builder.len(), all.slice_ref(bytes));
                         told.push(DocumentChange { target, row, bytes });
                         builder.push_null();

@@ -213,6 +213,14 @@ fn apply(state: &mut State, event: &RowsEvent, table: &Table) {
     let targets = targets(&event.table, table);
     let (before, _) = images(event, &targets, Image::Before);
     let (mut after, told) = images(event, &targets, Image::After);
+    let (completed, _) = images(event, &targets, Image::Completed);
+    assert_eq!(completed.len(), after.len());
+    for (at, row) in completed.iter().enumerate() {
+        // What the image of before has and that of after has not is added, and nothing else.
+        let mut both = before.get(at).cloned().unwrap_or_default();
+        both.extend(after[at].clone());
+        assert_eq!(row, &both);
+    }
     for change in told.changes {
         let (name, row) = (&targets[change.target].name, &mut after[change.row]);
         let id = row.get("id").or_else(|| before[change.row].get("id")).unwrap().clone().unwrap();

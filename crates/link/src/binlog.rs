@@ -76,6 +76,9 @@ pub struct FollowRequest {
     pub heartbeat: Duration,
     /// How long nothing at all may come before the connection is given up: several heartbeats.
     pub silence: Duration,
+    /// Whether a MariaDB sends the statements that rows come from, too. (A MySQL always does where
+    /// its `binlog_rows_query_log_events` has them written.)
+    pub statements: bool,
 }
 
 impl FollowRequest {
@@ -87,6 +90,7 @@ impl FollowRequest {
             server_id,
             heartbeat: Duration::from_secs(2),
             silence: Duration::from_secs(30),
+            statements: false,
         }
     }
 }

@@ -1,19 +1,26 @@
 //! Changes on their way into the store: whole transactions, one commit.
 //!
 //! Rows are decoded as they come, into columns. When the batch is committed, of each primary key
-//! only the last state counts: the row of the last image of after, or nothing.
+//! only the last state counts: the row of the last image of after, or nothing. Images that lack
+//! columns are put together then ([`crate::parts`]).
+
+mod check;
+mod parts;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
-use pelorus_binlog::{Image, ImageBuilder, RowsEvent, RowsKind, Target};
+use pelorus_binlog::{Image, ImageBuilder, Position, RowsEvent, Target};
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys, Mode, ROWS_PER_BATCH_MAX, Write};
 
 use crate::cascade::{Folded, Images, Plan, Replay, Step};
 use crate::copies::CopyTable;
 use crate::mirror::Mirror;
+use crate::origin::Origin;
 
 /// Runs work that waits for the disk or takes long, away from the threads that serve others where
 /// the runtime has several.
@@ -78,14 +85,28 @@ struct TableBatch {
     made: Option<Images>,
     /// What happened, in order: kind, and so many rows of it.
     runs: Vec<(Happened, u32)>,
+    /// Some images of after lack columns, or tell changes of documents only.
+    in_part: bool,
 }
 
 /// What can happen to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
     Inserted,
+    /// What the image lacks is as it was before.
     Updated,
+    /// A row takes the place of another: what the image lacks has its default.
+    Replaced,
     Deleted,
+}
+
+/// Whether rows were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Added {
+    Yes,
+    /// They can be read only with the statement that they come from.
+    WantsStatement,
 }
 
 impl Batch {
@@ -148,8 +169,9 @@ impl Batch {
         mirror: &Arc<Mirror>,
         copy: &Arc<dyn CopyTable>,
         event: &RowsEvent,
+        origin: &Origin,
         (referred, plan): (&[usize], Option<Plan>),
-    ) -> Result<()> {
+    ) -> Result<Added> {
         let at = self.place_of(mirror, copy, referred)?;
         for link in plan.iter().flat_map(|plan| &plan.links) {
             // What foreign keys do to it is a change of it.
@@ -157,7 +179,9 @@ impl Batch {
                 self.place_of(&link.child, copy, &[])?;
             }
         }
-        let (happened, rows) = self.tables[at].add(event, plan.is_some())?;
+        let Some((happened, rows)) = self.tables[at].add(event, origin, plan.is_some())? else {
+            return Ok(Added::WantsStatement);
+        };
         self.rows += rows;
         let count = u32::try_from(rows).map_err(|_| Error::internal("a batch of 2^32 rows"))?;
         let same = |last: &&mut Ran| {
@@ -177,7 +201,7 @@ impl Batch {
                 plan: plan.map(Arc::new),
             }),
         }
-        Ok(())
+        Ok(Added::Yes)
     }
 
     /// Where the changes of a table are collected.
@@ -221,9 +245,13 @@ impl Batch {
         if self.order.iter().all(|ran| ran.plan.is_none()) {
             return Ok(Vec::new());
         }
-        let mut images = Vec::with_capacity(self.tables.len());
-        for table in &mut self.tables {
-            images.push(table.take_images()?);
+        let mut again = self.without_rows_in_part();
+        let (mut images, mut places) = (Vec::new(), Vec::new());
+        for (at, table) in self.tables.iter_mut().enumerate() {
+            if !table.in_part {
+                images.push(table.take_images()?);
+                places.push(at);
+            }
         }
         let mut steps = Vec::with_capacity(self.order.len());
         for ran in &self.order {
@@ -235,49 +263,102 @@ impl Batch {
             let (rows, plan) = (ran.rows as usize, ran.plan.clone());
             steps.push(Step { table, happened: ran.happened, rows, plan });
         }
-        let mut again = Vec::new();
         if let Some(fired) = crate::cascade::fires(&images, &steps)? {
             let (folded, lost) = Replay::new(store, &images, &steps).run(&steps, &fired)?;
-            again = lost;
+            again.extend(lost);
             for (at, folded) in folded {
-                self.tables[at].folded = Some(folded);
+                self.tables[places[at]].folded = Some(folded);
             }
         }
-        for (table, images) in self.tables.iter_mut().zip(images) {
-            table.made = Some(images);
+        for (at, images) in places.into_iter().zip(images) {
+            self.tables[at].made = Some(images);
         }
         Ok(again)
     }
 
-    /// Commits all changes with the position that they reach.
+    /// Leaves out the tables that foreign keys lead to from, or through, rows that the binlog has in
+    /// part: they must be begun anew.
+    fn without_rows_in_part(&mut self) -> Vec<(Arc<Mirror>, String)> {
+        let in_part: Vec<Arc<Mirror>> = self
+            .tables
+            .iter()
+            .filter(|table| table.in_part)
+            .map(|table| Arc::clone(&table.mirror))
+            .collect();
+        let is_in_part = |mirror: &Arc<Mirror>| in_part.iter().any(|it| Arc::ptr_eq(it, mirror));
+        let mut lost: Vec<(Arc<Mirror>, String)> = Vec::new();
+        for ran in &self.order {
+            let Some(plan) = &ran.plan else { continue };
+            if !is_in_part(&ran.mirror) && !plan.links.iter().any(|it| is_in_part(&it.child)) {
+                continue;
+            }
+            for link in &plan.links {
+                if !lost.iter().any(|(it, _)| Arc::ptr_eq(it, &link.child)) {
+                    let why = "a foreign key changes its rows by rows that the binlog has in part; \
+                               SET GLOBAL binlog_row_image = FULL and reconnect the clients";
+                    lost.push((Arc::clone(&link.child), why.to_owned()));
+                }
+            }
+        }
+        self.retain(|table| !lost.iter().any(|(it, _)| Arc::ptr_eq(it, &table.mirror)));
+        lost
+    }
+
+    /// Commits all changes, which come behind a position, with the position that they reach. Mirrors
+    /// whose changes do not fit their copies begin anew before that; they are returned with the
+    /// reasons.
     ///
     /// # Errors
     /// What the store gives.
     pub(crate) fn commit(
         self,
-        store: &Database,
+        store: &Arc<Database>,
+        from: Option<&Position>,
         position: (Vec<u8>, Option<Vec<u8>>),
-    ) -> Result<()> {
+    ) -> Result<Vec<(Arc<Mirror>, String)>> {
         let mut commit =
             Commit { values: vec![position], durability: Durability::Soon, ..Commit::default() };
-        let mut made = Vec::with_capacity(self.tables.len());
-        for mut table in self.tables {
-            let changes = table.finish()?;
+        let mut tables = self.tables;
+        let mirrors: Vec<Arc<Mirror>> = tables.iter().map(|it| Arc::clone(&it.mirror)).collect();
+        let (mut made, mut misfits) = (Vec::with_capacity(tables.len()), Vec::new());
+        for (table, mirror) in tables.iter_mut().zip(&mirrors) {
+            // What the copy has of rows in part must stay as it is until they are committed.
+            let mut window = table.in_part.then(|| mirror.window());
+            let result = match &mut window {
+                Some(window) => table.finish_parts(store, &mirror.doubts(from), window),
+                None => table.finish(),
+            };
+            let changes = result.and_then(|changes| {
+                if let (keys, conditions @ [_, ..]) = (&changes.again.0, &changes.again.1[..]) {
+                    mirror.ask_again(store, keys, conditions)?;
+                }
+                Ok(changes)
+            });
+            let changes = match changes {
+                Err(error) if error.code() == Code::TableChanged => {
+                    drop(window);
+                    let reason = pelorus_error::display_chain(&error);
+                    mirror.begin_again(store, Some(reason.clone()))?;
+                    misfits.push((Arc::clone(mirror), reason));
+                    continue;
+                }
+                result => result?,
+            };
             commit.made_for.push((table.copy.id(), table.copy.generation()));
             commit.writes.extend(changes.writes);
-            made.push((table, changes.keys, changes.rows));
+            made.push((mirror, window, changes.keys, changes.rows));
         }
         // From here to the end of the commit nobody puts rows there that are older.
-        let mut windows: Vec<_> = made.iter().map(|(table, ..)| table.mirror.window()).collect();
-        for (window, (_, keys, _)) in windows.iter_mut().zip(&made) {
+        for (mirror, window, keys, _) in &mut made {
+            let window = window.get_or_insert_with(|| mirror.window());
             keys.iter().for_each(|keys| window.touch(keys));
         }
         store.commit(&commit)?;
-        drop(windows);
-        for (table, _, rows) in &made {
-            table.mirror.note_changes(*rows);
+        for (mirror, window, _, rows) in made {
+            drop(window);
+            mirror.note_changes(rows);
         }
-        Ok(())
+        Ok(misfits)
     }
 }
 
@@ -286,6 +367,8 @@ struct Changes {
     writes: Vec<Write>,
     /// The keys that changed.
     keys: Vec<Keys>,
+    /// Rows that must be read again: keys and conditions.
+    again: (Keys, Vec<String>),
     rows: u64,
 }
 
@@ -314,6 +397,7 @@ impl TableBatch {
             folded: None,
             made: None,
             runs: Vec::new(),
+            in_part: false,
         })
     }
 
@@ -325,57 +409,30 @@ impl TableBatch {
         self.runs.iter().map(|(_, rows)| *rows as usize).sum()
     }
 
-    fn add(&mut self, event: &RowsEvent, cascades: bool) -> Result<(Happened, usize)> {
-        self.check(event, cascades)?;
-        let (happened, rows) = match event.kind {
-            RowsKind::Insert => (Happened::Inserted, self.after.append(event, Image::After)?),
-            RowsKind::Delete => (Happened::Deleted, self.before.append(event, Image::Before)?),
-            RowsKind::Update | RowsKind::PartialUpdate => {
-                self.before.append(event, Image::Before)?;
-                (Happened::Updated, self.after.append(event, Image::After)?)
-            }
+    /// Adds rows; `None` when they can be read only with the statement that they come from.
+    /// `cascades` says that foreign keys may lead on from them.
+    fn add(
+        &mut self,
+        event: &RowsEvent,
+        origin: &Origin,
+        cascades: bool,
+    ) -> Result<Option<(Happened, usize)>> {
+        let Some(happened) = self.check(event, origin, cascades)? else { return Ok(None) };
+        let before = match happened {
+            Happened::Inserted => 0,
+            _ => self.before.append(event, Image::Before)?,
+        };
+        let rows = match happened {
+            Happened::Deleted => before,
+            Happened::Inserted | Happened::Replaced => self.after.append(event, Image::After)?,
+            Happened::Updated => self.after.append(event, Image::Completed)?,
         };
         let count = u32::try_from(rows).map_err(|_| Error::internal("a batch of 2^32 rows"))?;
         match self.runs.last_mut() {
             Some((last, before)) if *last == happened => *before += count,
             _ => self.runs.push((happened, count)),
         }
-        Ok((happened, rows))
-    }
-
-    /// Whether the rows are those of the copy's columns, and are there in full.
-    fn check(&self, event: &RowsEvent, cascades: bool) -> Result<()> {
-        let (columns, table) = (self.copy.columns(), &event.table);
-        let named = table.columns.iter().zip(columns).all(|(there, here)| {
-            there.name.as_ref().is_none_or(|name| name.eq_ignore_ascii_case(&here.name))
-        });
-        if table.columns.len() != columns.len() || !named {
-            return Err(Error::new(
-                Code::TableChanged,
-                format!(
-                    "the columns of '{}.{}' in the binlog are not those of its copy",
-                    table.database, table.table
-                ),
-            ));
-        }
-        let has = |after: bool, at: usize| event.has_column(after, at);
-        let is_whole = match event.kind {
-            RowsKind::Delete => self.copy.key().iter().all(|&at| has(false, at)),
-            RowsKind::Insert => (0..columns.len()).all(|at| has(true, at)),
-            _ => {
-                (0..columns.len()).all(|at| has(true, at))
-                    && self.copy.key().iter().all(|&at| has(false, at))
-            }
-        };
-        let is_known = !cascades || self.of_before.iter().all(|&at| has(false, at));
-        if is_whole && is_known {
-            return Ok(());
-        }
-        Err(Error::unsupported(format_args!(
-            "rows of '{}.{}' that the binlog has in part only; SET GLOBAL binlog_row_image = FULL, \
-             reconnect the clients, and ALTER MIRROR ... RESYNC",
-            table.database, table.table
-        )))
+        Ok(Some((happened, rows)))
     }
 
     /// Makes arrays of what was collected.
@@ -404,7 +461,7 @@ impl TableBatch {
         self.remove(&folded.removes, removed, &mut writes)?;
         let keys =
             vec![self.copy.keys(put, &folded.puts)?, self.copy.keys(removed, &folded.removes)?];
-        Ok(Changes { writes, keys, rows: (put + removed) as u64 })
+        Ok(Changes { writes, keys, again: Default::default(), rows: (put + removed) as u64 })
     }
 
     /// Makes writes of the changes.
@@ -425,7 +482,7 @@ impl TableBatch {
         let mut writes = Vec::new();
         if only_rows {
             self.put(&after, &mut writes)?;
-            return Ok(Changes { writes, keys: vec![after_keys], rows });
+            return Ok(Changes { writes, keys: vec![after_keys], again: Default::default(), rows });
         }
         let (puts, removes) = self.last_states(&after_keys, &before_keys);
         self.put(&taken(&after, &puts)?, &mut writes)?;
@@ -438,7 +495,7 @@ impl TableBatch {
             });
         }
         self.remove(&gone, removes.len(), &mut writes)?;
-        Ok(Changes { writes, keys: vec![after_keys, before_keys], rows })
+        Ok(Changes { writes, keys: vec![after_keys, before_keys], again: Default::default(), rows })
     }
 
     /// Whether no update has changed a key.
@@ -449,7 +506,7 @@ impl TableBatch {
             match happened {
                 Happened::Inserted => new += rows,
                 Happened::Deleted => old += rows,
-                Happened::Updated => {
+                Happened::Updated | Happened::Replaced => {
                     if (0..rows).any(|row| after.get(new + row) != before.get(old + row)) {
                         return false;
                     }

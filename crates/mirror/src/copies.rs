@@ -45,6 +45,31 @@ pub struct CopyColumn {
     pub ty: ColumnType,
     /// The values of an ENUM or SET.
     pub members: Vec<String>,
+    /// What it holds in new rows whose image in the binlog leaves it out.
+    pub absent: Absent,
+}
+
+/// What a column holds in new rows whose image in the binlog leaves it out. Arrays have one row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Absent {
+    /// Its default.
+    Default(ArrayRef),
+    /// It has no default: what takes the place of one outside of strict modes.
+    Implicit(ArrayRef),
+    /// Its default is computed for each row.
+    Computed,
+    /// All of its values are computed.
+    Generated,
+}
+
+impl Absent {
+    /// The value, if it is one.
+    pub fn value(&self) -> Option<&ArrayRef> {
+        match self {
+            Self::Default(value) | Self::Implicit(value) => Some(value),
+            Self::Computed | Self::Generated => None,
+        }
+    }
 }
 
 /// The table that holds a copy, under one definition.
@@ -73,6 +98,13 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// A collation whose rules are not known.
     fn encoded(&self, columns: &[usize], rows: usize, arrays: &[ArrayRef]) -> Result<Keys>;
+
+    /// A condition of the server that is true of the row with the same primary key as a row here.
+    /// Columns are names with a \u{1} in front; nowhere else is there one.
+    ///
+    /// # Errors
+    /// Values that cannot be told exactly in a statement.
+    fn condition(&self, columns: &[ArrayRef], row: usize) -> Result<String>;
 
     /// The rows of each partition: its key and their places. Only columns that partitions depend
     /// on, which are of the primary key, are looked at.

@@ -25,6 +25,9 @@
 //! | [`status`] | how mirrors stand |
 //! | `source` | one server's stream of changes |
 //! | `batch` | changes on their way into the store |
+//! | `parts` | rows that the binlog has in part |
+//! | `doubts` | which rows of a copy can be later than the stream is |
+//! | `origin` | which statements such rows come from |
 //! | `follow` | definitions that change |
 //! | [`cascade`] | what foreign keys do to rows where the binlog does not say it |
 //! | `load` | reading a table for the first time |
@@ -32,15 +35,18 @@
 mod batch;
 pub mod cascade;
 pub mod copies;
+mod doubts;
 mod follow;
 mod load;
 mod mirror;
 pub mod mirrors;
+mod origin;
+mod parts;
 pub mod record;
 mod source;
 pub mod status;
 
-pub use copies::{Copies, CopyColumn, CopyTable, Definition};
+pub use copies::{Absent, Copies, CopyColumn, CopyTable, Definition};
 pub use load::{Mirrorable, check};
 pub use mirrors::{Fresh, MirrorName, Mirrors};
 pub use record::State;

@@ -9,13 +9,13 @@ use futures::stream::FuturesUnordered;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::split::quote_name;
 use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest, SessionSettings};
-use pelorus_sql::table::{Reference, ReferenceAction, TableStatement};
+use pelorus_sql::table::{ColumnDefinition, Reference, ReferenceAction, TableStatement};
 use pelorus_store::{Commit, Durability, Mode, Write};
 
 use crate::batch::blocking;
 use crate::cascade::{self, ForeignKey};
 use crate::copies::{CopyTable, Definition};
-use crate::mirror::{Mirror, overtaken};
+use crate::mirror::{Mirror, Opened, overtaken};
 use crate::record::{RangeRecord, State};
 use crate::source::Source;
 
@@ -57,14 +57,13 @@ pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -
     if !is_begun || load.mirror.copy().is_none() {
         load.begin().await?;
     }
-    load.read_ranges().await?;
-    load.analyze()?;
-    let until = load.link.binlog_end().await?;
-    load.mirror.update_in_turn(load.source.store(), turn, |record| {
-        record.state = State::CatchingUp;
-        record.until = Some(until.to_string());
-        record.ranges = Vec::new();
-    })?;
+    let mut is_whole = false;
+    while !is_whole {
+        load.read_ranges().await?;
+        load.analyze()?;
+        let until = load.link.binlog_end().await?;
+        is_whole = load.mirror.end_reading(load.source.store(), turn, &until)?;
+    }
     load.source.wake();
     Ok(())
 }
@@ -187,8 +186,8 @@ impl Load {
     ) -> Result<()> {
         let _permit = self.source.loading_permit().await;
         self.check_turn()?;
-        let _window = self.mirror.open_window();
-        let rows = self.read_once(&range, &copy).await?;
+        let opened = self.mirror.open_window();
+        let rows = self.read_once(&range, &copy, &opened).await?;
         self.mirror.update_in_turn(self.source.store(), self.turn, |record| {
             record.rows_loaded += rows;
             if let Some(range) = record.ranges.get_mut(at) {
@@ -198,7 +197,12 @@ impl Load {
     }
 
     /// Puts the rows of a range into the copy, those aside that the stream has changed meanwhile.
-    async fn read_once(&self, range: &RangeRecord, copy: &Arc<dyn CopyTable>) -> Result<u64> {
+    async fn read_once(
+        &self,
+        range: &RangeRecord,
+        copy: &Arc<dyn CopyTable>,
+        opened: &Opened,
+    ) -> Result<u64> {
         // What the stream has passed over, or has applied without the window's notice, must be in
         // what is read.
         self.source.settle().await;
@@ -249,12 +253,12 @@ impl Load {
             waiting += batch.num_rows();
             pending.push(batch.columns().to_vec());
             if waiting >= COMMIT_ROWS {
-                total += self.put(copy, &std::mem::take(&mut pending))?;
+                total += self.put(copy, &std::mem::take(&mut pending), opened)?;
                 waiting = 0;
             }
         }
         if waiting > 0 {
-            total += self.put(copy, &pending)?;
+            total += self.put(copy, &pending, opened)?;
         }
         Ok(total)
     }
@@ -281,13 +285,19 @@ impl Load {
     }
 
     /// Commits rows that were read.
-    fn put(&self, copy: &Arc<dyn CopyTable>, batches: &[Vec<ArrayRef>]) -> Result<u64> {
+    fn put(
+        &self,
+        copy: &Arc<dyn CopyTable>,
+        batches: &[Vec<ArrayRef>],
+        opened: &Opened,
+    ) -> Result<u64> {
         let columns = joined(batches)?;
         let rows = columns.first().map_or(0, |column| column.len());
         let keys = copy.keys(rows, &columns)?;
         let window = self.mirror.window();
         self.check_turn()?;
-        let columns = match window.untouched(&keys) {
+        let columns = window.fold(&keys, columns)?;
+        let columns = match window.untouched(&keys, opened) {
             Some(keep) => filtered(&columns, &BooleanArray::from(keep))?,
             None => columns,
         };
@@ -367,6 +377,16 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         )));
     }
     let text = definition(link, database, &found.name).await?;
+    if facts.is_mariadb
+        && facts.binlog_row_image == "MINIMAL"
+        && let Some(column) = virtual_column(&text)
+    {
+        return Err(Error::unsupported(format_args!(
+            "mirrors of {name}, whose generated column '{column}' is VIRTUAL: this server leaves it \
+             out of its binlog under binlog_row_image = MINIMAL; make it STORED, or SET GLOBAL \
+             binlog_row_image = FULL and reconnect the clients"
+        )));
+    }
     let keys = match logs_cascades(link).await? {
         true => Vec::new(),
         false => foreign_keys(database, &text)?,
@@ -380,6 +400,16 @@ fn foreign_keys(database: &str, text: &str) -> Result<Vec<ForeignKey>> {
         TableStatement::Create(definition) => cascade::foreign_keys(database, &definition),
         _ => Ok(Vec::new()),
     }
+}
+
+/// The first column that is computed whenever it is read.
+fn virtual_column(text: &str) -> Option<String> {
+    let statement = pelorus_sql::table::parse(text, pelorus_sql::Mode::default()).ok()?;
+    let TableStatement::Create(definition) = statement else { return None };
+    let is_virtual = |column: &&ColumnDefinition| {
+        column.generated.as_ref().is_some_and(|generated| !generated.stored)
+    };
+    definition.columns.iter().find(is_virtual).map(|column| column.name.clone())
 }
 
 async fn definition(link: &Link, database: &str, table: &str) -> Result<String> {

@@ -1,6 +1,6 @@
 //! One mirror in memory: its record, its copy, and what happens to it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,8 +12,16 @@ use pelorus_store::{Commit, Database, Durability, Keys};
 
 use crate::cascade::Action;
 use crate::copies::CopyTable;
+use crate::doubts::{Doubts, Later};
 use crate::mirrors::MirrorName;
-use crate::record::{self, MirrorRecord, State};
+use crate::parts::{Awaited, Parts};
+use crate::record::{self, MirrorRecord, RangeRecord, State};
+
+/// Rows that one statement asks for again.
+const AGAIN_AT_ONCE: usize = 200;
+/// Ranges of rows that are asked for again, and rows of one commit, beyond which a table is read
+/// anew.
+const AGAIN_MAX: usize = 10_000;
 
 /// One mirror.
 #[derive(Debug)]
@@ -37,6 +45,8 @@ struct Inner {
     until: Option<Position>,
     /// Counts the times that it was begun anew: whoever works for an earlier one must stop.
     turn: u64,
+    /// Which rows can be later in the copy than the stream is, while the table is read.
+    later: Later,
 }
 
 /// The keys that the stream has changed while ranges are being read: what was read of them is
@@ -44,7 +54,12 @@ struct Inner {
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     open: usize,
-    touched: HashSet<Vec<u8>>,
+    /// How often one was opened.
+    opened: u64,
+    /// Keys, and how many had been opened when they changed for the last time.
+    touched: HashMap<Vec<u8>, u64>,
+    /// What the stream has changed in rows that the copy does not have yet.
+    awaited: Awaited,
     gone: Vec<Gone>,
 }
 
@@ -60,16 +75,38 @@ impl Window {
     /// Notes that the stream has changed rows.
     pub(crate) fn touch(&mut self, keys: &Keys) {
         if self.open > 0 {
-            self.touched.extend(keys.iter().map(<[u8]>::to_vec));
+            self.touched.extend(keys.iter().map(|key| (key.to_vec(), self.opened)));
+            if !self.awaited.is_empty() {
+                keys.iter().for_each(|key| self.awaited.forget(key));
+            }
         }
     }
 
-    /// Which of some keys were not changed by the stream; `None` for all.
-    pub(crate) fn untouched(&self, keys: &Keys) -> Option<Vec<bool>> {
+    /// Notes what the stream has of rows that the copy does not have yet. Ranges that are read
+    /// now may bring them as they were before; those that are read later have it.
+    ///
+    /// # Errors
+    /// None but bugs.
+    pub(crate) fn wait_for(&mut self, parts: &Parts<'_>, missed: &[u32]) -> Result<()> {
+        if self.open == 0 { Ok(()) } else { self.awaited.add(parts, missed) }
+    }
+
+    /// Rows that were read, with what the stream has of them.
+    ///
+    /// # Errors
+    /// None but bugs.
+    pub(crate) fn fold(&self, keys: &Keys, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
+        if self.awaited.is_empty() { Ok(columns) } else { self.awaited.fold(keys, columns) }
+    }
+
+    /// Which of some keys the stream has not changed since a window was opened; `None` for all.
+    /// What it has changed before that is in what is read.
+    pub(crate) fn untouched(&self, keys: &Keys, opened: &Opened) -> Option<Vec<bool>> {
         if self.touched.is_empty() {
             return None;
         }
-        Some(keys.iter().map(|key| !self.touched.contains(key)).collect())
+        let is_touched = |key| self.touched.get(key).is_some_and(|at| *at >= opened.number);
+        Some(keys.iter().map(|key| !is_touched(key)).collect())
     }
 
     /// Notes that a foreign key has changed all rows that referred to a value.
@@ -124,14 +161,17 @@ impl Window {
         Ok(rows)
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self) -> u64 {
         self.open += 1;
+        self.opened += 1;
+        self.opened
     }
 
     fn end(&mut self) {
         self.open = self.open.saturating_sub(1);
         if self.open == 0 {
-            self.touched = HashSet::new();
+            self.touched = HashMap::new();
+            self.awaited = Awaited::default();
             self.gone = Vec::new();
         }
     }
@@ -144,11 +184,14 @@ pub(crate) fn overtaken() -> Error {
 
 /// Keeps a window open.
 #[derive(Debug)]
-pub(crate) struct Opened(Arc<Mirror>);
+pub(crate) struct Opened {
+    mirror: Arc<Mirror>,
+    number: u64,
+}
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        self.0.window.lock().end();
+        self.mirror.window.lock().end();
     }
 }
 
@@ -162,7 +205,14 @@ impl Mirror {
         let (from, until) = (read(&record.from)?, read(&record.until)?);
         Ok(Self {
             name,
-            inner: Mutex::new(Inner { record, copy, from, until, turn: 0 }),
+            inner: Mutex::new(Inner {
+                record,
+                copy,
+                from,
+                until,
+                turn: 0,
+                later: Later::default(),
+            }),
             window: Mutex::default(),
             changes: AtomicU64::new(0),
             trouble: Mutex::default(),
@@ -171,6 +221,16 @@ impl Mirror {
 
     pub(crate) fn record(&self) -> MirrorRecord {
         self.inner.lock().record.clone()
+    }
+
+    /// Which rows of the copy may not be what the table had where the stream is, given how far
+    /// that is.
+    pub(crate) fn doubts(&self, at: Option<&Position>) -> Doubts {
+        let mut inner = self.inner.lock();
+        if inner.record.state != State::Loading && !inner.record.early {
+            return Doubts::None;
+        }
+        at.map_or(Doubts::All, |at| inner.later.doubts(at))
     }
 
     pub(crate) fn state(&self) -> State {
@@ -266,16 +326,79 @@ impl Mirror {
         }
         let mut record = inner.record.clone();
         change(&mut record);
+        let was = inner.record.state;
         let read = |text: &Option<String>| text.as_deref().map(str::parse).transpose();
         let (from, until) = (read(&record.from)?, read(&record.until)?);
         let value = record::encode(&record)?;
         commit.values.push((record::mirror_key(&self.name), Some(value)));
         commit.durability = Durability::Synced;
         store.commit(&commit)?;
+        match (was, record.state, &until) {
+            (State::Loading, State::CatchingUp, Some(until)) => inner.later.end_reading(until),
+            (_, State::Loading | State::CatchingUp, _) => {}
+            _ => inner.later = Later::default(),
+        }
         inner.from = from;
         inner.until = until;
         inner.record = record;
         Ok(())
+    }
+
+    /// Has rows read again while the table is read, one condition for each. What is known now
+    /// must be in what is read then, so this comes before the change that is the reason.
+    ///
+    /// # Errors
+    /// Too many of them (1412), and what the store gives.
+    pub(crate) fn ask_again(
+        &self,
+        store: &Database,
+        keys: &Keys,
+        conditions: &[String],
+    ) -> Result<()> {
+        if self.inner.lock().record.ranges.len() > AGAIN_MAX || conditions.len() > AGAIN_MAX {
+            let text = "too many rows changed their keys or documents, in images that lack \
+                        columns, while the table was read";
+            return Err(Error::new(Code::TableChanged, text));
+        }
+        self.inner.lock().later.ask_again(keys);
+        self.update(store, |record| {
+            for some in conditions.chunks(AGAIN_AT_ONCE) {
+                record.ranges.push(RangeRecord {
+                    condition: Some(format!("({})", some.join(" OR "))),
+                    partitions: Vec::new(),
+                    rows: some.len() as u64,
+                    done: false,
+                });
+            }
+            if record.state == State::CatchingUp {
+                record.state = State::Loading;
+                record.until = None;
+            }
+        })
+    }
+
+    /// All ranges are in the copy, with those that were asked for again: when the stream has
+    /// passed a position, it is whole. Whether there is still something to be read.
+    ///
+    /// # Errors
+    /// 1317 when the mirror was begun anew, and what the store gives.
+    pub(crate) fn end_reading(
+        &self,
+        store: &Database,
+        turn: u64,
+        until: &Position,
+    ) -> Result<bool> {
+        let mut is_whole = false;
+        self.update_in_turn(store, turn, |record| {
+            // The stream may have found rows meanwhile that must be read again.
+            is_whole = record.ranges.iter().all(|range| range.done);
+            if is_whole {
+                record.state = State::CatchingUp;
+                record.until = Some(until.to_string());
+                record.ranges = Vec::new();
+            }
+        })?;
+        Ok(is_whole)
     }
 
     /// Begins anew from nothing: whoever works for it stops.
@@ -315,8 +438,8 @@ impl Mirror {
 
     /// Opens a window for the reading of a range.
     pub(crate) fn open_window(self: &Arc<Self>) -> Opened {
-        self.window.lock().begin();
-        Opened(Arc::clone(self))
+        let number = self.window.lock().begin();
+        Opened { mirror: Arc::clone(self), number }
     }
 
     /// The window, while rows are committed.

@@ -80,6 +80,8 @@ pub(crate) struct Source {
     /// Something has changed that the tasks should look at.
     wake: Notify,
     reading: Arc<Semaphore>,
+    /// The stream needs the statements that rows come from.
+    statements: AtomicBool,
     stopping: AtomicBool,
     /// The server does not tell names of databases and tables apart by case.
     folds_names: AtomicBool,
@@ -107,6 +109,7 @@ impl Source {
             diverged_since: Mutex::default(),
             wake: Notify::new(),
             reading: Arc::new(Semaphore::new(READERS)),
+            statements: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             folds_names: AtomicBool::new(false),
             task: Mutex::default(),
@@ -371,6 +374,21 @@ impl Source {
         self.wake();
     }
 
+    /// Lets the stream begin again with the statements that rows come from.
+    fn want_statements(&self) {
+        // Ordering: looked at by the task that has set it.
+        self.statements.store(true, Ordering::Relaxed);
+        self.begin_stream_again();
+    }
+
+    /// Whether the stream needs the statements that rows come from. They take as much room as the
+    /// rows, so they are asked for where rows in part have been seen or are to be expected.
+    fn wants_statements(&self, facts: &SourceFacts) -> bool {
+        let are_whole = matches!(facts.binlog_row_image.as_str(), "" | "FULL");
+        // Ordering: as above.
+        facts.is_mariadb && (!are_whole || self.statements.load(Ordering::Relaxed))
+    }
+
     /// Whether there is no mirror.
     pub(crate) fn is_empty(&self) -> bool {
         self.mirrors.read().is_empty()
@@ -593,7 +611,7 @@ impl Source {
         loading.spawn(Arc::clone(self).load_all(link.clone()));
         loading.spawn(Arc::clone(self).watch_end(link.clone()));
         // Dropped with it, the loads end.
-        stream::stream(self, &link).await
+        stream::stream(self, &link, &facts).await
     }
 
     /// The number under which the server knows us: made of something random that is kept.

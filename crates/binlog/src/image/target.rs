@@ -46,6 +46,9 @@ pub enum Image {
     Before,
     /// The row after an insert or update.
     After,
+    /// The same, where columns that it leaves out are those of the image of before, as far as that
+    /// has them.
+    Completed,
 }
 
 /// What an [`ImageBuilder`] gives.

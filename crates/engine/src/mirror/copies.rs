@@ -3,26 +3,27 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
-use pelorus_error::{Error, Result};
-use pelorus_functions::{EvalContext, SqlMode, TimeZone};
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::{EvalContext, SqlMode, TimeZone, Value};
 use pelorus_mirror::copies::Circumstances;
-use pelorus_mirror::{Copies, CopyColumn, CopyTable, Definition, MirrorName};
-use pelorus_sql::Mode;
+use pelorus_mirror::{Absent, Copies, CopyColumn, CopyTable, Definition, MirrorName};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
     AlterAction, AlterTable, Base, ColumnDefault, DropTables, TableStatement,
 };
+use pelorus_sql::{Mode, literal};
 use pelorus_store::{Database, KeyEncoder, Keys, TableId};
 use pelorus_types::WireType;
 
-use super::definition::{alter_of_copy, copy_of};
+use super::definition::{COMPUTED, GENERATED, alter_of_copy, copy_of};
 use super::hidden_database;
 use crate::diagnostics::Diagnostics;
 use crate::native::Catalog;
 use crate::native::ddl::Definer;
-use crate::native::definition::NativeDef;
+use crate::native::definition::{DefaultValue, NativeDef};
 use crate::native::write::auto::Steps;
 use crate::native::write::lookup::{encoder, encoder_of};
+use crate::scalar;
 use crate::variables::{Globals, check};
 
 /// The native tables that hold copies.
@@ -217,13 +218,55 @@ struct Copy {
 
 impl Copy {
     fn new(def: Arc<NativeDef>) -> Self {
-        let columns = def.targets.iter().zip(&def.definition.columns);
-        let columns = columns.map(|(target, column)| CopyColumn {
+        let columns = def.targets.iter().zip(&def.definition.columns).enumerate();
+        let columns = columns.map(|(at, (target, column))| CopyColumn {
             name: column.name.clone(),
             ty: target.ty,
             members: target.members.clone(),
+            absent: absent(&def, at),
         });
         Self { columns: columns.collect(), encoder: encoder(&def), def }
+    }
+}
+
+/// What a column of the source holds in new rows whose image in the binlog leaves it out.
+fn absent(def: &NativeDef, column: usize) -> Absent {
+    match def.definition.columns[column].comment.as_deref() {
+        Some(GENERATED) => return Absent::Generated,
+        Some(COMPUTED) => return Absent::Computed,
+        _ => {}
+    }
+    let ty = &def.targets[column].ty;
+    let is_number = match &def.definition.columns[column].default {
+        Some(ColumnDefault::Literal(literal)) => {
+            // `0x00FF`, `b'101'`
+            let text = literal.text.trim_start();
+            text.starts_with("0x") || text.starts_with("b'")
+        }
+        _ => true,
+    };
+    let array = |value: &Value| {
+        let array = pelorus_functions::array_of(value, ty).ok()?;
+        let is_sure = is_number || !is_spoilt(value);
+        (array.data_type() == &ty.arrow() && is_sure).then_some(array)
+    };
+    let found = match &def.defaults[column] {
+        DefaultValue::Constant(value) => array(value).map(Absent::Default),
+        DefaultValue::None => array(&def.implicit[column]).map(Absent::Implicit),
+        DefaultValue::CurrentTimestamp(_) | DefaultValue::Expression(_) => None,
+    };
+    found.unwrap_or(Absent::Computed)
+}
+
+/// Whether a default may not be what its server has: MariaDB shows the bytes of binary ones as
+/// they are, which a text cannot carry.
+fn is_spoilt(value: &Value) -> bool {
+    match value {
+        Value::Bytes(bytes) => {
+            bytes.iter().any(|it| *it != 0 && (!it.is_ascii_graphic() || *it == b'?'))
+        }
+        Value::Text(text) => text.contains('\u{FFFD}'),
+        _ => false,
     }
 }
 
@@ -255,6 +298,32 @@ impl CopyTable for Copy {
             let place = columns.iter().position(|it| *it == at);
             place.and_then(|place| arrays.get(place)).unwrap_or(&nothing)
         })
+    }
+
+    fn condition(&self, columns: &[ArrayRef], row: usize) -> Result<String> {
+        let part = |&at: &usize| {
+            let (column, ty) = (&self.columns[at], &self.columns[at].ty);
+            let value = match scalar::value_at(&columns[at], ty, row)? {
+                // In hex: values are never taken for names.
+                Value::Text(text) => format!("_utf8mb4 {}", literal::bytes(text.as_bytes())),
+                Value::Bytes(bytes) => literal::bytes(&bytes),
+                value @ (Value::Date(_) | Value::Time(_)) => {
+                    format!("'{}'", scalar::text_of(&value, ty))
+                }
+                value @ (Value::Int(_) | Value::UInt(_) | Value::Decimal(_)) => {
+                    scalar::text_of(&value, ty)
+                }
+                Value::Double(_) | Value::Null => {
+                    return Err(Error::new(
+                        Code::TableChanged,
+                        format!("a row cannot be asked for by its '{}'", column.name),
+                    ));
+                }
+            };
+            Ok(format!("\u{1}{} = {value}", literal::name(&column.name)))
+        };
+        let parts: Vec<String> = self.def.key.iter().map(part).collect::<Result<_>>()?;
+        Ok(format!("({})", parts.join(" AND ")))
     }
 
     fn split(&self, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, UInt32Array)>> {

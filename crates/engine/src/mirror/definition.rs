@@ -51,14 +51,22 @@ fn created(text: &str) -> Result<TableDefinition> {
     }
 }
 
-/// A column without what only writers need.
+/// The comment of a copy's column all of whose values are computed by its server.
+pub(super) const GENERATED: &str = "generated";
+/// The comment of a copy's column whose default is computed by its server.
+pub(super) const COMPUTED: &str = "computed default";
+
+/// A column without what only writers need. That its values are computed is kept as its comment.
 fn plain(column: &mut ColumnDefinition) {
+    column.comment = None;
     if column.generated.take().is_some() {
         // Whether it can be NULL is said behind the expression, or not at all.
         column.default = None;
+        column.comment = Some(GENERATED.to_owned());
     }
     if matches!(column.default, Some(ColumnDefault::Expression(_))) {
         column.default = None;
+        column.comment = Some(COMPUTED.to_owned());
     }
     column.on_update = None;
     column.auto_increment = false;
@@ -141,6 +149,8 @@ mod tests {
         assert_eq!(copy.keys.len(), 1);
         assert!(copy.foreign_keys.is_empty() && copy.partitioning.is_none());
         assert!(copy.columns.iter().all(|it| !it.auto_increment && it.generated.is_none()));
+        let comments: Vec<_> = copy.columns.iter().map(|it| it.comment.as_deref()).collect();
+        assert_eq!(comments, [None, Some(COMPUTED), Some(GENERATED)]);
         assert_eq!(copy.option("CHARSET"), Some("latin1"));
         assert_eq!(copy.options.len(), 1);
         let laid = copy_of(text, Some("PARTITION BY (id) SEGMENT BY (a)")).unwrap();

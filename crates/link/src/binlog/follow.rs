@@ -42,7 +42,8 @@ impl Follower {
         let from = start_of(&request.position, server.label())?;
         let connection = &mut follower.connection;
         connection.register_replica(request.server_id).await.map_err(sort)?;
-        connection.start_dump(from, request.server_id).await.map_err(sort)?;
+        let dump = connection.start_dump(from, request.server_id, request.statements);
+        dump.await.map_err(sort)?;
         // A source begins with the name of the file, or says why it cannot.
         follower.first = follower.next().await?;
         Ok(follower)

@@ -14,6 +14,9 @@ use super::{Connection, Phase, TextRows, command};
 /// What a dump starts with when it starts with no place in a file.
 const FIRST_EVENT: u64 = 4;
 
+/// Flag of a dump: a MariaDB sends the statements that rows come from.
+const SEND_ANNOTATE_ROWS: u16 = 2;
+
 /// Where a dump starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum From<'a> {
@@ -77,8 +80,13 @@ impl Connection {
     }
 
     /// Asks for the binlog. From now on the connection is of use for [`Self::dumped`] only, and
-    /// silence is for its caller to judge.
-    pub(crate) async fn start_dump(&mut self, from: From<'_>, server_id: u32) -> Result<()> {
+    /// silence is for its caller to judge. `statements`: with those that rows come from (MariaDB).
+    pub(crate) async fn start_dump(
+        &mut self,
+        from: From<'_>,
+        server_id: u32,
+        statements: bool,
+    ) -> Result<()> {
         let mut rest = Vec::new();
         match from {
             From::Set(set) => {
@@ -100,7 +108,7 @@ impl Connection {
                     _ => ("", 4),
                 };
                 rest.put_u32_le(offset);
-                rest.put_u16_le(0);
+                rest.put_u16_le(if statements { SEND_ANNOTATE_ROWS } else { 0 });
                 rest.put_u32_le(server_id);
                 rest.put_slice(file.as_bytes());
                 self.queue(command::BINLOG_DUMP, &rest);

@@ -13,14 +13,16 @@ use pelorus_binlog::{
 };
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::SessionSettings;
-use pelorus_link::{FollowError, FollowFailure, FollowRequest, Follower, Link};
+use pelorus_link::{FollowError, FollowFailure, FollowRequest, Follower, Link, SourceFacts};
 
 use super::Source;
-use crate::batch::{Batch, blocking};
+use crate::batch::{Added, Batch, blocking};
 use crate::cascade::{Plan, Referrers, positions};
 use crate::copies::CopyTable;
 use crate::follow;
-use crate::mirror::Mirror;
+use crate::load::is_overtaken;
+use crate::mirror::{Mirror, overtaken};
+use crate::origin::Origin;
 use crate::record::State;
 
 /// How often the server says that nothing happens.
@@ -40,10 +42,12 @@ const KEEP_EVERY: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Why it ended.
-pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
+pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFacts) -> Result<()> {
     let Some(position) = source.position() else { return Ok(()) };
     let mut request = FollowRequest::new(position.clone(), source.server_id()?);
     request.heartbeat = HEARTBEAT;
+    let origin = Origin::new(facts.is_mariadb, source.wants_statements(facts));
+    request.statements = origin.asked;
     let skew = clock_skew(source, link).await?;
     let folds = folds_names(link).await?;
     source.folds_names.store(folds, Ordering::Release);
@@ -57,6 +61,7 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
     };
     source.note_end(Some(end.clone()));
     let mut reader = Reader::new(source, position, follower, (skew, end));
+    reader.origin = origin;
     {
         let mut status = source.status.lock();
         status.connected = true;
@@ -66,6 +71,8 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link) -> Result<()> {
     match reader.run().await {
         Ok(()) => Ok(()),
         Err(Ended::Stream(error)) => lost(source, error),
+        // It begins again at once.
+        Err(Ended::Here(error)) if is_overtaken(&error) => Ok(()),
         Err(Ended::Here(error)) => Err(error),
     }
 }
@@ -161,6 +168,8 @@ struct Reader<'s> {
     source: &'s Arc<Source>,
     follower: Follower,
     decoder: Decoder,
+    /// Where the rows at hand come from.
+    origin: Origin,
     /// Up to where transactions have been read.
     read: Position,
     transaction: Option<Transaction>,
@@ -201,6 +210,7 @@ impl<'s> Reader<'s> {
             source,
             follower,
             decoder: Decoder::new(),
+            origin: Origin::default(),
             read: position,
             transaction: None,
             batch: Batch::default(),
@@ -321,6 +331,8 @@ impl<'s> Reader<'s> {
                 self.xa_prepare(&prepare)?;
                 self.end_transaction(self.end_of(&header, event.inner))?;
             }
+            Event::RowsQuery(text) => self.origin.begin_statement(text),
+            Event::TableMap(table) => self.origin.note_table(&table),
             Event::Rows(rows) => self.rows(&rows)?,
             Event::Heartbeat { file, position } => {
                 if self.transaction.is_none() {
@@ -522,7 +534,13 @@ impl<'s> Reader<'s> {
             apart.tables.extend(children.map(|it| (it.database.clone(), it.table.clone())));
         }
         let batch = transaction.apart.as_mut().map_or(&mut self.batch, |it| &mut it.batch);
-        if let Err(error) = batch.add(&mirror, &copy, rows, (&referred, plan)) {
+        let added = batch.add(&mirror, &copy, rows, &self.origin, (&referred, plan));
+        if let Ok(Added::WantsStatement) = added {
+            // What was read is read again, with statements.
+            self.source.want_statements();
+            return Err(overtaken());
+        }
+        if let Err(error) = added {
             batch.forget(&mirror);
             let text = pelorus_error::display_chain(&error);
             if error.code() == Code::TableChanged {
@@ -611,6 +629,7 @@ impl<'s> Reader<'s> {
 
     /// The transaction is read to its end.
     fn end_transaction(&mut self, end: Option<Step>) -> Result<()> {
+        self.origin.end();
         let Some(transaction) = self.transaction.take() else {
             return end.map_or(Ok(()), |step| self.read.advance(&step));
         };
@@ -651,7 +670,13 @@ impl<'s> Reader<'s> {
         if !batch.is_empty() || (moved && is_due) {
             let key = crate::record::position_key(&self.source.link);
             let value = self.read.to_string().into_bytes();
-            blocking(|| batch.commit(self.source.store(), (key, Some(value))))?;
+            let from = self.source.position();
+            let misfits =
+                blocking(|| batch.commit(self.source.store(), from.as_ref(), (key, Some(value))))?;
+            for (mirror, reason) in misfits {
+                tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
+                self.source.wake();
+            }
             self.kept_at = now;
             self.must_keep = false;
         }

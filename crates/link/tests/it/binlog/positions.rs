@@ -171,11 +171,11 @@ async fn facts_are_the_servers_own() {
         assert_eq!(facts.binlog_checksum, "CRC32");
         assert_eq!((facts.is_replica, facts.may_see_position), (Some(false), true));
         assert!(facts.logs("anything") && facts.log_replica_updates && facts.log_bin);
-        let before = value(&link, "SELECT @@global.binlog_row_image").await;
-        run(&link, "SET GLOBAL binlog_row_image = MINIMAL").await;
+        let before = value(&link, "SELECT @@global.binlog_format").await;
+        run(&link, "SET GLOBAL binlog_format = MIXED").await;
         let errors = link.source_facts().await.unwrap().check();
-        run(&link, &format!("SET GLOBAL binlog_row_image = '{before}'")).await;
+        run(&link, &format!("SET GLOBAL binlog_format = '{before}'")).await;
         assert_eq!(errors.len(), 1, "{errors:?}");
-        assert!(errors[0].message().contains("SET GLOBAL binlog_row_image = FULL"));
+        assert!(errors[0].message().contains("SET GLOBAL binlog_format = ROW"));
     }
 }
