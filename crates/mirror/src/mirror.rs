@@ -1,6 +1,6 @@
 //! One mirror in memory: its record, its copy, and what happens to it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
