@@ -5,6 +5,7 @@
 
 pub(crate) mod copies;
 mod definition;
+pub(crate) mod filter;
 pub(crate) mod wanted;
 
 /// What names of hidden databases begin with.

@@ -6,12 +6,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, UInt32Array};
+use arrow::array::{Array as _, ArrayRef, BooleanArray, UInt32Array};
 use pelorus_binlog::{Image, ImageBuilder, RowsEvent, RowsKind, Target};
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys, Mode, ROWS_PER_BATCH_MAX, Write};
 
 use crate::copies::CopyTable;
+use crate::filter;
 use crate::mirror::Mirror;
 
 /// Runs work that waits for the disk or takes long, away from the threads that serve others where
@@ -38,6 +39,13 @@ pub(crate) fn taken(columns: &[ArrayRef], places: &UInt32Array) -> Result<Vec<Ar
     columns.iter().map(take).collect()
 }
 
+/// Places of rows that are wanted, and of those that are not.
+fn parted(places: &UInt32Array, wanted: &BooleanArray) -> (UInt32Array, UInt32Array) {
+    let is_wanted = |place: &u32| wanted.value(*place as usize);
+    let (yes, no): (Vec<u32>, Vec<u32>) = places.values().iter().copied().partition(is_wanted);
+    (UInt32Array::from(yes), UInt32Array::from(no))
+}
+
 /// Changes of whole transactions.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
@@ -52,7 +60,7 @@ pub(crate) struct Batch {
 struct TableBatch {
     mirror: Arc<Mirror>,
     copy: Arc<dyn CopyTable>,
-    /// Images of after: all columns.
+    /// Images of after: all columns that are not left out.
     after: ImageBuilder,
     /// Images of before: the columns of the key.
     before: ImageBuilder,
@@ -187,12 +195,14 @@ impl TableBatch {
             form: pelorus_binlog::Form::Plain,
             charset: None,
         };
-        let all: Vec<Target> = copy.columns().iter().enumerate().map(target).collect();
-        let key: Vec<Target> = copy.key().iter().map(|&at| all[at].clone()).collect();
+        let columns = || copy.columns().iter().enumerate();
+        let key: Vec<Target> =
+            copy.key().iter().filter_map(|&at| columns().nth(at)).map(target).collect();
+        let kept: Vec<Target> = columns().filter(|(_, it)| !it.left_out).map(target).collect();
         Ok(Self {
             mirror: Arc::clone(mirror),
             copy: Arc::clone(copy),
-            after: ImageBuilder::new(all)?,
+            after: ImageBuilder::new(kept)?,
             before: ImageBuilder::new(key)?,
             runs: Vec::new(),
         })
@@ -235,7 +245,7 @@ impl TableBatch {
                 ),
             ));
         }
-        let has = |after: bool, at: usize| event.has_column(after, at);
+        let has = |after: bool, at: usize| columns[at].left_out || event.has_column(after, at);
         let is_whole = match event.kind {
             RowsKind::Delete => self.copy.key().iter().all(|&at| has(false, at)),
             RowsKind::Insert => (0..columns.len()).all(|at| has(true, at)),
@@ -256,7 +266,10 @@ impl TableBatch {
 
     /// Makes writes of the changes.
     fn finish(&mut self) -> Result<Changes> {
-        let (after, before) = (self.after.finish()?, self.before.finish()?);
+        let (mut after, before) = (self.after.finish()?, self.before.finish()?);
+        after.arrays = filter::all_columns(self.copy.columns(), after.arrays);
+        let wanted = self.copy.wanted(after.rows, &after.arrays)?;
+        let wanted = wanted.filter(|wanted| wanted.true_count() < after.rows);
         let rows = self.rows() as u64;
         let key = self.copy.key();
         let mut of_before: Vec<ArrayRef> = after.arrays.iter().map(|it| it.slice(0, 0)).collect();
@@ -265,7 +278,8 @@ impl TableBatch {
         }
         let after_keys = self.copy.keys(after.rows, &after.arrays)?;
         let before_keys = self.copy.keys(before.rows, &of_before)?;
-        let only_rows = self.runs.iter().all(|(kind, _)| *kind != Happened::Deleted)
+        let only_rows = wanted.is_none()
+            && self.runs.iter().all(|(kind, _)| *kind != Happened::Deleted)
             && self.keys_stay(&after_keys, &before_keys);
         let mut writes = Vec::new();
         if only_rows {
@@ -273,7 +287,13 @@ impl TableBatch {
             return Ok(Changes { writes, keys: vec![after_keys], rows });
         }
         let (puts, removes) = self.last_states(&after_keys, &before_keys);
+        let (puts, unwanted) = match &wanted {
+            Some(wanted) => parted(&puts, wanted),
+            None => (puts, UInt32Array::from(Vec::<u32>::new())),
+        };
         self.put(&taken(&after.arrays, &puts)?, &mut writes)?;
+        // What the copy is not to have it has no longer.
+        self.remove(&taken(&after.arrays, &unwanted)?, unwanted.len(), &mut writes)?;
         // Rows that are not there to remove are no matter.
         let mut gone: Vec<ArrayRef> = Vec::with_capacity(of_before.len());
         for (at, column) in of_before.iter().enumerate() {

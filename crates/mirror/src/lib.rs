@@ -27,9 +27,11 @@
 //! | `batch` | changes on their way into the store |
 //! | `follow` | definitions that change |
 //! | `load` | reading a table for the first time |
+//! | `filter` | copies of a part of their table |
 
 mod batch;
 pub mod copies;
+mod filter;
 mod follow;
 mod load;
 mod mirror;

@@ -21,6 +21,8 @@ pub(crate) struct Mirror {
     window: Mutex<Window>,
     /// Rows that the stream has written and deleted.
     pub(crate) changes: AtomicU64,
+    /// Queries that it has answered.
+    pub(crate) queries: AtomicU64,
     /// Why it could not be read the last time, until that has succeeded.
     pub(crate) trouble: Mutex<Option<String>>,
 }
@@ -101,6 +103,7 @@ impl Mirror {
             inner: Mutex::new(Inner { record, copy, from, until, turn: 0 }),
             window: Mutex::default(),
             changes: AtomicU64::new(0),
+            queries: AtomicU64::new(0),
             trouble: Mutex::default(),
         })
     }

@@ -423,6 +423,8 @@ impl Source {
                 // Ordering: only looked at by people.
                 changes: mirror.changes.load(Ordering::Relaxed),
                 loads: record.loads,
+                queries: mirror.queries.load(Ordering::Relaxed),
+                filter: record.filter.clone(),
                 staleness: self.staleness().filter(|_| record.state == State::Live),
                 position: position.clone(),
                 reason: trouble().or_else(|| record.reason.clone()).or_else(ended),

@@ -116,6 +116,8 @@ const OWN: &[OwnTable] = &[
             ("seconds_behind", NullableDouble),
             ("position", NullableText(65_535)),
             ("reason", NullableText(65_535)),
+            ("queries", Int),
+            ("filter", NullableText(65_535)),
         ],
     ),
     (
