@@ -176,7 +176,8 @@ impl Copies for EngineCopies {
             TableStatement::Truncate(_) => Some(TableStatement::Truncate(table)),
             TableStatement::Alter(alter) => {
                 let mut alter = alter_of_copy(alter, self.is_laid_out_alike(name));
-                let def = self.catalog.table(&hidden_database(&name.link, &name.database), &name.table);
+                let def =
+                    self.catalog.table(&hidden_database(&name.link, &name.database), &name.table);
                 if let (Some(alter), Some(def)) = (&mut alter, def) {
                     filter::alter(&def.definition, alter, filter)?;
                 }

@@ -34,15 +34,49 @@ const COMMENT: &str = "COMMENT";
 
 /// Functions of a row that never fail and that no session changes.
 const FUNCTIONS: [&str; 29] = [
-    "CHARACTER_LENGTH", "CHAR_LENGTH", "COALESCE", "CRC32", "DATE", "DAY", "DAYOFMONTH",
-    "DAYOFWEEK", "DAYOFYEAR", "HOUR", "IFNULL", "ISNULL", "LCASE", "LEFT", "LENGTH", "LOWER", "MID",
-    "MINUTE", "MOD", "MONTH", "OCTET_LENGTH", "QUARTER", "RIGHT", "SECOND", "SUBSTR", "SUBSTRING",
-    "UCASE", "UPPER", "YEAR",
+    "CHARACTER_LENGTH",
+    "CHAR_LENGTH",
+    "COALESCE",
+    "CRC32",
+    "DATE",
+    "DAY",
+    "DAYOFMONTH",
+    "DAYOFWEEK",
+    "DAYOFYEAR",
+    "HOUR",
+    "IFNULL",
+    "ISNULL",
+    "LCASE",
+    "LEFT",
+    "LENGTH",
+    "LOWER",
+    "MID",
+    "MINUTE",
+    "MOD",
+    "MONTH",
+    "OCTET_LENGTH",
+    "QUARTER",
+    "RIGHT",
+    "SECOND",
+    "SUBSTR",
+    "SUBSTRING",
+    "UCASE",
+    "UPPER",
+    "YEAR",
 ];
 /// Those of them that take dates.
 const OF_DATES: [&str; 11] = [
-    "DATE", "DAY", "DAYOFMONTH", "DAYOFWEEK", "DAYOFYEAR", "HOUR", "MINUTE", "MONTH", "QUARTER",
-    "SECOND", "YEAR",
+    "DATE",
+    "DAY",
+    "DAYOFMONTH",
+    "DAYOFWEEK",
+    "DAYOFYEAR",
+    "HOUR",
+    "MINUTE",
+    "MONTH",
+    "QUARTER",
+    "SECOND",
+    "YEAR",
 ];
 
 /// Makes the definition of a copy that of a part.
@@ -90,7 +124,8 @@ pub(super) fn apply(definition: &mut TableDefinition, filter: &MirrorFilter) -> 
 /// # Errors
 /// 1054.
 pub(super) fn check_names(definition: &TableDefinition, filter: &MirrorFilter) -> Result<()> {
-    let has = |name: &String| definition.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name));
+    let has =
+        |name: &String| definition.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name));
     match filter.columns.names().iter().find(|name| !has(name)) {
         None => Ok(()),
         Some(name) => Err(unknown(name)),
@@ -135,9 +170,9 @@ pub(super) fn alter(
     let is_out = |name: &str| {
         definition.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name) && is_left_out(it))
     };
-    alter.actions.retain(|action| {
-        !matches!(action, AlterAction::ColumnDefault(name, _) if is_out(name))
-    });
+    alter
+        .actions
+        .retain(|action| !matches!(action, AlterAction::ColumnDefault(name, _) if is_out(name)));
     for action in &mut alter.actions {
         let touched = match action {
             AlterAction::AddColumn { column, .. } => {
@@ -326,6 +361,9 @@ impl Grammar<'_> {
         let dates = sides.iter().filter(is_date).count();
         if dates > 0 {
             let texts = sides.iter().filter(|side| is_date_literal(side)).count();
+            for side in sides.iter().filter(|side| self.column(side).is_none()) {
+                self.value(side)?;
+            }
             if dates > 1 || dates + texts != sides.len() || matches!(tree, Expr::Like { .. }) {
                 return Err(Error::new(
                     Code::WrongArguments,
@@ -373,7 +411,8 @@ impl Grammar<'_> {
                 if !OF_DATES.contains(&name.as_str()) {
                     return args.into_iter().try_for_each(|arg| self.value(arg));
                 }
-                let is_dated = |ty: &ColumnType| matches!(ty.wire, WireType::Date | WireType::DateTime);
+                let is_dated =
+                    |ty: &ColumnType| matches!(ty.wire, WireType::Date | WireType::DateTime);
                 match args.as_slice() {
                     [arg] if self.column(arg).is_some_and(is_dated) => Ok(()),
                     _ => Err(refused(tree)),
@@ -498,9 +537,24 @@ mod tests {
             assert!(filter(&format!("WHERE {good}")).unwrap().is_some(), "{good}");
         }
         for bad in [
-            "d > NOW()", "id = @x", "id = (SELECT 1)", "id IN (SELECT 1)", "RAND() < 1", "'a' = 'A'",
-            "j = '1'", "YEAR(at) = 2026", "at = d", "id + 1 > 5", "d > '2026-02-31'", "d > 20260101",
-            "t.id = 1", "id = ?", "s REGEXP 'x'", "x = 1", "SUM(id) > 1", "at LIKE '2026%'",
+            "d > NOW()",
+            "id = @x",
+            "id = (SELECT 1)",
+            "id IN (SELECT 1)",
+            "RAND() < 1",
+            "'a' = 'A'",
+            "j = '1'",
+            "YEAR(at) = 2026",
+            "at = d",
+            "id + 1 > 5",
+            "d > '2026-02-31'",
+            "d > 20260101",
+            "t.id = 1",
+            "id = ?",
+            "s REGEXP 'x'",
+            "x = 1",
+            "SUM(id) > 1",
+            "at LIKE '2026%'",
         ] {
             assert!(filter(&format!("WHERE {bad}")).is_err(), "{bad}");
         }
@@ -511,12 +565,8 @@ mod tests {
         let filter = filter("WHERE s <> 'B' AND n > 1 AND id IN (1, 2, 3, 4)").unwrap().unwrap();
         assert_eq!(filter.there(), Some("(n > 1) AND (id IN (1, 2, 3, 4))"));
         let ids: ArrayRef = Arc::new(arrow::array::Int32Array::from(vec![1, 2, 3, 4]));
-        let texts: ArrayRef = Arc::new(arrow::array::StringArray::from(vec![
-            Some("a"),
-            Some("b"),
-            None,
-            Some("c"),
-        ]));
+        let texts: ArrayRef =
+            Arc::new(arrow::array::StringArray::from(vec![Some("a"), Some("b"), None, Some("c")]));
         let numbers = arrow::array::Decimal128Array::from(vec![200, 200, 200, 50]);
         let numbers: ArrayRef = Arc::new(numbers.with_precision_and_scale(9, 2).unwrap());
         let other = arrow::array::new_null_array(&arrow::datatypes::DataType::Int64, 4);

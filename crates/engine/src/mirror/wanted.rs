@@ -151,9 +151,7 @@ mod tests {
         let read = |text: &str| Wanted::new(vec![text.to_owned()]).map(|it| it.0);
         assert_eq!(read("ALL").unwrap(), [Item::All]);
         assert_eq!(read("shop").unwrap(), [Item::Database("shop".to_owned())]);
-        let table = |how: &str| {
-            Item::Table("a".to_owned(), "b".to_owned(), How::new(how).unwrap())
-        };
+        let table = |how: &str| Item::Table("a".to_owned(), "b".to_owned(), How::new(how).unwrap());
         assert_eq!(read("a.b").unwrap(), [table("")]);
         let how = "EXCEPT COLUMNS (x) WHERE s = 'o.n' SEGMENT BY (s)";
         assert_eq!(read(&format!("a.b {how}")).unwrap(), [table(how)]);

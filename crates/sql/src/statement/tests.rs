@@ -503,7 +503,9 @@ fn mirrors_are_read_whole() {
         }
     );
     assert_eq!(
-        mirror("MIRROR TABLE t EXCEPT COLUMNS (a, `b c`) WHERE x IN ('1', '2') AND y > 0 SEGMENT BY (b)"),
+        mirror(
+            "MIRROR TABLE t EXCEPT COLUMNS (a, `b c`) WHERE x IN ('1', '2') AND y > 0 SEGMENT BY (b)"
+        ),
         MirrorStatement::Create {
             target: MirrorTarget::Tables(tables("t")),
             if_not_exists: false,

@@ -264,9 +264,7 @@ fn holds(test: &Predicate, value: &Scalar) -> Option<bool> {
                 Op::Ge => order.is_ge(),
             }
         }
-        Predicate::Between(low, high) => {
-            order(value, low)?.is_ge() && order(value, high)?.is_le()
-        }
+        Predicate::Between(low, high) => order(value, low)?.is_ge() && order(value, high)?.is_le(),
         Predicate::In(list) => list.contains(value),
         Predicate::IsNull => false,
         Predicate::IsNotNull => true,
@@ -419,9 +417,27 @@ mod tests {
     #[test]
     fn tests_are_within_others_when_all_their_values_are() {
         let tests = [
-            "= 1", "= 2", "<> 1", "<> 4", "< 1", "< 2", "<= 1", "<= 2", "> 1", "> 2", ">= 1",
-            ">= 2", "in 1", "in 1 2", "in 2 3", "in 1 2 3", "between 1 2", "between 1 3",
-            "between 2 2", "null", "value",
+            "= 1",
+            "= 2",
+            "<> 1",
+            "<> 4",
+            "< 1",
+            "< 2",
+            "<= 1",
+            "<= 2",
+            "> 1",
+            "> 2",
+            ">= 1",
+            ">= 2",
+            "in 1",
+            "in 1 2",
+            "in 2 3",
+            "in 1 2 3",
+            "between 1 2",
+            "between 1 3",
+            "between 2 2",
+            "null",
+            "value",
         ];
         let matches = |text: &str, value: Option<i128>| match (test(text), value) {
             (Predicate::IsNull, value) => value.is_none(),
