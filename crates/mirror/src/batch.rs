@@ -192,7 +192,7 @@ impl TableBatch {
             source: at,
             ty: column.ty,
             members: (!column.members.is_empty()).then(|| column.members.clone().into()),
-            form: pelorus_binlog::Form::Plain,
+            form: column.form,
             charset: None,
         };
         let columns = || copy.columns().iter().enumerate();

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
+use pelorus_binlog::Form;
 use pelorus_error::Result;
 use pelorus_sql::Mode;
 use pelorus_sql::statement::MirrorFilter;
@@ -48,6 +49,8 @@ pub struct CopyColumn {
     pub ty: ColumnType,
     /// The values of an ENUM or SET.
     pub members: Vec<String>,
+    /// How its values are told in the binlog.
+    pub form: Form,
     /// The user does not want it: the copy has a column in its place that is always NULL.
     pub left_out: bool,
 }

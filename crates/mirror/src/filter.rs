@@ -73,6 +73,7 @@ mod tests {
             name: word.trim_start_matches('-').to_owned(),
             ty: ColumnType::bigint(),
             members: Vec::new(),
+            form: pelorus_binlog::Form::Plain,
             left_out: word.starts_with('-'),
         };
         text.split_whitespace().map(column).collect()

@@ -43,5 +43,6 @@ pub mod status;
 pub use copies::{Copies, CopyColumn, CopyTable, Definition};
 pub use load::{Mirrorable, check};
 pub use mirrors::{Fresh, MirrorName, Mirrors};
+pub use pelorus_binlog::Form;
 pub use record::State;
 pub use status::MirrorStatus;

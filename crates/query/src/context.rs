@@ -125,6 +125,8 @@ pub struct NativeTable {
 pub struct TablePart {
     /// Which columns are not there, by position; their values here mean nothing.
     pub left_out: Vec<bool>,
+    /// Which columns can be shown and nothing else: what their values mean is not known here.
+    pub opaque: Vec<bool>,
     /// The condition of the rows, read in the default mode and in universal time.
     pub condition: Option<ast::Expr>,
 }

@@ -17,7 +17,7 @@ use pelorus_types::WireType;
 
 use super::definition::{alter_of_copy, copy_of};
 use super::filter::{self, RowFilter};
-use super::hidden_database;
+use super::{hidden_database, opaque};
 use crate::diagnostics::Diagnostics;
 use crate::native::Catalog;
 use crate::native::ddl::Definer;
@@ -180,6 +180,7 @@ impl Copies for EngineCopies {
                     self.catalog.table(&hidden_database(&name.link, &name.database), &name.table);
                 if let (Some(alter), Some(def)) = (&mut alter, def) {
                     filter::alter(&def.definition, alter, filter)?;
+                    opaque::check(&def.definition, alter)?;
                 }
                 alter.map(|alter| TableStatement::Alter(AlterTable { table, ..alter }))
             }
@@ -243,6 +244,7 @@ impl Copy {
             name: column.name.clone(),
             ty: target.ty,
             members: target.members.clone(),
+            form: opaque::form(column.data_type.base),
             left_out: filter::is_left_out(column),
         });
         let filter = RowFilter::of(&def.definition, &def.targets);

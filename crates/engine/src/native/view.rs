@@ -47,8 +47,10 @@ impl NativeView {
     /// What of its table a copy has.
     fn part(&self, def: &NativeDef) -> Option<TablePart> {
         let part = if is_hidden(&def.database) { filter::part(def)? } else { return None };
-        let condition = part.condition.filter(|_| !self.as_whole);
-        Some(TablePart { condition, ..part })
+        if self.as_whole {
+            return Some(TablePart { left_out: part.left_out, ..TablePart::default() });
+        }
+        Some(part)
     }
 
     /// The columns under the database's name that clients see.

@@ -8,6 +8,7 @@ mod dynamic;
 mod estimate;
 mod exec;
 pub(crate) mod groups;
+mod implied;
 mod part;
 mod reading;
 mod scan;
@@ -54,7 +55,7 @@ impl Binder<'_> {
         let Around { select, filtered, .. } = around;
         let only_table = select.from.len() == 1 && select.from[0].joins.is_empty();
         let of = Of { table: &table, alias, only_table };
-        part::check_rows(self.context, of, around)?;
+        implied::check_rows(self.context, of, around)?;
         let selection = select.selection.as_ref().filter(|_| filtered);
         let (mut predicates, mut tests) = (Vec::new(), Vec::new());
         let mut scope = Scope::default();
@@ -75,6 +76,7 @@ impl Binder<'_> {
         }
         let positions = self.native_columns(&table, alias, select)?;
         part::check_columns(&table, &positions)?;
+        part::check_opaque(self, &table, &positions, select)?;
         let columns: Vec<&Column> = positions.iter().map(|&at| &table.columns[at]).collect();
         let names: Vec<String> = columns.iter().map(|_| self.fresh("c")).collect();
         let mut fields: Vec<Field> =
