@@ -78,6 +78,7 @@ fn plain(column: &mut ColumnDefinition) {
     column.references = None;
     column.options.clear();
     column.comment = None;
+    column.srid = None;
 }
 
 /// What of an `ALTER TABLE` concerns a copy; `None` for nothing. `partitions` says whether it has

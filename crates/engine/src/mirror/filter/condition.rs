@@ -197,8 +197,10 @@ impl Grammar<'_> {
 
     /// A value: a column, a constant, or a function of them.
     fn value(&self, tree: &Expr) -> Result<()> {
-        if constant(tree, Mode::default()).is_some() {
-            return Ok(());
+        match constant(tree, Mode::default()) {
+            Some(Constant::Placeholder) => return Err(refused(tree)),
+            Some(_) => return Ok(()),
+            None => {}
         }
         match tree {
             Expr::Nested(inner) => self.value(inner),
@@ -243,7 +245,10 @@ impl Grammar<'_> {
     }
 
     fn plain_column(&self, tree: &Expr) -> Result<()> {
-        let Some(ty) = self.column(tree) else { return Ok(()) };
+        let Some(ty) = self.column(tree) else {
+            let is_variable = matches!(tree, Expr::Identifier(name) if name.value.starts_with('@'));
+            return if is_variable { Err(refused(tree)) } else { Ok(()) };
+        };
         let is_refused = matches!(
             ty.wire,
             WireType::Json
