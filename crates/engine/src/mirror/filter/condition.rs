@@ -104,7 +104,11 @@ impl RowFilter {
     }
 
     /// Which rows fulfil it.
-    pub(in crate::mirror) fn wanted(&self, rows: usize, columns: &[ArrayRef]) -> Result<BooleanArray> {
+    pub(in crate::mirror) fn wanted(
+        &self,
+        rows: usize,
+        columns: &[ArrayRef],
+    ) -> Result<BooleanArray> {
         let values = self.expression.evaluate(rows, &|at| &columns[at])?;
         let values = arrow::compute::cast(&values, &arrow::datatypes::DataType::Int64)
             .map_err(|error| Error::internal("a condition is no number").caused_by(error))?;
@@ -333,4 +337,3 @@ fn refused(tree: &Expr) -> Error {
          NOT, IN, BETWEEN, LIKE, IS NULL, and functions of them that depend on nothing else"
     ))
 }
-
