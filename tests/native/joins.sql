@@ -5,6 +5,9 @@ CREATE TABLE d (k INT NOT NULL PRIMARY KEY, name VARCHAR(10), big BIGINT UNSIGNE
 INSERT INTO d VALUES (10, 'ten', 18446744073709551615, 1.50, 1.5000, '2024-01-01 00:00:00', '2024-07-01 00:00:00', '2024-01-01', NULL), (30, 'thirty', 7, 100.25, 100.2500, NULL, NULL, '2024-01-03', 10), (40, 'forty', NULL, NULL, NULL, '2025-01-01 00:00:00', '2025-01-01 00:00:00', NULL, 50), (-10, 'less', 0, -99.99, -99.9901, '2023-12-31 23:59:59', '2024-01-01 00:00:00', '2024-02-01', NULL);
 CREATE TABLE none (k INT NOT NULL PRIMARY KEY, v INT);
 SELECT f.id, d.name FROM f JOIN d ON f.k = d.k ORDER BY f.id;
+SELECT f.* FROM f ORDER BY f.id;
+SELECT d.*, f.id FROM f JOIN d ON f.k = d.k ORDER BY f.id;
+SELECT x.id, y.* FROM f AS x LEFT JOIN d AS y ON x.k = y.k ORDER BY x.id;
 SELECT f.id, d.name FROM f JOIN d ON f.k = d.k WHERE d.name LIKE 't%' ORDER BY f.id;
 SELECT f.id, d.name FROM f JOIN d ON f.k = d.k WHERE d.name = 'nobody';
 SELECT f.id, d.name FROM f LEFT JOIN d ON f.k = d.k ORDER BY f.id;

@@ -5,6 +5,8 @@
 
 pub(crate) mod copies;
 mod definition;
+pub(crate) mod filter;
+mod opaque;
 pub(crate) mod wanted;
 
 /// What names of hidden databases begin with.

@@ -29,7 +29,7 @@ mod check;
 pub(crate) mod ddl;
 pub(crate) mod definition;
 pub(crate) mod durability;
-mod expression;
+pub(crate) mod expression;
 pub(crate) mod info;
 mod maintain;
 pub(crate) mod partition;

@@ -12,13 +12,14 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, UInt32Array};
+use arrow::array::{Array as _, ArrayRef, BooleanArray, UInt32Array};
 use pelorus_binlog::{Image, ImageBuilder, Position, RowsEvent, Target};
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys, Mode, ROWS_PER_BATCH_MAX, Write};
 
 use crate::cascade::{Folded, Images, Plan, Replay, Step};
 use crate::copies::CopyTable;
+use crate::filter;
 use crate::mirror::Mirror;
 use crate::origin::Origin;
 
@@ -44,6 +45,13 @@ pub(crate) fn taken(columns: &[ArrayRef], places: &UInt32Array) -> Result<Vec<Ar
             .map_err(|error| Error::internal("rows cannot be picked").caused_by(error))
     };
     columns.iter().map(take).collect()
+}
+
+/// Places of rows that are wanted, and of those that are not.
+fn parted(places: &UInt32Array, wanted: &BooleanArray) -> (UInt32Array, UInt32Array) {
+    let is_wanted = |place: &u32| wanted.value(*place as usize);
+    let (yes, no): (Vec<u32>, Vec<u32>) = places.values().iter().copied().partition(is_wanted);
+    (UInt32Array::from(yes), UInt32Array::from(no))
 }
 
 /// Changes of whole transactions.
@@ -73,7 +81,7 @@ struct Ran {
 struct TableBatch {
     mirror: Arc<Mirror>,
     copy: Arc<dyn CopyTable>,
-    /// Images of after: all columns.
+    /// Images of after: all columns that are not left out.
     after: ImageBuilder,
     /// Images of before: the columns of the key, and those that foreign keys refer to.
     before: ImageBuilder,
@@ -87,6 +95,8 @@ struct TableBatch {
     runs: Vec<(Happened, u32)>,
     /// Some images of after lack columns, or tell changes of documents only.
     in_part: bool,
+    /// The copy has some of the rows only.
+    is_filtered: bool,
 }
 
 /// What can happen to rows.
@@ -379,25 +389,32 @@ impl TableBatch {
             source: at,
             ty: column.ty,
             members: (!column.members.is_empty()).then(|| column.members.clone().into()),
-            form: pelorus_binlog::Form::Plain,
+            form: column.form,
             charset: None,
         };
-        let all: Vec<Target> = copy.columns().iter().enumerate().map(target).collect();
         let mut of_before = copy.key().to_vec();
         of_before.extend(referred);
         of_before.sort_unstable();
         of_before.dedup();
-        let key: Vec<Target> = of_before.iter().map(|&at| all[at].clone()).collect();
+        let columns = || copy.columns().iter().enumerate();
+        let key: Vec<Target> =
+            of_before.iter().filter_map(|&at| columns().nth(at)).map(target).collect();
+        let kept: Vec<Target> = columns().filter(|(_, it)| !it.left_out).map(target).collect();
+        let none: Vec<ArrayRef> = columns()
+            .map(|(_, it)| arrow::array::new_empty_array(&it.ty.arrow()))
+            .collect();
+        let is_filtered = copy.wanted(0, &none)?.is_some();
         Ok(Self {
             mirror: Arc::clone(mirror),
             copy: Arc::clone(copy),
-            after: ImageBuilder::new(all)?,
+            after: ImageBuilder::new(kept)?,
             before: ImageBuilder::new(key)?,
             of_before,
             folded: None,
             made: None,
             runs: Vec::new(),
             in_part: false,
+            is_filtered,
         })
     }
 
@@ -437,7 +454,8 @@ impl TableBatch {
 
     /// Makes arrays of what was collected.
     fn take_images(&mut self) -> Result<Images> {
-        let (after, before) = (self.after.finish()?, self.before.finish()?);
+        let (mut after, before) = (self.after.finish()?, self.before.finish()?);
+        after.arrays = filter::all_columns(self.copy.columns(), after.arrays);
         let mut of_before: Vec<ArrayRef> = after.arrays.iter().map(|it| it.slice(0, 0)).collect();
         for (array, &at) in before.arrays.iter().zip(&self.of_before) {
             of_before[at] = Arc::clone(array);
@@ -477,7 +495,10 @@ impl TableBatch {
         let key = self.copy.key();
         let (after, of_before) = (images.after, images.before);
         let (after_keys, before_keys) = (images.after_keys, images.before_keys);
-        let only_rows = self.runs.iter().all(|(kind, _)| *kind != Happened::Deleted)
+        let wanted = self.copy.wanted(after_keys.len(), &after)?;
+        let wanted = wanted.filter(|wanted| wanted.true_count() < wanted.len());
+        let only_rows = wanted.is_none()
+            && self.runs.iter().all(|(kind, _)| *kind != Happened::Deleted)
             && self.keys_stay(&after_keys, &before_keys);
         let mut writes = Vec::new();
         if only_rows {
@@ -485,7 +506,13 @@ impl TableBatch {
             return Ok(Changes { writes, keys: vec![after_keys], again: Default::default(), rows });
         }
         let (puts, removes) = self.last_states(&after_keys, &before_keys);
+        let (puts, unwanted) = match &wanted {
+            Some(wanted) => parted(&puts, wanted),
+            None => (puts, UInt32Array::from(Vec::<u32>::new())),
+        };
         self.put(&taken(&after, &puts)?, &mut writes)?;
+        // What the copy is not to have it has no longer.
+        self.remove(&taken(&after, &unwanted)?, unwanted.len(), &mut writes)?;
         // Rows that are not there to remove are no matter.
         let mut gone: Vec<ArrayRef> = Vec::with_capacity(of_before.len());
         for (at, column) in of_before.iter().enumerate() {

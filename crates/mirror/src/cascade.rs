@@ -170,6 +170,14 @@ pub(crate) fn depends(database: &str, table: &str, how: &str) -> String {
     )
 }
 
+/// Mirrors of a part of a table do not go with foreign keys that are followed here.
+pub fn in_part(name: &MirrorName) -> Error {
+    Error::unsupported(format_args!(
+        "mirrors of a part of '{name}', where foreign keys change rows and this server does not \
+         write that into its binlog; mirror all of it"
+    ))
+}
+
 /// Looks whether all tables that foreign keys refer to can be seen through, so that the table with
 /// the keys can begin to be read.
 ///
@@ -194,6 +202,9 @@ pub(crate) fn check_parents(
         let state = parent.state();
         if !state.follows() {
             return wait(state.word());
+        }
+        if parent.record().filter.is_some() {
+            return Err(in_part(&parent.name));
         }
         // What its own foreign keys do goes on from it only when it is whole.
         let passes_on = !parent.record().foreign_keys.is_empty();

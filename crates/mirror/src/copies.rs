@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
+use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
+use pelorus_binlog::Form;
 use pelorus_error::Result;
 use pelorus_sql::Mode;
+use pelorus_sql::statement::MirrorFilter;
 use pelorus_sql::table::TableStatement;
 use pelorus_store::{Database, Keys, TableId};
 use pelorus_types::ColumnType;
@@ -21,6 +23,8 @@ pub struct Definition {
     pub text: String,
     /// `PARTITION BY` and `SEGMENT BY` that the user wants instead of the table's own.
     pub layout: Option<String>,
+    /// Which columns and rows the user wants.
+    pub filter: MirrorFilter,
 }
 
 /// The circumstances of a statement of the binlog.
@@ -45,6 +49,10 @@ pub struct CopyColumn {
     pub ty: ColumnType,
     /// The values of an ENUM or SET.
     pub members: Vec<String>,
+    /// How its values are told in the binlog.
+    pub form: Form,
+    /// The user does not want it: the copy has a column in its place that is always NULL.
+    pub left_out: bool,
     /// What it holds in new rows whose image in the binlog leaves it out.
     pub absent: Absent,
 }
@@ -112,6 +120,16 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// A row that fits no partition (1526).
     fn split(&self, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, UInt32Array)>>;
+
+    /// Which of some rows, given by all columns, the copy is to have; `None` for all.
+    ///
+    /// # Errors
+    /// What the condition gives.
+    fn wanted(&self, rows: usize, columns: &[ArrayRef]) -> Result<Option<BooleanArray>>;
+
+    /// What of the condition of its rows a server of any kind decides as we do, as SQL; `None` for
+    /// nothing.
+    fn condition(&self) -> Option<String>;
 }
 
 /// The tables that hold copies.
@@ -138,7 +156,7 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
     fn drop_copy(&self, name: &MirrorName) -> Result<()>;
 
     /// Carries a statement that changes one table's definition or partitions out on its copy. The
-    /// statement names the table as the source does.
+    /// statement names the table as the source does; `filter` says which new columns are wanted.
     ///
     /// # Errors
     /// What the copy cannot follow.
@@ -147,6 +165,7 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
         name: &MirrorName,
         statement: &TableStatement,
         circumstances: &Circumstances,
+        filter: &MirrorFilter,
     ) -> Result<Arc<dyn CopyTable>>;
 
     /// Finds out how the values of a copy are distributed, by which joins are planned.

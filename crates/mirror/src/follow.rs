@@ -10,11 +10,12 @@ use std::sync::Arc;
 use pelorus_binlog::{Position, Query};
 use pelorus_error::Result;
 use pelorus_sql::Mode;
-use pelorus_sql::statement::{Ddl, DdlAction, Statement, TableName};
+use pelorus_sql::statement::{Ddl, DdlAction, MirrorFilter, Statement, TableName};
 use pelorus_sql::table::{AlterAction, ColumnDefault, ColumnDefinition, TableStatement};
 
 use crate::cascade::ForeignKey;
 use crate::copies::Circumstances;
+use crate::filter;
 use crate::mirror::Mirror;
 use crate::mirrors::MirrorName;
 use crate::record::{Changing, MirrorRecord, State};
@@ -464,9 +465,19 @@ fn change(
         return Ok(());
     }
     mirror.update(source.store(), |record| record.changing = Some(before))?;
-    match source.copies().change(&mirror.name, statement, circumstances) {
-        Ok(copy) => {
+    let words = mirror.record().filter;
+    let filter = words.as_deref().map(MirrorFilter::parse).transpose()?.unwrap_or_default();
+    let changed =
+        source.copies().change(&mirror.name, statement, circumstances, &filter).and_then(|copy| {
+            let words = words.as_deref().map(|it| filter::followed(it, copy.columns()));
+            Ok((copy, words.transpose()?))
+        });
+    match changed {
+        Ok((copy, now)) => {
             mirror.set_copy(copy);
+            if now != words {
+                mirror.update(source.store(), |record| record.filter = now)?;
+            }
             drop_foreign_keys(source, mirror, statement)
         }
         Err(error) => again(

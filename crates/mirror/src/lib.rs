@@ -31,11 +31,13 @@
 //! | `follow` | definitions that change |
 //! | [`cascade`] | what foreign keys do to rows where the binlog does not say it |
 //! | `load` | reading a table for the first time |
+//! | `filter` | copies of a part of their table |
 
 mod batch;
 pub mod cascade;
 pub mod copies;
 mod doubts;
+mod filter;
 mod follow;
 mod load;
 mod mirror;
@@ -49,5 +51,6 @@ pub mod status;
 pub use copies::{Absent, Copies, CopyColumn, CopyTable, Definition};
 pub use load::{Mirrorable, check};
 pub use mirrors::{Fresh, MirrorName, Mirrors};
+pub use pelorus_binlog::Form;
 pub use record::State;
 pub use status::MirrorStatus;

@@ -9,12 +9,14 @@ use futures::stream::FuturesUnordered;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::split::quote_name;
 use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest, SessionSettings};
+use pelorus_sql::statement::MirrorFilter;
 use pelorus_sql::table::{ColumnDefinition, Reference, ReferenceAction, TableStatement};
 use pelorus_store::{Commit, Durability, Mode, Write};
 
 use crate::batch::blocking;
 use crate::cascade::{self, ForeignKey};
-use crate::copies::{CopyTable, Definition};
+use crate::copies::{CopyColumn, CopyTable, Definition};
+use crate::filter;
 use crate::mirror::{Mirror, Opened, overtaken};
 use crate::record::{RangeRecord, State};
 use crate::source::Source;
@@ -84,11 +86,19 @@ impl Load {
         self.link.forget();
         let Mirrorable { table, text, keys } =
             check(&self.link, &name.database, &name.table).await?;
+        let record = self.mirror.record();
+        if record.filter.is_some() && !keys.is_empty() {
+            return Err(cascade::in_part(name));
+        }
         cascade::check_parents(&self.source, (&name.database, &name.table), &keys)?;
         let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
         let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
-        let layout = self.mirror.record().layout;
-        let definition = Definition { text: text.clone(), layout };
+        let filter = record.filter.as_deref().map(MirrorFilter::parse).transpose()?;
+        let definition = Definition {
+            text: text.clone(),
+            layout: record.layout,
+            filter: filter.unwrap_or_default(),
+        };
         self.check_turn()?;
         let copy = blocking(|| self.source.copies().create(name, &definition))?;
         self.check_turn()?;
@@ -208,7 +218,9 @@ impl Load {
         self.source.settle().await;
         self.wait_until_visible().await?;
         let name = &self.mirror.name;
-        let columns: Vec<String> = copy.columns().iter().map(|it| quote_name(&it.name)).collect();
+        let kept: Vec<&CopyColumn> = copy.columns().iter().filter(|it| !it.left_out).collect();
+        let columns: Vec<String> = kept.iter().map(|it| quote_name(&it.name)).collect();
+        let condition = copy.condition().map_or_else(String::new, |it| format!("({it}) AND "));
         let table = (name.database.clone(), name.table.clone());
         let request = ScanRequest {
             settings: SessionSettings::as_stored(),
@@ -220,7 +232,7 @@ impl Load {
                         quote_name(&name.database),
                         quote_name(&name.table)
                     ),
-                    " AS `t` WHERE ".to_owned(),
+                    format!(" AS `t` WHERE {condition}"),
                     String::new(),
                 ],
             },
@@ -233,12 +245,8 @@ impl Load {
             expected: Vec::new(),
         };
         let scan = self.link.scan(request).await?;
-        let fits = scan.columns.len() == copy.columns().len()
-            && scan
-                .columns
-                .iter()
-                .zip(copy.columns())
-                .all(|(there, here)| there.ty.arrow() == here.ty.arrow());
+        let fits = scan.columns.len() == kept.len()
+            && scan.columns.iter().zip(&kept).all(|(a, b)| a.ty.arrow() == b.ty.arrow());
         if !fits {
             return Err(Error::new(
                 Code::TableChanged,
@@ -291,7 +299,7 @@ impl Load {
         batches: &[Vec<ArrayRef>],
         opened: &Opened,
     ) -> Result<u64> {
-        let columns = joined(batches)?;
+        let columns = filter::all_columns(copy.columns(), joined(batches)?);
         let rows = columns.first().map_or(0, |column| column.len());
         let keys = copy.keys(rows, &columns)?;
         let window = self.mirror.window();
@@ -302,6 +310,11 @@ impl Load {
             None => columns,
         };
         let columns = window.without_gone(copy.as_ref(), columns)?;
+        let left = columns.first().map_or(0, |column| column.len());
+        let columns = match copy.wanted(left, &columns)? {
+            Some(wanted) => filtered(&columns, &wanted)?,
+            None => columns,
+        };
         let left = columns.first().map_or(0, |column| column.len());
         let writes = copy.split(&columns)?.into_iter().map(|(partition, places)| {
             let columns = match places.len() == left {

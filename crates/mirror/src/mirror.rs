@@ -31,6 +31,8 @@ pub(crate) struct Mirror {
     window: Mutex<Window>,
     /// Rows that the stream has written and deleted.
     pub(crate) changes: AtomicU64,
+    /// Queries that it has answered.
+    pub(crate) queries: AtomicU64,
     /// Why it could not be read the last time, until that has succeeded.
     pub(crate) trouble: Mutex<Option<String>>,
 }
@@ -215,6 +217,7 @@ impl Mirror {
             }),
             window: Mutex::default(),
             changes: AtomicU64::new(0),
+            queries: AtomicU64::new(0),
             trouble: Mutex::default(),
         })
     }

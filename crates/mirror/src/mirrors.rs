@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::RwLock;
@@ -11,6 +12,7 @@ use pelorus_link::Link;
 use pelorus_store::{Commit, Database};
 
 use crate::copies::Copies;
+use crate::filter;
 use crate::mirror::Mirror;
 use crate::record::{self, MirrorRecord, State};
 use crate::source::Source;
@@ -69,8 +71,14 @@ impl Mirrors {
         let shared = Arc::new(Shared { copies, links, env });
         let this = Self { shared, sources: RwLock::default() };
         let store = this.shared.store();
-        for (name, record) in record::mirrors(store)? {
+        for (name, mut record) in record::mirrors(store)? {
             let copy = this.shared.copies.find(&name);
+            // The process may have ended between a change of the copy and that of the record.
+            if let (Some(words), Some(copy)) = (&record.filter, &copy)
+                && let Ok(words) = filter::followed(words, copy.columns())
+            {
+                record.filter = Some(words);
+            }
             let source = this.source(&name.link)?;
             source.insert(Arc::new(Mirror::new(name, record, copy)?));
         }
@@ -122,11 +130,17 @@ impl Mirrors {
         self.sources.read().values().all(|source| source.is_empty())
     }
 
-    /// Makes a mirror; its rows are read in the background.
+    /// Makes a mirror; its rows are read in the background. `layout` and `filter` are the parts of the
+    /// statement that say so.
     ///
     /// # Errors
     /// One that there is already (1050), and what the store gives.
-    pub fn create(&self, name: &MirrorName, layout: Option<String>) -> Result<()> {
+    pub fn create(
+        &self,
+        name: &MirrorName,
+        layout: Option<String>,
+        filter: Option<String>,
+    ) -> Result<()> {
         if self.has(name) {
             return Err(Error::new(
                 Code::TableExists,
@@ -134,7 +148,7 @@ impl Mirrors {
             ));
         }
         let source = self.source(&name.link)?;
-        source.add(name, MirrorRecord { layout, ..MirrorRecord::default() })?;
+        source.add(name, MirrorRecord { layout, filter, ..MirrorRecord::default() })?;
         source.start();
         Ok(())
     }
@@ -287,6 +301,14 @@ impl Fresh {
     /// call shows of the copies is whole.
     pub fn holds(&self) -> bool {
         self.0.iter().all(|(mirror, turn)| mirror.state() == State::Live && mirror.turn() == *turn)
+    }
+
+    /// Notes that a query was answered by them.
+    pub fn note_query(&self) {
+        for (mirror, _) in &self.0 {
+            // Ordering: only looked at by people.
+            mirror.queries.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 

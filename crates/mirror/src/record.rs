@@ -83,6 +83,10 @@ pub struct MirrorRecord {
     /// `PARTITION BY` and `SEGMENT BY` of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
+    /// `COLUMNS`, `EXCEPT COLUMNS` and `WHERE` of the user. The copy's definition has them, too, as
+    /// of the same moment; this is for the next time that it is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
     /// The copy has everything up to this position: earlier changes in the stream are passed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,

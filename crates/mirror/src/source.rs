@@ -510,6 +510,8 @@ impl Source {
                 // Ordering: only looked at by people.
                 changes: mirror.changes.load(Ordering::Relaxed),
                 loads: record.loads,
+                queries: mirror.queries.load(Ordering::Relaxed),
+                filter: record.filter.clone(),
                 staleness: self.staleness().filter(|_| record.state == State::Live),
                 transactions: transactions.filter(|_| record.state.follows()),
                 position: position.clone(),

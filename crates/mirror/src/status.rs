@@ -22,6 +22,10 @@ pub struct MirrorStatus {
     pub changes: u64,
     /// How often it was read from the beginning.
     pub loads: u64,
+    /// Queries that it has answered since the start.
+    pub queries: u64,
+    /// `COLUMNS`, `EXCEPT COLUMNS` and `WHERE` of the user.
+    pub filter: Option<String>,
     /// How old what it shows may be; `None` before it is live.
     pub staleness: Option<Duration>,
     /// How many transactions its server has that have not been applied, as of a second ago at most;

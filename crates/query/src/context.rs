@@ -12,6 +12,7 @@ use pelorus_error::Result;
 use pelorus_functions::{EvalContext, TimeZone, Value};
 use pelorus_link::{Link, SessionSettings};
 use pelorus_types::{Column, ColumnType};
+use sqlparser::ast;
 
 /// Everything that one statement sees of its session.
 #[derive(Clone)]
@@ -115,6 +116,19 @@ pub struct NativeTable {
     pub statistics: Option<Arc<pelorus_store::TableStatistics>>,
     /// TIMESTAMPs are stored in UTC and shown in this zone.
     pub time_zone: TimeZone,
+    /// What of the table that it is a copy of is here; `None` for everything.
+    pub part: Option<TablePart>,
+}
+
+/// The part of a table that its copy has. A query that asks for more fails.
+#[derive(Clone, Debug, Default)]
+pub struct TablePart {
+    /// Which columns are not there, by position; their values here mean nothing.
+    pub left_out: Vec<bool>,
+    /// Which columns can be shown and nothing else: what their values mean is not known here.
+    pub opaque: Vec<bool>,
+    /// The condition of the rows, read in the default mode and in universal time.
+    pub condition: Option<ast::Expr>,
 }
 
 /// Rows that an open transaction has written itself.

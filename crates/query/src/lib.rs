@@ -22,7 +22,7 @@ mod udf;
 
 pub use context::{
     AsOf, Catalog, Database, InfoSchema, NativeDatabase, NativeTable, OwnWrites, PartitionPruner,
-    PlanOptions, QueryContext, Variables,
+    PlanOptions, QueryContext, TablePart, Variables,
 };
 pub use result::{Block, BlockStream, QueryResult, RowForm};
 

@@ -20,7 +20,7 @@ pub mod show;
 
 pub use account::{Account, Authentication, Method, Require, UserName, UserOptions, UserSpec};
 pub use data::References;
-pub use mirror::{MirrorAction, MirrorStatement, MirrorTarget};
+pub use mirror::{MirrorAction, MirrorColumns, MirrorFilter, MirrorStatement, MirrorTarget};
 pub use server::{AlterServer, CreateServer, ServerOptions};
 pub use set::{Assignment, Charset, Isolation, Scope, SetValue, Target, system_variable};
 pub use show::{Show, ShowKind};

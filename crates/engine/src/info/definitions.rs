@@ -117,6 +117,8 @@ const OWN: &[OwnTable] = &[
             ("transactions_behind", NullableInt),
             ("position", NullableText(65_535)),
             ("reason", NullableText(65_535)),
+            ("queries", Int),
+            ("filter", NullableText(65_535)),
         ],
     ),
     (

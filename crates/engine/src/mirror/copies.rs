@@ -2,25 +2,26 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
+use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone, Value};
 use pelorus_mirror::copies::Circumstances;
 use pelorus_mirror::{Absent, Copies, CopyColumn, CopyTable, Definition, MirrorName};
-use pelorus_sql::statement::TableName;
+use pelorus_sql::statement::{MirrorFilter, TableName};
 use pelorus_sql::table::{
-    AlterAction, AlterTable, Base, ColumnDefault, DropTables, TableStatement,
+    AlterAction, AlterTable, Base, ColumnDefault, DropTables, TableDefinition, TableStatement,
 };
 use pelorus_sql::{Mode, literal};
 use pelorus_store::{Database, KeyEncoder, Keys, TableId};
 use pelorus_types::WireType;
 
 use super::definition::{COMPUTED, GENERATED, alter_of_copy, copy_of};
-use super::hidden_database;
+use super::filter::{self, RowFilter};
+use super::{hidden_database, opaque};
 use crate::diagnostics::Diagnostics;
 use crate::native::Catalog;
 use crate::native::ddl::Definer;
-use crate::native::definition::{DefaultValue, NativeDef};
+use crate::native::definition::{DefaultValue, Derived, NativeDef};
 use crate::native::write::auto::Steps;
 use crate::native::write::lookup::{encoder, encoder_of};
 use crate::scalar;
@@ -144,8 +145,9 @@ impl Copies for EngineCopies {
 
     fn create(&self, name: &MirrorName, definition: &Definition) -> Result<Arc<dyn CopyTable>> {
         self.drop_copy(name)?;
-        let mut copy = copy_of(&definition.text, definition.layout.as_deref())?;
+        let mut copy = copy_of(&definition.text, definition.layout.as_deref(), &definition.filter)?;
         copy.name.name.clone_from(&name.table);
+        check(copy.clone())?;
         let definer = self.definer(&plain())?;
         let database = hidden_database(&name.link, &name.database);
         let made = definer.create_hidden(&database, copy.clone());
@@ -174,12 +176,21 @@ impl Copies for EngineCopies {
         name: &MirrorName,
         statement: &TableStatement,
         circumstances: &Circumstances,
+        filter: &MirrorFilter,
     ) -> Result<Arc<dyn CopyTable>> {
         let table = hidden_name(name);
         let statement = match statement {
             TableStatement::Truncate(_) => Some(TableStatement::Truncate(table)),
-            TableStatement::Alter(alter) => alter_of_copy(alter, self.is_laid_out_alike(name))
-                .map(|alter| TableStatement::Alter(AlterTable { table, ..alter })),
+            TableStatement::Alter(alter) => {
+                let mut alter = alter_of_copy(alter, self.is_laid_out_alike(name));
+                let def =
+                    self.catalog.table(&hidden_database(&name.link, &name.database), &name.table);
+                if let (Some(alter), Some(def)) = (&mut alter, def) {
+                    filter::alter(&def.definition, alter, filter)?;
+                    opaque::check(&def.definition, alter)?;
+                }
+                alter.map(|alter| TableStatement::Alter(AlterTable { table, ..alter }))
+            }
             _ => return Err(Error::unsupported("following this statement")),
         };
         if let Some(statement) = statement {
@@ -208,10 +219,35 @@ impl Copies for EngineCopies {
     }
 }
 
+/// Looks whether there can be a copy of a definition.
+///
+/// # Errors
+/// Types that are not to be had, and a condition that does not fit the columns.
+fn check(mut definition: TableDefinition) -> Result<()> {
+    definition.partitioning = None;
+    definition.segment_by.clear();
+    definition.normalise();
+    let derived = Derived::of("", &definition, Mode::default())?;
+    RowFilter::of(&definition, &derived.targets).map(drop)
+}
+
+/// Looks whether a table can have a mirror, given its definition and what the user wants.
+///
+/// # Errors
+/// Columns that there are not (1054) or that cannot be left out, conditions that mirrors cannot have,
+/// and types that they do not have.
+pub(crate) fn check_wanted(text: &str, layout: Option<&str>, filter: &MirrorFilter) -> Result<()> {
+    let definition = copy_of(text, layout, filter)?;
+    filter::check_names(&definition, filter)?;
+    check(definition)
+}
+
 /// A copy under one definition.
 #[derive(Debug)]
 struct Copy {
     def: Arc<NativeDef>,
+    /// The condition of its rows; an error where it does not fit the columns.
+    filter: Result<Option<RowFilter>>,
     columns: Vec<CopyColumn>,
     encoder: KeyEncoder,
 }
@@ -224,8 +260,11 @@ impl Copy {
             ty: target.ty,
             members: target.members.clone(),
             absent: absent(&def, at),
+            form: opaque::form(column.data_type.base),
+            left_out: filter::is_left_out(column),
         });
-        Self { columns: columns.collect(), encoder: encoder(&def), def }
+        let filter = RowFilter::of(&def.definition, &def.targets);
+        Self { columns: columns.collect(), encoder: encoder(&def), filter, def }
     }
 }
 
@@ -328,5 +367,17 @@ impl CopyTable for Copy {
 
     fn split(&self, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, UInt32Array)>> {
         self.def.partitioner.split(columns)
+    }
+
+    fn wanted(&self, rows: usize, columns: &[ArrayRef]) -> Result<Option<BooleanArray>> {
+        match &self.filter {
+            Ok(None) => Ok(None),
+            Ok(Some(filter)) => filter.wanted(rows, columns).map(Some),
+            Err(error) => Err(Error::new(error.code(), error.message())),
+        }
+    }
+
+    fn condition(&self) -> Option<String> {
+        self.filter.as_ref().ok()?.as_ref()?.there().map(str::to_owned)
     }
 }

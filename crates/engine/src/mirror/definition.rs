@@ -2,6 +2,7 @@
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::Mode;
+use pelorus_sql::statement::MirrorFilter;
 use pelorus_sql::table::{
     AlterAction, AlterTable, ColumnDefault, ColumnDefinition, KeyKind, PartitionMethod,
     TableDefinition, TableStatement,
@@ -10,11 +11,21 @@ use pelorus_sql::table::{
 /// The definition of a copy: the columns and the primary key of the source, its ranges and lists
 /// as partitions, or what the user wants instead. Everything that only writers need is left out:
 /// other keys, constraints, counters, and how generated columns and defaults are computed, whose
-/// values come with the rows.
+/// values come with the rows. What `filter` leaves out is marked.
 ///
 /// # Errors
-/// Text that is no `CREATE TABLE` of ours.
-pub(super) fn copy_of(text: &str, layout: Option<&str>) -> Result<TableDefinition> {
+/// Text that is no `CREATE TABLE` of ours, and a filter that does not fit it.
+pub(super) fn copy_of(
+    text: &str,
+    layout: Option<&str>,
+    filter: &MirrorFilter,
+) -> Result<TableDefinition> {
+    let mut definition = laid_out(text, layout)?;
+    super::filter::apply(&mut definition, filter)?;
+    Ok(definition)
+}
+
+fn laid_out(text: &str, layout: Option<&str>) -> Result<TableDefinition> {
     let mut definition = created(text)?;
     definition.name.database = None;
     definition.temporary = false;
@@ -74,6 +85,8 @@ fn plain(column: &mut ColumnDefinition) {
     column.checks.clear();
     column.references = None;
     column.options.clear();
+    column.comment = None;
+    column.srid = None;
 }
 
 /// What of an `ALTER TABLE` concerns a copy; `None` for nothing. `partitions` says whether it has
@@ -145,7 +158,8 @@ mod tests {
             `b` int GENERATED ALWAYS AS (`a` * 2) STORED, PRIMARY KEY (`id`), UNIQUE KEY `u` (`a`), \
             CONSTRAINT `f` FOREIGN KEY (`a`) REFERENCES `p` (`id`)) ENGINE=InnoDB AUTO_INCREMENT=7 \
             DEFAULT CHARSET=latin1 PARTITION BY HASH (`id`) PARTITIONS 4";
-        let copy = copy_of(text, None).unwrap();
+        let none = MirrorFilter::default();
+        let copy = copy_of(text, None, &none).unwrap();
         assert_eq!(copy.keys.len(), 1);
         assert!(copy.foreign_keys.is_empty() && copy.partitioning.is_none());
         assert!(copy.columns.iter().all(|it| !it.auto_increment && it.generated.is_none()));
@@ -153,7 +167,7 @@ mod tests {
         assert_eq!(comments, [None, Some(COMPUTED), Some(GENERATED)]);
         assert_eq!(copy.option("CHARSET"), Some("latin1"));
         assert_eq!(copy.options.len(), 1);
-        let laid = copy_of(text, Some("PARTITION BY (id) SEGMENT BY (a)")).unwrap();
+        let laid = copy_of(text, Some("PARTITION BY (id) SEGMENT BY (a)"), &none).unwrap();
         assert!(laid.partitioning.is_some() && laid.segment_by.len() == 1);
     }
 

@@ -5,7 +5,9 @@
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_mirror::MirrorName;
+use pelorus_sql::statement::{MirrorFilter, MirrorStatement, Statement};
 
+use super::copies::check_wanted;
 use crate::engine::Engine;
 use crate::links::{LinkedDatabase, is_own};
 
@@ -19,15 +21,35 @@ enum Item {
     All,
     /// All tables of a database.
     Database(String),
-    /// One table: its database, and its name.
-    Table(String, String),
+    /// One table: its database, its name, and what behind it says how it is mirrored.
+    Table(String, String, How),
+}
+
+/// What of a table is mirrored, and how it is laid out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct How {
+    layout: Option<String>,
+    filter: MirrorFilter,
+}
+
+impl How {
+    /// Reads what may stand behind the table in `MIRROR TABLE`.
+    fn new(text: &str) -> Result<Self> {
+        let mode = pelorus_sql::Mode::default();
+        match pelorus_sql::classify(&format!("MIRROR TABLE t {text}"), mode)? {
+            Statement::Mirror(MirrorStatement::Create { layout, filter, .. }) => {
+                Ok(Self { layout, filter })
+            }
+            _ => Ok(Self::default()),
+        }
+    }
 }
 
 impl Wanted {
-    /// Reads `all`, `database` and `database.table`.
+    /// Reads `all`, `database`, and `database.table` with what `MIRROR TABLE` allows behind it.
     ///
     /// # Errors
-    /// Text that is none of them (1210).
+    /// Text that is none of them (1210), and what is wrong behind a table (1064).
     pub(crate) fn new(texts: Vec<String>) -> Result<Self> {
         let read = |text: String| {
             let wrong = || {
@@ -40,7 +62,10 @@ impl Wanted {
                 None if text.is_empty() => Err(wrong()),
                 None => Ok(Item::Database(text)),
                 Some((database, table)) if database.is_empty() || table.is_empty() => Err(wrong()),
-                Some((database, table)) => Ok(Item::Table(database.to_owned(), table.to_owned())),
+                Some((database, rest)) => {
+                    let (table, how) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                    Ok(Item::Table(database.to_owned(), table.to_owned(), How::new(how)?))
+                }
             }
         };
         texts.into_iter().map(read).collect::<Result<_>>().map(Self)
@@ -85,7 +110,7 @@ async fn make(engine: &Engine, item: &Item) -> Result<bool> {
             None => Ok(false),
             Some(database) => make_database(engine, &database).await.map(|()| true),
         },
-        Item::Table(database, table) => match engine.links().database(database)? {
+        Item::Table(database, table, how) => match engine.links().database(database)? {
             None => Ok(false),
             Some(found) => {
                 let there = pelorus_mirror::check(&found.link, &found.remote, table).await?;
@@ -95,7 +120,10 @@ async fn make(engine: &Engine, item: &Item) -> Result<bool> {
                     table: there.table.name.clone(),
                 };
                 if !engine.mirrors().has(&name) {
-                    engine.mirrors().create(&name, None)?;
+                    let How { layout, filter } = how;
+                    check_wanted(&there.text, layout.as_deref(), filter)?;
+                    let words = (!filter.is_empty()).then(|| filter.to_string());
+                    engine.mirrors().create(&name, layout.clone(), words)?;
                 }
                 Ok(true)
             }
@@ -123,7 +151,11 @@ mod tests {
         let read = |text: &str| Wanted::new(vec![text.to_owned()]).map(|it| it.0);
         assert_eq!(read("ALL").unwrap(), [Item::All]);
         assert_eq!(read("shop").unwrap(), [Item::Database("shop".to_owned())]);
-        assert_eq!(read("a.b").unwrap(), [Item::Table("a".to_owned(), "b".to_owned())]);
+        let table = |how: &str| Item::Table("a".to_owned(), "b".to_owned(), How::new(how).unwrap());
+        assert_eq!(read("a.b").unwrap(), [table("")]);
+        let how = "EXCEPT COLUMNS (x) WHERE s = 'o.n' SEGMENT BY (s)";
+        assert_eq!(read(&format!("a.b {how}")).unwrap(), [table(how)]);
+        assert_eq!(read("a.b WHERE").unwrap_err().errno(), 1064);
         for wrong in ["", ".b", "a."] {
             assert_eq!(read(wrong).unwrap_err().errno(), 1210, "{wrong}");
         }

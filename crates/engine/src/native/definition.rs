@@ -20,6 +20,7 @@ use pelorus_types::{Collation, Column, Flags, collation};
 
 use super::partition::Partitioner;
 use super::types;
+use crate::mirror::is_hidden;
 
 /// The engine that native tables name.
 pub(crate) const ENGINE: &str = "Pelorus";
@@ -113,6 +114,9 @@ impl Derived {
         let mut defaults = Vec::new();
         let mut implicit = Vec::new();
         for column in &definition.columns {
+            if database != NOWHERE && !is_hidden(database) {
+                types::check_own(column)?;
+            }
             let (client, mut target) = types::column(&definition.name.name, column, collation)?;
             let flags = key_flags(definition, column);
             target.ty.flags = target.ty.flags.with(flags);
@@ -122,7 +126,7 @@ impl Derived {
             if matches!(default, DefaultValue::None) && !column.auto_increment {
                 ty.flags = ty.flags.with(Flags::NO_DEFAULT);
             }
-            implicit.push(pelorus_functions::assign::default_value(&target)?);
+            implicit.push(types::implicit(&target)?);
             columns.push(Column {
                 schema: database.to_owned(),
                 table: definition.name.name.clone(),

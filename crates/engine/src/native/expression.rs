@@ -3,6 +3,8 @@
 //! TIMESTAMP columns are taken as they are stored, in universal time; MySQL allows nothing but
 //! `UNIX_TIMESTAMP` of them, which is the same in every time zone.
 
+mod condition;
+
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
@@ -130,6 +132,23 @@ impl RowExpression {
     ) -> Result<Self> {
         let scope = Scope { table, targets, mode, context, restricted: false };
         let root = scope.bind(tree)?;
+        let mut columns = Vec::new();
+        root.columns(&mut columns);
+        Ok(Self { root, columns, single: None })
+    }
+
+    /// Binds a condition, so that its values say whether it is true: 1 or 0.
+    ///
+    /// # Errors
+    /// An unknown column (1054), and what is not computed here.
+    pub(crate) fn of_condition(
+        tree: &Expr,
+        table: &str,
+        (targets, mode): (&[Target], Mode),
+        context: Arc<EvalContext>,
+    ) -> Result<Self> {
+        let scope = Scope { table, targets, mode, context, restricted: false };
+        let root = scope.bound("IS TRUE", vec![scope.bind(tree)?])?;
         let mut columns = Vec::new();
         root.columns(&mut columns);
         Ok(Self { root, columns, single: None })
@@ -278,6 +297,7 @@ impl Scope<'_> {
                 .or_else(|| super::types::typed_text(other, self.mode))
             {
                 Some(constant) => self.literal(constant),
+                None if !self.restricted => self.condition(other),
                 None => Err(self.not_allowed()),
             },
         }
@@ -312,6 +332,7 @@ impl Scope<'_> {
             BinaryOperator::Modulo => "%",
             BinaryOperator::MyIntegerDivide => "DIV",
             BinaryOperator::Divide if !self.restricted => "/",
+            other if !self.restricted => condition::operator(other)?,
             _ => return Err(self.not_allowed()),
         };
         let args = vec![self.bind(left)?, self.bind(right)?];

@@ -6,6 +6,7 @@ mod default;
 mod name;
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_functions::Value;
 use pelorus_functions::assign::Target;
 use pelorus_sql::table::{Base, ColumnDefinition, TypeName};
 use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
@@ -78,7 +79,7 @@ pub(crate) fn type_collation(data_type: &TypeName, table: Collation) -> Result<C
 /// and the flags of keys are not set yet.
 ///
 /// # Errors
-/// Lengths that cannot be, unknown charsets and collations, and types that cannot be stored (1235).
+/// Lengths that cannot be, unknown charsets and collations.
 pub(crate) fn column(
     table: &str,
     column: &ColumnDefinition,
@@ -107,12 +108,7 @@ pub(crate) fn column(
             ty.flags = Flags::BLOB.with(Flags::BINARY);
             ty
         }
-        other => {
-            return Err(Error::unsupported(format_args!(
-                "the type {} of column '{name}' in native tables",
-                other.name().to_uppercase()
-            )));
-        }
+        _ => opaque(data_type),
     };
     let mut target = Target::new(
         table,
@@ -137,6 +133,60 @@ fn stored_wire(base: Base, client: WireType) -> WireType {
         Base::MediumText | Base::MediumBlob => WireType::MediumBlob,
         Base::LongText | Base::LongBlob => WireType::LongBlob,
         _ => client,
+    }
+}
+
+/// Refuses types that only copies of linked tables have.
+///
+/// # Errors
+/// 1235.
+pub(crate) fn check_own(column: &ColumnDefinition) -> Result<()> {
+    let base = column.data_type.base;
+    if !base.is_opaque() {
+        return Ok(());
+    }
+    Err(Error::unsupported(format_args!(
+        "the type {} of column '{}' in native tables",
+        base.name().to_uppercase(),
+        column.name
+    )))
+}
+
+/// The value of a column without a default that is not NULL.
+///
+/// # Errors
+/// Values that cannot be stored.
+pub(crate) fn implicit(target: &Target) -> Result<Value> {
+    match target.ty.wire {
+        WireType::Geometry | WireType::Vector => Ok(Value::Bytes(Vec::new())),
+        _ => pelorus_functions::assign::default_value(target),
+    }
+}
+
+/// Bytes that are shown as they are, and texts that a server made of what it stores.
+fn opaque(data_type: &TypeName) -> ColumnType {
+    /// What MySQL takes for VECTOR without a length.
+    const DIMENSIONS: u32 = 2048;
+    let text = |chars: u32| {
+        let mut ty = ColumnType::new(WireType::String, collation::UTF8MB4_GENERAL_CI, chars * 4, 0);
+        ty.flags = Flags::BINARY.with(Flags::UNSIGNED);
+        ty
+    };
+    let bytes = |wire, length, decimals| {
+        let mut ty = ColumnType::new(wire, collation::BINARY, length, decimals);
+        ty.flags = Flags::BLOB.with(Flags::BINARY);
+        ty
+    };
+    match data_type.base {
+        Base::Uuid => text(36),
+        Base::Inet4 => text(15),
+        Base::Inet6 => text(39),
+        Base::Vector => {
+            let dimensions = data_type.length.unwrap_or(DIMENSIONS);
+            let not_fixed = pelorus_types::column::DECIMALS_NOT_FIXED;
+            bytes(WireType::Vector, dimensions.saturating_mul(4), not_fixed)
+        }
+        _ => bytes(WireType::Geometry, u32::MAX, 0),
     }
 }
 

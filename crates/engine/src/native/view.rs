@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;
-use pelorus_query::{AsOf, NativeDatabase, NativeTable, PartitionPruner};
+use pelorus_query::{AsOf, NativeDatabase, NativeTable, PartitionPruner, TablePart};
 use pelorus_store::Snapshot;
 use pelorus_types::Column;
 
 use super::catalog::Catalog;
 use super::definition::NativeDef;
 use super::transaction::NativeReads;
+use crate::mirror::{filter, is_hidden};
 
 /// One native database as a statement sees it.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct NativeView {
     shown: String,
     reads: NativeReads,
     time_zone: TimeZone,
+    /// Copies of a part of their table are read as if they were the whole.
+    as_whole: bool,
 }
 
 impl NativeView {
@@ -33,7 +36,21 @@ impl NativeView {
         time_zone: TimeZone,
     ) -> Self {
         let (database, shown) = (database.to_owned(), shown.to_owned());
-        Self { catalog, database, shown, reads, time_zone }
+        Self { catalog, database, shown, reads, time_zone, as_whole: false }
+    }
+
+    /// The same, for who knows that copies may have a part of their table.
+    pub(crate) fn as_whole(self, as_whole: bool) -> Self {
+        Self { as_whole, ..self }
+    }
+
+    /// What of its table a copy has.
+    fn part(&self, def: &NativeDef) -> Option<TablePart> {
+        let part = if is_hidden(&def.database) { filter::part(def)? } else { return None };
+        if self.as_whole {
+            return Some(TablePart { left_out: part.left_out, ..TablePart::default() });
+        }
+        Some(part)
     }
 
     /// The columns under the database's name that clients see.
@@ -96,6 +113,7 @@ impl NativeDatabase for NativeView {
             pruner: pruner(&def),
             statistics: self.catalog.statistics().of(def.id),
             time_zone: self.time_zone,
+            part: self.part(&def),
         }))
     }
 }

@@ -198,7 +198,12 @@ impl Session {
                         let mirrored = self.context_over(&self.view(), Some(Arc::new(mirrored)));
                         match pelorus_query::explain(&mirrored, text).await {
                             Ok(result) => result,
-                            Err(_) => pelorus_query::explain(&context, text).await?,
+                            Err(error) => {
+                                let why = format!("no mirror is read: {}", error.message());
+                                let result = pelorus_query::explain(&context, text).await?;
+                                self.diagnostics.note(error.errno(), why);
+                                result
+                            }
                         }
                     }
                 };

@@ -11,7 +11,10 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;
 use pelorus_link::{Link, SessionSettings};
 use pelorus_mirror::{Fresh, MirrorName, MirrorStatus, State};
-use pelorus_sql::statement::{MirrorAction, MirrorStatement, MirrorTarget, TableName};
+use pelorus_sql::Mode;
+use pelorus_sql::statement::{
+    MirrorAction, MirrorFilter, MirrorStatement, MirrorTarget, TableName,
+};
 use pelorus_types::WireType;
 
 use super::Session;
@@ -21,6 +24,7 @@ use super::view::View;
 use crate::api::Outcome;
 use crate::grid::{Cell, Grid, nullable_text, nullable_uint, text, uint};
 use crate::links::LinkedDatabase;
+use crate::mirror::copies::check_wanted;
 use crate::mirror::hidden_database;
 
 /// Databases of links whose copies answer a statement.
@@ -30,13 +34,16 @@ pub(crate) struct Mirrored {
     databases: BTreeMap<String, String>,
     /// What TIMESTAMPs are shown in.
     pub(crate) time_zone: TimeZone,
+    /// Copies of a part of their table are read as if they were the whole.
+    pub(crate) as_whole: bool,
     fresh: Vec<Fresh>,
 }
 
 impl Mirrored {
-    /// `databases` are pairs of a linked database's name here, and the hidden one.
-    pub(crate) fn new(databases: BTreeMap<String, String>, time_zone: TimeZone) -> Self {
-        Self { databases, time_zone, fresh: Vec::new() }
+    /// Copies as they are, whatever part of their table they have. `databases` are pairs of a linked
+    /// database's name here, and the hidden one.
+    pub(crate) fn as_whole(databases: BTreeMap<String, String>, time_zone: TimeZone) -> Self {
+        Self { databases, time_zone, as_whole: true, fresh: Vec::new() }
     }
 
     /// The hidden database for a linked one, given by its name here.
@@ -48,6 +55,11 @@ impl Mirrored {
     pub(super) fn holds(&self) -> bool {
         self.fresh.iter().all(Fresh::holds)
     }
+
+    /// Notes that a query was answered.
+    pub(super) fn note_query(&self) {
+        self.fresh.iter().for_each(Fresh::note_query);
+    }
 }
 
 impl Session {
@@ -55,8 +67,9 @@ impl Session {
     pub(super) async fn mirror(&mut self, statement: &MirrorStatement) -> Result<Outcome> {
         self.engine.links().refresh().await;
         match statement {
-            MirrorStatement::Create { target, if_not_exists, layout } => {
-                self.create_mirrors(target, *if_not_exists, layout.as_deref()).await
+            MirrorStatement::Create { target, if_not_exists, filter, layout } => {
+                let how = (layout.as_deref(), filter);
+                self.create_mirrors(target, *if_not_exists, how).await
             }
             MirrorStatement::Drop { target, if_exists } => self.drop_mirrors(target, *if_exists),
             MirrorStatement::Alter { target, action } => {
@@ -94,9 +107,12 @@ impl Session {
         &self,
         target: &MirrorTarget,
         if_not_exists: bool,
-        layout: Option<&str>,
+        (layout, filter): (Option<&str>, &MirrorFilter),
     ) -> Result<Outcome> {
         let mirrors = self.engine.mirrors();
+        if let Some(condition) = &filter.condition {
+            check_reading(condition, self.mode)?;
+        }
         match target {
             MirrorTarget::Tables(tables) => {
                 let mut names = Vec::new();
@@ -107,7 +123,11 @@ impl Session {
                     found.link.forget();
                     let there =
                         pelorus_mirror::check(&found.link, &found.remote, &table.name).await?;
+                    check_wanted(&there.text, layout, filter)?;
                     let name = mirror_name(&found, &there.table.name);
+                    if !filter.is_empty() && !there.keys.is_empty() {
+                        return Err(pelorus_mirror::cascade::in_part(&name));
+                    }
                     parents.extend(there.parents(&found.remote).into_iter().map(|parent| {
                         let (database, table) = parent;
                         let parent = MirrorName { database, table, ..name.clone() };
@@ -131,7 +151,8 @@ impl Session {
                         self.diagnostics.note(Code::TableExists.errno(), text);
                         continue;
                     }
-                    mirrors.create(&name, layout.map(str::to_owned))?;
+                    let words = (!filter.is_empty()).then(|| filter.to_string());
+                    mirrors.create(&name, layout.map(str::to_owned), words)?;
                 }
             }
             MirrorTarget::Database(database) => {
@@ -256,7 +277,7 @@ impl Session {
         if own {
             self.wrote_to_links = false;
         }
-        Some(Mirrored { fresh, ..Mirrored::new(databases, zone?) })
+        Some(Mirrored { databases, time_zone: zone?, as_whole: false, fresh })
     }
 
     /// The time zone in which the server shows TIMESTAMPs to this session; `None` where it is not
@@ -311,6 +332,17 @@ impl Zones {
     }
 }
 
+/// A condition is kept as text, and read under an empty `sql_mode` from then on.
+fn check_reading(condition: &str, mode: Mode) -> Result<()> {
+    let read = |mode| pelorus_sql::parse_expression(condition, mode).map_err(|it| it.error);
+    if read(mode)? == read(Mode::default())? {
+        return Ok(());
+    }
+    Err(Error::unsupported(
+        "a condition of a mirror that means something else under an empty sql_mode",
+    ))
+}
+
 /// What keeps a server from being followed.
 async fn check_source(link: &Link) -> Result<()> {
     let first = link.source_facts().await?.check().into_iter().next();
@@ -340,6 +372,8 @@ pub(crate) fn mirrors(view: &View, database: Option<&str>) -> Grid {
         nullable_uint("Transactions_behind"),
         nullable_text("Position", 1024),
         nullable_text("Reason", 2048),
+        uint("Queries"),
+        nullable_text("Filter", 4096),
     ]);
     for mut row in rows(view, database) {
         // The table first, for LIKE.
@@ -373,6 +407,8 @@ pub(crate) fn rows(view: &View, database: Option<&str>) -> Vec<Vec<Cell>> {
             mirror.transactions.map_or(Cell::Null, Cell::UInt),
             mirror.position.clone().into(),
             mirror.reason.clone().into(),
+            Cell::UInt(mirror.queries),
+            mirror.filter.clone().into(),
         ]);
     }
     rows

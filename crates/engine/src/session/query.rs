@@ -67,7 +67,10 @@ impl Session {
             match self.run_query(&context, sql, format).await {
                 // Begun anew or renamed since: what was planned may be over a part of the rows.
                 _ if !mirrored.holds() => tracing::debug!("a mirror has changed under a query"),
-                Ok(rows) => return Ok(Outcome::Rows(rows)),
+                Ok(rows) => {
+                    mirrored.note_query();
+                    return Ok(Outcome::Rows(rows));
+                }
                 // What cannot run here, or is wrong, is the server's to answer.
                 Err(error) => tracing::debug!(%error, "a query of mirrors goes to the server"),
             }

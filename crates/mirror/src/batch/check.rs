@@ -64,13 +64,22 @@ impl TableBatch {
             RowsKind::Insert => Happened::Inserted,
             RowsKind::Update | RowsKind::PartialUpdate => Happened::Updated,
         };
-        let has_all = |after: bool| (0..columns.len()).all(|at| event.has_column(after, at));
-        self.in_part |= event.kind == RowsKind::PartialUpdate && !has_all(false);
+        let has = |after: bool, at: usize| columns[at].left_out || event.has_column(after, at);
+        let has_all = |after: bool| (0..columns.len()).all(|at| has(after, at));
+        let tells_changes = event.kind == RowsKind::PartialUpdate && !has_all(false);
+        if self.is_filtered && kind == Happened::Updated && (tells_changes || !has_all(true)) {
+            return Err(cannot_follow(
+                event,
+                "in part, where the mirror has some rows only: those that it does not have could \
+                 not be put together; mirror all rows",
+            ));
+        }
+        self.in_part |= tells_changes;
         if has_all(true) {
             return Ok(Some(kind));
         }
         self.in_part = true;
-        let lacked = || (0..columns.len()).filter(|&at| !event.has_column(true, at));
+        let lacked = || (0..columns.len()).filter(|&at| !has(true, at));
         let generated = lacked().find(|&at| columns[at].absent == Absent::Generated);
         if let Some(at) = generated.filter(|_| origin.is_mariadb || kind == Happened::Inserted) {
             let what = format!(

@@ -8,8 +8,9 @@ use pelorus_binlog::Images;
 use pelorus_error::{Error, Result};
 use pelorus_store::{Database, Keys};
 
-use super::{Changes, Happened, TableBatch, taken};
+use super::{Changes, Happened, TableBatch, parted, taken};
 use crate::doubts::Doubts;
+use crate::filter;
 use crate::mirror::Window;
 use crate::parts::{Earlier, Parts, changes_of};
 
@@ -25,6 +26,7 @@ impl TableBatch {
         window: &mut Window,
     ) -> Result<Changes> {
         let (mut after, before) = (self.after.finish()?, self.before.finish()?);
+        filter::all_images(self.copy.columns(), &mut after);
         let rows = self.rows() as u64;
         self.complete_keys(&mut after)?;
         let mut of_before: Vec<ArrayRef> = after
@@ -52,7 +54,18 @@ impl TableBatch {
         let folded = parts.fold(puts.values(), store)?;
         window.wait_for(&parts, &folded.missed)?;
         let mut writes = Vec::new();
-        self.put(&folded.columns, &mut writes)?;
+        let count = folded.columns.first().map_or(0, |column| column.len());
+        match self.copy.wanted(count, &folded.columns)? {
+            None => self.put(&folded.columns, &mut writes)?,
+            Some(wanted) => {
+                let all = UInt32Array::from_iter_values(0..u32::try_from(count).unwrap_or(0));
+                let (puts, unwanted) = parted(&all, &wanted);
+                self.put(&taken(&folded.columns, &puts)?, &mut writes)?;
+                let unwanted = taken(&folded.columns, &unwanted)?;
+                let count = unwanted.first().map_or(0, |column| column.len());
+                self.remove(&unwanted, count, &mut writes)?;
+            }
+        }
         self.remove(&taken(&of_before, &removes)?, removes.len(), &mut writes)?;
         // What is there under these keys is not what these changes are about.
         let again = UInt32Array::from(folded.again.clone());

@@ -6,7 +6,7 @@
 //! [`super::native`] for that. Everything else is left to the plan.
 
 use pelorus_chunk::{Op, Predicate, Scalar};
-use pelorus_functions::{EvalContext, Value, assign, literal};
+use pelorus_functions::{EvalContext, TimeZone, Value, assign, literal};
 use pelorus_sql::Mode;
 use pelorus_sql::literal::{Constant, constant};
 use pelorus_types::{ColumnType, WireType};
@@ -53,7 +53,7 @@ impl Of<'_> {
 
 /// A condition on a column of a table, if it is one.
 pub(super) fn tested(context: &QueryContext, expr: &Expr, of: Of<'_>) -> Option<Tested> {
-    let reader = Reader { context, of };
+    let reader = Reader::new(context, of);
     let (column, predicates) = match reader.none_of(expr) {
         Some(found) => found,
         None => reader.condition(expr).map(|(column, predicate)| (column, vec![predicate]))?,
@@ -113,12 +113,21 @@ fn date(text: &str, eval: &EvalContext) -> Option<i64> {
 }
 
 /// Reads conditions on one table.
-struct Reader<'a> {
-    context: &'a QueryContext,
-    of: Of<'a>,
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub(super) of: Of<'a>,
+    pub(super) mode: Mode,
+    pub(super) eval: &'a EvalContext,
+    /// The zone of what the text says of TIMESTAMPs.
+    pub(super) zone: TimeZone,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// A reader of the session's conditions.
+    pub(super) fn new(context: &'a QueryContext, of: Of<'a>) -> Self {
+        Self { of, mode: context.mode, eval: &context.eval, zone: of.table.time_zone }
+    }
+
     /// `NOT IN` of few values: different from each.
     fn none_of(&self, expr: &Expr) -> Option<(usize, Vec<Predicate>)> {
         /// Each is a test of its own.
@@ -134,7 +143,8 @@ impl Reader<'_> {
         }
     }
 
-    fn condition(&self, expr: &Expr) -> Option<(usize, Predicate)> {
+    /// A condition as a test of a column, given by its position.
+    pub(super) fn condition(&self, expr: &Expr) -> Option<(usize, Predicate)> {
         match expr {
             Expr::Nested(inner) => self.condition(inner),
             Expr::IsNull(inner) => Some((self.of.column(inner)?, Predicate::IsNull)),
@@ -170,16 +180,16 @@ impl Reader<'_> {
             return None;
         }
         if ty.is_integer() {
-            return integer(expr, self.context.mode).map(Scalar::Int);
+            return integer(expr, self.mode).map(Scalar::Int);
         }
         if ty.is_decimal() {
-            return decimal(expr, ty, self.context.mode);
+            return decimal(expr, ty, self.mode);
         }
         if ty.is_date() {
             return self.date(expr, ty);
         }
         if ty.is_binary_string()
-            && let Some(Constant::Text { text, charset: None }) = constant(expr, self.context.mode)
+            && let Some(Constant::Text { text, charset: None }) = constant(expr, self.mode)
         {
             return Some(Scalar::Bytes(text.into_bytes()));
         }
@@ -189,14 +199,14 @@ impl Reader<'_> {
     fn date(&self, expr: &Expr, ty: &ColumnType) -> Option<Scalar> {
         let text = match expr {
             Expr::TypedString(typed) => {
-                pelorus_sql::literal::constant_value(&typed.value.value, self.context.mode)?
+                pelorus_sql::literal::constant_value(&typed.value.value, self.mode)?
             }
-            other => constant(other, self.context.mode)?,
+            other => constant(other, self.mode)?,
         };
         let Constant::Text { text, charset: None } = text else { return None };
-        let packed = date(&text, &self.context.eval)?;
+        let packed = date(&text, self.eval)?;
         let packed = match ty.wire {
-            WireType::Timestamp => assign::timestamp_to_utc(packed, self.of.table.time_zone)?,
+            WireType::Timestamp => assign::timestamp_to_utc(packed, self.zone)?,
             _ => packed,
         };
         Some(Scalar::Int(packed.into()))

@@ -23,11 +23,33 @@ use crate::federate::block::{Kind, constraint};
 use crate::federate::place::{Place, database_name, place, resolve};
 use crate::udf::from_datafusion;
 
-/// The block that a table stands in, and whether its WHERE may be applied before joining.
+/// The block that a table stands in.
 #[derive(Clone, Copy)]
-struct Around<'a> {
-    select: &'a ast::Select,
-    filtered: bool,
+pub(super) struct Around<'a> {
+    pub(super) select: &'a ast::Select,
+    /// Whether its WHERE may be applied before joining.
+    pub(super) filtered: bool,
+    /// Conditions of inner joins that mean what they would mean in WHERE.
+    pub(super) joined: &'a [&'a ast::Expr],
+    /// The condition without which no row of the table counts: that of its own LEFT JOIN.
+    pub(super) own: Option<&'a ast::Expr>,
+}
+
+/// The conditions of the inner joins of an item that mean what they would mean in WHERE.
+fn inner_conditions(item: &ast::TableWithJoins) -> Vec<&ast::Expr> {
+    let kinds = || item.joins.iter().map(|join| Kind::of(&join.join_operator));
+    if kinds().any(|kind| kind == Some(Kind::Right)) {
+        return Vec::new();
+    }
+    let inner = item.joins.iter().zip(kinds()).filter(|(_, kind)| *kind == Some(Kind::Inner));
+    inner.filter_map(|(join, _)| condition_of(join)).collect()
+}
+
+fn condition_of(join: &ast::Join) -> Option<&ast::Expr> {
+    match constraint(&join.join_operator) {
+        Some(JoinConstraint::On(condition)) => Some(condition),
+        _ => None,
+    }
 }
 
 impl Binder<'_> {
@@ -44,12 +66,17 @@ impl Binder<'_> {
                 .joins
                 .iter()
                 .rposition(|join| Kind::of(&join.join_operator) == Some(Kind::Right));
-            let mut side = self.factor(&item.relation, select, ctes, last_right.is_none()).await?;
+            let joined = inner_conditions(item);
+            let around = Around { select, filtered: true, joined: &joined, own: None };
+            let first = Around { filtered: last_right.is_none(), ..around };
+            let mut side = self.factor(&item.relation, first, ctes).await?;
             for (at, join) in item.joins.iter().enumerate() {
                 let kind = Kind::of(&join.join_operator)
                     .ok_or_else(|| Error::unsupported(&join.join_operator_text()))?;
                 let filtered = kind != Kind::Left && last_right.is_none_or(|right| at >= right);
-                let right = self.factor(&join.relation, select, ctes, filtered).await?;
+                let own = condition_of(join).filter(|_| kind == Kind::Left);
+                let around = Around { filtered, own, ..around };
+                let right = self.factor(&join.relation, around, ctes).await?;
                 side = self.join(side, right, kind, constraint(&join.join_operator))?;
             }
             bound = Some(match bound {
@@ -66,14 +93,13 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds one table or derived table. `filtered` says whether conditions of WHERE may be applied
-    /// before joining: not on the side that an outer join fills with NULL.
+    /// Binds one table or derived table. `around.filtered` says whether conditions of WHERE may be
+    /// applied before joining: not on the side that an outer join fills with NULL.
     fn factor<'b>(
         &'b self,
         factor: &'b TableFactor,
-        select: &'b ast::Select,
+        around: Around<'b>,
         ctes: &'b Ctes,
-        filtered: bool,
     ) -> BoxFuture<'b, Result<(LogicalPlan, Scope)>> {
         async move {
             match factor {
@@ -81,7 +107,6 @@ impl Binder<'_> {
                     if partitions.is_empty() =>
                 {
                     let alias = alias.as_ref().map(|alias| alias.name.value.as_str());
-                    let around = Around { select, filtered };
                     self.table(name, alias, version.as_ref(), ctes, around).await
                 }
                 TableFactor::Derived { lateral: false, subquery, alias, .. } => {
@@ -98,12 +123,12 @@ impl Binder<'_> {
                     derived(bound, alias)
                 }
                 TableFactor::NestedJoin { table_with_joins, alias: None } => {
-                    let mut side =
-                        self.factor(&table_with_joins.relation, select, ctes, false).await?;
+                    let around = Around { filtered: false, joined: &[], own: None, ..around };
+                    let mut side = self.factor(&table_with_joins.relation, around, ctes).await?;
                     for join in &table_with_joins.joins {
                         let kind = Kind::of(&join.join_operator)
                             .ok_or_else(|| Error::unsupported(&join.join_operator_text()))?;
-                        let right = self.factor(&join.relation, select, ctes, false).await?;
+                        let right = self.factor(&join.relation, around, ctes).await?;
                         side = self.join(side, right, kind, constraint(&join.join_operator))?;
                     }
                     Ok(side)
@@ -122,7 +147,7 @@ impl Binder<'_> {
         ctes: &Ctes,
         around: Around<'_>,
     ) -> Result<(LogicalPlan, Scope)> {
-        let Around { select, filtered } = around;
+        let Around { select, filtered, .. } = around;
         let parts: Vec<&str> =
             name.0.iter().filter_map(|part| part.as_ident()).map(|it| it.value.as_str()).collect();
         let (database, table) = match parts[..] {
@@ -150,7 +175,7 @@ impl Binder<'_> {
                 let found = database.table(table, at)?.ok_or_else(|| {
                     Error::new(Code::NoSuchTable, format!("Table '{local}.{table}' doesn't exist"))
                 })?;
-                self.native_leaf(found, (local, alias), select, filtered)
+                self.native_leaf(found, (local, alias), around)
             }
             Database::Info(schema) => self.info_table(local, table, alias, schema, select).await,
             Database::Linked { link, .. } => {

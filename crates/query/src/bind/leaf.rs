@@ -13,7 +13,9 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest};
 use pelorus_sql::normalise::{self, Node};
 use pelorus_sql::{Mode, literal};
-use sqlparser::ast::{self, BinaryOperator, JoinConstraint, SelectItem, TableFactor};
+use sqlparser::ast::{
+    self, BinaryOperator, JoinConstraint, SelectItem, SelectItemQualifiedWildcardKind, TableFactor,
+};
 
 use super::query::{Binder, column_expr};
 use super::scope::Scope;
@@ -228,15 +230,23 @@ fn is_own(
         && !runs_once(&normalise::expression_dependence(condition, mode))
 }
 
+/// Whether a block takes all columns of any table.
+pub(super) fn takes_all_of_any(select: &ast::Select) -> bool {
+    let all = |item: &SelectItem| {
+        matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+    };
+    select.projection.iter().any(all)
+}
+
 /// Whether a block takes all columns of a table.
 fn takes_all(select: &ast::Select, alias: &str) -> bool {
     select.projection.iter().any(|item| match item {
         SelectItem::Wildcard(_) => true,
-        SelectItem::QualifiedWildcard(kind, _) => {
-            let text = kind.to_string();
-            let table = text.rsplit('.').next().unwrap_or_default();
-            table.trim_matches('`').eq_ignore_ascii_case(alias)
+        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+            let table = name.0.last().and_then(|part| part.as_ident());
+            table.is_none_or(|table| table.value.eq_ignore_ascii_case(alias))
         }
+        SelectItem::QualifiedWildcard(..) => true,
         _ => false,
     })
 }

@@ -8,6 +8,8 @@ mod dynamic;
 mod estimate;
 mod exec;
 pub(crate) mod groups;
+mod implied;
+mod part;
 mod reading;
 mod scan;
 mod text;
@@ -29,6 +31,7 @@ use self::groups::{GroupNumbers, TextGroups};
 use self::scan::{Grouped, NativeScan};
 use super::condition::{self, Of};
 use super::dependent::TableKey;
+use super::from::Around;
 use super::query::{Binder, column_expr};
 use super::scope::Scope;
 use super::typed::Typed;
@@ -42,15 +45,16 @@ const DIGITS_OF_64_BITS: u8 = 18;
 impl Binder<'_> {
     /// A native table: only the columns that the block names, only rows that may pass the
     /// conditions on this table alone.
-    pub(crate) fn native_leaf(
+    pub(super) fn native_leaf(
         &self,
         table: NativeTable,
         (schema, alias): (&str, &str),
-        select: &ast::Select,
-        filtered: bool,
+        around: Around<'_>,
     ) -> Result<(LogicalPlan, Scope)> {
+        let Around { select, filtered, .. } = around;
         let only_table = select.from.len() == 1 && select.from[0].joins.is_empty();
         let of = Of { table: &table, alias, only_table };
+        implied::check_rows(self.context, of, around)?;
         let selection = select.selection.as_ref().filter(|_| filtered);
         let (mut predicates, mut tests) = (Vec::new(), Vec::new());
         let mut scope = Scope::default();
@@ -70,6 +74,8 @@ impl Binder<'_> {
             }
         }
         let positions = self.native_columns(&table, alias, select)?;
+        part::check_columns(&table, &positions)?;
+        part::check_opaque(self, &table, &positions, select)?;
         let columns: Vec<&Column> = positions.iter().map(|&at| &table.columns[at]).collect();
         let names: Vec<String> = columns.iter().map(|_| self.fresh("c")).collect();
         let mut fields: Vec<Field> =

@@ -1,6 +1,8 @@
 //! Statements about mirrors: live copies of linked tables.
 
 use super::{Statement, TableName};
+use crate::Mode;
+use crate::literal::name;
 use crate::parse::cursor::{Parser, Result};
 use crate::table::TableDefinition;
 
@@ -16,12 +18,15 @@ pub enum MirrorTarget {
 /// A statement about mirrors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MirrorStatement {
-    /// `MIRROR [IF NOT EXISTS] {TABLE t [, ...] | DATABASE d} [PARTITION BY ...] [SEGMENT BY ...]`
+    /// `MIRROR [IF NOT EXISTS] {TABLE t [, ...] | DATABASE d} [COLUMNS (c, ...) | EXCEPT COLUMNS
+    /// (c, ...)] [WHERE condition] [PARTITION BY ...] [SEGMENT BY ...]`
     Create {
         /// What is mirrored.
         target: MirrorTarget,
         /// `IF NOT EXISTS`: what is mirrored already is no error.
         if_not_exists: bool,
+        /// Which columns and rows, of one table.
+        filter: MirrorFilter,
         /// The text of `PARTITION BY` and `SEGMENT BY`, of one table.
         layout: Option<String>,
     },
@@ -48,6 +53,81 @@ pub enum MirrorStatement {
     },
 }
 
+/// Which columns and rows of its table a mirror has. As text it is what stands in the statement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MirrorFilter {
+    /// The columns.
+    pub columns: MirrorColumns,
+    /// The condition of the rows, as written in the mode of the statement; all without it.
+    pub condition: Option<String>,
+}
+
+/// Which columns of its table a mirror has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum MirrorColumns {
+    /// All.
+    #[default]
+    All,
+    /// `COLUMNS (...)`: these, and none that come later.
+    Only(Vec<String>),
+    /// `EXCEPT COLUMNS (...)`: all but these.
+    Except(Vec<String>),
+}
+
+impl MirrorColumns {
+    /// Whether a column is not to be copied.
+    pub fn leave_out(&self, column: &str) -> bool {
+        let has = |names: &[String]| names.iter().any(|it| it.eq_ignore_ascii_case(column));
+        match self {
+            Self::All => false,
+            Self::Only(names) => !has(names),
+            Self::Except(names) => has(names),
+        }
+    }
+
+    /// The names that were given.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::All => &[],
+            Self::Only(names) | Self::Except(names) => names,
+        }
+    }
+}
+
+impl MirrorFilter {
+    /// Reads the text of a filter, which may be empty, in the default mode.
+    ///
+    /// # Errors
+    /// 1064.
+    pub fn parse(text: &str) -> pelorus_error::Result<Self> {
+        let mut parser = Parser::new(text, Mode::default()).map_err(|it| it.error)?;
+        let read = |parser: &mut Parser<'_>| {
+            let filter = parser.mirror_filter()?;
+            parser.expect_end().map(|()| filter)
+        };
+        read(&mut parser).map_err(|it| it.error)
+    }
+
+    /// Whether everything is copied.
+    pub fn is_empty(&self) -> bool {
+        self.columns == MirrorColumns::All && self.condition.is_none()
+    }
+}
+
+impl std::fmt::Display for MirrorFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<String> = self.columns.names().iter().map(|it| name(it)).collect();
+        match self.columns {
+            MirrorColumns::All => {}
+            MirrorColumns::Only(_) => write!(f, "COLUMNS ({})", names.join(", "))?,
+            MirrorColumns::Except(_) => write!(f, "EXCEPT COLUMNS ({})", names.join(", "))?,
+        }
+        let Some(condition) = &self.condition else { return Ok(()) };
+        let blank = if self.columns == MirrorColumns::All { "" } else { " " };
+        write!(f, "{blank}WHERE {condition}")
+    }
+}
+
 /// What `ALTER MIRROR` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorAction {
@@ -64,16 +144,39 @@ impl Parser<'_> {
     pub(super) fn mirror(&mut self) -> Result<Statement> {
         self.advance();
         let (target, if_not_exists) = self.mirror_target(true)?;
+        let filter = self.mirror_filter()?;
         let start = self.position();
         let mut layout = TableDefinition::new(TableName { database: None, name: String::new() });
         self.distribution(&mut layout)?;
         let layout = Some(self.text_since(start)).filter(|text| !text.is_empty());
         let is_one = matches!(&target, MirrorTarget::Tables(tables) if tables.len() == 1);
+        if !filter.is_empty() && !is_one {
+            return self.unsupported("COLUMNS and WHERE of more than one mirror; name one table");
+        }
         if layout.is_some() && !is_one {
             return self.unexpected();
         }
         self.finish()?;
-        Ok(Statement::Mirror(MirrorStatement::Create { target, if_not_exists, layout }))
+        Ok(Statement::Mirror(MirrorStatement::Create { target, if_not_exists, filter, layout }))
+    }
+
+    /// `[COLUMNS (c, ...) | EXCEPT COLUMNS (c, ...)] [WHERE condition]`
+    fn mirror_filter(&mut self) -> Result<MirrorFilter> {
+        let names = |this: &mut Self| this.parenthesised(Self::name_text);
+        let columns = match () {
+            () if self.take_word("COLUMNS") => MirrorColumns::Only(names(self)?),
+            () if self.take_words(&["EXCEPT", "COLUMNS"]) => MirrorColumns::Except(names(self)?),
+            () => MirrorColumns::All,
+        };
+        let condition = match self.take_word("WHERE") {
+            true => {
+                let start = self.position();
+                self.expr()?;
+                Some(self.text_since(start))
+            }
+            false => None,
+        };
+        Ok(MirrorFilter { columns, condition })
     }
 
     /// What follows `UNMIRROR`.

@@ -498,7 +498,22 @@ fn mirrors_are_read_whole() {
         MirrorStatement::Create {
             target: MirrorTarget::Tables(tables("d.t")),
             if_not_exists: false,
+            filter: MirrorFilter::default(),
             layout: Some("PARTITION BY (LEFT(a, 2)) SEGMENT BY (b)".to_owned()),
+        }
+    );
+    assert_eq!(
+        mirror(
+            "MIRROR TABLE t EXCEPT COLUMNS (a, `b c`) WHERE x IN ('1', '2') AND y > 0 SEGMENT BY (b)"
+        ),
+        MirrorStatement::Create {
+            target: MirrorTarget::Tables(tables("t")),
+            if_not_exists: false,
+            filter: MirrorFilter {
+                columns: MirrorColumns::Except(vec!["a".to_owned(), "b c".to_owned()]),
+                condition: Some("x IN ('1', '2') AND y > 0".to_owned()),
+            },
+            layout: Some("SEGMENT BY (b)".to_owned()),
         }
     );
     assert_eq!(
@@ -506,6 +521,7 @@ fn mirrors_are_read_whole() {
         MirrorStatement::Create {
             target: MirrorTarget::Database("d".to_owned()),
             if_not_exists: true,
+            filter: MirrorFilter::default(),
             layout: None,
         }
     );
@@ -526,10 +542,33 @@ fn mirrors_are_read_whole() {
         "MIRROR t",
         "MIRROR TABLE t, u PARTITION BY (a)",
         "MIRROR DATABASE d SEGMENT BY (a)",
+        "MIRROR DATABASE d WHERE a = 1",
+        "MIRROR TABLE t, u COLUMNS (a)",
+        "MIRROR TABLE t COLUMNS (a) EXCEPT COLUMNS (b)",
+        "MIRROR TABLE t WHERE",
+        "MIRROR TABLE t SEGMENT BY (a) WHERE a = 1",
         "ALTER MIRROR t STOP",
         "UNMIRROR",
         "CHECK MIRROR t REPAIR NOW",
     ] {
         assert!(classify(bad, Mode::default()).is_err(), "{bad}");
     }
+}
+
+#[test]
+fn filters_of_mirrors_come_back_from_their_text() {
+    for text in [
+        "",
+        "COLUMNS (`a`, `b`)",
+        "EXCEPT COLUMNS (`x``y`)",
+        "WHERE a = 'it''s' AND (b OR c IS NULL)",
+        "COLUMNS (`a`) WHERE a > 5",
+    ] {
+        assert_eq!(MirrorFilter::parse(text).unwrap().to_string(), text);
+    }
+    assert!(MirrorFilter::parse("WHERE a = 1 b").is_err());
+    let filter = MirrorFilter::parse("EXCEPT COLUMNS (A)").unwrap();
+    assert!(filter.columns.leave_out("a") && !filter.columns.leave_out("b"));
+    let filter = MirrorFilter::parse("COLUMNS (A)").unwrap();
+    assert!(!filter.columns.leave_out("a") && filter.columns.leave_out("b"));
 }

@@ -121,6 +121,12 @@ impl Base {
         }
     }
 
+    /// Whether values are only kept and shown as they are: those of geometry, VECTOR, and MariaDB's
+    /// UUID and addresses, which follow rules of their own in comparisons and functions.
+    pub fn is_opaque(self) -> bool {
+        self.is_geometry() || matches!(self, Self::Vector | Self::Uuid | Self::Inet4 | Self::Inet6)
+    }
+
     /// Whether it is one of the five types of integers.
     pub fn is_integer(self) -> bool {
         matches!(self, Self::TinyInt | Self::SmallInt | Self::MediumInt | Self::Int | Self::BigInt)

@@ -31,6 +31,9 @@ fn holds(old: &Target, new: &Target) -> bool {
         (None, None) => {}
         _ => return false,
     }
+    if matches!(from.wire, WireType::Geometry | WireType::Vector) {
+        return from.wire == to.wire && from.length <= to.length;
+    }
     if let (Some(from), Some(to)) = (text_size(old), text_size(new)) {
         // A BINARY has zeros at its end, and a CHAR no spaces.
         let padded =

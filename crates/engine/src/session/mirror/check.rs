@@ -22,6 +22,7 @@ use super::{Mirrored, Session};
 use crate::api::{Outcome, RowFormat};
 use crate::grid::{Cell, Grid, text};
 use crate::links::LinkedDatabase;
+use crate::mirror::filter::{condition_text, part};
 use crate::mirror::hidden_database;
 use crate::native::definition::NativeDef;
 use crate::scalar::{text_of, value_at};
@@ -60,7 +61,7 @@ struct Pair<'s> {
     found: LinkedDatabase,
     def: Arc<NativeDef>,
     settings: SessionSettings,
-    /// The text of a row, made of all columns.
+    /// The text of a row, made of all columns that are copied.
     row: String,
 }
 
@@ -271,8 +272,9 @@ impl Pair<'_> {
 
     /// Asks the server.
     async fn there(&self, wanted: &str, condition: &str) -> Result<Vec<Vec<Option<String>>>> {
+        let part = condition_text(&self.def).map_or_else(String::new, |it| format!("({it}) AND "));
         let sql = format!(
-            "SELECT {wanted} FROM {}.{} WHERE {condition}",
+            "SELECT {wanted} FROM {}.{} WHERE {part}({condition})",
             literal::name(&self.found.remote),
             literal::name(&self.name.table)
         );
@@ -309,7 +311,7 @@ impl Pair<'_> {
     fn context(&self) -> QueryContext {
         let databases =
             [(self.found.local.clone(), hidden_database(&self.name.link, &self.name.database))];
-        let mirrored = Mirrored::new(databases.into(), TimeZone::Utc);
+        let mirrored = Mirrored::as_whole(databases.into(), TimeZone::Utc);
         let view = self.session.view();
         let mut context = self.session.context_over(&view, Some(Arc::new(mirrored)));
         let mut eval = self.session.eval_context(&view);
@@ -321,12 +323,14 @@ impl Pair<'_> {
     }
 }
 
-/// A text that rows have in common when all of their values are the same.
+/// A text that rows have in common when all of their values that are copied are the same.
 fn row_text(def: &NativeDef) -> String {
     let value = |column: &pelorus_types::Column| {
         format!("IFNULL({}, '~')", plain_text(&literal::name(&column.name), &column.ty))
     };
-    let values: Vec<String> = def.columns.iter().map(value).collect();
+    let part = part(def).map(|it| it.left_out).unwrap_or_default();
+    let kept = def.columns.iter().enumerate().filter(|(at, _)| part.get(*at) != Some(&true));
+    let values: Vec<String> = kept.map(|(_, column)| value(column)).collect();
     format!("CONCAT_WS(',', {})", values.join(", "))
 }
 
