@@ -400,9 +400,8 @@ impl TableBatch {
         let key: Vec<Target> =
             of_before.iter().filter_map(|&at| columns().nth(at)).map(target).collect();
         let kept: Vec<Target> = columns().filter(|(_, it)| !it.left_out).map(target).collect();
-        let none: Vec<ArrayRef> = columns()
-            .map(|(_, it)| arrow::array::new_empty_array(&it.ty.arrow()))
-            .collect();
+        let none: Vec<ArrayRef> =
+            columns().map(|(_, it)| arrow::array::new_empty_array(&it.ty.arrow())).collect();
         let is_filtered = copy.wanted(0, &none)?.is_some();
         Ok(Self {
             mirror: Arc::clone(mirror),

@@ -33,6 +33,7 @@ pub(crate) use self::replay::Replay;
 pub(crate) use self::rows::{Folded, Images};
 use crate::copies::CopyTable;
 use crate::mirror::Mirror;
+use crate::mirrors::MirrorName;
 use crate::source::Source;
 
 /// What a foreign key does to rows.

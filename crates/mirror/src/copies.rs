@@ -129,7 +129,7 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
 
     /// What of the condition of its rows a server of any kind decides as we do, as SQL; `None` for
     /// nothing.
-    fn condition(&self) -> Option<String>;
+    fn pushed(&self) -> Option<String>;
 }
 
 /// The tables that hold copies.

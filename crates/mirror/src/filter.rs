@@ -91,6 +91,7 @@ mod tests {
             members: Vec::new(),
             form: pelorus_binlog::Form::Plain,
             left_out: word.starts_with('-'),
+            absent: crate::copies::Absent::Computed,
         };
         text.split_whitespace().map(column).collect()
     }

@@ -220,7 +220,7 @@ impl Load {
         let name = &self.mirror.name;
         let kept: Vec<&CopyColumn> = copy.columns().iter().filter(|it| !it.left_out).collect();
         let columns: Vec<String> = kept.iter().map(|it| quote_name(&it.name)).collect();
-        let condition = copy.condition().map_or_else(String::new, |it| format!("({it}) AND "));
+        let condition = copy.pushed().map_or_else(String::new, |it| format!("({it}) AND "));
         let table = (name.database.clone(), name.table.clone());
         let request = ScanRequest {
             settings: SessionSettings::as_stored(),

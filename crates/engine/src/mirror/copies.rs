@@ -377,7 +377,7 @@ impl CopyTable for Copy {
         }
     }
 
-    fn condition(&self) -> Option<String> {
+    fn pushed(&self) -> Option<String> {
         self.filter.as_ref().ok()?.as_ref()?.there().map(str::to_owned)
     }
 }

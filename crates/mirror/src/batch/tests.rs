@@ -248,6 +248,14 @@ impl CopyTable for Copy {
         Ok(columns[0].as_primitive::<Int64Type>().value(row).to_string())
     }
 
+    fn wanted(&self, _: usize, _: &[ArrayRef]) -> Result<Option<BooleanArray>> {
+        Ok(None)
+    }
+
+    fn pushed(&self) -> Option<String> {
+        None
+    }
+
     /// Two partitions.
     fn split(&self, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, UInt32Array)>> {
         let keys = columns[0].as_primitive::<Int64Type>();
@@ -311,6 +319,8 @@ impl World {
         ];
         let columns = ["id", "a", "b", "j"].iter().zip(types).zip(absent);
         let columns = columns.map(|((name, ty), absent)| CopyColumn {
+            form: pelorus_binlog::Form::Plain,
+            left_out: false,
             name: (*name).to_owned(),
             ty,
             members: Vec::new(),
