@@ -5,11 +5,12 @@
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::normalise;
-use sqlparser::ast::{self, Expr};
+use sqlparser::ast::{self, Expr, JoinConstraint, TableFactor};
 
 use super::super::leaf::takes_all_of_any;
 use super::super::query::Binder;
 use crate::context::NativeTable;
+use crate::federate::block::constraint;
 
 /// Fails for columns that are not there.
 pub(super) fn check_columns(table: &NativeTable, positions: &[usize]) -> Result<()> {
@@ -37,7 +38,7 @@ pub(super) fn check_opaque(
     let is_opaque = |at: &&usize| part.opaque.get(**at).copied().unwrap_or(false);
     for &at in positions.iter().filter(is_opaque) {
         let name = &table.columns[at].name;
-        if !is_only_shown(query, select, name) {
+        if joins_by(select, name) || !is_only_shown(query, select, name) {
             return Err(Error::unsupported(format_args!(
                 "anything but showing column '{name}' of the mirror of '{}.{}'",
                 table.database, table.name
@@ -45,6 +46,25 @@ pub(super) fn check_opaque(
         }
     }
     Ok(())
+}
+
+/// Whether a block joins tables by columns of a name without an expression that has it. Joins in
+/// parentheses are not looked into.
+fn joins_by(select: &ast::Select, name: &str) -> bool {
+    let is_it = |path: &ast::ObjectName| {
+        let last = path.0.last().and_then(|part| part.as_ident());
+        last.is_some_and(|it| it.value.eq_ignore_ascii_case(name))
+    };
+    let is_nested = |factor: &TableFactor| matches!(factor, TableFactor::NestedJoin { .. });
+    select.from.iter().any(|item| is_nested(&item.relation))
+        || select.from.iter().flat_map(|item| &item.joins).any(|join| {
+            is_nested(&join.relation)
+                || match constraint(&join.join_operator) {
+                    Some(JoinConstraint::Natural) => true,
+                    Some(JoinConstraint::Using(names)) => names.iter().any(is_it),
+                    _ => false,
+                }
+        })
 }
 
 /// Whether a query of one block shows the columns of a name, and does nothing else with them.
