@@ -268,6 +268,8 @@ class Writers:
     def step(self, roll: random.Random, cursor) -> None:
         images = ["MINIMAL", "MINIMAL", "NOBLOB", "FULL"]
         cursor.execute(f"SET binlog_row_image = '{roll.choice(images)}'")
+        if self.pair.server.kind == "mysql":
+            cursor.execute(f"SET binlog_row_value_options = '{roll.choice(('', 'PARTIAL_JSON'))}'")
         key, other, value = roll.randint(1, self.rows), roll.randint(1, self.rows * 2), roll.randint(0, 999)
         statements = [
             f"UPDATE big SET a = {value} WHERE id = {key}",
@@ -277,6 +279,8 @@ class Writers:
             f"INSERT INTO big (id, b) VALUES ({key}, 1) ON DUPLICATE KEY UPDATE b = b + 1",
             f"REPLACE INTO big (id, a) VALUES ({key}, {value})",
             f"DELETE FROM big WHERE id = {other}",
+            f"UPDATE big SET j = JSON_SET(j, '$.n', {value}) WHERE id = {key}",
+            f"UPDATE big SET j = JSON_ARRAY_INSERT(j, '$.a[0]', {value}), a = 3 WHERE id = {key}",
         ]
         if self.keys:
             statements.append(f"UPDATE IGNORE big SET id = {other} WHERE id = {key}")
@@ -300,9 +304,11 @@ def test_while_a_table_is_read(request, linked_maker, kind, keys):
         "parts", "CREATE TABLE digits (d INT PRIMARY KEY)",
         "INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)",
         "CREATE TABLE big (id INT PRIMARY KEY, a INT DEFAULT 1, b INT DEFAULT 2, note TEXT, "
-        "pad VARCHAR(90) DEFAULT 'p')",
+        "pad VARCHAR(90) DEFAULT 'p', j JSON)",
         *(f"INSERT INTO big SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d + 1 + {part}, "
-          "0, 0, 'first', REPEAT('x', 80) FROM digits a, digits b, digits c, digits e, digits f"
+          "0, 0, 'first', REPEAT('x', 80), "
+          "CONCAT('{\"a\": [1], \"n\": 1, \"t\": \"', REPEAT('y', 80), '\"}') "
+          "FROM digits a, digits b, digits c, digits e, digits f"
           for part in range(0, rows, 100_000)), "ANALYZE TABLE big")
     with Writers(pair, seed, rows, keys):
         through.run("MIRROR TABLE parts.big")
