@@ -252,7 +252,7 @@ mod tests {
     fn rows_are_wanted_when_the_condition_is_true() {
         let filter = filter("WHERE s <> 'B' AND n > 1 AND id IN (1, 2, 3, 4)").unwrap().unwrap();
         assert_eq!(filter.there(), Some("(n > 1) AND (id IN (1, 2, 3, 4))"));
-        let ids: ArrayRef = Arc::new(arrow::array::Int32Array::from(vec![1, 2, 3, 4]));
+        let ids: ArrayRef = Arc::new(arrow::array::Int64Array::from(vec![1, 2, 3, 4]));
         let texts: ArrayRef =
             Arc::new(arrow::array::StringArray::from(vec![Some("a"), Some("b"), None, Some("c")]));
         let numbers = arrow::array::Decimal128Array::from(vec![200, 200, 200, 50]);

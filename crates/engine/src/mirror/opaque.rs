@@ -100,7 +100,7 @@ mod tests {
         }
         for bad in [
             "ADD v POINT NOT NULL",
-            "ADD v UUID DEFAULT UUID()",
+            "ADD v UUID DEFAULT (UUID())",
             "MODIFY g GEOMETRY",
             "MODIFY u UUID",
             "CHANGE g h BLOB",

@@ -378,7 +378,8 @@ mod tests {
 
     /// Tests of whole numbers, in a short form.
     fn test(text: &str) -> Predicate {
-        let number = |text: &str| Scalar::Int(text.parse().unwrap());
+        // Twice the number, so that there are values between two of them.
+        let number = |text: &str| Scalar::Int(2 * text.parse::<i128>().unwrap());
         let compare = |op, text: &str| Predicate::Compare(op, number(text));
         match text.split_once(' ').unwrap_or((text, "")) {
             ("=", value) => compare(Op::Eq, value),
@@ -432,7 +433,7 @@ mod tests {
         };
         for asked in tests {
             for filter in tests {
-                let mut values = (-1..=6).map(Some).chain([None]);
+                let mut values = (-2..=12).map(Some).chain([None]);
                 let is_implied =
                     values.all(|value| !matches(asked, value) || matches(filter, value));
                 let found = within(&test(asked), &test(filter));
