@@ -52,13 +52,14 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
     let folds = folds_names(link).await?;
     source.folds_names.store(folds, Ordering::Release);
     let end = link.binlog_end().await?;
-    if lacks(&end, &position) {
-        return without(source, &end, &position);
-    }
     let follower = match link.follow(&request).await {
         Ok(follower) => follower,
         Err(error) => return lost(source, error),
     };
+    // Only now: what the server says itself, of binlogs that were reset, say, is known better.
+    if lacks(&end, &position) {
+        return without(source, &end, &position);
+    }
     source.note_end(Some(end.clone()));
     let mut reader = Reader::new(source, position, follower, (skew, end));
     reader.origin = origin;
