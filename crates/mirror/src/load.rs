@@ -292,7 +292,7 @@ impl Load {
         Ok(())
     }
 
-    /// Commits rows that were read.
+    /// Commits rows that were read; gives how many of them the copy is to have.
     fn put(
         &self,
         copy: &Arc<dyn CopyTable>,
@@ -310,12 +310,13 @@ impl Load {
             None => columns,
         };
         let columns = window.without_gone(copy.as_ref(), columns)?;
-        let left = columns.first().map_or(0, |column| column.len());
-        let columns = match copy.wanted(left, &columns)? {
+        let count = |columns: &[ArrayRef]| columns.first().map_or(0, |column| column.len());
+        let all = count(&columns);
+        let columns = match copy.wanted(all, &columns)? {
             Some(wanted) => filtered(&columns, &wanted)?,
             None => columns,
         };
-        let left = columns.first().map_or(0, |column| column.len());
+        let left = count(&columns);
         let writes = copy.split(&columns)?.into_iter().map(|(partition, places)| {
             let columns = match places.len() == left {
                 true => columns.clone(),
@@ -331,7 +332,7 @@ impl Load {
         };
         blocking(|| self.source.store().commit(&commit))?;
         drop(window);
-        Ok(rows as u64)
+        Ok((rows - (all - left)) as u64)
     }
 }
 

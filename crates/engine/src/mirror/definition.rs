@@ -85,7 +85,6 @@ fn plain(column: &mut ColumnDefinition) {
     column.checks.clear();
     column.references = None;
     column.options.clear();
-    column.comment = None;
     column.srid = None;
 }
 

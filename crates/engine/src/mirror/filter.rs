@@ -1,7 +1,7 @@
 //! Copies of a part of their table: how a definition says so, and the condition of the rows.
 //!
-//! A column that is left out is a small column that is always NULL, with a comment that marks it;
-//! no other column of a copy has a comment. The condition of the rows is the comment of the table. So
+//! A column that is left out is a small column that is always NULL, with a comment that marks it; no
+//! column of a copy has a comment of its user. The condition of the rows is the comment of the table. So
 //! both belong to a generation of the copy, and go with it through changes of its definition.
 
 mod condition;
