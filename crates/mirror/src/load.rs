@@ -62,12 +62,12 @@ pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -
     let mut is_whole = false;
     while !is_whole {
         load.read_ranges().await?;
-        load.analyze()?;
         let until = load.link.binlog_end().await?;
         is_whole = load.mirror.end_reading(load.source.store(), turn, &until)?;
     }
     load.source.wake();
-    Ok(())
+    // Not before: while it takes its time, rows would change that must be read again.
+    load.analyze()
 }
 
 impl Load {
