@@ -76,6 +76,9 @@ nightly: ## What takes hours: many more random cases, every crash of every recov
 	$(MAKE) --no-print-directory interleavings
 	PELORUS_TEST_SCALE=$(NIGHTLY_SCALE) $(MAKE) --no-print-directory simulation
 	cargo xtask planted
+	@python3 scripts/setup.py test
+	cargo build --release --package pelorus-server
+	PELORUS_LONG=1 PELORUS_SOAK_SECONDS=300 $(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests tests/test_mirror*.py
 	@if [ "$$(id -u)" = 0 ] && [ -e /dev/fuse ] && [ -e /dev/loop-control ]; then \
 		POWER_IMAGES=1000 $(MAKE) --no-print-directory power-loss; \
 	else \

@@ -3,6 +3,7 @@ changes of JSON documents. Every session may choose, so each test sets it in its
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
@@ -23,6 +24,7 @@ SETTINGS = {
                      "SET binlog_row_value_options = 'PARTIAL_JSON'"),
 }
 FULL = ("SET binlog_row_image = 'FULL'",)
+LONG = pytest.mark.skipif("PELORUS_LONG" not in os.environ, reason="takes long; PELORUS_LONG=1")
 
 
 @pytest.fixture(params=SETTINGS)
@@ -292,7 +294,7 @@ class Writers:
                 raise
 
 
-@pytest.mark.parametrize("keys", [False, True], ids=["rows", "keys"])
+@pytest.mark.parametrize("keys", [pytest.param(False, marks=LONG), True], ids=["rows", "keys"])
 @pytest.mark.parametrize("kind", ["mariadb", "mysql"])
 def test_while_a_table_is_read(request, linked_maker, kind, keys):
     server = request.getfixturevalue(kind)
