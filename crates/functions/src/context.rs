@@ -28,6 +28,20 @@ pub struct SqlMode {
     pub allow_invalid_dates: bool,
 }
 
+impl SqlMode {
+    /// An empty `sql_mode`.
+    pub const EMPTY: Self = Self {
+        error_for_division_by_zero: false,
+        no_unsigned_subtraction: false,
+        no_zero_date: false,
+        no_zero_in_date: false,
+        no_backslash_escapes: false,
+        pad_char_to_full_length: false,
+        time_truncate_fractional: false,
+        allow_invalid_dates: false,
+    };
+}
+
 impl Default for SqlMode {
     /// MySQL's own default.
     fn default() -> Self {

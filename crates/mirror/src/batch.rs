@@ -95,8 +95,6 @@ struct TableBatch {
     runs: Vec<(Happened, u32)>,
     /// Some images of after lack columns, or tell changes of documents only.
     in_part: bool,
-    /// The copy has some of the rows only.
-    is_filtered: bool,
 }
 
 /// What can happen to rows.
@@ -400,9 +398,6 @@ impl TableBatch {
         let key: Vec<Target> =
             of_before.iter().filter_map(|&at| columns().nth(at)).map(target).collect();
         let kept: Vec<Target> = columns().filter(|(_, it)| !it.left_out).map(target).collect();
-        let none: Vec<ArrayRef> =
-            columns().map(|(_, it)| arrow::array::new_empty_array(&it.ty.arrow())).collect();
-        let is_filtered = copy.wanted(0, &none)?.is_some();
         Ok(Self {
             mirror: Arc::clone(mirror),
             copy: Arc::clone(copy),
@@ -413,7 +408,6 @@ impl TableBatch {
             made: None,
             runs: Vec::new(),
             in_part: false,
-            is_filtered,
         })
     }
 

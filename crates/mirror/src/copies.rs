@@ -121,6 +121,9 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
     /// A row that fits no partition (1526).
     fn split(&self, columns: &[ArrayRef]) -> Result<Vec<(Vec<u8>, UInt32Array)>>;
 
+    /// Whether it has some of the rows only.
+    fn is_filtered(&self) -> bool;
+
     /// Which of some rows, given by all columns, the copy is to have; `None` for all.
     ///
     /// # Errors

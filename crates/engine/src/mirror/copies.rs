@@ -369,6 +369,10 @@ impl CopyTable for Copy {
         self.def.partitioner.split(columns)
     }
 
+    fn is_filtered(&self) -> bool {
+        !matches!(self.filter, Ok(None))
+    }
+
     fn wanted(&self, rows: usize, columns: &[ArrayRef]) -> Result<Option<BooleanArray>> {
         match &self.filter {
             Ok(None) => Ok(None),

@@ -120,6 +120,13 @@ impl RowExpression {
         Ok(Self { root, columns, single })
     }
 
+    /// What has no column of its own that it is a function of.
+    fn whole(root: Node) -> Self {
+        let mut columns = Vec::new();
+        root.columns(&mut columns);
+        Self { root, columns, single: None }
+    }
+
     /// Binds the default of a column, which may name other columns.
     ///
     /// # Errors
@@ -131,10 +138,7 @@ impl RowExpression {
         context: Arc<EvalContext>,
     ) -> Result<Self> {
         let scope = Scope { table, targets, mode, context, restricted: false };
-        let root = scope.bind(tree)?;
-        let mut columns = Vec::new();
-        root.columns(&mut columns);
-        Ok(Self { root, columns, single: None })
+        Ok(Self::whole(scope.bind(tree)?))
     }
 
     /// Binds a condition, so that its values say whether it is true: 1 or 0.
@@ -148,10 +152,7 @@ impl RowExpression {
         context: Arc<EvalContext>,
     ) -> Result<Self> {
         let scope = Scope { table, targets, mode, context, restricted: false };
-        let root = scope.bound("IS TRUE", vec![scope.bind(tree)?])?;
-        let mut columns = Vec::new();
-        root.columns(&mut columns);
-        Ok(Self { root, columns, single: None })
+        Ok(Self::whole(scope.bound("IS TRUE", vec![scope.bind(tree)?])?))
     }
 
     /// The type of its values.

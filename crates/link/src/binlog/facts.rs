@@ -22,6 +22,7 @@ const VARIABLES: &[&str] = &[
     "binlog_expire_logs_seconds",
     "expire_logs_days",
     "gtid_mode",
+    "lower_case_table_names",
     "enforce_gtid_consistency",
     "log_slave_updates",
     "log_replica_updates",
@@ -44,6 +45,8 @@ pub struct SourceFacts {
     pub log_bin: bool,
     /// `ROW`, `STATEMENT` or `MIXED`.
     pub binlog_format: String,
+    /// Names of databases and tables are not told apart by case: `lower_case_table_names` is not 0.
+    pub folds_names: bool,
     /// `FULL`, `MINIMAL`, `NOBLOB` or (MariaDB) `FULL_NODUP`.
     pub binlog_row_image: String,
     /// `NO_LOG`, `MINIMAL` or `FULL`; empty for a server that does not have it.
@@ -145,6 +148,7 @@ impl SourceFacts {
         self.binlog_row_value_options = text("binlog_row_value_options").to_ascii_uppercase();
         self.binlog_checksum = text("binlog_checksum").to_ascii_uppercase();
         self.gtid_mode = text("gtid_mode").to_ascii_uppercase();
+        self.folds_names = !matches!(text("lower_case_table_names").as_str(), "" | "0");
         self.enforce_gtid_consistency = text("enforce_gtid_consistency").to_ascii_uppercase();
         self.log_replica_updates = is_on("log_replica_updates") || is_on("log_slave_updates");
         let seconds = text("binlog_expire_logs_seconds").parse().unwrap_or(0);

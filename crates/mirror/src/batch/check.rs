@@ -67,7 +67,8 @@ impl TableBatch {
         let has = |after: bool, at: usize| columns[at].left_out || event.has_column(after, at);
         let has_all = |after: bool| (0..columns.len()).all(|at| has(after, at));
         let tells_changes = event.kind == RowsKind::PartialUpdate && !has_all(false);
-        if self.is_filtered && kind == Happened::Updated && (tells_changes || !has_all(true)) {
+        if self.copy.is_filtered() && kind == Happened::Updated && (tells_changes || !has_all(true))
+        {
             return Err(cannot_follow(
                 event,
                 "in part, where the mirror has some rows only: those that it does not have could \

@@ -248,6 +248,10 @@ impl CopyTable for Copy {
         Ok(columns[0].as_primitive::<Int64Type>().value(row).to_string())
     }
 
+    fn is_filtered(&self) -> bool {
+        false
+    }
+
     fn wanted(&self, _: usize, _: &[ArrayRef]) -> Result<Option<BooleanArray>> {
         Ok(None)
     }

@@ -49,8 +49,7 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
     let origin = Origin::new(facts.is_mariadb, source.wants_statements(facts));
     request.statements = origin.asked;
     let skew = clock_skew(source, link).await?;
-    let folds = folds_names(link).await?;
-    source.folds_names.store(folds, Ordering::Release);
+    source.folds_names.store(facts.folds_names, Ordering::Release);
     let end = link.binlog_end().await?;
     let follower = match link.follow(&request).await {
         Ok(follower) => follower,
@@ -109,13 +108,6 @@ async fn clock_skew(source: &Source, link: &Link) -> Result<i64> {
     let theirs = rows.first().and_then(|row| row.first()).cloned().flatten();
     let theirs = theirs.and_then(|text| text.parse::<i64>().ok());
     Ok(theirs.map_or(0, |theirs| theirs - (before + (after - before) / 2)))
-}
-
-/// Whether the server does not tell names of databases and tables apart by case.
-async fn folds_names(link: &Link) -> Result<bool> {
-    let rows = link.ask(&SessionSettings::default(), "SELECT @@lower_case_table_names").await?;
-    let found = rows.first().and_then(|row| row.first()).cloned().flatten();
-    Ok(found.is_some_and(|it| it != "0"))
 }
 
 /// Whether a MySQL lacks transactions that were applied. It does not say so by itself where another
@@ -550,7 +542,7 @@ impl<'s> Reader<'s> {
             tracing::warn!(mirror = %mirror.name, error = text, "a mirror cannot follow its table");
             return mirror.stop_in(self.source.store(), State::Failed, Some(text));
         }
-        match too_large(batch, self.source.copies().transaction_bytes()) {
+        match too_large(batch, || self.source.copies().transaction_bytes()) {
             Some(mirror) => {
                 batch.forget(&mirror);
                 self.again(
@@ -727,8 +719,8 @@ impl<'s> Reader<'s> {
 }
 
 /// The mirror whose changes take most of the memory of a transaction that takes too much.
-fn too_large(batch: &Batch, most: usize) -> Option<Arc<Mirror>> {
-    let is_large = batch.rows() > BATCH_ROWS && batch.bytes() > most;
+fn too_large(batch: &Batch, most: impl Fn() -> usize) -> Option<Arc<Mirror>> {
+    let is_large = batch.rows() > BATCH_ROWS && batch.bytes() > most();
     is_large.then(|| batch.largest()).flatten()
 }
 

@@ -121,16 +121,7 @@ impl RowFilter {
 /// The circumstances in which conditions are computed.
 fn context() -> EvalContext {
     let mut context = EvalContext::default();
-    context.sql_mode = SqlMode {
-        error_for_division_by_zero: false,
-        no_unsigned_subtraction: false,
-        no_zero_date: false,
-        no_zero_in_date: false,
-        no_backslash_escapes: false,
-        pad_char_to_full_length: false,
-        time_truncate_fractional: false,
-        allow_invalid_dates: false,
-    };
+    context.sql_mode = SqlMode::EMPTY;
     context
 }
 

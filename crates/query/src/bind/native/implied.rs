@@ -29,16 +29,7 @@ pub(super) fn check_rows(context: &QueryContext, of: Of<'_>, around: Around<'_>)
     // The rules that the condition was made under: of a server that shows values as they are stored.
     let mut eval = EvalContext::default();
     eval.time_zone = TimeZone::Utc;
-    eval.sql_mode = SqlMode {
-        error_for_division_by_zero: false,
-        no_unsigned_subtraction: false,
-        no_zero_date: false,
-        no_zero_in_date: false,
-        no_backslash_escapes: false,
-        pad_char_to_full_length: false,
-        time_truncate_fractional: false,
-        allow_invalid_dates: false,
-    };
+    eval.sql_mode = SqlMode::EMPTY;
     let bare = Of { only_table: true, ..of };
     let filter = Reader { of: bare, mode: Mode::default(), eval: &eval, zone: TimeZone::Utc };
     let mut proof = Proof {
