@@ -10,6 +10,7 @@ use pelorus_sql::normalise::{Node, has_aggregate, is_aggregate_name, walk_expr};
 use sqlparser::ast::{self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 use super::expr::{Computed, ExprBinder, canonical};
+use super::native::extremes;
 use super::native::groups::{Part, part_of};
 use super::query::{Binder, column_expr};
 use super::typed::Typed;
@@ -178,6 +179,11 @@ impl Binder<'_> {
             let (expr, call) = self.aggregate_call(&function, binder)?;
             aggregates.push(expr.alias(&name));
             computed.insert(text, Typed::of_aggregate(column_expr(&name), &call));
+        }
+        if groups.is_empty()
+            && let Some(plan) = extremes::of_scan(&plan, &aggregates)?
+        {
+            return Ok((plan, computed));
         }
         let plan = LogicalPlanBuilder::from(plan)
             .aggregate(groups, aggregates)

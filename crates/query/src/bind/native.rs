@@ -7,6 +7,7 @@
 mod dynamic;
 mod estimate;
 mod exec;
+pub(crate) mod extremes;
 pub(crate) mod groups;
 mod implied;
 mod part;

@@ -55,6 +55,8 @@ pub(super) struct NativeScan {
     pub(super) streams: usize,
     /// Partitions that may hold such rows.
     pub(super) partitions: usize,
+    /// There are conditions.
+    pub(super) is_tested: bool,
 }
 
 /// Columns that are only grouped by.
@@ -73,6 +75,7 @@ impl NativeScan {
         schema: &SchemaRef,
     ) -> Result<Self> {
         let on_texts = tests.clone();
+        let is_tested = !predicates.is_empty() || !tests.is_empty();
         let request = ScanRequest {
             columns: positions.to_vec(),
             predicates: predicates.to_vec(),
@@ -113,6 +116,7 @@ impl NativeScan {
             estimate: Estimate::of(table, (predicates, &on_texts), (rows, own_rows))?,
             streams: 1,
             partitions: partitions.get(),
+            is_tested,
         })
     }
 
@@ -129,6 +133,18 @@ impl NativeScan {
             }
         }
         Ok(true)
+    }
+
+    /// Whether chunks know between which ends the values of a column lie, by its name in the scan.
+    pub(super) fn has_ends(&self, name: &str) -> bool {
+        self.schema.column_with_name(name).is_some_and(|(at, _)| self.whole(at).is_some())
+    }
+
+    /// The field of a column that is given as it is stored, as a whole number.
+    fn whole(&self, at: usize) -> Option<Field> {
+        let field = self.schema.field(at);
+        let is_stored = self.stored.get(at).copied().unwrap_or(false);
+        (is_stored && is_whole(field.data_type())).then(|| field.clone())
     }
 
     /// Adds the number of a row's group as the last column.
@@ -213,12 +229,7 @@ impl TableProvider for NativeScan {
         };
         let columns = wanted.iter().map(known).collect();
         let estimate = Estimate { columns, ..self.estimate };
-        let whole = |&at: &usize| {
-            let field = self.schema.field(at);
-            let is_stored = self.stored.get(at).copied().unwrap_or(false);
-            (is_stored && is_whole(field.data_type())).then(|| field.clone())
-        };
-        let whole = wanted.iter().map(whole).collect();
+        let whole = wanted.iter().map(|&at| self.whole(at)).collect();
         Ok(Arc::new(NativeExec::new(reading, estimate, whole, self.streams)))
     }
 }
