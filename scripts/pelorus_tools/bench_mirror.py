@@ -43,6 +43,7 @@ class Bench:
                 "--binlog-cache-size=1M"))
         self.facts["mysql_version"] = self.mysql.run("SELECT VERSION()")[0][0]
         self.pelorus: pelorus.Pelorus | None = None
+        self.watching: pymysql.Connection | None = None
 
     def add(self, case: str, system: str, unit: str, values: list[float]) -> None:
         """Keeps values."""
@@ -51,6 +52,7 @@ class Bench:
     def open(self, database: str) -> pelorus.Pelorus:
         """Pelorus with a link to a database."""
         self.pelorus = pelorus.Pelorus(links=[self.mysql.url(database)])
+        self.watching = None
         return self.pelorus
 
     def mirror(self, table: str, database: str = DATABASE) -> float:
@@ -69,14 +71,16 @@ class Bench:
         return found["State"]
 
     def mirrors(self) -> dict[str, dict]:
-        """What is shown of the mirrors, by table."""
-        connection = self.pelorus.connect(cursorclass=pymysql.cursors.DictCursor)
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute("SHOW MIRRORS")
-                return {found["Table"]: found for found in cursor.fetchall()}
-        finally:
-            connection.close()
+        """What is shown of the mirrors, by table.
+
+        Over a connection that stays: making one with TLS takes 30 ms of the cores that are measured.
+        """
+        if self.watching is None:
+            self.watching = self.pelorus.connect(cursorclass=pymysql.cursors.DictCursor)
+        self.watching.ping(reconnect=True)
+        with self.watching.cursor() as cursor:
+            cursor.execute("SHOW MIRRORS")
+            return {found["Table"]: found for found in cursor.fetchall()}
 
     def until_reached(self) -> float:
         """The seconds until the mirrors have all that the server has now."""
