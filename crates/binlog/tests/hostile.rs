@@ -1,5 +1,7 @@
 //! Rubbish and recorded files with broken bytes: an error or events, never a panic.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::path::PathBuf;
 
 use bytes::Bytes;

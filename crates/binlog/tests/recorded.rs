@@ -1,6 +1,8 @@
 //! Binlog files of real servers (`record.py` says how they came about), replayed into tables in
 //! memory; at the end the tables must be what SELECT gave.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -68,8 +68,8 @@ pub(crate) fn units_of(payload: u32) -> u32 {
 pub fn even_length(payload: usize) -> usize {
     let bytes = payload + BLOCK_HEADER;
     // Five bits of the size say something, but none below a unit.
-    let step = 1 << bytes.ilog2().saturating_sub(4);
-    if step <= UNIT as usize { payload } else { bytes.next_multiple_of(step) - BLOCK_HEADER }
+    let step = 1_usize << bytes.ilog2().saturating_sub(4);
+    if step as u64 <= UNIT { payload } else { bytes.next_multiple_of(step) - BLOCK_HEADER }
 }
 
 /// Reads numbers out of a buffer whose length was verified before.

@@ -208,16 +208,22 @@ impl<B: Backend> Connection<'_, B> {
     /// Gets the file that a `LOAD DATA LOCAL` asks for; other outcomes are what they are.
     async fn with_file(&mut self, outcome: Result<Outcome>) -> Result<Result<Outcome>, Gone> {
         let Ok(Outcome::File(name)) = &outcome else { return Ok(outcome) };
-        let may_ask = self.channel.capabilities.has(Capabilities::LOCAL_FILES);
-        if may_ask {
-            self.channel.writer.packet(|out| {
-                out.put_u8(response::LOCAL_INFILE);
-                out.put_slice(name.as_bytes());
-            });
-            self.channel.flush().await?;
-            self.channel.expect_answer();
+        if !self.channel.capabilities.has(Capabilities::LOCAL_FILES) {
+            let killed = self.session.killed();
+            let _ends = watch(self.channel, killed, self.session.loaded()).await?;
+            return Ok(Err(Error::new(
+                Code::LocalInfileDisabled,
+                "Loading local data is disabled; this must be enabled on both the client and \
+                 server sides",
+            )));
         }
-        while may_ask {
+        self.channel.writer.packet(|out| {
+            out.put_u8(response::LOCAL_INFILE);
+            out.put_slice(name.as_bytes());
+        });
+        self.channel.flush().await?;
+        self.channel.expect_answer();
+        loop {
             let payload = match self.channel.read(self.channel.read_timeout).await? {
                 Ok(payload) => payload,
                 Err(error) => return Ok(Err(error)),
@@ -229,15 +235,7 @@ impl<B: Backend> Connection<'_, B> {
             watch(self.channel, killed, self.session.load(&payload)).await?;
         }
         let killed = self.session.killed();
-        let outcome = watch(self.channel, killed, self.session.loaded()).await?;
-        if may_ask {
-            return Ok(outcome);
-        }
-        Ok(Err(Error::new(
-            Code::LocalInfileDisabled,
-            "Loading local data is disabled; this must be enabled on both the client and server \
-             sides",
-        )))
+        watch(self.channel, killed, self.session.loaded()).await
     }
 
     async fn init_db(&mut self, name: &[u8]) -> Result<(), Gone> {

@@ -55,6 +55,7 @@ impl Whole {
 }
 
 /// How a statement runs.
+#[expect(clippy::large_enum_variant, reason = "there is one for a statement")]
 pub(crate) enum Plan {
     /// One server takes the text.
     Whole {
@@ -354,11 +355,8 @@ fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryC
     }
     for name in place::databases_of_text(sql, context.mode) {
         match context.catalog.database(&name) {
-            Some(Database::Linked { link: other, remote }) if other.name() == link.name() => {
-                if remote != name {
-                    return Ok(None);
-                }
-            }
+            Some(Database::Linked { link: other, remote })
+                if other.name() == link.name() && remote == name => {}
             Some(_) => return Ok(None),
             None => {}
         }

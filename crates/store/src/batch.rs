@@ -193,7 +193,9 @@ mod tests {
     use super::*;
 
     fn sample(rows: usize) -> Vec<ArrayRef> {
-        let every = |step: usize| (0..rows).map(move |row| (row % step != 0).then_some(row as i64));
+        let every = |step: usize| {
+            (0_i64..).zip(0..rows).map(move |(it, row)| (row % step != 0).then_some(it))
+        };
         let text = (0..rows).map(|row| (row % 3 != 0).then(|| "ä".repeat(row % 7)));
         vec![
             Arc::new(every(5).collect::<Int64Array>()),

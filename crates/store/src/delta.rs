@@ -218,12 +218,12 @@ mod tests {
         let delta = Delta::default();
         let mut written = 0_i64;
         for version in 1..=3000_u64 {
-            let rows = if version % 100 == 0 { 700 } else { 1 + version as i64 % 3 };
+            let rows = if version % 100 == 0 { 700 } else { 1 + version.cast_signed() % 3 };
             let values = Int64Array::from_iter_values(written..written + rows);
             let keys: Vec<[u8; 8]> = values.values().iter().map(|it| it.to_be_bytes()).collect();
             let pairs = keys.iter().map(|key| (&key[..], 7));
-            let first =
-                delta.append(version, vec![Arc::new(values)], rows as usize, pairs).unwrap();
+            let count = usize::try_from(rows).unwrap();
+            let first = delta.append(version, vec![Arc::new(values)], count, pairs).unwrap();
             assert_eq!(i64::from(first), written);
             written += rows;
         }
@@ -245,8 +245,8 @@ mod tests {
         assert_eq!(delta.rows_at(9999), all.rows);
         assert_eq!((all.version(0), all.version(1), all.version(2)), (1, 1, 2));
         delta.with_keys(|keys, hashes| {
-            assert_eq!(keys.len(), written as usize);
-            assert_eq!(hashes.len(), written as usize);
+            assert_eq!(i64::try_from(keys.len()), Ok(written));
+            assert_eq!(hashes.len(), keys.len());
             assert_eq!(keys.get(5), 5_i64.to_be_bytes());
         });
     }

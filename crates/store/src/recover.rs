@@ -117,7 +117,7 @@ fn create(env: &Env, folder: &Path, names: &[String], options: &Options) -> Resu
     }
     let mut identity = [0; 16];
     env.random.fill(&mut identity);
-    Log::create(Arc::clone(&env.disk), &log, options.log.clone(), identity, Lsn(0))?;
+    Log::create(Arc::clone(&env.disk), &log, options.log, identity, Lsn(0))?;
     let file = BlockFile::create(
         &env.disk,
         &draft,
@@ -272,7 +272,7 @@ impl Recovery {
         let durable = self.tables.values().map(|table| table.checkpoint.load(Ordering::Acquire));
         let durable = durable.chain([self.catalog_lsn]).max().unwrap_or(0);
         let checkpoint = Checkpoint { lsn: Lsn(from), durable: Lsn(durable) };
-        let (disk, options) = (Arc::clone(&self.env.disk), self.options.log.clone());
+        let (disk, options) = (Arc::clone(&self.env.disk), self.options.log);
         let identity = self.identity;
         Log::open(disk, &folder, options, identity, checkpoint, &mut |lsn, bytes| {
             self.replay_record(lsn.0, bytes)

@@ -37,7 +37,13 @@ impl Sample {
             state = state.wrapping_add(GOLDEN);
             // A number above 0 and up to 1, and from it how many rows are passed over.
             let chance = ((mixed(state) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-            next = next.saturating_add((chance.ln() / log) as usize);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "saturates"
+            )]
+            let passed_over = (chance.ln() / log) as usize;
+            next = next.saturating_add(passed_over);
             if next >= rows {
                 return picked;
             }

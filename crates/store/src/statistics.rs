@@ -93,7 +93,7 @@ impl ColumnStatistics {
         let values = counted.values.as_ref();
         let not_null = counted.rows - counted.nulls;
         // The rows of the whole table that are not NULL.
-        let there = (rows as f64 * (1.0 - share(counted.nulls))).round() as u64;
+        let there = rounded(rows as f64 * (1.0 - share(counted.nulls)));
         let distinct = values.map(|values| {
             let once = values.iter().filter(|(_, count)| *count == 1).count() as u64;
             match is_unique {
@@ -127,6 +127,12 @@ impl ColumnStatistics {
     pub fn is_complete(&self) -> bool {
         self.sampled >= self.rows
     }
+}
+
+/// An estimate as a count.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+fn rounded(estimate: f64) -> u64 {
+    estimate.round() as u64
 }
 
 /// The most common values of counted ones. Of a sample only those count that chance alone does not

@@ -251,12 +251,13 @@ fn distinct(keys: &Keys, hashes: &[u64], last_wins: bool) -> Option<(Vec<bool>, 
     let mask = size as u64 - 1;
     let mut table = vec![EMPTY; size];
     let mut keep: Option<(Vec<bool>, usize)> = None;
-    for (at, &hash) in hashes.iter().enumerate() {
+    for (at, (number, &hash)) in (0..).zip(hashes).enumerate() {
+        #[expect(clippy::cast_possible_truncation, reason = "less than the table's size")]
         let mut slot = (hash & mask) as usize;
         loop {
             let other = table[slot];
             if other == EMPTY {
-                table[slot] = at as u32;
+                table[slot] = number;
                 break;
             }
             let other = other as usize;
@@ -264,7 +265,7 @@ fn distinct(keys: &Keys, hashes: &[u64], last_wins: bool) -> Option<(Vec<bool>, 
                 let (keep, _) = keep.get_or_insert_with(|| (vec![true; keys.len()], at));
                 if last_wins {
                     keep[other] = false;
-                    table[slot] = at as u32;
+                    table[slot] = number;
                 } else {
                     keep[at] = false;
                 }

@@ -140,7 +140,7 @@ pub fn days_in_month(year: u16, month: u8) -> u8 {
 
 /// Whether the Gregorian calendar gives the year 366 days.
 pub fn is_leap_year(year: u16) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {

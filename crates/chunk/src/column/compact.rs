@@ -111,6 +111,8 @@ fn check<C, T>(cells: &[[C; 64]], words: &[u64], places: &[MaybeUninit<T>]) {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::cast_possible_truncation, reason = "any values will do")]
+
     use proptest::prelude::*;
 
     use super::*;

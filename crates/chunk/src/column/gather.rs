@@ -289,6 +289,8 @@ fn array<T: ArrowPrimitiveType>(
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers")]
+
     use arrow::array::{
         BinaryArray, Decimal128Array, Decimal256Array, Float32Array, Float64Array, Int64Array,
         StringArray, UInt32Array, UInt64Array,

@@ -16,6 +16,24 @@ use super::many::Many;
 /// Texts up to this length are copied by a fixed length.
 const SHORT: usize = 16;
 
+/// Where an offset of Arrow's leads.
+#[inline]
+#[expect(clippy::cast_sign_loss, reason = "Arrow's offsets are never negative")]
+const fn place(offset: i32) -> usize {
+    offset as usize
+}
+
+/// The offset of a place. One that does not fit wraps, which is found out at the end, by [`check`].
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "all are checked at once, by the last one"
+)]
+const fn offset(place: usize) -> i32 {
+    place as i32
+}
+
 /// Gathers texts. Rows that are NULL by `nulls` may have any index.
 ///
 /// # Errors
@@ -69,8 +87,7 @@ impl Texts {
         };
         let out = &mut self.bytes;
         for at in places {
-            // Offsets of Arrow's are never negative.
-            let (start, end) = (ends[at] as usize, ends[at + 1] as usize);
+            let (start, end) = (place(ends[at]), place(ends[at + 1]));
             let begin = out.len();
             match data.get(start..start + SHORT).and_then(<[u8]>::first_chunk::<SHORT>) {
                 Some(short) if end - start <= SHORT => {
@@ -79,14 +96,13 @@ impl Texts {
                 }
                 _ => out.extend_from_slice(&data[start..end]),
             }
-            // What does not fit is found out at the end.
-            self.offsets.push(out.len() as i32);
+            self.offsets.push(offset(out.len()));
         }
     }
 
     /// Appends empty texts, for NULLs.
     pub(super) fn extend_empty(&mut self, texts: usize) {
-        self.offsets.extend(std::iter::repeat_n(self.bytes.len() as i32, texts));
+        self.offsets.extend(std::iter::repeat_n(offset(self.bytes.len()), texts));
     }
 
     /// The array. It is checked once more, since the texts may come from arrays of any type.
@@ -114,7 +130,7 @@ pub(super) fn gather_many<T: ByteArrayType<Offset = i32>>(
     many: &Many<'_>,
 ) -> Result<ArrayRef> {
     let (ends, data) = (values.value_offsets(), values.value_data());
-    let whole = (ends[many.range.end] - ends[many.range.start]) as usize;
+    let whole = place(ends[many.range.end] - ends[many.range.start]);
     // What is copied in whole blocks goes beyond its end, and is then written over.
     let mut kept = Kept {
         offsets: vec![0; many.count + 1 + 64],
@@ -128,7 +144,7 @@ pub(super) fn gather_many<T: ByteArrayType<Offset = i32>>(
         let runs = (word & !(word << 1)).count_ones();
         if runs > 8
             && let Some(near) = ends.get(first..).and_then(<[i32]>::first_chunk::<65>)
-            && let Some(data) = data.get(ends[first] as usize..).and_then(<[u8]>::first_chunk)
+            && let Some(data) = data.get(place(ends[first])..).and_then(<[u8]>::first_chunk)
             && are_short(near)
             && kept.each(near, data, word)
         {
@@ -152,7 +168,7 @@ pub(super) fn gather_many<T: ByteArrayType<Offset = i32>>(
 }
 
 fn are_short(ends: &[i32; 65]) -> bool {
-    ends.windows(2).fold(true, |all, pair| all & (pair[1] - pair[0] <= SHORT as i32))
+    ends.windows(2).fold(true, |all, pair| all & (pair[1] - pair[0] <= offset(SHORT)))
 }
 
 /// Bytes from the first of 64 short texts on that are looked at.
@@ -185,13 +201,12 @@ impl Kept {
         const MASK: usize = 64 * SHORT - 1;
         let (mut count, mut end) = (0, 0);
         for bit in 0..64 {
-            let start = (ends[bit] - ends[0]) as usize & MASK;
-            let length = (ends[bit + 1] - ends[bit]) as usize;
+            let start = place(ends[bit] - ends[0]) & MASK;
+            let length = place(ends[bit + 1] - ends[bit]);
             let is_kept = (word >> bit & 1) as usize;
             places[end & MASK..][..SHORT].copy_from_slice(&data[start..][..SHORT]);
             end += length & is_kept.wrapping_neg();
-            // What does not fit is found out at the end.
-            slots[count & 63] = (self.end + end) as i32;
+            slots[count & 63] = offset(self.end + end);
             count += is_kept;
         }
         self.count += count;
@@ -203,8 +218,8 @@ impl Kept {
     #[inline]
     fn run(&mut self, ends: &[i32], data: &[u8], rows: Range<usize>) {
         let (begin, end) = (ends[rows.start], ends[rows.end]);
-        let (moved, length) = (self.end as i32 - begin, (end - begin) as usize);
-        let (from, to) = (&data[begin as usize..], &mut self.bytes[self.end..]);
+        let (moved, length) = (offset(self.end) - begin, place(end - begin));
+        let (from, to) = (&data[place(begin)..], &mut self.bytes[self.end..]);
         match (from.first_chunk::<BLOCK>(), to.first_chunk_mut::<BLOCK>()) {
             (Some(block), Some(place)) => {
                 *place = *block;
@@ -241,7 +256,7 @@ fn array<T: ByteArrayType<Offset = i32>>(
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     check(&offsets, &bytes, nulls.as_ref())?;
-    debug_assert!(offsets.is_sorted() && offsets.last() == Some(&(bytes.len() as i32)));
+    debug_assert!(offsets.is_sorted() && offsets.last() == Some(&offset(bytes.len())));
     // SAFETY: offsets begin with 0 and were made by adding lengths; their sum, checked above, is
     // below 2^31, so none of them wrapped.
     let offsets = unsafe { OffsetBuffer::new_unchecked(offsets.into()) };
@@ -278,7 +293,7 @@ mod tests {
             places in prop::collection::vec(any::<prop::sample::Index>(), 0..100),
         ) {
             let values = StringArray::from(texts.clone());
-            let indices: Vec<u32> = places.iter().map(|it| it.index(texts.len()) as u32).collect();
+            let indices: Vec<u32> = places.iter().map(|it| it.index(texts.len())).map(|at| u32::try_from(at).unwrap()).collect();
             let found = gather(&values, &indices, None).unwrap();
             let found: Vec<&str> = found.as_string::<i32>().iter().flatten().collect();
             let expected: Vec<&str> = indices.iter().map(|&at| &*texts[at as usize]).collect();

@@ -57,24 +57,24 @@ macro_rules! number {
                     (low.min(it), high.max(it))
                 })
             };
-            let all: Vec<($number, u8)> = blocks()
+            let all: Vec<($number, u32)> = blocks()
                 .map(|block| ends(block))
-                .map(|(low, high)| (low, ($number::BITS - (high - low).leading_zeros()) as u8))
+                .map(|(low, high)| (low, $number::BITS - (high - low).leading_zeros()))
                 .collect();
             all.iter().for_each(|(base, _)| packed.extend_from_slice(&base.to_le_bytes()));
-            packed.extend(all.iter().map(|(_, bits)| bits));
+            packed.extend(all.iter().map(|(_, bits)| bits.to_le_bytes()[0]));
             for (block, (base, bits)) in blocks().zip(all) {
                 let lanes = block.len().div_ceil($number::BITS as usize);
                 let start = packed.len();
-                packed.resize(start + usize::from(bits) * lanes * $bytes, 0);
+                packed.resize(start + bits as usize * lanes * $bytes, 0);
                 let words = packed[start..].as_chunks_mut::<$bytes>().0;
-                for (row, values) in block.chunks(lanes).enumerate().filter(|_| bits > 0) {
-                    let at = row as u32 * u32::from(bits);
+                for (row, values) in (0..).zip(block.chunks(lanes)).filter(|_| bits > 0) {
+                    let at: u32 = row * bits;
                     let (word, shift) = ((at / $number::BITS) as usize, at % $number::BITS);
                     or_into(&mut words[word * lanes..], values, |it| {
                         $number::from_le_bytes(it).wrapping_sub(base).wrapping_shl(shift).to_le_bytes()
                     });
-                    if shift + u32::from(bits) > $number::BITS {
+                    if shift + bits > $number::BITS {
                         let rest = $number::BITS - shift;
                         or_into(&mut words[(word + 1) * lanes..], values, |it| {
                             ($number::from_le_bytes(it).wrapping_sub(base) >> rest).to_le_bytes()
@@ -89,10 +89,7 @@ macro_rules! number {
             let count = numbers.len().div_ceil(VECTOR_ROWS);
             let (bases, packed) = packed.split_at_checked(count * $bytes)?;
             let (widths, packed) = packed.split_at_checked(count)?;
-            let mut words = packed.as_chunks::<$bytes>().0;
-            if packed.len() % $bytes != 0 {
-                return None;
-            }
+            let (mut words, []) = packed.as_chunks::<$bytes>() else { return None };
             let heads = bases.as_chunks::<$bytes>().0.iter().zip(widths);
             for (block, (base, bits)) in numbers.chunks_mut(VECTOR_ROWS).zip(heads) {
                 let (base, bits) = ($number::from_le_bytes(*base), u32::from(*bits));
@@ -104,8 +101,8 @@ macro_rules! number {
                     block.fill(base.to_le_bytes());
                     continue;
                 };
-                for (row, values) in block.chunks_mut(lanes).enumerate() {
-                    let at = row as u32 * bits;
+                for (row, values) in (0..).zip(block.chunks_mut(lanes)) {
+                    let at: u32 = row * bits;
                     let (word, shift) = ((at / $number::BITS) as usize, at % $number::BITS);
                     let low = &these[word * lanes..][..values.len()];
                     if shift + bits <= $number::BITS {
@@ -150,7 +147,8 @@ mod tests {
             base: u64,
             seed: u64,
         ) {
-            let mask = u64::MAX.checked_shr(64 - bits.min(8 * width as u32)).unwrap_or(0);
+            let most = u8::try_from(width).map_or(0, |it| 8 * u32::from(it));
+            let mask = u64::MAX.checked_shr(64 - bits.min(most)).unwrap_or(0);
             let mut state = seed | 1;
             let numbers: Vec<u64> = (0..count).map(|_| {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -159,7 +157,7 @@ mod tests {
             let plain = bytes_of(&numbers, width);
             let mut packed = vec![];
             pack(width, &plain, &mut packed);
-            let needed = bits.min(8 * width as u32) as usize;
+            let needed = bits.min(most) as usize;
             let blocks = count.div_ceil(VECTOR_ROWS);
             prop_assert!(packed.len() <= blocks * (width + 1) + (count + blocks * 64) * needed / 8);
             let mut out = vec![0xAA; plain.len()];

@@ -337,7 +337,7 @@ fn unique_keys(definition: &TableDefinition) -> Result<()> {
                     && matches!(&part.target, KeyTarget::Column(it) if it.eq_ignore_ascii_case(name))
             })
         };
-        if !primary.iter().all(|name| whole(name)) {
+        if !primary.iter().all(whole) {
             let first = key.parts.first().map(|part| &part.target);
             let name = match (&key.name, first) {
                 (Some(name), _) => name.as_str(),
@@ -378,9 +378,9 @@ fn auto_increment(definition: &TableDefinition) -> Result<()> {
 /// Foreign keys, checks and options.
 fn others(definition: &TableDefinition) -> Result<Unheeded> {
     let mut out = Unheeded::new();
-    let checks =
+    let mut checks =
         definition.checks.iter().chain(definition.columns.iter().flat_map(|it| &it.checks));
-    for check in checks.filter(|check| check.enforced) {
+    if let Some(check) = checks.find(|check| check.enforced) {
         let name = check.name.as_deref().map_or(String::new(), |name| format!(" '{name}'"));
         return Err(Error::unsupported(format_args!(
             "CHECK constraint{name} ({}) in native tables; NOT ENFORCED is allowed",

@@ -307,7 +307,7 @@ impl Definer {
             write_datetime(&mut text, DateTime::unpack(packed), target.ty.decimals.min(6));
             default.text = literal::text(&text, mode);
             let value = Sql::SingleQuotedString(text).with_empty_span();
-            default.tree = Box::new(Expr::Value(value));
+            *default.tree = Expr::Value(value);
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ impl NativeView {
     }
 
     /// The same, for who knows that copies may have a part of their table.
-    pub(crate) fn as_whole(self, as_whole: bool) -> Self {
+    pub(crate) fn with_whole_copies(self, as_whole: bool) -> Self {
         Self { as_whole, ..self }
     }
 

@@ -150,7 +150,7 @@ impl Catalog for SessionCatalog {
             let (catalog, reads) = (Arc::clone(native), self.view.native.clone());
             let names = (hidden, found.local.as_str());
             let view = NativeView::new(catalog, names, reads, mirrored.time_zone)
-                .as_whole(mirrored.as_whole);
+                .with_whole_copies(mirrored.as_whole);
             return Some(Database::Native(Arc::new(view)));
         }
         Some(Database::Linked { link: found.link, remote: found.remote })

@@ -104,7 +104,7 @@ impl World {
             Step::AddColumn => self.add_column(),
             Step::Recreate => {
                 let again = self.database.create_table(narrow_schema(), b"again").unwrap();
-                if again.0 % 2 == 0 {
+                if again.0.is_multiple_of(2) {
                     self.database.drop_table(self.narrow).unwrap();
                 } else {
                     let values = vec![(b"again".to_vec(), Some(vec![1]))];

@@ -50,7 +50,7 @@ impl Accumulator for Count {
         };
         if args.is_empty() && filter.is_none() {
             match self.counts.as_mut_slice() {
-                [only] => *only += groups.len() as i64,
+                [only] => *only += groups.len().cast_signed() as i64,
                 counts => groups.iter().for_each(|group| counts[*group] += 1),
             }
             return Ok(());

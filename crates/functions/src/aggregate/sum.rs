@@ -224,7 +224,9 @@ impl ExactSum {
         }
         let mut sums = vec![(0_i64, 0_i64); self.counts.len()];
         match (sums.as_mut_slice(), &kept) {
-            ([only], None) => *only = (narrow.values.iter().sum(), groups.len() as i64),
+            ([only], None) => {
+                *only = (narrow.values.iter().sum(), groups.len().cast_signed() as i64)
+            }
             (sums, None) => sums_of(&narrow.values, groups, sums),
             (sums, Some(kept)) => {
                 for ((value, group), kept) in rows().zip(kept) {

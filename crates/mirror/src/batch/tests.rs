@@ -116,7 +116,7 @@ fn image(key: i64, row: &Row, mask: u8, change: Option<&[u8]>) -> Vec<u8> {
     let there: Vec<_> = (0..4).filter(|at| mask >> at & 1 == 1).map(|at| &all[at]).collect();
     let mut nulls = vec![0_u8; there.len().div_ceil(8)];
     for (bit, value) in there.iter().enumerate() {
-        nulls[bit / 8] |= u8::from(value.is_none()) << bit % 8;
+        nulls[bit / 8] |= u8::from(value.is_none()) << (bit % 8);
     }
     let values = there.into_iter().flatten().flatten().copied();
     nulls.into_iter().chain(values).collect()
@@ -418,7 +418,9 @@ fn position(at: usize) -> Position {
 }
 
 fn some_rows(roll: &mut Roll) -> Rows {
-    (0..KEYS).filter_map(|key| (!roll.chance(3)).then(|| (key, roll.row()))).collect()
+    (0..KEYS)
+        .filter_map(|key| if roll.chance(3) { None } else { Some((key, roll.row())) })
+        .collect()
 }
 
 fn record(state: State) -> MirrorRecord {

@@ -327,14 +327,12 @@ impl<'s> Reader<'s> {
             Event::RowsQuery(text) => self.origin.begin_statement(text),
             Event::TableMap(table) => self.origin.note_table(&table),
             Event::Rows(rows) => self.rows(&rows)?,
-            Event::Heartbeat { file, position } => {
-                if self.transaction.is_none() {
-                    if position > 0 {
-                        self.rotate(&file, position)?;
-                    }
-                    self.flush()?;
-                    self.heartbeat();
+            Event::Heartbeat { file, position } if self.transaction.is_none() => {
+                if position > 0 {
+                    self.rotate(&file, position)?;
                 }
+                self.flush()?;
+                self.heartbeat();
             }
             Event::Incident { message, .. } => {
                 self.source

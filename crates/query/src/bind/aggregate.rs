@@ -1,5 +1,6 @@
 //! GROUP BY and aggregates.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
@@ -27,10 +28,10 @@ pub(crate) fn collect(expr: &ast::Expr, found: &mut Vec<ast::Function>) {
     walk_expr(expr, &mut |node| match node {
         Node::Query(_) => depth += 1,
         Node::End => depth -= 1,
-        Node::Expr(ast::Expr::Function(function)) if depth == 0 => {
-            if function.over.is_none() && is_aggregate_name(&name_of(function)) {
-                found.push(function.clone());
-            }
+        Node::Expr(ast::Expr::Function(function))
+            if depth == 0 && function.over.is_none() && is_aggregate_name(&name_of(function)) =>
+        {
+            found.push(function.clone());
         }
         _ => {}
     });
@@ -159,11 +160,11 @@ impl Binder<'_> {
         }
         for column in dependent {
             let text = canonical(&column, binder.scope);
-            if !computed.contains_key(&text) {
+            if let Entry::Vacant(place) = computed.entry(text) {
                 let value = binder.value(&column)?;
                 let pick = self.fresh("v");
                 aggregates.push(any_value(&value, context)?.alias(&pick));
-                computed.insert(text, value.at(column_expr(&pick), None));
+                place.insert(value.at(column_expr(&pick), None));
             }
         }
         let mut functions = Vec::new();

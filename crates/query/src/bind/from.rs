@@ -72,7 +72,7 @@ impl Binder<'_> {
             let mut side = self.factor(&item.relation, first, ctes).await?;
             for (at, join) in item.joins.iter().enumerate() {
                 let kind = Kind::of(&join.join_operator)
-                    .ok_or_else(|| Error::unsupported(&join.join_operator_text()))?;
+                    .ok_or_else(|| Error::unsupported(join.join_operator_text()))?;
                 let filtered = kind != Kind::Left && last_right.is_none_or(|right| at >= right);
                 let own = condition_of(join).filter(|_| kind == Kind::Left);
                 let around = Around { filtered, own, ..around };
@@ -127,7 +127,7 @@ impl Binder<'_> {
                     let mut side = self.factor(&table_with_joins.relation, around, ctes).await?;
                     for join in &table_with_joins.joins {
                         let kind = Kind::of(&join.join_operator)
-                            .ok_or_else(|| Error::unsupported(&join.join_operator_text()))?;
+                            .ok_or_else(|| Error::unsupported(join.join_operator_text()))?;
                         let right = self.factor(&join.relation, around, ctes).await?;
                         side = self.join(side, right, kind, constraint(&join.join_operator))?;
                     }

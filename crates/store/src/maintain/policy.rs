@@ -37,6 +37,7 @@ const MEMORY_FULL: u64 = 1000;
 const WAIT_FULL: Duration = Duration::from_micros(4);
 
 /// Rows below which a chunk is small.
+#[expect(clippy::cast_possible_truncation, reason = "both limits are small")]
 const SMALL: u32 = crate::limit(32_768, 16) as u32;
 
 /// So many small chunks of a partition are merged.

@@ -278,7 +278,8 @@ mod tests {
         for first in [0, 1, 60, 64, 100, 130, 131, 1000] {
             for count in [0, 1, 5, 64, 200] {
                 let found = alive(&dead, first, count);
-                let expected = (first..first + count).map(|row| !dead.contains(row as u32));
+                let expected =
+                    (first..first + count).map(|row| !dead.contains(u32::try_from(row).unwrap()));
                 assert!(found.iter().eq(expected), "{count} rows from {first} on");
             }
         }

@@ -14,7 +14,7 @@ pub fn distinct_of_sample(rows: u64, sampled: u64, seen: u64, once: u64) -> u64 
     let estimate = n * d / (n - f1 + f1 * n / all);
     // Each row that was not read can bring one value at most.
     let most = seen + (rows - sampled);
-    (estimate.round() as u64).clamp(seen, most)
+    super::rounded(estimate).clamp(seen, most)
 }
 
 #[cfg(test)]
@@ -45,8 +45,8 @@ mod tests {
             let ways = [1.0, 10.0, 45.0][usize::try_from(k).unwrap()];
             ways * 0.1_f64.powi(k) * 0.9_f64.powi(10 - k)
         };
-        let seen = (100_000.0 * (1.0 - chance(0))) as u64;
-        let once = (100_000.0 * chance(1)) as u64;
+        let seen = super::super::rounded(100_000.0 * (1.0 - chance(0)));
+        let once = super::super::rounded(100_000.0 * chance(1));
         let found = distinct_of_sample(1_000_000, 100_000, seen, once);
         assert!((90_000..110_000).contains(&found), "{found}");
     }

@@ -68,7 +68,7 @@ impl Histogram {
                 low: first.0.clone(),
                 high: last.0.clone(),
                 cumulative: share(rows),
-                distinct: distinct.round() as u64,
+                distinct: super::rounded(distinct),
             });
         }
         Some(Self::EquiHeight { asked, buckets })

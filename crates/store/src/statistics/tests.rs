@@ -35,7 +35,8 @@ fn compare(op: Op, value: i128) -> Predicate {
 #[test]
 fn few_values_are_known_exactly() {
     // 0 to 9, the number n 10 n times; 50 NULLs.
-    let values = (0..10).flat_map(|n| std::iter::repeat_n(Some(n), 10 * n as usize));
+    let values =
+        (0_i64..10).zip(0..).flat_map(|(n, times)| std::iter::repeat_n(Some(n), 10 * times));
     let column = all_of(values.chain(std::iter::repeat_n(None, 50)).collect(), 100);
     assert_eq!((column.rows, column.distinct, column.null_share), (500, Some(9), 0.1));
     assert_eq!(column.common[0], (Scalar::Int(9), 0.18));

@@ -21,7 +21,7 @@ const fn lanes<const LANES: usize, const MASKS: usize>(cells: usize) -> [[u8; LA
         while cell < cells {
             let mut lane = 0;
             while mask >> cell & 1 == 1 && lane < of_cell {
-                table[mask][next] = (cell * of_cell + lane) as u8;
+                table[mask][next] = (cell * of_cell + lane).to_le_bytes()[0];
                 next += 1;
                 lane += 1;
             }
@@ -71,7 +71,7 @@ macro_rules! kernel {
             let mut next = 0;
             for (cells, word) in cells.iter().zip(words) {
                 for (at, cells) in cells.as_chunks::<$count>().0.iter().enumerate() {
-                    let $mask = (word >> (at * $count)) as usize & ((1 << $count) - 1);
+                    let $mask = (word >> (at * $count) & ((1 << $count) - 1)) as usize;
                     let $from = cells.as_ptr();
                     // SAFETY: so many values are read as are there, and a row of a table. Of
                     // as many cells before at most as many were kept, so that `next` is at most

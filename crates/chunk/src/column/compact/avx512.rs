@@ -50,7 +50,7 @@ unsafe fn fours<T>(cells: &[[T; 64]], words: &[u64], places: &mut [MaybeUninit<T
     check(cells, words, places);
     let mut next = 0;
     for (cells, word) in cells.iter().zip(words) {
-        let masks = [0, 16, 32, 48].map(|by| (word >> by) as u16);
+        let masks = [0, 16, 32, 48].map(|by| (word >> by & 0xFFFF) as u16);
         for (cells, mask) in cells.as_chunks::<16>().0.iter().zip(masks) {
             // SAFETY: 16 values of 4 bytes are read.
             let sixteen = unsafe { _mm512_loadu_epi32(cells.as_ptr().cast()) };

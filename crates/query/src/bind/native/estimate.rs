@@ -130,10 +130,16 @@ impl Kept {
         if self.stored == 0 {
             return 0;
         }
-        let old = (self.then as f64 * self.share).ceil() as usize;
+        let old = whole((self.then as f64 * self.share).ceil());
         let new = (self.now - self.then).min(self.stored).div_ceil(self.guess);
         old.saturating_add(new).clamp(1, self.stored).div_ceil(self.unknown)
     }
+}
+
+/// An estimate as a number of rows.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+fn whole(rows: f64) -> usize {
+    rows as usize
 }
 
 /// What is known of a column of `rows` rows that conditions leave of `now`. `share` is what the
@@ -142,7 +148,7 @@ fn known(column: &ColumnStatistics, share: Option<f64>, (now, rows): (usize, usi
     let nulls = match share {
         // No condition but IS NULL lets NULLs pass.
         Some(_) => Precision::Absent,
-        None => Precision::Inexact((rows as f64 * column.null_share).round() as usize),
+        None => Precision::Inexact(whole((rows as f64 * column.null_share).round())),
     };
     let distinct = column.distinct.map(|distinct| {
         let not_null = 1.0 - column.null_share;
@@ -150,7 +156,7 @@ fn known(column: &ColumnStatistics, share: Option<f64>, (now, rows): (usize, usi
             share.map_or(1.0, |share| if not_null > 0.0 { share / not_null } else { 0.0 });
         let distinct = (distinct as f64 * passing).max(1.0);
         let from = now as f64 * share.unwrap_or(1.0);
-        (distinct_left(distinct, from, rows as f64).ceil() as usize).min(rows)
+        whole(distinct_left(distinct, from, rows as f64).ceil()).min(rows)
     });
     Known {
         null_count: nulls,
@@ -208,7 +214,7 @@ mod tests {
 
     #[test]
     fn distinct_values_fall_with_the_rows() {
-        let left = |distinct, all, kept| distinct_left(distinct, all, kept).round() as usize;
+        let left = |distinct, all, kept| whole(distinct_left(distinct, all, kept).round());
         assert_eq!(left(10.0, 1000.0, 1000.0), 10);
         assert_eq!(left(10.0, 1000.0, 500.0), 10);
         assert_eq!(left(1000.0, 1000.0, 100.0), 100);
