@@ -467,14 +467,20 @@ fn change(
     mirror.update(source.store(), |record| record.changing = Some(before))?;
     let words = mirror.record().filter;
     let filter = words.as_deref().map(MirrorFilter::parse).transpose()?.unwrap_or_default();
+    // Until the new copy is known nobody puts rows there that belong before the statement.
+    let window = mirror.window();
     let changed =
         source.copies().change(&mirror.name, statement, circumstances, &filter).and_then(|copy| {
             let words = words.as_deref().map(|it| filter::followed(it, copy.columns()));
             Ok((copy, words.transpose()?))
         });
+    let changed = changed.map(|(copy, now)| {
+        mirror.set_copy(copy);
+        now
+    });
+    drop(window);
     match changed {
-        Ok((copy, now)) => {
-            mirror.set_copy(copy);
+        Ok(now) => {
             if now != words {
                 mirror.update(source.store(), |record| record.filter = now)?;
             }

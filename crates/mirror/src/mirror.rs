@@ -450,6 +450,11 @@ impl Mirror {
         self.window.lock()
     }
 
+    /// The window, if nobody has it.
+    pub(crate) fn try_window(&self) -> Option<MutexGuard<'_, Window>> {
+        self.window.try_lock()
+    }
+
     /// Whether changes of the stream are applied to that copy of it.
     pub(crate) fn follows_in(&self, copy: &Arc<dyn CopyTable>) -> bool {
         let inner = self.inner.lock();

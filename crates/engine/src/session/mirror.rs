@@ -78,7 +78,7 @@ impl Session {
                     match action {
                         MirrorAction::Pause => mirrors.pause(&name)?,
                         MirrorAction::Resume => mirrors.resume(&name)?,
-                        MirrorAction::Resync => mirrors.resync(&name)?,
+                        MirrorAction::Resync => mirrors.resync(&name, "ALTER MIRROR ... RESYNC")?,
                     }
                 }
                 Ok(done())
