@@ -238,24 +238,24 @@ def test_keys_of_every_type(pair):
         tables.append(f"CREATE TABLE {name} ({column}, n INT, v INT, PRIMARY KEY ({key}, n))")
         tables.append(f"INSERT INTO {name} VALUES " + ", ".join(
             f"({value}, {n}, 0)" for value in values for n in range(40)))
-    pair.begin("keys", *tables)
+    pair.begin("kinds_of_keys", *tables)
     pair.through.run("MIRROR DATABASE keys")
-    pair.wait_live("keys", *KEYS)
+    pair.wait_live("kinds_of_keys", *KEYS)
     for name, (column, *values) in KEYS.items():
         key = column.split()[0]
         pair.server.run(PAST, "SET time_zone = '+00:00'", "SET sql_mode = ''",
                         f"DELETE FROM {name} WHERE {key} = {values[0]} AND n = 7",
                         f"UPDATE {name} SET v = 5 WHERE {key} IN ({values[1]}, {values[3]}) AND n = 8",
-                        f"INSERT INTO {name} VALUES ({values[2]}, 99, 1)", database="keys")
-        status, rows, texts = checked(pair, f"`keys`.{name}")
+                        f"INSERT INTO {name} VALUES ({values[2]}, 99, 1)", database="kinds_of_keys")
+        status, rows, texts = checked(pair, f"kinds_of_keys.{name}")
         assert status.startswith("repaired: 1 rows missing, 1 surplus, 2 with other values"), (name, texts)
         assert len(rows) == 4, texts
-    pair.same_tables("keys", *KEYS)
-    for table, row in pair.of_database("keys").items():
+    pair.same_tables("kinds_of_keys", *KEYS)
+    for table, row in pair.of_database("kinds_of_keys").items():
         assert row["Loads"] == 1, (table, row)
-        status, _, texts = checked(pair, f"`keys`.{table}")
+        status, _, texts = checked(pair, f"kinds_of_keys.{table}")
         assert status == "OK", (table, texts)
-    pair.through.run("UNMIRROR DATABASE `keys`")
+    pair.through.run("UNMIRROR DATABASE kinds_of_keys")
 
 
 def test_keys_that_differ_in_case_only(pair):

@@ -55,6 +55,7 @@ pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -
     if !is_begun || load.mirror.copy().is_none() {
         load.begin().await?;
     }
+    load.gather()?;
     let mut is_whole = false;
     while !is_whole {
         load.read_ranges().await?;
@@ -86,7 +87,15 @@ impl Load {
         if record.filter.is_some() && !keys.is_empty() {
             return Err(cascade::in_part(name));
         }
-        cascade::check_parents(&self.source, (&name.database, &name.table), &keys)?;
+        if record.foreign_keys != keys {
+            // Those of a circle wait until they know of each other's keys.
+            let keys = keys.clone();
+            let store = self.source.store();
+            self.mirror.update_in_turn(store, self.turn, |record| record.foreign_keys = keys)?;
+            self.source.forget_referrers();
+        }
+        cascade::check_parents(&self.source, &self.mirror, &keys)?;
+        let in_circle = !cascade::others_of_circle(&self.source, &self.mirror).is_empty();
         let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
         let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
         let filter = record.filter.as_deref().map(MirrorFilter::parse).transpose()?;
@@ -112,6 +121,7 @@ impl Load {
             record.loads += 1;
             record.early = true;
             record.settled = false;
+            record.gathering = in_circle;
             record.changing = None;
             record.foreign_keys = keys;
         })?;
@@ -119,6 +129,35 @@ impl Load {
         self.settle(&text).await?;
         tracing::info!(mirror = %name, link = name.link, how = split.how, "a table is being mirrored");
         Ok(())
+    }
+
+    /// Goes on when all others of its circle of foreign keys are followed. What they did before to
+    /// rows of this table was not seen: its copy is emptied, and read from here on.
+    fn gather(&self) -> Result<()> {
+        if !self.mirror.record().gathering {
+            return Ok(());
+        }
+        let name = &self.mirror.name;
+        let others = cascade::others_of_circle(&self.source, &self.mirror);
+        if let Some(other) = others.iter().find(|it| !it.state().follows()) {
+            let text = format!(
+                "foreign keys lead from '{}' to it and back, and that is {}",
+                other.name,
+                other.state().word()
+            );
+            return Err(Error::new(Code::QueryOnForeign, text));
+        }
+        let _held = self.source.hold();
+        let Some(position) = self.source.position() else { return Err(overtaken()) };
+        let window = self.mirror.window();
+        self.check_turn()?;
+        let copy = blocking(|| self.source.copies().empty(name))?;
+        self.mirror.set_copy(copy);
+        drop(window);
+        self.mirror.update_in_turn(self.source.store(), self.turn, |record| {
+            record.gathering = false;
+            record.from = Some(position.to_string());
+        })
     }
 
     /// Sees that what foreign keys refer to can be compared with what they have.

@@ -400,7 +400,7 @@ fn changes_above(source: &Source, mirror: &Arc<Mirror>) -> u64 {
     let mut above: Vec<Arc<Mirror>> = Vec::new();
     let mut todo = vec![Arc::clone(mirror)];
     while let Some(child) = todo.pop() {
-        for key in child.record().foreign_keys {
+        for key in child.foreign_keys().iter() {
             let Some(parent) = source.mirror(&key.database, &key.table) else { continue };
             if !above.iter().any(|it| Arc::ptr_eq(it, &parent)) {
                 above.push(Arc::clone(&parent));

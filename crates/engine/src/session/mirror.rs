@@ -141,7 +141,7 @@ impl Session {
                     return Err(Error::unsupported(format_args!(
                         "mirrors of '{name}' without one of '{parent}': a foreign key changes its \
                          rows when those change, and this server does not write that into its \
-                         binlog; MIRROR TABLE `{}`.`{}` first",
+                         binlog; MIRROR TABLE `{}`.`{}` first, or together with it",
                         parent.database, parent.table
                     )));
                 }
