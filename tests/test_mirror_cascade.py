@@ -339,6 +339,119 @@ def test_while_the_tables_are_read(own):
     own.through.run("UNMIRROR DATABASE large")
 
 
+CIRCLES = (
+    "CREATE TABLE a (id INT PRIMARY KEY, b INT, v INT)",
+    "CREATE TABLE b (id INT PRIMARY KEY, a INT, v INT, FOREIGN KEY (a) REFERENCES a (id) "
+    "ON DELETE CASCADE)",
+    "ALTER TABLE a ADD FOREIGN KEY (b) REFERENCES b (id) ON DELETE SET NULL ON UPDATE CASCADE",
+    "CREATE TABLE x (id INT PRIMARY KEY, z INT, s INT)",
+    "CREATE TABLE y (id INT PRIMARY KEY, x INT, FOREIGN KEY (x) REFERENCES x (id) ON DELETE CASCADE)",
+    "CREATE TABLE z (id INT PRIMARY KEY, y INT, v INT, FOREIGN KEY (y) REFERENCES y (id) "
+    "ON DELETE CASCADE)",
+    "ALTER TABLE x ADD FOREIGN KEY (z) REFERENCES z (id) ON DELETE CASCADE, "
+    "ADD FOREIGN KEY (s) REFERENCES x (id) ON DELETE SET NULL",
+    # One that hangs on a circle, and is none itself.
+    "CREATE TABLE w (id INT PRIMARY KEY, y INT, FOREIGN KEY (y) REFERENCES y (id) ON DELETE CASCADE)",
+    "INSERT INTO a SELECT n, NULL, 0 FROM (SELECT 1 AS n UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 "
+    "UNION SELECT 5 UNION SELECT 6) i",
+    "INSERT INTO b SELECT id + 10, id, 0 FROM a", "INSERT INTO b SELECT id + 20, id, 0 FROM a",
+    "UPDATE a SET b = 10 + id % 6 + 1",
+    "INSERT INTO x SELECT id, NULL, NULL FROM a", "INSERT INTO y SELECT id, id FROM x",
+    "INSERT INTO z SELECT id, id, 0 FROM y", "UPDATE x SET z = id % 3 + 1, s = id % 4 + 1",
+    "INSERT INTO w SELECT id, id FROM y",
+)
+
+
+def test_circles_of_several_tables(own):
+    """Tables that refer to each other are mirrored together, and what goes round is followed."""
+    own.begin("circles", *CIRCLES)
+    with pytest.raises(pymysql.MySQLError, match="first, or together with it"):
+        own.through.run("MIRROR TABLE circles.a")
+    own.through.run("MIRROR DATABASE circles")
+    own.wait_live("circles")
+    steps(own, "circles",
+          "UPDATE a SET v = v + 1;UPDATE b SET v = v + 1", "DELETE FROM a WHERE id = 1",
+          "UPDATE b SET id = 99 WHERE id = 13", "DELETE FROM b WHERE id = 99",
+          "BEGIN;DELETE FROM b WHERE a = 4;INSERT INTO b VALUES (50, 4, 1);UPDATE a SET b = 50;"
+          "DELETE FROM a WHERE id = 4;COMMIT",
+          "DELETE FROM x WHERE id = 2", "DELETE FROM z WHERE id = 5", "DELETE FROM y", "DELETE FROM x",
+          "INSERT INTO x VALUES (1, NULL, 1);INSERT INTO y VALUES (1, 1);INSERT INTO z VALUES (1, 1, 0);"
+          "INSERT INTO w VALUES (1, 1);UPDATE x SET z = 1", "DELETE FROM x WHERE id = 1")
+    # One of them alone.
+    own.through.run("ALTER MIRROR circles.x RESYNC")
+    own.server.run("INSERT INTO x VALUES (1, NULL, 1)", "INSERT INTO y VALUES (1, 1), (2, 1)",
+                   "INSERT INTO z VALUES (1, 1, 0), (2, 2, 0)", "DELETE FROM y WHERE id = 2",
+                   database="circles")
+    same_in_the_end(own, "circles")
+    own.through.run("ALTER MIRROR circles.b PAUSE")
+    own.server.run("DELETE FROM a WHERE id = 2", database="circles")
+    own.through.run("ALTER MIRROR circles.b RESUME")
+    same_in_the_end(own, "circles")
+    own.server.run("ALTER TABLE z ADD COLUMN more INT", "ALTER TABLE b ADD COLUMN x INT, "
+                   "ADD FOREIGN KEY (x) REFERENCES x (id) ON DELETE CASCADE", "UPDATE b SET x = 1",
+                   "DELETE FROM x WHERE id = 1", database="circles")
+    same_in_the_end(own, "circles")
+    own.through.run("UNMIRROR DATABASE circles")
+
+
+def test_circles_are_read_while_they_change(own):
+    """Updates of all tables of a circle do not keep it from being read; deletions make it begin
+    anew, and in the end all is the same."""
+    digits = "(SELECT 0 AS d" + "".join(f" UNION ALL SELECT {n}" for n in range(1, 10)) + ")"
+    numbers = f"SELECT 1 + a.d + 10 * b.d + 100 * c.d AS n FROM {digits} a, {digits} b, {digits} c"
+    own.begin("round", "CREATE TABLE a (id INT PRIMARY KEY, b INT, v INT)",
+              "CREATE TABLE b (id INT PRIMARY KEY, a INT, v INT, FOREIGN KEY (a) REFERENCES a (id) "
+              "ON DELETE CASCADE)",
+              "ALTER TABLE a ADD FOREIGN KEY (b) REFERENCES b (id) ON DELETE CASCADE",
+              f"INSERT INTO a SELECT n, NULL, 0 FROM ({numbers}) x",
+              f"INSERT INTO b SELECT n, n, 0 FROM ({numbers}) x", "UPDATE a SET b = 1 + id * 7 % 1000")
+    stop = threading.Event()
+    deletes = threading.Event()
+    lost: list[BaseException] = []
+
+    def write(seed: int) -> None:
+        chance = random.Random(seed)
+        try:
+            with own.server.connect(database="round") as connection, connection.cursor() as cursor:
+                while not stop.is_set():
+                    cursor.execute(f"UPDATE {chance.choice('ab')} SET v = v + 1 "
+                                   f"WHERE id = {chance.randint(1, 1000)}")
+                    if deletes.is_set():
+                        id = chance.randint(1, 1000)
+                        cursor.execute(f"DELETE FROM {chance.choice('ab')} WHERE id = {id}")
+                        cursor.execute(f"INSERT IGNORE INTO a VALUES ({id}, NULL, 1)")
+                        cursor.execute(f"INSERT IGNORE INTO b VALUES ({id}, {id}, 1)")
+                        cursor.execute(f"UPDATE IGNORE a SET b = {chance.randint(1, 1000)} WHERE id = {id}")
+                        time.sleep(0.2)
+        except pymysql.MySQLError as error:
+            if error.args[0] not in (1213, 1205, 1020):
+                lost.append(error)
+        except BaseException as error:  # noqa: BLE001 - shown below
+            lost.append(error)
+    threads = [threading.Thread(target=write, args=(seed,)) for seed in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        own.through.run("MIRROR DATABASE round")
+        own.wait_live("round", "a", "b")
+        print({name: it["Loads"] for name, it in own.of_database("round").items()})
+        deletes.set()
+        own.through.run("ALTER MIRROR round.a RESYNC")
+        time.sleep(1)
+        own.through.process.kill()
+        own.through.start()
+        own.wait_for_database("round")
+        time.sleep(2)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert not lost, lost
+    same_in_the_end(own, "round")
+    print({name: it["Loads"] for name, it in own.of_database("round").items()})
+    own.through.run("UNMIRROR DATABASE round")
+
+
 class Writer(threading.Thread):
     """Random changes of four tables with foreign keys, some with the keys switched off."""
 
@@ -395,6 +508,11 @@ class Writer(threading.Thread):
             f"INSERT IGNORE INTO t SELECT t.id + {pick(200)}, t.id, t.a FROM t",
             f"DELETE FROM t WHERE id = {c}", f"DELETE FROM t WHERE id IN ({c}, {pick(400)})",
             f"UPDATE t SET up = NULL WHERE up = {c}",
+            # A circle: m refers to k, and k to m.
+            f"INSERT INTO m VALUES ({a}, NULL, 0)", f"INSERT INTO k VALUES ({b}, {a}, 0)",
+            f"UPDATE m SET k = {b} WHERE id = {a}", f"UPDATE k SET m = {other} WHERE id = {b}",
+            f"DELETE FROM m WHERE id = {a}", f"DELETE FROM k WHERE id = {b}",
+            f"UPDATE k SET v = v + 1 WHERE m = {a}", f"UPDATE k SET id = {pick(150)} WHERE id = {b}",
         ))
 
 
@@ -410,7 +528,11 @@ def test_random_changes(own):
          "b (id) ON DELETE CASCADE ON UPDATE CASCADE, FOREIGN KEY (x) REFERENCES b (id) ON DELETE "
          "SET NULL ON UPDATE SET NULL)",
          "CREATE TABLE t (id INT PRIMARY KEY, up INT, a INT, FOREIGN KEY (up) REFERENCES t (id) "
-         "ON DELETE CASCADE, FOREIGN KEY (a) REFERENCES a (id) ON DELETE SET NULL ON UPDATE CASCADE)")
+         "ON DELETE CASCADE, FOREIGN KEY (a) REFERENCES a (id) ON DELETE SET NULL ON UPDATE CASCADE)",
+         "CREATE TABLE m (id INT PRIMARY KEY, k INT, v INT)",
+         "CREATE TABLE k (id INT PRIMARY KEY, m INT, v INT, FOREIGN KEY (m) REFERENCES m (id) "
+         "ON DELETE CASCADE)",
+         "ALTER TABLE m ADD FOREIGN KEY (k) REFERENCES k (id) ON DELETE SET NULL ON UPDATE CASCADE")
     stop = threading.Event()
     writers = [Writer(own.server, f"{SEED}/{at}", stop) for at in range(3)]
     for writer in writers:
@@ -427,10 +549,10 @@ def test_random_changes(own):
             own.wait_for_database("chance")
             kills += 1
         elif roll < 0.6:
-            table = chance.choice("abct")
+            table = chance.choice("abctmk")
             own.through.run(f"ALTER MIRROR chance.{table} RESYNC")
         elif roll < 0.7:
-            table = chance.choice("abct")
+            table = chance.choice("abctmk")
             own.through.run(f"ALTER MIRROR chance.{table} PAUSE")
             time.sleep(0.2)
             own.through.run(f"ALTER MIRROR chance.{table} RESUME")

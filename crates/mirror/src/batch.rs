@@ -15,13 +15,14 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, BooleanArray, UInt32Array};
 use pelorus_binlog::{Image, ImageBuilder, Position, RowsEvent, Target};
 use pelorus_error::{Code, Error, Result};
-use pelorus_store::{Commit, Database, Durability, Keys, Mode, ROWS_PER_BATCH_MAX, Write};
+use pelorus_store::{Commit, Database, Durability, Keys, Write};
 
 use crate::cascade::{Folded, Images, Plan, Replay, Step};
 use crate::copies::CopyTable;
 use crate::filter;
 use crate::mirror::Mirror;
 use crate::origin::Origin;
+use crate::writes;
 
 /// Runs work that waits for the disk or takes long, away from the threads that serve others where
 /// the runtime has several.
@@ -565,55 +566,10 @@ impl TableBatch {
     }
 
     fn put(&self, columns: &[ArrayRef], writes: &mut Vec<Write>) -> Result<()> {
-        let rows = columns.first().map_or(0, |column| column.len());
-        if rows == 0 {
-            return Ok(());
-        }
-        if rows > ROWS_PER_BATCH_MAX {
-            return self.put_in_pieces(columns, rows, writes);
-        }
-        for (partition, places) in self.copy.split(columns)? {
-            let columns = match places.len() == rows {
-                true => columns.to_vec(),
-                false => taken(columns, &places)?,
-            };
-            let table = self.copy.id();
-            writes.push(Write::Put { table, partition, columns, mode: Mode::Replace });
-        }
-        Ok(())
-    }
-
-    /// Batches have a bound, and no two of them may have a key in common.
-    fn put_in_pieces(
-        &self,
-        columns: &[ArrayRef],
-        rows: usize,
-        writes: &mut Vec<Write>,
-    ) -> Result<()> {
-        let keys = self.copy.keys(rows, columns)?;
-        let mut last: HashMap<&[u8], u32> = HashMap::with_capacity(rows);
-        for (row, key) in (0_u32..).zip(keys.iter()) {
-            last.insert(key, row);
-        }
-        let mut places: Vec<u32> = last.into_values().collect();
-        places.sort_unstable();
-        for piece in places.chunks(ROWS_PER_BATCH_MAX) {
-            self.put(&taken(columns, &UInt32Array::from(piece.to_vec()))?, writes)?;
-        }
-        Ok(())
+        writes::put(self.copy.as_ref(), columns, writes)
     }
 
     fn remove(&self, columns: &[ArrayRef], rows: usize, writes: &mut Vec<Write>) -> Result<()> {
-        for begin in (0..rows).step_by(ROWS_PER_BATCH_MAX) {
-            let length = ROWS_PER_BATCH_MAX.min(rows - begin);
-            let piece: Vec<ArrayRef> = columns.iter().map(|it| it.slice(begin, length)).collect();
-            for (partition, places) in self.copy.split(&piece)? {
-                let key: Vec<ArrayRef> =
-                    self.copy.key().iter().map(|&at| Arc::clone(&piece[at])).collect();
-                let columns = taken(&key, &places)?;
-                writes.push(Write::Remove { table: self.copy.id(), partition, columns });
-            }
-        }
-        Ok(())
+        writes::remove(self.copy.as_ref(), columns, rows, writes)
     }
 }

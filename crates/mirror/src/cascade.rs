@@ -9,10 +9,11 @@
 //! it are looked for in the copies (`find`).
 //!
 //! This needs copies to be seen through: a table is mirrored only as long as those that it refers
-//! to are. Where rows that are not in a copy yet could hide what a key does (a table between two
+//! to are; tables that refer to each other in a circle begin together (`circle`). Where rows that are not in a copy yet could hide what a key does (a table between two
 //! others that is still being read, one that refers to itself) the table is begun anew instead:
 //! never is anything guessed.
 
+mod circle;
 mod find;
 mod fired;
 mod plan;
@@ -27,6 +28,7 @@ use pelorus_error::{Error, Result};
 use pelorus_sql::table::{ReferenceAction, TableDefinition};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::circle::{check_parents, others_of_circle};
 pub(crate) use self::fired::{Step, fires};
 pub(crate) use self::plan::{Plan, positions};
 pub(crate) use self::replay::Replay;
@@ -34,6 +36,7 @@ pub(crate) use self::rows::{Folded, Images};
 use crate::copies::CopyTable;
 use crate::mirror::Mirror;
 use crate::mirrors::MirrorName;
+use crate::record::State;
 use crate::source::Source;
 
 /// What a foreign key does to rows.
@@ -136,8 +139,11 @@ pub(crate) type Referrers = HashMap<(String, String), Vec<Arc<Mirror>>>;
 pub(crate) fn referrers(mirrors: &[Arc<Mirror>]) -> Referrers {
     let mut all = Referrers::new();
     for mirror in mirrors {
-        let there: BTreeSet<(String, String)> =
-            mirror.record().foreign_keys.into_iter().map(|key| (key.database, key.table)).collect();
+        let there: BTreeSet<(String, String)> = mirror
+            .foreign_keys()
+            .iter()
+            .map(|key| (key.database.clone(), key.table.clone()))
+            .collect();
         for table in there {
             all.entry(table).or_default().push(Arc::clone(mirror));
         }
@@ -146,7 +152,8 @@ pub(crate) fn referrers(mirrors: &[Arc<Mirror>]) -> Referrers {
 }
 
 /// Mirrors that are followed while a table that they refer to is not, with the reason to begin
-/// them anew.
+/// them anew. Those of a circle wait for each other in vain: what they miss of each other is
+/// noticed event by event.
 pub(crate) fn unguarded(source: &Source) -> Vec<(Arc<Mirror>, String)> {
     let referrers = source.all_referrers();
     let mut found = Vec::new();
@@ -155,9 +162,12 @@ pub(crate) fn unguarded(source: &Source) -> Vec<(Arc<Mirror>, String)> {
         if parent.as_ref().is_some_and(|it| it.state().follows()) {
             continue;
         }
-        let how = parent.map_or("not mirrored", |it| it.state().word());
+        let waits = parent.as_ref().filter(|it| it.state() == State::Waiting);
+        let how = parent.as_ref().map_or("not mirrored", |it| it.state().word());
         for child in children.iter().filter(|it| it.state().follows()) {
-            found.push((Arc::clone(child), depends(database, table, how)));
+            if !waits.is_some_and(|parent| circle::refers_to(source, parent, child)) {
+                found.push((Arc::clone(child), depends(database, table, how)));
+            }
         }
     }
     found
@@ -177,43 +187,6 @@ pub fn in_part(name: &MirrorName) -> Error {
         "mirrors of a part of '{name}', where foreign keys change rows and this server does not \
          write that into its binlog; mirror all of it"
     ))
-}
-
-/// Looks whether all tables that foreign keys refer to can be seen through, so that the table with
-/// the keys can begin to be read.
-///
-/// # Errors
-/// What is missing yet; columns that cannot be compared (1235).
-pub(crate) fn check_parents(
-    source: &Source,
-    (database, table): (&str, &str),
-    keys: &[ForeignKey],
-) -> Result<()> {
-    for key in keys.iter().filter(|key| !key.refers_to(database, table)) {
-        let wait = |how: &str| {
-            let text = depends(&key.database, &key.table, how);
-            Err(Error::new(pelorus_error::Code::QueryOnForeign, text))
-        };
-        let Some(parent) = source.mirror(&key.database, &key.table) else {
-            return wait(&format!(
-                "not mirrored: MIRROR TABLE `{}`.`{}` first",
-                key.database, key.table
-            ));
-        };
-        let state = parent.state();
-        if !state.follows() {
-            return wait(state.word());
-        }
-        if parent.record().filter.is_some() {
-            return Err(in_part(&parent.name));
-        }
-        // What its own foreign keys do goes on from it only when it is whole.
-        let passes_on = !parent.record().foreign_keys.is_empty();
-        if passes_on && state != crate::record::State::Live {
-            return wait(state.word());
-        }
-    }
-    Ok(())
 }
 
 /// Looks whether the values of a foreign key can be compared with those that they refer to, as the

@@ -171,6 +171,12 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
         filter: &MirrorFilter,
     ) -> Result<Arc<dyn CopyTable>>;
 
+    /// Removes all rows of a copy.
+    ///
+    /// # Errors
+    /// What the disk gives.
+    fn empty(&self, name: &MirrorName) -> Result<Arc<dyn CopyTable>>;
+
     /// Finds out how the values of a copy are distributed, by which joins are planned.
     ///
     /// # Errors

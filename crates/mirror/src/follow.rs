@@ -261,7 +261,7 @@ impl Resolver<'_> {
         let referrers = self.source.all_referrers();
         let children = referrers.get(&(name.database.clone(), name.table.clone()));
         let moves = |child: &&Arc<Mirror>| {
-            let keys = child.record().foreign_keys;
+            let keys = child.foreign_keys();
             let mut keys = keys.iter().filter(|it| it.refers_to(&name.database, &name.table));
             keys.any(|key| actions.iter().any(|it| renames_one(it, &key.referred)))
         };
@@ -302,7 +302,7 @@ fn renames_one(action: &AlterAction, columns: &[String]) -> bool {
 
 /// The same of the columns of a mirror's own foreign keys.
 fn renamed_reference(mirror: &Mirror, actions: &[AlterAction]) -> Option<&'static str> {
-    let keys = mirror.record().foreign_keys;
+    let keys = mirror.foreign_keys();
     let renames = |key: &ForeignKey| actions.iter().any(|it| renames_one(it, &key.columns));
     keys.iter().any(renames).then_some("a column of a foreign key was renamed")
 }
@@ -365,7 +365,8 @@ pub(crate) fn carry_out(
         }
         Effect::Again(mirror, why) => match mirror.state() {
             State::Paused => mirror.update(source.store(), |record| record.from = None),
-            State::Waiting => Ok(()),
+            // Others of a circle may be followed, and know the keys that it had.
+            State::Waiting => again_with(source, &mirror, &why, is_old),
             // It has begun after the statement.
             _ if mirror.state().follows() && mirror.follower(is_old).is_none() => Ok(()),
             _ => again(source, &mirror, why),
@@ -425,6 +426,26 @@ fn renamed(
     }
 }
 
+/// Begins those anew that refer to a table.
+fn again_with(
+    source: &Source,
+    mirror: &Mirror,
+    why: &str,
+    is_old: &dyn Fn(&Position) -> bool,
+) -> Result<()> {
+    let name = (mirror.name.database.clone(), mirror.name.table.clone());
+    for child in source.all_referrers().get(&name).into_iter().flatten() {
+        if child.follower(is_old).is_some() {
+            again(
+                source,
+                child,
+                format!("'{}' was changed that it refers to: {why}", mirror.name),
+            )?;
+        }
+    }
+    Ok(())
+}
+
 fn again(source: &Source, mirror: &Mirror, why: String) -> Result<()> {
     tracing::warn!(mirror = %mirror.name, why, "a table is mirrored anew");
     mirror.begin_again(source.store(), Some(why))?;
@@ -467,14 +488,20 @@ fn change(
     mirror.update(source.store(), |record| record.changing = Some(before))?;
     let words = mirror.record().filter;
     let filter = words.as_deref().map(MirrorFilter::parse).transpose()?.unwrap_or_default();
+    // Until the new copy is known nobody puts rows there that belong before the statement.
+    let window = mirror.window();
     let changed =
         source.copies().change(&mirror.name, statement, circumstances, &filter).and_then(|copy| {
             let words = words.as_deref().map(|it| filter::followed(it, copy.columns()));
             Ok((copy, words.transpose()?))
         });
+    let changed = changed.map(|(copy, now)| {
+        mirror.set_copy(copy);
+        now
+    });
+    drop(window);
     match changed {
-        Ok((copy, now)) => {
-            mirror.set_copy(copy);
+        Ok(now) => {
             if now != words {
                 mirror.update(source.store(), |record| record.filter = now)?;
             }
@@ -499,7 +526,7 @@ fn drop_foreign_keys(source: &Source, mirror: &Mirror, statement: &TableStatemen
             _ => false,
         })
     };
-    if mirror.record().foreign_keys.iter().any(is_gone) {
+    if mirror.foreign_keys().iter().any(is_gone) {
         mirror.update(source.store(), |record| record.foreign_keys.retain(|it| !is_gone(it)))?;
         source.forget_referrers();
     }

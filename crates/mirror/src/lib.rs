@@ -31,6 +31,9 @@
 //! | `follow` | definitions that change |
 //! | [`cascade`] | what foreign keys do to rows where the binlog does not say it |
 //! | `load` | reading a table for the first time |
+//! | `reading` | rows as the server has them |
+//! | [`repair`] | rows that differ: looking closely, and putting them right |
+//! | `writes` | rows on their way into a copy |
 //! | `filter` | copies of a part of their table |
 
 mod batch;
@@ -44,9 +47,12 @@ mod mirror;
 pub mod mirrors;
 mod origin;
 mod parts;
+mod reading;
 pub mod record;
+pub mod repair;
 mod source;
 pub mod status;
+mod writes;
 
 pub use copies::{Absent, Copies, CopyColumn, CopyTable, Definition};
 pub use load::{Mirrorable, check};

@@ -1,23 +1,23 @@
 //! Reading a table for the first time, range by range, while its changes are applied.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow::array::{ArrayRef, BooleanArray};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::split::quote_name;
-use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest, SessionSettings};
+use pelorus_link::{KeyRange, Link, RemoteTable, SessionSettings};
 use pelorus_sql::statement::MirrorFilter;
 use pelorus_sql::table::{ColumnDefinition, Reference, ReferenceAction, TableStatement};
-use pelorus_store::{Commit, Durability, Mode, Write};
+use pelorus_store::{Commit, Durability};
 
 use crate::batch::blocking;
 use crate::cascade::{self, ForeignKey};
-use crate::copies::{CopyColumn, CopyTable, Definition};
+use crate::copies::{CopyTable, Definition};
 use crate::filter;
 use crate::mirror::{Mirror, Opened, overtaken};
+use crate::reading::{self, filtered, joined};
 use crate::record::{RangeRecord, State};
 use crate::source::Source;
 
@@ -29,10 +29,6 @@ const RANGES_MAX: u64 = 4096;
 const READERS: usize = 2;
 /// Rows of one commit.
 const COMMIT_ROWS: usize = 32_768;
-/// How long the server may take to show what its binlog has already.
-const VISIBLE_WITHIN: Duration = Duration::from_secs(60);
-/// How often it is asked.
-const ASK_EVERY: Duration = Duration::from_millis(5);
 
 /// Whether an error only says that somebody else has taken over.
 pub(crate) fn is_overtaken(error: &Error) -> bool {
@@ -59,6 +55,7 @@ pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -
     if !is_begun || load.mirror.copy().is_none() {
         load.begin().await?;
     }
+    load.gather()?;
     let mut is_whole = false;
     while !is_whole {
         load.read_ranges().await?;
@@ -90,7 +87,15 @@ impl Load {
         if record.filter.is_some() && !keys.is_empty() {
             return Err(cascade::in_part(name));
         }
-        cascade::check_parents(&self.source, (&name.database, &name.table), &keys)?;
+        if record.foreign_keys != keys {
+            // Those of a circle wait until they know of each other's keys.
+            let keys = keys.clone();
+            let store = self.source.store();
+            self.mirror.update_in_turn(store, self.turn, |record| record.foreign_keys = keys)?;
+            self.source.forget_referrers();
+        }
+        cascade::check_parents(&self.source, &self.mirror, &keys)?;
+        let in_circle = !cascade::others_of_circle(&self.source, &self.mirror).is_empty();
         let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
         let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
         let filter = record.filter.as_deref().map(MirrorFilter::parse).transpose()?;
@@ -116,6 +121,7 @@ impl Load {
             record.loads += 1;
             record.early = true;
             record.settled = false;
+            record.gathering = in_circle;
             record.changing = None;
             record.foreign_keys = keys;
         })?;
@@ -123,6 +129,35 @@ impl Load {
         self.settle(&text).await?;
         tracing::info!(mirror = %name, link = name.link, how = split.how, "a table is being mirrored");
         Ok(())
+    }
+
+    /// Goes on when all others of its circle of foreign keys are followed. What they did before to
+    /// rows of this table was not seen: its copy is emptied, and read from here on.
+    fn gather(&self) -> Result<()> {
+        if !self.mirror.record().gathering {
+            return Ok(());
+        }
+        let name = &self.mirror.name;
+        let others = cascade::others_of_circle(&self.source, &self.mirror);
+        if let Some(other) = others.iter().find(|it| !it.state().follows()) {
+            let text = format!(
+                "foreign keys lead from '{}' to it and back, and that is {}",
+                other.name,
+                other.state().word()
+            );
+            return Err(Error::new(Code::QueryOnForeign, text));
+        }
+        let _held = self.source.hold();
+        let Some(position) = self.source.position() else { return Err(overtaken()) };
+        let window = self.mirror.window();
+        self.check_turn()?;
+        let copy = blocking(|| self.source.copies().empty(name))?;
+        self.mirror.set_copy(copy);
+        drop(window);
+        self.mirror.update_in_turn(self.source.store(), self.turn, |record| {
+            record.gathering = false;
+            record.from = Some(position.to_string());
+        })
     }
 
     /// Sees that what foreign keys refer to can be compared with what they have.
@@ -159,7 +194,7 @@ impl Load {
 
     /// Reads all ranges that are not in the copy yet.
     async fn read_ranges(&self) -> Result<()> {
-        let copy = self.mirror.copy().ok_or_else(|| Error::internal("a mirror without a copy"))?;
+        let copy = reading::copy_of(&self.mirror)?;
         let record = self.mirror.record();
         let todo = (0..).zip(&record.ranges).filter(|(_, range)| !range.done);
         let mut todo: Vec<(usize, RangeRecord)> = todo.map(|(at, it)| (at, it.clone())).collect();
@@ -218,41 +253,7 @@ impl Load {
         self.source.settle().await;
         self.wait_until_visible().await?;
         let name = &self.mirror.name;
-        let kept: Vec<&CopyColumn> = copy.columns().iter().filter(|it| !it.left_out).collect();
-        let columns: Vec<String> = kept.iter().map(|it| quote_name(&it.name)).collect();
-        let condition = copy.pushed().map_or_else(String::new, |it| format!("({it}) AND "));
-        let table = (name.database.clone(), name.table.clone());
-        let request = ScanRequest {
-            settings: SessionSettings::as_stored(),
-            fragment: Fragment {
-                parts: [
-                    format!(
-                        "SELECT {} FROM {}.{}",
-                        columns.join(", "),
-                        quote_name(&name.database),
-                        quote_name(&name.table)
-                    ),
-                    format!(" AS `t` WHERE {condition}"),
-                    String::new(),
-                ],
-            },
-            ranges: vec![key_range(range)],
-            qualifier: "t".to_owned(),
-            tables: vec![table],
-            cut: None,
-            streams: 1,
-            buffer_whole_range: false,
-            expected: Vec::new(),
-        };
-        let scan = self.link.scan(request).await?;
-        let fits = scan.columns.len() == kept.len()
-            && scan.columns.iter().zip(&kept).all(|(a, b)| a.ty.arrow() == b.ty.arrow());
-        if !fits {
-            return Err(Error::new(
-                Code::TableChanged,
-                format!("the columns of '{name}' are not those of its copy"),
-            ));
-        }
+        let scan = reading::scan(&self.link, name, copy.as_ref(), key_range(range)).await?;
         let mut streams = futures::stream::select_all(scan.streams);
         let mut pending: Vec<Vec<ArrayRef>> = Vec::new();
         let (mut waiting, mut total) = (0, 0);
@@ -271,25 +272,8 @@ impl Load {
         Ok(total)
     }
 
-    /// Waits until snapshots show all that the stream has been applied up to: an event can be in the
-    /// binlog a moment before others see what it did.
     async fn wait_until_visible(&self) -> Result<()> {
-        let name = &self.mirror.name;
-        let tables = [(name.database.clone(), name.table.clone())];
-        let begun = self.source.env().clock.monotonic();
-        while let Some(applied) = self.source.position() {
-            let visible = self.link.binlog_position(&tables).await?;
-            if visible.has_passed(&applied) == Some(true) {
-                break;
-            }
-            let waited = self.source.env().clock.monotonic().saturating_sub(begun);
-            if waited > VISIBLE_WITHIN {
-                let text = format!("the server is at {visible}, the stream at {applied}");
-                return Err(Error::new(Code::QueryOnForeign, text));
-            }
-            tokio::time::sleep(ASK_EVERY).await;
-        }
-        Ok(())
+        reading::wait_until_visible(&self.source, &self.link, &self.mirror.name).await
     }
 
     /// Commits rows that were read; gives how many of them the copy is to have.
@@ -317,15 +301,10 @@ impl Load {
             None => columns,
         };
         let left = count(&columns);
-        let writes = copy.split(&columns)?.into_iter().map(|(partition, places)| {
-            let columns = match places.len() == left {
-                true => columns.clone(),
-                false => crate::batch::taken(&columns, &places)?,
-            };
-            Ok(Write::Put { table: copy.id(), partition, columns, mode: Mode::Replace })
-        });
+        let mut writes = Vec::new();
+        crate::writes::put(copy.as_ref(), &columns, &mut writes)?;
         let commit = Commit {
-            writes: writes.collect::<Result<_>>()?,
+            writes,
             made_for: vec![(copy.id(), copy.generation())],
             durability: Durability::Soon,
             ..Commit::default()
@@ -473,27 +452,6 @@ fn range_record(range: &KeyRange) -> RangeRecord {
 
 fn key_range(range: &RangeRecord) -> KeyRange {
     KeyRange::of_parts(range.condition.clone(), range.partitions.clone(), range.rows)
-}
-
-fn joined(batches: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>> {
-    let Some(first) = batches.first() else { return Ok(Vec::new()) };
-    if batches.len() == 1 {
-        return Ok(first.clone());
-    }
-    let column = |at: usize| {
-        let parts: Vec<&dyn arrow::array::Array> =
-            batches.iter().filter_map(|batch| batch.get(at)).map(AsRef::as_ref).collect();
-        arrow::compute::concat(&parts).map_err(cannot)
-    };
-    (0..first.len()).map(column).collect()
-}
-
-fn filtered(columns: &[ArrayRef], keep: &BooleanArray) -> Result<Vec<ArrayRef>> {
-    columns.iter().map(|it| arrow::compute::filter(it, keep).map_err(cannot)).collect()
-}
-
-fn cannot(error: arrow::error::ArrowError) -> Error {
-    Error::internal("rows that were read cannot be put together").caused_by(error)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use pelorus_binlog::Position;
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, Keys};
 
-use crate::cascade::Action;
+use crate::cascade::{Action, ForeignKey};
 use crate::copies::CopyTable;
 use crate::doubts::{Doubts, Later};
 use crate::mirrors::MirrorName;
@@ -41,6 +41,8 @@ pub(crate) struct Mirror {
 struct Inner {
     record: MirrorRecord,
     copy: Option<Arc<dyn CopyTable>>,
+    /// `record.foreign_keys`, to be shared.
+    foreign_keys: Arc<[ForeignKey]>,
     /// `record.from`, read.
     from: Option<Position>,
     /// `record.until`, read.
@@ -208,6 +210,7 @@ impl Mirror {
         Ok(Self {
             name,
             inner: Mutex::new(Inner {
+                foreign_keys: record.foreign_keys.as_slice().into(),
                 record,
                 copy,
                 from,
@@ -224,6 +227,16 @@ impl Mirror {
 
     pub(crate) fn record(&self) -> MirrorRecord {
         self.inner.lock().record.clone()
+    }
+
+    /// Foreign keys that change its rows, and whose doings the binlog may not have.
+    pub(crate) fn foreign_keys(&self) -> Arc<[ForeignKey]> {
+        Arc::clone(&self.inner.lock().foreign_keys)
+    }
+
+    /// Whether it is not read yet, and what the copy has will be thrown away when it is.
+    pub(crate) fn is_gathering(&self) -> bool {
+        self.inner.lock().record.gathering
     }
 
     /// Which rows of the copy may not be what the table had where the stream is, given how far
@@ -343,6 +356,9 @@ impl Mirror {
         }
         inner.from = from;
         inner.until = until;
+        if inner.record.foreign_keys != record.foreign_keys {
+            inner.foreign_keys = record.foreign_keys.as_slice().into();
+        }
         inner.record = record;
         Ok(())
     }
@@ -418,6 +434,7 @@ impl Mirror {
             record.ranges = Vec::new();
             record.rows_loaded = 0;
             record.settled = false;
+            record.gathering = false;
             record.changing = None;
         })
     }
@@ -448,6 +465,11 @@ impl Mirror {
     /// The window, while rows are committed.
     pub(crate) fn window(&self) -> MutexGuard<'_, Window> {
         self.window.lock()
+    }
+
+    /// The window, if nobody has it.
+    pub(crate) fn try_window(&self) -> Option<MutexGuard<'_, Window>> {
+        self.window.try_lock()
     }
 
     /// Whether changes of the stream are applied to that copy of it.

@@ -15,6 +15,7 @@ use crate::copies::Copies;
 use crate::filter;
 use crate::mirror::Mirror;
 use crate::record::{self, MirrorRecord, State};
+use crate::repair::{self, Examined, Suspects};
 use crate::source::Source;
 use crate::status::MirrorStatus;
 
@@ -226,16 +227,34 @@ impl Mirrors {
         source.resume(&mirror)
     }
 
-    /// Reads a table from the beginning.
+    /// Reads a table from the beginning; people see the reason.
     ///
     /// # Errors
     /// No such mirror (1051), and what the store gives.
-    pub fn resync(&self, name: &MirrorName) -> Result<()> {
+    pub fn resync(&self, name: &MirrorName, reason: &str) -> Result<()> {
         let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
         let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
-        mirror.begin_again(self.shared.store(), Some("ALTER MIRROR ... RESYNC".to_owned()))?;
+        mirror.begin_again(self.shared.store(), Some(reason.to_owned()))?;
         source.wake();
         Ok(())
+    }
+
+    /// Compares rows of a live mirror with those of its table, at one position; with `repair`, puts
+    /// right what differs.
+    ///
+    /// # Errors
+    /// No such mirror (1051), one that is not live or is begun anew meanwhile (1317), what the server
+    /// gives, and what the store gives.
+    pub async fn examine(
+        &self,
+        name: &MirrorName,
+        suspects: Vec<Suspects>,
+        repair: bool,
+    ) -> Result<Examined> {
+        let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
+        let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
+        let link = self.shared.links.link(&name.link).ok_or_else(|| unknown(name))?;
+        repair::examine(&source, mirror, link, suspects, repair).await
     }
 
     /// Follows a link by its new definition.

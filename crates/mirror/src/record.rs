@@ -109,6 +109,10 @@ pub struct MirrorRecord {
     /// position that the load began with, so statements about it that come may be in it already.
     #[serde(default)]
     pub early: bool,
+    /// While loading: it waits for the others of a circle of foreign keys to be followed. Nothing is
+    /// read yet, and what the copy has is thrown away when it goes on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gathering: bool,
     /// Foreign keys that change its rows, and whose doings the binlog may not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign_keys: Vec<ForeignKey>,

@@ -455,18 +455,28 @@ impl Source {
             let link = self.shared.links.link(&self.link)?;
             let end = link.binlog_end().await.ok()?;
             self.note_end(Some(end.clone()));
-            let mut applied = self.applied.subscribe();
-            let has_passed = |at: &Option<Position>| {
-                at.as_ref().is_some_and(|at| at.has_passed(&end) == Some(true))
-            };
-            applied.wait_for(has_passed).await.ok()?;
-            Some(())
+            Some(self.reach(&end, patience).await)
         });
-        let reached = reached.await.ok().flatten().is_some();
+        let reached = reached.await.ok().flatten() == Some(true);
         if reached {
             self.note_whole(begun);
         }
         reached
+    }
+
+    /// Waits until the stream has been applied up to a position.
+    pub(crate) async fn reach(&self, end: &Position, patience: Duration) -> bool {
+        let mut applied = self.applied.subscribe();
+        let has_passed =
+            |at: &Option<Position>| at.as_ref().is_some_and(|at| at.has_passed(end) == Some(true));
+        let reached = tokio::time::timeout(patience, applied.wait_for(has_passed)).await;
+        reached.is_ok_and(|it| it.is_ok())
+    }
+
+    /// While this is held the stream commits nothing: the copies that are followed are what their
+    /// tables were at [`Self::position`].
+    pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
+        self.moving.lock()
     }
 
     /// Notes how far the server is.

@@ -205,6 +205,11 @@ impl Copies for EngineCopies {
         self.required(name)
     }
 
+    fn empty(&self, name: &MirrorName) -> Result<Arc<dyn CopyTable>> {
+        self.definer(&plain())?.run(&TableStatement::Truncate(hidden_name(name)))?;
+        self.required(name)
+    }
+
     fn analyze(&self, name: &MirrorName) -> Result<()> {
         let def = self.catalog.table(&hidden_database(&name.link, &name.database), &name.table);
         match def {

@@ -78,7 +78,7 @@ impl Session {
                     match action {
                         MirrorAction::Pause => mirrors.pause(&name)?,
                         MirrorAction::Resume => mirrors.resume(&name)?,
-                        MirrorAction::Resync => mirrors.resync(&name)?,
+                        MirrorAction::Resync => mirrors.resync(&name, "ALTER MIRROR ... RESYNC")?,
                     }
                 }
                 Ok(done())
@@ -141,7 +141,7 @@ impl Session {
                     return Err(Error::unsupported(format_args!(
                         "mirrors of '{name}' without one of '{parent}': a foreign key changes its \
                          rows when those change, and this server does not write that into its \
-                         binlog; MIRROR TABLE `{}`.`{}` first",
+                         binlog; MIRROR TABLE `{}`.`{}` first, or together with it",
                         parent.database, parent.table
                     )));
                 }

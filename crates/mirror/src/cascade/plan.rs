@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pelorus_binlog::Position;
 
-use super::ForeignKey;
+use super::{ForeignKey, Referrers};
 use crate::copies::CopyTable;
 use crate::mirror::Mirror;
 use crate::record::State;
@@ -29,8 +29,8 @@ pub(crate) struct Link {
     pub(crate) is_whole: bool,
     /// Whether changes of the stream are applied to the child here.
     pub(crate) is_followed: bool,
-    /// The mirrors that refer to the child: what the key does cannot be traced on to them where the
-    /// child is not whole.
+    /// The mirrors that refer to the child, directly or through others: what the key does cannot be
+    /// traced on to them where the child is not whole.
     pub(crate) beyond: Vec<Arc<Mirror>>,
 }
 
@@ -58,14 +58,12 @@ impl Plan {
             let name = (parent.name.database.clone(), parent.name.table.clone());
             for child in referrers.get(&name).into_iter().flatten() {
                 let child_copy = child.follower(is_old);
-                let keys = child.record().foreign_keys;
-                for key in keys.into_iter().filter(|key| key.refers_to(&name.0, &name.1)) {
+                let keys = child.foreign_keys();
+                for key in keys.iter().filter(|key| key.refers_to(&name.0, &name.1)) {
                     let ends = (child_copy.as_ref(), &parent_copy);
-                    let mut link = link(&parent, child, key, ends);
-                    let own = (child.name.database.clone(), child.name.table.clone());
-                    let beyond = referrers.get(&own).into_iter().flatten();
-                    let beyond = beyond.filter(|it| it.follower(is_old).is_some());
-                    link.beyond = beyond.cloned().collect();
+                    let mut link = link(&parent, child, key.clone(), ends);
+                    link.beyond = beyond(&referrers, child);
+                    link.beyond.retain(|it| it.follower(is_old).is_some());
                     if let (true, Some(copy)) = (link.is_whole, &link.copy)
                         && !seen.iter().any(|it| Arc::ptr_eq(it, child))
                     {
@@ -86,6 +84,22 @@ impl Plan {
     ) -> impl Iterator<Item = &'p Link> + 'p {
         self.links.iter().filter(move |link| Arc::ptr_eq(&link.parent, parent))
     }
+}
+
+/// All mirrors that foreign keys lead to from a table.
+fn beyond(referrers: &Referrers, table: &Arc<Mirror>) -> Vec<Arc<Mirror>> {
+    let mut found: Vec<Arc<Mirror>> = Vec::new();
+    let mut todo = vec![Arc::clone(table)];
+    while let Some(parent) = todo.pop() {
+        let name = (parent.name.database.clone(), parent.name.table.clone());
+        for child in referrers.get(&name).into_iter().flatten() {
+            if !found.iter().any(|it| Arc::ptr_eq(it, child)) {
+                found.push(Arc::clone(child));
+                todo.push(Arc::clone(child));
+            }
+        }
+    }
+    found
 }
 
 fn link(

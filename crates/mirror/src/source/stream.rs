@@ -558,6 +558,10 @@ impl<'s> Reader<'s> {
             return Ok(());
         }
         for child in cascades.children() {
+            // What it has so far is thrown away.
+            if child.is_gathering() {
+                continue;
+            }
             if child.follower(|from| self.is_old(from)).is_some() {
                 let (database, table) = &cascades.name;
                 let why = crate::cascade::depends(database, table, "not followed here");
@@ -751,10 +755,9 @@ impl Cascades {
     fn referred(&self, copy: &Arc<dyn CopyTable>) -> Vec<usize> {
         let mut all = Vec::new();
         for child in self.referrers.get(&self.name).into_iter().flatten() {
-            for key in child.record().foreign_keys {
-                if key.refers_to(&self.name.0, &self.name.1) {
-                    all.extend(positions(copy.as_ref(), &key.referred).unwrap_or_default());
-                }
+            let keys = child.foreign_keys();
+            for key in keys.iter().filter(|it| it.refers_to(&self.name.0, &self.name.1)) {
+                all.extend(positions(copy.as_ref(), &key.referred).unwrap_or_default());
             }
         }
         all

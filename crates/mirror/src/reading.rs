@@ -1,0 +1,145 @@
+//! Reading rows of a mirrored table from its server, as copies hold them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use pelorus_binlog::Position;
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::split::quote_name;
+use pelorus_link::{Fragment, KeyRange, Link, Scan, ScanRequest, SessionSettings};
+
+use crate::copies::{CopyColumn, CopyTable};
+use crate::mirrors::MirrorName;
+use crate::source::Source;
+
+/// How long the server may take to show what its binlog has already.
+const VISIBLE_WITHIN: Duration = Duration::from_secs(60);
+/// How often it is asked.
+const ASK_EVERY: Duration = Duration::from_millis(5);
+
+/// Begins to read the rows of a range: the columns that the copy keeps, of the rows that it may
+/// have. One statement reads them, on the server that is followed.
+///
+/// # Errors
+/// What the server gives; columns that are not those of the copy (1412).
+pub(crate) async fn scan(
+    link: &Link,
+    name: &MirrorName,
+    copy: &dyn CopyTable,
+    range: KeyRange,
+) -> Result<Scan> {
+    let kept: Vec<&CopyColumn> = copy.columns().iter().filter(|it| !it.left_out).collect();
+    let columns: Vec<String> = kept.iter().map(|it| quote_name(&it.name)).collect();
+    let condition = copy.pushed().map_or_else(String::new, |it| format!("({it}) AND "));
+    let table = (name.database.clone(), name.table.clone());
+    let request = ScanRequest {
+        settings: SessionSettings::as_stored(),
+        fragment: Fragment {
+            parts: [
+                format!(
+                    "SELECT {} FROM {}.{}",
+                    columns.join(", "),
+                    quote_name(&name.database),
+                    quote_name(&name.table)
+                ),
+                format!(" AS `t` WHERE {condition}"),
+                String::new(),
+            ],
+        },
+        ranges: vec![range],
+        qualifier: "t".to_owned(),
+        tables: vec![table],
+        cut: None,
+        streams: 1,
+        buffer_whole_range: false,
+        expected: Vec::new(),
+    };
+    let scan = link.scan(request).await?;
+    let fits = scan.columns.len() == kept.len()
+        && scan.columns.iter().zip(&kept).all(|(a, b)| a.ty.arrow() == b.ty.arrow());
+    if !fits {
+        return Err(Error::new(
+            Code::TableChanged,
+            format!("the columns of '{name}' are not those of its copy"),
+        ));
+    }
+    Ok(scan)
+}
+
+/// Waits until snapshots show all that the stream has been applied up to: an event can be in the
+/// binlog a moment before others see what it did.
+///
+/// # Errors
+/// What the server gives, and that it does not get there.
+pub(crate) async fn wait_until_visible(
+    source: &Source,
+    link: &Link,
+    name: &MirrorName,
+) -> Result<()> {
+    let begun = source.env().clock.monotonic();
+    while let Some(applied) = source.position() {
+        let (is_visible, visible) = shows(link, name, &applied).await?;
+        if is_visible {
+            break;
+        }
+        let waited = source.env().clock.monotonic().saturating_sub(begun);
+        if waited > VISIBLE_WITHIN {
+            let text = format!("the server is at {visible}, the stream at {applied}");
+            return Err(Error::new(Code::QueryOnForeign, text));
+        }
+        tokio::time::sleep(ASK_EVERY).await;
+    }
+    Ok(())
+}
+
+/// Whether snapshots show everything up to a position, and up to where they do.
+///
+/// # Errors
+/// What the server gives.
+pub(crate) async fn shows(
+    link: &Link,
+    name: &MirrorName,
+    place: &Position,
+) -> Result<(bool, Position)> {
+    let tables = [(name.database.clone(), name.table.clone())];
+    let visible = link.binlog_position(&tables).await?;
+    Ok((visible.has_passed(place) == Some(true), visible))
+}
+
+/// Batches of columns in one piece.
+///
+/// # Errors
+/// None but bugs.
+pub(crate) fn joined(batches: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>> {
+    let Some(first) = batches.first() else { return Ok(Vec::new()) };
+    if batches.len() == 1 {
+        return Ok(first.clone());
+    }
+    let column = |at: usize| {
+        let parts: Vec<&dyn arrow::array::Array> =
+            batches.iter().filter_map(|batch| batch.get(at)).map(AsRef::as_ref).collect();
+        arrow::compute::concat(&parts).map_err(cannot)
+    };
+    (0..first.len()).map(column).collect()
+}
+
+/// The rows that are to be kept.
+///
+/// # Errors
+/// None but bugs.
+pub(crate) fn filtered(columns: &[ArrayRef], keep: &BooleanArray) -> Result<Vec<ArrayRef>> {
+    columns.iter().map(|it| arrow::compute::filter(it, keep).map_err(cannot)).collect()
+}
+
+fn cannot(error: arrow::error::ArrowError) -> Error {
+    Error::internal("rows that were read cannot be put together").caused_by(error)
+}
+
+/// A copy of a mirror, which there must be.
+///
+/// # Errors
+/// None but bugs.
+pub(crate) fn copy_of(mirror: &crate::mirror::Mirror) -> Result<Arc<dyn CopyTable>> {
+    mirror.copy().ok_or_else(|| Error::internal("a mirror without a copy"))
+}
