@@ -61,7 +61,7 @@ impl Database {
             }
         }
         self.checkpoint_catalog(state)?;
-        state.blocks.retain(|id, _| self.table(*id).is_some());
+        state.manifests.retain(|id, _| self.table(*id).is_some());
         state.lsn = begin;
         state.micros = self.now();
         Ok(())
@@ -102,8 +102,12 @@ impl Database {
             (freeze(table, committing.catalog.version), self.log.end())
         };
         let file = &table.file;
-        let (root, blocks) = manifest::write(&frozen, || table.floor(), file, lsn.0)?;
-        for block in state.blocks.insert(table.id(), blocks).unwrap_or_default() {
+        let last = state.manifests.get(&table.id());
+        let (root, written) = manifest::write(&frozen, || table.floor(), (file, lsn.0), last)?;
+        let last = state.manifests.remove(&table.id()).unwrap_or_default();
+        let gone = last.gone(&written);
+        state.manifests.insert(table.id(), written);
+        for block in gone {
             file.blocks.free(block)?;
         }
         // The floor and the marks were taken after that moment, and may be of later commits that are

@@ -21,6 +21,7 @@ use crate::apply::{self, Decided};
 use crate::cache::Cache;
 use crate::catalog::Catalog;
 use crate::key::Weigher;
+use crate::manifest::Written;
 use crate::partition::{Partition, PartitionWriter};
 use crate::pins::Pins;
 use crate::record::{Change, RecordWriter};
@@ -102,8 +103,8 @@ pub struct Database {
 pub(crate) struct CheckpointState {
     pub(crate) lsn: u64,
     pub(crate) micros: u64,
-    /// Blocks that belong to each table's manifest.
-    pub(crate) blocks: BTreeMap<TableId, Vec<BlockId>>,
+    /// What belongs to each table's manifest.
+    pub(crate) manifests: BTreeMap<TableId, Written>,
     /// Where the log begins that the last checkpoint of the catalog needs.
     pub(crate) log_start: u64,
 }

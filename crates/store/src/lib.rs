@@ -87,8 +87,9 @@ pub use write::{Commit, Mode, Outcome, Write};
 /// Most rows of a chunk: 64 vectors.
 pub const CHUNK_ROWS_MAX: usize = limit(pelorus_chunk::CHUNK_ROWS, 64);
 
-/// Most rows of a delta; references have 17 bits for them.
-pub(crate) const DELTA_ROWS_MAX: usize = limit(1 << 17, 64);
+/// Most rows of a delta: they take about as many bytes in a checkpoint as a chunk does. References
+/// have 17 bits for them.
+pub(crate) const DELTA_ROWS_MAX: usize = limit(1 << 15, 64);
 
 /// A limit as it usually is, and in simulations, where rare things must happen often.
 const fn limit(usual: usize, simulated: usize) -> usize {

@@ -16,7 +16,7 @@ use pelorus_error::{Code, Error, Result};
 
 use self::policy::{
     DELTAS_MANY, FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, dead_bytes, deltas, flush_from,
-    garbage_of, merge_from, wait_for_flushes, wait_for_merging, within,
+    garbage_of, memory_to_flush, merge_from, wait_for_flushes, wait_for_merging, within,
 };
 pub(crate) use self::policy::{choose, has_holes, has_waste};
 use crate::database::{Database, Work};
@@ -159,10 +159,10 @@ impl Database {
         Ok(true)
     }
 
-    /// Flushes the largest partitions while rows in memory take more than half of their budget.
+    /// Flushes the largest partitions while rows in memory take too much of their budget.
     fn flush_for_memory(&self, round: &mut Round) {
-        let budget = self.options.delta_bytes;
-        if self.delta_bytes() <= budget / 2 {
+        let (above, until) = memory_to_flush(self.options.delta_bytes);
+        if self.delta_bytes() <= above {
             return;
         }
         rare("rows are flushed to free memory");
@@ -179,7 +179,7 @@ impl Database {
         }
         largest.sort_unstable_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
         for (_, table, partition) in largest {
-            if self.delta_bytes() <= budget / 4 {
+            if self.delta_bytes() <= until {
                 break;
             }
             round.note(self.flush(&table, &partition, self.horizon(&table)));
@@ -227,7 +227,7 @@ impl Database {
     /// Waits while rows in memory take more than their budget.
     pub(crate) fn make_room(&self) -> Result<()> {
         let budget = self.options.delta_bytes;
-        if self.delta_bytes() > budget / 2 {
+        if self.delta_bytes() > memory_to_flush(budget).0 {
             self.wake_maintenance();
         }
         let mut begun = None;

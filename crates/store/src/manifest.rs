@@ -2,11 +2,12 @@
 //!
 //! The manifest is the root block of a checkpoint; `docs/format-store.md` has every byte.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Weak};
 
 use arrow::array::ArrayRef;
 use pelorus_blockfile::BlockId;
+use pelorus_env::rare;
 use pelorus_error::Result;
 
 use crate::batch;
@@ -27,9 +28,6 @@ const FORMAT: u8 = 1;
 const CHUNK: u8 = 1;
 const DELTA: u8 = 2;
 
-/// Blocks of delta rows are ended at about this size.
-const DELTA_BLOCK_BYTES: usize = 64 << 20;
-
 /// A partition at the moment of a checkpoint. Its parts take no more rows.
 #[derive(Debug)]
 pub(crate) struct FrozenPartition {
@@ -48,26 +46,65 @@ pub(crate) struct Frozen {
     pub(crate) partitions: Vec<FrozenPartition>,
 }
 
-/// Writes the manifest and the rows of deltas; gives the manifest's block and all blocks written.
-/// `floor` is asked once the marks of deletion are taken.
+/// The blocks that belong to a manifest.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Its own, and those of deltas.
+    pub(crate) blocks: Vec<BlockId>,
+    /// Where deltas are, by the address of their part. They take no more rows, and so need not be
+    /// written again while they last.
+    deltas: HashMap<usize, Image>,
+}
+
+/// Where a delta is.
+#[derive(Debug)]
+struct Image {
+    /// That it is still the one that had this address.
+    part: Weak<Part>,
+    block: BlockId,
+    length: u64,
+}
+
+impl Written {
+    /// Blocks of a manifest that was read.
+    pub(crate) fn read(blocks: Vec<BlockId>) -> Self {
+        Self { blocks, deltas: HashMap::new() }
+    }
+
+    /// The blocks that the next manifest does not have.
+    pub(crate) fn gone(self, next: &Self) -> impl Iterator<Item = BlockId> + use<> {
+        let kept: HashSet<u64> = next.blocks.iter().map(|block| block.get()).collect();
+        self.blocks.into_iter().filter(move |block| !kept.contains(&block.get()))
+    }
+
+    fn image(&self, part: &Arc<Part>) -> Option<&Image> {
+        let known = self.deltas.get(&(Arc::as_ptr(part) as usize));
+        known.filter(|it| std::ptr::eq(it.part.as_ptr(), Arc::as_ptr(part)))
+    }
+}
+
+/// Writes the manifest and the rows of deltas that `last` does not have; gives the manifest's block
+/// and all that belong to it. `floor` is asked once the marks of deletion are taken.
 ///
 /// # Errors
 /// What writing blocks gives. What was written until then is freed.
 pub(crate) fn write(
     frozen: &Frozen,
     floor: impl FnOnce() -> Version,
-    file: &DataFile,
-    lsn: u64,
-) -> Result<(BlockId, Vec<BlockId>)> {
-    let mut deltas = DeltaBlocks { file, lsn, pending: Vec::new(), written: Vec::new() };
-    let written = write_all(frozen, floor, &mut deltas);
-    if written.is_err() {
-        deltas.written.iter().try_for_each(|block| file.blocks.free(*block))?;
+    (file, lsn): (&DataFile, u64),
+    last: Option<&Written>,
+) -> Result<(BlockId, Written)> {
+    let mut deltas = DeltaBlocks { file, lsn, last, written: Written::default(), new: Vec::new() };
+    match write_all(frozen, floor, &mut deltas) {
+        Ok(root) => {
+            deltas.written.blocks.push(root);
+            Ok((root, deltas.written))
+        }
+        Err(error) => {
+            deltas.new.iter().try_for_each(|block| file.blocks.free(*block))?;
+            Err(error)
+        }
     }
-    let root = written?;
-    let mut all = deltas.written;
-    all.push(root);
-    Ok((root, all))
 }
 
 fn write_all(
@@ -97,16 +134,15 @@ fn write_all(
                 }
                 Body::Delta(delta) => {
                     body.u8(DELTA);
-                    let image = delta_image(delta)?;
-                    let (block, at) = deltas.push(&image)?;
+                    let (block, length) = deltas.push(part, delta)?;
                     body.count(block);
-                    body.u64(at);
-                    body.u64(image.len() as u64);
+                    // Each stands alone in its block.
+                    body.u64(0);
+                    body.u64(length);
                 }
             }
         }
     }
-    deltas.finish()?;
     let mut out = Writer::default();
     out.u8(FORMAT);
     out.u64(frozen.version);
@@ -118,42 +154,44 @@ fn write_all(
     for layout in layouts {
         layout.schema.write(&mut out);
     }
-    out.count(deltas.written.len());
-    for block in &deltas.written {
+    out.count(deltas.written.blocks.len());
+    for block in &deltas.written.blocks {
         out.u64(block.get());
     }
     out.0.extend_from_slice(&body.0);
     deltas.file.blocks.write(kind::MANIFEST, &out.0, deltas.lsn)
 }
 
-/// Collects images of deltas into blocks.
+/// The blocks of a manifest's deltas: one for each, about as large as a chunk at most, so that it fits
+/// where one was. Large blocks that every checkpoint replaces would all stand at the file's end.
 struct DeltaBlocks<'a> {
     file: &'a DataFile,
     lsn: u64,
-    pending: Vec<u8>,
-    written: Vec<BlockId>,
+    last: Option<&'a Written>,
+    written: Written,
+    /// Those of them that were written for this manifest.
+    new: Vec<BlockId>,
 }
 
 impl DeltaBlocks<'_> {
-    /// Adds an image; gives the number of its block among the delta blocks, and its offset.
-    fn push(&mut self, image: &[u8]) -> Result<(usize, u64)> {
-        if !self.pending.is_empty() && self.pending.len() + image.len() > DELTA_BLOCK_BYTES {
-            self.flush()?;
-        }
-        let at = self.pending.len() as u64;
-        self.pending.extend_from_slice(image);
-        Ok((self.written.len(), at))
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let block = self.file.blocks.write(kind::DELTAS, &self.pending, self.lsn)?;
-        self.pending.clear();
-        self.written.push(block);
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        if self.pending.is_empty() { Ok(()) } else { self.flush() }
+    /// Adds a delta; gives the number of its block among those of deltas, and how long its image is.
+    fn push(&mut self, part: &Arc<Part>, delta: &Delta) -> Result<(usize, u64)> {
+        let (block, length) = match self.last.and_then(|last| last.image(part)) {
+            Some(image) => {
+                rare("a delta is in the file already");
+                (image.block, image.length)
+            }
+            None => {
+                let image = delta_image(delta)?;
+                let block = self.file.blocks.write(kind::DELTAS, &image, self.lsn)?;
+                self.new.push(block);
+                (block, image.len() as u64)
+            }
+        };
+        let image = Image { part: Arc::downgrade(part), block, length };
+        self.written.deltas.insert(Arc::as_ptr(part) as usize, image);
+        self.written.blocks.push(block);
+        Ok((self.written.blocks.len() - 1, length))
     }
 }
 
@@ -324,7 +362,8 @@ fn read_delta(
                 runs.next();
                 continue;
             }
-            if first + end > crate::DELTA_ROWS_MAX {
+            // What references can name.
+            if first + end > pelorus_index::RowRef::ROWS_PER_SLOT as usize {
                 return Err(from.damaged("it has too many rows"));
             }
             append(&delta, table, layout, version, &columns, begin..end)?;

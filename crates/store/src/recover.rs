@@ -25,7 +25,7 @@ use crate::database::{BrokenTable, CheckpointState, Database, Opened, Options};
 use crate::datafile::{DataFile, kind};
 use crate::key::Weigher;
 use crate::layout::filler;
-use crate::manifest;
+use crate::manifest::{self, Written};
 use crate::partition::Partition;
 use crate::record::{Change, Record};
 use crate::schema::{PartitionId, TableId};
@@ -215,7 +215,7 @@ impl Recovery {
         if let Some(table) = self.tables.remove(&id) {
             table.file.close();
         }
-        self.checkpoint.blocks.remove(&id);
+        self.checkpoint.manifests.remove(&id);
         self.broken.insert(id, BrokenTable { code: error.code(), reason });
     }
 
@@ -256,7 +256,7 @@ impl Recovery {
         if let Some(root) = header.root {
             let (version, blocks) = manifest::read(&table, root)?;
             self.catalog.version = self.catalog.version.max(version);
-            self.checkpoint.blocks.insert(id, blocks);
+            self.checkpoint.manifests.insert(id, Written::read(blocks));
         }
         Ok(table)
     }

@@ -29,9 +29,16 @@ const GARBAGE_SLOW: u64 = 110;
 const GARBAGE_FULL: u64 = 160;
 
 /// From this share of their budget on that rows in memory take writers wait likewise, so that they
-/// are never stopped for long.
-const MEMORY_SLOW: u64 = 500;
+/// are never stopped for long; early, so that a load has the speed that it can keep from its
+/// beginning on. What is in memory goes into every checkpoint, too.
+const MEMORY_SLOW: u64 = 200;
 const MEMORY_FULL: u64 = 1000;
+
+/// Above so many bytes of rows in memory, of a budget, the largest partitions are flushed whatever
+/// is in them, and until there are no more than the second.
+pub(super) fn memory_to_flush(budget: usize) -> (usize, usize) {
+    (budget / 4, budget / 8)
+}
 
 /// How long writers wait for each row at the full shares.
 const WAIT_FULL: Duration = Duration::from_micros(4);
@@ -54,7 +61,7 @@ pub(super) const MERGE_BYTES: u64 = 512 << 20;
 pub(super) const FLUSH_BYTES: u64 = 128 << 20;
 
 /// So many deltas of a partition are flushed, whatever is in them: each takes a slot.
-pub(super) const DELTAS_MANY: usize = 16;
+pub(super) const DELTAS_MANY: usize = 24;
 
 /// Bytes of a file that may be wasted, however small the table is.
 const WASTE_BYTES: u64 = crate::limit(32 << 20, 16 << 10) as u64;
@@ -200,7 +207,7 @@ mod tests {
     #[test]
     fn writers_wait_the_longer_the_less_memory_is_left() {
         let waits = |bytes| wait_for_flushes(bytes, 1 << 30, 10_000);
-        assert_eq!(waits(1 << 29), None);
+        assert_eq!(waits(200 << 20), None);
         assert!(waits(600 << 20) < waits(700 << 20));
         assert_eq!(waits(1 << 30), Some(Duration::from_millis(40)));
         assert_eq!(wait_for_flushes(1, 0, 1), Some(Duration::from_micros(4)), "no budget at all");
