@@ -13,7 +13,7 @@ export PYTHONUNBUFFERED := 1
 help: ## List these targets
 	@echo "Pelorus. The targets:"
 	@grep -hE '^[a-z-]+%?:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
-	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest), NIGHTLY_SCALE (20), FUZZ_SECONDS (600), SECONDS (7200) of soak"
+	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest), TEST_PROCESSES, NIGHTLY_SCALE (20), FUZZ_SECONDS (600), SECONDS (7200) of soak"
 
 demo: ## Load real flights into a private MariaDB and compare it with Pelorus
 	@python3 scripts/setup.py demo
@@ -32,9 +32,12 @@ test-rust: ## The Rust tests (the tidy check is one of them), with real servers 
 	$(VENV_PYTHON) -m pelorus_tools.with_servers cargo test --release --workspace
 
 TESTS ?= tests
+# The tests mostly wait, so two processes share the files, each with servers of its own. What is a
+# part is run by one.
+TEST_PROCESSES ?= $(if $(filter tests,$(TESTS)),2,0)
 test-python: ## The Python tests against real servers; TESTS=tests/test_links.py for a part
 	@python3 scripts/setup.py test
-	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests $(TESTS)
+	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests -n $(TEST_PROCESSES) --dist loadfile --durations 15 $(TESTS)
 
 test-clients: ## The drivers of other languages: Java, Go, Node
 	@python3 scripts/setup.py clients

@@ -1,4 +1,6 @@
-"""Servers that the tests share. Each is started once, when the first test asks for it."""
+"""Servers that the tests share. Each is started once, when the first test asks for it; of several
+processes that share the tests, by each of them.
+"""
 
 from __future__ import annotations
 
@@ -114,6 +116,14 @@ def sql_report() -> sqldiff.Report:
     return _report
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """Adds up what the processes have counted that share the tests."""
+    counts, failures = getattr(node, "workeroutput", {}).get("sql", ({}, []))
+    _report.counts.update(counts)
+    _report.failures.extend(failures)
+
+
 def pytest_terminal_summary(terminalreporter):
     """Prints the counts of the differential test, and keeps its failures in a file."""
     if not _report.counts:
@@ -126,6 +136,8 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"every difference: {path}")
 
 
-def pytest_sessionfinish():
-    """Nothing that was started here outlives the run."""
+def pytest_sessionfinish(session):
+    """Nothing that was started here outlives the run; of several processes, each tells its counts."""
     processes.stop_all()
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["sql"] = (dict(_report.counts), _report.failures)

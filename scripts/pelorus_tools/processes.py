@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import itertools
 import os
 import shutil
 import signal
@@ -107,11 +108,24 @@ def folder(prefix: str, base: Path | None = None) -> Path:
     return made
 
 
+# Below those that Linux gives to outgoing connections, so that a server that is started again finds
+# its port as it left it; and processes that run side by side do not begin at the same one.
+_PORTS = range(10_000, 32_000)
+_ports = itertools.count(os.getpid() * 7919)
+
+
 def free_port() -> int:
-    """A port of the loopback address that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port of the loopback address that nobody uses now, and that this process did not give
+    before."""
+    for _ in _PORTS:
+        port = _PORTS[next(_ports) % len(_PORTS)]
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise RuntimeError("no port of the loopback address is free")
 
 
 def wait_for(what: str, check: Callable[[], object], seconds: float = 60.0,

@@ -16,7 +16,6 @@ mod grow;
 mod tests;
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::hint::black_box;
 
 use crate::RowRef;
@@ -137,41 +136,12 @@ impl KeyIndex {
     /// Finds the row of a key. `matches` compares the key of a candidate with the one that is
     /// looked for; it is called for each row whose 32 hash bits are equal, until it says yes.
     pub fn get(&self, hash: u64, mut matches: impl FnMut(RowRef) -> bool) -> Option<RowRef> {
-        let Ok(found) = self.search(hash, |row| Ok::<_, Infallible>(matches(row)));
-        found
-    }
-
-    /// As [`KeyIndex::get`], for keys that have to be read.
-    ///
-    /// # Errors
-    /// The first error of `matches`.
-    pub fn try_get(
-        &self,
-        hash: u64,
-        matches: impl FnMut(RowRef) -> pelorus_error::Result<bool>,
-    ) -> pelorus_error::Result<Option<RowRef>> {
-        self.search(hash, matches)
-    }
-
-    #[inline]
-    fn search<E>(
-        &self,
-        hash: u64,
-        mut matches: impl FnMut(RowRef) -> Result<bool, E>,
-    ) -> Result<Option<RowRef>, E> {
         let tag = tag_of(hash);
         let shard = self.shard(tag);
-        if let Some((at, slot)) = shard.find(tag, &mut matches)? {
-            return Ok(Some(shard.bucket(at).row(slot)));
+        if let Some((at, slot)) = shard.find(tag, &mut matches) {
+            return Some(shard.bucket(at).row(slot));
         }
-        if shard.spilled {
-            for row in self.spilled_rows(tag) {
-                if matches(row)? {
-                    return Ok(Some(row));
-                }
-            }
-        }
-        Ok(None)
+        if shard.spilled { self.spilled_rows(tag).find(|&row| matches(row)) } else { None }
     }
 
     /// Appends the candidates of many keys: (position in `hashes`, row), in the order of positions.
@@ -270,7 +240,7 @@ impl KeyIndex {
         let tag = tag_of(hash);
         let number = self.shard_number(tag);
         let shard = &mut self.shards[number];
-        let Ok(found) = shard.find(tag, |row| Ok::<_, Infallible>(row == old));
+        let found = shard.find(tag, |row| row == old);
         if let Some(place) = found {
             shard.set_row(place, new);
             return true;
@@ -298,7 +268,7 @@ impl KeyIndex {
         let tag = tag_of(hash);
         let number = self.shard_number(tag);
         let shard = &mut self.shards[number];
-        let Ok(found) = shard.find(tag, |candidate| Ok::<_, Infallible>(candidate == row));
+        let found = shard.find(tag, |candidate| candidate == row);
         if let Some(place) = found {
             shard.remove(place);
             if shard.wastes_room() {

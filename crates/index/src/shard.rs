@@ -157,28 +157,28 @@ impl Shard {
 
     /// The first entry with this tag whose row is accepted, as (bucket, slot).
     #[inline]
-    pub(crate) fn find<E>(
+    pub(crate) fn find(
         &self,
         tag: u32,
-        mut accept: impl FnMut(RowRef) -> Result<bool, E>,
-    ) -> Result<Option<(usize, usize)>, E> {
+        mut accept: impl FnMut(RowRef) -> bool,
+    ) -> Option<(usize, usize)> {
         let home = self.home(tag);
         let bucket = &self.buckets[home];
         for slot in slots(bucket.matching(tag)) {
-            if accept(bucket.row(slot))? {
-                return Ok(Some((home, slot)));
+            if accept(bucket.row(slot)) {
+                return Some((home, slot));
             }
         }
         if bucket.is_marked() {
             let alternate = self.alternate(tag, home);
             let bucket = &self.buckets[alternate];
             for slot in slots(bucket.matching(tag)) {
-                if accept(bucket.row(slot))? {
-                    return Ok(Some((alternate, slot)));
+                if accept(bucket.row(slot)) {
+                    return Some((alternate, slot));
                 }
             }
         }
-        Ok(None)
+        None
     }
 
     /// Adds an entry; false if there is no room for it.

@@ -77,11 +77,18 @@ pub enum Database {
 
 /// The native tables of one database, as one session sees them.
 pub trait NativeDatabase: Send + Sync + std::fmt::Debug {
-    /// A table at the statement's version, or at another moment; `None` when there is none.
+    /// A table at the statement's version, or at another moment; `None` when there is none. Of a
+    /// table some of whose partitions are named, only the rows of these.
     ///
     /// # Errors
-    /// A moment that lies before the table's history (9006).
-    fn table(&self, name: &str, at: Option<AsOf>) -> Result<Option<NativeTable>>;
+    /// A moment that lies before the table's history (9006), a table without partitions that have
+    /// names (1747), a partition that is not there (1735).
+    fn table(
+        &self,
+        name: &str,
+        partitions: &[&str],
+        at: Option<AsOf>,
+    ) -> Result<Option<NativeTable>>;
 }
 
 /// The moment that `FOR SYSTEM_TIME AS OF` asks for.

@@ -10,6 +10,7 @@
 //! | [`parse`] | queries into the tree of the `sqlparser` crate |
 //! | [`names`] | what result columns are called when the query does not say |
 //! | [`normalise`] | questions about and small changes to a parsed tree |
+//! | [`operator`] | the operators, and the functions that they stand for |
 //! | [`table`] | the definition of native tables, and definitions as text |
 //! | [`change`] | `INSERT`, `UPDATE`, `DELETE` and `LOAD DATA` on native tables; the files of the last |
 //!
@@ -28,6 +29,7 @@ pub mod literal;
 pub mod mode;
 pub mod names;
 pub mod normalise;
+pub mod operator;
 pub mod parse;
 pub mod statement;
 pub mod table;

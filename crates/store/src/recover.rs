@@ -59,6 +59,7 @@ impl Database {
         let mut recovery = Recovery::begin(env, folder, options, weigher, &catalog_path)?;
         let log = recovery.replay()?;
         recovery.remove_strangers()?;
+        recovery.complain();
         Ok(Arc::new(Self::from(recovery.finish(log))))
     }
 }
@@ -211,7 +212,6 @@ impl Recovery {
     /// Leaves a table out, and keeps what there is of it for the day when its file is well.
     fn break_table(&mut self, id: TableId, error: &Error) {
         let reason = pelorus_error::display_chain(error);
-        tracing::error!(table = id.0, reason, "a native table cannot be used");
         if let Some(table) = self.tables.remove(&id) {
             table.file.close();
         }
@@ -354,6 +354,13 @@ impl Recovery {
                 self.catalog.values.remove(*key);
             }
             _ => {}
+        }
+    }
+
+    /// Says which tables cannot be used: those that the log does not drop.
+    fn complain(&self) {
+        for (id, BrokenTable { reason, .. }) in &self.broken {
+            tracing::error!(table = id.0, reason, "a native table cannot be used");
         }
     }
 

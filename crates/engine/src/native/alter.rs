@@ -11,6 +11,7 @@ mod convert;
 mod copies;
 mod failure;
 mod filler;
+mod order;
 mod partitions;
 mod plan;
 mod rewrite;
@@ -50,9 +51,7 @@ impl Definer {
             ));
         }
         let mut draft = Draft::new(self, &def);
-        for action in actions {
-            draft.apply(action)?;
-        }
+        draft.apply_all(actions)?;
         let Draft { definition, origins, renamed, repartitions, .. } = draft;
         let copied = self.change(&def, definition, &origins, repartitions)?;
         if let Some(to) = renamed {

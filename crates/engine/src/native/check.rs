@@ -115,7 +115,8 @@ fn column(
     let name = &column.name;
     if column.generated.is_some() {
         return Err(Error::unsupported(format_args!(
-            "generated columns in native tables (column '{name}')"
+            "generated columns in native tables (column '{name}'); make it a plain column that \
+             statements give a value, or compute it in queries"
         )));
     }
     if column.srid.is_some() {

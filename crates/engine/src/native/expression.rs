@@ -12,11 +12,15 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::Target;
 use pelorus_functions::{Arg, Call, EvalContext, Value, array_of, value_at};
 use pelorus_sql::literal::Constant;
+use pelorus_sql::operator::function_of;
 use pelorus_sql::{Mode, literal, normalise};
 use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
 };
+
+/// Operators that a partitioning expression can use.
+const PARTITION_OPERATORS: [&str; 5] = ["+", "-", "*", "%", "DIV"];
 
 /// Functions that a partitioning expression can use.
 const PARTITION_FUNCTIONS: [&str; 26] = [
@@ -326,16 +330,11 @@ impl Scope<'_> {
     }
 
     fn binary(&self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Node> {
-        let sign = match op {
-            BinaryOperator::Plus => "+",
-            BinaryOperator::Minus => "-",
-            BinaryOperator::Multiply => "*",
-            BinaryOperator::Modulo => "%",
-            BinaryOperator::MyIntegerDivide => "DIV",
-            BinaryOperator::Divide if !self.restricted => "/",
-            other if !self.restricted => condition::operator(other)?,
-            _ => return Err(self.not_allowed()),
-        };
+        let sign = function_of(op, self.mode)
+            .ok_or_else(|| Error::unsupported(format_args!("operator {op} here")))?;
+        if self.restricted && !PARTITION_OPERATORS.contains(&sign) {
+            return Err(self.not_allowed());
+        }
         let args = vec![self.bind(left)?, self.bind(right)?];
         self.bound(sign, args)
     }

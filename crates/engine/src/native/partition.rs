@@ -12,6 +12,7 @@
 mod bounds;
 mod encode;
 mod method;
+pub(crate) mod only;
 mod place;
 mod prune;
 mod segment;

@@ -11,6 +11,7 @@ use pelorus_types::Column;
 
 use super::catalog::Catalog;
 use super::definition::NativeDef;
+use super::partition::only::NamedPartitions;
 use super::transaction::NativeReads;
 use crate::mirror::{filter, is_hidden};
 
@@ -82,15 +83,23 @@ impl NativeView {
 }
 
 impl NativeDatabase for NativeView {
-    fn table(&self, name: &str, at: Option<AsOf>) -> Result<Option<NativeTable>> {
+    fn table(
+        &self,
+        name: &str,
+        partitions: &[&str],
+        at: Option<AsOf>,
+    ) -> Result<Option<NativeTable>> {
         let found = self.catalog.table(&self.database, name);
         // That any case is right here, mirrors know.
         let is_copy = self.shown != self.database;
+        if is_copy && !partitions.is_empty() {
+            return Err(Error::unsupported("partitions by name of a mirrored table"));
+        }
         let folded = || self.catalog.table(&self.database, &name.to_lowercase());
         let Some(def) = found.or_else(|| is_copy.then(folded).flatten()) else {
             return self.catalog.check_usable(&self.database, name).map(|()| None);
         };
-        let (pin, own) = match at {
+        let (pin, mut own) = match at {
             Some(at) => (self.pin(at)?, None),
             None => (Arc::clone(&self.reads.pin), self.reads.own(def.id)?),
         };
@@ -102,6 +111,14 @@ impl NativeDatabase for NativeView {
         if table.generation() != def.generation {
             return Err(changed());
         }
+        let mut pruner = pruner(&def);
+        if !partitions.is_empty() {
+            let named = NamedPartitions::of(&def, partitions)?;
+            for rows in own.iter_mut().flat_map(|own| &mut own.rows) {
+                *rows = named.kept(rows)?;
+            }
+            pruner = Some(Arc::new(named));
+        }
         Ok(Some(NativeTable {
             database: self.shown.clone(),
             name: def.name.clone(),
@@ -110,7 +127,7 @@ impl NativeDatabase for NativeView {
             table,
             pin,
             own,
-            pruner: pruner(&def),
+            pruner,
             statistics: self.catalog.statistics().of(def.id),
             time_zone: self.time_zone,
             part: self.part(&def),

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pelorus_error::{Code, Error};
 use proptest::prelude::*;
 
 use super::*;
@@ -356,22 +355,6 @@ fn equal_and_hostile_hashes_do_not_split_without_end() {
         }
         assert_eq!(index.complaint(), None);
     }
-}
-
-#[test]
-fn a_failing_comparison_ends_the_lookup() {
-    let mut index = KeyIndex::new();
-    (0..40).for_each(|row| index.insert(5 << 40, RowRef(row)));
-    let mut calls = 0;
-    let failed = index.try_get(5 << 40, |_| {
-        calls += 1;
-        if calls == 30 { Err(Error::new(Code::Internal, "block 7 is damaged")) } else { Ok(false) }
-    });
-    assert_eq!(failed.unwrap_err().message(), "block 7 is damaged");
-    assert_eq!(calls, 30);
-    let found = index.try_get(5 << 40, |row| Ok(row.0 == 39));
-    assert_eq!(found.unwrap(), Some(RowRef(39)));
-    assert_eq!(index.try_get(6 << 40, |_| Ok(true)).unwrap(), None);
 }
 
 #[test]

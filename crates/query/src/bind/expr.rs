@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{self as functions, Arg, CastTarget, Value};
 use pelorus_sql::normalise::is_aggregate_name;
+use pelorus_sql::operator::function_of;
 use pelorus_types::ColumnType;
 use sqlparser::ast::{
     self, BinaryOperator, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments,
@@ -372,32 +373,8 @@ impl ExprBinder<'_> {
             }
             _ => {}
         }
-        let name = match op {
-            BinaryOperator::Plus => "+",
-            BinaryOperator::Minus => "-",
-            BinaryOperator::Multiply => "*",
-            BinaryOperator::Divide => "/",
-            BinaryOperator::Modulo => "%",
-            BinaryOperator::MyIntegerDivide => "DIV",
-            BinaryOperator::Eq => "=",
-            BinaryOperator::NotEq => "<>",
-            BinaryOperator::Lt => "<",
-            BinaryOperator::LtEq => "<=",
-            BinaryOperator::Gt => ">",
-            BinaryOperator::GtEq => ">=",
-            BinaryOperator::Spaceship => "<=>",
-            BinaryOperator::And => "AND",
-            BinaryOperator::Or => "OR",
-            BinaryOperator::Xor => "XOR",
-            BinaryOperator::BitwiseAnd => "&",
-            BinaryOperator::BitwiseOr => "|",
-            BinaryOperator::BitwiseXor => "^",
-            BinaryOperator::PGBitwiseShiftLeft => "<<",
-            BinaryOperator::PGBitwiseShiftRight => ">>",
-            BinaryOperator::StringConcat if self.context.mode.pipes_as_concat => "CONCAT",
-            BinaryOperator::StringConcat => "OR",
-            other => return Err(Error::unsupported(format_args!("operator {other}"))),
-        };
+        let name = function_of(op, self.context.mode)
+            .ok_or_else(|| Error::unsupported(format_args!("operator {op}")))?;
         self.apply(name, &[left, right])
     }
 
@@ -542,7 +519,10 @@ impl ExprBinder<'_> {
     fn function(&self, function: &ast::Function) -> Result<Typed> {
         let name = function.name.to_string().replace('`', "").to_ascii_uppercase();
         if function.over.is_some() {
-            return Err(Error::unsupported("window functions over several servers"));
+            return Err(Error::unsupported(
+                "window functions over native tables or several servers; GROUP BY in a derived \
+                     table that is joined gives totals beside rows",
+            ));
         }
         if is_aggregate_name(&name) {
             return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));

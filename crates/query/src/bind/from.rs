@@ -52,6 +52,14 @@ fn condition_of(join: &ast::Join) -> Option<&ast::Expr> {
     }
 }
 
+/// What of a table a query asks for.
+struct Part<'a> {
+    /// `PARTITION (a, b)`
+    partitions: &'a [ast::Ident],
+    /// `FOR SYSTEM_TIME`
+    version: Option<&'a ast::TableVersion>,
+}
+
 impl Binder<'_> {
     /// Binds a FROM clause; one row without columns where there is none.
     pub(crate) async fn from(
@@ -103,11 +111,10 @@ impl Binder<'_> {
     ) -> BoxFuture<'b, Result<(LogicalPlan, Scope)>> {
         async move {
             match factor {
-                TableFactor::Table { name, alias, args: None, partitions, version, .. }
-                    if partitions.is_empty() =>
-                {
+                TableFactor::Table { name, alias, args: None, partitions, version, .. } => {
                     let alias = alias.as_ref().map(|alias| alias.name.value.as_str());
-                    self.table(name, alias, version.as_ref(), ctes, around).await
+                    let part = Part { partitions, version: version.as_ref() };
+                    self.table(name, alias, part, ctes, around).await
                 }
                 TableFactor::Derived { lateral: false, subquery, alias, .. } => {
                     let alias = alias.as_ref().ok_or_else(|| {
@@ -143,11 +150,12 @@ impl Binder<'_> {
         &self,
         name: &ast::ObjectName,
         alias: Option<&str>,
-        version: Option<&ast::TableVersion>,
+        Part { partitions, version }: Part<'_>,
         ctes: &Ctes,
         around: Around<'_>,
     ) -> Result<(LogicalPlan, Scope)> {
         let Around { select, filtered, .. } = around;
+        let partitions: Vec<&str> = partitions.iter().map(|name| name.value.as_str()).collect();
         let parts: Vec<&str> =
             name.0.iter().filter_map(|part| part.as_ident()).map(|it| it.value.as_str()).collect();
         let (database, table) = match parts[..] {
@@ -157,6 +165,7 @@ impl Binder<'_> {
         };
         let alias = alias.unwrap_or(table);
         if database.is_none()
+            && partitions.is_empty()
             && let Some(cte) = ctes.get(&table.to_ascii_lowercase())
         {
             let bound = self.query(&cte.cte.query, &cte.seen).await?;
@@ -169,10 +178,16 @@ impl Binder<'_> {
         if let (Some(version), Database::Info(_) | Database::Linked { .. }) = (version, &place) {
             return Err(Error::unsupported(version));
         }
+        if !partitions.is_empty() && !matches!(place, Database::Native(_)) {
+            return Err(Error::unsupported(format_args!(
+                "{table} PARTITION ({})",
+                partitions.join(", ")
+            )));
+        }
         match place {
             Database::Native(database) => {
                 let at = version.map(|version| self.as_of(version)).transpose()?;
-                let found = database.table(table, at)?.ok_or_else(|| {
+                let found = database.table(table, &partitions, at)?.ok_or_else(|| {
                     Error::new(Code::NoSuchTable, format!("Table '{local}.{table}' doesn't exist"))
                 })?;
                 self.native_leaf(found, (local, alias), around)

@@ -117,7 +117,9 @@ impl<'a> Binder<'a> {
             let mut inner = ctes.clone();
             if let Some(with) = &query.with {
                 if with.recursive {
-                    return Err(Error::unsupported("WITH RECURSIVE over several servers"));
+                    return Err(Error::unsupported(
+                        "WITH RECURSIVE over native tables or several servers",
+                    ));
                 }
                 for cte in &with.cte_tables {
                     let name = cte.alias.name.value.to_ascii_lowercase();
@@ -461,7 +463,10 @@ pub(crate) fn ordinal(value: &ast::Value, columns: usize) -> Result<Option<usize
 /// Refuses what MySQL does not have or what only a linked server can do.
 fn refuse_extras(query: &ast::Query) -> Result<()> {
     if !query.locks.is_empty() {
-        return Err(Error::unsupported("locking reads over several servers"));
+        return Err(Error::unsupported(
+            "FOR UPDATE and FOR SHARE over native tables or several servers; leave it out, since of \
+             two transactions that write one row the later fails",
+        ));
     }
     let foreign = query.fetch.is_some()
         || query.for_clause.is_some()

@@ -272,7 +272,11 @@ impl Binder<'_> {
         for query in found {
             let text = query.to_string();
             let result = self.query(&query, ctes).await.map_err(|error| match error.code() {
-                Code::UnknownColumn => Error::unsupported("correlated subqueries"),
+                Code::UnknownColumn => Error::unsupported(format_args!(
+                    "a subquery over native tables or several servers that names a column outside \
+                     of it ({}); write it as a join",
+                    error.message()
+                )),
                 _ => error,
             })?;
             bound.insert(text, result);
@@ -417,7 +421,9 @@ pub(crate) fn group_terms(
         return Err(Error::unsupported("GROUP BY ALL"));
     };
     if !modifiers.is_empty() {
-        return Err(Error::unsupported("GROUP BY ... WITH ROLLUP over several servers"));
+        return Err(Error::unsupported(
+            "GROUP BY ... WITH ROLLUP over native tables or several servers; UNION ALL adds the totals",
+        ));
     }
     terms
         .iter()

@@ -11,6 +11,7 @@ use sqlparser::ast::{
 use super::MAX_DEPTH;
 use super::cursor::{Parser, Result};
 use crate::lexer::TokenKind;
+use crate::operator;
 
 pub(super) const OR: u8 = 2;
 const XOR: u8 = 3;
@@ -252,7 +253,7 @@ impl Parser<'_> {
             }
             Infix::Binary(symbol) => {
                 self.advance();
-                let op = binary_operator(symbol);
+                let op = operator::written(symbol).unwrap_or(BinaryOperator::Or);
                 if precedence == COMPARE && self.is_any_word(&["ALL", "ANY", "SOME"]) {
                     return self.quantified(left, op);
                 }
@@ -407,31 +408,4 @@ pub(crate) fn balanced(mut parts: Vec<Expr>, operator: &BinaryOperator) -> Expr 
 fn soundex(expr: Expr) -> Expr {
     let argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
     super::function::call(ObjectName::from(vec!["SOUNDEX".into()]), vec![argument])
-}
-
-fn binary_operator(symbol: &str) -> BinaryOperator {
-    match symbol {
-        "||" => BinaryOperator::StringConcat,
-        "XOR" => BinaryOperator::Xor,
-        "=" => BinaryOperator::Eq,
-        "<=>" => BinaryOperator::Spaceship,
-        "<" => BinaryOperator::Lt,
-        "<=" => BinaryOperator::LtEq,
-        ">" => BinaryOperator::Gt,
-        ">=" => BinaryOperator::GtEq,
-        "<>" => BinaryOperator::NotEq,
-        "|" => BinaryOperator::BitwiseOr,
-        "&" => BinaryOperator::BitwiseAnd,
-        "<<" => BinaryOperator::PGBitwiseShiftLeft,
-        ">>" => BinaryOperator::PGBitwiseShiftRight,
-        "+" => BinaryOperator::Plus,
-        "-" => BinaryOperator::Minus,
-        "*" => BinaryOperator::Multiply,
-        "/" => BinaryOperator::Divide,
-        "%" => BinaryOperator::Modulo,
-        "DIV" => BinaryOperator::MyIntegerDivide,
-        "^" => BinaryOperator::BitwiseXor,
-        "AND" => BinaryOperator::And,
-        _ => BinaryOperator::Or,
-    }
 }

@@ -17,7 +17,7 @@ use crate::native::{partition, types};
 #[derive(Debug)]
 pub(super) struct Draft<'d> {
     definer: &'d Definer,
-    def: &'d NativeDef,
+    pub(super) def: &'d NativeDef,
     pub(super) definition: TableDefinition,
     /// Where each column comes from; `None` is new.
     pub(super) origins: Vec<Option<usize>>,
@@ -34,7 +34,7 @@ impl<'d> Draft<'d> {
         Self { definer, def, definition, origins, renamed: None, repartitions: false }
     }
 
-    /// Carries out one action.
+    /// Carries out one action, in its turn (`order`).
     ///
     /// # Errors
     /// What it names and is not there, or is there already; 1235 for what native tables do not do.
@@ -50,10 +50,11 @@ impl<'d> Draft<'d> {
             AlterAction::ChangeColumn { from, column, place } => {
                 self.change_column(from, column, place.as_ref())
             }
-            AlterAction::RenameColumn(from, to) => self.rename_column(from, to),
+            // Its name has changed before.
+            AlterAction::RenameColumn(..) => Ok(()),
             AlterAction::ColumnDefault(name, default) => self.set_default(name, default.as_ref()),
             AlterAction::ColumnVisible(name, visible) => {
-                let at = self.column(name)?;
+                let at = self.column_that_was(name)?;
                 self.definition.columns[at].invisible = !visible;
                 Ok(())
             }
@@ -151,10 +152,9 @@ impl<'d> Draft<'d> {
     /// The position of a column, or error 1054.
     fn column(&self, name: &str) -> Result<usize> {
         let mut columns = self.definition.columns.iter();
-        columns.position(|it| it.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-            let text = format!("Unknown column '{name}' in '{}'", self.def.name);
-            Error::new(Code::UnknownColumn, text)
-        })
+        columns
+            .position(|it| it.name.eq_ignore_ascii_case(name))
+            .ok_or_else(|| self.unknown_column(name))
     }
 
     fn add_column(
@@ -194,7 +194,7 @@ impl<'d> Draft<'d> {
     }
 
     fn drop_column(&mut self, name: &str, if_exists: bool) -> Result<()> {
-        let Ok(at) = self.column(name) else {
+        let Ok(at) = self.column_that_was(name) else {
             let text = format!("Can't DROP '{name}'; check that column/key exists");
             if if_exists {
                 self.definer.diagnostics.note(Code::CannotDropColumnOrKey.errno(), text);
@@ -202,10 +202,6 @@ impl<'d> Draft<'d> {
             }
             return Err(Error::new(Code::CannotDropColumnOrKey, text));
         };
-        if self.definition.columns.len() == 1 {
-            let text = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
-            return Err(Error::new(Code::CannotRemoveAllColumns, text));
-        }
         self.check_not_placing(name, "DROP COLUMN")?;
         self.definition.columns.remove(at);
         self.origins.remove(at);
@@ -220,7 +216,7 @@ impl<'d> Draft<'d> {
     }
 
     /// Refuses to touch the name of a column that partitions or segments are made of.
-    fn check_not_placing(&self, name: &str, what: &str) -> Result<()> {
+    pub(super) fn check_not_placing(&self, name: &str, what: &str) -> Result<()> {
         let Some(at) = self.def.position(name) else { return Ok(()) };
         let schema = self.def.table.schema();
         let is_same = self.definition.partitioning == self.def.definition.partitioning;
@@ -249,11 +245,8 @@ impl<'d> Draft<'d> {
         column: &ColumnDefinition,
         place: Option<&Place>,
     ) -> Result<()> {
-        let at = self.column(from)?;
+        let at = self.column_that_was(from)?;
         let mut new = self.settled(column)?;
-        if !new.name.eq_ignore_ascii_case(from) {
-            self.rename_column(from, &new.name)?;
-        }
         if new.primary && self.has_primary_key() {
             return Err(multiple_primary_keys());
         }
@@ -292,30 +285,8 @@ impl<'d> Draft<'d> {
         keys.any(|key| key.kind == KeyKind::Primary && key.holds(name))
     }
 
-    fn rename_column(&mut self, from: &str, to: &str) -> Result<()> {
-        let at = self.column(from)?;
-        if !from.eq_ignore_ascii_case(to) && self.column(to).is_ok() {
-            return Err(duplicate_column(to));
-        }
-        self.check_not_placing(from, "RENAME COLUMN")?;
-        to.clone_into(&mut self.definition.columns[at].name);
-        for part in self.definition.keys.iter_mut().flat_map(|key| &mut key.parts) {
-            if let KeyTarget::Column(name) = &mut part.target
-                && name.eq_ignore_ascii_case(from)
-            {
-                to.clone_into(name);
-            }
-        }
-        for key in &mut self.definition.foreign_keys {
-            for name in key.columns.iter_mut().filter(|name| name.eq_ignore_ascii_case(from)) {
-                to.clone_into(name);
-            }
-        }
-        Ok(())
-    }
-
     fn set_default(&mut self, name: &str, default: Option<&ColumnDefault>) -> Result<()> {
-        let at = self.column(name)?;
+        let at = self.column_that_was(name)?;
         let mut column = self.definition.columns[at].clone();
         column.default = default.cloned();
         self.definition.columns[at] = self.settled(&column)?;

@@ -1,29 +1,9 @@
 //! Conditions: comparisons, what joins them, and functions that have a grammar of their own.
 
 use pelorus_error::{Error, Result};
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use sqlparser::ast::{Expr, UnaryOperator};
 
 use super::{Node, Scope};
-
-/// The function of an operator that compares values or joins conditions.
-///
-/// # Errors
-/// 1235 for others.
-pub(super) fn operator(op: &BinaryOperator) -> Result<&'static str> {
-    Ok(match op {
-        BinaryOperator::Eq => "=",
-        BinaryOperator::NotEq => "<>",
-        BinaryOperator::Lt => "<",
-        BinaryOperator::LtEq => "<=",
-        BinaryOperator::Gt => ">",
-        BinaryOperator::GtEq => ">=",
-        BinaryOperator::Spaceship => "<=>",
-        BinaryOperator::And => "AND",
-        BinaryOperator::Or => "OR",
-        BinaryOperator::Xor => "XOR",
-        other => return Err(Error::unsupported(format_args!("operator {other} here"))),
-    })
-}
 
 impl Scope<'_> {
     /// What is no arithmetic, constant, column or plain function.

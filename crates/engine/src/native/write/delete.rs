@@ -24,7 +24,9 @@ impl Statement<'_> {
     /// What the statement breaks, in MySQL's words; 1235 for RETURNING.
     pub(super) async fn delete(&self, delete: &Delete) -> Result<Plan> {
         if !delete.returning.is_empty() {
-            return Err(Error::unsupported("DELETE ... RETURNING"));
+            return Err(Error::unsupported(
+                "RETURNING in native tables; SELECT the rows before, in the same transaction",
+            ));
         }
         let from: Vec<String> = delete.from.iter().map(ToString::to_string).collect();
         let mut from = from.join(", ");

@@ -14,8 +14,8 @@ use super::default::{Default, defaults, shown, without_default_calls};
 use super::fill::{Fill, NewRows, is_evaluated};
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, unknown_column};
-use crate::native::alter::unknown_partition;
 use crate::native::definition::NativeDef;
+use crate::native::partition::only::NamedPartitions;
 use crate::scalar::Typed;
 
 /// Columns that a computed default is put into at once, beside the rows that it is for.
@@ -28,12 +28,14 @@ impl Statement<'_> {
     /// What the statement breaks, in MySQL's words.
     pub(super) async fn insert(&mut self, insert: &Insert<'_>) -> Result<Plan> {
         let def = self.table(&insert.table)?;
-        let allowed = only_partitions(&def, &insert.partitions)?;
-        if !allowed.is_empty() && insert.ignore {
+        let only = NamedPartitions::of(&def, &insert.partitions)?;
+        if only.is_part() && insert.ignore {
             return Err(Error::unsupported("INSERT IGNORE ... PARTITION (...)"));
         }
         if !insert.returning.is_empty() {
-            return Err(Error::unsupported("INSERT ... RETURNING"));
+            return Err(Error::unsupported(
+                "RETURNING in native tables; SELECT the rows by their keys after the statement",
+            ));
         }
         let given = given(&def, insert)?;
         let (batches, report) = match &insert.source {
@@ -54,9 +56,10 @@ impl Statement<'_> {
             }
         };
         let mut plan = self.completed(&def, batches, mode(insert), report).await?;
-        check_partitions(&plan, &allowed)?;
+        check_partitions(&plan, &only)?;
         if !insert.on_duplicate.is_empty() {
             self.on_duplicate(insert, &mut plan).await?;
+            check_partitions(&plan, &only)?;
         }
         Ok(plan)
     }
@@ -246,37 +249,10 @@ impl Statement<'_> {
     }
 }
 
-/// The keys of the partitions that a statement names; empty if it names none.
-///
-/// # Errors
-/// A table without partitions by name (1747), a name that is not there (1735).
-fn only_partitions(def: &NativeDef, names: &[String]) -> Result<Vec<Vec<u8>>> {
-    if !names.is_empty() && def.partitioner.named().is_empty() {
-        let text = "PARTITION () clause on non partitioned table";
-        return Err(Error::remote(1747, *b"HY000", text));
-    }
-    let key = |name: &String| {
-        let found = def.partitioner.find(name).map(|named| named.key.clone());
-        found.ok_or_else(|| unknown_partition(name, &def.name))
-    };
-    names.iter().map(key).collect()
-}
-
-/// Error 1748 for a row of another partition than those that are allowed.
-fn check_partitions(plan: &Plan, allowed: &[Vec<u8>]) -> Result<()> {
-    if allowed.is_empty() {
-        return Ok(());
-    }
-    for change in &plan.changes {
-        for (columns, _) in &change.puts {
-            let groups = change.def.partitioner.split(columns)?;
-            if groups.iter().any(|(key, _)| !allowed.contains(key)) {
-                let text = "Found a row not matching the given partition set";
-                return Err(Error::remote(1748, *b"HY000", text));
-            }
-        }
-    }
-    Ok(())
+/// Error 1748 for a row of another partition than those that are named.
+fn check_partitions(plan: &Plan, only: &NamedPartitions) -> Result<()> {
+    let mut puts = plan.changes.iter().flat_map(|change| &change.puts);
+    puts.try_for_each(|(rows, _)| only.check(rows))
 }
 
 /// An array with other values in some rows.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
-use pelorus_error::Result;
+use pelorus_error::{Error, Result};
 use pelorus_functions::assign::{NullRule, Policy};
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
 use pelorus_sql::change::Update;
@@ -23,6 +23,7 @@ use super::select::joined;
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, check_bytes};
 use crate::native::definition::NativeDef;
+use crate::native::partition::only::NamedPartitions;
 
 /// The number of the warning for a key that is there.
 const DUPLICATE: u16 = 1062;
@@ -38,6 +39,7 @@ impl Statement<'_> {
             return self.update_joined(update).await;
         };
         let def = self.table(&table)?;
+        let only = NamedPartitions::of(&def, &partitions_of(&update.tables, &alias))?;
         let names = Names { table: &alias, new: None, given: &[] };
         let sources = self.sources(&def, &update.assignments, names)?;
         let mut tail = String::new();
@@ -56,7 +58,7 @@ impl Statement<'_> {
             let new = self.assigned(&def, &alias, &old, none, &sources, warnings).await?;
             let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
             let is_ordered = !update.order_by.is_empty();
-            self.updated(&def, (&old, &new), &assigned, is_ordered, &mut plan).await?;
+            self.updated(&def, (&old, &new), (&assigned, &only), is_ordered, &mut plan).await?;
         }
         Ok(plan)
     }
@@ -65,12 +67,13 @@ impl Statement<'_> {
     /// they are to be, which differ in the columns `assigned` at most.
     ///
     /// # Errors
-    /// A key that another row has (1062), a CHECK that does not hold (3819).
+    /// A key that another row has (1062), a CHECK that does not hold (3819), a row that leaves the
+    /// partitions that are named (1748).
     pub(super) async fn updated(
         &self,
         def: &Arc<NativeDef>,
         rows: (&[ArrayRef], &[ArrayRef]),
-        assigned: &[usize],
+        (assigned, only): (&[usize], &NamedPartitions),
         is_ordered: bool,
         plan: &mut Plan,
     ) -> Result<()> {
@@ -87,6 +90,14 @@ impl Statement<'_> {
         }
         self.touch(def, assigned, &mut new)?;
         self.check_constraints(def, &new).await?;
+        match only.check(&new) {
+            Err(_) if self.policy.ignore => {
+                return Err(Error::unsupported(
+                    "UPDATE IGNORE ... PARTITION (...) of rows that would leave the partitions",
+                ));
+            }
+            checked => checked?,
+        }
         let mut change = Change::new(Arc::clone(def));
         *so_far += count(&new) as u64;
         if assigned.iter().any(|column| def.key.contains(column)) {
@@ -226,6 +237,25 @@ pub(super) fn named(relation: &TableFactor) -> Option<(TableName, String)> {
     let table = normalise::table_name(name);
     let alias = alias.as_ref().map_or_else(|| table.name.clone(), |it| it.name.value.clone());
     Some((table, alias))
+}
+
+/// The partitions that are named of the table that goes by a name.
+pub(super) fn partitions_of(tables: &[TableWithJoins], alias: &str) -> Vec<String> {
+    let factors = tables.iter().flat_map(|it| {
+        std::iter::once(&it.relation).chain(it.joins.iter().map(|join| &join.relation))
+    });
+    let names = factors.filter_map(|factor| match factor {
+        TableFactor::Table { partitions, .. } => {
+            let (_, known) = named(factor)?;
+            let names = partitions.iter().map(|it| it.value.clone()).collect();
+            known.eq_ignore_ascii_case(alias).then_some(names)
+        }
+        TableFactor::NestedJoin { table_with_joins, .. } => {
+            Some(partitions_of(std::slice::from_ref(table_with_joins), alias))
+        }
+        _ => None,
+    });
+    names.flat_map(|names: Vec<String>| names).collect()
 }
 
 /// ` ORDER BY ... LIMIT ...`

@@ -20,10 +20,11 @@ use super::delete::tables_of;
 use super::insert::count;
 use super::lookup::keys_of;
 use super::select::joined;
-use super::update::update_plan;
+use super::update::{partitions_of, update_plan};
 use super::warnings::Warnings;
 use super::{Plan, Statement, check_bytes, unknown_column};
 use crate::native::definition::NativeDef;
+use crate::native::partition::only::NamedPartitions;
 
 /// A table of the join.
 struct Joined {
@@ -61,7 +62,8 @@ impl Statement<'_> {
             let (old, new) =
                 self.joined_rows((def, alias), &assignments, (&with, &from), &mut plan).await?;
             let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
-            self.updated(def, (&old, &new), &assigned, false, &mut plan).await?;
+            let only = NamedPartitions::of(def, &partitions_of(&update.tables, alias))?;
+            self.updated(def, (&old, &new), (&assigned, &only), false, &mut plan).await?;
         }
         Ok(plan)
     }

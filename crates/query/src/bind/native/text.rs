@@ -12,9 +12,10 @@ use pelorus_error::{Error, Result};
 use pelorus_functions::{self as functions, Arg, Call, EvalContext, needs_key};
 use pelorus_sql::literal::{Constant, constant};
 use pelorus_sql::normalise;
+use pelorus_sql::operator::function_of;
 use pelorus_store::ValueTest;
 use pelorus_types::WireType;
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use sqlparser::ast::{Expr, UnaryOperator};
 
 use crate::bind::condition::Of;
 use crate::bind::literal;
@@ -69,24 +70,12 @@ impl Reader<'_> {
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
                 Some(Node::Not(Box::new(self.node(expr)?)))
             }
-            Expr::BinaryOp { left, op, right } => {
-                let name = match op {
-                    BinaryOperator::And => {
-                        return Some(Node::And(Box::new([self.node(left)?, self.node(right)?])));
-                    }
-                    BinaryOperator::Or => {
-                        return Some(Node::Or(Box::new([self.node(left)?, self.node(right)?])));
-                    }
-                    BinaryOperator::Eq => "=",
-                    BinaryOperator::NotEq => "<>",
-                    BinaryOperator::Lt => "<",
-                    BinaryOperator::LtEq => "<=",
-                    BinaryOperator::Gt => ">",
-                    BinaryOperator::GtEq => ">=",
-                    _ => return None,
-                };
-                self.call(name, &[left, right])
-            }
+            Expr::BinaryOp { left, op, right } => match function_of(op, self.context.mode)? {
+                "AND" => Some(Node::And(Box::new([self.node(left)?, self.node(right)?]))),
+                "OR" => Some(Node::Or(Box::new([self.node(left)?, self.node(right)?]))),
+                name @ ("=" | "<>" | "<" | "<=" | ">" | ">=") => self.call(name, &[left, right]),
+                _ => None,
+            },
             Expr::Between { expr, negated: not, low, high } => {
                 self.call(negated(*not, "BETWEEN", "NOT BETWEEN"), &[expr, low, high])
             }

@@ -1,0 +1,111 @@
+//! In which order the actions of one `ALTER TABLE` take effect: the names of columns that they
+//! begin from are those of the table as it was, whatever other actions make of them.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::table::{AlterAction, KeyTarget};
+
+use super::actions::Draft;
+use crate::native::check::duplicate_column;
+
+/// When an action takes effect, as in MySQL: what goes is gone before names change, and all names
+/// change at once before anything new refers to them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    /// What places rows, which may free columns to be dropped or renamed.
+    Places,
+    DropKey,
+    DropColumn,
+    /// After the names of columns have changed.
+    Rest,
+}
+
+fn turn(action: &AlterAction) -> Turn {
+    match action {
+        AlterAction::PartitionBy(_)
+        | AlterAction::RemovePartitioning
+        | AlterAction::SegmentBy(_) => Turn::Places,
+        AlterAction::DropPrimaryKey
+        | AlterAction::DropKey { .. }
+        | AlterAction::DropForeignKey(_)
+        | AlterAction::DropCheck(_)
+        | AlterAction::DropConstraint(_) => Turn::DropKey,
+        AlterAction::DropColumn { .. } => Turn::DropColumn,
+        _ => Turn::Rest,
+    }
+}
+
+impl Draft<'_> {
+    /// Carries out all actions of a statement.
+    ///
+    /// # Errors
+    /// What an action names and is not there, or is there already; 1235 for what native tables do
+    /// not do.
+    pub(super) fn apply_all(&mut self, actions: &[AlterAction]) -> Result<()> {
+        let mut ordered: Vec<&AlterAction> = actions.iter().collect();
+        ordered.sort_by_key(|action| turn(action));
+        let (first, rest) = ordered.split_at(ordered.partition_point(|it| turn(it) < Turn::Rest));
+        first.iter().try_for_each(|action| self.apply(action))?;
+        self.rename_columns(actions)?;
+        rest.iter().try_for_each(|action| self.apply(action))?;
+        if self.definition.columns.is_empty() {
+            let text = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
+            return Err(Error::new(Code::CannotRemoveAllColumns, text));
+        }
+        Ok(())
+    }
+
+    /// The position of a column by the name that it had before the statement, or error 1054.
+    pub(super) fn column_that_was(&self, name: &str) -> Result<usize> {
+        let was = self.def.position(name);
+        let at = was.and_then(|was| self.origins.iter().position(|it| *it == Some(was)));
+        at.ok_or_else(|| self.unknown_column(name))
+    }
+
+    /// Gives columns the new names of `RENAME COLUMN` and `CHANGE`, so that names can be exchanged.
+    fn rename_columns(&mut self, actions: &[AlterAction]) -> Result<()> {
+        let mut renamed: Vec<(usize, &str, &str)> = Vec::new();
+        for action in actions {
+            let (from, to, what) = match action {
+                AlterAction::RenameColumn(from, to) => (from, to, "RENAME COLUMN"),
+                AlterAction::ChangeColumn { from, column, .. } => (from, &column.name, "CHANGE"),
+                _ => continue,
+            };
+            let at = self.column_that_was(from)?;
+            if renamed.iter().any(|(other, ..)| *other == at) {
+                return Err(self.unknown_column(from));
+            }
+            if !from.eq_ignore_ascii_case(to) {
+                self.check_not_placing(from, what)?;
+            }
+            renamed.push((at, from, to));
+        }
+        let new_name = |name: &mut String| {
+            let found = renamed.iter().find(|(_, from, _)| from.eq_ignore_ascii_case(name));
+            if let Some((.., to)) = found {
+                (*to).clone_into(name);
+            }
+        };
+        for part in self.definition.keys.iter_mut().flat_map(|key| &mut key.parts) {
+            if let KeyTarget::Column(name) = &mut part.target {
+                new_name(name);
+            }
+        }
+        self.definition.foreign_keys.iter_mut().flat_map(|key| &mut key.columns).for_each(new_name);
+        for (at, _, to) in renamed {
+            to.clone_into(&mut self.definition.columns[at].name);
+        }
+        let columns = &self.definition.columns;
+        for (at, column) in columns.iter().enumerate() {
+            if columns[..at].iter().any(|it| it.name.eq_ignore_ascii_case(&column.name)) {
+                return Err(duplicate_column(&column.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Error 1054.
+    pub(super) fn unknown_column(&self, name: &str) -> Error {
+        let text = format!("Unknown column '{name}' in '{}'", self.def.name);
+        Error::new(Code::UnknownColumn, text)
+    }
+}

@@ -1,0 +1,82 @@
+//! `PARTITION (p0, p1)` behind a table's name: its rows in these partitions and no others.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use pelorus_chunk::Predicate;
+use pelorus_error::{Error, Result};
+use pelorus_query::PartitionPruner;
+
+use super::Partitioner;
+use crate::native::alter::unknown_partition;
+use crate::native::definition::NativeDef;
+use crate::native::write::change::taken;
+
+/// Some partitions of a table; all when none is named.
+#[derive(Debug)]
+pub(crate) struct NamedPartitions {
+    partitioner: Arc<Partitioner>,
+    keys: Vec<Vec<u8>>,
+}
+
+impl NamedPartitions {
+    /// Partitions by their names, in any case.
+    ///
+    /// # Errors
+    /// A table without partitions that have names (1747), a name that is not there (1735).
+    pub(crate) fn of<S: AsRef<str>>(def: &NativeDef, names: &[S]) -> Result<Self> {
+        if !names.is_empty() && def.partitioner.named().is_empty() {
+            let text = "PARTITION () clause on non partitioned table";
+            return Err(Error::remote(1747, *b"HY000", text));
+        }
+        let key = |name: &S| {
+            let found = def.partitioner.find(name.as_ref()).map(|named| named.key.clone());
+            found.ok_or_else(|| unknown_partition(name.as_ref(), &def.name))
+        };
+        let keys = names.iter().map(key).collect::<Result<_>>()?;
+        Ok(Self { partitioner: Arc::clone(&def.partitioner), keys })
+    }
+
+    /// The rows of whole ones that are in the partitions.
+    ///
+    /// # Errors
+    /// As those of [`Partitioner::split`].
+    pub(crate) fn kept(&self, rows: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+        if self.keys.is_empty() {
+            return Ok(rows.to_vec());
+        }
+        let groups = self.partitioner.split(rows)?;
+        let kept = groups.iter().filter(|(key, _)| self.keys.contains(key));
+        let mut places: Vec<u32> = kept.flat_map(|(_, rows)| rows.values().to_vec()).collect();
+        places.sort_unstable();
+        taken(rows, &UInt32Array::from(places))
+    }
+
+    /// Whether some are named.
+    pub(crate) fn is_part(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Fails for whole rows of which one is in another partition.
+    ///
+    /// # Errors
+    /// 1748.
+    pub(crate) fn check(&self, rows: &[ArrayRef]) -> Result<()> {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        let groups = self.partitioner.split(rows)?;
+        if groups.iter().all(|(key, _)| self.keys.contains(key)) {
+            return Ok(());
+        }
+        let text = "Found a row not matching the given partition set";
+        Err(Error::remote(1748, *b"HY000", text))
+    }
+}
+
+impl PartitionPruner for NamedPartitions {
+    fn may_contain(&self, key: &[u8], predicates: &[(usize, Predicate)]) -> bool {
+        (self.keys.is_empty() || self.keys.iter().any(|it| it == key))
+            && self.partitioner.may_contain(key, predicates)
+    }
+}
