@@ -216,23 +216,23 @@ def test_a_large_table_is_not_read_again(pair):
 
 
 KEYS = {
-    "words": ("w VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+    "of_words": ("w VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
               "'a'", "'Öl'", "'c\\'\\\\d'", "'e\\x01f'"),
-    "latin": ("w VARCHAR(20) CHARACTER SET latin1", "'a'", "'ö'", "'c'", "'d '"),
-    "bins": ("b BINARY(4)", "x'00010203'", "x'ff000000'", "'abcd'", "x'60270127'"),
-    "dates": ("d DATE", "'2026-01-01'", "'1999-12-31'", "'0000-00-00'", "'2026-02-00'"),
-    "moments": ("d DATETIME(3)", "'2026-01-01 00:00:00'", "'2026-01-01 00:00:00.125'",
+    "of_latin": ("w VARCHAR(20) CHARACTER SET latin1", "'a'", "'ö'", "'c'", "'d '"),
+    "of_bins": ("b BINARY(4)", "x'00010203'", "x'ff000000'", "'abcd'", "x'60270127'"),
+    "of_dates": ("d DATE", "'2026-01-01'", "'1999-12-31'", "'0000-00-00'", "'2026-02-00'"),
+    "of_moments": ("d DATETIME(3)", "'2026-01-01 00:00:00'", "'2026-01-01 00:00:00.125'",
                 "'1000-01-01 00:00:00'", "'2026-01-01 23:59:59.999'"),
-    "stamps": ("d TIMESTAMP(6) NOT NULL DEFAULT '2026-01-01 00:00:00'", "'2026-03-29 01:30:00'",
+    "of_stamps": ("d TIMESTAMP(6) NOT NULL DEFAULT '2026-01-01 00:00:00'", "'2026-03-29 01:30:00'",
                "'2026-03-29 01:30:00.000001'", "'1970-01-02 00:00:00'", "'2038-01-01 00:00:00'"),
-    "times": ("t TIME(2)", "'00:00:00'", "'-838:59:59'", "'12:34:56.78'", "'838:59:59'"),
-    "years": ("y YEAR", "2026", "0", "1999", "2155"),
-    "decimals": ("d DECIMAL(40,10)", "1.5", "-123456789012345678901234567.0000000001", "0", "7"),
-    "signed": ("n BIGINT", "-9223372036854775808", "9223372036854775807", "0", "-1"),
-    "unsigned": ("n BIGINT UNSIGNED", "18446744073709551615", "0", "9223372036854775808", "1"),
-    "bits": ("b BIT(20)", "b'0'", "b'101'", "b'11111111111111111111'", "b'1'"),
-    "enums": ("e ENUM('x','Y','z','ä')", "'x'", "'Y'", "'z'", "'ä'"),
-    "sets": ("s SET('x','y','z')", "''", "'x,y'", "'z'", "'x,y,z'"),
+    "of_times": ("t TIME(2)", "'00:00:00'", "'-838:59:59'", "'12:34:56.78'", "'838:59:59'"),
+    "of_years": ("y YEAR", "2026", "0", "1999", "2155"),
+    "of_decimals": ("d DECIMAL(40,10)", "1.5", "-123456789012345678901234567.0000000001", "0", "7"),
+    "of_signed": ("n BIGINT", "-9223372036854775808", "9223372036854775807", "0", "-1"),
+    "of_unsigned": ("n BIGINT UNSIGNED", "18446744073709551615", "0", "9223372036854775808", "1"),
+    "of_bits": ("b BIT(20)", "b'0'", "b'101'", "b'11111111111111111111'", "b'1'"),
+    "of_enums": ("e ENUM('x','Y','z','ä')", "'x'", "'Y'", "'z'", "'ä'"),
+    "of_sets": ("s SET('x','y','z')", "''", "'x,y'", "'z'", "'x,y,z'"),
 }
 
 
@@ -245,7 +245,7 @@ def test_keys_of_every_type(pair):
         tables.append(f"INSERT INTO {name} VALUES " + ", ".join(
             f"({value}, {n}, 0)" for value in values for n in range(40)))
     pair.begin("kinds_of_keys", *tables)
-    pair.through.run("MIRROR DATABASE keys")
+    pair.through.run("MIRROR DATABASE kinds_of_keys")
     pair.wait_live("kinds_of_keys", *KEYS)
     for name, (column, *values) in KEYS.items():
         key = column.split()[0]
