@@ -5,20 +5,22 @@
 //! the server got (a new column with computed values, a partition that the copy does not have),
 //! where the statement cannot be read, and where it fails: the table is read anew then.
 
+mod carry;
+mod hazards;
+
 use std::sync::Arc;
 
-use pelorus_binlog::{Position, Query};
-use pelorus_error::Result;
+use pelorus_binlog::Query;
 use pelorus_sql::Mode;
-use pelorus_sql::statement::{Ddl, DdlAction, MirrorFilter, Statement, TableName};
-use pelorus_sql::table::{AlterAction, ColumnDefault, ColumnDefinition, TableStatement};
+use pelorus_sql::statement::{Ddl, DdlAction, Statement, TableName};
+use pelorus_sql::table::{AlterAction, TableStatement};
 
-use crate::cascade::ForeignKey;
+pub(crate) use self::carry::carry_out;
+use self::hazards::{hazard, renamed_reference, renames, renames_one};
 use crate::copies::Circumstances;
-use crate::filter;
 use crate::mirror::Mirror;
 use crate::mirrors::MirrorName;
-use crate::record::{Changing, MirrorRecord, State};
+use crate::record::State;
 use crate::source::Source;
 
 /// What a statement is to the stream.
@@ -276,261 +278,6 @@ impl Resolver<'_> {
             |(from, to): &(TableName, TableName)| Effect::Renamed(self.name(from), self.name(to));
         pairs.iter().map(pair).collect()
     }
-}
-
-/// The renaming among the actions of an `ALTER TABLE`. A new name without a database is one of the
-/// session's database, whichever the table comes from.
-fn renames(table: &TableName, actions: &[AlterAction]) -> Vec<(TableName, TableName)> {
-    let to = actions.iter().rev().find_map(|action| match action {
-        AlterAction::Rename(to) => Some(to.clone()),
-        _ => None,
-    });
-    to.map(|to| (table.clone(), to)).into_iter().collect()
-}
-
-/// Whether an action gives one of some columns another name.
-fn renames_one(action: &AlterAction, columns: &[String]) -> bool {
-    let is_one = |name: &String| columns.iter().any(|it| it.eq_ignore_ascii_case(name));
-    match action {
-        AlterAction::ChangeColumn { from, column, .. } => {
-            is_one(from) && !from.eq_ignore_ascii_case(&column.name)
-        }
-        AlterAction::RenameColumn(from, _) => is_one(from),
-        _ => false,
-    }
-}
-
-/// The same of the columns of a mirror's own foreign keys.
-fn renamed_reference(mirror: &Mirror, actions: &[AlterAction]) -> Option<&'static str> {
-    let keys = mirror.foreign_keys();
-    let renames = |key: &ForeignKey| actions.iter().any(|it| renames_one(it, &key.columns));
-    keys.iter().any(renames).then_some("a column of a foreign key was renamed")
-}
-
-/// Why an action cannot be carried out on a copy with the server's result.
-fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static str> {
-    let computed = |column: &ColumnDefinition| -> Option<&'static str> {
-        if column.generated.is_some() {
-            return Some("a generated column was added or changed");
-        }
-        if column.auto_increment || column.primary {
-            return Some("a column that numbers rows was added or changed");
-        }
-        // The moment depends on the session's time zone, which the binlog need not tell.
-        matches!(
-            column.default,
-            Some(ColumnDefault::Expression(_) | ColumnDefault::CurrentTimestamp(_))
-        )
-        .then_some("a column with a computed default was added or changed")
-    };
-    match action {
-        // MariaDB makes a foreign key of it.
-        AlterAction::AddColumn { column, .. }
-            if column.references.as_ref().is_some_and(crate::load::cascades) =>
-        {
-            Some("a foreign key was added that changes rows")
-        }
-        AlterAction::AddColumn { column, .. } => computed(column),
-        AlterAction::ModifyColumn { column, .. } | AlterAction::ChangeColumn { column, .. } => {
-            column.generated.is_some().then_some("a generated column was changed")
-        }
-        AlterAction::AddForeignKey(key) if crate::load::cascades(&key.references) => {
-            Some("a foreign key was added that changes rows")
-        }
-        AlterAction::ImportTablespace(_) => Some("a tablespace was exchanged"),
-        AlterAction::ExchangePartition { .. } => Some("a partition was exchanged"),
-        AlterAction::DropPartitions { .. } | AlterAction::TruncatePartitions(_) if has_layout => {
-            Some("rows went with partitions that the copy does not have")
-        }
-        AlterAction::DropPrimaryKey => Some("the primary key was dropped"),
-        _ => None,
-    }
-}
-
-/// Carries out what a statement does to a mirror. `event` names the statement's place, `is_old`
-/// says whether a copy that began at a position has it already.
-///
-/// # Errors
-/// What the store gives.
-pub(crate) fn carry_out(
-    source: &Arc<Source>,
-    effect: Effect,
-    text: &str,
-    event: &str,
-    is_old: &dyn Fn(&Position) -> bool,
-) -> Result<()> {
-    match effect {
-        Effect::Change(mirror, statement, circumstances) => {
-            change(source, &mirror, &statement, &circumstances, (text, event), is_old)
-        }
-        Effect::Again(mirror, why) => match mirror.state() {
-            State::Paused => mirror.update(source.store(), |record| record.from = None),
-            // Others of a circle may be followed, and know the keys that it had.
-            State::Waiting => again_with(source, &mirror, &why, is_old),
-            // It has begun after the statement.
-            _ if mirror.state().follows() && mirror.follower(is_old).is_none() => Ok(()),
-            _ => again(source, &mirror, why),
-        },
-        Effect::Gone(mirror) => {
-            if mirror.state().follows() && mirror.follower(is_old).is_none() {
-                return Ok(());
-            }
-            gone(source, &mirror, text)
-        }
-        Effect::Come(name) => {
-            tracing::info!(mirror = %name, "a new table of a mirrored database");
-            source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })
-        }
-        Effect::Renamed(from, to) => renamed(source, &from, &to, text, is_old),
-    }
-}
-
-/// A mirror that came with its database goes with its table; one that was made by name stays with
-/// the name, whatever table has it.
-fn renamed(
-    source: &Arc<Source>,
-    from: &MirrorName,
-    to: &MirrorName,
-    text: &str,
-    is_old: &dyn Fn(&Position) -> bool,
-) -> Result<()> {
-    // Foreign keys go along with the tables that they refer to, or stay with the name: it depends on
-    // the session.
-    let referrers = source.all_referrers();
-    for name in [from, to] {
-        for child in
-            referrers.get(&(name.database.clone(), name.table.clone())).into_iter().flatten()
-        {
-            if child.follower(is_old).is_some() {
-                again(source, child, format!("a table was renamed that it refers to: {text}"))?;
-            }
-        }
-    }
-    let target = source.mirror(&to.database, &to.table);
-    if let Some(mirror) = source.mirror(&from.database, &from.table) {
-        if mirror.state().follows() && mirror.follower(is_old).is_none() {
-            return Ok(());
-        }
-        let goes_along = mirror.record().of_database && source.has_database(&to.database);
-        if goes_along && target.is_none() {
-            return source.rename(&mirror, to);
-        }
-        gone(source, &mirror, text)?;
-    }
-    match target {
-        Some(mirror) => again(source, &mirror, format!("another table took its name: {text}")),
-        None if source.has_database(&to.database) => {
-            source.add(to, MirrorRecord { of_database: true, ..MirrorRecord::default() })
-        }
-        None => Ok(()),
-    }
-}
-
-/// Begins those anew that refer to a table.
-fn again_with(
-    source: &Source,
-    mirror: &Mirror,
-    why: &str,
-    is_old: &dyn Fn(&Position) -> bool,
-) -> Result<()> {
-    let name = (mirror.name.database.clone(), mirror.name.table.clone());
-    for child in source.all_referrers().get(&name).into_iter().flatten() {
-        if child.follower(is_old).is_some() {
-            again(
-                source,
-                child,
-                format!("'{}' was changed that it refers to: {why}", mirror.name),
-            )?;
-        }
-    }
-    Ok(())
-}
-
-fn again(source: &Source, mirror: &Mirror, why: String) -> Result<()> {
-    tracing::warn!(mirror = %mirror.name, why, "a table is mirrored anew");
-    mirror.begin_again(source.store(), Some(why))?;
-    source.wake();
-    Ok(())
-}
-
-fn gone(source: &Source, mirror: &Mirror, text: &str) -> Result<()> {
-    if mirror.record().of_database {
-        tracing::info!(mirror = %mirror.name, "a mirrored table was dropped");
-        return source.remove(&mirror.name.database, &mirror.name.table).map(drop);
-    }
-    let why = format!("the table is gone from its server: {text}");
-    tracing::warn!(mirror = %mirror.name, why, "a mirror has lost its table");
-    mirror.stop_in(source.store(), State::Failed, Some(why))?;
-    source.copies().drop_copy(&mirror.name)
-}
-
-fn change(
-    source: &Source,
-    mirror: &Mirror,
-    statement: &TableStatement,
-    circumstances: &Circumstances,
-    (text, event): (&str, &str),
-    is_old: &dyn Fn(&Position) -> bool,
-) -> Result<()> {
-    let Some(copy) = mirror.follower(is_old) else { return Ok(()) };
-    if mirror.record().early {
-        return again(source, mirror, format!("its definition changed while it was read: {text}"));
-    }
-    let before =
-        Changing { event: event.to_owned(), table: copy.id().0, generation: copy.generation() };
-    let begun = mirror.record().changing;
-    if begun.is_some_and(|it| {
-        it.event == event && (it.table, it.generation) != (before.table, before.generation)
-    }) {
-        // It was carried out, and the process ended before the position was kept.
-        return Ok(());
-    }
-    mirror.update(source.store(), |record| record.changing = Some(before))?;
-    let words = mirror.record().filter;
-    let filter = words.as_deref().map(MirrorFilter::parse).transpose()?.unwrap_or_default();
-    // Until the new copy is known nobody puts rows there that belong before the statement.
-    let window = mirror.window();
-    let changed =
-        source.copies().change(&mirror.name, statement, circumstances, &filter).and_then(|copy| {
-            let words = words.as_deref().map(|it| filter::followed(it, copy.columns()));
-            Ok((copy, words.transpose()?))
-        });
-    let changed = changed.map(|(copy, now)| {
-        mirror.set_copy(copy);
-        now
-    });
-    drop(window);
-    match changed {
-        Ok(now) => {
-            if now != words {
-                mirror.update(source.store(), |record| record.filter = now)?;
-            }
-            drop_foreign_keys(source, mirror, statement)
-        }
-        Err(error) => again(
-            source,
-            mirror,
-            format!("a change could not be followed ({}): {text}", error.message()),
-        ),
-    }
-}
-
-/// Forgets foreign keys that are gone.
-fn drop_foreign_keys(source: &Source, mirror: &Mirror, statement: &TableStatement) -> Result<()> {
-    let TableStatement::Alter(alter) = statement else { return Ok(()) };
-    let is_gone = |key: &ForeignKey| {
-        alter.actions.iter().any(|action| match action {
-            AlterAction::DropForeignKey(name) | AlterAction::DropConstraint(name) => {
-                name.eq_ignore_ascii_case(&key.name)
-            }
-            _ => false,
-        })
-    };
-    if mirror.foreign_keys().iter().any(is_gone) {
-        mirror.update(source.store(), |record| record.foreign_keys.retain(|it| !is_gone(it)))?;
-        source.forget_referrers();
-    }
-    Ok(())
 }
 
 #[cfg(test)]

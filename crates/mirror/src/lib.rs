@@ -31,8 +31,10 @@
 //! | `follow` | definitions that change |
 //! | [`cascade`] | what foreign keys do to rows where the binlog does not say it |
 //! | `load` | reading a table for the first time |
+//! | `mirrorable` | which tables can be mirrored |
 //! | `reading` | rows as the server has them |
 //! | [`repair`] | rows that differ: looking closely, and putting them right |
+//! | `window` | what the stream changes while rows are read |
 //! | `writes` | rows on their way into a copy |
 //! | `filter` | copies of a part of their table |
 
@@ -44,6 +46,7 @@ mod filter;
 mod follow;
 mod load;
 mod mirror;
+mod mirrorable;
 pub mod mirrors;
 mod origin;
 mod parts;
@@ -52,10 +55,11 @@ pub mod record;
 pub mod repair;
 mod source;
 pub mod status;
+mod window;
 mod writes;
 
 pub use copies::{Absent, Copies, CopyColumn, CopyTable, Definition};
-pub use load::{Mirrorable, check};
+pub use mirrorable::{Mirrorable, check};
 pub use mirrors::{Fresh, MirrorName, Mirrors};
 pub use pelorus_binlog::Form;
 pub use record::State;

@@ -6,10 +6,8 @@ use arrow::array::{ArrayRef, BooleanArray};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use pelorus_error::{Code, Error, Result};
-use pelorus_link::split::quote_name;
-use pelorus_link::{KeyRange, Link, RemoteTable, SessionSettings};
+use pelorus_link::{KeyRange, Link};
 use pelorus_sql::statement::MirrorFilter;
-use pelorus_sql::table::{ColumnDefinition, Reference, ReferenceAction, TableStatement};
 use pelorus_store::{Commit, Durability};
 
 use crate::batch::blocking;
@@ -17,6 +15,7 @@ use crate::cascade::{self, ForeignKey};
 use crate::copies::{CopyTable, Definition};
 use crate::filter;
 use crate::mirror::{Mirror, Opened, overtaken};
+use crate::mirrorable::{self, Mirrorable};
 use crate::reading::{self, filtered, joined};
 use crate::record::{RangeRecord, State};
 use crate::source::Source;
@@ -82,7 +81,7 @@ impl Load {
         };
         self.link.forget();
         let Mirrorable { table, text, keys } =
-            check(&self.link, &name.database, &name.table).await?;
+            mirrorable::check(&self.link, &name.database, &name.table).await?;
         let record = self.mirror.record();
         if record.filter.is_some() && !keys.is_empty() {
             return Err(cascade::in_part(name));
@@ -181,8 +180,8 @@ impl Load {
         self.source.settle().await;
         self.wait_until_visible().await?;
         let name = &self.mirror.name;
-        let now = definition(&self.link, &name.database, &name.table).await?;
-        if without_counter(&now) != without_counter(text) {
+        let now = mirrorable::definition(&self.link, &name.database, &name.table).await?;
+        if mirrorable::without_counter(&now) != mirrorable::without_counter(text) {
             return Err(Error::new(
                 Code::TableChanged,
                 format!("the definition of '{name}' changed when its mirror began"),
@@ -315,131 +314,6 @@ impl Load {
     }
 }
 
-/// A table that can be mirrored.
-#[derive(Debug)]
-pub struct Mirrorable {
-    /// What the link knows of it.
-    pub table: Arc<RemoteTable>,
-    /// `SHOW CREATE TABLE` as the server writes it in universal time.
-    pub text: String,
-    /// Foreign keys that change its rows without the binlog's having it.
-    pub keys: Vec<ForeignKey>,
-}
-
-impl Mirrorable {
-    /// The other tables that must be mirrored for it to be: database and name.
-    pub fn parents(&self, database: &str) -> Vec<(String, String)> {
-        let there = self.keys.iter().filter(|key| !key.refers_to(database, &self.table.name));
-        there.map(|key| (key.database.clone(), key.table.clone())).collect()
-    }
-}
-
-/// Looks whether a table can be mirrored. Its database is given by the server's name.
-///
-/// # Errors
-/// The first thing that keeps it from being mirrored, with what to do about it.
-pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorable> {
-    let name = format!("'{database}.{table}'");
-    let local = link.local_database(database).ok_or_else(|| {
-        let text = format!("database '{database}' is not among those of server '{}'", link.name());
-        Error::new(Code::UnknownDatabase, text)
-    })?;
-    let found = link.table(&local, table).await?.ok_or_else(|| {
-        Error::new(Code::NoSuchTable, format!("Table {name} doesn't exist on its server"))
-    })?;
-    if found.is_view {
-        return Err(Error::unsupported(format_args!("mirrors of {name}, which is a view")));
-    }
-    if !found.keys.iter().any(|key| key.name == "PRIMARY") {
-        return Err(Error::unsupported(format_args!(
-            "mirrors of {name}, which has no primary key: its rows could not be told apart; add one \
-             (ALTER TABLE ... ADD COLUMN id BIGINT AUTO_INCREMENT PRIMARY KEY)"
-        )));
-    }
-    if !found.has_snapshots() {
-        return Err(Error::unsupported(format_args!(
-            "mirrors of {name}, whose engine {} shows no snapshot while others write; use InnoDB",
-            found.engine
-        )));
-    }
-    let facts = link.source_facts().await?;
-    if !facts.logs(database) {
-        return Err(Error::unsupported(format_args!(
-            "mirrors of {name}, which the server leaves out of its binlog (binlog_do_db, \
-             binlog_ignore_db)"
-        )));
-    }
-    let text = definition(link, database, &found.name).await?;
-    if facts.is_mariadb
-        && facts.binlog_row_image == "MINIMAL"
-        && let Some(column) = virtual_column(&text)
-    {
-        return Err(Error::unsupported(format_args!(
-            "mirrors of {name}, whose generated column '{column}' is VIRTUAL: this server leaves it \
-             out of its binlog under binlog_row_image = MINIMAL; make it STORED, or SET GLOBAL \
-             binlog_row_image = FULL and reconnect the clients"
-        )));
-    }
-    let keys = match logs_cascades(link).await? {
-        true => Vec::new(),
-        false => foreign_keys(database, &text)?,
-    };
-    Ok(Mirrorable { table: found, text, keys })
-}
-
-/// The foreign keys of a definition that change its table's rows.
-fn foreign_keys(database: &str, text: &str) -> Result<Vec<ForeignKey>> {
-    match pelorus_sql::table::parse(text, pelorus_sql::Mode::default())? {
-        TableStatement::Create(definition) => cascade::foreign_keys(database, &definition),
-        _ => Ok(Vec::new()),
-    }
-}
-
-/// The first column that is computed whenever it is read.
-fn virtual_column(text: &str) -> Option<String> {
-    let statement = pelorus_sql::table::parse(text, pelorus_sql::Mode::default()).ok()?;
-    let TableStatement::Create(definition) = statement else { return None };
-    let is_virtual = |column: &&ColumnDefinition| {
-        column.generated.as_ref().is_some_and(|generated| !generated.stored)
-    };
-    definition.columns.iter().find(is_virtual).map(|column| column.name.clone())
-}
-
-async fn definition(link: &Link, database: &str, table: &str) -> Result<String> {
-    let sql = format!("SHOW CREATE TABLE {}.{}", quote_name(database), quote_name(table));
-    let rows = link.ask(&SessionSettings::as_stored(), &sql).await?;
-    let text = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)).flatten();
-    text.filter(|text| text.starts_with("CREATE TABLE")).ok_or_else(|| {
-        Error::unsupported(format_args!("mirrors of '{database}.{table}', which is no plain table"))
-    })
-}
-
-/// A definition without the next number that it would give, which changes with rows.
-fn without_counter(text: &str) -> String {
-    const WORD: &str = " AUTO_INCREMENT=";
-    match text.rsplit_once(WORD) {
-        Some((before, behind)) => {
-            format!("{before}{}", behind.trim_start_matches(|it: char| it.is_ascii_digit()))
-        }
-        None => text.to_owned(),
-    }
-}
-
-/// Whether rows of the table with the foreign key change with those that it refers to.
-pub(crate) fn cascades(there: &Reference) -> bool {
-    use ReferenceAction::{Cascade, SetNull};
-    let changes = |action: &Option<ReferenceAction>| matches!(action, Some(Cascade | SetNull));
-    changes(&there.on_delete) || changes(&there.on_update)
-}
-
-/// Whether the server's binlog has what foreign keys change. MySQL does so where its InnoDB leaves
-/// foreign keys to the server (from 9.6 on, unless `innodb_native_foreign_keys` is on).
-pub(crate) async fn logs_cascades(link: &Link) -> Result<bool> {
-    let ask = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'";
-    let rows = link.ask(&SessionSettings::as_stored(), ask).await?;
-    Ok(rows.first().and_then(|row| row.get(1)).cloned().flatten().as_deref() == Some("OFF"))
-}
-
 fn range_record(range: &KeyRange) -> RangeRecord {
     let (condition, partitions) = range.parts();
     RangeRecord {
@@ -452,20 +326,4 @@ fn range_record(range: &KeyRange) -> RangeRecord {
 
 fn key_range(range: &RangeRecord) -> KeyRange {
     KeyRange::of_parts(range.condition.clone(), range.partitions.clone(), range.rows)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counters_are_no_part_of_definitions() {
-        assert_eq!(
-            without_counter(
-                "CREATE TABLE `t` (`a` int) ENGINE=InnoDB AUTO_INCREMENT=17 COMMENT='x'"
-            ),
-            "CREATE TABLE `t` (`a` int) ENGINE=InnoDB COMMENT='x'"
-        );
-        assert_eq!(without_counter("CREATE TABLE `t`"), "CREATE TABLE `t`");
-    }
 }

@@ -8,11 +8,12 @@ use pelorus_binlog::Images;
 use pelorus_error::{Error, Result};
 use pelorus_store::{Database, Keys};
 
-use super::{Changes, Happened, TableBatch, parted, taken};
+use super::table::{Changes, parted};
+use super::{Happened, TableBatch, taken};
 use crate::doubts::Doubts;
 use crate::filter;
-use crate::mirror::Window;
 use crate::parts::{Earlier, Parts, changes_of};
+use crate::window::Window;
 
 impl TableBatch {
     /// Makes writes of the changes where images lack columns.

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arrow::array::{AsArray as _, Int64Array, StringArray};
+use arrow::array::{Array as _, AsArray as _, BooleanArray, Int64Array, StringArray};
 use arrow::datatypes::Int64Type;
 use bytes::Bytes;
 use pelorus_binlog::{Decoder, Event};
 use pelorus_env::Env;
 use pelorus_store::{
-    ByteWeigher, History, KeyEncoder, Options, StoredColumn, TableId, TableSchema,
+    ByteWeigher, History, KeyEncoder, Keys, Mode, Options, StoredColumn, TableId, TableSchema,
+    Write,
 };
 use pelorus_types::{ColumnType, WireType, collation};
 use proptest::prelude::*;

@@ -18,7 +18,8 @@ use super::plan::{Link, Plan};
 use super::rows::{Child, Folded, Images, Referring, Row};
 use super::{Action, cannot, values};
 use crate::batch::Happened;
-use crate::mirror::{Mirror, Window};
+use crate::mirror::Mirror;
+use crate::window::Window;
 
 /// What happened to a row that is referred to.
 #[derive(Clone, Debug)]

@@ -62,11 +62,25 @@ pub(super) fn condition_of(def: &NativeDef, keys: &[Vec<String>], reader: Reader
         let parts = key.iter().zip(&def.key).map(|(value, &at)| {
             let column = &def.columns[at];
             let name = literal::name(&column.name);
-            format!("{mark}{name} = {}", value_text(value, &column.ty, reader))
+            // Such dates, and the year 0, are no literals here.
+            let is_odd = match column.ty.wire {
+                WireType::Year => true,
+                _ => column.ty.is_temporal() && has_zero_part(value),
+            };
+            let name = match is_odd && reader == Reader::Here {
+                true => format!("CAST({name} AS CHAR)"),
+                false => format!("{mark}{name}"),
+            };
+            format!("{name} = {}", value_text(value, &column.ty, reader))
         });
         format!("({})", parts.collect::<Vec<_>>().join(" AND "))
     };
     format!("({})", keys.iter().map(parts).collect::<Vec<_>>().join(" OR "))
+}
+
+/// Whether a date has a year, a month or a day that is zero.
+fn has_zero_part(date: &str) -> bool {
+    date.starts_with("0000-") || date.get(4..).is_some_and(|it| it.contains("-00"))
 }
 
 /// A value of [`plain_text`] in SQL.
@@ -79,6 +93,7 @@ fn value_text(value: &str, ty: &ColumnType, reader: Reader) -> String {
             let bytes = crate::hex::decode(value).unwrap_or_default();
             literal::text(&String::from_utf8_lossy(&bytes), pelorus_sql::Mode::default())
         }
+        WireType::Year => format!("'{value}'"),
         _ if ty.is_temporal() => format!("'{value}'"),
         _ => value.to_owned(),
     }

@@ -1,0 +1,111 @@
+//! What is known of a server and its mirrors: how far it is, how old what the copies show may be.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pelorus_binlog::Position;
+use pelorus_error::Result;
+use pelorus_link::Link;
+
+use super::Source;
+use crate::mirror::Mirror;
+use crate::record::State;
+use crate::status::MirrorStatus;
+
+/// How often the server is asked how far it is, and how long that is waited for.
+const ASK_END_EVERY: Duration = Duration::from_secs(1);
+const END_WITHIN: Duration = Duration::from_secs(2);
+
+impl Source {
+    /// How old what the copies show may be.
+    pub(crate) fn staleness(&self) -> Option<Duration> {
+        // Ordering: published after the commits that it speaks of.
+        let at = self.whole_at.load(Ordering::Acquire).checked_sub(1)?;
+        Some(self.now().saturating_sub(Duration::from_micros(at)))
+    }
+
+    /// Notes that the copies have everything that was committed up to a moment of the monotonic
+    /// clock.
+    pub(super) fn note_whole(&self, at: Duration) {
+        let micros = u64::try_from(at.as_micros()).unwrap_or(u64::MAX - 1) + 1;
+        self.whole_at.fetch_max(micros, Ordering::AcqRel);
+    }
+
+    /// Asks the server how far it is and waits until the stream has been applied up to there.
+    pub(crate) async fn catch_up(&self, patience: Duration) -> bool {
+        let begun = self.now();
+        let reached = tokio::time::timeout(patience, async {
+            let link = self.shared.links.link(&self.link)?;
+            let end = link.binlog_end().await.ok()?;
+            self.note_end(Some(end.clone()));
+            Some(self.reach(&end, patience).await)
+        });
+        let reached = reached.await.ok().flatten() == Some(true);
+        if reached {
+            self.note_whole(begun);
+        }
+        reached
+    }
+
+    /// Waits until the stream has been applied up to a position.
+    pub(crate) async fn reach(&self, end: &Position, patience: Duration) -> bool {
+        let mut applied = self.applied.subscribe();
+        let has_passed =
+            |at: &Option<Position>| at.as_ref().is_some_and(|at| at.has_passed(end) == Some(true));
+        let reached = tokio::time::timeout(patience, applied.wait_for(has_passed)).await;
+        reached.is_ok_and(|it| it.is_ok())
+    }
+
+    /// Notes how far the server is.
+    pub(super) fn note_end(&self, end: Option<Position>) {
+        *self.server_end.lock() = end;
+    }
+
+    /// Asks the server how far it is, as long as it is not dropped: who looks at the mirrors should
+    /// see how much is missing also when nobody's query asks.
+    pub(super) async fn watch_end(self: Arc<Self>, link: Link) {
+        loop {
+            tokio::time::sleep(ASK_END_EVERY).await;
+            // A heartbeat has said it already.
+            if self.staleness().is_none_or(|it| it >= ASK_END_EVERY) {
+                let asked = tokio::time::timeout(END_WITHIN, link.binlog_end()).await;
+                self.note_end(asked.ok().and_then(Result::ok));
+            }
+        }
+    }
+
+    /// How many transactions the server has that have not been applied.
+    pub(super) fn transactions_behind(&self) -> Option<u64> {
+        let end = self.server_end.lock().clone().filter(|_| self.status.lock().connected)?;
+        self.position()?.behind(&end)
+    }
+
+    pub(crate) fn list(&self) -> Vec<MirrorStatus> {
+        let status = self.status.lock().clone();
+        let transactions = self.transactions_behind();
+        let position = self.position().map(|it| it.to_string());
+        let of = |mirror: &Arc<Mirror>| {
+            let record = mirror.record();
+            let done = record.ranges.iter().filter(|range| range.done).count();
+            let trouble = || mirror.trouble.lock().clone();
+            let ended = || status.error.clone().filter(|_| record.state != State::Paused);
+            MirrorStatus {
+                name: mirror.name.clone(),
+                state: record.state,
+                ranges: (done, record.ranges.len()),
+                rows_loaded: record.rows_loaded,
+                // Ordering: only looked at by people.
+                changes: mirror.changes.load(Ordering::Relaxed),
+                loads: record.loads,
+                queries: mirror.queries.load(Ordering::Relaxed),
+                filter: record.filter.clone(),
+                staleness: self.staleness().filter(|_| record.state == State::Live),
+                transactions: transactions.filter(|_| record.state.follows()),
+                position: position.clone(),
+                reason: trouble().or_else(|| record.reason.clone()).or_else(ended),
+            }
+        };
+        self.mirrors().iter().map(of).collect()
+    }
+}

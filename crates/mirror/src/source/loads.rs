@@ -1,0 +1,108 @@
+//! Loading the tables of a server that wait for it, a few at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::Link;
+use tokio::task::JoinSet;
+
+use super::{RETRY_MAX, RETRY_MIN, Source};
+use crate::load;
+use crate::mirror::Mirror;
+use crate::mirrors::MirrorName;
+use crate::record::State;
+
+/// Tables of one server that are read at the same time.
+const LOADS: usize = 2;
+/// How often tables that wait are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+impl Source {
+    /// Loads the tables that wait for it, as long as it is not dropped.
+    pub(super) async fn load_all(self: Arc<Self>, link: Link) {
+        let mut tasks: JoinSet<(Arc<Mirror>, u64, Result<()>)> = JoinSet::new();
+        let mut running: BTreeSet<MirrorName> = BTreeSet::new();
+        // How often each has failed, and when it is tried again.
+        let mut tries: BTreeMap<MirrorName, (u32, Duration)> = BTreeMap::new();
+        loop {
+            let now = self.now();
+            for mirror in self.mirrors() {
+                let is_due = tries.get(&mirror.name).is_none_or(|(_, at)| *at <= now);
+                let waits = matches!(mirror.state(), State::Waiting | State::Loading);
+                if waits && is_due && running.len() < LOADS && running.insert(mirror.name.clone()) {
+                    let (source, link, turn) = (Arc::clone(&self), link.clone(), mirror.turn());
+                    tasks.spawn(async move {
+                        let result = load::load(source, Arc::clone(&mirror), link).await;
+                        (mirror, turn, result)
+                    });
+                }
+            }
+            tokio::select! {
+                Some(done) = tasks.join_next() => match done {
+                    Ok((mirror, turn, result)) => {
+                        running.remove(&mirror.name);
+                        self.after_load(&mirror, turn, result, &mut tries);
+                    }
+                    Err(error) => tracing::error!(%error, "the reading of a table has panicked"),
+                },
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    pub(super) fn after_load(
+        &self,
+        mirror: &Mirror,
+        turn: u64,
+        result: Result<()>,
+        tries: &mut BTreeMap<MirrorName, (u32, Duration)>,
+    ) {
+        let error = match result {
+            Ok(()) => {
+                tries.remove(&mirror.name);
+                *mirror.trouble.lock() = None;
+                return;
+            }
+            Err(error) if load::is_overtaken(&error) || mirror.turn() != turn => return,
+            Err(error) => error,
+        };
+        let tried = tries.get(&mirror.name).map_or(0, |it| it.0) + 1;
+        let wait = RETRY_MIN.saturating_mul(2_u32.saturating_pow(tried.min(8))).min(RETRY_MAX);
+        tries.insert(mirror.name.clone(), (tried, self.now() + wait));
+        self.note_load_failure(mirror, &error);
+    }
+
+    /// Failures of the world are tried again; what the table is cannot be helped by that.
+    pub(super) fn note_load_failure(&self, mirror: &Mirror, error: &Error) {
+        let text = pelorus_error::display_chain(error);
+        let name = &mirror.name;
+        let is_transient = matches!(
+            error.code(),
+            Code::ConnectToForeign
+                | Code::QueryOnForeign
+                | Code::TableChanged
+                | Code::DiskFull
+                | Code::Remote(_)
+        );
+        let was = mirror.trouble.lock().take();
+        let outcome = if !is_transient {
+            tracing::warn!(mirror = %name, error = text, "a table cannot be mirrored");
+            mirror.stop_in(self.store(), State::Failed, Some(text))
+        } else if error.code() == Code::TableChanged {
+            mirror.begin_again(self.store(), Some(text))
+        } else {
+            if was.as_ref() != Some(&text) {
+                tracing::warn!(mirror = %name, error = text, "a table cannot be read; it is tried again");
+            }
+            *mirror.trouble.lock() = Some(text);
+            Ok(())
+        };
+        if let Err(error) = outcome {
+            let error = pelorus_error::display_chain(&error);
+            tracing::error!(mirror = %name, error, "the state of a mirror cannot be kept");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Where the stream of a server is and begins, and mirrors that leave it and come back to it.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::MutexGuard;
+use pelorus_binlog::Position;
+use pelorus_error::Result;
+use pelorus_store::Commit;
+
+use super::Source;
+use crate::mirror::Mirror;
+use crate::record::{self, State};
+
+/// How often the stream is reminded to commit what it has.
+const SETTLE_EVERY: Duration = Duration::from_millis(50);
+
+impl Source {
+    /// Up to where the stream has been applied.
+    pub(crate) fn position(&self) -> Option<Position> {
+        self.applied.borrow().clone()
+    }
+
+    /// Stops following a table.
+    pub(crate) fn pause(&self, mirror: &Mirror) -> Result<()> {
+        // Nothing is committed between the look at the position and the end of the following.
+        let _moving = self.moving.lock();
+        match mirror.state() {
+            State::Paused => Ok(()),
+            // What has been read can be gone on from the place where the stream is.
+            State::Live | State::CatchingUp => {
+                self.keep_beginning(mirror)?;
+                mirror.stop_in(self.store(), State::Paused, None)
+            }
+            _ => {
+                mirror.begin_again(self.store(), None)?;
+                mirror.stop_in(self.store(), State::Paused, None)
+            }
+        }
+    }
+
+    /// Goes on with a table. The stream goes back to where it was paused; the other tables pass
+    /// over what they have.
+    pub(crate) fn resume(&self, mirror: &Mirror) -> Result<()> {
+        let moving = self.moving.lock();
+        let record = mirror.record();
+        let place = record.from.as_deref().map(str::parse::<Position>).transpose()?;
+        match (record.state, place) {
+            (State::Paused, Some(place)) if mirror.copy().is_some() => {
+                let until = self.level(mirror)?;
+                mirror.update(self.store(), |record| {
+                    record.state = State::CatchingUp;
+                    record.reason = None;
+                    record.until = until.map(|it| it.to_string());
+                })?;
+                match self.position() {
+                    // It comes by there again, for the sake of others.
+                    Some(at) if place.has_passed(&at) == Some(true) => self.begin_stream_again(),
+                    _ => self.go_to_locked(&place, &moving)?,
+                }
+                Ok(())
+            }
+            (State::Paused | State::Failed, _) => {
+                mirror.begin_again(self.store(), None)?;
+                self.wake();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes for all mirrors but one that they have everything up to where the stream is. Returns
+    /// the position from which on that one can be read together with the others: one of them may
+    /// be further than the stream, which has gone back before for another.
+    pub(super) fn level(&self, mirror: &Mirror) -> Result<Option<Position>> {
+        let mut level = self.position();
+        let mut reach = |text: Option<String>| {
+            let other = text.and_then(|it| it.parse::<Position>().ok());
+            let is_later = match (&other, &level) {
+                (Some(other), Some(level)) => other.has_passed(level) == Some(true),
+                (other, None) => other.is_some(),
+                (None, _) => false,
+            };
+            if is_later {
+                level = other;
+            }
+        };
+        for other in self.mirrors() {
+            if other.state().follows() && other.name != mirror.name {
+                self.keep_beginning(&other)?;
+                reach(other.record().from);
+            }
+        }
+        let record = mirror.record();
+        reach(record.until);
+        reach(record.from);
+        Ok(level)
+    }
+
+    /// Notes for a mirror that it has everything up to where the stream is.
+    pub(super) fn keep_beginning(&self, mirror: &Mirror) -> Result<()> {
+        let Some(at) = self.position() else { return Ok(()) };
+        let earlier = mirror.record().from.and_then(|it| it.parse::<Position>().ok());
+        if earlier.is_some_and(|earlier| earlier.has_passed(&at) == Some(true)) {
+            return Ok(());
+        }
+        mirror.update(self.store(), |record| record.from = Some(at.to_string()))
+    }
+
+    /// Lets the stream begin again at a position.
+    pub(super) fn go_to(&self, place: &Position) -> Result<()> {
+        let moving = self.moving.lock();
+        self.go_to_locked(place, &moving)
+    }
+
+    pub(super) fn go_to_locked(
+        &self,
+        place: &Position,
+        _moving: &MutexGuard<'_, ()>,
+    ) -> Result<()> {
+        self.keep_position(Some(place))?;
+        self.applied.send_replace(Some(place.clone()));
+        self.moved.store(true, Ordering::Release);
+        self.wake();
+        Ok(())
+    }
+
+    /// Ends the stream; it begins again where it was.
+    pub(crate) fn begin_stream_again(&self) {
+        self.moved.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Sees that the stream begins at a position or before it.
+    pub(crate) fn begin_at(&self, place: &Position) -> Result<()> {
+        let is_set = self.position().is_some();
+        if is_set { Ok(()) } else { self.go_to(place) }
+    }
+
+    /// The next stream begins at a position of its own.
+    pub(super) fn give_up_position(&self) -> Result<()> {
+        let _moving = self.moving.lock();
+        self.keep_position(None)?;
+        self.applied.send_replace(None);
+        self.moved.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    pub(super) fn keep_position(&self, position: Option<&Position>) -> Result<()> {
+        let value = position.map(|it| it.to_string().into_bytes());
+        let values = vec![(record::position_key(&self.link), value)];
+        self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
+    }
+
+    /// Reads all tables anew, from a new position.
+    pub(super) fn begin_all_again(&self, reason: &str) -> Result<()> {
+        for mirror in self.mirrors() {
+            if mirror.state() != State::Paused {
+                mirror.begin_again(self.store(), Some(reason.to_owned()))?;
+            } else {
+                mirror.update(self.store(), |record| record.from = None)?;
+            }
+        }
+        self.give_up_position()
+    }
+
+    /// Waits until the stream has committed everything that it had read before this call, if it
+    /// runs: from then on it looks at the mirrors as they are now.
+    pub(crate) async fn settle(&self) {
+        let mut rounds = self.rounds.subscribe();
+        // The round that runs now may have begun before the call.
+        let wanted = *rounds.borrow_and_update() + 2;
+        while *rounds.borrow_and_update() < wanted && self.status.lock().connected {
+            self.wake();
+            tokio::time::timeout(SETTLE_EVERY, rounds.changed()).await.ok();
+        }
+    }
+
+    /// While this is held the stream commits nothing: the copies that are followed are what their
+    /// tables were at [`Self::position`].
+    pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
+        self.moving.lock()
+    }
+}

@@ -1,0 +1,99 @@
+//! Foreign keys whose doings the binlog does not have, on their way from events to batches
+//! ([`crate::cascade`]).
+
+use std::sync::Arc;
+
+use pelorus_binlog::{RowsEvent, RowsKind};
+use pelorus_error::Result;
+
+use super::{Reader, Source, begin_again, blocking};
+use crate::batch::Batch;
+use crate::cascade::{Referrers, positions};
+use crate::copies::CopyTable;
+use crate::mirror::Mirror;
+
+/// Foreign keys that refer to the table of an event.
+pub(super) struct Cascades {
+    name: (String, String),
+    referrers: Arc<Referrers>,
+    /// Whether they may do something to rows that refer to those of the event.
+    pub(super) does_something: bool,
+}
+
+impl Cascades {
+    pub(super) fn of(source: &Source, rows: &RowsEvent) -> Self {
+        let referrers = source.all_referrers();
+        if referrers.is_empty() {
+            return Self { name: Default::default(), referrers, does_something: false };
+        }
+        let name = (rows.table.database.clone(), rows.table.table.clone());
+        let does_something = referrers.contains_key(&name)
+            && rows.kind != RowsKind::Insert
+            && !rows.no_foreign_key_checks;
+        Self { name, referrers, does_something }
+    }
+
+    fn children(&self) -> Vec<Arc<Mirror>> {
+        self.referrers.get(&self.name).cloned().unwrap_or_default()
+    }
+
+    /// Positions of the columns that they refer to.
+    pub(super) fn referred(&self, copy: &Arc<dyn CopyTable>) -> Vec<usize> {
+        let mut all = Vec::new();
+        for child in self.referrers.get(&self.name).into_iter().flatten() {
+            let keys = child.foreign_keys();
+            for key in keys.iter().filter(|it| it.refers_to(&self.name.0, &self.name.1)) {
+                all.extend(positions(copy.as_ref(), &key.referred).unwrap_or_default());
+            }
+        }
+        all
+    }
+}
+
+impl Reader<'_> {
+    /// Rows have changed that are not looked at: what foreign keys made of it is not known.
+    pub(super) fn unseen(&mut self, cascades: &Cascades) -> Result<()> {
+        if !cascades.does_something {
+            return Ok(());
+        }
+        for child in cascades.children() {
+            // What it has so far is thrown away.
+            if child.is_gathering() {
+                continue;
+            }
+            if child.follower(|from| self.is_old(from)).is_some() {
+                let (database, table) = &cascades.name;
+                let why = crate::cascade::depends(database, table, "not followed here");
+                self.again(&child, &why)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees that nothing is committed for tables whose foreign keys cannot be followed, and carries
+    /// out what those of the others do.
+    pub(super) fn follow_foreign_keys(&self, batch: &mut Batch) -> Result<()> {
+        self.stop_unguarded(batch)?;
+        let lost = blocking(|| batch.cascade(self.source.store()))?;
+        for (mirror, reason) in &lost {
+            batch.forget(mirror);
+            begin_again(self.source, mirror, reason)?;
+        }
+        self.stop_unguarded(batch)
+    }
+
+    /// Lets mirrors begin anew that refer to tables that are not followed; then those that refer to
+    /// them.
+    pub(super) fn stop_unguarded(&self, batch: &mut Batch) -> Result<()> {
+        loop {
+            let lost = crate::cascade::unguarded(self.source);
+            if lost.is_empty() {
+                return Ok(());
+            }
+            for (mirror, reason) in &lost {
+                batch.forget(mirror);
+                begin_again(self.source, mirror, reason)?;
+            }
+        }
+    }
+}

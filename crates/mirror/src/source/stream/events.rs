@@ -1,0 +1,237 @@
+//! Events of the binlog, and the transactions that they make.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pelorus_binlog::{Event, Gtid, LogEvent, Position, Query, Step};
+use pelorus_error::Result;
+
+use super::Reader;
+use super::xa::Prepared;
+use crate::batch::blocking;
+use crate::follow;
+use crate::mirror::Mirror;
+
+/// A transaction that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    /// What its end makes of the position; `None` for positions in files, where the end says it.
+    pub(super) step: Option<Step>,
+    /// `BEGIN` has been seen: it ends with a commit.
+    pub(super) begun: bool,
+    /// When it was committed, in microseconds since 1970; 0 where that is not known.
+    pub(super) committed: u64,
+    /// What it has changed, if it is an XA transaction: `XA COMMIT` comes later, or never.
+    pub(super) apart: Option<Prepared>,
+    /// Tables of ours that it has changed.
+    pub(super) touched: Vec<Arc<Mirror>>,
+}
+
+impl Reader<'_> {
+    pub(super) fn event(&mut self, event: LogEvent) -> Result<()> {
+        let header = event.header;
+        match event.event {
+            Event::Rotate(rotate) => self.rotate(&rotate.file, rotate.position)?,
+            Event::FormatDescription(_) => self.cut_off()?,
+            Event::Gtid(gtid) => {
+                self.cut_off()?;
+                self.begin_at(&header)?;
+                let committed = gtid.immediate_commit.or(gtid.original_commit);
+                let standalone = gtid.mariadb.as_ref().is_some_and(|it| it.standalone);
+                self.transaction = Some(Transaction {
+                    step: gtid.gtid.as_ref().and_then(step),
+                    begun: gtid.mariadb.is_some() && !standalone,
+                    committed: committed.unwrap_or(u64::from(header.timestamp) * 1_000_000),
+                    apart: gtid
+                        .mariadb
+                        .as_ref()
+                        .and_then(|it| it.prepared_xa.then(Prepared::default)),
+                    touched: Vec::new(),
+                });
+            }
+            Event::Query(query) => {
+                self.query(&query, header.timestamp, self.end_of(&event.header, event.inner))?
+            }
+            Event::Xid(_) => self.end_transaction(self.end_of(&header, event.inner))?,
+            Event::XaPrepare(prepare) => {
+                self.xa_prepare(&prepare)?;
+                self.end_transaction(self.end_of(&header, event.inner))?;
+            }
+            Event::RowsQuery(text) => self.origin.begin_statement(text),
+            Event::TableMap(table) => self.origin.note_table(&table),
+            Event::Rows(rows) => self.rows(&rows)?,
+            Event::Heartbeat { file, position } if self.transaction.is_none() => {
+                if position > 0 {
+                    self.rotate(&file, position)?;
+                }
+                self.flush()?;
+                self.heartbeat();
+            }
+            Event::Incident { message, .. } => {
+                self.source
+                    .begin_all_again(&format!("the server reports lost events: {message}"))?;
+                self.source.moved.store(true, Ordering::Release);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The position behind an event, in files.
+    pub(super) fn end_of(&self, header: &pelorus_binlog::EventHeader, inner: bool) -> Option<Step> {
+        let Position::File { file, offset } = &self.read else { return None };
+        if inner || header.end_position == 0 {
+            return None;
+        }
+        // Positions have 32 bits in headers; they only grow within a file.
+        let low = u64::from(header.end_position);
+        let mut end = (offset & !0xFFFF_FFFF) | low;
+        if end < *offset {
+            end += 1 << 32;
+        }
+        Some(Step::File { file: file.clone(), offset: end })
+    }
+
+    /// A transaction without its end: the server stopped while it was written, and has rolled it
+    /// back.
+    pub(super) fn cut_off(&mut self) -> Result<()> {
+        let Some(transaction) = self.transaction.take() else { return Ok(()) };
+        for mirror in &transaction.touched {
+            self.again(mirror, "a transaction in the binlog is cut off")?;
+        }
+        Ok(())
+    }
+
+    /// In files, the place where a transaction begins is where the one before it ends, also when
+    /// that was compressed and did not say so.
+    pub(super) fn begin_at(&mut self, header: &pelorus_binlog::EventHeader) -> Result<()> {
+        match self.end_of(header, false) {
+            Some(Step::File { file, offset }) => {
+                let offset = offset.saturating_sub(u64::from(header.length));
+                self.read.advance(&Step::File { file, offset })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn rotate(&mut self, name: &str, place: u64) -> Result<()> {
+        if let Position::File { .. } = self.read {
+            self.read.advance(&Step::File { file: name.to_owned(), offset: place })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn query(&mut self, query: &Query, timestamp: u32, end: Option<Step>) -> Result<()> {
+        let text = match query.text() {
+            Ok(text) => text.into_owned(),
+            // Its first words are ASCII in every charset that a client may have.
+            Err(_) => String::from_utf8_lossy(&query.bytes).into_owned(),
+        };
+        match follow::kind(&text) {
+            follow::Kind::Begin => {
+                self.transaction.get_or_insert_default().begun = true;
+                Ok(())
+            }
+            follow::Kind::XaStart => {
+                let transaction = self.transaction.get_or_insert_default();
+                transaction.begun = true;
+                transaction.apart.get_or_insert_default();
+                Ok(())
+            }
+            follow::Kind::Commit => self.end_transaction(end),
+            follow::Kind::Rollback => {
+                let touched = self.transaction.as_mut().map(|it| std::mem::take(&mut it.touched));
+                for mirror in touched.unwrap_or_default() {
+                    self.again(&mirror, "a transaction in the binlog was rolled back")?;
+                }
+                self.end_transaction(end)
+            }
+            follow::Kind::XaCommit => {
+                self.xa_commit(&text)?;
+                self.end_transaction(end)
+            }
+            follow::Kind::XaRollback => {
+                self.xa_rollback(&text);
+                self.end_transaction(end)
+            }
+            follow::Kind::Nothing => {
+                let is_open = self.transaction.as_ref().is_some_and(|it| it.begun);
+                if is_open { Ok(()) } else { self.end_transaction(end) }
+            }
+            follow::Kind::Other => {
+                let is_open = self.transaction.as_ref().is_some_and(|it| it.begun);
+                self.statement(query, &text, timestamp)?;
+                if is_open { Ok(()) } else { self.end_transaction(end) }
+            }
+        }
+    }
+
+    /// A statement that changes definitions, or rows without saying which.
+    pub(super) fn statement(&mut self, query: &Query, text: &str, timestamp: u32) -> Result<()> {
+        let effects = follow::effects(self.source, query, text, timestamp);
+        if effects.is_empty() {
+            return Ok(());
+        }
+        // What came before it was made for the definitions so far. A definition that was changed
+        // must not be changed again after a crash: its position is kept before the next change.
+        self.commit()?;
+        self.must_keep = true;
+        let event = match self.transaction.as_ref().and_then(|it| it.step.as_ref()) {
+            Some(step) => format!("{step:?}"),
+            None => self.read.to_string(),
+        };
+        for effect in effects {
+            let is_old = |from: &Position| self.is_old(from);
+            blocking(|| follow::carry_out(self.source, effect, text, &event, &is_old))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a copy that began with a position has the transaction that is being read already.
+    pub(super) fn is_old(&self, from: &Position) -> bool {
+        let step = self.transaction.as_ref().and_then(|it| it.step.as_ref());
+        match (from, step) {
+            (Position::MySql(set), Some(Step::MySql(gtid))) => set.contains(gtid),
+            (Position::MariaDb(all), Some(Step::MariaDb(gtid))) => all.covers(*gtid),
+            // A transaction that begins before that position was whole there.
+            (Position::File { .. }, _) => {
+                from != &self.read && from.has_passed(&self.read) == Some(true)
+            }
+            _ => false,
+        }
+    }
+
+    /// The transaction is read to its end.
+    pub(super) fn end_transaction(&mut self, end: Option<Step>) -> Result<()> {
+        self.origin.end();
+        let Some(transaction) = self.transaction.take() else {
+            return end.map_or(Ok(()), |step| self.read.advance(&step));
+        };
+        if let Some(step) = end.filter(|_| transaction.step.is_none()).or(transaction.step) {
+            self.read.advance(&step)?;
+        }
+        self.batch.note_transaction(transaction.committed);
+        self.batch_since.get_or_insert_with(|| self.source.now());
+        Ok(())
+    }
+}
+
+/// What the end of a transaction makes of the position.
+fn step(gtid: &Gtid) -> Option<Step> {
+    Some(match gtid {
+        Gtid::MySql { source, tag, sequence } => Step::MySql(pelorus_binlog::gtid::Gtid {
+            source: pelorus_binlog::gtid::Source {
+                uuid: *source,
+                tag: tag.clone().unwrap_or_default(),
+            },
+            number: *sequence,
+        }),
+        Gtid::MariaDb { domain, server, sequence } => {
+            Step::MariaDb(pelorus_binlog::maria::MariaGtid {
+                domain: *domain,
+                server: *server,
+                sequence: *sequence,
+            })
+        }
+    })
+}

@@ -1,0 +1,55 @@
+//! The beginning of a stream, and its end: what is asked of the server, and what it means when it
+//! lacks what was read of it.
+
+use std::time::Duration;
+
+use pelorus_binlog::Position;
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::{FollowError, FollowFailure, Link, SessionSettings};
+
+use super::Source;
+
+/// The server's clock less ours, in microseconds.
+pub(super) async fn clock_skew(source: &Source, link: &Link) -> Result<i64> {
+    let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+    let clock = &source.env().clock;
+    let before = micros(clock.since_epoch());
+    let ask = "SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)";
+    let rows = link.ask(&SessionSettings::default(), ask).await?;
+    let after = micros(clock.since_epoch());
+    let theirs = rows.first().and_then(|row| row.first()).cloned().flatten();
+    let theirs = theirs.and_then(|text| text.parse::<i64>().ok());
+    Ok(theirs.map_or(0, |theirs| theirs - (before + (after - before) / 2)))
+}
+
+/// Whether a MySQL lacks transactions that were applied. It does not say so by itself where another
+/// server gave them their names.
+pub(super) fn lacks(end: &Position, position: &Position) -> bool {
+    matches!(position, Position::MySql(_)) && end.has_passed(position) == Some(false)
+}
+
+/// A server that lacks transactions may have to catch up first; if it does not, all is read anew.
+pub(super) fn without(source: &Source, end: &Position, position: &Position) -> Result<()> {
+    let missing = end.behind(position).unwrap_or_default();
+    let reason =
+        format!("the server does not have all that was read of it before: {missing} transactions");
+    if !source.has_diverged_for_long() {
+        return Err(Error::new(Code::QueryOnForeign, reason));
+    }
+    tracing::warn!(link = source.link, reason, "all tables are mirrored anew");
+    source.begin_all_again(&reason)
+}
+
+/// A position that the server no longer has is the beginning of new loads.
+pub(super) fn lost(source: &Source, error: FollowError) -> Result<()> {
+    let what = match error.failure() {
+        FollowFailure::Purged => "what was missing is no longer in the server's binlog",
+        FollowFailure::Diverged if source.has_diverged_for_long() => {
+            "the server does not have all that was read of it before"
+        }
+        _ => return Err(error.into_error()),
+    };
+    let reason = format!("{what}: {}", error.error().message());
+    tracing::warn!(link = source.link, reason, "all tables are mirrored anew");
+    source.begin_all_again(&reason)
+}

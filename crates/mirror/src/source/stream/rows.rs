@@ -1,0 +1,77 @@
+//! Rows that change: which mirror they are of, and into its batch.
+
+use std::sync::Arc;
+
+use pelorus_binlog::{Position, RowsEvent, TableMap};
+use pelorus_error::{Code, Result};
+
+use super::cascades::Cascades;
+use super::{BATCH_ROWS, Reader};
+use crate::batch::{Added, Batch};
+use crate::cascade::Plan;
+use crate::mirror::{Mirror, overtaken};
+use crate::record::State;
+
+impl Reader<'_> {
+    pub(super) fn rows(&mut self, rows: &RowsEvent) -> Result<()> {
+        if let Some(apart) = self.transaction.as_mut().and_then(|it| it.apart.as_mut()) {
+            apart.tables.insert((rows.table.database.clone(), rows.table.table.clone()));
+        }
+        let cascades = Cascades::of(self.source, rows);
+        let followed = self.mirror_of(&rows.table);
+        let followed = followed.and_then(|it| Some((it.follower(|from| self.is_old(from))?, it)));
+        let Some((copy, mirror)) = followed else { return self.unseen(&cascades) };
+        let referred = cascades.referred(&copy);
+        let apart = self.transaction.as_ref().and_then(|it| it.apart.as_ref());
+        let keeps = apart.map_or(&self.batch, |it| &it.batch).keeps(&mirror, &referred);
+        if !keeps {
+            self.unseen(&cascades)?;
+        }
+        let plan = (keeps && cascades.does_something)
+            .then(|| Plan::of(self.source, &mirror, &copy, &|from: &Position| self.is_old(from)));
+        let transaction = self.transaction.get_or_insert_default();
+        if !transaction.touched.iter().any(|it| Arc::ptr_eq(it, &mirror)) {
+            transaction.touched.push(Arc::clone(&mirror));
+        }
+        if let (Some(apart), Some(plan)) = (&mut transaction.apart, &plan) {
+            let children = plan.links.iter().map(|link| &link.child.name);
+            apart.tables.extend(children.map(|it| (it.database.clone(), it.table.clone())));
+        }
+        let batch = transaction.apart.as_mut().map_or(&mut self.batch, |it| &mut it.batch);
+        let added = batch.add(&mirror, &copy, rows, &self.origin, (&referred, plan));
+        if let Ok(Added::WantsStatement) = added {
+            // What was read is read again, with statements.
+            self.source.want_statements();
+            return Err(overtaken());
+        }
+        if let Err(error) = added {
+            batch.forget(&mirror);
+            let text = pelorus_error::display_chain(&error);
+            if error.code() == Code::TableChanged {
+                return self.again(&mirror, &text);
+            }
+            tracing::warn!(mirror = %mirror.name, error = text, "a mirror cannot follow its table");
+            return mirror.stop_in(self.source.store(), State::Failed, Some(text));
+        }
+        match too_large(batch, || self.source.copies().transaction_bytes()) {
+            Some(mirror) => {
+                batch.forget(&mirror);
+                self.again(
+                    &mirror,
+                    "a transaction changed more than pelorus_mirror_transaction_size",
+                )
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn mirror_of(&self, table: &TableMap) -> Option<Arc<Mirror>> {
+        self.source.mirror(&table.database, &table.table)
+    }
+}
+
+/// The mirror whose changes take most of the memory of a transaction that takes too much.
+fn too_large(batch: &Batch, most: impl Fn() -> usize) -> Option<Arc<Mirror>> {
+    let is_large = batch.rows() > BATCH_ROWS && batch.bytes() > most();
+    is_large.then(|| batch.largest()).flatten()
+}

@@ -1,0 +1,183 @@
+//! The task that follows a server: it begins the stream and the loads, again and again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pelorus_binlog::Position;
+use pelorus_error::{Code, Error, Result};
+use pelorus_link::SourceFacts;
+use pelorus_store::Commit;
+use tokio::task::JoinSet;
+
+use super::{RETRY_MAX, RETRY_MIN, Source, stream};
+use crate::mirrorable;
+use crate::record::{self, SourceRecord, State};
+
+/// How long a server may have less than was read of it.
+const DIVERGED: Duration = Duration::from_secs(20);
+/// How long the end of the tasks is waited for.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+impl Source {
+    /// Starts the task, unless it runs.
+    pub(crate) fn start(self: &Arc<Self>) {
+        let mut task = self.task.lock();
+        if task.is_none() && !self.stopping.load(Ordering::Acquire) {
+            *task = Some(tokio::spawn(Arc::clone(self).run()));
+        }
+    }
+
+    /// Ends the task.
+    pub(crate) async fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.wake();
+        let task = self.task.lock().take();
+        if let Some(task) = task {
+            let abort = task.abort_handle();
+            if tokio::time::timeout(STOP_WITHIN, task).await.is_err() {
+                abort.abort();
+            }
+        }
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    pub(super) async fn run(self: Arc<Self>) {
+        let mut pause = RETRY_MIN;
+        while !self.is_stopping() {
+            let woken = self.wake.notified();
+            // Tables that have failed are looked for, too: they may be made anew.
+            let is_wanted = !self.databases.read().is_empty()
+                || self.mirrors().iter().any(|it| it.state() != State::Paused);
+            if !is_wanted {
+                woken.await;
+                continue;
+            }
+            let begun = self.now();
+            let error = match self.follow().await {
+                Ok(()) => {
+                    pause = RETRY_MIN;
+                    continue;
+                }
+                Err(error) => error,
+            };
+            self.note_failure(&error);
+            if self.now().saturating_sub(begun) > RETRY_MAX {
+                pause = RETRY_MIN;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.wake.notified() => {}
+            }
+            pause = (pause * 2).min(RETRY_MAX);
+        }
+    }
+
+    pub(super) fn note_failure(&self, error: &Error) {
+        let text = pelorus_error::display_chain(error);
+        let mut status = self.status.lock();
+        if status.error.as_ref() != Some(&text) {
+            tracing::warn!(
+                link = self.link,
+                error = text,
+                "the stream of changes has ended; it is tried again"
+            );
+        }
+        status.connected = false;
+        status.error = Some(text);
+    }
+
+    /// Follows the server until something must be begun anew.
+    pub(super) async fn follow(self: &Arc<Self>) -> Result<()> {
+        let link = self.shared.links.link(&self.link).ok_or_else(|| {
+            Error::new(Code::NoSuchServer, format!("there is no server '{}'", self.link))
+        })?;
+        let facts = link.source_facts().await?;
+        if let Some(error) = facts.check().into_iter().next() {
+            return Err(error);
+        }
+        self.check_identity(&facts)?;
+        self.check_cascades(mirrorable::logs_cascades(&link).await?)?;
+        if self.position().is_none() {
+            let position = link.binlog_position(&[]).await?;
+            self.go_to(&position)?;
+        }
+        self.moved.store(false, Ordering::Release);
+        let mut loading = JoinSet::new();
+        loading.spawn(Arc::clone(self).load_all(link.clone()));
+        loading.spawn(Arc::clone(self).watch_end(link.clone()));
+        // Dropped with it, the loads end.
+        stream::stream(self, &link, &facts).await
+    }
+
+    /// The number under which the server knows us: made of something random that is kept.
+    pub(super) fn server_id(&self) -> Result<u32> {
+        const KEY: &[u8] = b"replica";
+        let store = self.store();
+        let kept = match store.value(KEY) {
+            Some(kept) => kept,
+            None => {
+                let mut bytes = vec![0; 16];
+                self.env().random.fill(&mut bytes);
+                let values = vec![(KEY.to_vec(), Some(bytes.clone()))];
+                store.commit(&Commit { values, ..Commit::default() })?;
+                bytes
+            }
+        };
+        Ok(pelorus_link::binlog::server_id_of(&format!("{kept:?}/{}", self.link)))
+    }
+
+    /// Whether the server has had less than was read of it for so long that it will not come back:
+    /// one that takes another's place may have to catch up first.
+    pub(super) fn has_diverged_for_long(&self) -> bool {
+        let now = self.now();
+        let mut since = self.diverged_since.lock();
+        now.saturating_sub(*since.get_or_insert(now)) > DIVERGED
+    }
+
+    /// Another server under the link's name is gone on with by GTIDs; without them nothing of what
+    /// was applied can be found on it.
+    pub(super) fn check_identity(&self, facts: &SourceFacts) -> Result<()> {
+        let key = record::source_key(&self.link);
+        let known = self.store().value(&key).map(|it| record::decode::<SourceRecord>(&it));
+        let known = known.transpose()?;
+        let identity = facts.server_uuid.clone().unwrap_or_else(|| facts.server_id.to_string());
+        if known.as_ref().is_some_and(|known| known.identity == identity) {
+            return Ok(());
+        }
+        if known.is_some() {
+            tracing::warn!(link = self.link, identity, "another server answers for the link");
+            if matches!(self.position(), Some(Position::File { .. })) {
+                let reason = "another server answers for the link, and file positions hold on one \
+                              server only";
+                tracing::warn!(link = self.link, reason, "all tables are mirrored anew");
+                self.begin_all_again(reason)?;
+            }
+        }
+        let logs_cascades = known.and_then(|it| it.logs_cascades);
+        let value = record::encode(&SourceRecord { identity, logs_cascades })?;
+        let values = vec![(key, Some(value))];
+        self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
+    }
+
+    /// Where a server has begun or ceased to log what foreign keys do, it is not known from which
+    /// place on: all is read anew.
+    pub(super) fn check_cascades(&self, logs: bool) -> Result<()> {
+        let key = record::source_key(&self.link);
+        let known = self.store().value(&key).map(|it| record::decode::<SourceRecord>(&it));
+        let Some(mut known) = known.transpose()? else { return Ok(()) };
+        match known.logs_cascades {
+            Some(before) if before == logs => return Ok(()),
+            Some(_) => self.begin_all_again(
+                "whether the server's binlog has what foreign keys do to rows has changed",
+            )?,
+            None => {}
+        }
+        known.logs_cascades = Some(logs);
+        let values = vec![(key, Some(record::encode(&known)?))];
+        self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
+    }
+}

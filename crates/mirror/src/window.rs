@@ -1,0 +1,141 @@
+//! What the stream changes while rows of a table are being read.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use pelorus_error::{Error, Result};
+use pelorus_store::Keys;
+
+use crate::cascade::Action;
+use crate::copies::CopyTable;
+use crate::mirror::Opened;
+use crate::parts::{Awaited, Parts};
+
+/// The keys that the stream has changed while ranges are being read: what was read of them is
+/// older, or will be put right by changes that are still to come.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    open: usize,
+    /// How often one was opened.
+    opened: u64,
+    /// Keys, and how many had been opened when they changed for the last time.
+    touched: HashMap<Vec<u8>, u64>,
+    /// What the stream has changed in rows that the copy does not have yet.
+    awaited: Awaited,
+    gone: Vec<Gone>,
+}
+
+/// Values that a foreign key no longer refers to: rows that have them were read before that.
+#[derive(Debug)]
+struct Gone {
+    columns: Vec<usize>,
+    action: Action,
+    values: HashSet<Vec<u8>>,
+}
+
+impl Window {
+    /// Notes that the stream has changed rows.
+    pub(crate) fn touch(&mut self, keys: &Keys) {
+        if self.open > 0 {
+            self.touched.extend(keys.iter().map(|key| (key.to_vec(), self.opened)));
+            if !self.awaited.is_empty() {
+                keys.iter().for_each(|key| self.awaited.forget(key));
+            }
+        }
+    }
+
+    /// Notes what the stream has of rows that the copy does not have yet. Ranges that are read
+    /// now may bring them as they were before; those that are read later have it.
+    ///
+    /// # Errors
+    /// None but bugs.
+    pub(crate) fn wait_for(&mut self, parts: &Parts<'_>, missed: &[u32]) -> Result<()> {
+        if self.open == 0 { Ok(()) } else { self.awaited.add(parts, missed) }
+    }
+
+    /// Rows that were read, with what the stream has of them.
+    ///
+    /// # Errors
+    /// None but bugs.
+    pub(crate) fn fold(&self, keys: &Keys, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
+        if self.awaited.is_empty() { Ok(columns) } else { self.awaited.fold(keys, columns) }
+    }
+
+    /// Which of some keys the stream has not changed since a window was opened; `None` for all.
+    /// What it has changed before that is in what is read.
+    pub(crate) fn untouched(&self, keys: &Keys, opened: &Opened) -> Option<Vec<bool>> {
+        if self.touched.is_empty() {
+            return None;
+        }
+        let is_touched = |key| self.touched.get(key).is_some_and(|at| *at >= opened.number);
+        Some(keys.iter().map(|key| !is_touched(key)).collect())
+    }
+
+    /// Notes that a foreign key has changed all rows that referred to a value.
+    pub(crate) fn note_gone(&mut self, columns: &[usize], action: Action, value: &[u8]) {
+        if self.open == 0 {
+            return;
+        }
+        let same = |it: &&mut Gone| it.columns == columns && it.action == action;
+        if let Some(gone) = self.gone.iter_mut().find(same) {
+            gone.values.insert(value.to_vec());
+            return;
+        }
+        let values = HashSet::from([value.to_vec()]);
+        self.gone.push(Gone { columns: columns.to_vec(), action, values });
+    }
+
+    /// Does to rows that were read what foreign keys have done since. (A row that refers to such a
+    /// value again has been changed later, and that change comes by itself.)
+    ///
+    /// # Errors
+    /// A collation whose rules are not known.
+    pub(crate) fn without_gone(
+        &self,
+        copy: &dyn CopyTable,
+        mut rows: Vec<ArrayRef>,
+    ) -> Result<Vec<ArrayRef>> {
+        let cannot = |error| Error::internal("rows cannot be left out").caused_by(error);
+        for gone in &self.gone {
+            let own: Vec<ArrayRef> = gone.columns.iter().map(|&at| Arc::clone(&rows[at])).collect();
+            let refers = |value: &Option<Vec<u8>>| {
+                value.as_ref().is_some_and(|value| gone.values.contains(value))
+            };
+            let values = crate::cascade::values(copy, &gone.columns, &own)?;
+            let is_gone: BooleanArray = values.iter().map(refers).collect::<Vec<_>>().into();
+            if is_gone.true_count() == 0 {
+                continue;
+            }
+            match gone.action {
+                Action::Cascade => {
+                    let keep = arrow::compute::not(&is_gone).map_err(cannot)?;
+                    for column in &mut rows {
+                        *column = arrow::compute::filter(column, &keep).map_err(cannot)?;
+                    }
+                }
+                Action::SetNull => {
+                    for &at in &gone.columns {
+                        rows[at] = arrow::compute::nullif(&rows[at], &is_gone).map_err(cannot)?;
+                    }
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    pub(crate) fn begin(&mut self) -> u64 {
+        self.open += 1;
+        self.opened += 1;
+        self.opened
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.open = self.open.saturating_sub(1);
+        if self.open == 0 {
+            self.touched = HashMap::new();
+            self.awaited = Awaited::default();
+            self.gone = Vec::new();
+        }
+    }
+}
