@@ -289,16 +289,3 @@ def test_what_cannot_be_mirrored_is_refused_with_the_reason(pair, name):
     assert reason in found["Reason"].lower(), found
     assert pair.through.run("SELECT COUNT(*) FROM refused.t") == ((0,),)
     pair.through.run("UNMIRROR DATABASE refused")
-
-
-def test_text_that_the_stream_cannot_read_makes_a_mirror_fail(pair):
-    pair.begin("charsets", "CREATE TABLE t (id INT PRIMARY KEY, c VARCHAR(9) CHARACTER SET cp1251)")
-    pair.through.run("MIRROR TABLE charsets.t")
-    pair.server.run("INSERT INTO charsets.t VALUES (1, 'Привет')")
-    with pair.open("charsets") as connection:
-        def right() -> bool:
-            answer = rows.ask(connection, "SELECT * FROM t")
-            assert answer.rows == [(b"1", "Привет".encode())], answer
-            return pair.state("charsets", "t")["State"] in ("failed", "live")
-        wait_for("the mirror to have seen it", right)
-    pair.through.run("UNMIRROR TABLE charsets.t")

@@ -59,4 +59,5 @@ pub use position::{Position, Step};
 pub use query::{Query, Status};
 pub use rows::{RowsEvent, RowsKind};
 pub use table_map::{SourceColumn, SourceType, TableMap};
+pub use charset::reads;
 pub use transaction::{GtidEvent, GtidList, MariaDbFlags, XaPrepare, Xid};

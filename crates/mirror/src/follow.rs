@@ -14,6 +14,7 @@ use pelorus_sql::statement::{Ddl, DdlAction, MirrorFilter, Statement, TableName}
 use pelorus_sql::table::{AlterAction, ColumnDefault, ColumnDefinition, TableStatement};
 
 use crate::cascade::ForeignKey;
+use crate::charsets;
 use crate::copies::Circumstances;
 use crate::filter;
 use crate::mirror::Mirror;
@@ -76,7 +77,7 @@ pub(crate) enum Effect {
 
 /// What a statement does to the mirrors of a source.
 pub(crate) fn effects(source: &Source, query: &Query, text: &str, timestamp: u32) -> Vec<Effect> {
-    let circumstances = circumstances(query, timestamp);
+    let circumstances = circumstances(source, query, timestamp);
     let resolved = Resolver { source, database: &query.database };
     match pelorus_sql::classify(text, circumstances.mode) {
         Ok(Statement::Ddl(ddl)) if !ddl.temporary => resolved.ddl(&ddl, text, circumstances),
@@ -89,13 +90,14 @@ pub(crate) fn effects(source: &Source, query: &Query, text: &str, timestamp: u32
     }
 }
 
-fn circumstances(query: &Query, timestamp: u32) -> Circumstances {
+fn circumstances(source: &Source, query: &Query, timestamp: u32) -> Circumstances {
     let sql_mode = query.status.sql_mode.map(mode_words).unwrap_or_default();
     let micros = i64::from(query.status.microseconds.unwrap_or(0));
     Circumstances {
         mode: Mode::from_sql_mode(&sql_mode),
         micros: i64::from(timestamp) * 1_000_000 + micros,
         time_zone: query.status.time_zone.clone(),
+        collations: charsets::of_session(&query.status, source.is_mariadb()),
         sql_mode,
     }
 }
@@ -343,6 +345,14 @@ fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static str> {
             Some("rows went with partitions that the copy does not have")
         }
         AlterAction::DropPrimaryKey => Some("the primary key was dropped"),
+        AlterAction::Convert { charset: None, .. } => {
+            Some("the table was converted to the charset of its database")
+        }
+        AlterAction::Option(option)
+            if option.name == "CHARSET" && option.value.eq_ignore_ascii_case("default") =>
+        {
+            Some("the table has got the charset of its database")
+        }
         _ => None,
     }
 }

@@ -35,6 +35,7 @@
 
 mod batch;
 pub mod cascade;
+mod charsets;
 pub mod copies;
 mod doubts;
 mod filter;

@@ -15,6 +15,7 @@ use pelorus_store::{Commit, Durability, Mode, Write};
 
 use crate::batch::blocking;
 use crate::cascade::{self, ForeignKey};
+use crate::charsets;
 use crate::copies::{CopyColumn, CopyTable, Definition};
 use crate::filter;
 use crate::mirror::{Mirror, Opened, overtaken};
@@ -84,21 +85,17 @@ impl Load {
             self.link.binlog_position(&tables).await?
         };
         self.link.forget();
-        let Mirrorable { table, text, keys } =
-            check(&self.link, &name.database, &name.table).await?;
+        let there = check(&self.link, &name.database, &name.table).await?;
         let record = self.mirror.record();
-        if record.filter.is_some() && !keys.is_empty() {
+        if record.filter.is_some() && !there.keys.is_empty() {
             return Err(cascade::in_part(name));
         }
-        cascade::check_parents(&self.source, (&name.database, &name.table), &keys)?;
+        cascade::check_parents(&self.source, (&name.database, &name.table), &there.keys)?;
+        let filter = record.filter.as_deref().map(MirrorFilter::parse).transpose()?;
+        let definition = there.definition(record.layout, filter.unwrap_or_default());
+        let Mirrorable { table, text, keys, .. } = there;
         let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
         let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
-        let filter = record.filter.as_deref().map(MirrorFilter::parse).transpose()?;
-        let definition = Definition {
-            text: text.clone(),
-            layout: record.layout,
-            filter: filter.unwrap_or_default(),
-        };
         self.check_turn()?;
         let copy = blocking(|| self.source.copies().create(name, &definition))?;
         self.check_turn()?;
@@ -343,11 +340,19 @@ pub struct Mirrorable {
     pub table: Arc<RemoteTable>,
     /// `SHOW CREATE TABLE` as the server writes it in universal time.
     pub text: String,
+    /// The collations of the text columns, and of the table by an empty name.
+    pub collations: Vec<(String, String)>,
     /// Foreign keys that change its rows without the binlog's having it.
     pub keys: Vec<ForeignKey>,
 }
 
 impl Mirrorable {
+    /// The definition of its copy, laid out and with the part of it that the user wants.
+    pub fn definition(&self, layout: Option<String>, filter: MirrorFilter) -> Definition {
+        let (text, collations) = (self.text.clone(), self.collations.clone());
+        Definition { text, collations, layout, filter }
+    }
+
     /// The other tables that must be mirrored for it to be: database and name.
     pub fn parents(&self, database: &str) -> Vec<(String, String)> {
         let there = self.keys.iter().filter(|key| !key.refers_to(database, &self.table.name));
@@ -391,6 +396,8 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         )));
     }
     let text = definition(link, database, &found.name).await?;
+    let collations = charsets::of_table(link, &local, &found.name).await?;
+    charsets::check(link, &name, &collations).await?;
     if facts.is_mariadb
         && facts.binlog_row_image == "MINIMAL"
         && let Some(column) = virtual_column(&text)
@@ -405,7 +412,7 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         true => Vec::new(),
         false => foreign_keys(database, &text)?,
     };
-    Ok(Mirrorable { table: found, text, keys })
+    Ok(Mirrorable { table: found, text, collations, keys })
 }
 
 /// The foreign keys of a definition that change its table's rows.
