@@ -80,7 +80,7 @@ QUERIES = (
     "SELECT id, c FROM {0} ORDER BY c, id", "SELECT DISTINCT c FROM {0}", "SELECT MAX(c), MIN(c) FROM {0}",
     "SELECT id FROM {0} WHERE c LIKE 'A%'", "SELECT id, LENGTH(c), HEX(c) FROM {0}",
     "SELECT id, UPPER(c), LOWER(c) FROM {0}", "SELECT id FROM {0} WHERE c IN ('a', 'Б')",
-    "SELECT a.id, b.id FROM {0} a JOIN {0} b ON a.c = b.c", "SELECT id, MD5(c) FROM {0}",
+    "SELECT a.id, b.id FROM {0} a JOIN {0} b ON a.c = b.c", "SELECT id, MD5(c) FROM {0}", "SELECT n, COUNT(c) FROM {0} GROUP BY n",
     "SELECT id, e FROM {0} ORDER BY e, id", "SELECT id FROM {0} WHERE e = 'Y'",
     "SELECT COUNT(*) FROM {0} WHERE c < 'я'", "SELECT id, CONCAT(c, 'x') FROM {0}",
 )
@@ -101,7 +101,7 @@ def test_comparisons_are_the_servers(pair):
     pair.server.run(*(f"UPDATE {table} SET n = n + 1 WHERE id > 2" for table in tables),
                     database="compared")
     pair.same("compared", *(query.format(table) for table in tables for query in (
-        "SELECT * FROM {0}", "SELECT n, COUNT(*), COUNT(c) FROM {0} GROUP BY n",
+        "SELECT * FROM {0}", "SELECT n, COUNT(*) FROM {0} GROUP BY n",
         "SELECT c, e FROM {0} WHERE n > 1", "SELECT id FROM {0} WHERE c IS NULL")))
     source, ours = pair._open(pair.server, "compared", OF_SERVER), pair.open("compared")
     with source, ours:
@@ -189,13 +189,13 @@ PADDED = "(1, 'a', 'a'), (2, 'a ', 'a '), (3, 'A', 'A'), (4, 'ß', 'ss'), (5, 's
 def test_a_charset_alone_means_the_servers_collation(pair):
     pair.begin("alone", "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(9) CHARACTER SET latin1)",
                "CREATE TABLE u (id INT PRIMARY KEY, a VARCHAR(9), b VARCHAR(9)) CHARACTER SET latin1",
-               "CREATE TABLE w (id INT PRIMARY KEY, a VARCHAR(9) CHARACTER SET utf8mb4)")
+               "CREATE TABLE w (id INT PRIMARY KEY, a VARCHAR(9) CHARACTER SET utf8mb4) CHARACTER SET latin1")
     pair.through.run("MIRROR DATABASE alone")
     pair.wait_live("alone", "t", "u", "w")
     pair.server.run("ALTER TABLE t ADD b VARCHAR(9) CHARACTER SET utf8mb4",
                     "ALTER TABLE t MODIFY a VARCHAR(9) CHARACTER SET utf8mb4",
                     "ALTER TABLE u CONVERT TO CHARACTER SET utf8mb4",
-                    "ALTER TABLE w DEFAULT CHARACTER SET utf8mb4", "ALTER TABLE w ADD b VARCHAR(9)",
+                    "ALTER TABLE w ADD b VARCHAR(9), DEFAULT CHARACTER SET utf8mb4",
                     *(f"INSERT INTO {table} VALUES {PADDED}" for table in "tuw"), database="alone")
     asked = [query.format(table, column) for table in "tuw" for column in "ab" for query in (
         "SELECT COUNT(*) FROM {0} WHERE {1} = 'a'", "SELECT COUNT(*) FROM {0} WHERE {1} = 'SS'",

@@ -289,3 +289,32 @@ def test_what_cannot_be_mirrored_is_refused_with_the_reason(pair, name):
     assert reason in found["Reason"].lower(), found
     assert pair.through.run("SELECT COUNT(*) FROM refused.t") == ((0,),)
     pair.through.run("UNMIRROR DATABASE refused")
+
+
+def test_defaults_that_are_calls(mariadb, pelorus_mariadb):
+    """MariaDB shows and takes calls of functions as defaults without parentheses."""
+    pair = Mirrored(mariadb, pelorus_mariadb)
+    columns = ("u CHAR(36) DEFAULT uuid()", "c VARCHAR(40) DEFAULT concat('a', lower('B')) NOT NULL",
+               "d DATE DEFAULT curdate()", "n BIGINT DEFAULT nextval(numbers)", "e INT DEFAULT (3 * 4)",
+               "r DOUBLE DEFAULT rand() COMMENT 'x'", "j JSON DEFAULT json_array(1)", "v UUID DEFAULT uuid()")
+    pair.begin("calls", "CREATE SEQUENCE numbers",
+               f"CREATE TABLE t (id INT PRIMARY KEY, {', '.join(columns)})",
+               "CREATE TABLE w (id INT PRIMARY KEY)", "INSERT INTO t (id) VALUES (1), (2)",
+               "INSERT INTO w VALUES (1), (2)")
+    pair.through.run("MIRROR TABLE calls.t, calls.w")
+    pair.wait_live("calls", "t", "w")
+    pair.server.run("INSERT INTO t (id) VALUES (3)", "UPDATE t SET c = DEFAULT WHERE id = 1",
+                    "SET binlog_row_image = 'MINIMAL'", "UPDATE t SET d = '2020-01-01' WHERE id = 2",
+                    "SET binlog_row_image = 'FULL'", "ALTER TABLE t MODIFY c VARCHAR(50) DEFAULT upper('x')",
+                    "ALTER TABLE t ALTER e SET DEFAULT abs(-3)", "INSERT INTO t (id) VALUES (4)",
+                    database="calls")
+    pair.same("calls", "SELECT * FROM t")
+    assert pair.state("calls", "t")["Loads"] == 1
+    for column in columns:
+        loads = pair.state("calls", "w")["Loads"]
+        pair.server.run(f"ALTER TABLE w ADD {column}", "INSERT INTO w (id) SELECT MAX(id) + 1 FROM w",
+                        database="calls")
+        wait_for("a load", lambda: pair.state("calls", "w")["Loads"] > loads, 60)  # noqa: B023
+        pair.wait_live("calls", "w")
+        pair.same("calls", "SELECT * FROM w")
+    pair.through.run("UNMIRROR TABLE calls.t, calls.w")

@@ -47,6 +47,7 @@ mod rows;
 mod table_map;
 mod transaction;
 
+pub use charset::reads;
 pub use decoder::Decoder;
 pub use event::{Event, Gtid, LogEvent, Rotate};
 pub use format::{Checksum, FormatDescription};
@@ -59,5 +60,4 @@ pub use position::{Position, Step};
 pub use query::{Query, Status};
 pub use rows::{RowsEvent, RowsKind};
 pub use table_map::{SourceColumn, SourceType, TableMap};
-pub use charset::reads;
 pub use transaction::{GtidEvent, GtidList, MariaDbFlags, XaPrepare, Xid};

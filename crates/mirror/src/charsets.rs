@@ -28,18 +28,16 @@ pub(crate) async fn of_table(
 ///
 /// # Errors
 /// A charset that is not known here, or that the server reads otherwise, with the column that has it.
-pub(crate) async fn check(
-    link: &Link,
-    name: &str,
-    collations: &[(String, String)],
-) -> Result<()> {
+pub(crate) async fn check(link: &Link, name: &str, collations: &[(String, String)]) -> Result<()> {
     let mut charsets: BTreeMap<&str, &str> = BTreeMap::new();
     for (column, collation) in collations.iter().filter(|(column, _)| !column.is_empty()) {
         let refused = |what: &str| {
             Error::unsupported(format_args!("mirrors of {name}, whose column '{column}' {what}"))
         };
         let Some(found) = Collation::by_name(collation) else {
-            return Err(refused(&format!("has the collation {collation}, which is not known here")));
+            return Err(refused(&format!(
+                "has the collation {collation}, which is not known here"
+            )));
         };
         let charset = found.charset();
         if charsets.contains_key(charset) {
@@ -52,7 +50,9 @@ pub(crate) async fn check(
                 )));
             }
         } else if !pelorus_binlog::reads(found) {
-            return Err(refused(&format!("is in character set {charset}, which is not known here")));
+            return Err(refused(&format!(
+                "is in character set {charset}, which is not known here"
+            )));
         }
         charsets.insert(charset, column);
     }

@@ -250,15 +250,25 @@ mod tests {
             ("ujis", b"\xa4\xa2\x8e\xb1\x8f\xb0\xa1", "あｱ丂"),
             ("swe7", b"[]x", "ÄÅx"),
             ("tis620", b"\xa1", "ก"),
-            ("gb18030", b"\x81\x30\x81\x30\x81\x35\xf4\x37\x94\x39\xda\x33", "\u{80}\u{E7C7}\u{1F4A9}"),
+            (
+                "gb18030",
+                b"\x81\x30\x81\x30\x81\x35\xf4\x37\x94\x39\xda\x33",
+                "\u{80}\u{E7C7}\u{1F4A9}",
+            ),
         ] {
             assert_eq!(text(charset, bytes).as_deref(), Some(shown), "{charset}");
         }
-        assert_eq!(text("gb18030", b"\x90\x30\x81\x30\xe3\x32\x9a\x35").unwrap(), "\u{10000}\u{10FFFF}");
+        assert_eq!(
+            text("gb18030", b"\x90\x30\x81\x30\xe3\x32\x9a\x35").unwrap(),
+            "\u{10000}\u{10FFFF}"
+        );
         assert_eq!(text("gb18030", b"\x84\x31\xa5\x30").unwrap(), "?");
-        for (charset, bytes) in
-            [("gbk", &b"\xd6"[..]), ("gbk", b"\x80"), ("sjis", b"a\xfd"), ("gb18030", b"\x81\x30\x81")]
-        {
+        for (charset, bytes) in [
+            ("gbk", &b"\xd6"[..]),
+            ("gbk", b"\x80"),
+            ("sjis", b"a\xfd"),
+            ("gb18030", b"\x81\x30\x81"),
+        ] {
             assert_eq!(text(charset, bytes), None, "{charset}");
         }
     }

@@ -57,7 +57,6 @@ pub(super) fn name_collations(
         }
         Ok(())
     };
-    let mut of_table = None;
     let names_collation = alter.actions.iter().any(is_collation);
     for action in &mut alter.actions {
         match action {
@@ -68,12 +67,19 @@ pub(super) fn name_collations(
                 *to = of(charset)?;
             }
             AlterAction::Option(it) if it.name == "CHARSET" && !names_collation => {
-                of_table = of(&it.value)?;
+                if let Some(collation) = of(&it.value)? {
+                    *it = option(collation);
+                }
             }
             _ => {}
         }
     }
-    alter.actions.extend(of_table.map(|it| AlterAction::Option(option(it))));
+    // New columns take the new default, wherever in the statement it stands.
+    let is_default = |action: &AlterAction| {
+        is_collation(action)
+            || matches!(action, AlterAction::Option(option) if option.name == "CHARSET")
+    };
+    alter.actions.sort_by_key(|action| !is_default(action));
     Ok(())
 }
 
@@ -117,6 +123,8 @@ mod tests {
             assert!(!named(without).unwrap().contains("general"), "{without}");
         }
         assert!(named("ADD c CHAR(3) CHARACTER SET utf8").is_err());
+        let first = named("ADD c CHAR(3), CHARSET utf8mb4").unwrap();
+        assert!(first.find("general").unwrap() < first.find("AddColumn").unwrap(), "{first}");
     }
 
     #[test]
