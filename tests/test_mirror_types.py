@@ -318,3 +318,27 @@ def test_defaults_that_are_calls(mariadb, pelorus_mariadb):
         pair.wait_live("calls", "w")
         pair.same("calls", "SELECT * FROM w")
     pair.through.run("UNMIRROR TABLE calls.t, calls.w")
+
+
+def test_moments_after_2038(mariadb, pelorus_mariadb):
+    """MariaDB has TIMESTAMPs up to 2106 from 11.5 on."""
+    version = mariadb.run("SELECT VERSION()")[0][0].split(".")
+    if (int(version[0]), int(version[1])) < (11, 5):
+        pytest.skip("TIMESTAMPs end in 2038")
+    pair = Mirrored(mariadb, pelorus_mariadb)
+    pair.begin("later", "CREATE TABLE t (id INT PRIMARY KEY, at TIMESTAMP(3) NULL)",
+               "INSERT INTO t VALUES (1, '2038-01-19 03:14:08'), (2, '2106-02-07 06:28:15.999')")
+    pair.through.run("MIRROR TABLE later.t")
+    pair.wait_live("later", "t")
+    pair.server.run("SET time_zone = '+00:00'", "INSERT INTO t VALUES (3, '2099-12-31 23:59:59.5')",
+                    "UPDATE t SET id = id + 10", database="later")
+    pair.same("later", "SELECT * FROM t", "SELECT id FROM t WHERE at > '2050-01-01'",
+              "SELECT MAX(at), MIN(at) FROM t", "SELECT id, YEAR(at) FROM t ORDER BY at",
+              "SELECT id FROM t WHERE at = '2038-01-19 03:14:08'")
+    # What ours cannot hold is read anew.
+    pair.server.run("SET sql_mode = '', time_zone = '+00:00'", "ALTER TABLE t ADD d DATETIME NULL",
+                    "UPDATE t SET d = at", "ALTER TABLE t MODIFY d TIMESTAMP NULL, MODIFY at TIMESTAMP NULL",
+                    "INSERT INTO t VALUES (9, NULL, NULL)", database="later")
+    pair.wait_live("later", "t")
+    pair.same("later", "SELECT * FROM t", "SELECT COUNT(d), MAX(d) FROM t")
+    pair.through.run("UNMIRROR TABLE later.t")

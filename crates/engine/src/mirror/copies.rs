@@ -100,6 +100,18 @@ impl EngineCopies {
     }
 }
 
+/// Whether a statement makes TIMESTAMPs of other values. A MariaDB's end in 2106 and ours in 2038: what
+/// does not fit must be an error.
+fn makes_timestamps(statement: &TableStatement) -> bool {
+    let TableStatement::Alter(alter) = statement else { return false };
+    alter.actions.iter().any(|action| match action {
+        AlterAction::ModifyColumn { column, .. } | AlterAction::ChangeColumn { column, .. } => {
+            column.data_type.base == Base::Timestamp
+        }
+        _ => false,
+    })
+}
+
 /// Plain circumstances: an empty `sql_mode`, universal time.
 fn plain() -> Circumstances {
     Circumstances {
@@ -202,7 +214,9 @@ impl Copies for EngineCopies {
                 // MySQL names the session's zone, mostly `SYSTEM`, where it does not matter, too.
                 circumstances.time_zone = None;
             }
-            self.definer(&circumstances)?.run(&statement)?;
+            let mut definer = self.definer(&circumstances)?;
+            definer.strict |= makes_timestamps(&statement);
+            definer.run(&statement)?;
         }
         self.required(name)
     }
