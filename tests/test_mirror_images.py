@@ -19,6 +19,8 @@ LOOSE = "SET sql_mode = 'ALLOW_INVALID_DATES'"
 SETTINGS = {
     "minimal": ("SET binlog_row_image = 'MINIMAL'",),
     "noblob": ("SET binlog_row_image = 'NOBLOB'",),
+    # MariaDB from 11.4 on: whole rows of before, and what changed.
+    "nodup": ("SET binlog_row_image = 'FULL_NODUP'",),
     "json": ("SET binlog_row_value_options = 'PARTIAL_JSON'",),
     "minimal json": ("SET binlog_row_image = 'MINIMAL'",
                      "SET binlog_row_value_options = 'PARTIAL_JSON'"),
@@ -27,10 +29,18 @@ FULL = ("SET binlog_row_image = 'FULL'",)
 LONG = pytest.mark.skipif("PELORUS_LONG" not in os.environ, reason="takes long; PELORUS_LONG=1")
 
 
+def has_nodup(server) -> bool:
+    """Whether a server has `binlog_row_image = FULL_NODUP`."""
+    version = server.run("SELECT VERSION()")[0][0].split(".")
+    return server.kind == "mariadb" and (int(version[0]), int(version[1])) >= (11, 4)
+
+
 @pytest.fixture(params=SETTINGS)
 def setting(request, pair):
     if "json" in request.param and pair.server.kind == "mariadb":
         pytest.skip("MariaDB logs documents as a whole")
+    if request.param == "nodup" and not has_nodup(pair.server):
+        pytest.skip("no FULL_NODUP")
     return SETTINGS[request.param]
 
 
@@ -268,7 +278,7 @@ class Writers:
             self.errors.append(error)
 
     def step(self, roll: random.Random, cursor) -> None:
-        images = ["MINIMAL", "MINIMAL", "NOBLOB", "FULL"]
+        images = ["MINIMAL", "MINIMAL", "NOBLOB", "FULL"] + ["FULL_NODUP"] * has_nodup(self.pair.server)
         cursor.execute(f"SET binlog_row_image = '{roll.choice(images)}'")
         if self.pair.server.kind == "mysql":
             cursor.execute(f"SET binlog_row_value_options = '{roll.choice(('', 'PARTIAL_JSON'))}'")

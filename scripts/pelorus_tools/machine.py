@@ -65,6 +65,9 @@ def prepare(purpose: str) -> None:
         reason = mysql_root(install=True)[1]
         if reason:
             say(f"  ! What needs MySQL will be left out: {reason}")
+        reason = mariadb_root(install=True)[1]
+        if reason:
+            fail(f"There is no MariaDB as asked for: {reason}")
 
 
 def _packages(wanted: list[tuple[str, str]], headers: bool) -> None:
@@ -148,28 +151,55 @@ def mysql_root(install: bool = False) -> tuple[Path | None, str]:
     """
     given = os.environ.get("PELORUS_MYSQL_ROOT")
     root = Path(given) if given else TARGET / "mysql"
+    return _tree(root, "MySQL", ("sid", "mysql-server-core,mysql-client-core", "mysqld"),
+                 install and not given)
+
+
+# MariaDB's versions beside the machine's own: which release of Debian has them.
+MARIADBS = {"11.8": "trixie"}
+
+
+def mariadb_root(install: bool = False) -> tuple[Path | None, str]:
+    """The folder tree that holds the MariaDB of `PELORUS_MARIADB` (`11.8`), or `None` and the reason.
+
+    Without that variable there is no tree and no reason: the machine's own MariaDB is meant.
+    """
+    version = os.environ.get("PELORUS_MARIADB")
+    if not version:
+        return None, ""
+    if version not in MARIADBS:
+        return None, f"PELORUS_MARIADB is one of {', '.join(MARIADBS)}, not {version}"
+    what = (MARIADBS[version], "mariadb-server-core,mariadb-client-core", "mariadbd")
+    return _tree(TARGET / f"mariadb-{version}", f"MariaDB {version}", what, install)
+
+
+def _tree(root: Path, name: str, what: tuple[str, str, str],
+          install: bool) -> tuple[Path | None, str]:
+    """A folder tree with a server of a release of Debian: `what` is the release, the packages and the
+    server's program."""
+    release, packages, program = what
     if os.geteuid() != 0:
         return None, "only root can run it in its own folder tree (run as root to include it)"
-    if (root / "usr/sbin/mysqld").exists():
+    if (root / "usr/sbin" / program).exists():
         return root, ""
-    if not install or given:
-        return None, f"there is no MySQL in {root}"
+    if not install:
+        return None, f"there is no {name} in {root}"
     if find("debootstrap") is None:
         if find("apt-get") is None:
             return None, "debootstrap is not installed"
         apt_install(["debootstrap", "debian-archive-keyring"])
-    with Step("fetch MySQL 9 from Debian unstable") as step:
+    with Step(f"fetch {name} from Debian {release}") as step:
         root.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=root.parent, prefix="mysql-") as draft:
+        with tempfile.TemporaryDirectory(dir=root.parent, prefix="tree-") as draft:
             tree = Path(draft) / "tree"
-            command = ["debootstrap", "--variant=minbase",
-                       "--include=mysql-server-core,mysql-client-core", "sid", str(tree)]
+            command = ["debootstrap", "--variant=minbase", f"--include={packages}", release,
+                       str(tree)]
             done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
-            if done.returncode != 0 or not (tree / "usr/sbin/mysqld").exists():
+            if done.returncode != 0 or not (tree / "usr/sbin" / program).exists():
                 step.note("failed")
                 last = done.stdout.strip().splitlines()[-1:] or ["no output"]
-                return None, f"debootstrap of Debian unstable failed: {last[0]}"
+                return None, f"debootstrap of Debian {release} failed: {last[0]}"
             shutil.rmtree(tree / "var/cache/apt/archives", ignore_errors=True)
             tree.rename(root)
     return root, ""

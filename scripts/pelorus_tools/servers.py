@@ -73,7 +73,7 @@ class Server:
 
 
 class MariaDb(Server):
-    """A MariaDB server with a binlog."""
+    """A MariaDB server with a binlog: the machine's own, or that of `machine.mariadb_root`."""
 
     kind = "mariadb"
 
@@ -81,8 +81,13 @@ class MariaDb(Server):
                  buffer_pool_mb: int = 256, options: tuple[str, ...] = (),
                  copy_of: Path | None = None):
         super().__init__(name)
-        self.folder = processes.folder(f"pelorus-{name}", base)
+        self.root, reason = machine.mariadb_root()
+        if reason:
+            raise FileNotFoundError(reason)
+        self.folder = processes.folder(f"pelorus-{name}", self.root / "tmp" if self.root else base)
         self.data = self.folder / "data"
+        # As the server sees it.
+        self._inside = Path("/", self.folder.relative_to(self.root)) if self.root else self.folder
         self._server_id = server_id
         self._options = options
         self._buffer_pool_mb = buffer_pool_mb
@@ -94,15 +99,20 @@ class MariaDb(Server):
         if copy_of is None:
             self._accounts()
 
-    def _as_user(self) -> list[str]:
+    def _program(self, name: str) -> list[str]:
+        """The beginning of a command of the server."""
+        found = [machine.find(name)]
+        if self.root:
+            found = [machine.find("chroot") or "chroot", str(self.root), name]
         # mariadbd refuses to run as root unless told to; other users run it as themselves.
-        return ["--user=root"] if os.geteuid() == 0 else []
+        as_user = ["--user=root"] if os.geteuid() == 0 else []
+        return [*found, "--no-defaults", *as_user, f"--datadir={self._inside}/data"]
 
     def _install(self) -> None:
         done = subprocess.run(
-            [machine.find("mariadb-install-db"), "--no-defaults", *self._as_user(),
-             f"--datadir={self.data}", "--auth-root-authentication-method=normal",
-             "--skip-test-db"],
+            # A folder tree need not know the machine's name.
+            [*self._program("mariadb-install-db"), "--auth-root-authentication-method=normal",
+             "--skip-test-db", "--skip-name-resolve", "--force"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout[-3000:]}")
@@ -111,8 +121,7 @@ class MariaDb(Server):
         """Starts the server, on the port it had before when there was one."""
         self.port = self.port or processes.free_port()
         self.process = Process(self.name, [
-            machine.find("mariadbd"), "--no-defaults", *self._as_user(),
-            f"--datadir={self.data}", f"--socket={self.folder}/s", f"--port={self.port}",
+            *self._program("mariadbd"), f"--socket={self._inside}/s", f"--port={self.port}",
             "--bind-address=127.0.0.1", "--skip-name-resolve", f"--server-id={self._server_id}",
             "--log-bin=bin", "--binlog-format=ROW", "--log-slave-updates",
             "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0",

@@ -1,25 +1,28 @@
 //! Text of the charsets that are read here, as UTF-8.
 //!
-//! Beside UTF-8 these are the other forms of Unicode, ASCII and `latin1`. Text of other charsets
-//! passes while it is ASCII and is refused otherwise: their tables are the server's.
+//! These are UTF-8 and the other forms of Unicode, ASCII, `latin1`, and those that have a [`Table`].
 
 use std::borrow::Cow;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::Collation;
+use pelorus_types::charset::Table;
 
 /// How text of a charset becomes UTF-8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Charset {
     /// UTF-8 already (or bytes, which are taken for it).
     Utf8,
     Ascii,
     Latin1,
+    /// Two bytes for each character, which may be halves of one of UTF-16: those are no text.
+    Ucs2,
     Utf16Be,
     Utf16Le,
     Utf32,
-    /// Only what is ASCII; the name is for the error.
-    Other(&'static str),
+    Table(&'static Table),
+    /// Not known; the name is for the error.
+    Unknown(&'static str),
 }
 
 impl Charset {
@@ -28,10 +31,11 @@ impl Charset {
             "utf8mb4" | "utf8mb3" | "utf8" | "binary" => Charset::Utf8,
             "ascii" => Charset::Ascii,
             "latin1" => Charset::Latin1,
-            "ucs2" | "utf16" => Charset::Utf16Be,
+            "ucs2" => Charset::Ucs2,
+            "utf16" => Charset::Utf16Be,
             "utf16le" => Charset::Utf16Le,
             "utf32" => Charset::Utf32,
-            other => Charset::Other(other),
+            other => Table::of(other).map_or(Charset::Unknown(other), Charset::Table),
         }
     }
 
@@ -42,6 +46,16 @@ impl Charset {
             Charset::Utf8 => out.extend_from_slice(text),
             _ if self.is_ascii_like() && text.is_ascii() => out.extend_from_slice(text),
             Charset::Latin1 => text.iter().for_each(|byte| push(latin1(*byte), out)),
+            Charset::Ucs2 => {
+                let (units, rest) = text.as_chunks::<2>();
+                if !rest.is_empty() {
+                    return Err(invalid("ucs2", text));
+                }
+                for unit in units {
+                    let c = char::from_u32(u32::from(u16::from_be_bytes(*unit)));
+                    push(c.ok_or_else(|| invalid("ucs2", text))?, out);
+                }
+            }
             Charset::Utf16Be => utf16(text, u16::from_be_bytes, out)?,
             Charset::Utf16Le => utf16(text, u16::from_le_bytes, out)?,
             Charset::Utf32 => {
@@ -55,7 +69,12 @@ impl Charset {
                 }
             }
             Charset::Ascii => return Err(invalid("ascii", text)),
-            Charset::Other(name) => {
+            Charset::Table(table) => {
+                if !table.decode(text, out) {
+                    return Err(invalid(table.name(), text));
+                }
+            }
+            Charset::Unknown(name) => {
                 return Err(Error::unsupported(format_args!("text in character set {name}")));
             }
         }
@@ -63,14 +82,23 @@ impl Charset {
     }
 
     fn is_ascii_like(self) -> bool {
-        matches!(self, Charset::Ascii | Charset::Latin1 | Charset::Other(_))
+        match self {
+            Charset::Ascii | Charset::Latin1 => true,
+            Charset::Table(table) => table.is_ascii(),
+            _ => false,
+        }
     }
+}
+
+/// Whether text of the charset of a collation can be read here.
+pub fn reads(collation: Collation) -> bool {
+    !matches!(Charset::of(collation), Charset::Unknown(_))
 }
 
 /// The text of a statement.
 pub(crate) fn decode(collation: Collation, bytes: &[u8]) -> Result<Cow<'_, str>> {
     let charset = Charset::of(collation);
-    if charset == Charset::Utf8 || (charset.is_ascii_like() && bytes.is_ascii()) {
+    if matches!(charset, Charset::Utf8) || (charset.is_ascii_like() && bytes.is_ascii()) {
         return std::str::from_utf8(bytes)
             .map(Cow::Borrowed)
             .map_err(|_| invalid(collation.charset(), bytes));
@@ -132,7 +160,10 @@ mod tests {
         assert_eq!(text(56, b"e\0").unwrap(), "e");
         assert_eq!(text(60, b"\0\0\0e").unwrap(), "e");
         assert_eq!(text(13, b"plain").unwrap(), "plain");
-        assert_eq!(text(13, b"\x83\x5c").unwrap_err().errno(), 1235);
+        assert_eq!(text(13, b"\x83\x5c").unwrap(), "ソ");
+        assert_eq!(text(13, b"\x83").unwrap_err().errno(), 1300);
+        assert_eq!(text(10, b"[plain]").unwrap(), "ÄplainÅ");
+        assert_eq!(text(35, b"\xd8\x3d\xde\x00").unwrap_err().errno(), 1300);
         assert_eq!(text(11, b"\xe9").unwrap_err().errno(), 1300);
         assert_eq!(text(54, b"\xd8\x3d").unwrap_err().errno(), 1300);
         assert_eq!(text(54, b"\xd8").unwrap_err().errno(), 1300);

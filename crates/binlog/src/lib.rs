@@ -47,6 +47,7 @@ mod rows;
 mod table_map;
 mod transaction;
 
+pub use charset::reads;
 pub use decoder::Decoder;
 pub use event::{Event, Gtid, LogEvent, Rotate};
 pub use format::{Checksum, FormatDescription};

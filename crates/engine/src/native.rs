@@ -36,7 +36,7 @@ pub(crate) mod partition;
 pub(crate) mod show;
 pub(crate) mod statistics;
 pub(crate) mod transaction;
-mod types;
+pub(crate) mod types;
 mod view;
 mod weigher;
 pub(crate) mod write;

@@ -1,15 +1,20 @@
-"""Records the sort weights of characters from a real MySQL server into src/collate/*.bin.
+"""Records the sort weights of characters from a real server into src/collate/*.bin.
 
-Usage: record_weights.py HOST PORT USER PASSWORD. Needs PyMySQL.
+Usage: record_weights.py HOST PORT USER PASSWORD. Needs PyMySQL. A MySQL gives all but those of
+uca1400, which a MariaDB (11.8) gives.
 
 A file is a row of runs: first code point (3 bytes), number of code points (2 bytes), then for each
 the number of weights (1 byte) and the weights (2 bytes each); big-endian throughout. Code points in
 no run have the weights of the Unicode collation algorithm's implicit formula (0900), of their
 canonical parts (Hangul syllables), the code point itself (general), or none that are known.
+
+`uca1400_pairs.bin` has the pairs of characters that weigh otherwise than one after the other: two code
+points (3 bytes each), the number of weights (1 byte; 255 where a third character matters), the weights.
 """
 import os
 import struct
 import sys
+import unicodedata
 
 import pymysql
 
@@ -80,10 +85,75 @@ def write_cases(name, table):
     print(name, len(out), "bytes")
 
 
+# The ranges whose characters the formula gives, in version 14: first, last, base.
+FORMULA_1400 = [(0x4E00, 0x9FFF, 0xFB40), (0x3400, 0x4DBF, 0xFB80), (0x20000, 0x2A6DF, 0xFB80),
+                (0x2A700, 0x2B738, 0xFB80), (0x2B740, 0x2B81D, 0xFB80), (0x2B820, 0x2CEA1, 0xFB80),
+                (0x2CEB0, 0x2EBE0, 0xFB80), (0x30000, 0x3134A, 0xFB80)]
+
+
+def implicit_1400(point):
+    base = next((base for first, last, base in FORMULA_1400 if first <= point <= last), 0xFBC0)
+    return struct.pack(">HH", base + (point >> 15), (point & 0x7FFF) | 0x8000)
+
+
+def candidates():
+    """Sequences that may weigh otherwise than their characters one after the other: what composed
+    characters are made of, and vowels that are written before the consonants that they follow."""
+    out = set()
+    for point in range(0x110000):
+        if 0xD800 <= point < 0xE000 or 0xAC00 <= point <= 0xD7A3:
+            continue
+        parts = unicodedata.normalize("NFD", chr(point))
+        if len(parts) > 1:
+            out.update(parts[at:at + 2] for at in range(len(parts) - 1))
+            out.add(parts)
+    for first, last, low, high in ((0xE40, 0xE44, 0xE01, 0xE2E), (0xEC0, 0xEC4, 0xE81, 0xEDF),
+                                   (0x19B5, 0x19BA, 0x1980, 0x19AB), (0xAAB5, 0xAABC, 0xAA80, 0xAAAF)):
+        out.update(chr(a) + chr(b) for a in range(first, last + 1) for b in range(low, high + 1))
+    return sorted(out)
+
+
+def write_1400(cursor):
+    collation = "utf8mb4_uca1400_nopad_ai_ci"
+    points = [p for p in range(0x110000) if not 0xD800 <= p < 0xE000]
+    found = weights(cursor, collation, points)
+    write("uca1400.bin", {p: w for p, w in found.items() if w != implicit_1400(p)})
+    pairs = {}
+    for text in candidates():
+        hex_text = text.encode().hex()
+        cursor.execute(f"SELECT WEIGHT_STRING(_utf8mb4 0x{hex_text} COLLATE {collation})")
+        whole = bytes(cursor.fetchone()[0] or b"")
+        if len(text) == 2 and whole != b"".join(found[ord(c)] for c in text):
+            pairs.setdefault(text, whole)
+        elif len(text) > 2:
+            # One after the other, with the pairs at its beginning or its end.
+            single = [found[ord(c)] for c in text]
+            ways = {b"".join(single)}
+            for at in range(len(text) - 1):
+                pair = pairs.get(text[at:at + 2])
+                if pair is not None:
+                    ways.add(b"".join(single[:at] + [pair] + single[at + 2:]))
+            if whole not in ways:
+                print("three:", [hex(ord(c)) for c in text])
+                pairs[text[:2]] = None
+    out = b""
+    for text, whole in sorted(pairs.items()):
+        out += b"".join(ord(c).to_bytes(3, "big") for c in text)
+        out += bytes([255]) if whole is None else bytes([len(whole) // 2]) + whole
+    with open(os.path.join(TARGET, "uca1400_pairs.bin"), "wb") as file:
+        file.write(out)
+    print("uca1400_pairs.bin", len(pairs), "pairs,", len(out), "bytes")
+    cased = [p for p in range(0x80, 0x20000) if not 0xD800 <= p < 0xE000]
+    write_cases("case_1400.bin", cases(cursor, "utf8mb4_uca1400_ai_ci", cased))
+
+
 def main():
     host, port, user, password = sys.argv[1:5]
     connection = pymysql.connect(host=host, port=int(port), user=user, password=password, charset="utf8mb4")
     cursor = connection.cursor()
+    cursor.execute("SELECT VERSION()")
+    if "MariaDB" in cursor.fetchone()[0]:
+        return write_1400(cursor)
     plane = [p for p in range(0x10000) if not 0xD800 <= p < 0xE000]
     found = weights(cursor, "utf8mb4_general_ci", plane)
     write("general.bin", {p: w for p, w in found.items() if w != struct.pack(">H", p)})

@@ -223,6 +223,9 @@ pub(crate) fn check_types(
             return refuse("whose columns are FLOAT or DOUBLE");
         }
         if here.ty.arrow() == arrow::datatypes::DataType::Utf8 {
+            if !here.ty.collation.has_plain_charset() {
+                return refuse("whose columns are in a character set that mirrors only show");
+            }
             // Says so when the collation's rules are not known.
             let text: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["a"]));
             let at = positions(child, std::slice::from_ref(&here.name)).unwrap_or_default();

@@ -12,7 +12,7 @@ use pelorus_sql::Mode;
 use pelorus_sql::statement::MirrorFilter;
 use pelorus_sql::table::TableStatement;
 use pelorus_store::{Database, Keys, TableId};
-use pelorus_types::ColumnType;
+use pelorus_types::{Collation, ColumnType};
 
 use crate::mirrors::MirrorName;
 
@@ -21,6 +21,9 @@ use crate::mirrors::MirrorName;
 pub struct Definition {
     /// `SHOW CREATE TABLE` under an empty `sql_mode`, in UTC.
     pub text: String,
+    /// The collations of the text columns by their names, and of the table by an empty name: a
+    /// definition names the charset alone where the collation is what its server takes for it.
+    pub collations: Vec<(String, String)>,
     /// `PARTITION BY` and `SEGMENT BY` that the user wants instead of the table's own.
     pub layout: Option<String>,
     /// Which columns and rows the user wants.
@@ -38,6 +41,9 @@ pub struct Circumstances {
     pub micros: i64,
     /// The session's time zone, if it is known.
     pub time_zone: Option<String>,
+    /// The collations of charsets that the session names alone, where they are not those that we
+    /// take: charset and collation. `None` is a charset of which it is not known.
+    pub collations: Vec<(String, Option<Collation>)>,
 }
 
 /// A column of a copy.

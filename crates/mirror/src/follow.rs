@@ -17,6 +17,7 @@ use pelorus_sql::table::{AlterAction, TableStatement};
 
 pub(crate) use self::carry::carry_out;
 use self::hazards::{hazard, renamed_reference, renames, renames_one};
+use crate::charsets;
 use crate::copies::Circumstances;
 use crate::mirror::Mirror;
 use crate::mirrors::MirrorName;
@@ -78,7 +79,7 @@ pub(crate) enum Effect {
 
 /// What a statement does to the mirrors of a source.
 pub(crate) fn effects(source: &Source, query: &Query, text: &str, timestamp: u32) -> Vec<Effect> {
-    let circumstances = circumstances(query, timestamp);
+    let circumstances = circumstances(source, query, timestamp);
     let resolved = Resolver { source, database: &query.database };
     match pelorus_sql::classify(text, circumstances.mode) {
         Ok(Statement::Ddl(ddl)) if !ddl.temporary => resolved.ddl(&ddl, text, circumstances),
@@ -91,13 +92,14 @@ pub(crate) fn effects(source: &Source, query: &Query, text: &str, timestamp: u32
     }
 }
 
-fn circumstances(query: &Query, timestamp: u32) -> Circumstances {
+fn circumstances(source: &Source, query: &Query, timestamp: u32) -> Circumstances {
     let sql_mode = query.status.sql_mode.map(mode_words).unwrap_or_default();
     let micros = i64::from(query.status.microseconds.unwrap_or(0));
     Circumstances {
         mode: Mode::from_sql_mode(&sql_mode),
         micros: i64::from(timestamp) * 1_000_000 + micros,
         time_zone: query.status.time_zone.clone(),
+        collations: charsets::of_session(&query.status, source.is_mariadb()),
         sql_mode,
     }
 }

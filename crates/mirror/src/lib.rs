@@ -40,6 +40,7 @@
 
 mod batch;
 pub mod cascade;
+mod charsets;
 pub mod copies;
 mod doubts;
 mod filter;

@@ -12,7 +12,7 @@ use pelorus_store::{Commit, Durability};
 
 use crate::batch::blocking;
 use crate::cascade::{self, ForeignKey};
-use crate::copies::{CopyTable, Definition};
+use crate::copies::CopyTable;
 use crate::filter;
 use crate::mirror::{Mirror, Opened, overtaken};
 use crate::mirrorable::{self, Mirrorable};
@@ -80,9 +80,11 @@ impl Load {
             self.link.binlog_position(&tables).await?
         };
         self.link.forget();
-        let Mirrorable { table, text, keys } =
-            mirrorable::check(&self.link, &name.database, &name.table).await?;
+        let there = mirrorable::check(&self.link, &name.database, &name.table).await?;
         let record = self.mirror.record();
+        let filter = record.filter.as_deref().map(MirrorFilter::parse).transpose()?;
+        let definition = there.definition(record.layout, filter.unwrap_or_default());
+        let Mirrorable { table, text, keys, .. } = there;
         if record.filter.is_some() && !keys.is_empty() {
             return Err(cascade::in_part(name));
         }
@@ -97,12 +99,6 @@ impl Load {
         let in_circle = !cascade::others_of_circle(&self.source, &self.mirror).is_empty();
         let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
         let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
-        let filter = record.filter.as_deref().map(MirrorFilter::parse).transpose()?;
-        let definition = Definition {
-            text: text.clone(),
-            layout: record.layout,
-            filter: filter.unwrap_or_default(),
-        };
         self.check_turn()?;
         let copy = blocking(|| self.source.copies().create(name, &definition))?;
         self.check_turn()?;

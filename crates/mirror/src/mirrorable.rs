@@ -5,9 +5,12 @@ use std::sync::Arc;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::split::quote_name;
 use pelorus_link::{Link, RemoteTable, SessionSettings};
+use pelorus_sql::statement::MirrorFilter;
 use pelorus_sql::table::{ColumnDefinition, Reference, ReferenceAction, TableStatement};
 
 use crate::cascade::{self, ForeignKey};
+use crate::charsets;
+use crate::copies::Definition;
 
 /// A table that can be mirrored.
 #[derive(Debug)]
@@ -16,11 +19,19 @@ pub struct Mirrorable {
     pub table: Arc<RemoteTable>,
     /// `SHOW CREATE TABLE` as the server writes it in universal time.
     pub text: String,
+    /// The collations of the text columns, and of the table by an empty name.
+    pub collations: Vec<(String, String)>,
     /// Foreign keys that change its rows without the binlog's having it.
     pub keys: Vec<ForeignKey>,
 }
 
 impl Mirrorable {
+    /// The definition of its copy, laid out and with the part of it that the user wants.
+    pub fn definition(&self, layout: Option<String>, filter: MirrorFilter) -> Definition {
+        let (text, collations) = (self.text.clone(), self.collations.clone());
+        Definition { text, collations, layout, filter }
+    }
+
     /// The other tables that must be mirrored for it to be: database and name.
     pub fn parents(&self, database: &str) -> Vec<(String, String)> {
         let there = self.keys.iter().filter(|key| !key.refers_to(database, &self.table.name));
@@ -64,6 +75,8 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         )));
     }
     let text = definition(link, database, &found.name).await?;
+    let collations = charsets::of_table(link, &local, &found.name).await?;
+    charsets::check(link, &name, &collations).await?;
     if facts.is_mariadb
         && facts.binlog_row_image == "MINIMAL"
         && let Some(column) = virtual_column(&text)
@@ -78,7 +91,7 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         true => Vec::new(),
         false => foreign_keys(database, &text)?,
     };
-    Ok(Mirrorable { table: found, text, keys })
+    Ok(Mirrorable { table: found, text, collations, keys })
 }
 
 /// The foreign keys of a definition that change its table's rows.

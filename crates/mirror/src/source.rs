@@ -161,6 +161,11 @@ impl Source {
         }
     }
 
+    /// Whether it is a MariaDB, as far as the stream's position tells.
+    pub(crate) fn is_mariadb(&self) -> bool {
+        matches!(self.position(), Some(Position::MariaDb(_)))
+    }
+
     fn folds_names(&self) -> bool {
         // Ordering: set before the stream that names come from begins.
         self.folds_names.load(Ordering::Acquire)

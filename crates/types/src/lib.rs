@@ -17,6 +17,7 @@
 //! | NULL without a type | `Null` |
 
 pub mod builder;
+pub mod charset;
 pub mod collation;
 pub mod column;
 pub mod number;

@@ -213,7 +213,8 @@ fn string(column: &SourceColumn, kind: SourceType, target: &Target) -> Result<Op
 }
 
 fn text(column: &SourceColumn, target: &Target, compressed: bool) -> Conversion {
-    let source = column.collation.filter(|c| *c != collation::BINARY);
+    // A number that is not known tells no charset.
+    let source = column.collation.filter(|c| *c != collation::BINARY && c.info().is_some());
     let declared = target.charset.unwrap_or(target.ty.collation);
     Conversion::Text { charset: Charset::of(source.unwrap_or(declared)), compressed }
 }

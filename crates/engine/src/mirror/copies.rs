@@ -17,7 +17,7 @@ use pelorus_types::WireType;
 
 use super::definition::{COMPUTED, GENERATED, alter_of_copy, copy_of};
 use super::filter::{self, RowFilter};
-use super::{hidden_database, opaque};
+use super::{charset, hidden_database, opaque};
 use crate::diagnostics::Diagnostics;
 use crate::native::Catalog;
 use crate::native::ddl::Definer;
@@ -100,6 +100,18 @@ impl EngineCopies {
     }
 }
 
+/// Whether a statement makes TIMESTAMPs of other values. A MariaDB's end in 2106 and ours in 2038: what
+/// does not fit must be an error.
+fn makes_timestamps(statement: &TableStatement) -> bool {
+    let TableStatement::Alter(alter) = statement else { return false };
+    alter.actions.iter().any(|action| match action {
+        AlterAction::ModifyColumn { column, .. } | AlterAction::ChangeColumn { column, .. } => {
+            column.data_type.base == Base::Timestamp
+        }
+        _ => false,
+    })
+}
+
 /// Plain circumstances: an empty `sql_mode`, universal time.
 fn plain() -> Circumstances {
     Circumstances {
@@ -107,6 +119,7 @@ fn plain() -> Circumstances {
         sql_mode: "ALLOW_INVALID_DATES".to_owned(),
         micros: 0,
         time_zone: None,
+        collations: Vec::new(),
     }
 }
 
@@ -145,7 +158,7 @@ impl Copies for EngineCopies {
 
     fn create(&self, name: &MirrorName, definition: &Definition) -> Result<Arc<dyn CopyTable>> {
         self.drop_copy(name)?;
-        let mut copy = copy_of(&definition.text, definition.layout.as_deref(), &definition.filter)?;
+        let mut copy = wanted(definition)?;
         copy.name.name.clone_from(&name.table);
         check(copy.clone())?;
         let definer = self.definer(&plain())?;
@@ -186,6 +199,7 @@ impl Copies for EngineCopies {
                 let def =
                     self.catalog.table(&hidden_database(&name.link, &name.database), &name.table);
                 if let (Some(alter), Some(def)) = (&mut alter, def) {
+                    charset::name_collations(alter, &circumstances.collations)?;
                     filter::alter(&def.definition, alter, filter)?;
                     opaque::check(&def.definition, alter)?;
                 }
@@ -200,7 +214,9 @@ impl Copies for EngineCopies {
                 // MySQL names the session's zone, mostly `SYSTEM`, where it does not matter, too.
                 circumstances.time_zone = None;
             }
-            self.definer(&circumstances)?.run(&statement)?;
+            let mut definer = self.definer(&circumstances)?;
+            definer.strict |= makes_timestamps(&statement);
+            definer.run(&statement)?;
         }
         self.required(name)
     }
@@ -230,9 +246,18 @@ impl Copies for EngineCopies {
 /// Types that are not to be had, and a condition that does not fit the columns.
 fn check(mut definition: TableDefinition) -> Result<()> {
     definition.partitioning = None;
-    definition.segment_by.clear();
+    let segments = std::mem::take(&mut definition.segment_by);
     definition.normalise();
     let derived = Derived::of("", &definition, Mode::default())?;
+    for target in derived.targets.iter().filter(|it| opaque::is_foreign(&it.ty)) {
+        let is_it = |name: &String| name.eq_ignore_ascii_case(&target.name);
+        if definition.keys.iter().any(|key| key.holds(&target.name)) {
+            return Err(opaque::needed(&target.name, &target.ty, "the primary key"));
+        }
+        if segments.iter().flat_map(|it| filter::names_of(&it.tree)).any(|it| is_it(&it)) {
+            return Err(opaque::needed(&target.name, &target.ty, "SEGMENT BY"));
+        }
+    }
     RowFilter::of(&definition, &derived.targets).map(drop)
 }
 
@@ -241,10 +266,18 @@ fn check(mut definition: TableDefinition) -> Result<()> {
 /// # Errors
 /// Columns that there are not (1054) or that cannot be left out, conditions that mirrors cannot have,
 /// and types that they do not have.
-pub(crate) fn check_wanted(text: &str, layout: Option<&str>, filter: &MirrorFilter) -> Result<()> {
-    let definition = copy_of(text, layout, filter)?;
-    filter::check_names(&definition, filter)?;
-    check(definition)
+pub(crate) fn check_wanted(definition: &Definition) -> Result<()> {
+    let copy = wanted(definition)?;
+    filter::check_names(&copy, &definition.filter)?;
+    check(copy)
+}
+
+/// The definition of a copy.
+fn wanted(definition: &Definition) -> Result<TableDefinition> {
+    let layout = definition.layout.as_deref();
+    let mut copy = copy_of(&definition.text, layout, &definition.filter)?;
+    charset::set_collations(&mut copy, &definition.collations);
+    Ok(copy)
 }
 
 /// A copy under one definition.

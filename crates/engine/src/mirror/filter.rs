@@ -166,7 +166,7 @@ pub(super) fn alter(
 /// The part of its table that a copy has, for queries.
 pub(crate) fn part(def: &NativeDef) -> Option<TablePart> {
     let left_out: Vec<bool> = def.definition.columns.iter().map(is_left_out).collect();
-    let opaque = opaque::columns(&def.definition);
+    let opaque = opaque::columns(def);
     let condition = def.definition.option(COMMENT);
     if condition.is_none() && !left_out.contains(&true) && !opaque.contains(&true) {
         return None;
@@ -188,7 +188,7 @@ pub(super) fn read(text: &str) -> Result<Expr> {
 }
 
 /// The columns that a condition names.
-fn names_of(tree: &Expr) -> Vec<String> {
+pub(super) fn names_of(tree: &Expr) -> Vec<String> {
     let last = |path: Vec<sqlparser::ast::Ident>| path.last().map(|it| it.value.clone());
     normalise::all_columns(tree).into_iter().filter_map(last).collect()
 }

@@ -1,5 +1,6 @@
-//! Types that copies have and native tables do not: GEOMETRY and its kin, VECTOR, and MariaDB's UUID,
-//! INET4 and INET6.
+//! Columns that are only shown: those of types that native tables do not have (GEOMETRY and its kin,
+//! VECTOR, MariaDB's UUID, INET4 and INET6), and text in charsets of which no more is known here than
+//! what their characters are.
 //!
 //! Their values are kept as the server shows them and shown as they are. What a server would do with
 //! them beyond that, it does.
@@ -7,8 +8,13 @@
 use pelorus_error::{Error, Result};
 use pelorus_mirror::Form;
 use pelorus_sql::table::{
-    AlterAction, AlterTable, Base, ColumnDefault, ColumnDefinition, TableDefinition,
+    AlterAction, AlterTable, Base, ColumnDefault, ColumnDefinition, KeyKind, TableDefinition,
 };
+use pelorus_types::charset::Table;
+use pelorus_types::{Collation, ColumnType};
+
+use crate::native::definition::{NativeDef, table_collation};
+use crate::native::types::{collation_of, type_collation};
 
 /// How the binlog tells the values of a type.
 pub(super) fn form(base: Base) -> Form {
@@ -20,16 +26,32 @@ pub(super) fn form(base: Base) -> Form {
     }
 }
 
-/// Which columns of a definition are of such types.
-pub(super) fn columns(definition: &TableDefinition) -> Vec<bool> {
-    definition.columns.iter().map(|it| it.data_type.base.is_opaque()).collect()
+/// Which columns of a copy are only shown.
+pub(super) fn columns(def: &NativeDef) -> Vec<bool> {
+    let columns = def.definition.columns.iter().zip(&def.targets);
+    columns.map(|(it, target)| it.data_type.base.is_opaque() || is_foreign(&target.ty)).collect()
 }
 
-/// Looks whether a change of the source makes values of these types, or makes others of them.
+/// Whether a type is of text in a charset of which only the characters are known.
+pub(super) fn is_foreign(ty: &ColumnType) -> bool {
+    ty.is_string() && !ty.is_binary_string() && !ty.collation.has_plain_charset()
+}
+
+/// The error for a column that is only shown, where a copy would have to compare its values.
+pub(super) fn needed(name: &str, ty: &ColumnType, by: &str) -> Error {
+    Error::unsupported(format_args!(
+        "mirrors of a table whose column '{name}' in character set {} is needed by {by}: text of this \
+         character set is shown by mirrors, and not compared",
+        ty.collation.charset()
+    ))
+}
+
+/// Looks whether a change of the source makes values of these columns, or makes others of them.
 ///
 /// # Errors
 /// One that does: the copy has to be made anew.
 pub(super) fn check(definition: &TableDefinition, alter: &AlterTable) -> Result<()> {
+    check_charsets(definition, alter)?;
     for action in &alter.actions {
         let (from, column) = match action {
             AlterAction::AddColumn { column, .. } => (None, column),
@@ -72,6 +94,84 @@ fn has_no_default(column: &ColumnDefinition) -> bool {
     }
 }
 
+/// The same for the charsets of text.
+fn check_charsets(definition: &TableDefinition, alter: &AlterTable) -> Result<()> {
+    let before = table_collation(definition)?;
+    let mut after = before;
+    let made = |name: &str| {
+        Error::unsupported(format_args!(
+            "text of column '{name}' in a character set of its own that a change of the table makes"
+        ))
+    };
+    let foreign = |collation: Collation| !collation.has_plain_charset();
+    let of = |column: &ColumnDefinition, table: Collation| {
+        let is_text = column.data_type.base.is_text();
+        if is_text { type_collation(&column.data_type, table).map(Some) } else { Ok(None) }
+    };
+    for action in &alter.actions {
+        if let AlterAction::Option(option) = action {
+            let (charset, collation) = match option.name.as_str() {
+                "CHARSET" => (Some(option.value.as_str()), None),
+                "COLLATE" => (None, Some(option.value.as_str())),
+                _ => continue,
+            };
+            after = collation_of(charset, collation, after)?;
+        }
+    }
+    for action in &alter.actions {
+        let (from, column) = match action {
+            AlterAction::Convert { charset, collation } => {
+                let to = collation_of(charset.as_deref(), collation.as_deref(), after)?;
+                for column in &definition.columns {
+                    let Some(from) = of(column, before)? else { continue };
+                    if from != to && (foreign(from) || foreign(to)) {
+                        return Err(made(&column.name));
+                    }
+                }
+                continue;
+            }
+            AlterAction::AddKey(key) if key.kind == KeyKind::Primary => {
+                for column in definition.columns.iter().filter(|it| key.holds(&it.name)) {
+                    if of(column, before)?.is_some_and(foreign) {
+                        return Err(made(&column.name));
+                    }
+                }
+                continue;
+            }
+            AlterAction::AddColumn { column, .. } => (None, column),
+            AlterAction::ModifyColumn { column, .. } => (Some(&column.name), column),
+            AlterAction::ChangeColumn { from, column, .. } => (Some(from), column),
+            _ => continue,
+        };
+        let to = of(column, after)?;
+        let Some(name) = from else {
+            if let Some(to) = to.filter(|it| foreign(*it))
+                && !is_plain_default(column, to)
+            {
+                return Err(made(&column.name));
+            }
+            continue;
+        };
+        let mut columns = definition.columns.iter();
+        let Some(old) = columns.find(|it| it.name.eq_ignore_ascii_case(name)) else { continue };
+        let from = of(old, before)?;
+        let is_same = from == to && old.data_type.base == column.data_type.base;
+        if !is_same && (from.is_some_and(foreign) || to.is_some_and(foreign)) {
+            return Err(made(&column.name));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the default of a new column is the same text in every charset like its own.
+fn is_plain_default(column: &ColumnDefinition, collation: Collation) -> bool {
+    let is_ascii = Table::of(collation.charset()).is_none_or(Table::is_ascii);
+    match &column.default {
+        Some(ColumnDefault::Literal(value)) => is_ascii && value.text.is_ascii(),
+        _ => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use pelorus_sql::Mode;
@@ -105,6 +205,45 @@ mod tests {
             "MODIFY u UUID",
             "CHANGE g h BLOB",
             "MODIFY g POINT NOT NULL",
+        ] {
+            assert!(!is_followed(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn text_of_other_charsets_is_not_converted_here() {
+        let parse = |sql: &str| pelorus_sql::table::parse(sql, Mode::default()).unwrap();
+        let text = "CREATE TABLE t (id INT PRIMARY KEY, g VARCHAR(9), u VARCHAR(40) CHARACTER SET utf8mb4) \
+            CHARSET gbk";
+        let TableStatement::Create(table) = parse(text) else { panic!() };
+        let is_followed = |actions: &str| match parse(&format!("ALTER TABLE t {actions}")) {
+            TableStatement::Alter(alter) => check(&table, &alter).is_ok(),
+            other => panic!("{other:?}"),
+        };
+        for good in [
+            "ADD v VARCHAR(9)",
+            "ADD v VARCHAR(9) NOT NULL DEFAULT 'new'",
+            "MODIFY g VARCHAR(20) NOT NULL",
+            "CHANGE g h VARCHAR(9)",
+            "CHARSET utf8mb4",
+            "MODIFY u VARCHAR(50) CHARACTER SET latin1",
+            "CHARSET utf8mb4, MODIFY g VARCHAR(10) CHARACTER SET gbk",
+            "DROP COLUMN g",
+        ] {
+            assert!(is_followed(good), "{good}");
+        }
+        for bad in [
+            "ADD v VARCHAR(9) DEFAULT '中'",
+            "ADD v VARCHAR(9) CHARACTER SET swe7 DEFAULT 'new'",
+            "MODIFY g VARCHAR(9) CHARACTER SET big5",
+            "MODIFY g VARCHAR(9) COLLATE gbk_bin",
+            "MODIFY g TINYTEXT",
+            "MODIFY u VARCHAR(40)",
+            "MODIFY g INT",
+            "CHARSET utf8mb4, MODIFY g VARCHAR(9)",
+            "CONVERT TO CHARACTER SET utf8mb4",
+            "CONVERT TO CHARACTER SET big5",
+            "DROP PRIMARY KEY, ADD PRIMARY KEY (id, g)",
         ] {
             assert!(!is_followed(bad), "{bad}");
         }

@@ -121,7 +121,7 @@ async fn make(engine: &Engine, item: &Item) -> Result<bool> {
                 };
                 if !engine.mirrors().has(&name) {
                     let How { layout, filter } = how;
-                    check_wanted(&there.text, layout.as_deref(), filter)?;
+                    check_wanted(&there.definition(layout.clone(), filter.clone()))?;
                     let words = (!filter.is_empty()).then(|| filter.to_string());
                     engine.mirrors().create(&name, layout.clone(), words)?;
                 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::Schema;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::comparison_keys;
@@ -33,8 +34,17 @@ const BATCH_ROWS: usize = 8192;
 /// The buckets of a histogram when none are asked for, as in MySQL.
 const BUCKETS: u32 = 100;
 
+/// Whether values of a type can be told apart: not texts of which it is not known how they compare.
+fn is_comparable(ty: &ColumnType) -> bool {
+    if !ty.is_string() || ty.is_binary_string() {
+        return true;
+    }
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
+    ty.collation.has_plain_charset() && comparison_keys(&text, ty).is_ok()
+}
+
 impl Definer {
-    /// Analyses all columns of a table. Histograms keep the number of buckets that was asked for.
+    /// Analyses all columns of a table that can be compared. Histograms keep the number of buckets that was asked for.
     ///
     /// # Errors
     /// What reading gives.
@@ -44,7 +54,8 @@ impl Definer {
             let column = known.as_ref().and_then(|it| it.column(stored));
             column.and_then(|it| Some(it.histogram.as_ref()?.asked())).unwrap_or(BUCKETS)
         };
-        let all: Vec<usize> = (0..def.columns.len()).collect();
+        let all: Vec<usize> =
+            (0..def.columns.len()).filter(|&at| is_comparable(&def.columns[at].ty)).collect();
         let found = self.columns(def, &all, asked)?;
         self.change_statistics(def, |statistics| {
             // Columns that are no longer there go.

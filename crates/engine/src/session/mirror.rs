@@ -123,7 +123,7 @@ impl Session {
                     found.link.forget();
                     let there =
                         pelorus_mirror::check(&found.link, &found.remote, &table.name).await?;
-                    check_wanted(&there.text, layout, filter)?;
+                    check_wanted(&there.definition(layout.map(str::to_owned), filter.clone()))?;
                     let name = mirror_name(&found, &there.table.name);
                     if !filter.is_empty() && !there.keys.is_empty() {
                         return Err(pelorus_mirror::cascade::in_part(&name));

@@ -1,5 +1,5 @@
 //! Upper and lower case as MySQL's collations have them: one character for one character, from
-//! tables that a MySQL server gave (`record_weights.py`).
+//! tables that servers gave (`record_weights.py`).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -24,6 +24,7 @@ fn read(bytes: &[u8]) -> Table {
 }
 
 static GENERAL: LazyLock<Table> = LazyLock::new(|| read(include_bytes!("case_general.bin")));
+static UNICODE_1400: LazyLock<Table> = LazyLock::new(|| read(include_bytes!("case_1400.bin")));
 static UNICODE_900: LazyLock<Table> = LazyLock::new(|| read(include_bytes!("case_900.bin")));
 
 /// A text in upper or lower case.
@@ -35,6 +36,8 @@ pub(crate) fn change(text: &str, upper: bool, collation: Collation) -> Result<St
     let charset = collation.charset();
     let table: Option<&Table> = if charset == "latin1" {
         None
+    } else if name.contains("_uca1400_") && charset.starts_with("utf8") {
+        Some(&UNICODE_1400)
     } else if name.contains("_0900_") {
         Some(&UNICODE_900)
     } else if name.ends_with("_general_ci")

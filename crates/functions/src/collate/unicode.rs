@@ -1,6 +1,7 @@
-//! Weights of characters beyond ASCII, from tables that a MySQL server gave (`record_weights.py`).
-//! No collation in here weighs two characters together otherwise than one after the other.
+//! Weights of characters beyond ASCII, from tables that servers gave (`record_weights.py`). Only
+//! MariaDB's `uca1400` weighs some characters together otherwise than one after the other.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use pelorus_error::{Error, Result};
@@ -44,7 +45,35 @@ impl Table {
 
 static GENERAL: LazyLock<Table> = LazyLock::new(|| Table::read(include_bytes!("general.bin")));
 static UCA900: LazyLock<Table> = LazyLock::new(|| Table::read(include_bytes!("uca900.bin")));
+static UCA1400: LazyLock<Table> = LazyLock::new(|| Table::read(include_bytes!("uca1400.bin")));
+static PAIRS_1400: LazyLock<Pairs> = LazyLock::new(|| pairs(include_bytes!("uca1400_pairs.bin")));
 static UCA400: LazyLock<Table> = LazyLock::new(|| Table::read(include_bytes!("uca400.bin")));
+
+/// What two characters weigh together; `None` where a third one matters.
+type Pairs = HashMap<(char, char), Option<&'static [u8]>>;
+
+/// The first character that any pair begins with.
+const FIRST_OF_PAIRS: char = '\u{418}';
+/// The number of weights of a pair where a third character matters.
+const THIRD_MATTERS: u8 = 255;
+
+/// Reads a table of pairs; a record that is cut off ends it.
+fn pairs(bytes: &'static [u8]) -> Pairs {
+    let mut found = Pairs::new();
+    let mut rest = bytes;
+    let point = |at: &[u8]| {
+        char::from_u32(at.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
+    };
+    while let Some((head, tail)) = rest.split_at_checked(7) {
+        let count = if head[6] == THIRD_MATTERS { 0 } else { 2 * usize::from(head[6]) };
+        let Some((weights, tail)) = tail.split_at_checked(count) else { break };
+        if let (Some(one), Some(other)) = (point(&head[..3]), point(&head[3..6])) {
+            found.insert((one, other), (head[6] != THIRD_MATTERS).then_some(weights));
+        }
+        rest = tail;
+    }
+    found
+}
 
 /// What `general_ci` and version 4 of the algorithm give all characters beyond the basic plane.
 const REPLACEMENT: u16 = 0xFFFD;
@@ -116,6 +145,45 @@ pub(super) fn uca900(c: char, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
+/// Appends the first-level weights of a text under MariaDB's `uca1400_ai_ci`.
+pub(super) fn uca1400(text: &str, out: &mut Vec<u8>) -> Result<()> {
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c >= FIRST_OF_PAIRS
+            && let Some(next) = rest.clone().next()
+            && let Some(pair) = PAIRS_1400.get(&(c, next))
+        {
+            let Some(weights) = pair else {
+                return Err(Error::unsupported(format_args!(
+                    "comparison of text with U+{:X} under collation uca1400_ai_ci",
+                    u32::from(c)
+                )));
+            };
+            out.extend_from_slice(weights);
+            rest.next();
+            continue;
+        }
+        match UCA1400.of(c) {
+            Some(weights) => out.extend_from_slice(weights),
+            None => {
+                let point = u32::from(c);
+                let rare = matches!(
+                    point,
+                    0x3400..=0x4DBF
+                        | 0x2_0000..=0x2_A6DF
+                        | 0x2_A700..=0x2_B738
+                        | 0x2_B740..=0x2_B81D
+                        | 0x2_B820..=0x2_CEA1
+                        | 0x2_CEB0..=0x2_EBE0
+                        | 0x3_0000..=0x3_134A
+                );
+                implicit(point, matches!(point, 0x4E00..=0x9FFF), rare, out);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The blocks beyond the basic plane whose weights the table lists.
 fn known_supplement(point: u32) -> bool {
     matches!(point, 0x1_D400..=0x1_D7FF | 0x1_F000..=0x1_FFFF)
@@ -162,6 +230,23 @@ mod tests {
             let _ = uca900(c, &mut out);
             uca400(c, &mut out);
             let _ = general(c);
+            uca1400(c.encode_utf8(&mut [0; 4]), &mut out).unwrap();
         }
+        assert!(PAIRS_1400.len() > 900);
+        assert!(PAIRS_1400.keys().all(|(one, _)| *one >= FIRST_OF_PAIRS));
+    }
+
+    #[test]
+    fn pairs_weigh_what_the_server_says() {
+        let weights = |text: &str| {
+            let mut out = Vec::new();
+            uca1400(text, &mut out).map(|()| out)
+        };
+        assert_eq!(weights("a ").unwrap(), [0x20, 0x75, 2, 9]);
+        assert_eq!(weights("เก").unwrap(), [0x33, 0x39, 0x33, 0x73]);
+        assert_eq!(weights("กเ").unwrap(), [0x33, 0x39, 0x33, 0x73]);
+        assert_eq!(weights("и\u{306}").unwrap(), weights("й").unwrap());
+        assert_ne!(weights("и").unwrap(), weights("й").unwrap());
+        assert!(weights("\u{CC6}\u{CC2}").is_err());
     }
 }

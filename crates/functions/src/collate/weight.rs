@@ -41,6 +41,8 @@ enum Scheme {
     Uca900,
     /// Unicode collation algorithm 4.0.0, first level.
     Uca400,
+    /// Unicode collation algorithm 14.0.0 as MariaDB has it, first level.
+    Uca1400,
     /// Not known at all.
     Unknown,
 }
@@ -69,6 +71,10 @@ impl Rules {
             match name {
                 "utf8mb4_0900_ai_ci" => Scheme::Uca900,
                 "utf8mb4_unicode_ci" | "utf8mb3_unicode_ci" => Scheme::Uca400,
+                "utf8mb4_uca1400_ai_ci"
+                | "utf8mb4_uca1400_nopad_ai_ci"
+                | "utf8mb3_uca1400_ai_ci"
+                | "utf8mb3_uca1400_nopad_ai_ci" => Scheme::Uca1400,
                 "utf8mb4_general_ci" | "utf8mb3_general_ci" => Scheme::General,
                 "latin1_swedish_ci" => Scheme::Latin1Swedish,
                 "ascii_general_ci" => Scheme::Ascii,
@@ -133,12 +139,25 @@ impl Rules {
                 }
             }
             Scheme::Uca400 => text.chars().for_each(|c| unicode::uca400(c, out)),
+            Scheme::Uca1400 => unicode::uca1400(text, out)?,
             Scheme::Ascii | Scheme::Unknown => {
                 return Err(Error::unsupported(format_args!(
                     "comparison of text under collation {}",
                     self.collation.name()
                 )));
             }
+        }
+        Ok(())
+    }
+
+    /// Looks whether a text can be looked for, or into, by weights one after the other: MariaDB's
+    /// `uca1400` finds whole characters only.
+    pub(crate) fn check_search(&self, text: &str) -> Result<()> {
+        if self.scheme == Scheme::Uca1400 && !text.is_ascii() {
+            return Err(Error::unsupported(format_args!(
+                "searching in such text under collation {}",
+                self.collation.name()
+            )));
         }
         Ok(())
     }
@@ -184,7 +203,9 @@ impl Rules {
                 let weight = |byte: u8| ASCII_900[usize::from(byte & 0x7F)];
                 a.chain(space()).map(weight).cmp(b.chain(space()).map(weight))
             }
-            Scheme::CharsetBytes | Scheme::Uca400 | Scheme::Unknown => return None,
+            Scheme::CharsetBytes | Scheme::Uca400 | Scheme::Uca1400 | Scheme::Unknown => {
+                return None;
+            }
         })
     }
 
@@ -313,6 +334,9 @@ mod tests {
         assert_eq!(compare("utf8mb4_general_ci", "ä", "A"), Ordering::Equal);
         assert_eq!(compare("utf8mb4_general_ci", "😀", "😁"), Ordering::Equal);
         assert_eq!(compare("utf8mb4_unicode_ci", "ß", "ss"), Ordering::Equal);
+        assert_eq!(compare("utf8mb4_uca1400_ai_ci", "Straße ", "STRASSE"), Ordering::Equal);
+        assert_eq!(compare("utf8mb4_uca1400_nopad_ai_ci", "a ", "A"), Ordering::Greater);
+        assert_eq!(compare("utf8mb3_uca1400_ai_ci", "й", "и"), Ordering::Greater);
         assert_eq!(compare("latin1_swedish_ci", "ü", "Y"), Ordering::Equal);
         assert_eq!(compare("latin1_swedish_ci", "ä", "a"), Ordering::Greater);
     }

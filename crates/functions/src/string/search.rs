@@ -54,6 +54,8 @@ fn find(needle: &Str<'_>, text: &Str<'_>, from: usize, rules: &Rules) -> Result<
         return Ok(found);
     };
     // The needle is found where the weights go on with its own: `s` is found in `ß`.
+    rules.check_search(needle)?;
+    rules.check_search(text)?;
     let (mut wanted, mut weights, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     rules.weights(needle, &mut wanted)?;
     let mut buffer = [0; 4];

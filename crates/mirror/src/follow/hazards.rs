@@ -72,6 +72,14 @@ pub(super) fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static 
             Some("rows went with partitions that the copy does not have")
         }
         AlterAction::DropPrimaryKey => Some("the primary key was dropped"),
+        AlterAction::Convert { charset: None, .. } => {
+            Some("the table was converted to the charset of its database")
+        }
+        AlterAction::Option(option)
+            if option.name == "CHARSET" && option.value.eq_ignore_ascii_case("default") =>
+        {
+            Some("the table has got the charset of its database")
+        }
         _ => None,
     }
 }

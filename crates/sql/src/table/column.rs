@@ -119,6 +119,16 @@ impl Parser<'_> {
             return self.expression_in_parentheses().map(ColumnDefault::Expression);
         }
         let position = self.position();
+        if self.peek().is_some_and(|token| token.kind == TokenKind::Word)
+            && self.is_symbol_at(1, "(")
+        {
+            // MariaDB takes and shows calls of functions without parentheses around them.
+            let tree = Box::new(self.primary()?);
+            return Ok(ColumnDefault::Expression(Expression {
+                text: self.plain_since(position),
+                tree,
+            }));
+        }
         let sign = match () {
             () if self.take_symbol("-") => Some(UnaryOperator::Minus),
             () if self.take_symbol("+") => Some(UnaryOperator::Plus),

@@ -17,6 +17,7 @@ use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
 use super::{COMMENT, names_of, read};
+use crate::mirror::opaque;
 use crate::native::expression::{RowExpression, arguments};
 
 /// Functions of a row that never fail and that no session changes.
@@ -244,6 +245,9 @@ impl Grammar<'_> {
             let is_variable = matches!(tree, Expr::Identifier(name) if name.value.starts_with('@'));
             return if is_variable { Err(refused(tree)) } else { Ok(()) };
         };
+        if opaque::is_foreign(ty) {
+            return Err(opaque::needed(&tree.to_string(), ty, "the condition WHERE of the mirror"));
+        }
         let is_refused = matches!(
             ty.wire,
             WireType::Json
