@@ -246,7 +246,7 @@ mod tests {
             ("koi8r", b"\xf0\xd2", "Пр"),
             ("gbk", b"a\xd6\xd0\x81\x40", "a中丂"),
             ("sjis", b"\x83\x5c\\~", "ソ\\~"),
-            ("cp932", b"\x87\x40\xfa\x54", "①¬"),
+            ("cp932", b"\x87\x40\xfa\x54", "①￢"),
             ("ujis", b"\xa4\xa2\x8e\xb1\x8f\xb0\xa1", "あｱ丂"),
             ("swe7", b"[]x", "ÄÅx"),
             ("tis620", b"\xa1", "ก"),

@@ -2,7 +2,6 @@
 //! which chunks are merged.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::part::Part;
@@ -70,14 +69,10 @@ const WASTE_BYTES: u64 = crate::limit(32 << 20, 16 << 10) as u64;
 pub(super) const WASTE_MICROS: u64 = 250_000;
 
 /// Whether a data file holds so much of what nobody reads that a checkpoint is worth it, which
-/// costs at least writing the rows that are in memory, in about half of their bytes: it is best made
-/// just after they became chunks.
+/// costs writing the manifest and the rows that came since the last one.
 pub(crate) fn has_waste(table: &Table) -> bool {
     let usage = table.file.blocks.usage();
-    // Ordering: an estimate that other threads move anyway.
-    let in_memory = table.delta_bytes.load(Ordering::Relaxed) as u64;
-    let until_flushed = in_memory.min(usage.live / 16).max(in_memory / 8);
-    usage.retired > (usage.live / 48).max(until_flushed).max(WASTE_BYTES)
+    usage.retired > (usage.live / 32).max(WASTE_BYTES)
 }
 
 /// Whether blocks from the end of the file should move into the holes before them.

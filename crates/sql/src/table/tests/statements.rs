@@ -181,7 +181,7 @@ fn errors_name_the_place() {
         ("CREATE TABLE t (a)", 1064, "near ')' at line 1"),
         ("CREATE TABLE t (a INT,)", 1064, "near ')' at line 1"),
         ("CREATE TABLE t (a VARCHAR)", 1064, "near ')' at line 1"),
-        ("CREATE TABLE t (a INT\nDEFAULT f())", 1064, "near 'f())' at line 2"),
+        ("CREATE TABLE t (a INT\nDEFAULT f)", 1064, "near 'f)' at line 2"),
         ("CREATE TABLE t (a INT) WHAT", 1064, "near 'WHAT' at line 1"),
         ("CREATE TABLE t (a INT) WHAT WHAT", 1064, "near 'WHAT WHAT' at line 1"),
         ("CREATE TABLE t (a INT) DEFAULT x=1", 1064, "near 'DEFAULT x=1' at line 1"),
