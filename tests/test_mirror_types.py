@@ -308,8 +308,10 @@ def test_defaults_that_are_calls(mariadb, pelorus_mariadb):
                     "SET binlog_row_image = 'FULL'", "ALTER TABLE t MODIFY c VARCHAR(50) DEFAULT upper('x')",
                     "ALTER TABLE t ALTER e SET DEFAULT abs(-3)", "INSERT INTO t (id) VALUES (4)",
                     database="calls")
+    # The copy does not compute such defaults: the table is read anew.
+    wait_for("a load", lambda: pair.state("calls", "t")["Loads"] > 1, 60)
+    pair.wait_live("calls", "t")
     pair.same("calls", "SELECT * FROM t")
-    assert pair.state("calls", "t")["Loads"] == 1
     for column in columns:
         loads = pair.state("calls", "w")["Loads"]
         pair.server.run(f"ALTER TABLE w ADD {column}", "INSERT INTO w (id) SELECT MAX(id) + 1 FROM w",
