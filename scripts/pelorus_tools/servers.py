@@ -113,7 +113,9 @@ class MariaDb(Server):
             # A folder tree need not know the machine's name.
             [*self._program("mariadb-install-db"), "--auth-root-authentication-method=normal",
              "--skip-test-db", "--skip-name-resolve", "--force"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            # Servers that start remove the temporary tables of others from a folder they share.
+            env={**os.environ, "TMPDIR": self._inside})
         if done.returncode != 0:
             raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout[-3000:]}")
 
@@ -122,6 +124,7 @@ class MariaDb(Server):
         self.port = self.port or processes.free_port()
         self.process = Process(self.name, [
             *self._program("mariadbd"), f"--socket={self._inside}/s", f"--port={self.port}",
+            f"--tmpdir={self._inside}",
             "--bind-address=127.0.0.1", "--skip-name-resolve", f"--server-id={self._server_id}",
             "--log-bin=bin", "--binlog-format=ROW", "--log-slave-updates",
             "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0",
