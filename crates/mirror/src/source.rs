@@ -201,14 +201,12 @@ impl Source {
         mirror.stop_in(self.store(), State::Paused, Some("is being dropped".to_owned()))?;
         self.copies().drop_copy(&mirror.name)?;
         let values = vec![(record::mirror_key(&mirror.name), None)];
-        let is_last = {
-            let mut mirrors = self.mirrors.write();
-            mirrors.remove(&(mirror.name.database.clone(), mirror.name.table.clone()));
-            mirrors.is_empty()
-        };
+        let key = (mirror.name.database.clone(), mirror.name.table.clone());
+        self.mirrors.write().remove(&key);
         self.forget_referrers();
-        if is_last {
-            // The next mirror begins with a position of its own.
+        if !self.is_used() {
+            // The next mirror begins with a position of its own. Where a database is mirrored the
+            // stream goes on: begun anew, it could come to the statement again that dropped the table.
             self.give_up_position()?;
         }
         self.store().commit(&Commit { values, ..Commit::default() })?;
