@@ -39,6 +39,17 @@ def mysql():
 
 
 @pytest.fixture(scope="session")
+def native_mysql():
+    """A MySQL whose InnoDB carries foreign keys out by itself, as all did before 9.6."""
+    root, reason = machine.mysql_root()
+    if root is None:
+        pytest.skip(f"no MySQL: {reason}")
+    server = servers.MySql("mysql-native", 13, options=("--innodb-native-foreign-keys=ON",))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
 def pelorus_mariadb(mariadb):
     """A Pelorus linked to the private MariaDB."""
     server = pelorus.Pelorus(links=[mariadb.url()], name="pelorus-mariadb")

@@ -13,23 +13,11 @@ import time
 
 import pymysql
 import pytest
-from pelorus_tools import machine, servers
 from pelorus_tools.mirrored import Mirrored
 from pelorus_tools.processes import wait_for
 
 SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "12"))
 SEED = os.environ.get("PELORUS_SOAK_SEED") or str(random.randrange(10**6))
-
-
-@pytest.fixture(scope="module")
-def native_mysql():
-    """A MySQL whose InnoDB carries foreign keys out by itself, as all did before 9.6."""
-    root, reason = machine.mysql_root()
-    if root is None:
-        pytest.skip(f"no MySQL: {reason}")
-    server = servers.MySql("mysql-native", 13, options=("--innodb-native-foreign-keys=ON",))
-    yield server
-    server.stop()
 
 
 @pytest.fixture(params=["mariadb", "native_mysql"])

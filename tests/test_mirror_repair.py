@@ -11,7 +11,6 @@ import time
 
 import pymysql
 import pytest
-from pelorus_tools import machine, servers
 from pelorus_tools.mirrored import OF_PELORUS, Mirrored
 from pelorus_tools.processes import wait_for
 
@@ -350,17 +349,6 @@ def test_definitions_that_change_meanwhile(pair):
             break
     pair.same_tables("shifting", "t")
     pair.through.run("UNMIRROR TABLE shifting.t")
-
-
-@pytest.fixture(scope="module")
-def native_mysql():
-    """A MySQL whose InnoDB carries foreign keys out by itself, as all did before 9.6."""
-    root, reason = machine.mysql_root()
-    if root is None:
-        pytest.skip(f"no MySQL: {reason}")
-    server = servers.MySql("mysql-native", 13, options=("--innodb-native-foreign-keys=ON",))
-    yield server
-    server.stop()
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "native_mysql"])

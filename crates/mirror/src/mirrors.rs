@@ -204,7 +204,8 @@ impl Mirrors {
         for mirror in source.mirrors_of(database) {
             source.remove(database, &mirror.name.table)?;
         }
-        Ok(())
+        // All its tables may have gone before.
+        source.rest_if_unused()
     }
 
     /// Stops following a table; its copy stays and is not read.

@@ -204,14 +204,17 @@ impl Source {
         let key = (mirror.name.database.clone(), mirror.name.table.clone());
         self.mirrors.write().remove(&key);
         self.forget_referrers();
-        if !self.is_used() {
-            // The next mirror begins with a position of its own. Where a database is mirrored the
-            // stream goes on: begun anew, it could come to the statement again that dropped the table.
-            self.give_up_position()?;
-        }
+        self.rest_if_unused()?;
         self.store().commit(&Commit { values, ..Commit::default() })?;
         self.wake();
         Ok(Some(()))
+    }
+
+    /// Without mirrors the next one begins with a position of its own. While a database is mirrored
+    /// the stream goes on: begun anew, it could come to the statement again that dropped a table.
+    pub(crate) fn rest_if_unused(&self) -> Result<()> {
+        let rests = !self.is_used() && self.position().is_some();
+        if rests { self.give_up_position() } else { Ok(()) }
     }
 
     /// Gives a mirror with its copy another name. One that is not read yet begins there.

@@ -14,11 +14,11 @@ use std::time::Duration;
 use pelorus_env::rare;
 use pelorus_error::{Code, Error, Result};
 
+pub(crate) use self::policy::{DELTAS_MANY, choose, has_holes, has_waste};
 use self::policy::{
-    DELTAS_MANY, FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, dead_bytes, deltas, flush_from,
-    garbage_of, memory_to_flush, merge_from, wait_for_flushes, wait_for_merging, within,
+    FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, dead_bytes, deltas, flush_from, garbage_of,
+    memory_to_flush, merge_from, wait_for_flushes, wait_for_merging, within,
 };
-pub(crate) use self::policy::{choose, has_holes, has_waste};
 use crate::database::{Database, Work};
 use crate::part::Part;
 use crate::partition::Partition;

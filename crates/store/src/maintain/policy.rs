@@ -60,7 +60,7 @@ pub(super) const MERGE_BYTES: u64 = 512 << 20;
 pub(super) const FLUSH_BYTES: u64 = 128 << 20;
 
 /// So many deltas of a partition are flushed, whatever is in them: each takes a slot.
-pub(super) const DELTAS_MANY: usize = 24;
+pub(crate) const DELTAS_MANY: usize = 24;
 
 /// Bytes of a file that may be wasted, however small the table is.
 const WASTE_BYTES: u64 = crate::limit(32 << 20, 16 << 10) as u64;

@@ -37,10 +37,11 @@ use pelorus_env::{scaled, take_rare};
 use plan::{Dice, Plan};
 
 /// What must have happened in some of the large worlds.
-const LARGE: [&str; 27] = [
+const LARGE: [&str; 28] = [
     "a checkpoint meets a merge",
     "a chunk has rows younger than the reader",
     "a conflict is tried again",
+    "a delta is in the file already",
     "a key is inserted twice",
     "a read fails",
     "a read or write is cut short",
