@@ -3,6 +3,7 @@ show anything else than their server."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -216,6 +217,36 @@ class TestWholeDatabases:
         pair.server.run("DROP DATABASE ddl_gone", "CREATE DATABASE ddl_gone", "USE ddl_gone", *BEGIN)
         live_again(pair, "ddl_gone", ("t",))
         pair.same_tables("ddl_gone", "t")
+
+    def test_tables_that_come_before_they_are_seen(self, pair):
+        """The binlog has a new table a moment before the server shows it: as long as a primary
+        waits for its semisynchronous replicas."""
+        pair.begin("ddl_unseen", *BEGIN)
+        pair.through.run("MIRROR DATABASE ddl_unseen")
+        pair.wait_live("ddl_unseen")
+        with semisynchronous(pair.server):
+            pair.server.run("CREATE TABLE come (id INT PRIMARY KEY)", database="ddl_unseen")
+        pair.server.run("INSERT INTO come VALUES (1)", database="ddl_unseen")
+        pair.wait_live("ddl_unseen", "come")
+        pair.same_tables("ddl_unseen", "come")
+
+
+@contextmanager
+def semisynchronous(server: servers.Server):
+    """The server's next commit is in the binlog two seconds before anybody sees what it did."""
+    prefix, replica = "rpl_semi_sync_master", "slave"
+    if isinstance(server, servers.MySql):
+        prefix, replica = "rpl_semi_sync_source", "replica"
+        server.run("INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'")
+    server.run(f"SET GLOBAL {prefix}_wait_point = 'AFTER_SYNC'",
+               f"SET GLOBAL {prefix}_wait_no_{replica} = ON",
+               f"SET GLOBAL {prefix}_timeout = 2000", f"SET GLOBAL {prefix}_enabled = ON")
+    try:
+        yield
+    finally:
+        server.run(f"SET GLOBAL {prefix}_enabled = OFF")
+        if isinstance(server, servers.MySql):
+            server.run("UNINSTALL PLUGIN rpl_semi_sync_source")
 
 
 class TestNamed:

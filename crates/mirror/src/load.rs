@@ -74,6 +74,9 @@ impl Load {
     /// Makes the copy and says which ranges are to be read.
     async fn begin(&self) -> Result<()> {
         let name = &self.mirror.name;
+        // The stream may have met a table that the server does not show yet.
+        self.source.settle().await;
+        self.wait_until_visible().await?;
         // In this order: what the definition and all ranges show is not older than the position.
         let position = {
             let tables = [(name.database.clone(), name.table.clone())];
