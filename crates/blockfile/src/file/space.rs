@@ -18,8 +18,8 @@ pub(super) const FIRST: u32 = 16;
 const _: () = assert!(FIRST as u64 * UNIT == RESERVED);
 
 /// The file grows by an eighth of its length, but by no less and no more than this (in units:
-/// 64 KiB and 16 MiB).
-const STEP: std::ops::RangeInclusive<u64> = 16..=4096;
+/// 64 KiB and 8 MiB).
+const STEP: std::ops::RangeInclusive<u64> = 16..=2048;
 
 #[derive(Debug)]
 pub(super) struct Space {

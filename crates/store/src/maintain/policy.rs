@@ -72,14 +72,14 @@ pub(super) const WASTE_MICROS: u64 = 250_000;
 /// costs writing the manifest and the rows that came since the last one.
 pub(crate) fn has_waste(table: &Table) -> bool {
     let usage = table.file.blocks.usage();
-    usage.retired > (usage.live / 32).max(WASTE_BYTES)
+    usage.retired > (usage.live / 40).max(WASTE_BYTES)
 }
 
 /// Whether blocks from the end of the file should move into the holes before them.
 pub(crate) fn has_holes(table: &Table) -> bool {
     let usage = table.file.blocks.usage();
     let holes = usage.length.saturating_sub(usage.live + usage.retired);
-    holes > (usage.live / 12).max(WASTE_BYTES) && !table.file.is_settled(usage.length)
+    holes > (usage.live / 16).max(WASTE_BYTES) && !table.file.is_settled(usage.length)
 }
 
 /// The deltas among parts.
