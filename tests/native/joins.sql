@@ -36,11 +36,8 @@ SELECT id FROM f WHERE k NOT IN (SELECT k FROM d) ORDER BY id;
 SELECT id FROM f WHERE k NOT IN (SELECT nk FROM d) ORDER BY id;
 SELECT id FROM f WHERE k NOT IN (SELECT nk FROM d WHERE nk IS NOT NULL) ORDER BY id;
 SELECT id FROM f WHERE k NOT IN (SELECT k FROM none) ORDER BY id;
--- refused: 1235
 SELECT id FROM f WHERE EXISTS (SELECT 1 FROM d WHERE d.k = f.k AND d.price < 2) ORDER BY id;
--- refused: 1235
 SELECT id FROM f WHERE NOT EXISTS (SELECT 1 FROM d WHERE d.k = f.k AND d.price < 2) ORDER BY id;
--- refused: 1235
 SELECT d.k, (SELECT COUNT(*) FROM f WHERE f.k = d.k) AS c FROM d ORDER BY d.k;
 SELECT d.name, SUM(f.price), COUNT(*) FROM f JOIN d ON f.k = d.k WHERE d.price > 0 GROUP BY d.name ORDER BY d.name;
 SELECT SUM(f.price), AVG(f.price), SUM(f.price * 2 + 1), SUM(f.price * d.price), MIN(f.price), MAX(f.price) FROM f JOIN d ON f.k = d.k;
@@ -50,9 +47,7 @@ SELECT SUM(f.price), SUM(DISTINCT f.price), STD(f.price), GROUP_CONCAT(f.price O
 SELECT f.day, SUM(f.price), AVG(f.price) FROM f GROUP BY f.day ORDER BY f.day;
 SELECT f.price, SUM(f.price) FROM f GROUP BY f.price ORDER BY f.price;
 SELECT SUM(x.price), AVG(x.price * 2) FROM (SELECT price FROM f WHERE id > 2) AS x;
--- refused: 1235
 SELECT SUM(price) OVER (ORDER BY id) FROM f ORDER BY id;
--- refused: 1235
 SELECT (SELECT SUM(f.price) FROM f WHERE f.k = d.k) AS s FROM d ORDER BY d.k;
 -- refused: 1235
 SELECT (SELECT SUM(f.price * d.price) FROM f WHERE f.k = d.k) AS s FROM d ORDER BY d.k;

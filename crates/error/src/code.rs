@@ -241,6 +241,26 @@ codes! {
     BinlogChecksum = 1744, b"HY000", Unavailable;
     /// The account may not log in.
     AccountLocked = 3118, b"HY000", Denied;
+    /// A window has no definition.
+    NoSuchWindow = 3579, b"HY000", InvalidInput;
+    /// Windows depend on each other.
+    WindowCircularity = 3580, b"HY000", InvalidInput;
+    /// A window that depends on another has partitions of its own.
+    WindowChildPartitioning = 3581, b"HY000", InvalidInput;
+    /// A window depends on one with a frame.
+    WindowFrameInherited = 3582, b"HY000", InvalidInput;
+    /// A window and the one that it depends on are both ordered.
+    WindowOrderRedefined = 3583, b"HY000", InvalidInput;
+    /// A frame begins at its end.
+    WindowFrameStart = 3584, b"HY000", InvalidInput;
+    /// A frame ends at its beginning.
+    WindowFrameEnd = 3585, b"HY000", InvalidInput;
+    /// A frame has bounds that cannot be.
+    WindowFrameIllegal = 3586, b"HY000", InvalidInput;
+    /// A frame by values whose window is not ordered by one number or time.
+    WindowRangeOrder = 3587, b"HY000", InvalidInput;
+    /// A window function stands where none may be.
+    InvalidWindowFunctionUse = 3593, b"HY000", InvalidInput;
     /// A pattern that is not a regular expression.
     RegularExpression = 3685, b"HY000", InvalidInput;
     /// A database name that cannot be.

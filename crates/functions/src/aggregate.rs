@@ -67,6 +67,9 @@ pub trait Accumulator: fmt::Debug + Send + Sync {
 
     /// Bytes of memory held.
     fn size(&self) -> usize;
+
+    /// The same states once more, so that results can be had of them while rows are still to come.
+    fn copied(&self) -> Box<dyn Accumulator>;
 }
 
 type Maker = Box<dyn Fn() -> Box<dyn Accumulator> + Send + Sync>;

@@ -14,13 +14,16 @@
 //! | [`literal`] | constants |
 //! | [`native`], [`condition`] | native tables, and what of WHERE their scans can use |
 //! | [`select`] | one SELECT block |
+//! | [`correlated`] | subqueries that depend on the row |
 //! | [`aggregate`] | GROUP BY, aggregates, HAVING |
+//! | [`window`] | window functions |
 //! | [`query`] | set operations, ORDER BY, LIMIT, WITH |
 
 pub(crate) mod aggregate;
 pub(crate) mod cast;
 mod common;
 pub(crate) mod condition;
+pub(crate) mod correlated;
 pub(crate) mod dependent;
 pub(crate) mod expr;
 pub(crate) mod from;
@@ -32,3 +35,4 @@ pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod subquery;
 pub(crate) mod typed;
+pub(crate) mod window;

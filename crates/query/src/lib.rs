@@ -19,6 +19,7 @@ mod federate;
 mod result;
 mod run;
 mod udf;
+mod udwf;
 
 pub use context::{
     AsOf, Catalog, Database, InfoSchema, NativeDatabase, NativeTable, OwnWrites, PartitionPruner,

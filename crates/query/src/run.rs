@@ -21,7 +21,7 @@ use pelorus_sql::{Parsed, Unparsed, parse_query, parse_versioned_query};
 use pelorus_types::Column;
 use sqlparser::ast;
 
-use crate::bind::query::{Binder, BoundQuery, Ctes};
+use crate::bind::query::{Binder, BoundQuery, Reach};
 use crate::context::{Database, QueryContext};
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
@@ -202,7 +202,7 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
 
 /// A statement that is bound here. `otherwise` takes it if it cannot be.
 async fn plan_here(binder: &Binder<'_>, otherwise: Option<Whole>) -> Result<Plan> {
-    match (binder.query(&binder.parsed.query, &Ctes::new()).await, otherwise) {
+    match (binder.query(&binder.parsed.query, &Reach::default()).await, otherwise) {
         (Ok(bound), otherwise) => {
             let columns = bound.columns.iter().map(|column| column.meta.clone()).collect();
             Ok(Plan::Here { bound, columns, otherwise })

@@ -79,9 +79,9 @@ struct CallUdf {
     signature: Signature,
 }
 
-static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+pub(crate) static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
-fn signature(arguments: usize, volatility: Volatility) -> Signature {
+pub(crate) fn signature(arguments: usize, volatility: Volatility) -> Signature {
     let types = if arguments == 0 { TypeSignature::Nullary } else { TypeSignature::Any(arguments) };
     Signature::new(types, volatility)
 }
@@ -254,6 +254,14 @@ impl AggregateUDFImpl for AggregateUdf {
             .enumerate()
             .map(|(at, ty)| Arc::new(Field::new(format!("{}[{at}]", args.name), ty.clone(), true)))
             .collect())
+    }
+
+    fn default_value(&self, _: &DataType) -> DfResult<ScalarValue> {
+        let mut inner = self.call.accumulator();
+        let nothing: Vec<ArrayRef> = self.call.state_types().iter().map(new_empty_array).collect();
+        inner.merge(&nothing, &[], 1).map_err(into_datafusion)?;
+        let array = inner.evaluate(Take::All).map_err(into_datafusion)?;
+        ScalarValue::try_from_array(&array, 0)
     }
 
     fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {

@@ -12,7 +12,7 @@ use crate::input::{Input, Slot};
 use crate::shape::bigint_type;
 use crate::value::Arg;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bits {
     op: fn(u64, u64) -> u64,
     start: u64,
@@ -85,5 +85,9 @@ impl Accumulator for Bits {
 
     fn size(&self) -> usize {
         self.values.capacity() * 8
+    }
+
+    fn copied(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
     }
 }

@@ -26,7 +26,7 @@ struct Plan {
     ctx: Arc<EvalContext>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Concat {
     plan: Plan,
     texts: Vec<Option<Vec<u8>>>,
@@ -171,5 +171,9 @@ impl Accumulator for Concat {
     fn size(&self) -> usize {
         self.texts.iter().flatten().map(Vec::capacity).sum::<usize>()
             + self.texts.capacity() * size_of::<Option<Vec<u8>>>()
+    }
+
+    fn copied(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
     }
 }

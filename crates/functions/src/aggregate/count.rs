@@ -10,7 +10,7 @@ use pelorus_types::ColumnType;
 use super::{Accumulator, AggregateCall, Take, each};
 use crate::value::Arg;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Count {
     counts: Vec<i64>,
     sum_arguments: bool,
@@ -95,5 +95,9 @@ impl Accumulator for Count {
 
     fn size(&self) -> usize {
         self.counts.capacity() * size_of::<i64>()
+    }
+
+    fn copied(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
     }
 }

@@ -24,6 +24,7 @@ struct Rows {
     rows: Vec<Vec<Value>>,
 }
 
+#[derive(Clone)]
 struct Distinct {
     slots: Vec<Slot>,
     /// What the plain aggregate gets beside the values: constants such as a separator.
@@ -228,5 +229,9 @@ impl Accumulator for Distinct {
     fn size(&self) -> usize {
         // Keys and values take about this much each.
         self.groups.iter().map(|rows| rows.rows.len() * (self.slots.len() * 64 + 64)).sum()
+    }
+
+    fn copied(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
     }
 }

@@ -79,7 +79,7 @@ fn result_type(arg: &ColumnType, which: Which) -> ColumnType {
     if which == Which::Any { ty } else { ty.nullable() }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Extreme {
     which: Which,
     slot: Slot,
@@ -206,5 +206,9 @@ impl Accumulator for Extreme {
             .sum();
         let keys: usize = self.keys.iter().map(Vec::capacity).sum();
         held + keys + self.values.capacity() * size_of::<Value>()
+    }
+
+    fn copied(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
     }
 }

@@ -52,7 +52,7 @@ impl Moments {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Spread {
     sample: bool,
     root: bool,
@@ -142,5 +142,9 @@ impl Accumulator for Spread {
 
     fn size(&self) -> usize {
         self.groups.capacity() * size_of::<Moments>()
+    }
+
+    fn copied(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
     }
 }

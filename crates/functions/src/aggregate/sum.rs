@@ -149,7 +149,7 @@ fn exact(name: &str, args: &[Arg], plan: Plan, ctx: &Arc<EvalContext>) -> Aggreg
 }
 
 /// Sums in 128 bits, in 256 once one of them overflowed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ExactSum {
     plan: Plan,
     sum_scale: u8,
@@ -365,6 +365,10 @@ impl Accumulator for ExactSum {
             + self.counts.capacity() * 8
             + self.large.as_ref().map_or(0, |large| large.capacity() * 32)
     }
+
+    fn copied(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
+    }
 }
 
 impl ExactSum {
@@ -428,7 +432,7 @@ enum Counts {
     Given,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct RealSum {
     slot: Slot,
     ctx: Arc<EvalContext>,
@@ -518,5 +522,9 @@ impl Accumulator for RealSum {
 
     fn size(&self) -> usize {
         self.sums.capacity() * 16
+    }
+
+    fn copied(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
     }
 }

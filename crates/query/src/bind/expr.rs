@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::logical_expr::Subquery as DfSubquery;
-use datafusion::logical_expr::expr::InSubquery;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{self as functions, Arg, CastTarget, Value};
@@ -17,6 +17,7 @@ use sqlparser::ast::{
     TrimWhereField, UnaryOperator, VisitMut, VisitorMut,
 };
 
+use super::correlated;
 use super::query::BoundQuery;
 use super::scope::Scope;
 use super::typed::Typed;
@@ -172,6 +173,9 @@ impl ExprBinder<'_> {
                 }
                 ast::Expr::Exists { subquery, negated } => {
                     let bound = self.subquery(subquery)?;
+                    if correlated::is_correlated(&bound.plan) {
+                        return self.correlated_exists(bound, *negated);
+                    }
                     return self.exists(bound, *negated);
                 }
                 ast::Expr::InSubquery { expr, subquery, negated } if top => {
@@ -278,8 +282,24 @@ impl ExprBinder<'_> {
                         .join("."),
                 ),
             )),
-            None => alias()?.ok_or_else(missing),
+            None => match alias()? {
+                Some(alias) => Ok(alias),
+                None => self.outer(&parts)?.ok_or_else(missing),
+            },
         }
+    }
+
+    /// A column of the block around a subquery.
+    fn outer(&self, parts: &[&str]) -> Result<Option<Typed>> {
+        let Some(outer) = &self.scope.outer else { return Ok(None) };
+        let Some(column) = outer.find(parts, self.clause)? else { return Ok(None) };
+        let Some(expr) = correlated::reference(&column.value) else {
+            return Err(Error::unsupported(format_args!(
+                "'{}' in a subquery, a computed column of the block around it",
+                parts.join(".")
+            )));
+        };
+        Ok(Some(column.value.at(expr, None)))
     }
 
     fn alias(&self, name: &str) -> Result<Option<Typed>> {
@@ -519,10 +539,7 @@ impl ExprBinder<'_> {
     fn function(&self, function: &ast::Function) -> Result<Typed> {
         let name = function.name.to_string().replace('`', "").to_ascii_uppercase();
         if function.over.is_some() {
-            return Err(Error::unsupported(
-                "window functions over native tables or several servers; GROUP BY in a derived \
-                     table that is joined gives totals beside rows",
-            ));
+            return Err(super::window::misplaced(&name.to_ascii_lowercase()));
         }
         if is_aggregate_name(&name) {
             return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));
@@ -564,7 +581,31 @@ impl ExprBinder<'_> {
         let [column] = &bound.columns[..] else {
             return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
         };
+        if correlated::is_correlated(&bound.plan) {
+            let is_where = self.clause == "where clause";
+            let may_be = is_where || matches!(self.clause, "field list" | "order clause");
+            if self.only_computed || !may_be || !correlated::is_one_value(&bound.plan) {
+                return Err(self.correlated("that is not one aggregate of the rows that fit"));
+            }
+        }
         Ok(Typed::computed(Expr::ScalarSubquery(plan_of(bound)), column.value.ty.nullable()))
+    }
+
+    fn correlated(&self, what: &str) -> Error {
+        Error::unsupported(format_args!(
+            "a subquery in {} over native tables or several servers, which names a column outside of \
+             it, {what}; write it as a join",
+            self.clause
+        ))
+    }
+
+    /// EXISTS of a query that depends on the row.
+    fn correlated_exists(&self, bound: &BoundQuery, negated: bool) -> Result<Expr> {
+        let rows = correlated::existing(&bound.plan);
+        if self.clause != "where clause" || !correlated::pulls_up(rows) {
+            return Err(self.correlated("elsewhere than in joins and WHERE of its own"));
+        }
+        Ok(Expr::Exists(Exists { subquery: subquery_of(rows.clone()), negated }))
     }
 
     /// EXISTS of a query that does not depend on the row: a count, which may stand anywhere.
@@ -586,7 +627,24 @@ impl ExprBinder<'_> {
         let [column] = &bound.columns[..] else {
             return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
         };
-        let right = &column.value;
+        let is_correlated = correlated::is_correlated(&bound.plan);
+        if is_correlated
+            && (negated || self.clause != "where clause" || !correlated::pulls_up(&bound.plan))
+        {
+            return Err(
+                self.correlated("with NOT IN, or elsewhere than in joins and WHERE of its own")
+            );
+        }
+        let right = column.value.clone();
+        if left.ty.is_integer() && right.ty.is_integer() && left.ty.arrow() != right.ty.arrow() {
+            // Signed and unsigned ones meet as decimals.
+            let common = |it: Typed| it.converted(ColumnType::decimal(20, 0), &self.context.eval);
+            let plan = LogicalPlanBuilder::from(bound.plan.clone())
+                .project([common(right).expr.alias("found")])
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(from_datafusion)?;
+            return Ok(among(common(left), subquery_of(plan), negated));
+        }
         let comparable = left.ty.arrow() == right.ty.arrow()
             && (left.ty.is_integer() && right.ty.is_integer()
                 || left.ty.is_decimal() && right.ty.is_decimal()
@@ -594,12 +652,12 @@ impl ExprBinder<'_> {
         if !comparable {
             return Err(Error::unsupported("IN (subquery) over values of different types"));
         }
-        Ok(Expr::InSubquery(InSubquery {
-            expr: Box::new(left.expr),
-            subquery: plan_of(bound),
-            negated,
-        }))
+        Ok(among(left, plan_of(bound), negated))
     }
+}
+
+fn among(value: Typed, subquery: DfSubquery, negated: bool) -> Expr {
+    Expr::InSubquery(InSubquery { expr: Box::new(value.expr), subquery, negated })
 }
 
 fn is_row(expr: &ast::Expr) -> bool {
@@ -621,8 +679,8 @@ fn plan_of(bound: &BoundQuery) -> DfSubquery {
 
 fn subquery_of(plan: LogicalPlan) -> DfSubquery {
     DfSubquery {
+        outer_ref_columns: correlated::references(&plan),
         subquery: Arc::new(plan),
-        outer_ref_columns: Vec::new(),
         spans: datafusion::common::Spans::new(),
     }
 }

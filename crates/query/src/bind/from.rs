@@ -16,7 +16,7 @@ use sqlparser::ast::{self, JoinConstraint, TableFactor};
 
 use super::common::Common;
 use super::expr::Subqueries;
-use super::query::{Binder, BoundQuery, Ctes};
+use super::query::{Binder, BoundQuery, Reach};
 use super::scope::Scope;
 use crate::context::{Database, QueryContext};
 use crate::federate::block::{Kind, constraint};
@@ -65,7 +65,7 @@ impl Binder<'_> {
     pub(crate) async fn from(
         &self,
         select: &ast::Select,
-        ctes: &Ctes,
+        reach: &Reach,
     ) -> Result<(LogicalPlan, Scope)> {
         let mut bound: Option<(LogicalPlan, Scope)> = None;
         for item in &select.from {
@@ -77,14 +77,14 @@ impl Binder<'_> {
             let joined = inner_conditions(item);
             let around = Around { select, filtered: true, joined: &joined, own: None };
             let first = Around { filtered: last_right.is_none(), ..around };
-            let mut side = self.factor(&item.relation, first, ctes).await?;
+            let mut side = self.factor(&item.relation, first, reach).await?;
             for (at, join) in item.joins.iter().enumerate() {
                 let kind = Kind::of(&join.join_operator)
                     .ok_or_else(|| Error::unsupported(join.join_operator_text()))?;
                 let filtered = kind != Kind::Left && last_right.is_none_or(|right| at >= right);
                 let own = condition_of(join).filter(|_| kind == Kind::Left);
                 let around = Around { filtered, own, ..around };
-                let right = self.factor(&join.relation, around, ctes).await?;
+                let right = self.factor(&join.relation, around, reach).await?;
                 side = self.join(side, right, kind, constraint(&join.join_operator))?;
             }
             bound = Some(match bound {
@@ -107,14 +107,14 @@ impl Binder<'_> {
         &'b self,
         factor: &'b TableFactor,
         around: Around<'b>,
-        ctes: &'b Ctes,
+        reach: &'b Reach,
     ) -> BoxFuture<'b, Result<(LogicalPlan, Scope)>> {
         async move {
             match factor {
                 TableFactor::Table { name, alias, args: None, partitions, version, .. } => {
                     let alias = alias.as_ref().map(|alias| alias.name.value.as_str());
                     let part = Part { partitions, version: version.as_ref() };
-                    self.table(name, alias, part, ctes, around).await
+                    self.table(name, alias, part, reach, around).await
                 }
                 TableFactor::Derived { lateral: false, subquery, alias, .. } => {
                     let alias = alias.as_ref().ok_or_else(|| {
@@ -123,7 +123,7 @@ impl Binder<'_> {
                             "Every derived table must have its own alias",
                         )
                     })?;
-                    let mut bound = self.query(subquery, ctes).await?;
+                    let mut bound = self.query(subquery, &reach.of_derived()).await?;
                     if is_constant(self.context, subquery)? {
                         narrow(&mut bound, self.context);
                     }
@@ -131,11 +131,11 @@ impl Binder<'_> {
                 }
                 TableFactor::NestedJoin { table_with_joins, alias: None } => {
                     let around = Around { filtered: false, joined: &[], own: None, ..around };
-                    let mut side = self.factor(&table_with_joins.relation, around, ctes).await?;
+                    let mut side = self.factor(&table_with_joins.relation, around, reach).await?;
                     for join in &table_with_joins.joins {
                         let kind = Kind::of(&join.join_operator)
                             .ok_or_else(|| Error::unsupported(join.join_operator_text()))?;
-                        let right = self.factor(&join.relation, around, ctes).await?;
+                        let right = self.factor(&join.relation, around, reach).await?;
                         side = self.join(side, right, kind, constraint(&join.join_operator))?;
                     }
                     Ok(side)
@@ -151,7 +151,7 @@ impl Binder<'_> {
         name: &ast::ObjectName,
         alias: Option<&str>,
         Part { partitions, version }: Part<'_>,
-        ctes: &Ctes,
+        reach: &Reach,
         around: Around<'_>,
     ) -> Result<(LogicalPlan, Scope)> {
         let Around { select, filtered, .. } = around;
@@ -166,7 +166,7 @@ impl Binder<'_> {
         let alias = alias.unwrap_or(table);
         if database.is_none()
             && partitions.is_empty()
-            && let Some(cte) = ctes.get(&table.to_ascii_lowercase())
+            && let Some(cte) = reach.ctes.get(&table.to_ascii_lowercase())
         {
             let bound = self.query(&cte.cte.query, &cte.seen).await?;
             let mut named = cte.cte.alias.clone();

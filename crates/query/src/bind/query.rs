@@ -45,8 +45,21 @@ pub(crate) struct BoundColumn {
     pub(crate) value: Typed,
 }
 
-/// Common table expressions in reach, by lower-case name.
-pub(crate) type Ctes = HashMap<String, Arc<ScopedCte>>;
+/// What a query can name beside its own tables and columns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reach {
+    /// Common table expressions, by lower-case name.
+    pub(crate) ctes: HashMap<String, Arc<ScopedCte>>,
+    /// The columns of the block that a subquery stands in.
+    pub(crate) outer: Option<Arc<Scope>>,
+}
+
+impl Reach {
+    /// What a derived table can name: nothing of the blocks around it.
+    pub(crate) fn of_derived(&self) -> Self {
+        Self { outer: None, ctes: self.ctes.clone() }
+    }
+}
 
 /// A common table expression, with those that were in reach where it was defined.
 #[derive(Debug)]
@@ -54,7 +67,7 @@ pub(crate) struct ScopedCte {
     /// The definition.
     pub(crate) cte: ast::Cte,
     /// What it sees: neither itself nor what is defined after it.
-    pub(crate) seen: Ctes,
+    pub(crate) seen: Reach,
 }
 
 /// Binds the queries of one statement.
@@ -90,17 +103,17 @@ impl<'a> Binder<'a> {
         format!("{prefix}{}", self.names.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Binds a query. `ctes` are the common table expressions that it can name. A query whose
+    /// Binds a query. `reach` says what it can name beside its own. A query whose
     /// tables all live on one server is left to that server.
     pub(crate) fn query<'b>(
         &'b self,
         query: &'b ast::Query,
-        ctes: &'b Ctes,
+        reach: &'b Reach,
     ) -> BoxFuture<'b, Result<BoundQuery>> {
         async move {
-            match place(self.context, query, &ctes.keys().cloned().collect())? {
+            match place(self.context, query, &reach.ctes.keys().cloned().collect())? {
                 Place::Server(link) => self.remote(&link, query).await,
-                Place::Nowhere | Place::Here => self.local(query, ctes).await,
+                Place::Nowhere | Place::Here => self.local(query, reach).await,
             }
         }
         .boxed()
@@ -110,11 +123,11 @@ impl<'a> Binder<'a> {
     pub(crate) fn local<'b>(
         &'b self,
         query: &'b ast::Query,
-        ctes: &'b Ctes,
+        reach: &'b Reach,
     ) -> BoxFuture<'b, Result<BoundQuery>> {
         async move {
             refuse_extras(query)?;
-            let mut inner = ctes.clone();
+            let mut inner = reach.clone();
             if let Some(with) = &query.with {
                 if with.recursive {
                     return Err(Error::unsupported(
@@ -123,8 +136,8 @@ impl<'a> Binder<'a> {
                 }
                 for cte in &with.cte_tables {
                     let name = cte.alias.name.value.to_ascii_lowercase();
-                    let scoped = ScopedCte { cte: cte.clone(), seen: inner.clone() };
-                    inner.insert(name, Arc::new(scoped));
+                    let scoped = ScopedCte { cte: cte.clone(), seen: inner.of_derived() };
+                    inner.ctes.insert(name, Arc::new(scoped));
                 }
             }
             let order = order_of(query)?;
@@ -145,16 +158,16 @@ impl<'a> Binder<'a> {
     fn set_expr<'b>(
         &'b self,
         body: &'b SetExpr,
-        ctes: &'b Ctes,
+        reach: &'b Reach,
     ) -> BoxFuture<'b, Result<BoundQuery>> {
         async move {
             match body {
-                SetExpr::Select(_) => self.query(&plain_query(body), ctes).await,
-                SetExpr::Query(query) => self.query(query, ctes).await,
+                SetExpr::Select(_) => self.query(&plain_query(body), reach).await,
+                SetExpr::Query(query) => self.query(query, reach).await,
                 SetExpr::SetOperation { op: SetOperator::Union, .. } => {
                     let mut sides = Vec::new();
                     for (side, all) in union_sides(body)? {
-                        sides.push((self.set_expr(side, ctes).await?, all));
+                        sides.push((self.set_expr(side, reach).await?, all));
                     }
                     self.union(sides)
                 }

@@ -42,6 +42,8 @@ pub(crate) struct Scope {
     pub(crate) units: Vec<Units>,
     /// Text columns that can be grouped by their numbers.
     pub(crate) groups: Option<GroupNumbers>,
+    /// The columns of the block around it.
+    pub(crate) outer: Option<Arc<Scope>>,
 }
 
 impl Scope {

@@ -1,5 +1,7 @@
 //! One SELECT block: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY and LIMIT.
 
+use std::sync::Arc;
+
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::normalise;
@@ -9,10 +11,11 @@ use sqlparser::ast::{self, Distinct, GroupByExpr, OrderByExpr, SelectItem};
 use super::aggregate::{self, Grouping};
 use super::expr::{Clash, Computed, ExprBinder, Subqueries};
 use super::query::{
-    Binder, BoundColumn, BoundQuery, Ctes, Limit, column_expr, ordered, ordinal, sort_term,
+    Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, ordinal, sort_term,
 };
 use super::scope::Scope;
 use super::typed::Typed;
+use super::window;
 use crate::udf::from_datafusion;
 
 /// ORDER BY and LIMIT of a block.
@@ -43,12 +46,13 @@ impl Binder<'_> {
         &self,
         select: &ast::Select,
         order: Ordering<'_>,
-        ctes: &Ctes,
+        reach: &Reach,
     ) -> Result<BoundQuery> {
         refuse_extras(select)?;
-        let (plan, scope) = self.from(select, ctes).await?;
+        let (plan, mut scope) = self.from(select, reach).await?;
+        scope.outer = reach.outer.clone();
         let items = items(select, &scope, self.parsed.names(select))?;
-        let subqueries = self.subqueries(select, order.by, ctes).await?;
+        let subqueries = self.subqueries(select, order.by, reach, &scope).await?;
         let plan = match untested(select, &scope) {
             Some(condition) => {
                 let binder = self.clause(&scope, &subqueries, "where clause");
@@ -67,7 +71,7 @@ impl Binder<'_> {
             || block.items.iter().any(|item| item.expr.as_ref().is_some_and(aggregate::contains))
             || block.select.having.as_ref().is_some_and(aggregate::contains)
             || block.order.by.iter().any(|term| aggregate::contains(&term.expr));
-        let (plan, computed) = if grouped {
+        let (mut plan, mut computed) = if grouped {
             let binder = self.clause(scope, &block.subqueries, "group statement");
             let starred = block.items.iter().filter(|item| item.expr.is_none());
             let starred = starred.map(item_expression).collect::<Result<Vec<_>>>()?;
@@ -82,11 +86,15 @@ impl Binder<'_> {
         } else {
             (plan, Computed::new())
         };
-        let binder = ExprBinder {
-            computed: &computed,
-            only_computed: grouped,
-            ..self.clause(scope, &block.subqueries, "field list")
-        };
+        let windows = block.windows();
+        if !windows.is_empty() {
+            let (before, named) = (computed.clone(), &block.select.named_window);
+            let binder = self.above(scope, block, &before, grouped);
+            let aliases = self.aliases(block, &binder)?;
+            plan = self.having(plan, &binder, block, &aliases)?;
+            plan = self.windows(plan, &binder, &windows, named, &mut computed)?;
+        }
+        let binder = self.above(scope, block, &computed, grouped);
         let values = block
             .items
             .iter()
@@ -97,7 +105,47 @@ impl Binder<'_> {
                 (None, None) => Err(Error::internal("an item without expression")),
             })
             .collect::<Result<Vec<_>>>()?;
+        if windows.is_empty() {
+            plan = self.having(plan, &binder, block, &block.named(&values))?;
+        }
         self.project(plan, &binder, block, values)
+    }
+
+    /// A binder for what stands above grouping.
+    fn above<'b>(
+        &'b self,
+        scope: &'b Scope,
+        block: &'b Block<'_>,
+        computed: &'b Computed,
+        grouped: bool,
+    ) -> ExprBinder<'b> {
+        ExprBinder {
+            computed,
+            only_computed: grouped,
+            ..self.clause(scope, &block.subqueries, "field list")
+        }
+    }
+
+    /// The aliases of a block that are known before its window functions are.
+    fn aliases(&self, block: &Block<'_>, binder: &ExprBinder<'_>) -> Result<Vec<(String, Typed)>> {
+        let early = block.items.iter().filter_map(|item| {
+            let (alias, expr) = (item.alias.clone()?, item.expr.as_ref()?);
+            (!normalise::has_window(expr)).then(|| Ok((alias, binder.value(expr)?)))
+        });
+        early.collect()
+    }
+
+    /// Tests HAVING.
+    pub(crate) fn having(
+        &self,
+        plan: LogicalPlan,
+        binder: &ExprBinder<'_>,
+        block: &Block<'_>,
+        aliases: &[(String, Typed)],
+    ) -> Result<LogicalPlan> {
+        let Some(having) = &block.select.having else { return Ok(plan) };
+        let late = ExprBinder { aliases, clause: "having clause", clash: Clash::Alias, ..*binder };
+        filter(plan, late.predicate(having)?)
     }
 
     /// A column that `*` brought into a grouped block.
@@ -109,7 +157,7 @@ impl Binder<'_> {
         ]))
     }
 
-    /// HAVING, the select list, DISTINCT, ORDER BY and LIMIT.
+    /// The select list, DISTINCT, ORDER BY and LIMIT.
     pub(crate) fn project(
         &self,
         plan: LogicalPlan,
@@ -117,20 +165,8 @@ impl Binder<'_> {
         block: &Block<'_>,
         values: Vec<Typed>,
     ) -> Result<BoundQuery> {
-        let aliases: Vec<(String, Typed)> = block
-            .items
-            .iter()
-            .zip(&values)
-            .filter_map(|(item, value)| Some((item.alias.clone()?, value.clone())))
-            .collect();
+        let aliases = block.named(&values);
         let late = ExprBinder { aliases: &aliases, clash: Clash::Refuse, ..*binder };
-        let plan = match &block.select.having {
-            Some(having) => {
-                let late = ExprBinder { clause: "having clause", clash: Clash::Alias, ..late };
-                filter(plan, late.predicate(having)?)?
-            }
-            None => plan,
-        };
         let late = ExprBinder { clause: "order clause", ..late };
         let terms = block
             .order
@@ -256,22 +292,27 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the subqueries of a block's expressions. One that names a column of the block itself
-    /// fails with error 1054 inside, which is told as unsupported: correlated.
+    /// Binds the subqueries of a block's expressions, which can name its columns. One that fails with
+    /// error 1054 inside names something further outside, which is told as unsupported.
     async fn subqueries(
         &self,
         select: &ast::Select,
         order: &[OrderByExpr],
-        ctes: &Ctes,
+        reach: &Reach,
+        scope: &Scope,
     ) -> Result<Subqueries> {
         let mut found = Vec::new();
         for expr in expressions(select, order) {
             super::subquery::collect(expr, &mut found);
         }
         let mut bound = Subqueries::new();
+        if found.is_empty() {
+            return Ok(bound);
+        }
+        let inner = Reach { outer: Some(Arc::new(scope.clone())), ..reach.clone() };
         for query in found {
             let text = query.to_string();
-            let result = self.query(&query, ctes).await.map_err(|error| match error.code() {
+            let result = self.query(&query, &inner).await.map_err(|error| match error.code() {
                 Code::UnknownColumn => Error::unsupported(format_args!(
                     "a subquery over native tables or several servers that names a column outside \
                      of it ({}); write it as a join",
@@ -323,6 +364,22 @@ impl<'a> Block<'a> {
             (!same).then_some(alias)
         };
         self.items.iter().filter_map(alias).collect()
+    }
+
+    /// The aliases of the select list with what they stand for.
+    pub(crate) fn named(&self, values: &[Typed]) -> Vec<(String, Typed)> {
+        let items = self.items.iter().zip(values);
+        items.filter_map(|(item, value)| Some((item.alias.clone()?, value.clone()))).collect()
+    }
+
+    /// The window functions of the select list and of ORDER BY, the only places where they may be.
+    fn windows(&self) -> Vec<ast::Function> {
+        let items = self.items.iter().filter_map(|item| item.expr.as_ref());
+        let mut found = Vec::new();
+        for expr in items.chain(self.order.by.iter().map(|term| &term.expr)) {
+            window::collect(expr, &mut found);
+        }
+        found
     }
 
     /// The expressions that stand above grouping.
@@ -500,7 +557,6 @@ fn refuse_extras(select: &ast::Select) -> Result<()> {
         || select.top.is_some()
         || select.prewhere.is_some()
         || select.qualify.is_some()
-        || !select.named_window.is_empty()
         || !select.connect_by.is_empty()
         || !select.lateral_views.is_empty()
         || !select.cluster_by.is_empty()

@@ -385,18 +385,15 @@ impl Binder<'_> {
         for expr in block.item_expressions()? {
             values.push(binder.value(&expr)?);
         }
-        self.project(
-            plan,
-            &binder,
-            &select::Block {
-                select: block.select,
-                order: block.order,
-                items: block.items.clone(),
-                subqueries: Subqueries::new(),
-                distinct: false,
-            },
-            values,
-        )
+        let above = select::Block {
+            select: block.select,
+            order: block.order,
+            items: block.items.clone(),
+            subqueries: Subqueries::new(),
+            distinct: false,
+        };
+        let plan = self.having(plan, &binder, &above, &above.named(&values))?;
+        self.project(plan, &binder, &above, values)
     }
 }
 

@@ -8,7 +8,7 @@ use super::decide;
 use super::place::{Place, place};
 use super::render;
 use crate::bind::aggregate;
-use crate::bind::query::{Binder, BoundColumn, BoundQuery, Ctes};
+use crate::bind::query::{Binder, BoundColumn, BoundQuery, Reach};
 use crate::bind::select;
 
 impl Binder<'_> {
@@ -65,7 +65,7 @@ impl Binder<'_> {
     /// Binds a query here so that its parts can be split; given up when none of them is.
     async fn split_parts(&self, query: &ast::Query) -> Result<Option<BoundQuery>> {
         let before = self.journal.entries().len();
-        let bound = self.local(query, &Ctes::new()).await?;
+        let bound = self.local(query, &Reach::default()).await?;
         let split = self.journal.entries()[before..].iter().any(|entry| entry.ranges > 1);
         Ok(split.then_some(bound))
     }

@@ -14,7 +14,7 @@ use crate::context::EvalContext;
 use crate::input::{Input, Slot};
 use crate::value::Value;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct NumberExtreme {
     which: Which,
     slot: Slot,
@@ -115,5 +115,9 @@ impl Accumulator for NumberExtreme {
 
     fn size(&self) -> usize {
         self.values.capacity() * size_of::<i64>() + self.seen.capacity()
+    }
+
+    fn copied(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
     }
 }
