@@ -649,6 +649,18 @@ class TestSeveralLinks:
         with pytest.raises(pymysql.err.NotSupportedError):
             through.run("SELECT count(*) FROM maria_lab.bank "
                         "WHERE id NOT IN (SELECT y FROM my_lab.some) OR id = 1")
+        # Subqueries on one server that name columns of another's tables.
+        assert through.run("SELECT id FROM my_lab.some s WHERE NOT EXISTS (SELECT 1 FROM "
+                           "maria_lab.bank b WHERE b.id = s.y) ORDER BY id") == ((2,),)
+        assert through.run("SELECT id, (SELECT COUNT(*) FROM maria_lab.bank b WHERE b.id = s.y) "
+                           "FROM my_lab.some s ORDER BY id") == ((1, 1), (2, 0))
+        with pytest.raises(pymysql.err.OperationalError, match="Unknown column 'nothing'"):
+            through.run("SELECT id FROM my_lab.some s WHERE EXISTS "
+                        "(SELECT 1 FROM maria_lab.bank b WHERE b.id = nothing)")
+        assert through.run(
+            "SELECT s.id, ROW_NUMBER() OVER (ORDER BY s.id DESC), SUM(s.y) OVER () "
+            "FROM maria_lab.bank b JOIN my_lab.some s ON b.id = s.id ORDER BY s.id") == (
+                (1, 2, 1), (2, 1, 1))
         assert through.run("SELECT (SELECT count(*) FROM maria_lab.bank) "
                            "+ (SELECT count(*) FROM my_lab.wide)") == ((70000,),)
         through.stop()

@@ -244,6 +244,17 @@ class TestFreshness:
             pair.server.thaw()
         wait_for("the stream to be fresh again", lambda: behind() < 1.5)
 
+    @pytest.mark.parametrize("statement", [
+        "SELECT id, SUM(v) OVER (ORDER BY id) AS s, COUNT(*) OVER (PARTITION BY v) AS c FROM t",
+        "SELECT id FROM t AS o WHERE EXISTS (SELECT 1 FROM t WHERE t.id > o.id)",
+        "SELECT id, (SELECT COUNT(*) FROM t WHERE t.v = o.id) AS c FROM t AS o"])
+    def test_reports_are_read_from_mirrors(self, linked, statement):
+        pair = Mirrored(*linked)
+        live(pair, "reports")
+        pair.same("reports", statement)
+        with pair.open("reports") as connection:
+            assert is_of_mirrors(plan_of(connection, statement))
+
     def test_switched_off(self, linked):
         pair = Mirrored(*linked)
         live(pair, "switched")

@@ -16,6 +16,7 @@
 //! | [`select`] | one SELECT block |
 //! | [`correlated`] | subqueries that depend on the row |
 //! | [`aggregate`] | GROUP BY, aggregates, HAVING |
+//! | [`rollup`] | WITH ROLLUP |
 //! | [`window`] | window functions |
 //! | [`query`] | set operations, ORDER BY, LIMIT, WITH |
 
@@ -31,6 +32,7 @@ pub(crate) mod leaf;
 pub(crate) mod literal;
 pub(crate) mod native;
 pub(crate) mod query;
+pub(crate) mod rollup;
 pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod subquery;

@@ -14,6 +14,7 @@ use super::expr::{Computed, ExprBinder, canonical};
 use super::native::extremes;
 use super::native::groups::{Part, part_of};
 use super::query::{Binder, column_expr};
+use super::rollup;
 use super::typed::Typed;
 use crate::udf::{self, Units, from_datafusion};
 
@@ -93,6 +94,8 @@ pub(crate) struct Grouping<'a> {
     pub(crate) select: &'a ast::Select,
     /// The aliases of its select list that are not the names of what they stand for.
     pub(crate) aliases: Vec<&'a str>,
+    /// WITH ROLLUP.
+    pub(crate) rollup: bool,
 }
 
 impl Grouping<'_> {
@@ -131,6 +134,10 @@ impl Binder<'_> {
         };
         let is_key = |column: &Expr| keys.iter().any(|(_, key)| key.expr == *column);
         let numbers = binder.scope.groups.as_ref().filter(|it| it.columns.iter().all(is_key));
+        if grouping.rollup && keys.len() != grouping.keys.len() {
+            return Err(Error::unsupported("WITH ROLLUP over one expression twice"));
+        }
+        let texts: Vec<String> = keys.iter().map(|(text, _)| text.clone()).collect();
         let number = numbers.map(|numbers| {
             let name = self.fresh("g");
             groups.push(numbers.number.clone().alias(&name));
@@ -149,18 +156,30 @@ impl Binder<'_> {
             let group = value.sort_key(context);
             let name = self.fresh("g");
             groups.push(group.clone().alias(&name));
-            let bound = if group == value.expr {
+            let mut bound = if group == value.expr {
                 value.at(column_expr(&name), None)
             } else {
                 let pick = self.fresh("v");
                 aggregates.push(any_value(&value, context)?.alias(&pick));
-                value.at(column_expr(&pick), Some(column_expr(&name)))
+                let picked = match grouping.rollup {
+                    true => rollup::unless_null(column_expr(&name), column_expr(&pick))?,
+                    false => column_expr(&pick),
+                };
+                value.at(picked, Some(column_expr(&name)))
             };
+            if grouping.rollup {
+                bound.set_nullable();
+            }
             computed.insert(text, bound);
         }
         for column in dependent {
             let text = canonical(&column, binder.scope);
             if let Entry::Vacant(place) = computed.entry(text) {
+                if grouping.rollup {
+                    return Err(Error::unsupported(format_args!(
+                        "{column}, which WITH ROLLUP is not over"
+                    )));
+                }
                 let value = binder.value(&column)?;
                 let pick = self.fresh("v");
                 aggregates.push(any_value(&value, context)?.alias(&pick));
@@ -185,6 +204,10 @@ impl Binder<'_> {
             && let Some(plan) = extremes::of_scan(&plan, &aggregates)?
         {
             return Ok((plan, computed));
+        }
+        if grouping.rollup {
+            rollup::add_calls(grouping, &texts, binder.scope, &mut computed)?;
+            return Ok((rollup::rolled_up(plan, groups, aggregates)?, computed));
         }
         let plan = LogicalPlanBuilder::from(plan)
             .aggregate(groups, aggregates)

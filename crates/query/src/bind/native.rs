@@ -215,7 +215,10 @@ impl Binder<'_> {
 /// The columns of a table that GROUP BY names: plainly, by their alias, or by their number in the
 /// select list.
 fn keys_of(select: &ast::Select, of: Of<'_>) -> Vec<usize> {
-    let GroupByExpr::Expressions(terms, _) = &select.group_by else { return Vec::new() };
+    let GroupByExpr::Expressions(terms, modifiers) = &select.group_by else { return Vec::new() };
+    if !modifiers.is_empty() {
+        return Vec::new();
+    }
     let item = |item: &SelectItem| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => of.column(expr),
         _ => None,

@@ -6,7 +6,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::normalise;
 use pelorus_types::Column;
-use sqlparser::ast::{self, Distinct, GroupByExpr, OrderByExpr, SelectItem};
+use sqlparser::ast::{self, Distinct, GroupByExpr, GroupByWithModifier, OrderByExpr, SelectItem};
 
 use super::aggregate::{self, Grouping};
 use super::expr::{Clash, Computed, ExprBinder, Subqueries};
@@ -81,6 +81,7 @@ impl Binder<'_> {
                 starred: &starred,
                 select: block.select,
                 aliases: block.aliases(),
+                rollup: is_rollup(block.select)?,
             };
             self.aggregate(plan, &binder, &grouping)?
         } else {
@@ -312,17 +313,31 @@ impl Binder<'_> {
         let inner = Reach { outer: Some(Arc::new(scope.clone())), ..reach.clone() };
         for query in found {
             let text = query.to_string();
-            let result = self.query(&query, &inner).await.map_err(|error| match error.code() {
-                Code::UnknownColumn => Error::unsupported(format_args!(
-                    "a subquery over native tables or several servers that names a column outside \
-                     of it ({}); write it as a join",
-                    error.message()
-                )),
-                _ => error,
-            })?;
-            bound.insert(text, result);
+            bound.insert(text, self.subquery(&query, &inner).await?);
         }
         Ok(bound)
+    }
+
+    async fn subquery(&self, query: &ast::Query, inner: &Reach) -> Result<BoundQuery> {
+        let error = match self.query(query, inner).await {
+            Ok(bound) => return Ok(bound),
+            Err(error) => error,
+        };
+        match error.code() {
+            Code::UnknownColumn => Err(Error::unsupported(format_args!(
+                "a subquery over native tables or several servers that names a column outside of it \
+                 ({}); write it as a join",
+                error.message()
+            ))),
+            // The one server that has all its tables does not know the columns around it.
+            Code::Remote(code) if code.errno == Code::UnknownColumn.errno() => {
+                self.local(query, inner).await.map_err(|here| match here.code() {
+                    Code::UnknownColumn => error,
+                    _ => here,
+                })
+            }
+            _ => Err(error),
+        }
     }
 }
 
@@ -474,14 +489,9 @@ pub(crate) fn group_terms(
     items: &[Item],
     scope: &Scope,
 ) -> Result<Vec<ast::Expr>> {
-    let GroupByExpr::Expressions(terms, modifiers) = &select.group_by else {
+    let GroupByExpr::Expressions(terms, _) = &select.group_by else {
         return Err(Error::unsupported("GROUP BY ALL"));
     };
-    if !modifiers.is_empty() {
-        return Err(Error::unsupported(
-            "GROUP BY ... WITH ROLLUP over native tables or several servers; UNION ALL adds the totals",
-        ));
-    }
     terms
         .iter()
         .map(|term| match normalise::unnested(term) {
@@ -502,6 +512,18 @@ pub(crate) fn group_terms(
             _ => Ok(term.clone()),
         })
         .collect()
+}
+
+/// Whether groups are rolled up.
+pub(crate) fn is_rollup(select: &ast::Select) -> Result<bool> {
+    match &select.group_by {
+        GroupByExpr::Expressions(_, modifiers) => match &modifiers[..] {
+            [] => Ok(false),
+            [GroupByWithModifier::Rollup] => Ok(true),
+            [other, ..] => Err(Error::unsupported(format_args!("GROUP BY ... {other}"))),
+        },
+        GroupByExpr::All(_) => Ok(false),
+    }
 }
 
 /// The expression of an item that GROUP BY names.

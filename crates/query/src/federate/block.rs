@@ -73,6 +73,7 @@ impl Binder<'_> {
             || select.into.is_some()
             || select.from.is_empty()
             || !select.named_window.is_empty()
+            || select::is_rollup(select)?
             || must_run_once(query, self.context.mode);
         if whole {
             return Ok(None);

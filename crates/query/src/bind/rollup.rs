@@ -1,0 +1,92 @@
+//! GROUP BY ... WITH ROLLUP: groups of all keys, of all but the last, and so on to all rows.
+
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::GroupingSet;
+use datafusion::logical_expr::logical_plan::Aggregate;
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, LogicalPlan, LogicalPlanBuilder, Operator, SortExpr, cast, lit, when,
+};
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::normalise::{Node, walk_expr};
+use pelorus_types::ColumnType;
+use sqlparser::ast;
+
+use super::aggregate::{Grouping, name_of};
+use super::expr::{Computed, canonical, plain_arguments};
+use super::query::column_expr;
+use super::scope::Scope;
+use super::typed::Typed;
+use crate::udf::from_datafusion;
+
+/// A value where a key is there; groups over all its values have none.
+pub(crate) fn unless_null(key: Expr, value: Expr) -> Result<Expr> {
+    when(key.is_null(), lit(ScalarValue::Null)).otherwise(value).map_err(from_datafusion)
+}
+
+/// The groups in MySQL's order: behind each run of groups the one that unites them. The groups have
+/// names.
+pub(crate) fn rolled_up(
+    plan: LogicalPlan,
+    groups: Vec<Expr>,
+    aggregates: Vec<Expr>,
+) -> Result<LogicalPlan> {
+    let mut order = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        let name = group.schema_name().to_string();
+        order.push(SortExpr::new(united(at, groups.len()), true, true));
+        order.push(SortExpr::new(column_expr(&name), true, true));
+    }
+    let rollup = Expr::GroupingSet(GroupingSet::Rollup(groups));
+    LogicalPlanBuilder::from(plan)
+        .aggregate([rollup], aggregates)
+        .and_then(|plan| plan.sort(order))
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(from_datafusion)
+}
+
+/// Adds the calls of `GROUPING` that stand above the groups. `keys` are the texts of the keys.
+pub(crate) fn add_calls(
+    grouping: &Grouping<'_>,
+    keys: &[String],
+    scope: &Scope,
+    computed: &mut Computed,
+) -> Result<()> {
+    let mut calls = Vec::new();
+    for expr in &grouping.over {
+        walk_expr(expr, &mut |node| {
+            if let Node::Expr(ast::Expr::Function(call)) = node
+                && name_of(call) == "GROUPING"
+            {
+                calls.push(call.clone());
+            }
+        });
+    }
+    for call in calls {
+        let mut bits = lit(0_i64);
+        for arg in plain_arguments(&call)? {
+            let text = canonical(arg, scope);
+            let at = keys.iter().position(|key| *key == text).ok_or_else(|| {
+                let text = format!("Argument '{arg}' of GROUPING function is not in GROUP BY");
+                Error::new(Code::WrongArguments, text)
+            })?;
+            let shifted = binary(bits, Operator::BitwiseShiftLeft, lit(1_i64));
+            bits = binary(shifted, Operator::BitwiseOr, united(at, keys.len()));
+        }
+        let value = Typed::computed(bits, ColumnType::bigint().not_null());
+        computed.insert(canonical(&ast::Expr::Function(call), scope), value);
+    }
+    Ok(())
+}
+
+/// 1 for groups over all values of a key, by its place among all, else 0.
+fn united(at: usize, keys: usize) -> Expr {
+    let id = cast(column_expr(Aggregate::INTERNAL_GROUPING_ID), DataType::Int64);
+    // The first key has the highest bit.
+    let shift = i64::try_from(keys - 1 - at).unwrap_or_default();
+    binary(binary(id, Operator::BitwiseShiftRight, lit(shift)), Operator::BitwiseAnd, lit(1_i64))
+}
+
+fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+}
