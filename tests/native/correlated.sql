@@ -48,6 +48,9 @@ SELECT id FROM o WHERE EXISTS (SELECT 1 FROM (SELECT o AS k, COUNT(*) AS c FROM 
 -- refused: 1235
 SELECT id FROM o WHERE EXISTS (SELECT 1 FROM i WHERE i.o = o.id LIMIT 0) OR id = 2 ORDER BY id;
 SELECT id FROM o WHERE EXISTS (SELECT o.id, i.part FROM i WHERE i.o = o.id GROUP BY i.part ORDER BY i.part) ORDER BY id;
+SELECT id FROM o WHERE EXISTS (SELECT o.id FROM i) AND NOT EXISTS (SELECT o.who FROM i WHERE i.id > 100) ORDER BY id;
+SELECT id FROM o WHERE EXISTS (SELECT 1 FROM i WHERE i.o = o.id AND o.id = 2) ORDER BY id;
+SELECT id FROM o WHERE NOT EXISTS (SELECT 1 FROM i WHERE i.o = o.id AND o.id > 1 AND i.qty > 0) ORDER BY id;
 SELECT id FROM o WHERE EXISTS (SELECT DISTINCT part FROM i WHERE i.o = o.id) ORDER BY id;
 -- refused: 1235 an aggregate has a row whatever its condition says
 SELECT id FROM o WHERE EXISTS (SELECT COUNT(*) FROM i WHERE i.o = o.id) ORDER BY id;

@@ -3,6 +3,8 @@ CREATE TABLE t (id INT NOT NULL PRIMARY KEY, kind CHAR(3), place VARCHAR(20) COL
 INSERT INTO t VALUES (1, 'a', 'x', 'one', 'p', 's', 1, 10.25, 0.10, 1), (2, 'A', 'X', 'One', 'q', 'm', 2, -7.50, 0.05, 99999999999999999999999999.9999), (3, 'ä', NULL, 'two', NULL, NULL, 3, 9999999999999.99, 0.00, -99999999999999999999999999.9999), (4, NULL, 'x', 'TWO', 'p', 'l', 4, 0.00, 99.99, NULL), (5, 'b', 'y ', 'two ', 'p', 's', 5, 3.33, 0.01, 0.0001), (6, '', 'y', '', 'q', 'm', 6, 1.00, 1.00, 3), (7, 'b ', '', 'ß', NULL, 'l', 7, 8.00, 0.50, 4), (8, NULL, NULL, 'ss', 'q', 's', 8, -0.01, 0.99, 5);
 SELECT kind, COUNT(*), SUM(n) FROM t GROUP BY kind ORDER BY MIN(id);
 SELECT COUNT(*) FROM t GROUP BY kind ORDER BY kind;
+SELECT kind, n, COUNT(*) FROM t GROUP BY kind, n ORDER BY n;
+SELECT kind, place, n % 2 AS odd, MIN(id) FROM t GROUP BY kind, place, odd ORDER BY MIN(id);
 SELECT LOWER(kind), MIN(word) FROM t GROUP BY kind ORDER BY MIN(id);
 SELECT place, COUNT(*) FROM t GROUP BY place ORDER BY place;
 -- values only: MySQL's temporary table makes INT of truth values here

@@ -1,7 +1,10 @@
 //! Functions over windows, as DataFusion runs them: one partition at a time, sorted.
 //!
 //! Ranks are DataFusion's own. Aggregates over frames are MySQL's aggregates: while only the end of
-//! a frame moves, rows are added to what was there; a frame whose beginning moves is computed anew.
+//! a frame moves, rows are added to what was there; a frame whose beginning moves is computed anew,
+//! from the partial states of a tree where it is long.
+
+mod tree;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -20,6 +23,7 @@ use datafusion::logical_expr::{
 use pelorus_error::Error;
 use pelorus_functions::aggregate::{Accumulator, AggregateCall, Take};
 
+use self::tree::Tree;
 use crate::udf::{NEXT_ID, into_datafusion, signature};
 
 type DfResult<T> = Result<T, DataFusionError>;
@@ -115,11 +119,42 @@ struct Frames {
     /// The rows that are in `inner`, and what they give.
     seen: Range<usize>,
     value: Option<ScalarValue>,
+    /// Made for the first long frame whose beginning has moved.
+    tree: Option<Tree>,
 }
+
+/// A frame of so many rows is computed from its rows.
+const SHORT: usize = 64;
 
 impl Frames {
     fn new(call: Arc<AggregateCall>, arguments: usize) -> Self {
-        Self { inner: call.accumulator(), call, arguments, seen: 0..0, value: None }
+        Self { inner: call.accumulator(), call, arguments, seen: 0..0, value: None, tree: None }
+    }
+
+    /// Brings what is held to the rows of a frame.
+    fn move_to(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<(), Error> {
+        let grows = self.seen.start == frame.start && self.seen.end <= frame.end;
+        if !grows && frame.len() > SHORT {
+            if self.tree.is_none() {
+                let rows = values.first().map_or(0, |array| array.len());
+                self.tree = Some(Tree::new(&self.call, values.to_vec(), rows)?);
+            }
+            if let Some(tree) = &self.tree {
+                self.inner = tree.of(frame)?;
+                self.seen = frame.clone();
+                return Ok(());
+            }
+        }
+        if !grows {
+            self.inner = self.call.accumulator();
+            self.seen = frame.start..frame.start;
+        }
+        let rows = frame.end - self.seen.end;
+        let more: Vec<ArrayRef> =
+            values.iter().map(|array| array.slice(self.seen.end, rows)).collect();
+        self.inner.update(&more, &vec![0; rows], None, 1)?;
+        self.seen = frame.clone();
+        Ok(())
     }
 }
 
@@ -135,17 +170,10 @@ impl PartitionEvaluator for Frames {
         {
             return Ok(value.clone());
         }
-        if self.seen.start != frame.start || self.seen.end > frame.end {
-            self.inner = self.call.accumulator();
-            self.seen = frame.start..frame.start;
-        }
-        let rows = frame.end - self.seen.end;
-        let arguments = values.iter().take(self.arguments);
-        let more: Vec<ArrayRef> = arguments.map(|array| array.slice(self.seen.end, rows)).collect();
-        self.inner.update(&more, &vec![0; rows], None, 1).map_err(into_datafusion)?;
+        let values = values.get(..self.arguments).unwrap_or(values);
+        self.move_to(values, &frame).map_err(into_datafusion)?;
         let array = self.inner.copied().evaluate(Take::All).map_err(into_datafusion)?;
         let value = ScalarValue::try_from_array(&array, 0)?;
-        self.seen = frame;
         self.value = Some(value.clone());
         Ok(value)
     }

@@ -132,8 +132,13 @@ impl Binder<'_> {
             let keys = keys.iter().map(|(_, key)| key.expr.clone()).collect();
             self.dependent(binder.scope, grouping, keys)
         };
+        // The text of a number is that of any row with an equal one. It is a row of the group where
+        // nothing else tells groups apart.
         let is_key = |column: &Expr| keys.iter().any(|(_, key)| key.expr == *column);
-        let numbers = binder.scope.groups.as_ref().filter(|it| it.columns.iter().all(is_key));
+        let numbers = binder.scope.groups.as_ref().filter(|it| {
+            it.columns.iter().all(is_key)
+                && keys.iter().all(|(_, key)| it.columns.contains(&key.expr))
+        });
         if grouping.rollup && keys.len() != grouping.keys.len() {
             return Err(Error::unsupported("WITH ROLLUP over one expression twice"));
         }

@@ -176,7 +176,7 @@ impl ExprBinder<'_> {
                     if correlated::is_correlated(&bound.plan) {
                         return self.correlated_exists(bound, *negated);
                     }
-                    return self.exists(bound, *negated);
+                    return self.exists(&bound.plan, *negated);
                 }
                 ast::Expr::InSubquery { expr, subquery, negated } if top => {
                     return self.in_subquery(expr, subquery, *negated);
@@ -602,6 +602,9 @@ impl ExprBinder<'_> {
     /// EXISTS of a query that depends on the row.
     fn correlated_exists(&self, bound: &BoundQuery, negated: bool) -> Result<Expr> {
         let rows = correlated::existing(&bound.plan);
+        if !correlated::is_correlated(rows) {
+            return self.exists(rows, negated);
+        }
         if self.clause != "where clause" || !correlated::pulls_up(rows) {
             return Err(self.correlated("elsewhere than in joins and WHERE of its own"));
         }
@@ -609,10 +612,10 @@ impl ExprBinder<'_> {
     }
 
     /// EXISTS of a query that does not depend on the row: a count, which may stand anywhere.
-    fn exists(&self, bound: &BoundQuery, negated: bool) -> Result<Expr> {
+    fn exists(&self, rows: &LogicalPlan, negated: bool) -> Result<Expr> {
         let (count, _) = super::aggregate::bind("COUNT", false, Vec::new(), &self.context.eval)?;
         let nothing: [Expr; 0] = [];
-        let plan = LogicalPlanBuilder::from(bound.plan.clone())
+        let plan = LogicalPlanBuilder::from(rows.clone())
             .limit(0, Some(1))
             .and_then(|plan| plan.aggregate(nothing, [count.alias("found")]))
             .and_then(LogicalPlanBuilder::build)
