@@ -259,6 +259,8 @@ codes! {
     WindowFrameIllegal = 3586, b"HY000", InvalidInput;
     /// A frame by values whose window is not ordered by one number or time.
     WindowRangeOrder = 3587, b"HY000", InvalidInput;
+    /// A window is ordered or partitioned by the number of a column.
+    WindowLegacyOrder = 3592, b"HY000", InvalidInput;
     /// A window function stands where none may be.
     InvalidWindowFunctionUse = 3593, b"HY000", InvalidInput;
     /// A pattern that is not a regular expression.

@@ -3,8 +3,6 @@
 //! DataFusion sees each resolved call as a function of its own whose types are fixed already: it
 //! never coerces an argument and never picks an overload.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -79,32 +77,44 @@ struct CallUdf {
     signature: Signature,
 }
 
-pub(crate) static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+/// The number of a function of which no other is the same.
+pub(crate) fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Makes functions with a name and an `id` the same only if they are the same object.
+macro_rules! by_identity {
+    ($function:ty) => {
+        impl std::fmt::Debug for $function {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}#{}", self.name, self.id)
+            }
+        }
+
+        impl PartialEq for $function {
+            fn eq(&self, other: &Self) -> bool {
+                self.id == other.id
+            }
+        }
+
+        impl Eq for $function {}
+
+        impl std::hash::Hash for $function {
+            fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+                self.id.hash(state);
+            }
+        }
+    };
+}
+pub(crate) use by_identity;
 
 pub(crate) fn signature(arguments: usize, volatility: Volatility) -> Signature {
     let types = if arguments == 0 { TypeSignature::Nullary } else { TypeSignature::Any(arguments) };
     Signature::new(types, volatility)
 }
 
-impl fmt::Debug for CallUdf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.name, self.id)
-    }
-}
-
-impl PartialEq for CallUdf {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id
-    }
-}
-
-impl Eq for CallUdf {}
-
-impl Hash for CallUdf {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.id.hash(state);
-    }
-}
+by_identity!(CallUdf);
 
 impl ScalarUDFImpl for CallUdf {
     fn name(&self) -> &str {
@@ -146,7 +156,7 @@ pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>) -> Expr {
         name: name.to_ascii_lowercase(),
         signature: signature(args.len(), volatility),
         call: Arc::new(call),
-        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        id: next_id(),
     };
     ScalarUDF::new_from_impl(udf).call(args)
 }
@@ -204,25 +214,7 @@ struct AggregateUdf {
     signature: Signature,
 }
 
-impl fmt::Debug for AggregateUdf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.name, self.id)
-    }
-}
-
-impl PartialEq for AggregateUdf {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id
-    }
-}
-
-impl Eq for AggregateUdf {}
-
-impl Hash for AggregateUdf {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.id.hash(state);
-    }
-}
+by_identity!(AggregateUdf);
 
 impl AggregateUDFImpl for AggregateUdf {
     fn name(&self) -> &str {
@@ -368,7 +360,7 @@ pub(crate) fn aggregate(call: Arc<AggregateCall>, args: Vec<Expr>) -> Expr {
         name: call.name().to_ascii_lowercase(),
         signature: signature(args.len(), Volatility::Immutable),
         call,
-        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        id: next_id(),
     };
     AggregateUDF::new_from_impl(udf).call(args)
 }

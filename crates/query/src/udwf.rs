@@ -6,11 +6,8 @@
 
 mod tree;
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::compute::interleave;
@@ -24,7 +21,7 @@ use pelorus_error::Error;
 use pelorus_functions::aggregate::{Accumulator, AggregateCall, Take};
 
 use self::tree::Tree;
-use crate::udf::{NEXT_ID, into_datafusion, signature};
+use crate::udf::{by_identity, into_datafusion, next_id, signature};
 
 type DfResult<T> = Result<T, DataFusionError>;
 
@@ -48,7 +45,7 @@ pub(crate) fn window(name: &str, over: Over, ty: DataType, arguments: usize) -> 
         over,
         ty,
         arguments,
-        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        id: next_id(),
         signature: signature(arguments, Volatility::Immutable),
     }))
 }
@@ -63,25 +60,7 @@ struct WindowCall {
     signature: Signature,
 }
 
-impl fmt::Debug for WindowCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.name, self.id)
-    }
-}
-
-impl PartialEq for WindowCall {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id
-    }
-}
-
-impl Eq for WindowCall {}
-
-impl Hash for WindowCall {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.id.hash(state);
-    }
-}
+by_identity!(WindowCall);
 
 impl WindowUDFImpl for WindowCall {
     fn name(&self) -> &str {

@@ -23,19 +23,26 @@ pub(crate) fn contains(expr: &ast::Expr) -> bool {
     has_aggregate(expr)
 }
 
-/// Adds the aggregates that an expression holds, those of its subqueries aside.
-pub(crate) fn collect(expr: &ast::Expr, found: &mut Vec<ast::Function>) {
+/// Adds the calls that are wanted of an expression, those of its subqueries aside.
+pub(crate) fn collect(
+    expr: &ast::Expr,
+    wanted: impl Fn(&ast::Function) -> bool,
+    found: &mut Vec<ast::Function>,
+) {
     let mut depth = 0_usize;
     walk_expr(expr, &mut |node| match node {
         Node::Query(_) => depth += 1,
         Node::End => depth -= 1,
-        Node::Expr(ast::Expr::Function(function))
-            if depth == 0 && function.over.is_none() && is_aggregate_name(&name_of(function)) =>
-        {
+        Node::Expr(ast::Expr::Function(function)) if depth == 0 && wanted(function) => {
             found.push(function.clone());
         }
         _ => {}
     });
+}
+
+/// Whether a call aggregates the rows of a group.
+pub(crate) fn is_aggregate(function: &ast::Function) -> bool {
+    function.over.is_none() && is_aggregate_name(&name_of(function))
 }
 
 /// The upper-case name of a function.
@@ -193,7 +200,7 @@ impl Binder<'_> {
         }
         let mut functions = Vec::new();
         for expr in &grouping.over {
-            collect(expr, &mut functions);
+            collect(expr, is_aggregate, &mut functions);
         }
         for function in functions {
             let text = canonical(&ast::Expr::Function(function.clone()), binder.scope);

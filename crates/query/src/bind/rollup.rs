@@ -8,11 +8,10 @@ use datafusion::logical_expr::{
     BinaryExpr, Expr, LogicalPlan, LogicalPlanBuilder, Operator, SortExpr, cast, lit, when,
 };
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::normalise::{Node, walk_expr};
 use pelorus_types::ColumnType;
 use sqlparser::ast;
 
-use super::aggregate::{Grouping, name_of};
+use super::aggregate::{Grouping, collect, name_of};
 use super::expr::{Computed, canonical, plain_arguments};
 use super::query::column_expr;
 use super::scope::Scope;
@@ -54,13 +53,7 @@ pub(crate) fn add_calls(
 ) -> Result<()> {
     let mut calls = Vec::new();
     for expr in &grouping.over {
-        walk_expr(expr, &mut |node| {
-            if let Node::Expr(ast::Expr::Function(call)) = node
-                && name_of(call) == "GROUPING"
-            {
-                calls.push(call.clone());
-            }
-        });
+        collect(expr, |call| name_of(call) == "GROUPING", &mut calls);
     }
     for call in calls {
         let mut bits = lit(0_i64);

@@ -15,7 +15,6 @@ use super::query::{
 };
 use super::scope::Scope;
 use super::typed::Typed;
-use super::window;
 use crate::udf::from_datafusion;
 
 /// ORDER BY and LIMIT of a block.
@@ -91,8 +90,10 @@ impl Binder<'_> {
         if !windows.is_empty() {
             let (before, named) = (computed.clone(), &block.select.named_window);
             let binder = self.above(scope, block, &before, grouped);
-            let aliases = self.aliases(block, &binder)?;
-            plan = self.having(plan, &binder, block, &aliases)?;
+            if block.select.having.is_some() {
+                let aliases = self.aliases(block, &binder)?;
+                plan = self.having(plan, &binder, block, &aliases)?;
+            }
             plan = self.windows(plan, &binder, &windows, named, &mut computed)?;
         }
         let binder = self.above(scope, block, &computed, grouped);
@@ -392,7 +393,7 @@ impl<'a> Block<'a> {
         let items = self.items.iter().filter_map(|item| item.expr.as_ref());
         let mut found = Vec::new();
         for expr in items.chain(self.order.by.iter().map(|term| &term.expr)) {
-            window::collect(expr, &mut found);
+            aggregate::collect(expr, |function| function.over.is_some(), &mut found);
         }
         found
     }

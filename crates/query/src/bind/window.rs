@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 };
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{self as functions, Value};
-use pelorus_sql::normalise::{Node, is_aggregate_name, walk_expr};
+use pelorus_sql::normalise::{is_aggregate_name, unnested};
 use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{self, NamedWindowExpr, WindowSpec, WindowType};
 
@@ -22,19 +22,6 @@ use super::typed::Typed;
 use crate::udf::from_datafusion;
 use crate::udwf::{self, Over};
 
-/// Adds the window functions that an expression holds, those of its subqueries aside.
-pub(crate) fn collect(expr: &ast::Expr, found: &mut Vec<ast::Function>) {
-    let mut depth = 0_usize;
-    walk_expr(expr, &mut |node| match node {
-        Node::Query(_) => depth += 1,
-        Node::End => depth -= 1,
-        Node::Expr(ast::Expr::Function(function)) if depth == 0 && function.over.is_some() => {
-            found.push(function.clone());
-        }
-        _ => {}
-    });
-}
-
 /// A window function where none may be.
 pub(crate) fn misplaced(name: &str) -> Error {
     let text = format!("You cannot use the window function '{name}' in this context.'");
@@ -44,14 +31,11 @@ pub(crate) fn misplaced(name: &str) -> Error {
 /// What a window is partitioned and ordered by.
 type Windowed = (Vec<Expr>, Vec<SortExpr>);
 
-/// Makes a value of the column of a function.
-type ColumnOf = Box<dyn FnOnce(Expr) -> Typed>;
-
-/// A function over a window, and the value that its column has.
+/// A function over a window, and what its column means.
 struct Bound {
     function: Arc<WindowUDF>,
     args: Vec<Expr>,
-    value: ColumnOf,
+    value: Typed,
     /// Its value does not depend on the frame.
     frameless: bool,
 }
@@ -75,14 +59,14 @@ impl Binder<'_> {
                 continue;
             }
             let name = self.fresh("w");
-            let (call, value) = self.window(function, binder, named)?;
+            let (call, value) = self.window(function, column_expr(&name), binder, named)?;
             let rows = (call.params.partition_by.clone(), call.params.order_by.clone());
             let expr = Expr::from(call).alias(&name);
             match sorted.iter_mut().find(|(others, _)| *others == rows) {
                 Some((_, exprs)) => exprs.push(expr),
                 None => sorted.push((rows, vec![expr])),
             }
-            computed.insert(text, value(column_expr(&name)));
+            computed.insert(text, value);
         }
         sorted.into_iter().try_fold(plan, |plan, (_, exprs)| {
             let builder = LogicalPlanBuilder::from(plan).window(exprs);
@@ -93,13 +77,15 @@ impl Binder<'_> {
     fn window(
         &self,
         function: &ast::Function,
+        column: Expr,
         binder: &ExprBinder<'_>,
         named: &[ast::NamedWindowDefinition],
-    ) -> Result<(WindowFunction, ColumnOf)> {
+    ) -> Result<(WindowFunction, Typed)> {
         if function.filter.is_some() || !function.within_group.is_empty() {
             return Err(Error::unsupported(function));
         }
         let spec = spec_of(function, named)?;
+        refuse_places(&spec)?;
         let context = &self.context.eval;
         let partition_by =
             spec.partition_by.iter().map(|key| Ok(binder.value(key)?.sort_key(context)));
@@ -110,7 +96,7 @@ impl Binder<'_> {
         let order_by = order.iter().zip(&spec.order_by).map(sorted);
         let order_by: Vec<SortExpr> = order_by.collect::<Result<_>>()?;
         let frame = frame(&spec, &order)?;
-        let bound = self.over(function, binder)?;
+        let bound = self.over(function, column, binder)?;
         let frame = if bound.frameless { default_frame(&order) } else { frame };
         let mut call = WindowFunction::new(bound.function, bound.args);
         call.params.partition_by = partition_by;
@@ -120,10 +106,15 @@ impl Binder<'_> {
         Ok((call, bound.value))
     }
 
-    fn over(&self, function: &ast::Function, binder: &ExprBinder<'_>) -> Result<Bound> {
+    fn over(
+        &self,
+        function: &ast::Function,
+        column: Expr,
+        binder: &ExprBinder<'_>,
+    ) -> Result<Bound> {
         let name = name_of(function);
         if is_aggregate_name(&name) {
-            return self.aggregate_over(function, binder);
+            return self.aggregate_over(function, column, binder);
         }
         let args = plain_arguments(function)?;
         let wrong = || {
@@ -131,8 +122,8 @@ impl Binder<'_> {
             Error::new(Code::WrongParameterCount, text)
         };
         let rank = |function: Arc<WindowUDF>, ty: ColumnType| {
-            let value = move |expr| Typed::computed(expr, ty);
-            Bound { function, args: Vec::new(), value: Box::new(value), frameless: true }
+            let value = Typed::computed(column.clone(), ty);
+            Bound { function, args: Vec::new(), value, frameless: true }
         };
         let number = ColumnType::bigint_unsigned().not_null();
         let share = ColumnType::double().not_null();
@@ -145,19 +136,20 @@ impl Binder<'_> {
             ("NTILE", [count]) => {
                 let count = count_of(binder, count, &name)?.filter(|count| *count > 0);
                 let count = count.ok_or_else(|| wrong_arguments(&name))?;
-                let bound = rank(ntile::ntile_udwf(), number.nullable());
-                Bound { args: vec![lit(count)], ..bound }
+                Bound { args: vec![lit(count)], ..rank(ntile::ntile_udwf(), number.nullable()) }
             }
             ("LAG" | "LEAD", [value, more @ ..]) if more.len() < 3 => {
-                self.shifted(&name, binder.value(value)?, more, binder)?
+                self.shifted(&name, (binder.value(value)?, more), column, binder)?
             }
-            ("FIRST_VALUE", [value]) => self.picked(&name, Over::Nth(0), binder.value(value)?),
-            ("LAST_VALUE", [value]) => self.picked(&name, Over::Last, binder.value(value)?),
+            ("FIRST_VALUE", [value]) => {
+                self.picked(&name, Over::Nth(0), binder.value(value)?, column)
+            }
+            ("LAST_VALUE", [value]) => self.picked(&name, Over::Last, binder.value(value)?, column),
             ("NTH_VALUE", [value, nth]) => {
                 let nth = count_of(binder, nth, &name)?.and_then(|nth| nth.checked_sub(1));
                 let nth = nth.ok_or_else(|| wrong_arguments(&name))?;
                 let nth = usize::try_from(nth).unwrap_or(usize::MAX);
-                self.picked(&name, Over::Nth(nth), binder.value(value)?)
+                self.picked(&name, Over::Nth(nth), binder.value(value)?, column)
             }
             (
                 "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "PERCENT_RANK" | "CUME_DIST" | "NTILE"
@@ -169,7 +161,12 @@ impl Binder<'_> {
     }
 
     /// An aggregate of the frame.
-    fn aggregate_over(&self, function: &ast::Function, binder: &ExprBinder<'_>) -> Result<Bound> {
+    fn aggregate_over(
+        &self,
+        function: &ast::Function,
+        column: Expr,
+        binder: &ExprBinder<'_>,
+    ) -> Result<Bound> {
         let call = aggregate::call_of(function)?;
         if call.distinct {
             return Err(Error::unsupported("<window function>(DISTINCT ..)"));
@@ -189,19 +186,19 @@ impl Binder<'_> {
         }
         let over = Over::Aggregate(Arc::clone(&resolved));
         let function = udwf::window(&call.name, over, resolved.arrow_type(), args.len());
-        let value = move |expr| match resolved.return_type() {
-            ty if is_kept(&ty) => Typed::of_aggregate(expr, &resolved),
-            ty => Typed::computed(expr, widened(ty)),
+        let value = match resolved.return_type() {
+            ty if is_kept(&ty) => Typed::of_aggregate(column, &resolved),
+            ty => Typed::computed(column, widened(ty)),
         };
-        Ok(Bound { function, args, value: Box::new(value), frameless: false })
+        Ok(Bound { function, args, value, frameless: false })
     }
 
     /// `LAG` and `LEAD`, whose value may be of a row that is not there.
     fn shifted(
         &self,
         name: &str,
-        value: Typed,
-        more: &[&ast::Expr],
+        (value, more): (Typed, &[&ast::Expr]),
+        column: Expr,
         binder: &ExprBinder<'_>,
     ) -> Result<Bound> {
         let context = &self.context.eval;
@@ -225,19 +222,19 @@ impl Binder<'_> {
         Ok(Bound {
             function,
             args: args.into_iter().map(|arg| arg.expr).collect(),
-            value: Box::new(move |expr| Typed::computed(expr, ty)),
+            value: Typed::computed(column, ty),
             frameless: true,
         })
     }
 
     /// A value of a row of the frame.
-    fn picked(&self, name: &str, over: Over, value: Typed) -> Bound {
+    fn picked(&self, name: &str, over: Over, value: Typed, column: Expr) -> Bound {
         let value = value.settled(&self.context.eval);
         let ty = widened(value.ty).nullable();
         Bound {
             function: udwf::window(name, over, ty.arrow(), 1),
             args: vec![value.expr],
-            value: Box::new(move |expr| Typed::computed(expr, ty)),
+            value: Typed::computed(column, ty),
             frameless: false,
         }
     }
@@ -290,6 +287,23 @@ fn spec_of(function: &ast::Function, named: &[ast::NamedWindowDefinition]) -> Re
         Some(WindowType::WindowSpec(spec)) => inherited(spec, None, named, named.len()),
         Some(WindowType::NamedWindow(name)) => find(name, named, named.len()),
         None => Err(Error::internal("a window function without a window")),
+    }
+}
+
+/// Refuses numbers that would mean columns of the select list elsewhere.
+fn refuse_places(spec: &WindowSpec) -> Result<()> {
+    let keys = spec.partition_by.iter().chain(spec.order_by.iter().map(|term| &term.expr));
+    let is_place = |key: &ast::Expr| match unnested(key) {
+        ast::Expr::Value(value) => matches!(value.value, ast::Value::Number(..)),
+        _ => false,
+    };
+    match keys.into_iter().any(is_place) {
+        false => Ok(()),
+        true => Err(Error::new(
+            Code::WindowLegacyOrder,
+            "Window '<unnamed window>': ORDER BY or PARTITION BY uses legacy position indication \
+             which is not supported, use expression.",
+        )),
     }
 }
 

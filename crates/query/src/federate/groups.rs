@@ -228,7 +228,9 @@ impl Binder<'_> {
         let mut keys = select::group_terms(block.select, &block.items, &block.scope)?;
         let above = block.above();
         let mut functions = Vec::new();
-        above.iter().for_each(|expr| aggregate::collect(expr, &mut functions));
+        above
+            .iter()
+            .for_each(|expr| aggregate::collect(expr, aggregate::is_aggregate, &mut functions));
         if select::is_distinct(block.select)? {
             if !keys.is_empty() || !functions.is_empty() {
                 return Ok(None);
