@@ -7,7 +7,7 @@
 
 use crate::events::{self, BATCH, HALF_HOUR};
 use crate::figures::Figures;
-use crate::lab::{Folder, Store, Watch, peak_memory_mib};
+use crate::lab::{Effort, Folder, Store, Watch, peak_memory_mib};
 use crate::report::{Target, figure};
 use crate::setting::{self, number, setting};
 
@@ -79,7 +79,8 @@ fn in_process(size: &Size, figures: &mut Figures) -> anyhow::Result<()> {
     let database = &store.database;
     let table = database.create_table(events::schema(), b"events")?;
     let (mut windows, mut first, mut commits) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut window, mut short) = (Watch::start(), Watch::start());
+    let mut efforts: [Vec<f64>; 3] = Default::default();
+    let (mut window, mut effort, mut short) = (Watch::start(), Effort::so_far(), Watch::start());
     for done in (0..size.rows).step_by(usize::try_from(BATCH)?) {
         let pieces = events::batch(done..done + BATCH);
         let commit = Watch::start();
@@ -92,16 +93,27 @@ fn in_process(size: &Size, figures: &mut Figures) -> anyhow::Result<()> {
             short = Watch::start();
         }
         if done.is_multiple_of(size.window) {
-            windows.push(size.window as f64 / window.seconds());
+            let (seconds, now) = (window.seconds(), Effort::so_far());
+            let rate = size.window as f64 / seconds;
+            let taken = now.rates_since(effort, seconds);
             println!(
-                "  {:>13} rows: {:>9} rows/s",
+                "  {:>13} rows: {:>9} rows/s; cores {:.2}, of others {:.2}; {:.0} MiB/s written",
                 figure(done as f64),
-                figure(windows[windows.len() - 1])
+                figure(rate),
+                taken[0],
+                taken[1],
+                taken[2]
             );
-            window = Watch::start();
+            windows.push(rate);
+            efforts.iter_mut().zip(taken).for_each(|(all, it)| all.push(it));
+            (window, effort) = (Watch::start(), now);
         }
     }
     figures.add(LOAD, IN_PROCESS, "rows/s", windows);
+    let taken = ["cores of the load", "cores of others meanwhile", "written to the disk"];
+    for ((case, unit), values) in taken.iter().zip(["cores", "cores", "MiB/s"]).zip(efforts) {
+        figures.add(case, IN_PROCESS, unit, values);
+    }
     figures.add(&size.first(), IN_PROCESS, "rows/s", first);
     let slow = |from: f64| commits.iter().filter(|ms| **ms >= from).count();
     figures.fact("in process: commits", commits.len());

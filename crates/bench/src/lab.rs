@@ -126,6 +126,47 @@ impl Drop for Store {
     }
 }
 
+/// What this process, and others of the machine, took so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Effort {
+    /// Seconds of all cores that this process computed.
+    cpu: f64,
+    /// The same of whatever else ran, and what the machine's owner gave to others.
+    others: f64,
+    /// MiB that it wrote to the disk.
+    written: f64,
+}
+
+impl Effort {
+    /// Up to now; what the system does not tell is 0.
+    pub(crate) fn so_far() -> Self {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        // Both count in hundredths of a second. The name of the process, in brackets, may hold
+        // spaces.
+        let ticks = |text: &str, at: &[usize]| -> f64 {
+            let words: Vec<f64> =
+                text.split_whitespace().map(|word| word.parse().unwrap_or(0.0)).collect();
+            at.iter().filter_map(|at| words.get(*at)).sum::<f64>() / 100.0
+        };
+        let own = read("/proc/self/stat");
+        let cpu = ticks(own.rsplit(')').next().unwrap_or_default(), &[11, 12]);
+        let machine = read("/proc/stat");
+        // User, nice, system, interrupts of both kinds, stolen.
+        let all = ticks(machine.lines().next().unwrap_or_default(), &[1, 2, 3, 6, 7, 8]);
+        let written = read("/proc/self/io");
+        let written = written.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+        let written = written.and_then(|bytes| bytes.parse::<f64>().ok()).unwrap_or(0.0);
+        Self { cpu, others: all - cpu, written: written / f64::from(1 << 20) }
+    }
+
+    /// Cores that this process used since an earlier moment, cores that others used, and MiB a
+    /// second that it wrote.
+    pub(crate) fn rates_since(self, earlier: Self, seconds: f64) -> [f64; 3] {
+        [self.cpu - earlier.cpu, self.others - earlier.others, self.written - earlier.written]
+            .map(|it| it / seconds.max(f64::EPSILON))
+    }
+}
+
 /// The most memory that this process ever held, in MiB.
 pub(crate) fn peak_memory_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

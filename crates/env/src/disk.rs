@@ -51,6 +51,9 @@ pub trait DiskFile: Send + Sync + std::fmt::Debug {
     fn set_len(&self, length: u64) -> io::Result<()>;
     /// The length in bytes.
     fn length(&self) -> io::Result<u64>;
+    /// Says that some bytes, which are durable, are not read soon, so that the operating system can
+    /// use the memory in which it has them for something else.
+    fn forget(&self, _offset: u64, _bytes: u64) {}
 }
 
 /// Fills the buffer from an offset; an end before that is [`io::ErrorKind::UnexpectedEof`].
@@ -158,5 +161,15 @@ impl DiskFile for RealFile {
 
     fn length(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+
+    fn forget(&self, offset: u64, bytes: u64) {
+        #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+        if let Some(bytes) = std::num::NonZeroU64::new(bytes) {
+            // Advice: nothing is lost without it.
+            rustix::fs::fadvise(&self.0, offset, Some(bytes), rustix::fs::Advice::DontNeed).ok();
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+        let _ = (offset, bytes);
     }
 }

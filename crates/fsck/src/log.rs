@@ -101,11 +101,16 @@ fn segments(
     let mut numbers = Vec::new();
     for name in names {
         let number = |end| name.strip_suffix(end).filter(|it| it.len() == 20)?.parse::<u64>().ok();
-        match (number(".log"), number(".new")) {
-            (Some(number), _) => numbers.push((number, folder.join(&name))),
-            (_, Some(_)) => findings.note(
+        match (number(".log"), number(".new"), number(".spare")) {
+            (Some(number), ..) => numbers.push((number, folder.join(&name))),
+            (_, Some(_), _) => findings.note(
                 Place::file(&folder.join(&name)),
                 "a segment that was never finished",
+                advice::LEFT_OVER,
+            ),
+            (.., Some(_)) => findings.note(
+                Place::file(&folder.join(&name)),
+                "a file that was set aside for a new segment",
                 advice::LEFT_OVER,
             ),
             _ => findings.note(

@@ -35,11 +35,19 @@ pub struct Options {
     /// The most bytes that wait in memory or are being written; a record larger than this goes
     /// alone.
     pub buffer_bytes: usize,
+    /// At most so many files of segments that are not needed any more are set aside for new ones,
+    /// until [`Log::remove_spares`].
+    pub spare_segments: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { segment_bytes: 256 << 20, reserve_bytes: 1 << 20, buffer_bytes: 64 << 20 }
+        Self {
+            segment_bytes: 256 << 20,
+            reserve_bytes: 1 << 20,
+            buffer_bytes: 64 << 20,
+            spare_segments: 4,
+        }
     }
 }
 
@@ -83,7 +91,7 @@ impl Log {
         }
         let first = first.align_up().ok_or_else(used_up)?;
         let header = SegmentHeader { uuid, number: 1, first, durable: first };
-        let file = segment::create(&*disk, folder, &header, &mut |_| Ok(()));
+        let file = segment::create(&*disk, folder, &header, None, &mut |_| Ok(()));
         let file = file.map_err(|failure| failure.error)?;
         let segments = BTreeMap::from([(header.number, first)]);
         Ok(Self::new(disk, folder, options, Recovered { header, file, segments }))
@@ -225,7 +233,7 @@ impl Log {
     }
 
     /// Removes the segments that hold nothing behind `lsn`, which is a position from which `open`
-    /// will never replay again.
+    /// will never replay again. Some of their files are set aside for new segments.
     ///
     /// # Errors
     /// [`Code::FileWrite`] when a segment cannot be removed; a later call tries again.
@@ -233,29 +241,58 @@ impl Log {
         let mut state = self.state.lock();
         // The last segment that begins at or before the position is the first that is needed.
         let begins = |(_, first): &(&u64, &Lsn)| **first <= lsn;
-        let Some((&needed, _)) = state.segments.iter().rev().find(begins) else { return Ok(()) };
+        let Some((&needed, &end)) = state.segments.iter().rev().find(begins) else { return Ok(()) };
         let kept = state.segments.split_off(&needed);
         let mut old = mem::replace(&mut state.segments, kept);
+        let places = self.options.spare_segments.saturating_sub(state.spares.len());
         drop(state);
         if old.is_empty() {
             return Ok(());
         }
         rare("segments of the log are removed");
-        while let Some((&number, _)) = old.first_key_value() {
+        let mut spares = Vec::new();
+        while let Some((&number, &first)) = old.first_key_value() {
+            let next = old.values().nth(1).copied().unwrap_or(end);
+            let is_spare = spares.len() < places && self.is_worth_keeping(first, next);
             let path = segment::path(&self.folder, number);
-            match self.disk.remove(&path) {
+            let done = match is_spare {
+                true => self.disk.rename(&path, &segment::spare(&self.folder, number)),
+                false => self.disk.remove(&path),
+            };
+            match done {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    segment::remove_spares(&*self.disk, &self.folder, &mut spares);
                     self.state.lock().segments.append(&mut old);
                     return Err(segment::write_error(&path, error));
                 }
-                _ => old.pop_first(),
-            };
+                Ok(()) if is_spare => spares.push(number),
+                _ => {}
+            }
+            old.pop_first();
         }
-        self.disk.sync_folder(&self.folder).map_err(|error| {
+        let synced = self.disk.sync_folder(&self.folder);
+        let mut state = self.state.lock();
+        synced.map_err(|error| {
             // The folder may have forgotten a new segment as well.
             let error = segment::write_error(&self.folder, error);
-            self.poison(&mut self.state.lock(), &error);
+            self.poison(&mut state, &error);
             error
-        })
+        })?;
+        // Not before a crash can no longer bring their old names back.
+        state.spares.append(&mut spares);
+        Ok(())
+    }
+
+    /// Whether the file of a segment is about as long as a new one's will be.
+    fn is_worth_keeping(&self, first: Lsn, next: Lsn) -> bool {
+        let (bytes, usual) = (next.0.saturating_sub(first.0), self.options.segment_bytes);
+        bytes >= usual / 2 && bytes <= usual.saturating_mul(2)
+    }
+
+    /// Gives the space of files back that are set aside: for when little is written, or the disk is
+    /// full.
+    pub fn remove_spares(&self) {
+        let mut spares = mem::take(&mut self.state.lock().spares);
+        segment::remove_spares(&*self.disk, &self.folder, &mut spares);
     }
 }

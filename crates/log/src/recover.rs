@@ -240,7 +240,7 @@ fn begin_segment(
     let header = SegmentHeader { number, first, durable: tail.position, ..last.header };
     let seed = crate::format::Seed::new(&header.uuid, number);
     let path = segment::path(folder, number);
-    let file = segment::create(disk, folder, &header, &mut |file| {
+    let file = segment::create(disk, folder, &header, None, &mut |file| {
         for group in &tail.unproven {
             let mut bytes = unsealed(last, group)?;
             seal(&mut bytes, seed, group.start, group.durable);

@@ -3,6 +3,11 @@
 //! A segment is written under a temporary name, synced, and renamed; then its folder is synced. So
 //! a file under a segment's name has had a durable header from its first moment, and a header that
 //! does not decode is damage, never the trace of a crash.
+//!
+//! The file of a segment that nobody needs any more can be set aside for a later one, which is
+//! cheaper than new space: its blocks on the disk and in the memory of the operating system are
+//! there. What stands in it means nothing to the next segment, whose checksums begin with another
+//! number.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,11 +20,17 @@ use crate::format::{BLOCK, BLOCK_BYTES, HeaderError, SegmentHeader};
 
 const SUFFIX: &str = ".log";
 const TEMPORARY_SUFFIX: &str = ".new";
+const SPARE_SUFFIX: &str = ".spare";
 /// Digits of a number in a name: as many as the largest number has, so that names sort.
 const DIGITS: usize = 20;
 
 pub(crate) fn path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:020}{SUFFIX}"))
+}
+
+/// The name of a segment's file that is set aside.
+pub(crate) fn spare(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{number:020}{SPARE_SUFFIX}"))
 }
 
 /// The number in a name, if it is one that `path` makes.
@@ -29,12 +40,12 @@ fn number_of(name: &str, suffix: &str) -> Option<u64> {
     if well_formed { digits.parse().ok() } else { None }
 }
 
-/// The numbers of the segments in a folder, rising. Removes what an interrupted creation left.
-/// Other files are not the log's and stay.
+/// The numbers of the segments in a folder, rising. Removes what an interrupted creation left, and
+/// what was set aside. Other files are not the log's and stay.
 pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<u64>> {
     let names = disk.list(folder).map_err(|error| read_error(folder, error))?;
     for name in &names {
-        if number_of(name, TEMPORARY_SUFFIX).is_some() {
+        if [TEMPORARY_SUFFIX, SPARE_SUFFIX].iter().any(|it| number_of(name, it).is_some()) {
             let leftover = folder.join(name);
             disk.remove(&leftover).map_err(|error| write_error(&leftover, error))?;
         }
@@ -92,16 +103,18 @@ pub(crate) struct CreateError {
     pub(crate) refused: bool,
 }
 
-/// Creates a segment, durable when this returns. `fill` writes what stands behind the header.
+/// Creates a segment, durable when this returns, from a file that was set aside if there is one.
+/// `fill` writes what stands behind the header.
 pub(crate) fn create(
     disk: &dyn Disk,
     folder: &Path,
     header: &SegmentHeader,
+    spare: Option<&Path>,
     fill: &mut dyn FnMut(&dyn DiskFile) -> Result<()>,
 ) -> Result<Arc<dyn DiskFile>, CreateError> {
     let path = path(folder, header.number);
     let temporary = path.with_extension(&TEMPORARY_SUFFIX[1..]);
-    let written = write_temporary(disk, &temporary, header, fill);
+    let written = write_temporary(disk, &temporary, header, spare, fill);
     let file = written.map_err(|error| {
         // Gives the space back; what cannot be removed now is removed by the next creation.
         disk.remove(&temporary).ok();
@@ -118,6 +131,7 @@ fn write_temporary(
     disk: &dyn Disk,
     path: &Path,
     header: &SegmentHeader,
+    spare: Option<&Path>,
     fill: &mut dyn FnMut(&dyn DiskFile) -> Result<()>,
 ) -> Result<Arc<dyn DiskFile>> {
     let failed = |error| write_error(path, error);
@@ -125,11 +139,22 @@ fn write_temporary(
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    let file = disk.open(path, Open::Create).map_err(failed)?;
+    let file = match spare {
+        Some(spare) => disk.rename(spare, path).and_then(|()| disk.open(path, Open::Write)),
+        None => disk.open(path, Open::Create),
+    };
+    let file = file.map_err(failed)?;
     write_all_at(&*file, &header.encode(), 0).map_err(failed)?;
     fill(&*file)?;
     file.sync().map_err(failed)?;
     Ok(file)
+}
+
+/// Removes files that were set aside. One that cannot be removed goes when the log is opened.
+pub(crate) fn remove_spares(disk: &dyn Disk, folder: &Path, spares: &mut Vec<u64>) {
+    for number in spares.drain(..) {
+        disk.remove(&spare(folder, number)).ok();
+    }
 }
 
 static ZEROS: [u8; 256 * 1024] = [0; 256 * 1024];

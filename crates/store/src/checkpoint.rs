@@ -62,8 +62,14 @@ impl Database {
         }
         self.checkpoint_catalog(state)?;
         state.manifests.retain(|id, _| self.table(*id).is_some());
+        let (written, now) = (begin.saturating_sub(state.lsn), self.now());
+        let is_late = now.saturating_sub(state.micros) >= self.options.checkpoint_micros;
+        if is_late && written < self.options.checkpoint_log_bytes / 2 {
+            // New segments are rare.
+            self.log.remove_spares();
+        }
         state.lsn = begin;
-        state.micros = self.now();
+        state.micros = now;
         Ok(())
     }
 
@@ -144,7 +150,8 @@ impl Database {
     /// long. If it has changed since, during this checkpoint perhaps, its headers must catch up before
     /// the catalog says so: else the next start would look for the log that is gone.
     fn capture_catalog(&self, state: &mut CheckpointState) -> Result<(Catalog, Lsn)> {
-        let begin = self.log.begin().0;
+        // Removals that a crash undid may have brought older parts back, not all of them perhaps.
+        let begin = self.log.begin().0.max(state.log_start);
         loop {
             let mut late = Vec::new();
             let captured = {

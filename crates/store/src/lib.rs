@@ -58,6 +58,7 @@ mod scan;
 mod schema;
 mod snapshot;
 mod soon;
+mod sorted;
 mod statistics;
 mod table;
 #[cfg(test)]

@@ -296,9 +296,14 @@ impl Database {
                     if let Err(error) = self.log.mark_idle() {
                         tracing::debug!(error = pelorus_error::display_chain(&error), "log");
                     }
+                    if self.is_idle() {
+                        self.log.remove_spares();
+                    }
                 }
                 Err(error) => {
                     pause = Duration::from_secs(1);
+                    // The disk may be full.
+                    self.log.remove_spares();
                     tracing::warn!(
                         error = pelorus_error::display_chain(&error),
                         "flushing and merging native tables failed; it is tried again"
@@ -344,6 +349,7 @@ impl Database {
         self.checkpoint()?;
         self.checkpoint_both_headers()?;
         self.checkpoint()?;
+        self.log.remove_spares();
         self.log.mark_idle()
     }
 }

@@ -24,6 +24,7 @@ use crate::layout::{Layout, Source, filler};
 use crate::part::{Body, Part};
 use crate::partition::{GONE, Partition, row_ref};
 use crate::schema::Version;
+use crate::sorted::Sorted;
 use crate::table::Table;
 
 /// Bytes of memory that the rows of one chunk should not exceed.
@@ -58,7 +59,7 @@ pub(crate) fn rewrite(
     let keys = layout.keys_of_rows(&rows.columns)?;
     let sorted = rows.sorted(&layout, &keys)?;
     check_unique(old, &rows, &keys, &sorted)?;
-    let sorted: Vec<u32> = sorted.into_iter().map(|(_, row)| row).collect();
+    let sorted = sorted.rows;
     let sizes = sizes(&rows, sorted.len());
     let slots = partition.free_slots(sizes.len())?;
     let written = write_chunks(table, &layout, &rows, &sorted, &sizes, &slots, horizon, lsn);
@@ -190,9 +191,8 @@ impl Rows {
         Ok(this)
     }
 
-    /// The rows that are kept, in the order of segment, key and version, each behind the first
-    /// bytes of what it is sorted by.
-    fn sorted(&self, layout: &Layout, keys: &Keys) -> Result<Vec<(u64, u32)>> {
+    /// The rows that are kept, in the order of segment, key and version.
+    fn sorted(&self, layout: &Layout, keys: &Keys) -> Result<Sorted> {
         let with_segment;
         let keys = if layout.schema.segment.is_empty() {
             keys
@@ -200,15 +200,7 @@ impl Rows {
             with_segment = layout.sort_keys(&self.columns)?;
             &with_segment
         };
-        // The first bytes decide nearly always, and lie beside the row's number.
-        let mut order: Vec<(u64, u32)> =
-            self.kept.iter().map(|&row| (prefix(keys.get(row as usize)), row)).collect();
-        let rest = |row: u32| (keys.get(row as usize), self.versions[row as usize]);
-        let compare =
-            |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| rest(a.1).cmp(&rest(b.1)));
-        // Chunks are sorted each; this sort finds that out and merges them.
-        order.sort_by(compare);
-        Ok(order)
+        Ok(Sorted::new(keys, &self.versions, &self.kept))
     }
 
     /// About how many bytes of memory the rows take that are kept.
@@ -220,14 +212,6 @@ impl Rows {
 
 fn broken(error: arrow::error::ArrowError) -> Error {
     Error::internal("rows cannot be rearranged").caused_by(error)
-}
-
-/// The first eight bytes, filled up with zeros, as a number.
-fn prefix(key: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let length = key.len().min(8);
-    bytes[..length].copy_from_slice(&key[..length]);
-    u64::from_be_bytes(bytes)
 }
 
 fn push(pieces: &mut [Vec<ArrayRef>], columns: Vec<ArrayRef>) {
@@ -282,19 +266,15 @@ fn versions(part: &Part) -> Result<Vec<Version>> {
 }
 
 /// Checks, before anything is replaced, that no key has two live rows.
-fn check_unique(old: &[Arc<Part>], rows: &Rows, keys: &Keys, sorted: &[(u64, u32)]) -> Result<()> {
+fn check_unique(old: &[Arc<Part>], rows: &Rows, keys: &Keys, sorted: &Sorted) -> Result<()> {
     let live = |row: u32| {
         let (part, row) = rows.origins[row as usize];
         !old[part as usize].deletes.contains(row)
     };
-    for pair in sorted.windows(2) {
-        let [(first, one), (next, two)] = *pair else { continue };
-        // Rows of one key are of one segment and partition, and so begin alike.
-        if first == next
-            && keys.get(one as usize) == keys.get(two as usize)
-            && live(one)
-            && live(two)
-        {
+    for pair in sorted.alike.iter().flat_map(|alike| sorted.rows[alike.clone()].windows(2)) {
+        let [one, two] = *pair else { continue };
+        // Rows of one key are of one segment and partition, and so sorted as alike.
+        if keys.get(one as usize) == keys.get(two as usize) && live(one) && live(two) {
             return Err(Error::new(
                 Code::FileDamaged,
                 "two live rows have one primary key; run CHECK TABLE",
@@ -394,12 +374,5 @@ mod tests {
         expected.sort_by_key(|it| it.0 >> 56);
         assert_eq!(by_hash(&moves), expected);
         assert_eq!(by_hash(&[]), []);
-    }
-
-    #[test]
-    fn prefixes_are_ordered_like_keys() {
-        let keys: [&[u8]; 5] = [b"", b"a", b"a\0b", b"abcdefgh", b"abcdefghi"];
-        assert!(keys.iter().map(|key| prefix(key)).is_sorted());
-        assert_ne!(RowRef(GONE), row_ref(0, 0));
     }
 }

@@ -34,6 +34,7 @@ fn options() -> Options {
         segment_bytes: 16 << 10,
         reserve_bytes: 8 << 10,
         buffer_bytes: 1 << 20,
+        spare_segments: 2,
     };
     Options { checkpoint_log_bytes: 64 << 10, log, ..Options::default() }
 }

@@ -72,6 +72,7 @@ fn options() -> Options {
         segment_bytes: 16 << 10,
         reserve_bytes: 8 << 10,
         buffer_bytes: 1 << 20,
+        spare_segments: 2,
     };
     Options {
         delta_bytes: 4 << 20,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pelorus_env::sync::MutexGuard;
-use pelorus_env::{DiskFile, rare, write_all_at};
+use pelorus_env::{DiskFile, rare, rare_if, write_all_at};
 use pelorus_error::{Code, Error, Result};
 
 use super::Log;
@@ -38,6 +38,8 @@ pub(super) struct State {
     pub(super) segment: Segment,
     /// All segments by number, with where they begin. The last one is written.
     pub(super) segments: BTreeMap<u64, Lsn>,
+    /// Numbers of older ones whose files are set aside for new ones.
+    pub(super) spares: Vec<u64>,
 }
 
 impl State {
@@ -56,6 +58,7 @@ impl State {
             failure: None,
             segment: Segment::new(folder, &from.header, from.file, reserved),
             segments: from.segments,
+            spares: Vec::new(),
         }
     }
 
@@ -125,7 +128,10 @@ impl Log {
         let written = MutexGuard::unlocked(state, || {
             seal(&mut group, seed, start, durable);
             write_all_at(&*file, &group, offset)?;
-            file.sync()
+            file.sync()?;
+            // Only the next start reads it.
+            file.forget(offset, group.len() as u64);
+            Ok(())
         });
         state.in_flight = 0;
         if group.capacity() <= self.options.buffer_bytes {
@@ -168,9 +174,14 @@ impl Log {
             if reserved >= needed {
                 return Ok(());
             }
+            if !state.spares.is_empty() {
+                segment::remove_spares(&*self.disk, &self.folder, &mut state.spares);
+                return self.reserve(state, end);
+            }
+            let segment = &state.segment;
             return Err(segment::write_error(&segment.path, error));
         }
-        let error = segment::write_error(&segment.path, error);
+        let error = segment::write_error(&state.segment.path, error);
         self.poison(state, &error);
         self.check(state)
     }
@@ -186,10 +197,17 @@ impl Log {
         let reserved = BLOCK.saturating_add(waiting).saturating_add(ahead);
         let path = segment::path(&self.folder, number);
         rare("a segment of the log is begun");
-        let created = segment::create(&*self.disk, &self.folder, &header, &mut |file| {
-            let (_, result) = segment::reserve(file, BLOCK, reserved);
-            result.map_err(|error| segment::write_error(&path, error))
-        });
+        let spare = state.spares.pop().map(|number| segment::spare(&self.folder, number));
+        rare_if("a segment of the log takes an old file", || spare.is_some());
+        let mut reserved = reserved;
+        let fill = &mut |file: &dyn DiskFile| {
+            let failed = |error| segment::write_error(&path, error);
+            // An old file has its space already.
+            let length = file.length().map_err(failed)?;
+            reserved = reserved.max(length);
+            segment::reserve(file, length, reserved).1.map_err(failed)
+        };
+        let created = segment::create(&*self.disk, &self.folder, &header, spare.as_deref(), fill);
         match created {
             Ok(file) => {
                 state.segment = Segment::new(&self.folder, &header, file, reserved);

@@ -120,7 +120,10 @@ fn sweep_recovery(
 fn no_crash_point_loses_an_acknowledged_record() {
     let mut seen = Seen::default();
     sweep(SMALL, &mut seen);
-    sweep(Options { segment_bytes: 4096, reserve_bytes: 0, buffer_bytes: 8192 }, &mut seen);
+    sweep(
+        Options { segment_bytes: 4096, reserve_bytes: 0, buffer_bytes: 8192, spare_segments: 0 },
+        &mut seen,
+    );
     assert!(
         seen.points > 800 && seen.recovery_points > 5000 && seen.kept > 50 && seen.cut > 50,
         "{seen:?}"

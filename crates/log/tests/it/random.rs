@@ -34,10 +34,12 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn options() -> impl Strategy<Value = Options> {
-    (1_u64..8, 0_u64..4, 1_usize..8).prop_map(|(segment, reserve, buffer)| Options {
+    let ranges = (1_u64..8, 0_u64..4, 1_usize..8, 0_usize..4);
+    ranges.prop_map(|(segment, reserve, buffer, spare_segments)| Options {
         segment_bytes: segment * 4096,
         reserve_bytes: reserve * 4096,
         buffer_bytes: buffer * 8192,
+        spare_segments,
     })
 }
 

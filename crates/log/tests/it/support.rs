@@ -10,7 +10,7 @@ use pelorus_log::{Checkpoint, Log, Lsn, Options};
 pub(crate) const UUID: [u8; 16] = *b"uuid of this log";
 
 pub(crate) const SMALL: Options =
-    Options { segment_bytes: 16384, reserve_bytes: 8192, buffer_bytes: 24576 };
+    Options { segment_bytes: 16384, reserve_bytes: 8192, buffer_bytes: 24576, spare_segments: 2 };
 
 pub(crate) fn folder() -> &'static Path {
     Path::new("log")
@@ -21,7 +21,8 @@ pub(crate) fn segment(number: u64) -> PathBuf {
 }
 
 pub(crate) fn segments(disk: &dyn Disk) -> Vec<PathBuf> {
-    disk.list(folder()).unwrap().iter().map(|name| folder().join(name)).collect()
+    let names = disk.list(folder()).unwrap();
+    names.iter().filter(|name| name.ends_with(".log")).map(|name| folder().join(name)).collect()
 }
 
 pub(crate) fn create(disk: &SimDisk, options: Options) -> Result<Log> {

@@ -61,7 +61,8 @@ fn threads_share_groups_and_one_order() {
         count.fetch_add(1, Ordering::Relaxed);
     });
     // Small enough that segments are begun and the buffer fills while others wait.
-    let options = Options { segment_bytes: 65_536, reserve_bytes: 16_384, buffer_bytes: 8192 };
+    let options =
+        Options { segment_bytes: 65_536, reserve_bytes: 16_384, buffer_bytes: 8192, ..SMALL };
     let log = Log::create(Arc::new(disk), &folder.0, options, UUID, Lsn(0)).unwrap();
     let ends: Vec<Vec<Lsn>> = thread::scope(|scope| {
         let log = &log;

@@ -29,14 +29,15 @@ const GARBAGE_FULL: u64 = 160;
 
 /// From this share of their budget on that rows in memory take writers wait likewise, so that they
 /// are never stopped for long; early, so that a load has the speed that it can keep from its
-/// beginning on. What is in memory goes into every checkpoint, too.
-const MEMORY_SLOW: u64 = 200;
+/// beginning on. What is in memory goes into every checkpoint, too. It lies above what is flushed
+/// whatever is in it: who waits there, waits for something.
+const MEMORY_SLOW: u64 = 250;
 const MEMORY_FULL: u64 = 1000;
 
 /// Above so many bytes of rows in memory, of a budget, the largest partitions are flushed whatever
 /// is in them, and until there are no more than the second.
 pub(super) fn memory_to_flush(budget: usize) -> (usize, usize) {
-    (budget / 4, budget / 8)
+    (budget / 16 * 3, budget / 32 * 3)
 }
 
 /// How long writers wait for each row at the full shares.

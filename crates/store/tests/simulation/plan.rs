@@ -157,6 +157,7 @@ fn options(dice: &mut Dice) -> Options {
         segment_bytes: dice.pick(&[4 << 10, 16 << 10, 64 << 10]),
         reserve_bytes: dice.pick(&[0, 4 << 10, 8 << 10]),
         buffer_bytes: dice.pick(&[512, 4 << 10, 1 << 20]),
+        spare_segments: dice.pick(&[0, 1, 4]),
     };
     Options {
         delta_bytes: dice.pick(&[1 << 10, 4 << 10, 64 << 10]),
