@@ -108,11 +108,8 @@ fn segments(
                 "a segment that was never finished",
                 advice::LEFT_OVER,
             ),
-            (.., Some(_)) => findings.note(
-                Place::file(&folder.join(&name)),
-                "a file that was set aside for a new segment",
-                advice::LEFT_OVER,
-            ),
+            // Set aside for a new segment.
+            (.., Some(_)) => {}
             _ => findings.note(
                 Place::file(&folder.join(&name)),
                 "the file is not the log's",

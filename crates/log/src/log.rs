@@ -43,10 +43,10 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            segment_bytes: 256 << 20,
+            segment_bytes: 64 << 20,
             reserve_bytes: 1 << 20,
             buffer_bytes: 64 << 20,
-            spare_segments: 4,
+            spare_segments: 8,
         }
     }
 }

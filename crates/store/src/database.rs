@@ -59,7 +59,7 @@ impl Default for Options {
             cache_bytes: 4 << 30,
             index_bytes: 4 << 30,
             flush_rows: 4 * crate::CHUNK_ROWS_MAX,
-            checkpoint_log_bytes: 1 << 30,
+            checkpoint_log_bytes: 512 << 20,
             checkpoint_micros: 60_000_000,
             sync_micros: 100_000,
             log: pelorus_log::Options::default(),

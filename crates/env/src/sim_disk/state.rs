@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::content::{Content, PAGE, Page, pages_of};
 use super::fault::{Fault, Operation, SyncFailure};
-use super::names::{Names, has_folder};
+use super::names::{Entry, Names, has_folder};
 
 /// A change of a file that is not durable yet, with the number of the operation that made it.
 #[derive(Clone, Debug)]
@@ -183,7 +183,12 @@ impl State {
     fn put(&mut self, inode: u64, bytes: &[u8], offset: u64) -> io::Result<usize> {
         let mut bytes = bytes;
         if let Some(capacity) = self.capacity {
-            let used: u64 = self.inodes.values().map(|file| file.current.allocated()).sum();
+            // A file that is removed gives its space back at once.
+            let named = self.names.now.values().filter_map(|entry| match entry {
+                Entry::File(inode) => self.inodes.get(inode),
+                Entry::Folder => None,
+            });
+            let used: u64 = named.map(|file| file.current.allocated()).sum();
             let mut free = capacity.saturating_sub(used) / PAGE;
             let content = &self.inode(inode).current;
             for page in pages_of(offset, bytes.len() as u64) {

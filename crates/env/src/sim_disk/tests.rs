@@ -252,6 +252,17 @@ fn the_capacity_cuts_writes_and_then_refuses_them() {
 }
 
 #[test]
+fn a_removed_file_gives_its_space_back() {
+    let (disk, file) = disk_with(&[1; 4096], 1);
+    disk.set_capacity(Some(8192));
+    let other = disk.open(Path::new("other"), Open::Create).unwrap();
+    other.write_at(&[2; 4096], 0).unwrap();
+    assert_eq!(file.write_at(&[2; 1], 4096).unwrap_err().kind(), ErrorKind::StorageFull);
+    disk.remove(Path::new("other")).unwrap();
+    assert_eq!(file.write_at(&[2; 1], 4096).unwrap(), 1);
+}
+
+#[test]
 fn damage_is_durable_and_copies_are_independent() {
     let (disk, _) = disk_with(&[1; 600], 1);
     let copy = disk.snapshot();

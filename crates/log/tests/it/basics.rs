@@ -1,8 +1,9 @@
 //! What the calls promise when nothing fails.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::{Disk, SimDisk};
+use pelorus_env::{Disk, Open, SimDisk};
 use pelorus_error::{Code, Error};
 use pelorus_log::{Checkpoint, Log, Lsn, Options, RECORD_BYTES_MAX};
 
@@ -74,6 +75,71 @@ fn discarding_keeps_what_lies_behind_the_position_and_the_segment_that_is_writte
     assert_eq!(segments(&disk).len(), 1);
     oracle.append(&log, 10).unwrap();
     oracle.sync(&log).unwrap();
+    oracle.reopen(&disk, SMALL).unwrap();
+}
+
+/// The files of segments that nobody needs become new ones; what stands in them is never read as
+/// the log's, also where the log ends within it.
+#[test]
+fn old_files_become_new_segments() {
+    let spares = |disk: &SimDisk| {
+        let names = disk.list(folder()).unwrap();
+        names.iter().filter(|name| name.ends_with(".spare")).count()
+    };
+    let disk = SimDisk::new(1);
+    let mut oracle = Oracle::created();
+    let mut log = create(&disk, SMALL).unwrap();
+    let mut taken = 0;
+    for index in 0..60 {
+        let before = spares(&disk);
+        oracle.append(&log, 3000).unwrap();
+        oracle.sync(&log).unwrap();
+        taken += before - spares(&disk);
+        if index % 12 == 11 {
+            oracle.checkpoint(&log);
+            log.discard_before(oracle.checkpoint.lsn).unwrap();
+            assert_eq!(spares(&disk), SMALL.spare_segments);
+            assert_eq!(spares(&disk.snapshot()), SMALL.spare_segments, "their names are durable");
+        }
+        if index % 12 == 3 {
+            // The log ends in a file that was full before.
+            assert!(index == 3 || taken > 0);
+            let records = decode(&disk);
+            assert!(!records.is_empty() && oracle.issued.ends_with(&records));
+        }
+    }
+    assert!(taken >= 6, "{taken} files were taken again");
+    log.remove_spares();
+    assert_eq!(spares(&disk), 0);
+    oracle.checkpoint(&log);
+    log.discard_before(oracle.checkpoint.lsn).unwrap();
+    log = oracle.reopen(&disk, SMALL).unwrap().unwrap();
+    assert_eq!(spares(&disk), 0, "opening removes what a stop left");
+    oracle.append(&log, 10).unwrap();
+    oracle.sync(&log).unwrap();
+    oracle.reopen(&disk, SMALL).unwrap();
+}
+
+/// Space that is set aside is not what a full disk lacks.
+#[test]
+fn a_full_disk_takes_what_is_set_aside() {
+    let disk = SimDisk::new(1);
+    let mut oracle = Oracle::created();
+    let log = create(&disk, SMALL).unwrap();
+    for _ in 0..12 {
+        oracle.append(&log, 3000).unwrap();
+        oracle.sync(&log).unwrap();
+    }
+    oracle.checkpoint(&log);
+    log.discard_before(oracle.checkpoint.lsn).unwrap();
+    let length =
+        |name: &String| disk.open(&folder().join(name), Open::Read).unwrap().length().unwrap();
+    let used: u64 = disk.list(folder()).unwrap().iter().map(length).sum();
+    disk.set_capacity(Some(used + 4096));
+    // More than the segment has, and than is free.
+    oracle.append(&log, 20_000).unwrap();
+    oracle.sync(&log).unwrap();
+    assert!(!disk.list(folder()).unwrap().iter().any(|name| name.ends_with(".spare")));
     oracle.reopen(&disk, SMALL).unwrap();
 }
 
@@ -222,10 +288,11 @@ fn other_files_in_the_folder_stay() {
     let disk = SimDisk::new(1);
     create(&disk, SMALL).unwrap();
     let note = folder().join("note.txt");
-    disk.open(&note, pelorus_env::Open::Create).unwrap();
+    disk.open(&note, Open::Create).unwrap();
     let leftover = segment(9).with_extension("new");
-    disk.open(&leftover, pelorus_env::Open::Create).unwrap();
+    disk.open(&leftover, Open::Create).unwrap();
     open(&disk, SMALL, Checkpoint::default()).unwrap();
-    let names = segments(&disk);
-    assert!(names.contains(&note) && !names.contains(&leftover), "{names:?}");
+    let names = disk.list(folder()).unwrap();
+    let has = |path: &Path| names.iter().any(|name| folder().join(name) == path);
+    assert!(has(&note) && !has(&leftover), "{names:?}");
 }

@@ -9,7 +9,7 @@ use pelorus_env::{Disk, RealDisk};
 use pelorus_log::{Checkpoint, Log, Lsn, Options};
 
 use crate::hooks::HookedDisk;
-use crate::support::UUID;
+use crate::support::{SMALL, UUID};
 
 /// A folder that is removed at the end.
 struct Folder(PathBuf);
@@ -88,5 +88,6 @@ fn threads_share_groups_and_one_order() {
     let log = Log::open(Arc::new(RealDisk), &folder.0, options, UUID, from, &mut replay).unwrap();
     assert_eq!(next, [RECORDS; THREADS as usize]);
     log.discard_before(log.end()).unwrap();
+    log.remove_spares();
     assert_eq!(RealDisk.list(&folder.0).unwrap().len(), 1);
 }
