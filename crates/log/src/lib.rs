@@ -20,8 +20,8 @@
 //! 4. No process writes into a segment that an earlier one made. Recovery never cuts in place: it
 //!    begins a new segment, whose first LSN ends the one before. The bytes behind that point mean
 //!    nothing from then on, whatever a later crash makes of them.
-//! 5. Space for a record is reserved, as zeros in the file, before `append` takes it. A full disk
-//!    refuses the record and nothing else.
+//! 5. Space for a record is reserved, as zeros in the file or what an earlier segment left there,
+//!    before `append` takes it. A full disk refuses the record and nothing else.
 //! 6. A failed write or sync poisons the log. Nothing that was pending is acknowledged then; only
 //!    opening again tells what became of it.
 //!

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::mem;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -79,13 +80,23 @@ pub(super) struct Segment {
     pub(super) seed: Seed,
     /// Bytes of the file that are there to be written.
     pub(super) reserved: u64,
+    /// Up to here the operating system was told that nobody reads the file soon.
+    forgotten: u64,
 }
 
 impl Segment {
     fn new(folder: &Path, header: &SegmentHeader, file: Arc<dyn DiskFile>, reserved: u64) -> Self {
         let path = segment::path(folder, header.number);
         let seed = Seed::new(&header.uuid, header.number);
-        Self { file, path, number: header.number, first: header.first, seed, reserved }
+        let (number, first) = (header.number, header.first);
+        Self { file, path, number, first, seed, reserved, forgotten: 0 }
+    }
+
+    /// Bytes up to an offset that the operating system need not have in memory once they are
+    /// durable: only the next start reads them. None where they are too few to say so.
+    fn forgettable(&self, until: u64) -> Option<Range<u64>> {
+        const FEW: u64 = 1 << 20;
+        (until.saturating_sub(self.forgotten) >= FEW).then_some(self.forgotten..until)
     }
 }
 
@@ -122,6 +133,7 @@ impl Log {
         let end = Lsn(start.0 + (group.len() as u64).next_multiple_of(BLOCK));
         let (file, seed, durable) = (state.segment.file.clone(), state.segment.seed, state.durable);
         let offset = offset_of(state.segment.first, start);
+        let forget = state.segment.forgettable(offset_of(state.segment.first, end));
         state.leading = true;
         state.in_flight = group.len();
         state.start = end;
@@ -129,8 +141,9 @@ impl Log {
             seal(&mut group, seed, start, durable);
             write_all_at(&*file, &group, offset)?;
             file.sync()?;
-            // Only the next start reads it.
-            file.forget(offset, group.len() as u64);
+            if let Some(range) = &forget {
+                file.forget(range.start, range.end - range.start);
+            }
             Ok(())
         });
         state.in_flight = 0;
@@ -144,6 +157,7 @@ impl Log {
             Ok(()) => {
                 state.durable = end;
                 state.unproven = records;
+                state.segment.forgotten = forget.map_or(state.segment.forgotten, |it| it.end);
                 if offset_of(state.segment.first, end) >= self.options.segment_bytes {
                     self.rotate(state);
                 }
