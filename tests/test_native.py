@@ -58,7 +58,7 @@ def _found(statement, expected, given) -> list[str]:
 
 FILES = [(path, False) for path in sorted(NATIVE.glob("*.sql"))]
 # Read again from chunks: what was just written is in memory otherwise.
-FILES += [(path, True) for path, _ in FILES if path.stem in ("decimals", "groups", "joins", "queries")]
+FILES += [(path, True) for path, _ in FILES if path.stem in ("decimals", "extremes", "groups", "joins", "queries")]
 
 
 def _store_rows(connection) -> None:
@@ -716,6 +716,36 @@ class TestStatistics:
         run("DELETE FROM sorted.t WHERE id % 2 = 1", "INSERT INTO sorted.t VALUES (1, 0)")
         assert _scans(native, query) == ["1501 rows"]
         assert run(query + " LIMIT 3") == ((0,), (1,), (2,))
+
+    def test_ends_of_tables_are_read_where_they_are(self, native):
+        """Of chunks of which every row counts, only one that holds the end is read."""
+        run = native.run
+        run("CREATE DATABASE ends",
+            "CREATE TABLE ends.t (id INT PRIMARY KEY, n INT, nothing INT) PARTITION BY RANGE (id) "
+            "(PARTITION a VALUES LESS THAN (1000), PARTITION b VALUES LESS THAN (2000), "
+            "PARTITION c VALUES LESS THAN MAXVALUE)",
+            "INSERT INTO ends.t VALUES " + ", ".join(
+                f"({at}, {at * 7919 % 3000}, NULL)" for at in range(3000)),
+            "OPTIMIZE TABLE ends.t")
+        ends = "SELECT MIN(id), MAX(id), MIN(n), MAX(n), MIN(nothing) FROM ends.t"
+        assert run(ends) == ((0, 2999, 0, 2999, None),)
+        assert _scans(native, "SELECT MAX(id) FROM ends.t") == ["about 1000 rows"]
+        assert _scans(native, "SELECT MIN(id) FROM ends.t") == ["about 1000 rows"]
+        # The ends of the first and the last partition are no longer those of rows.
+        run("DELETE FROM ends.t WHERE id IN (0, 2999)")
+        assert run("SELECT MIN(id), MAX(id) FROM ends.t") == ((1, 2998),)
+        assert _scans(native, "SELECT MAX(id) FROM ends.t") == ["about 2000 rows"]
+        # Rows in memory count, too, also those of a transaction, and not those that it removed.
+        run("INSERT INTO ends.t VALUES (4000, -1, NULL)")
+        assert run(ends) == ((1, 4000, -1, 2999, None),)
+        with native.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("INSERT INTO ends.t VALUES (5000, 7000, NULL)")
+            cursor.execute("DELETE FROM ends.t WHERE id = 1")
+            cursor.execute(ends)
+            assert cursor.fetchall() == ((2, 5000, -1, 7000, None),)
+            cursor.execute("ROLLBACK")
+        assert run(ends) == ((1, 4000, -1, 2999, None),)
 
     def test_plans_follow_them(self, native):
         """Two tables of one size: the one that a condition leaves little of is built first."""

@@ -134,6 +134,18 @@ impl ScanUnit {
         })
     }
 
+    /// Whether every row that a chunk stores is given: none is dead, younger than the reader, left
+    /// out or tested. Then its [ends](Self::ends) are values of rows.
+    pub fn is_whole(&self) -> bool {
+        let Body::Chunk(chunk) = &self.part.body else { return false };
+        let (request, hidden) = (&self.request, self.request.hidden.as_ref());
+        request.predicates.is_empty()
+            && request.tests.is_empty()
+            && hidden.is_none_or(|it| it.is_empty())
+            && chunk.at.versions.1 <= self.version
+            && self.part.deletes.at(self.version).count() == 0
+    }
+
     /// The rows that fulfil further conditions as well, on columns by their places in the request;
     /// `None` where there is none by what is known of the part.
     ///

@@ -1,19 +1,23 @@
 //! `MIN` and `MAX` of a whole scan. The descriptions of chunks tell between which ends their values
-//! lie: a top-1 reads the chunk with the most promising end first, and then only those that may
-//! hold something beyond what it found.
+//! lie. Where all rows of a chunk count, its end is a value that is there, and only what may hold
+//! something beyond it is read. Elsewhere a top-1 reads the chunk with the most promising end
+//! first, and then only those that may hold something beyond what it found.
 
-use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use std::sync::Arc;
+
+use datafusion::common::Column;
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, TableScan};
 use pelorus_error::Result;
 
 use super::scan::NativeScan;
 use crate::udf::from_datafusion;
 
 /// The plan of aggregates without groups over a native table, if all are the least or greatest
-/// values of its columns; each is computed from one row.
+/// values of its columns; each is looked for by itself.
 ///
 /// # Errors
-/// Those of DataFusion.
+/// Those of DataFusion, and what reading the descriptions of chunks gives.
 pub(crate) fn of_scan(input: &LogicalPlan, aggregates: &[Expr]) -> Result<Option<LogicalPlan>> {
     let LogicalPlan::TableScan(scan) = input else { return Ok(None) };
     let provider = source_as_provider(&scan.source).map_err(from_datafusion)?;
@@ -24,11 +28,20 @@ pub(crate) fn of_scan(input: &LogicalPlan, aggregates: &[Expr]) -> Result<Option
     }
     let mut plan: Option<LogicalPlanBuilder> = None;
     for aggregate in aggregates {
-        let Some(term) = end_of(aggregate, native) else { return Ok(None) };
-        let one = LogicalPlanBuilder::from(input.clone())
-            .sort([term])
-            .and_then(|it| it.limit(0, Some(1)))
-            .and_then(|it| it.aggregate(Vec::<Expr>::new(), [aggregate.clone()]))
+        let Some((column, is_least)) = end_of(aggregate, native) else { return Ok(None) };
+        let near = match native.of_end(&column.name, is_least)? {
+            Some(near) => LogicalPlanBuilder::from(LogicalPlan::TableScan(TableScan {
+                source: provider_as_source(Arc::new(near)),
+                ..scan.clone()
+            })),
+            // NULLs come last, being neither.
+            None => LogicalPlanBuilder::from(input.clone())
+                .sort([SortExpr::new(Expr::Column(column.clone()), is_least, false)])
+                .and_then(|it| it.limit(0, Some(1)))
+                .map_err(from_datafusion)?,
+        };
+        let one = near
+            .aggregate(Vec::<Expr>::new(), [aggregate.clone()])
             .and_then(LogicalPlanBuilder::build)
             .map_err(from_datafusion)?;
         plan = Some(match plan {
@@ -39,8 +52,8 @@ pub(crate) fn of_scan(input: &LogicalPlan, aggregates: &[Expr]) -> Result<Option
     plan.map(|plan| plan.build().map_err(from_datafusion)).transpose()
 }
 
-/// The order in which the value of an aggregate comes first. NULLs come last, being neither.
-fn end_of(aggregate: &Expr, scan: &NativeScan) -> Option<SortExpr> {
+/// The column of which an aggregate gives the least value, or else the greatest.
+fn end_of<'a>(aggregate: &'a Expr, scan: &NativeScan) -> Option<(&'a Column, bool)> {
     let Expr::Alias(named) = aggregate else { return None };
     let Expr::AggregateFunction(function) = named.expr.as_ref() else { return None };
     let is_least = match function.func.name() {
@@ -50,5 +63,5 @@ fn end_of(aggregate: &Expr, scan: &NativeScan) -> Option<SortExpr> {
     };
     let [Expr::Column(column)] = function.params.args.as_slice() else { return None };
     let is_plain = function.params.filter.is_none() && scan.has_ends(&column.name);
-    is_plain.then(|| SortExpr::new(Expr::Column(column.clone()), is_least, false))
+    is_plain.then_some((column, is_least))
 }

@@ -29,7 +29,7 @@ use crate::context::NativeTable;
 const BATCH_ROWS: usize = 8192;
 
 /// The rows of a table at one version that may fulfil some conditions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct NativeScan {
     /// One field for each column (`Int64` for decimals that are read as unscaled numbers) and,
     /// where there are groups, the number of the group.
@@ -138,6 +138,46 @@ impl NativeScan {
     /// Whether chunks know between which ends the values of a column lie, by its name in the scan.
     pub(super) fn has_ends(&self, name: &str) -> bool {
         self.schema.column_with_name(name).is_some_and(|(at, _)| self.whole(at).is_some())
+    }
+
+    /// The same scan without the parts that cannot hold a value of a column beyond one that is
+    /// known to be there, the least or greatest of a part of which every row is given; `None` where
+    /// there is no such part.
+    ///
+    /// # Errors
+    /// What reading the descriptions of chunks gives.
+    pub(super) fn of_end(&self, name: &str, is_least: bool) -> Result<Option<Self>> {
+        let Some((place, _)) = self.schema.column_with_name(name) else { return Ok(None) };
+        if place >= self.positions.len() {
+            return Ok(None);
+        }
+        // Ends that come first are smaller; the complement turns the order of the others round.
+        let end = |unit: &ScanUnit| {
+            Ok(unit.ends(place)?.map(|(least, most)| if is_least { least } else { !most }))
+        };
+        let ends = self.units.iter().map(end).collect::<Result<Vec<_>>>()?;
+        let units = || self.units.iter().zip(&ends);
+        let known = |(unit, end): (&ScanUnit, &Option<i128>)| Some(((*end)?, unit.is_whole()));
+        let whole = units().filter_map(known).filter(|(_, is_whole)| *is_whole);
+        let Some(first) = whole.map(|(end, _)| end).min() else { return Ok(None) };
+        let mut is_found = false;
+        let mut beyond = |unit: &ScanUnit, end: Option<i128>| match end {
+            Some(end) if end == first && !is_found && unit.is_whole() => {
+                is_found = true;
+                true
+            }
+            Some(end) => end < first,
+            // Its rows are in memory, or all NULL.
+            None => true,
+        };
+        let units: Vec<ScanUnit> = units()
+            .filter(|(unit, end)| beyond(unit, **end))
+            .map(|(unit, _)| unit.clone())
+            .collect();
+        let rows = units.iter().map(ScanUnit::rows_at_most).sum::<usize>();
+        let estimate = Estimate { rows, is_exact: false, columns: self.estimate.columns.clone() };
+        let streams = self.streams.clamp(1, units.len() + self.own.len());
+        Ok(Some(Self { units, estimate, streams, ..self.clone() }))
     }
 
     /// The field of a column that is given as it is stored, as a whole number.
