@@ -12,7 +12,7 @@ use pelorus_error::Code;
 use crate::{Checkpoint, Log, Lsn, Options};
 
 const OPTIONS: Options =
-    Options { segment_bytes: 1 << 20, reserve_bytes: 0, buffer_bytes: 1 << 20 };
+    Options { segment_bytes: 1 << 20, reserve_bytes: 0, buffer_bytes: 1 << 20, spare_segments: 0 };
 
 /// A log on a disk of its own.
 struct Scene {
@@ -106,7 +106,8 @@ fn three_writers_and_a_marker() {
 #[test]
 fn writers_rotate_and_wait_for_room() {
     let orders = model(4, || {
-        let options = Options { segment_bytes: 1, reserve_bytes: 0, buffer_bytes: 1 };
+        let options =
+            Options { segment_bytes: 1, reserve_bytes: 0, buffer_bytes: 1, spare_segments: 1 };
         let scene = Scene::new(options);
         let other = scene.spawn(|disk, log| {
             assert!(write(disk, log, RECORDS[1]));

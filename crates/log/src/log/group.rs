@@ -184,18 +184,18 @@ impl Log {
         let (reserved, result) = segment::reserve(&*segment.file, segment.reserved, wanted);
         segment.reserved = reserved;
         let Err(error) = result else { return Ok(()) };
-        if segment::is_full(&error) {
-            if reserved >= needed {
-                return Ok(());
-            }
-            if !state.spares.is_empty() {
-                segment::remove_spares(&*self.disk, &self.folder, &mut state.spares);
-                return self.reserve(state, end);
-            }
-            let segment = &state.segment;
-            return Err(segment::write_error(&segment.path, error));
+        let is_full = segment::is_full(&error);
+        if is_full && reserved >= needed {
+            return Ok(());
+        }
+        if is_full && !state.spares.is_empty() {
+            segment::remove_spares(&*self.disk, &self.folder, &mut state.spares);
+            return self.reserve(state, end);
         }
         let error = segment::write_error(&state.segment.path, error);
+        if is_full {
+            return Err(error);
+        }
         self.poison(state, &error);
         self.check(state)
     }

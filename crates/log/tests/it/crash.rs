@@ -10,7 +10,7 @@ use pelorus_log::Options;
 use crate::support::*;
 
 /// Groups of one and of many records, rotation, a record beyond a segment, idle markers, records
-/// that are never synced, checkpoints with discarding, and a clean restart.
+/// that are never synced, checkpoints with discarding, segments in old files, and a clean restart.
 fn workload(disk: &SimDisk, options: Options, oracle: &mut Oracle) -> Result<()> {
     let mut log = create(disk, options)?;
     oracle.created = true;
@@ -31,6 +31,11 @@ fn workload(disk: &SimDisk, options: Options, oracle: &mut Oracle) -> Result<()>
             oracle.checkpoint(&log);
             log.discard_before(oracle.checkpoint.lsn)?;
             log.sync()?;
+            // Into files that were full before, one of them up to its middle.
+            for length in [9000, 9000, 100] {
+                oracle.append(&log, length)?;
+                oracle.sync(&log)?;
+            }
             log = oracle.reopen(disk, options)?.unwrap();
         }
     }

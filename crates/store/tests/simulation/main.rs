@@ -37,7 +37,7 @@ use pelorus_env::{scaled, take_rare};
 use plan::{Dice, Plan};
 
 /// What must have happened in some of the large worlds.
-const LARGE: [&str; 28] = [
+const LARGE: [&str; 29] = [
     "a checkpoint meets a merge",
     "a chunk has rows younger than the reader",
     "a conflict is tried again",
@@ -47,6 +47,7 @@ const LARGE: [&str; 28] = [
     "a read or write is cut short",
     "a reader is in the way",
     "a segment of the log is begun",
+    "a segment of the log takes an old file",
     "a slot forwards to a new place",
     "a sync fails",
     "a table changes whose log is gone",
