@@ -6,10 +6,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 import threading
+from pathlib import Path
 
 import pymysql
 import pytest
-from pelorus_tools import machine, servers
+from pelorus_tools import machine, processes, servers
 from pelorus_tools.mirrored import Mirrored
 from pelorus_tools.processes import wait_for
 from pelorus_tools.proxy import Proxy
@@ -224,13 +225,18 @@ def test_transactions_behind(linked, linked_maker):
 
 
 def certificates(folder) -> tuple[str, ...]:
-    """A certificate of a MariaDB's own."""
+    """A certificate of a MariaDB's own, where the server sees it."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
+    root, _ = machine.mariadb_root()
+    inside = folder
+    if root:
+        folder = processes.folder("pelorus-certificate", root / "tmp")
+        inside = Path("/", folder.relative_to(root))
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
                     "-subj", "/CN=127.0.0.1", "-keyout", folder / "key.pem",
                     "-out", folder / "cert.pem"], check=True, capture_output=True)
-    return f"--ssl-cert={folder}/cert.pem", f"--ssl-key={folder}/key.pem"
+    return f"--ssl-cert={inside}/cert.pem", f"--ssl-key={inside}/key.pem"
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "mysql"])

@@ -10,7 +10,7 @@ use crate::origin::{Lacking, Origin};
 /// Rows that cannot be followed.
 fn cannot_follow(event: &RowsEvent, what: &str) -> Error {
     Error::unsupported(format_args!(
-        "rows of '{}.{}' {what}, or SET GLOBAL binlog_row_image = FULL and reconnect the clients; \
+        "rows of '{}.{}' {what}; SET GLOBAL binlog_row_image = FULL, reconnect the clients, and \
          then ALTER MIRROR ... RESYNC",
         event.table.database, event.table.table
     ))
@@ -72,7 +72,7 @@ impl TableBatch {
             return Err(cannot_follow(
                 event,
                 "in part, where the mirror has some rows only: those that it does not have could \
-                 not be put together; mirror all rows",
+                 not be put together (a mirror of all rows can)",
             ));
         }
         self.in_part |= tells_changes;
@@ -84,8 +84,7 @@ impl TableBatch {
         let generated = lacked().find(|&at| columns[at].absent == Absent::Generated);
         if let Some(at) = generated.filter(|_| origin.is_mariadb || kind == Happened::Inserted) {
             let what = format!(
-                "without the generated column '{}', which this server leaves out of them; make it \
-                 STORED",
+                "without the generated column '{}', which this server leaves out of them",
                 columns[at].name
             );
             return Err(cannot_follow(event, &what));
