@@ -36,7 +36,7 @@ const BATCH_BYTES: usize = 16 << 20;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 /// Commits that leave nothing to be read behind them are at least so far apart: transactions that
 /// come one after the other share the work of a commit, and one that comes alone is not held up.
-const PACE: Duration = Duration::from_millis(10);
+const PACE: Duration = Duration::from_millis(20);
 /// How often the position is kept while nothing of ours changes.
 const KEEP_EVERY: Duration = Duration::from_secs(5);
 
