@@ -374,5 +374,6 @@ mod tests {
         expected.sort_by_key(|it| it.0 >> 56);
         assert_eq!(by_hash(&moves), expected);
         assert_eq!(by_hash(&[]), []);
+        assert_ne!(RowRef(GONE), row_ref(0, 0));
     }
 }

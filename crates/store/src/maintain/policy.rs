@@ -189,6 +189,16 @@ pub(crate) fn choose(chunks: &[Arc<Part>], horizon: Version, garbage: u64) -> Ve
 mod tests {
     use super::*;
 
+    /// A load was uneven where writers waited for memory of which nothing was due to be flushed.
+    #[test]
+    fn who_waits_for_memory_waits_for_a_flush() {
+        let budget = 1 << 30;
+        let (above, until) = memory_to_flush(budget);
+        assert!(until < above);
+        assert_eq!(wait_for_flushes(above, budget, 10_000), None);
+        assert!(wait_for_flushes(budget, budget, 10_000).is_some());
+    }
+
     #[test]
     fn writers_wait_the_longer_the_more_is_dead() {
         let waits = |garbage| wait_for_merging(garbage, 10_000);
