@@ -372,7 +372,8 @@ def test_rows_that_foreign_keys_change(kind, request, linked_maker):
     own.same_tables("kin", "c", "p")
 
     def write(chance) -> list[str]:
-        id = chance.randint(0, 999)
+        # Those below keep their rows: what is damaged there cannot go before it is looked at.
+        id = chance.randint(50, 999)
         return [f"DELETE FROM p WHERE id = {id}", f"REPLACE INTO p VALUES ({id}, 1)",
                 f"INSERT IGNORE INTO c VALUES ({id + 20000}, {id}, 5)"]
     with Writers(own, "kin", write):
