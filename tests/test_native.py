@@ -58,7 +58,7 @@ def _found(statement, expected, given) -> list[str]:
 
 FILES = [(path, False) for path in sorted(NATIVE.glob("*.sql"))]
 # Read again from chunks: what was just written is in memory otherwise.
-FILES += [(path, True) for path, _ in FILES if path.stem in ("decimals", "extremes", "groups", "joins", "queries")]
+FILES += [(path, True) for path, _ in FILES if path.stem in ("decimals", "extremes", "groups", "joins", "queries", "small_groups")]
 
 
 def _store_rows(connection) -> None:

@@ -9,6 +9,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::aligned::ALIGNMENT;
+
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
@@ -44,6 +46,12 @@ pub trait DiskFile: Send + Sync + std::fmt::Debug {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes at an offset; may write less than given.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+    /// Writes at an offset what is not read soon; may write less than given. Where the bytes begin and
+    /// end at multiples of [`ALIGNMENT`], in memory and in the file, they go past the operating
+    /// system's memory, which has neither to copy nor to keep them.
+    fn write_direct(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.write_at(bytes, offset)
+    }
     /// Makes all bytes and the length durable. After an error nothing is known of either, and
     /// trying again proves nothing.
     fn sync(&self) -> io::Result<()>;
@@ -51,9 +59,6 @@ pub trait DiskFile: Send + Sync + std::fmt::Debug {
     fn set_len(&self, length: u64) -> io::Result<()>;
     /// The length in bytes.
     fn length(&self) -> io::Result<u64>;
-    /// Says that some bytes, which are durable, are not read soon, so that the operating system can
-    /// use the memory in which it has them for something else.
-    fn forget(&self, _offset: u64, _bytes: u64) {}
 }
 
 /// Fills the buffer from an offset; an end before that is [`io::ErrorKind::UnexpectedEof`].
@@ -77,9 +82,22 @@ pub fn read_exact_at(
 }
 
 /// Writes all bytes at an offset.
-pub fn write_all_at(file: &dyn DiskFile, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+pub fn write_all_at(file: &dyn DiskFile, bytes: &[u8], offset: u64) -> io::Result<()> {
+    write_all(|bytes, offset| file.write_at(bytes, offset), bytes, offset)
+}
+
+/// Writes all bytes at an offset, as [`DiskFile::write_direct`] does.
+pub fn write_all_direct(file: &dyn DiskFile, bytes: &[u8], offset: u64) -> io::Result<()> {
+    write_all(|bytes, offset| file.write_direct(bytes, offset), bytes, offset)
+}
+
+fn write_all(
+    write: impl Fn(&[u8], u64) -> io::Result<usize>,
+    mut bytes: &[u8],
+    mut offset: u64,
+) -> io::Result<()> {
     while !bytes.is_empty() {
-        match file.write_at(bytes, offset) {
+        match write(bytes, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => {
                 bytes = &bytes[count..];
@@ -102,7 +120,9 @@ impl Disk for RealDisk {
         options.read(true).write(how != Open::Read).create_new(how == Open::Create);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Ok(Arc::new(RealFile(options.open(path)?)))
+        let file = options.open(path)?;
+        let direct = if how == Open::Read { None } else { open_direct(path) };
+        Ok(Arc::new(RealFile { file, direct }))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -140,36 +160,105 @@ impl Disk for RealDisk {
 }
 
 #[derive(Debug)]
-struct RealFile(File);
+struct RealFile {
+    file: File,
+    /// The same file, for writes past the operating system's memory.
+    direct: Option<File>,
+}
+
+/// Opens a file for direct writes; `None` where its file system has none.
+fn open_direct(path: &Path) -> Option<File> {
+    #[cfg(target_os = "linux")]
+    {
+        let mut options = OpenOptions::new();
+        let flag = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flag);
+        options.write(true).open(path).ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = path;
+        None
+    }
+}
+
+/// Whether bytes can be written directly.
+fn is_aligned(bytes: &[u8], offset: u64) -> bool {
+    bytes.as_ptr().align_offset(ALIGNMENT) == 0
+        && bytes.len().is_multiple_of(ALIGNMENT)
+        && offset.is_multiple_of(ALIGNMENT as u64)
+}
 
 impl DiskFile for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        std::os::unix::fs::FileExt::read_at(&self.0, buffer, offset)
+        std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        std::os::unix::fs::FileExt::write_at(&self.0, bytes, offset)
+        std::os::unix::fs::FileExt::write_at(&self.file, bytes, offset)
+    }
+
+    fn write_direct(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        if let Some(direct) = self.direct.as_ref().filter(|_| is_aligned(bytes, offset)) {
+            match std::os::unix::fs::FileExt::write_at(direct, bytes, offset) {
+                // What a disk with larger blocks says, and file systems that only take the flag.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+                other => return other,
+            }
+        }
+        self.write_at(bytes, offset)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        self.0.set_len(length)
+        self.file.set_len(length)
     }
 
     fn length(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
+}
 
-    fn forget(&self, offset: u64, bytes: u64) {
-        #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-        if let Some(bytes) = std::num::NonZeroU64::new(bytes) {
-            // Advice: nothing is lost without it.
-            rustix::fs::fadvise(&self.0, offset, Some(bytes), rustix::fs::Advice::DontNeed).ok();
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AlignedBytes, scaled};
+
+    /// Direct writes, others and reads of one file see each other, whatever is aligned.
+    #[test]
+    fn direct_writes_are_read_as_others_are() {
+        let folder = std::env::temp_dir().join(format!("pelorus-direct-{}", std::process::id()));
+        RealDisk.create_folder(&folder).unwrap();
+        let path = folder.join("file");
+        let file = RealDisk.open(&path, Open::Create).unwrap();
+        let mut expected = vec![0_u8; 1 << 18];
+        write_all_at(&*file, &expected, 0).unwrap();
+        let mut state = 1_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        for round in 0..scaled(200) {
+            let unit = if round % 3 == 0 { 1 } else { ALIGNMENT as u64 };
+            let from = next((1 << 17) / unit) * unit;
+            let length = usize::try_from(next((1 << 16) / unit) * unit).unwrap();
+            let mut bytes = AlignedBytes::with_capacity(length);
+            bytes.resize(length, round.to_le_bytes()[0]);
+            match next(3) {
+                0 => write_all_at(&*file, &bytes, from).unwrap(),
+                _ => write_all_direct(&*file, &bytes, from).unwrap(),
+            }
+            let from = usize::try_from(from).unwrap();
+            expected[from..from + length].copy_from_slice(&bytes);
+            let mut found = vec![0; expected.len()];
+            read_exact_at(&*file, &mut found, 0).unwrap();
+            assert!(found == expected, "round {round}");
         }
-        #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-        let _ = (offset, bytes);
+        file.sync().unwrap();
+        RealDisk.remove(&path).unwrap();
+        RealDisk.remove_folder(&folder).unwrap();
     }
 }

@@ -3,6 +3,7 @@
 //! Everything below the `pelorus` binary asks an [`Env`] instead of the operating system, so that a
 //! simulated run can repeat exactly and can inject faults.
 
+mod aligned;
 mod disk;
 mod files;
 mod rare;
@@ -14,7 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-pub use disk::{Disk, DiskFile, Open, RealDisk, read_exact_at, write_all_at};
+pub use aligned::{ALIGNMENT, AlignedBytes};
+pub use disk::{Disk, DiskFile, Open, RealDisk, read_exact_at, write_all_at, write_all_direct};
 pub use files::{DiskFiles, Files, MemoryFiles};
 #[cfg(feature = "shuttle")]
 pub use rare::take_rare;

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use pelorus_env::AlignedBytes;
+
 /// The unit in which groups are placed, and the size of a segment's header.
 pub(crate) const BLOCK: u64 = 4096;
 pub(crate) const BLOCK_BYTES: usize = 4096;
@@ -186,7 +188,7 @@ impl Group {
 
 /// Completes a group whose records carry the checksums of their payloads alone: their checksums
 /// for this place, the group's header, and the padding.
-pub(crate) fn seal(bytes: &mut Vec<u8>, seed: Seed, start: Lsn, durable: Lsn) {
+pub(crate) fn seal(bytes: &mut AlignedBytes, seed: Seed, start: Lsn, durable: Lsn) {
     let length = bytes.len() as u64;
     let mut at = GROUP_HEADER;
     while let (Some(size), Some(checksum)) = (u32_at(bytes, at), u32_at(bytes, at + 4)) {

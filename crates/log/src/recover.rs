@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::{Disk, DiskFile, write_all_at};
+use pelorus_env::{AlignedBytes, Disk, DiskFile, write_all_direct};
 use pelorus_error::{Code, Error, Result};
 
 use crate::Lsn;
@@ -244,7 +244,7 @@ fn begin_segment(
         for group in &tail.unproven {
             let mut bytes = unsealed(last, group)?;
             seal(&mut bytes, seed, group.start, group.durable);
-            write_all_at(file, &bytes, offset_of(first, group.start))
+            write_all_direct(file, &bytes, offset_of(first, group.start))
                 .map_err(|error| segment::write_error(&path, error))?;
         }
         Ok(())
@@ -253,8 +253,9 @@ fn begin_segment(
 }
 
 /// The bytes of a group as they were before [`seal`].
-fn unsealed(scan: &mut Scan, group: &Group) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; GROUP_HEADER];
+fn unsealed(scan: &mut Scan, group: &Group) -> Result<AlignedBytes> {
+    let mut bytes = AlignedBytes::default();
+    bytes.resize(GROUP_HEADER, 0);
     let mut at = Lsn(group.start.0 + GROUP_HEADER as u64);
     loop {
         match scan.record(at, group)? {

@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pelorus_env::{Disk, DiskFile, Open, read_exact_at, write_all_at};
+use pelorus_env::{ALIGNMENT, Disk, DiskFile, Open, read_exact_at, write_all_at, write_all_direct};
 use pelorus_error::{Code, Error, Result};
 
 use crate::format::{BLOCK, BLOCK_BYTES, HeaderError, SegmentHeader};
@@ -157,14 +157,20 @@ pub(crate) fn remove_spares(disk: &dyn Disk, folder: &Path, spares: &mut Vec<u64
     }
 }
 
-static ZEROS: [u8; 256 * 1024] = [0; 256 * 1024];
+/// Zeros that lie in memory as direct writes need them.
+#[repr(align(4096))]
+struct Zeros([u8; 1 << 20]);
+
+static ZEROS: Zeros = Zeros([0; 1 << 20]);
+
+const _: () = assert!(align_of::<Zeros>() == ALIGNMENT, "zeros are written directly");
 
 /// Writes zeros over `from..to`. Returns up to where it came, with the error that ended it there.
 pub(crate) fn reserve(file: &dyn DiskFile, from: u64, to: u64) -> (u64, io::Result<()>) {
     let mut at = from;
     while at < to {
-        let count = usize::try_from(to - at).unwrap_or(usize::MAX).min(ZEROS.len());
-        if let Err(error) = write_all_at(file, &ZEROS[..count], at) {
+        let count = usize::try_from(to - at).unwrap_or(usize::MAX).min(ZEROS.0.len());
+        if let Err(error) = write_all_direct(file, &ZEROS.0[..count], at) {
             return (at, Err(error));
         }
         at += count as u64;

@@ -120,6 +120,7 @@ impl Database {
         // seen, or made, but not durable yet: these must not be lost without what names them.
         file.blocks.checkpoint(root, lsn.0, || self.log.sync())?;
         table.checkpoint.store(lsn.0, Ordering::Release);
+        file.note_live();
         // The parts were kept until here, so no block that the manifest names was freed before.
         drop(frozen);
         Ok(())

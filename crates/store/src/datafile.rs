@@ -33,12 +33,15 @@ pub(crate) struct DataFile {
     closed: AtomicBool,
     /// A length of the file at which no block at its end fits into a hole before it.
     settled: AtomicU64,
+    /// Bytes of blocks that were in use at the last checkpoint.
+    live: AtomicU64,
 }
 
 impl DataFile {
     pub(crate) fn new(path: PathBuf, blocks: BlockFile, cache: Arc<Cache>) -> Self {
         let (closed, settled) = (AtomicBool::new(false), AtomicU64::new(0));
-        Self { path, blocks, cache, closed, settled }
+        let live = AtomicU64::new(blocks.usage().live);
+        Self { path, blocks, cache, closed, settled, live }
     }
 
     /// Notes that at this length no block at the end of the file fits into a hole before it.
@@ -50,6 +53,17 @@ impl DataFile {
     /// Whether that was found at this length.
     pub(crate) fn is_settled(&self, length: u64) -> bool {
         self.settled.load(Ordering::Relaxed) == length
+    }
+
+    /// Notes how many bytes of blocks are in use.
+    pub(crate) fn note_live(&self) {
+        // Ordering: only how soon blocks move hangs on it.
+        self.live.store(self.blocks.usage().live, Ordering::Relaxed);
+    }
+
+    /// By how many bytes the blocks in use have grown since that was noted.
+    pub(crate) fn growth(&self, live: u64) -> u64 {
+        live.saturating_sub(self.live.load(Ordering::Relaxed))
     }
 
     /// Stops giving blocks back.

@@ -2,16 +2,14 @@
 
 use std::io;
 
-use pelorus_env::write_all_at;
+use pelorus_env::{AlignedBytes, write_all_at, write_all_direct};
 use pelorus_error::{Code, Error, Result};
 
 use super::read::{Expected, read_block};
 use super::space::Space;
 use super::{BlockFile, is_full, write_error};
 use crate::allocator::Extent;
-use crate::format::{
-    BLOCK_HEADER, BlockHeader, BlockId, KIND_TABLE, PAYLOAD_MAX, Place, SLOT, units_of,
-};
+use crate::format::{BlockHeader, BlockId, KIND_TABLE, PAYLOAD_MAX, Place, SLOT, UNIT, units_of};
 
 /// A block to be written.
 pub(super) struct Draft<'a> {
@@ -76,14 +74,18 @@ impl BlockFile {
         let (bytes, check) = header.encode();
         let (kind, generation) = (draft.kind, draft.generation);
         let place = Place { unit: extent.start, length, kind, generation, check };
-        let behind = place.offset() + BLOCK_HEADER as u64;
-        write_all_at(&*self.file, &bytes, place.offset())
-            .and_then(|()| write_all_at(&*self.file, draft.payload, behind))
-            .map_err(|error| {
-                let what =
-                    format!("failed to take block {} at offset {}", draft.number, place.offset());
-                self.not_written(&what, extent, error)
-            })?;
+        // Whole units, past the memory of the operating system: who reads blocks keeps them.
+        let units = u64::from(extent.units) * UNIT;
+        let units = usize::try_from(units).unwrap_or(usize::MAX);
+        let mut all = AlignedBytes::with_capacity(units);
+        all.extend_from_slice(&bytes);
+        all.extend_from_slice(draft.payload);
+        all.resize(units, 0);
+        write_all_direct(&*self.file, &all, place.offset()).map_err(|error| {
+            let what =
+                format!("failed to take block {} at offset {}", draft.number, place.offset());
+            self.not_written(&what, extent, error)
+        })?;
         Ok(place)
     }
 

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::mem;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pelorus_env::sync::MutexGuard;
-use pelorus_env::{DiskFile, rare, rare_if, write_all_at};
+use pelorus_env::{AlignedBytes, DiskFile, rare, rare_if, write_all_direct};
 use pelorus_error::{Code, Error, Result};
 
 use super::Log;
@@ -23,7 +22,7 @@ use crate::segment::{self, offset_of};
 #[derive(Debug)]
 pub(super) struct State {
     /// The next group: records with the checksums of their payloads alone.
-    pub(super) buffer: Vec<u8>,
+    pub(super) buffer: AlignedBytes,
     /// Where the group in `buffer` begins.
     pub(super) start: Lsn,
     pub(super) durable: Lsn,
@@ -33,7 +32,7 @@ pub(super) struct State {
     pub(super) leading: bool,
     pub(super) in_flight: usize,
     /// The buffer of the last group, for its memory.
-    pub(super) spare: Vec<u8>,
+    pub(super) spare: AlignedBytes,
     /// Why nothing more can be written.
     pub(super) failure: Option<String>,
     pub(super) segment: Segment,
@@ -49,13 +48,13 @@ impl State {
         let durable = from.header.durable;
         let reserved = offset_of(from.header.first, durable);
         Self {
-            buffer: Vec::new(),
+            buffer: AlignedBytes::default(),
             start: durable,
             durable,
             unproven: false,
             leading: false,
             in_flight: 0,
-            spare: Vec::new(),
+            spare: AlignedBytes::default(),
             failure: None,
             segment: Segment::new(folder, &from.header, from.file, reserved),
             segments: from.segments,
@@ -80,8 +79,6 @@ pub(super) struct Segment {
     pub(super) seed: Seed,
     /// Bytes of the file that are there to be written.
     pub(super) reserved: u64,
-    /// Up to here the operating system was told that nobody reads the file soon.
-    forgotten: u64,
 }
 
 impl Segment {
@@ -89,14 +86,7 @@ impl Segment {
         let path = segment::path(folder, header.number);
         let seed = Seed::new(&header.uuid, header.number);
         let (number, first) = (header.number, header.first);
-        Self { file, path, number, first, seed, reserved, forgotten: 0 }
-    }
-
-    /// Bytes up to an offset that the operating system need not have in memory once they are
-    /// durable: only the next start reads them. None where they are too few to say so.
-    fn forgettable(&self, until: u64) -> Option<Range<u64>> {
-        const FEW: u64 = 1 << 20;
-        (until.saturating_sub(self.forgotten) >= FEW).then_some(self.forgotten..until)
+        Self { file, path, number, first, seed, reserved }
     }
 }
 
@@ -133,18 +123,13 @@ impl Log {
         let end = Lsn(start.0 + (group.len() as u64).next_multiple_of(BLOCK));
         let (file, seed, durable) = (state.segment.file.clone(), state.segment.seed, state.durable);
         let offset = offset_of(state.segment.first, start);
-        let forget = state.segment.forgettable(offset_of(state.segment.first, end));
         state.leading = true;
         state.in_flight = group.len();
         state.start = end;
         let written = MutexGuard::unlocked(state, || {
             seal(&mut group, seed, start, durable);
-            write_all_at(&*file, &group, offset)?;
-            file.sync()?;
-            if let Some(range) = &forget {
-                file.forget(range.start, range.end - range.start);
-            }
-            Ok(())
+            write_all_direct(&*file, &group, offset)?;
+            file.sync()
         });
         state.in_flight = 0;
         if group.capacity() <= self.options.buffer_bytes {
@@ -157,7 +142,6 @@ impl Log {
             Ok(()) => {
                 state.durable = end;
                 state.unproven = records;
-                state.segment.forgotten = forget.map_or(state.segment.forgotten, |it| it.end);
                 if offset_of(state.segment.first, end) >= self.options.segment_bytes {
                     self.rotate(state);
                 }

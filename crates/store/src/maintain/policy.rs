@@ -76,11 +76,16 @@ pub(crate) fn has_waste(table: &Table) -> bool {
     usage.retired > (usage.live / 40).max(WASTE_BYTES)
 }
 
-/// Whether blocks from the end of the file should move into the holes before them.
+/// Whether blocks from the end of the file should move into the holes before them. A table that
+/// grows, as one does that is loaded, will soon have filled them with new ones.
 pub(crate) fn has_holes(table: &Table) -> bool {
+    /// Between so many checkpoints.
+    const SOON: u64 = 32;
     let usage = table.file.blocks.usage();
     let holes = usage.length.saturating_sub(usage.live + usage.retired);
-    holes > (usage.live / 16).max(WASTE_BYTES) && !table.file.is_settled(usage.length)
+    holes > (usage.live / 16).max(WASTE_BYTES)
+        && table.file.growth(usage.live).saturating_mul(SOON) < holes
+        && !table.file.is_settled(usage.length)
 }
 
 /// The deltas among parts.

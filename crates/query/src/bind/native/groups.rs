@@ -80,6 +80,9 @@ impl TextGroups {
     }
 }
 
+/// Numbers in a table: it stays close to the processor.
+const TABLE: usize = 1 << 16;
+
 /// No number of a group.
 const NONE: u32 = u32::MAX;
 
@@ -95,13 +98,13 @@ pub(super) struct Numberer {
 
 #[derive(Debug)]
 enum Numbers {
-    Table(Vec<u32>),
+    Table(Box<[u32; TABLE]>),
     Map(HashMap<u64, u32>),
 }
 
 impl Numberer {
     pub(super) fn new(groups: Arc<TextGroups>) -> Self {
-        Self { groups, values: Vec::new(), numbers: Numbers::Table(Vec::new()) }
+        Self { groups, values: Vec::new(), numbers: Numbers::Map(HashMap::new()) }
     }
 
     /// The numbers of the groups of rows, given as dictionaries.
@@ -114,6 +117,21 @@ impl Numberer {
         if !same {
             let values: Vec<ArrayRef> = columns.iter().map(|it| Arc::clone(it.values())).collect();
             self.begin(&values)?;
+        }
+        if let ([column], Numbers::Table(table)) = (columns.as_slice(), &self.numbers)
+            && column.keys().nulls().is_none()
+        {
+            let mut is_new = false;
+            let number = |key: &u32| {
+                // A table has all codes; so written it needs no look at bounds.
+                let number = table[*key as usize % TABLE];
+                is_new |= number == NONE;
+                number
+            };
+            let numbers: Vec<u32> = column.keys().values().iter().map(number).collect();
+            if !is_new {
+                return Ok(UInt32Array::from(numbers));
+            }
         }
         let rows = columns.first().map_or(0, |column| column.len());
         let mut places = vec![0_u64; rows];
@@ -154,8 +172,6 @@ impl Numberer {
 
     /// Begins with other values.
     fn begin(&mut self, values: &[ArrayRef]) -> Result<()> {
-        /// A table of so many numbers stays close to the processor.
-        const TABLE: u64 = 1 << 16;
         self.values.clear();
         let mut places = 1_u64;
         for (values, ty) in values.iter().zip(&self.groups.types) {
@@ -164,10 +180,11 @@ impl Numberer {
                 .checked_mul(values.len() as u64 + 1)
                 .ok_or_else(|| Error::internal("too many combinations of values"))?;
         }
-        self.numbers = match usize::try_from(places) {
-            Ok(count) if places <= TABLE => Numbers::Table(vec![NONE; count]),
-            _ => Numbers::Map(HashMap::new()),
-        };
+        match (usize::try_from(places).ok().filter(|it| *it <= TABLE), &mut self.numbers) {
+            (Some(places), Numbers::Table(table)) => table[..places].fill(NONE),
+            (Some(_), numbers) => *numbers = Numbers::Table(Box::new([NONE; TABLE])),
+            (None, numbers) => *numbers = Numbers::Map(HashMap::new()),
+        }
         Ok(())
     }
 

@@ -1,0 +1,302 @@
+//! Places of groups by the values of their keys.
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
+use arrow::compute::{cast, max, min, take};
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::DataFusionError;
+use datafusion::logical_expr::EmitTo;
+use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
+use datafusion::physical_plan::aggregates::order::GroupOrdering;
+
+type DfResult<T> = Result<T, DataFusionError>;
+
+/// Places that a table has at most: they stay close to the processor.
+const PLACES: usize = 1 << 16;
+
+/// Not a group.
+const NONE: u32 = u32::MAX;
+
+/// Whether values of a type are numbers that fit 64 bits with their sign.
+pub(super) fn is_small_number(ty: &DataType) -> bool {
+    ty.is_integer() && *ty != DataType::UInt64 || *ty == DataType::Date32
+}
+
+/// The groups of one stream.
+pub(super) struct Table {
+    values: Box<dyn GroupValues>,
+    keys: Vec<Key>,
+    /// The group at each place, or none yet.
+    places: Box<[u32; PLACES]>,
+}
+
+/// A place as an index that needs no look at bounds. One beyond all stands for none; who asks for it
+/// sees to that.
+fn place_in(place: u64) -> usize {
+    #[expect(clippy::cast_possible_truncation, reason = "so that it is an index in any case")]
+    usize::from(place as u16)
+}
+
+/// The values of one key for which there are places: NULL has the one behind them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Key {
+    least: i64,
+    count: u64,
+}
+
+impl Key {
+    /// The digit that stands for a value; behind all when it has none.
+    fn digit(self, value: i64) -> u64 {
+        value.wrapping_sub(self.least).cast_unsigned()
+    }
+
+    /// The same with space for more values.
+    fn with(self, values: &Int64Array) -> Option<Self> {
+        let (Some(least), Some(most)) = (min(values), max(values)) else { return Some(self) };
+        let (least, most) = match self.count.checked_sub(1).and_then(|it| i64::try_from(it).ok()) {
+            Some(more) => (least.min(self.least), most.max(self.least.saturating_add(more))),
+            None => (least, most),
+        };
+        let count = most.checked_sub(least)?.cast_unsigned().checked_add(1)?;
+        Some(Self { least, count })
+    }
+}
+
+impl Table {
+    /// No groups, by keys of these types.
+    pub(super) fn new(schema: SchemaRef) -> DfResult<Self> {
+        let keys = vec![Key::default(); schema.fields().len()];
+        let values = new_group_values(schema, &GroupOrdering::None)?;
+        Ok(Self { values, keys, places: Box::new([NONE; PLACES]) })
+    }
+
+    pub(super) fn groups(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.values.size() + size_of_val(&*self.places)
+    }
+
+    /// Gives the keys of all groups in their order, and begins anew.
+    pub(super) fn take(&mut self) -> DfResult<Vec<ArrayRef>> {
+        self.places.fill(NONE);
+        let keys = self.values.emit(EmitTo::All);
+        // It would find the groups that it gave away.
+        self.values.clear_shrink(0);
+        keys
+    }
+
+    /// Finds the group of each row. False where the keys have values too far apart: nothing has
+    /// changed then.
+    pub(super) fn find(&mut self, keys: &[ArrayRef], groups: &mut Vec<usize>) -> DfResult<bool> {
+        let numbers = keys.iter().map(|key| Ok(cast(key, &DataType::Int64)?));
+        let numbers = numbers.collect::<DfResult<Vec<_>>>()?;
+        let numbers: Vec<&Int64Array> = numbers.iter().map(|it| it.as_primitive()).collect();
+        if self.look_up(&numbers, groups) {
+            if !self.make_space(&numbers) {
+                return Ok(false);
+            }
+            self.add(keys, &numbers, groups)?;
+        }
+        Ok(true)
+    }
+
+    /// Looks all rows up, without a branch; whether there are some whose group is not known, and
+    /// then nothing that was found counts.
+    fn look_up(&self, keys: &[&Int64Array], groups: &mut Vec<usize>) -> bool {
+        groups.clear();
+        let mut is_new = false;
+        match keys {
+            [key] if key.null_count() == 0 => {
+                let own = self.keys[0];
+                groups.extend(key.values().iter().map(|value| {
+                    let digit = own.digit(*value);
+                    let group = self.places[place_in(digit)];
+                    // The place behind the values is that of NULL.
+                    is_new |= digit >= own.count || group == NONE;
+                    group as usize
+                }));
+            }
+            _ => groups.extend(self.places_of(keys).into_iter().map(|place| {
+                let group = self.places[place_in(place)];
+                is_new |= place == u64::MAX || group == NONE;
+                group as usize
+            })),
+        }
+        is_new
+    }
+
+    /// The place of each row, that of one which has none beyond all.
+    fn places_of(&self, keys: &[&Int64Array]) -> Vec<u64> {
+        let mut places = vec![0_u64; keys.first().map_or(0, |key| key.len())];
+        for (key, values) in self.keys.iter().zip(keys) {
+            let base = key.count + 1;
+            let mut push = |row: usize, digit: u64| {
+                let place = &mut places[row];
+                *place = match *place {
+                    u64::MAX => u64::MAX,
+                    _ if digit > key.count => u64::MAX,
+                    before => before * base + digit,
+                };
+            };
+            let digit = |value: i64| {
+                // A value must not be taken for NULL.
+                let digit = key.digit(value);
+                if digit >= key.count { u64::MAX } else { digit }
+            };
+            match values.nulls() {
+                None => {
+                    for (row, value) in values.values().iter().enumerate() {
+                        push(row, digit(*value));
+                    }
+                }
+                Some(nulls) => {
+                    for (row, (value, valid)) in values.values().iter().zip(nulls).enumerate() {
+                        push(row, if valid { digit(*value) } else { key.count });
+                    }
+                }
+            }
+        }
+        places
+    }
+
+    /// Makes sure that all these values have places, if there can be so many.
+    fn make_space(&mut self, keys: &[&Int64Array]) -> bool {
+        let wider = self.keys.iter().zip(keys).map(|(key, values)| key.with(values));
+        let Some(wider) = wider.collect::<Option<Vec<Key>>>() else { return false };
+        let same =
+            wider.iter().zip(&self.keys).all(|(a, b)| (a.least, a.count) == (b.least, b.count));
+        if same {
+            return true;
+        }
+        let count = |product: u64, key: &Key| product.checked_mul(key.count.checked_add(1)?);
+        let places = wider.iter().try_fold(1, count).filter(|places| *places <= PLACES as u64);
+        if places.is_none() {
+            return false;
+        }
+        self.keys = wider;
+        // Their groups are found again when they come by.
+        self.places.fill(NONE);
+        true
+    }
+
+    /// Finds the groups of rows that all have a place, and numbers those that are new.
+    fn add(
+        &mut self,
+        keys: &[ArrayRef],
+        numbers: &[&Int64Array],
+        groups: &mut Vec<usize>,
+    ) -> DfResult<()> {
+        let places = self.places_of(numbers);
+        let group = |place: &u64| self.places[place_in(*place)];
+        let rows = (0_u32..).zip(&places).filter(|(_, place)| group(place) == NONE);
+        let rows: UInt32Array = rows.map(|(row, _)| row).collect();
+        let taken = keys.iter().map(|key| Ok(take(key, &rows, None)?));
+        let mut found = Vec::with_capacity(rows.len());
+        self.values.intern(&taken.collect::<DfResult<Vec<_>>>()?, &mut found)?;
+        for (row, group) in rows.values().iter().zip(found) {
+            // There are no more groups than places.
+            let number = u32::try_from(group).unwrap_or(NONE);
+            self.places[place_in(places[*row as usize])] = number;
+        }
+        groups.clear();
+        groups.extend(places.into_iter().map(|place| self.places[place_in(place)] as usize));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    use arrow::array::{Int16Array, Int32Array};
+    use arrow::datatypes::{Field, Int64Type, Schema};
+
+    use super::*;
+
+    fn table(types: &[DataType]) -> Table {
+        let fields: Vec<Field> = types.iter().map(|ty| Field::new("k", ty.clone(), true)).collect();
+        Table::new(Arc::new(Schema::new(fields))).unwrap()
+    }
+
+    fn keys(table: &mut Table) -> Vec<Vec<Option<i64>>> {
+        let columns = table.take().unwrap();
+        let columns: Vec<ArrayRef> =
+            columns.iter().map(|it| cast(it, &DataType::Int64).unwrap()).collect();
+        let rows = 0..columns[0].len();
+        let value = |column: &ArrayRef, row: usize| {
+            let column = column.as_primitive::<Int64Type>();
+            column.is_valid(row).then(|| column.value(row))
+        };
+        rows.map(|row| columns.iter().map(|column| value(column, row)).collect()).collect()
+    }
+
+    /// Groups are those of a map, whatever comes: values beyond those before, NULLs, and the same
+    /// groups again after all were given away.
+    #[test]
+    fn groups_are_those_of_a_map() {
+        let mut table = table(&[DataType::Int32, DataType::Int16]);
+        let mut state = 7_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        for round in 0..60_u64 {
+            let mut known: HashMap<(Option<i64>, Option<i64>), usize> = HashMap::new();
+            for batch in 0..4 {
+                let mut rows = Vec::new();
+                for _ in 0..next(300) {
+                    let one = (next(9) > 0).then(|| next(5 + round + batch).cast_signed() - 30);
+                    let two = (next(9) > 0).then(|| next(20).cast_signed() + i64::from(i8::MAX));
+                    rows.push((one, two));
+                }
+                let first = rows.iter().map(|it| it.0.map(|it| i32::try_from(it).unwrap()));
+                let second = rows.iter().map(|it| it.1.map(|it| i16::try_from(it).unwrap()));
+                let columns: [ArrayRef; 2] = [
+                    Arc::new(first.collect::<Int32Array>()),
+                    Arc::new(second.collect::<Int16Array>()),
+                ];
+                let mut groups = Vec::new();
+                assert!(table.find(&columns, &mut groups).unwrap());
+                assert_eq!(groups.len(), rows.len());
+                for (row, group) in rows.iter().zip(groups) {
+                    let count = known.len();
+                    assert_eq!(group, *known.entry(*row).or_insert(count));
+                }
+                assert_eq!(table.groups(), known.len());
+            }
+            let found = keys(&mut table);
+            assert_eq!(found.len(), known.len());
+            for ((one, two), group) in known {
+                assert_eq!(found[group], [one, two]);
+            }
+        }
+    }
+
+    #[test]
+    fn values_too_far_apart_change_nothing() {
+        let mut table = table(&[DataType::Int64]);
+        let mut groups = Vec::new();
+        let column = |values: &[i64]| [Arc::new(Int64Array::from(values.to_vec())) as ArrayRef];
+        assert!(table.find(&column(&[i64::MAX, i64::MAX - 3]), &mut groups).unwrap());
+        for far in [0, i64::MIN, i64::MAX - 65_536] {
+            assert!(!table.find(&column(&[i64::MAX, far]), &mut groups).unwrap());
+            assert_eq!(table.groups(), 2);
+        }
+        assert!(table.find(&column(&[i64::MAX - 65_534]), &mut groups).unwrap());
+        assert_eq!(groups, [2]);
+        assert_eq!(
+            keys(&mut table).concat(),
+            [i64::MAX, i64::MAX - 3, i64::MAX - 65_534].map(Some)
+        );
+        assert!(table.find(&column(&[]), &mut groups).unwrap());
+        assert!(groups.is_empty());
+    }
+
+    #[test]
+    fn only_numbers_with_a_sign_fit() {
+        assert!(is_small_number(&DataType::Date32) && is_small_number(&DataType::UInt32));
+        assert!(!is_small_number(&DataType::UInt64) && !is_small_number(&DataType::Float64));
+    }
+}
