@@ -83,13 +83,13 @@ impl Database {
         changed > table.checkpoint.load(Ordering::Acquire)
             || changed > older && holds()
             || has_waste(table)
-            || has_holes(table)
+            || has_holes(table, self.now())
     }
 
     fn checkpoint_table(&self, table: &Arc<Table>, state: &mut CheckpointState) -> Result<()> {
         /// Bytes that move from the end of a file at one time.
         const MOVED_BYTES: u64 = 24 << 20;
-        if has_holes(table) {
+        if has_holes(table, self.now()) {
             let length = table.file.blocks.usage().length;
             match table.file.blocks.relocate_tail(MOVED_BYTES) {
                 Ok(0) => table.file.settle(length),
@@ -120,7 +120,7 @@ impl Database {
         // seen, or made, but not durable yet: these must not be lost without what names them.
         file.blocks.checkpoint(root, lsn.0, || self.log.sync())?;
         table.checkpoint.store(lsn.0, Ordering::Release);
-        file.note_live();
+        file.note_usage(self.now());
         // The parts were kept until here, so no block that the manifest names was freed before.
         drop(frozen);
         Ok(())

@@ -33,15 +33,16 @@ pub(crate) struct DataFile {
     closed: AtomicBool,
     /// A length of the file at which no block at its end fits into a hole before it.
     settled: AtomicU64,
-    /// Bytes of blocks that were in use at the last checkpoint.
-    live: AtomicU64,
+    /// The most bytes of blocks that were in use at a checkpoint, and when that was.
+    peak: AtomicU64,
+    peak_micros: AtomicU64,
 }
 
 impl DataFile {
     pub(crate) fn new(path: PathBuf, blocks: BlockFile, cache: Arc<Cache>) -> Self {
         let (closed, settled) = (AtomicBool::new(false), AtomicU64::new(0));
-        let live = AtomicU64::new(blocks.usage().live);
-        Self { path, blocks, cache, closed, settled, live }
+        let (peak, peak_micros) = (AtomicU64::new(blocks.usage().live), AtomicU64::new(0));
+        Self { path, blocks, cache, closed, settled, peak, peak_micros }
     }
 
     /// Notes that at this length no block at the end of the file fits into a hole before it.
@@ -55,15 +56,18 @@ impl DataFile {
         self.settled.load(Ordering::Relaxed) == length
     }
 
-    /// Notes how many bytes of blocks are in use.
-    pub(crate) fn note_live(&self) {
+    /// Notes whether more blocks are in use than ever, at a checkpoint.
+    pub(crate) fn note_usage(&self, now: u64) {
+        let live = self.blocks.usage().live;
         // Ordering: only how soon blocks move hangs on it.
-        self.live.store(self.blocks.usage().live, Ordering::Relaxed);
+        if self.peak.fetch_max(live, Ordering::Relaxed) < live {
+            self.peak_micros.store(now, Ordering::Relaxed);
+        }
     }
 
-    /// By how many bytes the blocks in use have grown since that was noted.
-    pub(crate) fn growth(&self, live: u64) -> u64 {
-        live.saturating_sub(self.live.load(Ordering::Relaxed))
+    /// For how many microseconds there have not been more blocks in use than ever before.
+    pub(crate) fn not_grown(&self, now: u64) -> u64 {
+        now.saturating_sub(self.peak_micros.load(Ordering::Relaxed))
     }
 
     /// Stops giving blocks back.

@@ -217,11 +217,12 @@ impl Database {
     fn checkpoint_is_due(&self) -> bool {
         let Some(state) = self.checkpointing.try_lock() else { return false };
         let behind = self.log.end().0.saturating_sub(state.lsn);
-        let age = self.now().saturating_sub(state.micros);
+        let now = self.now();
+        let age = now.saturating_sub(state.micros);
         let pause = self.options.checkpoint_micros.min(WASTE_MICROS);
         behind >= self.options.checkpoint_log_bytes
             || behind > 0 && age >= self.options.checkpoint_micros
-            || age >= pause && self.tables().iter().any(|it| has_waste(it) || has_holes(it))
+            || age >= pause && self.tables().iter().any(|it| has_waste(it) || has_holes(it, now))
     }
 
     /// Waits while rows in memory take more than their budget.

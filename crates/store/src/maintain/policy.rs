@@ -66,6 +66,9 @@ pub(crate) const DELTAS_MANY: usize = 24;
 /// Bytes of a file that may be wasted, however small the table is.
 const WASTE_BYTES: u64 = crate::limit(32 << 20, 16 << 10) as u64;
 
+/// A data file grows that has had more blocks than ever before within so long.
+const GROWING_MICROS: u64 = crate::limit(5_000_000, 1000) as u64;
+
 /// Between checkpoints that only give space back.
 pub(super) const WASTE_MICROS: u64 = 250_000;
 
@@ -78,13 +81,11 @@ pub(crate) fn has_waste(table: &Table) -> bool {
 
 /// Whether blocks from the end of the file should move into the holes before them. A table that
 /// grows, as one does that is loaded, will soon have filled them with new ones.
-pub(crate) fn has_holes(table: &Table) -> bool {
-    /// Between so many checkpoints.
-    const SOON: u64 = 32;
+pub(crate) fn has_holes(table: &Table, now: u64) -> bool {
     let usage = table.file.blocks.usage();
     let holes = usage.length.saturating_sub(usage.live + usage.retired);
     holes > (usage.live / 16).max(WASTE_BYTES)
-        && table.file.growth(usage.live).saturating_mul(SOON) < holes
+        && table.file.not_grown(now) > GROWING_MICROS
         && !table.file.is_settled(usage.length)
 }
 
