@@ -8,18 +8,18 @@
 //! | [`context`] | what a query needs to know of its session |
 //! | `bind` | syntax tree to DataFusion plan, with MySQL's names and types |
 //! | `federate` | what linked servers do, whole or split |
-//! | `direct` | groups of small whole numbers without a hash table |
+//! | `small_groups` | groups of small whole numbers without a hash table |
 //! | `udf` | MySQL's functions as DataFusion sees them |
 //! | `run` | whole or here, and the execution |
 //! | `explain` | the plan for people |
 
 mod bind;
 pub mod context;
-mod direct;
 mod explain;
 mod federate;
 mod result;
 mod run;
+mod small_groups;
 mod udf;
 mod udwf;
 

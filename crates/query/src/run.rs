@@ -23,11 +23,11 @@ use sqlparser::ast;
 
 use crate::bind::query::{Binder, BoundQuery, Reach};
 use crate::context::{Database, QueryContext};
-use crate::direct::DirectGroups;
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
 use crate::federate::{block, decide, place, render};
 use crate::result::{Block, QueryResult, RowForm};
+use crate::small_groups::SmallGroups;
 use crate::udf::from_datafusion;
 
 /// A statement that one server takes.
@@ -443,7 +443,7 @@ fn runtime(memory_bytes: usize) -> Result<Arc<RuntimeEnv>> {
 fn rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "SanityCheckPlan");
-    rules.push(Arc::new(DirectGroups));
+    rules.push(Arc::new(SmallGroups));
     rules
 }
 

@@ -98,7 +98,8 @@ pub(super) struct Numberer {
 
 #[derive(Debug)]
 enum Numbers {
-    Table(Box<[u32; TABLE]>),
+    /// A power of two of them, no fewer than there are codes.
+    Table(Vec<u32>),
     Map(HashMap<u64, u32>),
 }
 
@@ -124,7 +125,7 @@ impl Numberer {
             let mut is_new = false;
             let number = |key: &u32| {
                 // A table has all codes; so written it needs no look at bounds.
-                let number = table[*key as usize % TABLE];
+                let number = table[*key as usize & (table.len() - 1)];
                 is_new |= number == NONE;
                 number
             };
@@ -180,11 +181,10 @@ impl Numberer {
                 .checked_mul(values.len() as u64 + 1)
                 .ok_or_else(|| Error::internal("too many combinations of values"))?;
         }
-        match (usize::try_from(places).ok().filter(|it| *it <= TABLE), &mut self.numbers) {
-            (Some(places), Numbers::Table(table)) => table[..places].fill(NONE),
-            (Some(_), numbers) => *numbers = Numbers::Table(Box::new([NONE; TABLE])),
-            (None, numbers) => *numbers = Numbers::Map(HashMap::new()),
-        }
+        self.numbers = match usize::try_from(places) {
+            Ok(places) if places <= TABLE => Numbers::Table(vec![NONE; places.next_power_of_two()]),
+            _ => Numbers::Map(HashMap::new()),
+        };
         Ok(())
     }
 

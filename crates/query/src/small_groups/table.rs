@@ -25,15 +25,21 @@ pub(super) fn is_small_number(ty: &DataType) -> bool {
 pub(super) struct Table {
     values: Box<dyn GroupValues>,
     keys: Vec<Key>,
-    /// The group at each place, or none yet.
-    places: Box<[u32; PLACES]>,
+    /// The group at each place, or none yet; a power of two of them, no more than are needed: most
+    /// queries have a few groups.
+    places: Vec<u32>,
 }
 
-/// A place as an index that needs no look at bounds. One beyond all stands for none; who asks for it
-/// sees to that.
-fn place_in(place: u64) -> usize {
+/// What stands at a place, without a look at bounds: a place beyond all is taken for another, and who
+/// asks for it sees to that.
+fn at(places: &[u32], place: u64) -> u32 {
+    places[index(places, place)]
+}
+
+fn index(places: &[u32], place: u64) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "so that it is an index in any case")]
-    usize::from(place as u16)
+    let place = place as usize;
+    place & (places.len() - 1)
 }
 
 /// The values of one key for which there are places: NULL has the one behind them.
@@ -66,7 +72,7 @@ impl Table {
     pub(super) fn new(schema: SchemaRef) -> DfResult<Self> {
         let keys = vec![Key::default(); schema.fields().len()];
         let values = new_group_values(schema, &GroupOrdering::None)?;
-        Ok(Self { values, keys, places: Box::new([NONE; PLACES]) })
+        Ok(Self { values, keys, places: vec![NONE] })
     }
 
     pub(super) fn groups(&self) -> usize {
@@ -74,7 +80,7 @@ impl Table {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.values.size() + size_of_val(&*self.places)
+        self.values.size() + size_of_val(self.places.as_slice())
     }
 
     /// Gives the keys of all groups in their order, and begins anew.
@@ -111,14 +117,14 @@ impl Table {
                 let own = self.keys[0];
                 groups.extend(key.values().iter().map(|value| {
                     let digit = own.digit(*value);
-                    let group = self.places[place_in(digit)];
+                    let group = at(&self.places, digit);
                     // The place behind the values is that of NULL.
                     is_new |= digit >= own.count || group == NONE;
                     group as usize
                 }));
             }
             _ => groups.extend(self.places_of(keys).into_iter().map(|place| {
-                let group = self.places[place_in(place)];
+                let group = at(&self.places, place);
                 is_new |= place == u64::MAX || group == NONE;
                 group as usize
             })),
@@ -171,12 +177,11 @@ impl Table {
         }
         let count = |product: u64, key: &Key| product.checked_mul(key.count.checked_add(1)?);
         let places = wider.iter().try_fold(1, count).filter(|places| *places <= PLACES as u64);
-        if places.is_none() {
-            return false;
-        }
+        let Some(places) = places.and_then(|it| usize::try_from(it).ok()) else { return false };
         self.keys = wider;
         // Their groups are found again when they come by.
-        self.places.fill(NONE);
+        self.places.clear();
+        self.places.resize(places.next_power_of_two(), NONE);
         true
     }
 
@@ -188,7 +193,7 @@ impl Table {
         groups: &mut Vec<usize>,
     ) -> DfResult<()> {
         let places = self.places_of(numbers);
-        let group = |place: &u64| self.places[place_in(*place)];
+        let group = |place: &u64| at(&self.places, *place);
         let rows = (0_u32..).zip(&places).filter(|(_, place)| group(place) == NONE);
         let rows: UInt32Array = rows.map(|(row, _)| row).collect();
         let taken = keys.iter().map(|key| Ok(take(key, &rows, None)?));
@@ -197,10 +202,11 @@ impl Table {
         for (row, group) in rows.values().iter().zip(found) {
             // There are no more groups than places.
             let number = u32::try_from(group).unwrap_or(NONE);
-            self.places[place_in(places[*row as usize])] = number;
+            let place = index(&self.places, places[*row as usize]);
+            self.places[place] = number;
         }
         groups.clear();
-        groups.extend(places.into_iter().map(|place| self.places[place_in(place)] as usize));
+        groups.extend(places.into_iter().map(|place| at(&self.places, place) as usize));
         Ok(())
     }
 }

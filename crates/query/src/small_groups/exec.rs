@@ -30,26 +30,26 @@ type DfResult<T> = Result<T, DataFusionError>;
 
 /// A partial aggregation by whole numbers.
 #[derive(Clone, Debug)]
-pub(super) struct DirectExec {
+pub(super) struct SmallGroupsExec {
     aggregate: AggregateExec,
 }
 
-impl DirectExec {
+impl SmallGroupsExec {
     pub(super) fn new(aggregate: AggregateExec) -> Self {
         Self { aggregate }
     }
 }
 
-impl DisplayAs for DirectExec {
+impl DisplayAs for SmallGroupsExec {
     fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DirectExec: ")?;
+        write!(f, "SmallGroupsExec: ")?;
         self.aggregate.fmt_as(kind, f)
     }
 }
 
-impl ExecutionPlan for DirectExec {
+impl ExecutionPlan for SmallGroupsExec {
     fn name(&self) -> &'static str {
-        "DirectExec"
+        "SmallGroupsExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -142,7 +142,7 @@ impl Work {
     ) -> DfResult<Self> {
         let keys = aggregate.group_expr().group_schema(&aggregate.input_schema())?;
         let accumulators = aggregate.aggr_expr().iter().map(|it| it.create_groups_accumulator());
-        let name = format!("DirectExec[{partition}]");
+        let name = format!("SmallGroupsExec[{partition}]");
         Ok(Self {
             reservation: MemoryConsumer::new(name).register(context.memory_pool()),
             input: aggregate.input().execute(partition, Arc::clone(&context))?,

@@ -18,14 +18,14 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, PhysicalExpr};
 
-use self::exec::DirectExec;
+use self::exec::SmallGroupsExec;
 use self::table::is_small_number;
 
 /// Puts the table in front of partial aggregations by whole numbers.
 #[derive(Debug)]
-pub(crate) struct DirectGroups;
+pub(crate) struct SmallGroups;
 
-impl PhysicalOptimizerRule for DirectGroups {
+impl PhysicalOptimizerRule for SmallGroups {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
@@ -33,7 +33,9 @@ impl PhysicalOptimizerRule for DirectGroups {
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         plan.transform_up(|plan| {
             Ok(match plan.downcast_ref::<AggregateExec>().filter(|it| is_suited(it)) {
-                Some(aggregate) => Transformed::yes(Arc::new(DirectExec::new(aggregate.clone()))),
+                Some(aggregate) => {
+                    Transformed::yes(Arc::new(SmallGroupsExec::new(aggregate.clone())))
+                }
                 None => Transformed::no(plan),
             })
         })
@@ -41,7 +43,7 @@ impl PhysicalOptimizerRule for DirectGroups {
     }
 
     fn name(&self) -> &'static str {
-        "DirectGroups"
+        "SmallGroups"
     }
 
     fn schema_check(&self) -> bool {
