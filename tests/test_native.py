@@ -99,6 +99,41 @@ def test_same_as_mysql(path, stored, mysql, native):
     assert not failures, f"{len(failures)} of {len(parsed.statements)} differ\n" + "\n".join(failures)
 
 
+def test_files_into_partitions(mysql, native, tmp_path):
+    """`LOAD DATA` of rows that have no partition, or not the one that is named."""
+    path, wrong = tmp_path / "rows.tsv", tmp_path / "wrong.tsv"
+    path.write_text("".join(f"{a}\t{a * 10}\n" for a in (1, 12, 5, 30, 1, 19)))
+    wrong.write_text("2\tx\n3\t1\n")
+    found = []
+    for server in (mysql, native):
+        server.run("SET GLOBAL local_infile = ON", "DROP DATABASE IF EXISTS load_p",
+                   "CREATE DATABASE load_p",
+                   "CREATE TABLE load_p.t (a INT PRIMARY KEY, b INT) PARTITION BY RANGE (a) "
+                   "(PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))")
+        connection = server.connect(local_infile=True)
+        steps = []
+        with connection.cursor() as cursor:
+            for file, words in ((path, "INTO TABLE load_p.t PARTITION (p0)"),
+                                (path, "REPLACE INTO TABLE load_p.t PARTITION (p1, P0)"),
+                                (path, "IGNORE INTO TABLE load_p.t"),
+                                (path, "INTO TABLE load_p.t PARTITION (nope)"),
+                                (wrong, "REPLACE INTO TABLE load_p.t"),
+                                (wrong, "INTO TABLE load_p.t")):
+                try:
+                    affected = cursor.execute(f"LOAD DATA LOCAL INFILE '{file}' {words}")
+                except pymysql.MySQLError as error:
+                    steps.append(error.args[0])
+                    continue
+                cursor.execute("SHOW WARNINGS")
+                warnings = [row[:2] for row in cursor.fetchall()]
+                cursor.execute("SELECT * FROM load_p.t ORDER BY a")
+                steps.append((affected, warnings, cursor.fetchall()))
+        connection.close()
+        found.append(steps)
+    assert found[0] == found[1]
+    assert found[0][0][2] == ((1, 10), (5, 50)) and found[0][3] == 1735
+
+
 class TestOwn:
     """What a real MySQL does not have, or not at the press of a button."""
 

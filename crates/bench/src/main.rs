@@ -18,6 +18,8 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool")]
 
+pelorus_env::use_jemalloc!();
+
 mod allocator;
 mod events;
 mod figures;

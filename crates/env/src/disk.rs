@@ -55,6 +55,15 @@ pub trait DiskFile: Send + Sync + std::fmt::Debug {
     /// Makes all bytes and the length durable. After an error nothing is known of either, and
     /// trying again proves nothing.
     fn sync(&self) -> io::Result<()>;
+    /// Takes the space from the end of the file up to a position, so that writing there does not
+    /// fill the disk. It reads as zeros, and costs the first sync after each write into it a
+    /// little more than zeros that have been written.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] where a disk can take no space without writing.
+    fn allocate(&self, _from: u64, _to: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Cuts or extends (with zeros) the file.
     fn set_len(&self, length: u64) -> io::Result<()>;
     /// The length in bytes.
@@ -213,6 +222,18 @@ impl DiskFile for RealFile {
         self.file.sync_data()
     }
 
+    #[cfg(target_os = "linux")]
+    fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::{Errno, retry_on_intr};
+        let length = to.saturating_sub(from);
+        let taken = retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), from, length));
+        taken.map_err(|error| match error {
+            Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL => io::ErrorKind::Unsupported.into(),
+            other => other.into(),
+        })
+    }
+
     fn set_len(&self, length: u64) -> io::Result<()> {
         self.file.set_len(length)
     }
@@ -226,6 +247,30 @@ impl DiskFile for RealFile {
 mod tests {
     use super::*;
     use crate::{AlignedBytes, scaled};
+
+    /// What is allocated is there, reads as zeros and keeps what was written before it.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn allocated_space_reads_as_zeros() {
+        let folder = std::env::temp_dir().join(format!("pelorus-allocate-{}", std::process::id()));
+        RealDisk.create_folder(&folder).unwrap();
+        let path = folder.join("file");
+        let file = RealDisk.open(&path, Open::Create).unwrap();
+        write_all_at(&*file, &[7; 5000], 0).unwrap();
+        match file.allocate(5000, 3 << 20) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            allocated => {
+                allocated.unwrap();
+                let mut found = vec![1; 3 << 20];
+                assert_eq!(file.length().unwrap(), found.len() as u64);
+                read_exact_at(&*file, &mut found, 0).unwrap();
+                assert!(found[..5000].iter().all(|&byte| byte == 7));
+                assert!(found[5000..].iter().all(|&byte| byte == 0));
+            }
+        }
+        RealDisk.remove(&path).unwrap();
+        RealDisk.remove_folder(&folder).unwrap();
+    }
 
     /// Direct writes, others and reads of one file see each other, whatever is aligned.
     #[test]

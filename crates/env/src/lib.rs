@@ -6,6 +6,7 @@
 mod aligned;
 mod disk;
 mod files;
+mod memory;
 mod rare;
 mod scale;
 mod sim_disk;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub use aligned::{ALIGNMENT, AlignedBytes};
 pub use disk::{Disk, DiskFile, Open, RealDisk, read_exact_at, write_all_at, write_all_direct};
 pub use files::{DiskFiles, Files, MemoryFiles};
+pub use memory::Jemalloc;
 #[cfg(feature = "shuttle")]
 pub use rare::take_rare;
 pub use rare::{rare, rare_if};

@@ -1,6 +1,7 @@
 //! The bytes beneath a connection: TCP, Unix socket or TLS.
 
 use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -36,6 +37,30 @@ impl Stream {
         };
         matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
+
+    /// Lets less than so many bytes arrive without waking anybody. When it is lowered, what has
+    /// arrived meanwhile is told at once. Unix sockets tell everything.
+    pub(crate) fn tell_from(&self, bytes: libc::c_int) {
+        let socket = match self {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Tls(stream) => stream.get_ref().0.as_fd(),
+            Stream::Unix(_) | Stream::Closed => return,
+        };
+        if let Err(error) = set_low_water(socket, bytes) {
+            // It only costs wake-ups.
+            tracing::debug!(%error, bytes, "a socket does not take its low-water mark");
+        }
+    }
+}
+
+fn set_low_water(socket: BorrowedFd<'_>, bytes: libc::c_int) -> io::Result<()> {
+    let size = libc::socklen_t::try_from(size_of_val(&bytes)).map_err(io::Error::other)?;
+    let value = std::ptr::from_ref(&bytes).cast();
+    // SAFETY: the socket is open while it is borrowed, and `value` points to `size` bytes.
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, value, size)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 impl AsyncRead for Stream {
@@ -83,5 +108,42 @@ impl AsyncWrite for Stream {
             Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
             Stream::Closed => Poll::Ready(Ok(())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::timeout;
+
+    use super::Stream;
+
+    #[tokio::test]
+    async fn little_that_arrives_is_told_when_it_is_asked_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut server = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let mut stream = Stream::Tcp(listener.accept().await.unwrap().0);
+        let mut byte = [0];
+        let nothing = timeout(Duration::from_millis(10), stream.read(&mut byte)).await;
+        assert!(nothing.is_err());
+
+        stream.tell_from(1 << 20);
+        server.write_all(b"a").await.unwrap();
+        let untold = timeout(Duration::from_millis(100), stream.read(&mut byte)).await;
+        assert!(untold.is_err(), "{untold:?}");
+        stream.tell_from(1);
+        let told = timeout(Duration::from_secs(20), stream.read(&mut byte)).await;
+        assert_eq!((told.unwrap().unwrap(), byte), (1, *b"a"));
+
+        // Much is told in any case, and so is the end.
+        stream.tell_from(1 << 20);
+        let sender = tokio::spawn(async move { server.write_all(&[b'b'; 8 << 20]).await.unwrap() });
+        let mut all = Vec::new();
+        let read = timeout(Duration::from_secs(20), stream.read_to_end(&mut all)).await;
+        assert_eq!((read.unwrap().unwrap(), all.len()), (8 << 20, 8 << 20));
+        sender.await.unwrap();
     }
 }

@@ -165,8 +165,23 @@ static ZEROS: Zeros = Zeros([0; 1 << 20]);
 
 const _: () = assert!(align_of::<Zeros>() == ALIGNMENT, "zeros are written directly");
 
-/// Writes zeros over `from..to`. Returns up to where it came, with the error that ended it there.
-pub(crate) fn reserve(file: &dyn DiskFile, from: u64, to: u64) -> (u64, io::Result<()>) {
+/// Takes space from the end of a file up to `needed`, and by writing zeros `ahead` bytes more, so
+/// that small groups do not change the file's metadata. Where `needed` itself is much, it is not
+/// written twice. Returns up to where it came, with the error that ended it there.
+pub(crate) fn reserve(
+    file: &dyn DiskFile,
+    from: u64,
+    needed: u64,
+    ahead: u64,
+) -> (u64, io::Result<()>) {
+    if needed.saturating_sub(from) > ZEROS.0.len() as u64 {
+        match file.allocate(from, needed) {
+            Ok(()) => return (needed, Ok(())),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(error) => return (from, Err(error)),
+        }
+    }
+    let to = needed.saturating_add(ahead);
     let mut at = from;
     while at < to {
         let count = usize::try_from(to - at).unwrap_or(usize::MAX).min(ZEROS.0.len());

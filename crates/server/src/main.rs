@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+pelorus_env::use_jemalloc!();
+
 fn main() -> ExitCode {
     match pelorus_server::cli::run() {
         Ok(()) => ExitCode::SUCCESS,

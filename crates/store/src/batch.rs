@@ -17,6 +17,7 @@ use arrow::datatypes::{ByteArrayType, DataType};
 use pelorus_error::Result;
 
 use crate::bytes::{Reader, Writer};
+use crate::delta::bytes_of;
 
 /// Type bytes.
 const INT: u8 = 1;
@@ -32,6 +33,8 @@ const NULL: u8 = 9;
 
 /// Writes columns of one length.
 pub(crate) fn write(columns: &[ArrayRef], rows: usize, out: &mut Writer) {
+    // All at once: what grows leaves holes in memory that its successors do not fit.
+    out.0.reserve(bytes_of(columns) + 16 * (columns.len() + 1));
     out.count(rows);
     out.count(columns.len());
     for column in columns {

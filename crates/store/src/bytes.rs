@@ -2,6 +2,9 @@
 //!
 //! Reading never panics and never reserves memory for more than the input can hold.
 
+use std::ops::RangeInclusive;
+
+use pelorus_env::sync::Mutex;
 use pelorus_error::{Code, Error, Result};
 
 /// Builds bytes.
@@ -38,6 +41,35 @@ impl Writer {
     pub(crate) fn bytes(&mut self, value: &[u8]) {
         self.u64(value.len() as u64);
         self.0.extend_from_slice(value);
+    }
+}
+
+/// Large buffers that have been used, to be used again: memory that comes fresh from the system
+/// costs a fault for each of its pages.
+#[derive(Debug, Default)]
+pub(crate) struct Spares(Mutex<Vec<Vec<u8>>>);
+
+impl Spares {
+    /// So many are kept,
+    const MOST: usize = 4;
+    /// of these capacities.
+    const WORTH: RangeInclusive<usize> = 64 << 10..=16 << 20;
+
+    /// An empty buffer.
+    pub(crate) fn take(&self) -> Vec<u8> {
+        self.0.lock().pop().unwrap_or_default()
+    }
+
+    /// Gives a buffer back.
+    pub(crate) fn give(&self, mut buffer: Vec<u8>) {
+        if !Self::WORTH.contains(&buffer.capacity()) {
+            return;
+        }
+        buffer.clear();
+        let mut kept = self.0.lock();
+        if kept.len() < Self::MOST {
+            kept.push(buffer);
+        }
     }
 }
 
@@ -134,5 +166,27 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         Err(self.damaged(&format!("{} bytes too many", self.rest.len())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_buffers_come_again_and_others_do_not() {
+        let spares = Spares::default();
+        for capacity in [0, 100, *Spares::WORTH.end() + 1] {
+            spares.give(Vec::with_capacity(capacity));
+            assert_eq!(spares.take().capacity(), 0);
+        }
+        for _ in 0..=Spares::MOST {
+            spares.give(vec![7; 1 << 20]);
+        }
+        for _ in 0..Spares::MOST {
+            let spare = spares.take();
+            assert!(spare.is_empty() && spare.capacity() >= 1 << 20);
+        }
+        assert_eq!(spares.take().capacity(), 0);
     }
 }

@@ -36,7 +36,7 @@ impl Database {
                 record.push(&change);
             }
             let lsn =
-                self.log.append(&[record.bytes()]).inspect_err(|error| self.on_append(error))?;
+                self.log.append(&record.parts()).inspect_err(|error| self.on_append(error))?;
             self.enter(&mut committing, pending, lsn, version);
             committing.catalog.version = version;
             committing.catalog.note_time(micros, version, self.longest_history());

@@ -18,6 +18,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Log, Lsn};
 
 use crate::apply::{self, Decided};
+use crate::bytes::Spares;
 use crate::cache::Cache;
 use crate::catalog::Catalog;
 use crate::key::Weigher;
@@ -96,6 +97,8 @@ pub struct Database {
     pub(crate) checkpointing: Mutex<CheckpointState>,
     pub(crate) work: Work,
     pub(crate) syncing: Syncing,
+    /// For what the log says of rows.
+    spares: Spares,
 }
 
 /// What is known of the last checkpoint.
@@ -203,6 +206,7 @@ impl Database {
             checkpointing: Mutex::new(opened.checkpoint),
             work: Work::default(),
             syncing: Syncing::default(),
+            spares: Spares::default(),
         }
     }
 
@@ -334,7 +338,7 @@ impl Database {
         for (at, write) in commit.writes.iter().enumerate() {
             let (Write::Put { table, .. } | Write::Remove { table, .. }) = write;
             let table = self.require(*table)?;
-            let change = Prepared::new(table, write, at)?;
+            let change = Prepared::new(table, write, at, self.spares.take())?;
             let made_for = commit.made_for.iter().find(|(id, _)| *id == change.table.id());
             if made_for.is_some_and(|(_, generation)| *generation != change.layout.generation) {
                 return Err(table_changed());
@@ -404,7 +408,7 @@ impl Database {
         for (key, value) in &commit.values {
             record.push(&Change::Value { key, value: value.as_deref() });
         }
-        let lsn = self.log.append(&[record.bytes()]).inspect_err(|error| self.on_append(error))?;
+        let lsn = self.log.append(&record.parts()).inspect_err(|error| self.on_append(error))?;
         // From here on the commit is in the log: memory must follow or nothing more be written.
         let written = write_all(&fresh, &decided, &mut writers, (version, oldest));
         written.inspect_err(|error| self.fail(error))?;
@@ -416,6 +420,7 @@ impl Database {
         committing.note_values(&commit.values);
         committing.catalog.version = version;
         committing.catalog.note_time(micros, version, self.longest_history());
+        decided.into_iter().flatten().for_each(|it| self.spares.give(it.change.bytes));
         Ok((Receipt { version, outcomes }, lsn))
     }
 
@@ -496,7 +501,7 @@ fn check_distinct(changes: &[Prepared]) -> Result<()> {
     Ok(())
 }
 
-fn push_rows(record: &mut RecordWriter, partition: PartitionId, change: &Prepared) {
+fn push_rows<'a>(record: &mut RecordWriter<'a>, partition: PartitionId, change: &'a Prepared) {
     if change.rows() == 0 {
         return;
     }

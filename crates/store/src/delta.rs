@@ -67,13 +67,6 @@ pub(crate) struct Rows {
     pub(crate) rows: u32,
 }
 
-impl Rows {
-    /// The version that wrote a row.
-    pub(crate) fn version(&self, row: u32) -> Version {
-        version_of(&self.runs, row)
-    }
-}
-
 impl Delta {
     /// How many rows it holds.
     pub(crate) fn rows(&self) -> u32 {
@@ -167,7 +160,8 @@ fn version_of(runs: &[(Version, u32)], row: u32) -> Version {
     runs.get(at).map_or(0, |(version, _)| *version)
 }
 
-fn bytes_of(columns: &[ArrayRef]) -> usize {
+/// Bytes of memory of some columns.
+pub(crate) fn bytes_of(columns: &[ArrayRef]) -> usize {
     // A slice of a larger batch counts its own share only.
     columns.iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
 }
@@ -243,7 +237,8 @@ mod tests {
         assert_eq!(delta.rows_at(0), 0);
         assert_eq!(delta.rows_at(1), 2);
         assert_eq!(delta.rows_at(9999), all.rows);
-        assert_eq!((all.version(0), all.version(1), all.version(2)), (1, 1, 2));
+        let version = |row| version_of(&all.runs, row);
+        assert_eq!((version(0), version(1), version(2)), (1, 1, 2));
         delta.with_keys(|keys, hashes| {
             assert_eq!(i64::try_from(keys.len()), Ok(written));
             assert_eq!(hashes.len(), keys.len());

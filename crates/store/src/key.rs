@@ -69,6 +69,13 @@ impl Keys {
         self.ends.push(self.bytes.len());
     }
 
+    /// Adds all keys of others.
+    pub(crate) fn append(&mut self, others: &Keys) {
+        let before = self.bytes.len();
+        self.bytes.extend_from_slice(&others.bytes);
+        self.ends.extend(others.ends.iter().map(|end| before + end));
+    }
+
     /// All keys in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|at| self.get(at))

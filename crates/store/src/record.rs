@@ -68,7 +68,7 @@ pub(crate) enum Change<'a> {
     },
 }
 
-impl Change<'_> {
+impl<'a> Change<'a> {
     /// The table that it is about.
     pub(crate) fn table(&self) -> Option<TableId> {
         match self {
@@ -84,6 +84,7 @@ impl Change<'_> {
         }
     }
 
+    /// Writes everything but the tail.
     fn write(&self, out: &mut Writer) {
         let kind = match self {
             Change::Put { .. } => PUT,
@@ -103,8 +104,16 @@ impl Change<'_> {
             out.u64(table.0);
         }
         self.write_rest(out);
-        let length = (out.0.len() - length_at - 8) as u64;
+        let length = (out.0.len() - length_at - 8 + self.tail().len()) as u64;
         out.0[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
+    }
+
+    /// The rows, which a change ends with and which may be many.
+    fn tail(&self) -> &'a [u8] {
+        match *self {
+            Change::Put { batch, .. } | Change::Remove { batch, .. } => batch,
+            _ => &[],
+        }
     }
 
     fn write_rest(&self, out: &mut Writer) {
@@ -115,11 +124,11 @@ impl Change<'_> {
                 for id in columns {
                     out.u32(*id);
                 }
-                out.bytes(batch);
+                out.u64(batch.len() as u64);
             }
             Change::Remove { partition, batch, .. } => {
                 out.u32(partition.0);
-                out.bytes(batch);
+                out.u64(batch.len() as u64);
             }
             Change::AddPartition { partition, key, .. } => {
                 out.u32(partition.0);
@@ -140,7 +149,7 @@ impl Change<'_> {
         }
     }
 
-    fn read(kind: u8, mut from: Reader<'_>) -> Result<Change<'_>> {
+    fn read(kind: u8, mut from: Reader<'a>) -> Result<Self> {
         let table = if kind == VALUE { TableId(0) } else { TableId(from.u64()?) };
         let change = match kind {
             PUT => {
@@ -181,24 +190,40 @@ impl Change<'_> {
     }
 }
 
-/// A commit on its way to the log.
+/// A commit on its way to the log. The rows of its changes are not copied.
 #[derive(Debug)]
-pub(crate) struct RecordWriter(Writer);
+pub(crate) struct RecordWriter<'a> {
+    /// All but the rows.
+    head: Writer,
+    /// Rows, each with where in `head` they stand.
+    rows: Vec<(usize, &'a [u8])>,
+}
 
-impl RecordWriter {
+impl<'a> RecordWriter<'a> {
     pub(crate) fn new(version: Version, micros: u64) -> Self {
-        let mut out = Writer::default();
-        out.u64(version);
-        out.u64(micros);
-        Self(out)
+        let mut head = Writer::default();
+        head.u64(version);
+        head.u64(micros);
+        Self { head, rows: Vec::new() }
     }
 
-    pub(crate) fn push(&mut self, change: &Change<'_>) {
-        change.write(&mut self.0);
+    pub(crate) fn push(&mut self, change: &Change<'a>) {
+        change.write(&mut self.head);
+        if !change.tail().is_empty() {
+            self.rows.push((self.head.0.len(), change.tail()));
+        }
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0.0
+    /// The bytes of the record, in parts.
+    pub(crate) fn parts(&self) -> Vec<&[u8]> {
+        let mut parts = Vec::with_capacity(self.rows.len() * 2 + 1);
+        let mut begin = 0;
+        for (end, rows) in &self.rows {
+            parts.extend([&self.head.0[begin..*end], rows]);
+            begin = *end;
+        }
+        parts.push(&self.head.0[begin..]);
+        parts
     }
 }
 
@@ -271,7 +296,7 @@ mod tests {
         for change in changes() {
             out.push(&change);
         }
-        out.bytes().to_vec()
+        out.parts().concat()
     }
 
     fn read(bytes: &[u8]) -> Result<Vec<Change<'_>>> {

@@ -456,7 +456,7 @@ fn replay_write(
     write: &Write,
     version: u64,
 ) -> Result<()> {
-    let prepared = Prepared::new(Arc::clone(table), write, 0)?;
+    let prepared = Prepared::new(Arc::clone(table), write, 0, Vec::new())?;
     let mut writer = partition.write(table.seed())?;
     let decided = apply::decide(prepared, &writer, None)?;
     // What was computed before the start is committed by nobody.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow::array::{Array, ArrayRef, UInt32Array, UInt64Array};
+use arrow::array::{Array, ArrayRef, UInt64Array};
 use pelorus_blockfile::{PAYLOAD_MAX, even_length};
 use pelorus_chunk::{Picked, Selection, encode};
 use pelorus_env::rare_if;
@@ -18,7 +18,7 @@ use pelorus_index::{RowRef, hash_key};
 use crate::chunk::{Chunk, ChunkRef};
 use crate::datafile::kind;
 use crate::deletes::Deletes;
-use crate::delta::Delta;
+use crate::delta::{Block, Delta, bytes_of};
 use crate::key::Keys;
 use crate::layout::{Layout, Source, filler};
 use crate::part::{Body, Part};
@@ -55,10 +55,9 @@ pub(crate) fn rewrite(
     // Before the rewrite itself reads all columns.
     let wanted = in_memory(&layout, &partition.parts());
     let dead_before = dead(old);
-    let rows = Rows::gather(&layout, old, horizon)?;
-    let keys = layout.keys_of_rows(&rows.columns)?;
-    let sorted = rows.sorted(&layout, &keys)?;
-    check_unique(old, &rows, &keys, &sorted)?;
+    let rows = Rows::gather(&layout, old, horizon, table.seed())?;
+    let sorted = rows.sorted(&layout)?;
+    check_unique(old, &rows, &sorted)?;
     let sorted = sorted.rows;
     let sizes = sizes(&rows, sorted.len());
     let slots = partition.free_slots(sizes.len())?;
@@ -76,9 +75,9 @@ pub(crate) fn rewrite(
     for (&from, to) in sorted.iter().zip(places) {
         let (part, row) = rows.origins[from as usize];
         maps[part as usize][row as usize] = to.0;
-        let hash = hash_key(table.seed(), keys.get(from as usize));
-        moves.push((hash, row_ref(old[part as usize].slot, row), to));
+        moves.push((rows.hashes[from as usize], row_ref(old[part as usize].slot, row), to));
     }
+    by_hash(&mut moves);
     let done = Rewritten {
         rows_in: old.iter().map(|part| u64::from(part.rows())).sum(),
         rows_out: sorted.len() as u64,
@@ -87,29 +86,33 @@ pub(crate) fn rewrite(
     };
     rare_if("rows died while they were rewritten", || dead(old) > dead_before);
     partition.replace(old, new, maps);
-    partition.repoint(&by_hash(&moves), old);
+    partition.repoint(&moves, old);
     let freed: usize = old.iter().filter_map(|part| part.delta()).map(Delta::release).sum();
     table.delta_bytes.fetch_sub(freed, Ordering::Relaxed);
     Ok(done)
 }
 
-/// Roughly in the order of hashes, and so of the index: what follows one another is near in memory.
-fn by_hash(moves: &[(u64, RowRef, RowRef)]) -> Vec<(u64, RowRef, RowRef)> {
+/// Brings them roughly into the order of hashes, and so of the index: what follows one another is
+/// near in memory. In place (P. M. McIlroy, K. Bostic, M. D. McIlroy, "Engineering Radix Sort",
+/// 1993: American flag sort), by one digit.
+fn by_hash(moves: &mut [(u64, RowRef, RowRef)]) {
     let bucket = |hash: u64| (hash >> 56) as usize;
-    let mut next = [0; 257];
-    for (hash, ..) in moves {
-        next[bucket(*hash) + 1] += 1;
+    let mut ends = [0; 256];
+    for (hash, ..) in moves.iter() {
+        ends[bucket(*hash)] += 1;
     }
-    for at in 1..next.len() {
-        next[at] += next[at - 1];
+    let mut next = [0; 256];
+    for at in 1..ends.len() {
+        next[at] = ends[at - 1];
+        ends[at] += ends[at - 1];
     }
-    let mut sorted = moves.to_vec();
-    for one in moves {
-        let place = &mut next[bucket(one.0)];
-        sorted[*place] = *one;
-        *place += 1;
+    for at in 0..ends.len() {
+        while next[at] < ends[at] {
+            let place = bucket(moves[next[at]].0);
+            moves.swap(next[at], next[place]);
+            next[place] += 1;
+        }
     }
-    sorted
 }
 
 /// The columns that at least half of the chunks have in memory.
@@ -136,8 +139,14 @@ fn dead(parts: &[Arc<Part>]) -> usize {
 }
 
 /// All rows of several parts, under one layout, and which of them are kept.
+#[derive(Default)]
 struct Rows {
-    columns: Vec<ArrayRef>,
+    /// The rows as they lie, piece by piece, each with all columns.
+    pieces: Vec<Vec<ArrayRef>>,
+    /// The first row of each piece.
+    starts: Vec<u32>,
+    keys: Keys,
+    hashes: Vec<u64>,
     versions: Vec<Version>,
     /// Part and row that each came from.
     origins: Vec<(u32, u32)>,
@@ -146,58 +155,89 @@ struct Rows {
 }
 
 impl Rows {
-    fn gather(layout: &Layout, parts: &[Arc<Part>], horizon: Version) -> Result<Self> {
-        let mut pieces: Vec<Vec<ArrayRef>> = vec![Vec::new(); layout.schema.columns.len()];
-        let mut this = Self {
-            columns: Vec::new(),
-            versions: Vec::new(),
-            origins: Vec::new(),
-            kept: Vec::new(),
-        };
-        let mut first = 0;
+    fn gather(layout: &Layout, parts: &[Arc<Part>], horizon: Version, seed: u64) -> Result<Self> {
+        let mut this = Self::default();
+        let most = parts.iter().map(|part| part.rows() as usize).sum();
+        this.hashes.reserve(most);
+        this.versions.reserve(most);
+        this.origins.reserve(most);
+        this.kept.reserve(most);
         for (number, part) in (0_u32..).zip(parts) {
-            let dead = part.deletes.at(horizon);
-            let versions = versions(part)?;
-            if let Some(chunk) = part.chunk() {
-                // Many rows of a chunk that is merged are dead: they are not even decoded.
-                let mut live = Selection::all(chunk.rows() as usize);
-                live.subtract(dead.words());
-                let rows = live.indices(0..live.rows());
-                let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-                this.versions.extend(rows.iter().map(|&row| versions[row as usize]));
-                this.origins.extend(rows.iter().map(|&row| (number, row)));
-                this.kept.extend(first..first + count);
-                first += count;
-                let picked = live.pick(0..live.rows());
-                push(&mut pieces, columns_of_chunk(layout, part, chunk, &picked)?);
-            } else {
-                let count = part.rows();
-                let live = (0..count).filter(|&row| !dead.contains(row));
-                this.kept.extend(live.map(|row| first + row));
-                this.versions.extend(versions);
-                this.origins.extend((0..count).map(|row| (number, row)));
-                first += count;
-                push(&mut pieces, columns_of_delta(layout, part)?);
+            match &part.body {
+                Body::Chunk(chunk) => {
+                    this.add_chunk(layout, (number, part), chunk, (horizon, seed))?
+                }
+                Body::Delta(delta) => this.add_delta(layout, (number, part), delta, horizon)?,
             }
-        }
-        let types = layout.types();
-        for (pieces, ty) in pieces.iter().zip(types) {
-            let arrays: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-            this.columns.push(match arrays.as_slice() {
-                [] => arrow::array::new_empty_array(&ty),
-                _ => arrow::compute::concat(&arrays).map_err(broken)?,
-            });
         }
         Ok(this)
     }
 
+    fn count(&self) -> u32 {
+        u32::try_from(self.versions.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Many rows of a chunk that is merged are dead: they are not even decoded.
+    fn add_chunk(
+        &mut self,
+        layout: &Layout,
+        (number, part): (u32, &Part),
+        chunk: &Chunk,
+        (horizon, seed): (Version, u64),
+    ) -> Result<()> {
+        let mut live = Selection::all(chunk.rows() as usize);
+        live.subtract(part.deletes.at(horizon).words());
+        let columns = columns_of_chunk(layout, part, chunk, &live.pick(0..live.rows()))?;
+        let first = self.keys.len();
+        self.keys.append(&layout.keys_of_rows(&columns)?);
+        self.hashes.extend((first..self.keys.len()).map(|row| hash_key(seed, self.keys.get(row))));
+        let first = self.count();
+        self.starts.push(first);
+        self.pieces.push(columns);
+        let versions = chunk.versions()?;
+        let rows = live.indices(0..live.rows());
+        self.versions.extend(rows.iter().map(|&row| versions[row as usize]));
+        self.origins.extend(rows.iter().map(|&row| (number, row)));
+        self.kept.extend(first..self.count());
+        Ok(())
+    }
+
+    fn add_delta(
+        &mut self,
+        layout: &Layout,
+        (number, part): (u32, &Part),
+        delta: &Delta,
+        horizon: Version,
+    ) -> Result<()> {
+        let dead = part.deletes.at(horizon);
+        let first = self.count();
+        let rows = delta.all();
+        for block in &rows.blocks {
+            self.starts.push(first + block.first);
+            self.pieces.push(columns_of_block(layout, part, block)?);
+        }
+        delta.with_keys(|keys, hashes| {
+            self.keys.append(keys);
+            self.hashes.extend_from_slice(hashes);
+        });
+        for (version, end) in &rows.runs {
+            self.versions.resize((first + end) as usize, *version);
+        }
+        self.origins.extend((0..rows.rows).map(|row| (number, row)));
+        let live = (0..rows.rows).filter(|&row| !dead.contains(row));
+        self.kept.extend(live.map(|row| first + row));
+        Ok(())
+    }
+
     /// The rows that are kept, in the order of segment, key and version.
-    fn sorted(&self, layout: &Layout, keys: &Keys) -> Result<Sorted> {
-        let with_segment;
+    fn sorted(&self, layout: &Layout) -> Result<Sorted> {
+        let mut with_segment = Keys::default();
         let keys = if layout.schema.segment.is_empty() {
-            keys
+            &self.keys
         } else {
-            with_segment = layout.sort_keys(&self.columns)?;
+            for piece in &self.pieces {
+                with_segment.append(&layout.sort_keys(piece)?);
+            }
             &with_segment
         };
         Ok(Sorted::new(keys, &self.versions, &self.kept))
@@ -205,19 +245,28 @@ impl Rows {
 
     /// About how many bytes of memory the rows take that are kept.
     fn bytes(&self) -> usize {
-        let all: usize = self.columns.iter().map(|column| column.get_buffer_memory_size()).sum();
+        let all: usize = self.pieces.iter().map(|columns| bytes_of(columns)).sum();
         all / self.versions.len().max(1) * self.kept.len()
+    }
+
+    /// All columns of some rows.
+    fn columns(&self, order: &[u32]) -> Result<Vec<ArrayRef>> {
+        let place = |&row: &u32| {
+            let piece = self.starts.partition_point(|&start| start <= row) - 1;
+            (piece, (row - self.starts[piece]) as usize)
+        };
+        let places: Vec<(usize, usize)> = order.iter().map(place).collect();
+        let columns = self.pieces.first().map_or(0, Vec::len);
+        let column = |at: usize| {
+            let pieces: Vec<&dyn Array> = self.pieces.iter().map(|it| it[at].as_ref()).collect();
+            arrow::compute::interleave(&pieces, &places).map_err(broken)
+        };
+        (0..columns).map(column).collect()
     }
 }
 
 fn broken(error: arrow::error::ArrowError) -> Error {
     Error::internal("rows cannot be rearranged").caused_by(error)
-}
-
-fn push(pieces: &mut [Vec<ArrayRef>], columns: Vec<ArrayRef>) {
-    for (pieces, column) in pieces.iter_mut().zip(columns) {
-        pieces.push(column);
-    }
 }
 
 /// All columns of some rows of a chunk under a layout.
@@ -235,38 +284,19 @@ fn columns_of_chunk(
     part.layout.sources(layout, &all)?.iter().map(column).collect()
 }
 
-/// All columns of the rows of a delta under a layout.
-fn columns_of_delta(layout: &Layout, part: &Part) -> Result<Vec<ArrayRef>> {
+/// All columns of a block of a delta under a layout.
+fn columns_of_block(layout: &Layout, part: &Part, block: &Block) -> Result<Vec<ArrayRef>> {
     let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
-    let blocks = part.delta().map(|delta| delta.all().blocks).unwrap_or_default();
     let column = |source: &Source<'_>| match source {
-        Source::Filler(column) => filler(column, part.rows() as usize),
-        Source::Stored(position) => {
-            let arrays: Vec<&dyn Array> =
-                blocks.iter().map(|block| block.columns[*position].as_ref()).collect();
-            if arrays.is_empty() {
-                let ty = part.layout.schema.columns[*position].ty.arrow();
-                return Ok(arrow::array::new_empty_array(&ty));
-            }
-            arrow::compute::concat(&arrays).map_err(broken)
-        }
+        Source::Filler(column) => filler(column, block.rows),
+        Source::Stored(position) => Ok(Arc::clone(&block.columns[*position])),
     };
     part.layout.sources(layout, &all)?.iter().map(column).collect()
 }
 
-/// The versions of all rows of a part.
-fn versions(part: &Part) -> Result<Vec<Version>> {
-    match &part.body {
-        Body::Chunk(chunk) => chunk.versions(),
-        Body::Delta(delta) => {
-            let rows = delta.all();
-            Ok((0..rows.rows).map(|row| rows.version(row)).collect())
-        }
-    }
-}
-
 /// Checks, before anything is replaced, that no key has two live rows.
-fn check_unique(old: &[Arc<Part>], rows: &Rows, keys: &Keys, sorted: &Sorted) -> Result<()> {
+fn check_unique(old: &[Arc<Part>], rows: &Rows, sorted: &Sorted) -> Result<()> {
+    let keys = &rows.keys;
     let live = |row: u32| {
         let (part, row) = rows.origins[row as usize];
         !old[part as usize].deletes.contains(row)
@@ -330,9 +360,7 @@ fn write_chunk(
     let versions: Vec<Version> = order.iter().map(|&row| rows.versions[row as usize]).collect();
     let smallest = versions.iter().copied().min().unwrap_or(0);
     let largest = versions.iter().copied().max().unwrap_or(0);
-    let order = UInt32Array::from(order.to_vec());
-    let taken = |column: &ArrayRef| arrow::compute::take(column, &order, None).map_err(broken);
-    let mut columns = rows.columns.iter().map(taken).collect::<Result<Vec<_>>>()?;
+    let mut columns = rows.columns(order)?;
     // Below the horizon nobody tells versions apart any more.
     let apart = smallest != largest && largest > horizon;
     let version_column = apart.then(|| u32::try_from(columns.len()).unwrap_or(u32::MAX));
@@ -370,10 +398,15 @@ mod tests {
     fn moves_are_sorted_by_the_first_bits_of_their_hashes() {
         let hash = |at: u32| hash_key(5, &at.to_le_bytes());
         let moves: Vec<_> = (0..5000).map(|at| (hash(at), RowRef(at), RowRef(at + 1))).collect();
-        let mut expected = moves.clone();
-        expected.sort_by_key(|it| it.0 >> 56);
-        assert_eq!(by_hash(&moves), expected);
-        assert_eq!(by_hash(&[]), []);
+        let mut sorted = moves.clone();
+        by_hash(&mut sorted);
+        assert!(sorted.is_sorted_by_key(|it| it.0 >> 56));
+        let in_order = |mut moves: Vec<(u64, RowRef, RowRef)>| {
+            moves.sort_unstable();
+            moves
+        };
+        assert_eq!(in_order(sorted), in_order(moves));
+        by_hash(&mut []);
         assert_ne!(RowRef(GONE), row_ref(0, 0));
     }
 }

@@ -113,12 +113,12 @@ pub(crate) enum Kind {
 }
 
 impl Prepared {
-    /// Makes a change ready.
+    /// Makes a change ready; its bytes for the log go into `spare`.
     ///
     /// # Errors
     /// Columns that do not fit the schema (a bug of the caller), NULL in a key (1048), a key twice
     /// in a batch of mode `Insert` (1062).
-    pub(crate) fn new(table: Arc<Table>, write: &Write, at: usize) -> Result<Self> {
+    pub(crate) fn new(table: Arc<Table>, write: &Write, at: usize, spare: Vec<u8>) -> Result<Self> {
         let (partition, columns, kind) = match write {
             Write::Put { partition, columns, mode, .. } => (partition, columns, Kind::Put(*mode)),
             Write::Remove { partition, columns, .. } => (partition, columns, Kind::Remove),
@@ -140,7 +140,7 @@ impl Prepared {
             keys,
             hashes,
             settled: Vec::new(),
-            bytes: Vec::new(),
+            bytes: spare,
             at,
         };
         this.settle()?;
@@ -189,7 +189,7 @@ impl Prepared {
     /// Writes what the log says of the rows, unless that is done.
     pub(crate) fn write_bytes(&mut self) {
         if self.bytes.is_empty() {
-            let mut out = Writer::default();
+            let mut out = Writer(std::mem::take(&mut self.bytes));
             batch::write(&self.columns, self.rows(), &mut out);
             self.bytes = out.0;
         }

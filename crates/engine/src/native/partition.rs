@@ -130,6 +130,34 @@ impl Partitioner {
         self.group(rows, &|at| &columns[at])
     }
 
+    /// Rows that have no place in some partitions, given by their keys, or in any if none is given:
+    /// their positions, each with its error.
+    ///
+    /// # Errors
+    /// A collation whose rules are not known (1235).
+    pub(crate) fn misfits(
+        &self,
+        columns: &[ArrayRef],
+        only: &[Vec<u8>],
+    ) -> Result<Vec<(usize, Error)>> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        // These have a place for every value.
+        let takes_all = matches!(
+            self.kind,
+            Kind::Whole | Kind::Value(_) | Kind::Hash { .. } | Kind::Key { .. }
+        );
+        if rows == 0 || (takes_all && only.is_empty()) {
+            return Ok(Vec::new());
+        }
+        let numbers = self.numbers(rows, &|at| &columns[at])?.into_iter().enumerate();
+        let error = |number: Result<u32, String>| match number {
+            Err(value) => Some(no_partition(&value)),
+            Ok(number) if only.is_empty() || only.contains(&self.key_of(number)) => None,
+            Ok(_) => Some(not_in_partitions()),
+        };
+        Ok(numbers.filter_map(|(row, number)| Some((row, error(number)?))).collect())
+    }
+
     fn group<'a>(&self, rows: usize, column: &dyn Fn(usize) -> &'a ArrayRef) -> Result<Vec<Group>> {
         if rows == 0 {
             return Ok(Vec::new());
@@ -243,6 +271,11 @@ fn shown(value: Option<i128>) -> String {
 /// Error 1526.
 fn no_partition(value: &str) -> Error {
     Error::new(Code::NoPartitionForValue, format!("Table has no partition for value {value}"))
+}
+
+/// Error 1748.
+fn not_in_partitions() -> Error {
+    Error::remote(1748, *b"HY000", "Found a row not matching the given partition set")
 }
 
 /// The integers that an expression gives.

@@ -18,6 +18,7 @@
 //! | `change`, `commit` | changes into writes of the store |
 //! | `lookup` | rows by key |
 //! | `query` | queries of tables, and of rows in memory |
+//! | `sift` | rows without a partition |
 //! | `warnings` | warnings by row |
 
 mod assign;
@@ -33,6 +34,7 @@ pub(crate) mod lookup;
 mod on_duplicate;
 mod query;
 pub(crate) mod select;
+mod sift;
 #[cfg(test)]
 mod tests;
 mod update;
@@ -100,6 +102,8 @@ pub(crate) enum Report {
     Insert {
         /// Rows that the statement gave.
         records: u64,
+        /// Rows of them that planning left out.
+        skipped: u64,
         /// Whether the text for people is sent: not for a single row of `VALUES`.
         info: bool,
     },
@@ -169,13 +173,22 @@ impl Statement<'_> {
     }
 }
 
+impl Report {
+    /// Counts new rows that are not written.
+    fn leave_out(&mut self, rows: usize) {
+        if let Report::Insert { skipped, .. } | Report::Load { skipped, .. } = self {
+            *skipped += rows as u64;
+        }
+    }
+}
+
 impl Plan {
     /// The numbers for the client, when everything is done.
     pub(crate) fn done(&self, counts: &Counts, found_rows: bool, warnings: usize) -> Done {
         let (affected_rows, info) = match self.report {
-            Report::Insert { records, info } => {
+            Report::Insert { records, skipped, info } => {
                 let affected = counts.inserted + 2 * counts.replaced;
-                let duplicates = counts.replaced + counts.ignored;
+                let duplicates = skipped + counts.replaced + counts.ignored;
                 (affected, info.then(|| records_text(records, duplicates, warnings)))
             }
             Report::Merge { records, inserted, updated, unchanged, info } => {

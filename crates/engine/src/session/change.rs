@@ -187,7 +187,8 @@ impl Session {
             let shown = counts.ignored_rows.len().min(self.diagnostics.limit());
             for &row in &counts.ignored_rows[..shown] {
                 let text = duplicate_text(&change.def, columns, row);
-                warnings.push(row as u64 + 1, Code::DuplicateKey.errno(), text);
+                let row = change.places.as_ref().map_or(row as u64, |it| it.value(row).into());
+                warnings.push(row + 1, Code::DuplicateKey.errno(), text);
             }
             warnings.add(Vec::new(), (counts.ignored_rows.len() - shown) as u64);
         }

@@ -111,6 +111,12 @@ impl Follower {
         }
     }
 
+    /// Waits so long without looking at what arrives, which then costs no wake-up for each
+    /// transaction. To be called again when it was dropped, or else events may come late.
+    pub async fn sleep(&self, time: Duration) {
+        self.connection.sleep(time).await;
+    }
+
     /// The source's number of the connection, as its process list shows it.
     pub fn connection_id(&self) -> u32 {
         self.connection.id()

@@ -17,6 +17,9 @@ const FIRST_EVENT: u64 = 4;
 /// Flag of a dump: a MariaDB sends the statements that rows come from.
 const SEND_ANNOTATE_ROWS: u16 = 2;
 
+/// Bytes that may wait in a socket while nobody looks.
+const MUCH: i32 = 1 << 20;
+
 /// Where a dump starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum From<'a> {
@@ -140,6 +143,13 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Sleeps, also through what arrives, if it is less than [`MUCH`].
+    pub(crate) async fn sleep(&self, time: Duration) {
+        self.stream.tell_from(MUCH);
+        tokio::time::sleep(time).await;
+        self.stream.tell_from(1);
     }
 
     /// The next event that has arrived as a whole, without waiting.

@@ -164,8 +164,8 @@ impl Log {
             return Ok(());
         }
         let ahead = self.options.segment_bytes.saturating_sub(needed);
-        let wanted = needed.saturating_add(self.options.reserve_bytes.min(ahead));
-        let (reserved, result) = segment::reserve(&*segment.file, segment.reserved, wanted);
+        let ahead = self.options.reserve_bytes.min(ahead);
+        let (reserved, result) = segment::reserve(&*segment.file, segment.reserved, needed, ahead);
         segment.reserved = reserved;
         let Err(error) = result else { return Ok(()) };
         let is_full = segment::is_full(&error);
@@ -192,18 +192,19 @@ impl Log {
         let header = SegmentHeader { uuid: self.uuid, number, first, durable: first };
         let waiting = (state.buffer.len() as u64).next_multiple_of(BLOCK);
         let ahead = self.options.reserve_bytes.min(self.options.segment_bytes);
-        let reserved = BLOCK.saturating_add(waiting).saturating_add(ahead);
+        let needed = BLOCK.saturating_add(waiting);
         let path = segment::path(&self.folder, number);
         rare("a segment of the log is begun");
         let spare = state.spares.pop().map(|number| segment::spare(&self.folder, number));
         rare_if("a segment of the log takes an old file", || spare.is_some());
-        let mut reserved = reserved;
+        let mut reserved = needed;
         let fill = &mut |file: &dyn DiskFile| {
             let failed = |error| segment::write_error(&path, error);
             // An old file has its space already.
             let length = file.length().map_err(failed)?;
-            reserved = reserved.max(length);
-            segment::reserve(file, length, reserved).1.map_err(failed)
+            let (taken, result) = segment::reserve(file, length, needed, ahead);
+            reserved = taken;
+            result.map_err(failed)
         };
         let created = segment::create(&*self.disk, &self.folder, &header, spare.as_deref(), fill);
         match created {

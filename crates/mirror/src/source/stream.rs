@@ -156,7 +156,7 @@ impl<'s> Reader<'s> {
         loop {
             let early = self.read_at.saturating_sub(self.source.now());
             if !early.is_zero() {
-                tokio::time::sleep(early).await;
+                self.follower.sleep(early).await;
             }
             let event = tokio::select! {
                 event = self.follower.next() => event?,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
-use arrow::datatypes::{Int64Type, UInt64Type};
+use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use parking_lot::Mutex;
 use pelorus_error::{Error, Result};
 use pelorus_store::{Commit, Database};
@@ -79,6 +79,22 @@ pub(crate) fn number(
 
 fn array_len(columns: &[ArrayRef]) -> u64 {
     columns.first().map_or(0, |column| column.len() as u64)
+}
+
+/// Which rows a statement gives numbers, if these decide about partitions.
+pub(crate) fn given(def: &NativeDef, columns: &[ArrayRef], steps: Steps) -> Option<Vec<bool>> {
+    let column = def.auto.as_ref()?.column;
+    if !def.partitioner.columns().contains(&column) {
+        return None;
+    }
+    let array = &columns[column];
+    let is_zero = |row: usize| match array.data_type() {
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row) == 0,
+        DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row) == 0,
+        _ => false,
+    };
+    let is_given = |row| array.is_valid(row) && (steps.zero_is_value || !is_zero(row));
+    Some((0..array.len()).map(is_given).collect())
 }
 
 /// Makes sure that the store's bound is not below the counter.

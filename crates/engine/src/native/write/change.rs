@@ -18,12 +18,14 @@ pub(crate) struct Change {
     pub(crate) puts: Vec<(Vec<ArrayRef>, Mode)>,
     /// Rows to delete.
     pub(crate) removes: Vec<Vec<ArrayRef>>,
+    /// Where the rows of a single batch stood in the statement, if planning left some out.
+    pub(crate) places: Option<UInt32Array>,
 }
 
 impl Change {
     /// No change.
     pub(crate) fn new(def: Arc<NativeDef>) -> Self {
-        Self { def, puts: Vec::new(), removes: Vec::new() }
+        Self { def, puts: Vec::new(), removes: Vec::new(), places: None }
     }
 }
 

@@ -8,10 +8,11 @@ use pelorus_functions::assign::{NullRule, Policy, assign_array};
 use pelorus_sql::change::{Assigned, Assignment, Insert, InsertSource, Rows, Value};
 use pelorus_store::Mode;
 
-use super::auto::Numbers;
+use super::auto::{Numbers, number};
 use super::change::{Change, taken};
 use super::default::{Default, defaults, shown, without_default_calls};
 use super::fill::{Fill, NewRows, is_evaluated};
+use super::sift::Sifted;
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, unknown_column};
 use crate::native::definition::NativeDef;
@@ -29,8 +30,10 @@ impl Statement<'_> {
     pub(super) async fn insert(&mut self, insert: &Insert<'_>) -> Result<Plan> {
         let def = self.table(&insert.table)?;
         let only = NamedPartitions::of(&def, &insert.partitions)?;
-        if only.is_part() && insert.ignore {
-            return Err(Error::unsupported("INSERT IGNORE ... PARTITION (...)"));
+        if only.is_part() && insert.ignore && !insert.on_duplicate.is_empty() {
+            return Err(Error::unsupported(
+                "INSERT IGNORE ... PARTITION (...) ... ON DUPLICATE KEY UPDATE",
+            ));
         }
         if !insert.returning.is_empty() {
             return Err(Error::unsupported(
@@ -42,21 +45,21 @@ impl Statement<'_> {
             InsertSource::Values(rows) => {
                 let records = rows.count();
                 let rows = self.values_rows(&def, given, rows, insert.columns.is_none()).await?;
-                let report = Report::Insert { records: records as u64, info: records > 1 };
+                let report =
+                    Report::Insert { records: records as u64, skipped: 0, info: records > 1 };
                 (vec![rows], report)
             }
             InsertSource::Set(assignments) => {
                 let rows = self.set_row(&def, given, assignments).await?;
-                (vec![rows], Report::Insert { records: 1, info: false })
+                (vec![rows], Report::Insert { records: 1, skipped: 0, info: false })
             }
             InsertSource::Query(text, _) => {
                 let batches = self.query_rows(&def, given, text).await?;
                 let records = batches.iter().map(|rows| count(&rows.columns) as u64).sum();
-                (batches, Report::Insert { records, info: true })
+                (batches, Report::Insert { records, skipped: 0, info: true })
             }
         };
-        let mut plan = self.completed(&def, batches, mode(insert), report).await?;
-        check_partitions(&plan, &only)?;
+        let mut plan = self.completed((&def, &only), batches, mode(insert), report).await?;
         if !insert.on_duplicate.is_empty() {
             self.on_duplicate(insert, &mut plan).await?;
             check_partitions(&plan, &only)?;
@@ -64,30 +67,46 @@ impl Statement<'_> {
         Ok(plan)
     }
 
-    /// Gives new rows their AUTO_INCREMENT numbers and computed defaults, and checks them.
+    /// Gives new rows their AUTO_INCREMENT numbers and computed defaults, and checks them and
+    /// their partitions.
     pub(super) async fn completed(
         &self,
-        def: &Arc<NativeDef>,
+        (def, only): (&Arc<NativeDef>, &NamedPartitions),
         batches: Vec<NewRows>,
         mode: Mode,
-        report: Report,
+        mut report: Report,
     ) -> Result<Plan> {
         let mut change = Change::new(Arc::clone(def));
         let mut warnings = Warnings::default();
         let mut numbers = Numbers::default();
+        let is_single = batches.len() == 1;
         for rows in batches {
-            let NewRows { mut columns, warnings: left, computed } = rows;
+            let NewRows { columns, warnings: left, computed } = rows;
             warnings.append(left);
             if count(&columns) == 0 {
                 continue;
             }
-            let made = super::auto::number(self.catalog.store(), def, &mut columns, self.steps)?;
-            numbers = numbers.then(made);
-            if !computed.is_empty() {
-                self.compute_defaults(def, &mut columns, computed, &mut warnings).await?;
+            let (records, ignore) = (count(&columns), self.policy.ignore);
+            let mut rows = Sifted::new(columns);
+            // A number that is given to a row that is not written moves no counter.
+            if let Some(is_given) = super::auto::given(def, &rows.columns, self.steps)
+                && computed.is_empty()
+            {
+                rows.sift(only, ignore, |row| is_given[row], &mut warnings)?;
             }
-            self.check_constraints(def, &columns).await?;
-            change.puts.push((columns, mode));
+            let store = self.catalog.store();
+            numbers = numbers.then(number(store, def, &mut rows.columns, self.steps)?);
+            if !computed.is_empty() {
+                self.compute_defaults(def, &mut rows.columns, computed, &mut warnings).await?;
+            }
+            self.check_constraints(def, &rows.columns).await?;
+            // Of rows without a partition the commit says so too, unless they are to be left out.
+            if ignore || only.is_part() {
+                rows.sift(only, ignore, |_| true, &mut warnings)?;
+            }
+            report.leave_out(records - count(&rows.columns));
+            change.places = rows.places.filter(|_| is_single);
+            change.puts.push((rows.columns, mode));
         }
         Ok(Plan { changes: vec![change], depends: false, warnings, report, numbers })
     }
@@ -252,7 +271,10 @@ impl Statement<'_> {
 /// Error 1748 for a row of another partition than those that are named.
 fn check_partitions(plan: &Plan, only: &NamedPartitions) -> Result<()> {
     let mut puts = plan.changes.iter().flat_map(|change| &change.puts);
-    puts.try_for_each(|(rows, _)| only.check(rows))
+    puts.try_for_each(|(rows, _)| {
+        let misfit = only.misfits(rows)?.into_iter().next();
+        misfit.map_or(Ok(()), |(_, error)| Err(error))
+    })
 }
 
 /// An array with other values in some rows.
@@ -273,7 +295,7 @@ fn is_volatile(text: &str) -> bool {
 }
 
 /// How many rows a batch has.
-pub(super) fn count(columns: &[ArrayRef]) -> usize {
+pub(crate) fn count(columns: &[ArrayRef]) -> usize {
     columns.first().map_or(0, |column| column.len())
 }
 

@@ -23,6 +23,7 @@ use super::insert::positions;
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement};
 use crate::native::definition::NativeDef;
+use crate::native::partition::only::NamedPartitions;
 
 /// Bytes of rows that are gathered for one commit.
 pub(crate) const PIECE_BYTES: usize = 256 << 20;
@@ -42,6 +43,7 @@ enum Slot {
 #[derive(Debug)]
 pub(crate) struct Loader {
     def: Arc<NativeDef>,
+    only: NamedPartitions,
     splitter: Splitter,
     slots: Vec<Slot>,
     /// The columns that fields go to, in the order of the fields.
@@ -67,12 +69,10 @@ impl Statement<'_> {
     /// Begins to load a file.
     ///
     /// # Errors
-    /// Unknown columns (1054), a charset that is not ours (1235), and what the format has wrong.
+    /// Unknown columns (1054) or partitions (1735), a charset that is not ours (1235), and what the format has wrong.
     pub(crate) fn loader(&self, load: &LoadData) -> Result<Loader> {
         let def = self.table(&load.table)?;
-        if !load.partitions.is_empty() {
-            return Err(Error::unsupported("LOAD DATA ... PARTITION (...)"));
-        }
+        let only = NamedPartitions::of(&def, &load.partitions)?;
         let charset = load.charset.as_deref().unwrap_or("utf8mb4");
         if !["utf8mb4", "utf8mb3", "utf8", "binary", "ascii"].contains(&charset) {
             return Err(Error::unsupported(format_args!("LOAD DATA of a file in {charset}")));
@@ -100,7 +100,11 @@ impl Statement<'_> {
         let assignments = without_variables(&load.assignments, &variables, self.context.mode);
         let names = Names { table: &def.name, new: None, given: &[] };
         let sources = self.sources(&def, &assignments, names)?;
-        let ignore = load.local || load.duplicates == Some(Duplicates::Ignore);
+        // LOCAL says IGNORE where nothing else is said.
+        let ignore = match load.duplicates {
+            None => load.local,
+            Some(duplicates) => duplicates == Duplicates::Ignore,
+        };
         let policy = Policy { nulls: NullRule::Load, ignore, ..self.policy };
         let mode = match load.duplicates {
             Some(Duplicates::Replace) => Mode::Replace,
@@ -112,6 +116,7 @@ impl Statement<'_> {
             splitter: Splitter::new(&load.format)?,
             defaults: defaults(&def, &policy),
             def,
+            only,
             slots,
             given,
             variables,
@@ -151,7 +156,7 @@ impl Statement<'_> {
             batches.push(rows);
         }
         let report = Report::Load { records: loader.records, skipped: 0 };
-        self.completed(&loader.def, batches, loader.mode, report).await
+        self.completed((&loader.def, &loader.only), batches, loader.mode, report).await
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
-use pelorus_error::{Error, Result};
+use pelorus_error::Result;
 use pelorus_functions::assign::{NullRule, Policy};
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
 use pelorus_sql::change::Update;
@@ -20,6 +20,7 @@ use super::change::{Change, taken};
 use super::insert::count;
 use super::lookup::{duplicate_entry, duplicate_text, existing, keys_of};
 use super::select::joined;
+use super::sift::Sifted;
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, check_bytes};
 use crate::native::definition::NativeDef;
@@ -84,19 +85,17 @@ impl Statement<'_> {
         }
         *matched += count(old) as u64;
         let differs = changed(old, new, assigned)?;
-        let (old, mut new) = (picked(old, &differs)?, picked(new, &differs)?);
+        let (mut old, mut new) = (picked(old, &differs)?, picked(new, &differs)?);
         if count(&new) == 0 {
             return Ok(());
         }
         self.touch(def, assigned, &mut new)?;
         self.check_constraints(def, &new).await?;
-        match only.check(&new) {
-            Err(_) if self.policy.ignore => {
-                return Err(Error::unsupported(
-                    "UPDATE IGNORE ... PARTITION (...) of rows that would leave the partitions",
-                ));
-            }
-            checked => checked?,
+        let mut rows = Sifted::new(new);
+        rows.sift(only, self.policy.ignore, |_| true, &mut plan.warnings)?;
+        let Sifted { columns: new, places } = rows;
+        if let Some(kept) = places {
+            old = taken(&old, &kept)?;
         }
         let mut change = Change::new(Arc::clone(def));
         *so_far += count(&new) as u64;
