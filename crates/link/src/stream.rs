@@ -1,7 +1,9 @@
 //! The bytes beneath a connection: TCP, Unix socket or TLS.
 
+mod low_water;
+
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -40,27 +42,17 @@ impl Stream {
 
     /// Lets less than so many bytes arrive without waking anybody. When it is lowered, what has
     /// arrived meanwhile is told at once. Unix sockets tell everything.
-    pub(crate) fn tell_from(&self, bytes: libc::c_int) {
+    pub(crate) fn tell_from(&self, bytes: i32) {
         let socket = match self {
             Stream::Tcp(stream) => stream.as_fd(),
             Stream::Tls(stream) => stream.get_ref().0.as_fd(),
             Stream::Unix(_) | Stream::Closed => return,
         };
-        if let Err(error) = set_low_water(socket, bytes) {
+        if let Err(error) = low_water::set(socket, bytes) {
             // It only costs wake-ups.
             tracing::debug!(%error, bytes, "a socket does not take its low-water mark");
         }
     }
-}
-
-fn set_low_water(socket: BorrowedFd<'_>, bytes: libc::c_int) -> io::Result<()> {
-    let size = libc::socklen_t::try_from(size_of_val(&bytes)).map_err(io::Error::other)?;
-    let value = std::ptr::from_ref(&bytes).cast();
-    // SAFETY: the socket is open while it is borrowed, and `value` points to `size` bytes.
-    let result = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, value, size)
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 impl AsyncRead for Stream {

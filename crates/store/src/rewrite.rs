@@ -5,22 +5,24 @@
 //! exchanged for the new ones in one step, marks of deletion that came meanwhile included, and the
 //! index is brought up to date. Rows keep the versions that wrote them.
 
+mod rows;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow::array::{Array, ArrayRef, UInt64Array};
+use arrow::array::{Array, UInt64Array};
 use pelorus_blockfile::{PAYLOAD_MAX, even_length};
-use pelorus_chunk::{Picked, Selection, encode};
+use pelorus_chunk::encode;
 use pelorus_env::rare_if;
 use pelorus_error::{Code, Error, Result};
-use pelorus_index::{RowRef, hash_key};
+use pelorus_index::RowRef;
 
+use self::rows::Rows;
 use crate::chunk::{Chunk, ChunkRef};
 use crate::datafile::kind;
 use crate::deletes::Deletes;
-use crate::delta::{Block, Delta, bytes_of};
-use crate::key::Keys;
-use crate::layout::{Layout, Source, filler};
+use crate::delta::Delta;
+use crate::layout::{Layout, Source};
 use crate::part::{Body, Part};
 use crate::partition::{GONE, Partition, row_ref};
 use crate::schema::Version;
@@ -138,162 +140,6 @@ fn dead(parts: &[Arc<Part>]) -> usize {
     parts.iter().map(|part| part.deletes.count()).sum()
 }
 
-/// All rows of several parts, under one layout, and which of them are kept.
-#[derive(Default)]
-struct Rows {
-    /// The rows as they lie, piece by piece, each with all columns.
-    pieces: Vec<Vec<ArrayRef>>,
-    /// The first row of each piece.
-    starts: Vec<u32>,
-    keys: Keys,
-    hashes: Vec<u64>,
-    versions: Vec<Version>,
-    /// Part and row that each came from.
-    origins: Vec<(u32, u32)>,
-    /// Those that somebody may still read.
-    kept: Vec<u32>,
-}
-
-impl Rows {
-    fn gather(layout: &Layout, parts: &[Arc<Part>], horizon: Version, seed: u64) -> Result<Self> {
-        let mut this = Self::default();
-        let most = parts.iter().map(|part| part.rows() as usize).sum();
-        this.hashes.reserve(most);
-        this.versions.reserve(most);
-        this.origins.reserve(most);
-        this.kept.reserve(most);
-        for (number, part) in (0_u32..).zip(parts) {
-            match &part.body {
-                Body::Chunk(chunk) => {
-                    this.add_chunk(layout, (number, part), chunk, (horizon, seed))?
-                }
-                Body::Delta(delta) => this.add_delta(layout, (number, part), delta, horizon)?,
-            }
-        }
-        Ok(this)
-    }
-
-    fn count(&self) -> u32 {
-        u32::try_from(self.versions.len()).unwrap_or(u32::MAX)
-    }
-
-    /// Many rows of a chunk that is merged are dead: they are not even decoded.
-    fn add_chunk(
-        &mut self,
-        layout: &Layout,
-        (number, part): (u32, &Part),
-        chunk: &Chunk,
-        (horizon, seed): (Version, u64),
-    ) -> Result<()> {
-        let mut live = Selection::all(chunk.rows() as usize);
-        live.subtract(part.deletes.at(horizon).words());
-        let columns = columns_of_chunk(layout, part, chunk, &live.pick(0..live.rows()))?;
-        let first = self.keys.len();
-        self.keys.append(&layout.keys_of_rows(&columns)?);
-        self.hashes.extend((first..self.keys.len()).map(|row| hash_key(seed, self.keys.get(row))));
-        let first = self.count();
-        self.starts.push(first);
-        self.pieces.push(columns);
-        let versions = chunk.versions()?;
-        let rows = live.indices(0..live.rows());
-        self.versions.extend(rows.iter().map(|&row| versions[row as usize]));
-        self.origins.extend(rows.iter().map(|&row| (number, row)));
-        self.kept.extend(first..self.count());
-        Ok(())
-    }
-
-    fn add_delta(
-        &mut self,
-        layout: &Layout,
-        (number, part): (u32, &Part),
-        delta: &Delta,
-        horizon: Version,
-    ) -> Result<()> {
-        let dead = part.deletes.at(horizon);
-        let first = self.count();
-        let rows = delta.all();
-        for block in &rows.blocks {
-            self.starts.push(first + block.first);
-            self.pieces.push(columns_of_block(layout, part, block)?);
-        }
-        delta.with_keys(|keys, hashes| {
-            self.keys.append(keys);
-            self.hashes.extend_from_slice(hashes);
-        });
-        for (version, end) in &rows.runs {
-            self.versions.resize((first + end) as usize, *version);
-        }
-        self.origins.extend((0..rows.rows).map(|row| (number, row)));
-        let live = (0..rows.rows).filter(|&row| !dead.contains(row));
-        self.kept.extend(live.map(|row| first + row));
-        Ok(())
-    }
-
-    /// The rows that are kept, in the order of segment, key and version.
-    fn sorted(&self, layout: &Layout) -> Result<Sorted> {
-        let mut with_segment = Keys::default();
-        let keys = if layout.schema.segment.is_empty() {
-            &self.keys
-        } else {
-            for piece in &self.pieces {
-                with_segment.append(&layout.sort_keys(piece)?);
-            }
-            &with_segment
-        };
-        Ok(Sorted::new(keys, &self.versions, &self.kept))
-    }
-
-    /// About how many bytes of memory the rows take that are kept.
-    fn bytes(&self) -> usize {
-        let all: usize = self.pieces.iter().map(|columns| bytes_of(columns)).sum();
-        all / self.versions.len().max(1) * self.kept.len()
-    }
-
-    /// All columns of some rows.
-    fn columns(&self, order: &[u32]) -> Result<Vec<ArrayRef>> {
-        let place = |&row: &u32| {
-            let piece = self.starts.partition_point(|&start| start <= row) - 1;
-            (piece, (row - self.starts[piece]) as usize)
-        };
-        let places: Vec<(usize, usize)> = order.iter().map(place).collect();
-        let columns = self.pieces.first().map_or(0, Vec::len);
-        let column = |at: usize| {
-            let pieces: Vec<&dyn Array> = self.pieces.iter().map(|it| it[at].as_ref()).collect();
-            arrow::compute::interleave(&pieces, &places).map_err(broken)
-        };
-        (0..columns).map(column).collect()
-    }
-}
-
-fn broken(error: arrow::error::ArrowError) -> Error {
-    Error::internal("rows cannot be rearranged").caused_by(error)
-}
-
-/// All columns of some rows of a chunk under a layout.
-fn columns_of_chunk(
-    layout: &Layout,
-    part: &Part,
-    chunk: &Chunk,
-    rows: &Picked,
-) -> Result<Vec<ArrayRef>> {
-    let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
-    let column = |source: &Source<'_>| match source {
-        Source::Filler(column) => filler(column, rows.count()),
-        Source::Stored(position) => chunk.column(*position)?.decode_picked(rows),
-    };
-    part.layout.sources(layout, &all)?.iter().map(column).collect()
-}
-
-/// All columns of a block of a delta under a layout.
-fn columns_of_block(layout: &Layout, part: &Part, block: &Block) -> Result<Vec<ArrayRef>> {
-    let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
-    let column = |source: &Source<'_>| match source {
-        Source::Filler(column) => filler(column, block.rows),
-        Source::Stored(position) => Ok(Arc::clone(&block.columns[*position])),
-    };
-    part.layout.sources(layout, &all)?.iter().map(column).collect()
-}
-
 /// Checks, before anything is replaced, that no key has two live rows.
 fn check_unique(old: &[Arc<Part>], rows: &Rows, sorted: &Sorted) -> Result<()> {
     let keys = &rows.keys;
@@ -392,6 +238,8 @@ fn write_chunk(
 
 #[cfg(test)]
 mod tests {
+    use pelorus_index::hash_key;
+
     use super::*;
 
     #[test]
