@@ -88,7 +88,7 @@ impl Database {
 
     fn checkpoint_table(&self, table: &Arc<Table>, state: &mut CheckpointState) -> Result<()> {
         /// Bytes that move from the end of a file at one time.
-        const MOVED_BYTES: u64 = 24 << 20;
+        const MOVED_BYTES: u64 = 32 << 20;
         if has_holes(table, self.now()) {
             let length = table.file.blocks.usage().length;
             match table.file.blocks.relocate_tail(MOVED_BYTES) {

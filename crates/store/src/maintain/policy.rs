@@ -24,8 +24,8 @@ pub(super) const IDLE_MICROS: u64 = 1_000_000;
 
 /// From this share of dead rows in a partition on writers wait, and from the second on they wait
 /// so long for each row as is given here.
-const GARBAGE_SLOW: u64 = 110;
-const GARBAGE_FULL: u64 = 160;
+const GARBAGE_SLOW: u64 = 95;
+const GARBAGE_FULL: u64 = 145;
 
 /// From this share of their budget on that rows in memory take writers wait likewise, so that they
 /// are never stopped for long; early, so that a load has the speed that it can keep from its
