@@ -104,9 +104,11 @@ fn by_hash(moves: &mut [(u64, RowRef, RowRef)]) {
         ends[bucket(*hash)] += 1;
     }
     let mut next = [0; 256];
-    for at in 1..ends.len() {
-        next[at] = ends[at - 1];
-        ends[at] += ends[at - 1];
+    let mut sum = 0;
+    for (next, end) in next.iter_mut().zip(&mut ends) {
+        *next = sum;
+        sum += *end;
+        *end = sum;
     }
     for at in 0..ends.len() {
         while next[at] < ends[at] {
