@@ -121,6 +121,11 @@ impl Partitioner {
         self.named.iter().find(|it| it.name.eq_ignore_ascii_case(name))
     }
 
+    /// Where a partition stands among those that have names, by its key.
+    pub(crate) fn place_of(&self, key: &[u8]) -> Option<usize> {
+        self.named.iter().position(|named| named.key == key)
+    }
+
     /// Groups whole rows by their partitions, in the order of their first rows.
     ///
     /// # Errors

@@ -87,7 +87,7 @@ impl Statement<'_> {
                 continue;
             }
             let (records, ignore) = (count(&columns), self.policy.ignore);
-            let mut rows = Sifted::new(columns);
+            let mut rows = Sifted::new(columns, None);
             // A number that is given to a row that is not written moves no counter.
             if let Some(is_given) = super::auto::given(def, &rows.columns, self.steps)
                 && computed.is_empty()

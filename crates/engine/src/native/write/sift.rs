@@ -19,9 +19,9 @@ pub(super) struct Sifted {
 }
 
 impl Sifted {
-    /// All rows.
-    pub(super) fn new(columns: Vec<ArrayRef>) -> Self {
-        Self { columns, places: None }
+    /// Rows, with their places if some were left out already.
+    pub(super) fn new(columns: Vec<ArrayRef>, places: Option<UInt32Array>) -> Self {
+        Self { columns, places }
     }
 
     /// Looks at some rows, by their positions, and leaves out those that have no place, with a
@@ -60,7 +60,8 @@ impl Sifted {
         Ok(())
     }
 
-    fn place(&self, row: usize) -> u64 {
+    /// Where a row stood in the statement, from 0.
+    pub(super) fn place(&self, row: usize) -> u64 {
         self.places.as_ref().map_or(row as u64, |places| places.value(row).into())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
+use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::Result;
 use pelorus_functions::assign::{NullRule, Policy};
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
@@ -51,21 +51,26 @@ impl Statement<'_> {
         let with = update.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
         let wanted: Vec<usize> = (0..def.columns.len()).collect();
         let from = format!("{}{tail}", update.tables[0]);
-        let old = self.rows_of(&def, &alias, &wanted, &with, &from).await?;
+        let mut old = self.rows_of(&def, &alias, &wanted, &with, &from).await?;
         let mut plan = update_plan();
         if count(&old) > 0 {
+            let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
+            if update.order_by.is_empty()
+                && let Some(order) = order_of_scan(&def, &old, &assigned)?
+            {
+                old = taken(&old, &order)?;
+            }
             let none = (&[][..], &[][..]);
             let warnings = &mut plan.warnings;
             let new = self.assigned(&def, &alias, &old, none, &sources, warnings).await?;
-            let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
-            let is_ordered = !update.order_by.is_empty();
-            self.updated(&def, (&old, &new), (&assigned, &only), is_ordered, &mut plan).await?;
+            self.updated(&def, (&old, &new), (&assigned, &only), &mut plan).await?;
         }
         Ok(plan)
     }
 
     /// Adds the rows of one table that an `UPDATE` changes to its plan: `rows` as they were and as
-    /// they are to be, which differ in the columns `assigned` at most.
+    /// they are to be, which differ in the columns `assigned` at most, in the order in which they
+    /// change.
     ///
     /// # Errors
     /// A key that another row has (1062), a CHECK that does not hold (3819), a row that leaves the
@@ -75,7 +80,6 @@ impl Statement<'_> {
         def: &Arc<NativeDef>,
         rows: (&[ArrayRef], &[ArrayRef]),
         (assigned, only): (&[usize], &NamedPartitions),
-        is_ordered: bool,
         plan: &mut Plan,
     ) -> Result<()> {
         let Report::Update { matched, changed: so_far } = &mut plan.report else { return Ok(()) };
@@ -85,24 +89,25 @@ impl Statement<'_> {
         }
         *matched += count(old) as u64;
         let differs = changed(old, new, assigned)?;
-        let (mut old, mut new) = (picked(old, &differs)?, picked(new, &differs)?);
+        let mut new = picked(new, &differs)?;
         if count(&new) == 0 {
             return Ok(());
         }
         self.touch(def, assigned, &mut new)?;
         self.check_constraints(def, &new).await?;
-        let mut rows = Sifted::new(new);
+        let mut rows =
+            Sifted::new(new, (differs.true_count() < differs.len()).then(|| set(&differs)));
         rows.sift(only, self.policy.ignore, |_| true, &mut plan.warnings)?;
-        let Sifted { columns: new, places } = rows;
-        if let Some(kept) = places {
-            old = taken(&old, &kept)?;
-        }
         let mut change = Change::new(Arc::clone(def));
-        *so_far += count(&new) as u64;
+        *so_far += count(&rows.columns) as u64;
         if assigned.iter().any(|column| def.key.contains(column)) {
-            *so_far -= self.moved(&mut change, &old, new, is_ordered, &mut plan.warnings)?;
+            let old = match &rows.places {
+                Some(places) => taken(old, places)?,
+                None => old.to_vec(),
+            };
+            *so_far -= self.moved(&mut change, &old, &rows, &mut plan.warnings)?;
         } else {
-            change.puts.push((new, Mode::Replace));
+            change.puts.push((rows.columns, Mode::Replace));
         }
         plan.changes.push(change);
         Ok(())
@@ -156,38 +161,34 @@ impl Statement<'_> {
         Ok(there)
     }
 
-    /// Changes of rows whose keys may change, in MySQL's order: a row cannot take a key that
+    /// Changes of rows whose keys may change, one after the other: a row cannot take a key that
     /// another row has at that moment. Gives how many rows IGNORE left as they were.
     fn moved(
         &self,
         change: &mut Change,
         old: &[ArrayRef],
-        new: Vec<ArrayRef>,
-        is_ordered: bool,
+        rows: &Sifted,
         warnings: &mut Warnings,
     ) -> Result<u64> {
         let def = Arc::clone(&change.def);
-        let (from, to) = (keys_of(&def, old)?, keys_of(&def, &new)?);
-        let mut order: Vec<usize> = (0..from.len()).collect();
-        if !is_ordered {
-            order.sort_unstable_by(|&a, &b| from.get(a).cmp(from.get(b)));
-        }
+        let new = &rows.columns;
+        let (from, to) = (keys_of(&def, old)?, keys_of(&def, new)?);
         let left: HashSet<&[u8]> = from.iter().collect();
         let others: HashSet<&[u8]> = to.iter().filter(|key| !left.contains(key)).collect();
-        let there = self.present(&def, &new, &others)?;
+        let there = self.present(&def, new, &others)?;
         let mut taken_keys: HashMap<&[u8], bool> = left.iter().map(|key| (*key, true)).collect();
         taken_keys.extend(there.iter().map(|key| (key.as_slice(), true)));
         let mut skipped = vec![false; from.len()];
-        for row in order {
+        for row in 0..from.len() {
             let (before, after) = (from.get(row), to.get(row));
             if before == after {
                 continue;
             }
             if taken_keys.get(after).copied().unwrap_or(false) {
                 if !self.policy.ignore {
-                    return Err(duplicate_entry(&def, &new, row));
+                    return Err(duplicate_entry(&def, new, row));
                 }
-                warnings.push(row as u64 + 1, DUPLICATE, duplicate_text(&def, &new, row));
+                warnings.push(rows.place(row) + 1, DUPLICATE, duplicate_text(&def, new, row));
                 skipped[row] = true;
                 continue;
             }
@@ -203,11 +204,48 @@ impl Statement<'_> {
         change.removes = vec![taken(old, &positions(gone.collect()))?];
         let (over, fresh): (Vec<usize>, Vec<usize>) =
             (0..from.len()).filter(kept).partition(|row| left.contains(to.get(*row)));
-        change.puts.push((taken(&new, &positions(over))?, Mode::Replace));
-        change.puts.push((taken(&new, &positions(fresh))?, Mode::Insert));
+        change.puts.push((taken(new, &positions(over))?, Mode::Replace));
+        change.puts.push((taken(new, &positions(fresh))?, Mode::Insert));
         change.puts.retain(|(columns, _)| count(columns) > 0);
         Ok(skipped.iter().filter(|skipped| **skipped).count() as u64)
     }
+}
+
+/// The order in which MySQL would come to rows whose columns `assigned` change: by partition and
+/// in each by primary key; only by primary key if that changes. `None` if they are in it. Which
+/// rows IGNORE leaves out, which error is the first and the numbers of rows in warnings follow from
+/// it, so it must not be that of parallel scans.
+///
+/// # Errors
+/// A collation whose rules are not known (1235).
+pub(super) fn order_of_scan(
+    def: &NativeDef,
+    rows: &[ArrayRef],
+    assigned: &[usize],
+) -> Result<Option<UInt32Array>> {
+    let keys = keys_of(def, rows)?;
+    let is_key_changed = assigned.iter().any(|column| def.key.contains(column));
+    let mut order: Vec<u32> = Vec::with_capacity(keys.len());
+    let mut add = |rows: &mut dyn Iterator<Item = u32>| {
+        let begin = order.len();
+        order.extend(rows);
+        order[begin..].sort_by_key(|&row| keys.get(row as usize));
+    };
+    if is_key_changed {
+        add(&mut (0..keys.len()).filter_map(|row| u32::try_from(row).ok()));
+    } else {
+        let mut groups = def.partitioner.split(rows)?;
+        groups.sort_by_cached_key(|(key, _)| (def.partitioner.place_of(key), key.clone()));
+        groups.iter().for_each(|(_, rows)| add(&mut rows.values().iter().copied()));
+    }
+    let is_ordered = order.iter().zip(0..).all(|(&row, at)| row == at);
+    Ok((!is_ordered).then(|| UInt32Array::from(order)))
+}
+
+/// The positions that are set.
+fn set(mask: &BooleanArray) -> UInt32Array {
+    let set = mask.values().set_indices();
+    UInt32Array::from_iter_values(set.filter_map(|row| u32::try_from(row).ok()))
 }
 
 /// The plan of an `UPDATE` that has found nothing yet.

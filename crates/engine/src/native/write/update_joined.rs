@@ -15,12 +15,13 @@ use pelorus_sql::literal;
 use pelorus_types::Column;
 
 use super::assign::{picked, stored};
+use super::change::taken;
 use super::default::without_default_calls;
 use super::delete::tables_of;
 use super::insert::count;
 use super::lookup::keys_of;
 use super::select::joined;
-use super::update::{partitions_of, update_plan};
+use super::update::{order_of_scan, partitions_of, update_plan};
 use super::warnings::Warnings;
 use super::{Plan, Statement, check_bytes, unknown_column};
 use crate::native::definition::NativeDef;
@@ -63,7 +64,7 @@ impl Statement<'_> {
                 self.joined_rows((def, alias), &assignments, (&with, &from), &mut plan).await?;
             let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
             let only = NamedPartitions::of(def, &partitions_of(&update.tables, alias))?;
-            self.updated(def, (&old, &new), (&assigned, &only), false, &mut plan).await?;
+            self.updated(def, (&old, &new), (&assigned, &only), &mut plan).await?;
         }
         Ok(plan)
     }
@@ -104,7 +105,11 @@ impl Statement<'_> {
         let keys = keys_of(def, &old)?;
         let mut seen = HashSet::new();
         let first: BooleanArray = keys.iter().map(|key| Some(seen.insert(key))).collect();
-        let (old, values) = (picked(&old, &first)?, picked(values, &first)?);
+        let (mut old, mut values) = (picked(&old, &first)?, picked(values, &first)?);
+        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        if let Some(order) = order_of_scan(def, &old, &assigned)? {
+            (old, values) = (taken(&old, &order)?, taken(&values, &order)?);
+        }
         let mut new = old.clone();
         let mut warnings = Warnings::default();
         for (at, (column, _)) in assignments.iter().enumerate() {
