@@ -27,6 +27,8 @@ class Server:
         self.name = name
         self.port = 0
         self.process: Process | None = None
+        # What the server is started with.
+        self._environment: dict[str, str] | None = None
 
     def connect(self, user: str = USER, password: str = PASSWORD, **more) -> pymysql.Connection:
         """A new connection; `more` goes to PyMySQL."""
@@ -79,8 +81,9 @@ class MariaDb(Server):
 
     def __init__(self, name: str = "mariadb", server_id: int = 1, base: Path | None = None,
                  buffer_pool_mb: int = 256, options: tuple[str, ...] = (),
-                 copy_of: Path | None = None):
+                 copy_of: Path | None = None, time_zone: str | None = None):
         super().__init__(name)
+        self._environment = time_zone and {**os.environ, "TZ": time_zone}
         self.root, reason = machine.mariadb_root()
         if reason:
             raise FileNotFoundError(reason)
@@ -129,7 +132,7 @@ class MariaDb(Server):
             "--log-bin=bin", "--binlog-format=ROW", "--log-slave-updates",
             "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0",
             f"--innodb-buffer-pool-size={self._buffer_pool_mb}M", "--max-connections=400",
-            "--local-infile=ON", *self._options], self.folder / "log")
+            "--local-infile=ON", *self._options], self.folder / "log", self._environment)
         self._wait()
 
     def _wait(self) -> None:
@@ -172,8 +175,9 @@ class MySql(Server):
     kind = "mysql"
 
     def __init__(self, name: str = "mysql", server_id: int = 11, buffer_pool_mb: int = 256,
-                 options: tuple[str, ...] = ()):
+                 options: tuple[str, ...] = (), time_zone: str | None = None):
         super().__init__(name)
+        self._environment = time_zone and {**os.environ, "TZ": time_zone}
         self.root, reason = machine.mysql_root()
         if self.root is None:
             raise FileNotFoundError(reason)
@@ -209,6 +213,14 @@ class MySql(Server):
             "GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1",
             "START REPLICA")
 
+    def load_time_zones(self) -> None:
+        """Fills the server's tables of time zones, without which it knows none by name."""
+        zones = subprocess.run([*self.client()[:-2], "mysql_tzinfo_to_sql", "/usr/share/zoneinfo"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, check=True)
+        subprocess.run([*self.client(), f"--socket={self._inside}/s", "-uroot", "mysql"],
+                       input=zones.stdout, check=True)
+
     def client(self) -> list[str]:
         """The command of MySQL's own command line client."""
         return [machine.find("chroot") or "chroot", str(self.root), "mysql", "--no-defaults"]
@@ -236,7 +248,7 @@ class MySql(Server):
             f"--server-id={self._server_id}", "--log-bin=bin", "--sync-binlog=0",
             "--innodb-flush-log-at-trx-commit=2", "--max-connections=400",
             f"--innodb-buffer-pool-size={self._buffer_pool_mb}M", "--local-infile=ON",
-            *self._options], self.folder / "log")
+            *self._options], self.folder / "log", self._environment)
 
         def answers() -> bool:
             pymysql.connect(unix_socket=f"{self.folder}/s", user="root").close()

@@ -75,13 +75,6 @@ impl Engine {
         let servers = Servers::open(&env, &config.data, &config.links)?;
         let native = Catalog::open(&env, &config.data, pelorus_store::Options::default())?;
         let zone = Zone::of_machine(&env);
-        if zone.is_variable {
-            tracing::warn!(
-                zone = zone.name,
-                "this machine's time zone has daylight saving; expressions that run here use its \
-                 distance of now (set time_zone to an offset to choose)"
-            );
-        }
         let data = config.data.display().to_string();
         let globals = computed(&data, &config.settings, &zone, &env);
         let globals = Arc::new(Globals::new(globals, &config.variables)?);

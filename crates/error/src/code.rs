@@ -279,6 +279,8 @@ codes! {
     NotPreparable = 1295, b"HY000", InvalidInput;
     /// No time zone of this name.
     UnknownTimeZone = 1298, b"HY000", InvalidInput;
+    /// A TIMESTAMP that no clock of the session's time zone showed.
+    SkippedTimestamp = 1299, b"HY000", InvalidInput;
     /// The session holds as many prepared statements as it may.
     TooManyPrepared = 1461, b"42000", Resource;
     /// A transaction's traits were changed while it runs.

@@ -42,7 +42,10 @@ use pelorus_types::{ColumnType, WireType};
 pub use array::assign_array;
 pub use column::ColumnBuilder;
 pub use problem::{Failure, Level, NullRule, Policy, Warning};
-pub use zone::{timestamp_from_utc, timestamp_to_utc, timestamps_from_utc};
+pub use zone::{
+    Stored, shown_twice, timestamp_from_utc, timestamp_to_utc, timestamps_from_utc,
+    timestamps_to_utc,
+};
 
 use crate::decimal::Decimal;
 use crate::value::Value;

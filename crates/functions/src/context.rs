@@ -4,6 +4,8 @@ use std::sync::Mutex;
 
 use pelorus_types::{Collation, collation};
 
+use crate::zone::TimeZone;
+
 /// Most warnings that a statement keeps, as MySQL's `max_error_count` has it by default.
 const MAX_WARNINGS: usize = 1024;
 
@@ -58,26 +60,6 @@ impl Default for SqlMode {
     }
 }
 
-/// The session's time zone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimeZone {
-    /// Universal time.
-    #[default]
-    Utc,
-    /// A fixed distance from universal time, in seconds east.
-    Offset(i32),
-}
-
-impl TimeZone {
-    /// Seconds east of universal time.
-    pub fn offset_seconds(self) -> i64 {
-        match self {
-            TimeZone::Utc => 0,
-            TimeZone::Offset(seconds) => i64::from(seconds),
-        }
-    }
-}
-
 /// What an expression needs to know of its statement and session.
 #[derive(Debug)]
 pub struct EvalContext {
@@ -85,6 +67,8 @@ pub struct EvalContext {
     pub now_micros: i64,
     /// The session's time zone.
     pub time_zone: TimeZone,
+    /// The time zone `SYSTEM`.
+    pub system_time_zone: TimeZone,
     /// Collation of literals and of numbers that become text (`collation_connection`).
     pub collation: Collation,
     /// Switches of `sql_mode`.
@@ -115,6 +99,7 @@ impl Default for EvalContext {
         Self {
             now_micros: 0,
             time_zone: TimeZone::Utc,
+            system_time_zone: TimeZone::Utc,
             collation: collation::UTF8MB4_0900_AI_CI,
             sql_mode: SqlMode::default(),
             div_precision_increment: 4,

@@ -10,8 +10,8 @@
 //! to agree), `call` and `resolve` (binding), one module for each family of functions, and
 //! [`assign`] (what a column stores of the values that INSERT, UPDATE and LOAD DATA give it).
 //!
-//! Invariants: no clock, no I/O and no randomness in here (time and identity come in by
-//! [`EvalContext`]); text in arrays is UTF-8 whatever its charset; two texts are compared only
+//! Invariants: no clock, no I/O (but for the database of time zones, in [`zone`]) and no randomness
+//! in here (time and identity come in by [`EvalContext`]); text in arrays is UTF-8 whatever its charset; two texts are compared only
 //! under a collation whose rules are known exactly.
 
 pub mod aggregate;
@@ -46,11 +46,12 @@ mod shape;
 mod string;
 mod value;
 mod vector;
+pub mod zone;
 
 pub use call::Call;
 pub use cast::{CastTarget, cast};
 pub use common::common_type;
-pub use context::{EvalContext, SqlMode, TimeZone};
+pub use context::{EvalContext, SqlMode};
 pub use convert::{convert, reported, settle};
 pub use decimal::Decimal;
 pub use formula::{ExactOp, Formula};
@@ -59,3 +60,4 @@ pub use logic::truth;
 pub use output::{array_of, value_at};
 pub use resolve::resolve;
 pub use value::{Arg, Coercibility, Origin, Value};
+pub use zone::TimeZone;

@@ -6,6 +6,7 @@ use pelorus_types::{ColumnType, WireType, collation};
 use crate::common::temporal_type;
 use crate::context::EvalContext;
 use crate::datetime::parse;
+use crate::datetime::read::at_offset;
 use crate::decimal::Decimal;
 use crate::shape;
 use crate::value::{Arg, Value};
@@ -128,11 +129,14 @@ pub fn date(text: &str, ctx: &EvalContext) -> Result<Arg> {
 /// `TIMESTAMP'2024-01-31 23:59:59.5'`.
 pub fn timestamp(text: &str, ctx: &EvalContext) -> Result<Arg> {
     let parsed = parse::datetime(text);
+    let here = |date| match parsed.offset {
+        Some(offset) => at_offset(date, offset, ctx.time_zone),
+        None => Some(date),
+    };
     let date = parsed
         .value
-        .filter(|date| {
-            !parsed.truncated && parsed.has_time && parsed.offset.is_none() && allowed(*date, ctx)
-        })
+        .filter(|date| !parsed.truncated && parsed.has_time && allowed(*date, ctx))
+        .and_then(here)
         .ok_or_else(|| wrong("DATETIME", text))?;
     let ty = temporal_type(WireType::DateTime, parsed.fraction).not_null();
     Ok(Arg::literal(Value::Date(date.pack()), ty, format!("TIMESTAMP'{text}'")))

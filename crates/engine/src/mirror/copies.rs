@@ -126,13 +126,9 @@ fn plain() -> Circumstances {
 /// The time zone of a statement that uses it.
 fn time_zone(name: Option<&str>) -> Result<TimeZone> {
     let Some(name) = name else { return Ok(TimeZone::Utc) };
-    match check::zone_offset(name) {
-        Some(0) => Ok(TimeZone::Utc),
-        Some(seconds) => Ok(TimeZone::Offset(seconds)),
-        None => {
-            Err(Error::unsupported(format_args!("following a statement in time zone '{name}'")))
-        }
-    }
+    check::zone(name).ok_or_else(|| {
+        Error::unsupported(format_args!("following a statement in time zone '{name}'"))
+    })
 }
 
 fn hidden_name(name: &MirrorName) -> TableName {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pelorus_error::Error;
+use pelorus_functions::assign::timestamp_from_utc;
 use pelorus_functions::{TimeZone, Value};
 use pelorus_sql::table::{
     Base, ColumnDefault, ForeignKey, KeyDefinition, KeyKind, KeyPart, KeyTarget, PartitionMethod,
     ReferenceAction,
 };
 use pelorus_store::Snapshot;
-use pelorus_types::temporal::DateTime;
 use pelorus_types::{Flags, WireType};
 
 use super::catalog::{Catalog, DatabaseOptions};
@@ -281,10 +281,7 @@ pub(super) fn default_text(def: &NativeDef, at: usize, zone: TimeZone) -> Option
             Some(match (value, ty.wire) {
                 (Value::UInt(bits), WireType::Bit) => format!("b'{bits:b}'"),
                 (Value::Date(packed), WireType::Timestamp) => {
-                    let moment = DateTime::unpack(*packed);
-                    let local = moment.plus_micros(zone.offset_seconds() * 1_000_000);
-                    let packed = local.filter(|_| *packed != 0).map_or(*packed, |it| it.pack());
-                    text_of(&Value::Date(packed), ty)
+                    text_of(&Value::Date(timestamp_from_utc(*packed, zone)), ty)
                 }
                 _ => text_of(value, ty),
             })

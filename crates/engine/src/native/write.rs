@@ -35,6 +35,7 @@ mod on_duplicate;
 mod query;
 pub(crate) mod select;
 mod sift;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod update;

@@ -1,15 +1,15 @@
 //! Mirrors: the statements about them, and queries that read them.
 
 mod check;
+mod zones;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;
-use pelorus_link::{Link, SessionSettings};
+use pelorus_link::Link;
 use pelorus_mirror::{Fresh, MirrorName, MirrorStatus, State};
 use pelorus_sql::Mode;
 use pelorus_sql::statement::{
@@ -26,6 +26,8 @@ use crate::grid::{Cell, Grid, nullable_text, nullable_uint, text, uint};
 use crate::links::LinkedDatabase;
 use crate::mirror::copies::check_wanted;
 use crate::mirror::hidden_database;
+
+pub(crate) use zones::Zones;
 
 /// Databases of links whose copies answer a statement.
 #[derive(Debug)]
@@ -280,55 +282,28 @@ impl Session {
         Some(Mirrored { databases, time_zone: zone?, as_whole: false, fresh })
     }
 
-    /// The time zone in which the server shows TIMESTAMPs to this session; `None` where it is not
-    /// the same all year, and one of the tables has some.
+    /// The time zone in which the server runs this session's statements; `None` where it is not
+    /// known, and one of the tables has TIMESTAMPs.
     async fn zone_of(&self, link: &Link, tables: &[(String, String)]) -> Option<TimeZone> {
         if self.variables.get("time_zone").text() != "SYSTEM" {
             return Some(self.time_zone());
         }
-        let hidden = |database: &str| hidden_database(link.name(), database);
-        let has_timestamps = tables.iter().any(|(database, table)| {
-            self.engine.native().table(&hidden(database), table).is_none_or(|def| {
+        let Some(found) = self.engine.zones().of(link, self.engine.env()).await else {
+            return (!self.has_timestamps(link, tables)).then(|| self.time_zone());
+        };
+        match found.zone {
+            Some(zone) => Some(zone),
+            None => (!self.has_timestamps(link, tables)).then_some(found.at_present),
+        }
+    }
+
+    fn has_timestamps(&self, link: &Link, tables: &[(String, String)]) -> bool {
+        tables.iter().any(|(database, table)| {
+            let hidden = hidden_database(link.name(), database);
+            self.engine.native().table(&hidden, table).is_none_or(|def| {
                 def.columns.iter().any(|column| column.ty.wire == WireType::Timestamp)
             })
-        });
-        if !has_timestamps {
-            return Some(self.time_zone());
-        }
-        self.engine.zones().of(link, self.engine.env().clock.monotonic()).await
-    }
-}
-
-/// The time zones of linked servers, asked for once in a while.
-#[derive(Debug, Default)]
-pub(crate) struct Zones(Mutex<HashMap<String, (Duration, Option<TimeZone>)>>);
-
-impl Zones {
-    /// How long an answer is kept.
-    const KEEP: Duration = Duration::from_secs(60);
-
-    /// The zone that a server has all year round, if it has one.
-    async fn of(&self, link: &Link, now: Duration) -> Option<TimeZone> {
-        let known = self.0.lock().get(link.name()).copied();
-        if let Some((since, zone)) = known
-            && now.saturating_sub(since) < Self::KEEP
-        {
-            return zone;
-        }
-        let zone = Self::ask(link).await;
-        self.0.lock().insert(link.name().to_owned(), (now, zone));
-        zone
-    }
-
-    async fn ask(link: &Link) -> Option<TimeZone> {
-        let settings = SessionSettings::default();
-        if !link.has_fixed_zone(&settings).await.ok()? {
-            return None;
-        }
-        let ask = "SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW())";
-        let rows = link.ask(&settings, ask).await.ok()?;
-        let seconds: i32 = rows.first()?.first()?.as_ref()?.parse().ok()?;
-        Some(if seconds == 0 { TimeZone::Utc } else { TimeZone::Offset(seconds) })
+        })
     }
 }
 

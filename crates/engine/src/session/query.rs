@@ -198,11 +198,16 @@ impl Session {
             memory_bytes: memory.unwrap_or(default.memory_bytes),
             only_full_group_by: self.has_sql_mode("ONLY_FULL_GROUP_BY"),
         };
+        let mut eval = self.eval_context(view);
+        if let Some(mirrored) = &mirrored {
+            // NOW() and the like are those of the server, whose answer this is.
+            eval.time_zone = mirrored.time_zone;
+        }
         QueryContext {
             database: self.database.clone(),
             catalog: Arc::new(SessionCatalog::new(view.clone(), mirrored)),
             variables: view.clone(),
-            eval: Arc::new(self.eval_context(view)),
+            eval: Arc::new(eval),
             settings: self.link_settings(),
             mode: self.mode,
             options,
@@ -251,6 +256,7 @@ impl Session {
         let mut context = EvalContext::default();
         context.now_micros = moment;
         context.time_zone = self.time_zone();
+        context.system_time_zone = self.engine.zone().zone;
         context.collation =
             Collation::by_name(collation.text()).unwrap_or(collation::UTF8MB4_0900_AI_CI);
         context.sql_mode = self.eval_sql_mode();
@@ -268,11 +274,7 @@ impl Session {
 
     pub(super) fn time_zone(&self) -> TimeZone {
         let zone = self.variables.get("time_zone");
-        let seconds = match check::zone_offset(zone.text()) {
-            Some(seconds) => seconds,
-            None => self.engine.zone().offset_seconds,
-        };
-        if seconds == 0 { TimeZone::Utc } else { TimeZone::Offset(seconds) }
+        check::zone(zone.text()).unwrap_or(self.engine.zone().zone)
     }
 
     fn eval_sql_mode(&self) -> SqlMode {

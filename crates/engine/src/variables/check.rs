@@ -1,6 +1,7 @@
 //! Which values a system variable takes, and what it makes of them.
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_functions::TimeZone;
 use pelorus_types::Collation;
 
 use crate::variables::{Change, Kind, VarValue, Variable};
@@ -172,8 +173,7 @@ pub(crate) fn find_collation(name: &str) -> Result<Collation> {
         .ok_or_else(|| Error::new(Code::UnknownCollation, format!("Unknown collation: '{name}'")))
 }
 
-/// `SYSTEM`, `UTC` or an offset. Zones by name are refused as by a MySQL server whose zone tables
-/// are empty, because expressions here know no daylight saving.
+/// `SYSTEM`, an offset, or the name of a zone, as the database of zones writes it.
 fn time_zone(variable: &Variable, value: &VarValue) -> Result<String> {
     let VarValue::Text(text) = value else {
         return Err(if *value == VarValue::Null {
@@ -185,11 +185,22 @@ fn time_zone(variable: &Variable, value: &VarValue) -> Result<String> {
     if text.eq_ignore_ascii_case("SYSTEM") {
         return Ok("SYSTEM".to_owned());
     }
-    // MySQL knows `UTC` only with zone tables; as an offset every server knows it.
+    // Servers know `UTC` only with zone tables; as an offset all of them do.
     if text.eq_ignore_ascii_case("UTC") {
         return Ok("+00:00".to_owned());
     }
-    zone_offset(text).map(offset_text).ok_or_else(|| unknown_zone(text))
+    if let Some(offset) = zone_offset(text) {
+        return Ok(offset_text(offset));
+    }
+    TimeZone::name_of(text).ok_or_else(|| unknown_zone(text))
+}
+
+/// The zone of a value of the variable `time_zone`; `None` for `SYSTEM`.
+pub(crate) fn zone(text: &str) -> Option<TimeZone> {
+    if text.eq_ignore_ascii_case("SYSTEM") {
+        return None;
+    }
+    zone_offset(text).map(TimeZone::fixed).or_else(|| TimeZone::named(text))
 }
 
 fn unknown_zone(text: &str) -> Error {
@@ -240,6 +251,8 @@ mod tests {
         assert_eq!(set("wait_timeout", VarValue::Int(60)).unwrap(), VarValue::UInt(60));
         assert_eq!(set("time_zone", text("+5:30")).unwrap(), text("+05:30"));
         assert_eq!(set("time_zone", text("-00:00")).unwrap(), text("+00:00"));
+        assert_eq!(set("time_zone", text("europe/BERLIN")).unwrap(), text("Europe/Berlin"));
+        assert_eq!(set("time_zone", text("system")).unwrap(), text("SYSTEM"));
         assert_eq!(
             set("transaction_isolation", text("read-committed")).unwrap(),
             text("READ-COMMITTED")
@@ -269,6 +282,7 @@ mod tests {
             ("character_set_client", VarValue::Null, 1231),
             ("collation_connection", text("klingon_ci"), 1273),
             ("time_zone", text("Mars/Olympus"), 1298),
+            ("time_zone", text(""), 1298),
             ("time_zone", text("+14:01"), 1298),
             ("sql_mode", text("NONSENSE"), 1231),
         ] {

@@ -5,7 +5,8 @@
 
 use pelorus_error::{Code, Error};
 
-use crate::context::{EvalContext, SqlMode, TimeZone};
+use crate::context::{EvalContext, SqlMode};
+use crate::zone::TimeZone;
 
 /// Most warnings that are kept of one column; the rest is only counted. MySQL's own default.
 const MAX_WARNINGS: usize = 1024;
@@ -158,6 +159,9 @@ impl Reporter {
                  {row}"
             ),
             Code::NoDefaultForColumn => format!("Field '{column}' doesn't have a default value"),
+            Code::SkippedTimestamp => {
+                format!("Invalid TIMESTAMP value in column '{column}' at row {row}")
+            }
             _ => format!("Data truncated for column '{column}' at row {row}"),
         }
     }

@@ -12,11 +12,13 @@ use pelorus_types::{ColumnType, WireType};
 
 use super::Incoming;
 use super::problem::{Failure, Policy, Reporter};
-use super::zone::timestamp_to_utc;
+use super::zone::{Stored, shown_twice, timestamp_to_utc};
 use crate::cast::{round_datetime_in, round_time_in};
-use crate::datetime::{parse, read};
+use crate::datetime::parse;
+use crate::datetime::read::at_offset;
 use crate::decimal::Decimal;
 use crate::input::double_to_decimal;
+use crate::zone::TimeZone;
 
 /// The largest number that can be read as a date with time.
 const LARGEST_NUMBER: i128 = 99_999_999_999_999;
@@ -56,6 +58,11 @@ impl Calendar {
             Incoming::UInt(value) => self.number(Decimal::from_i128(i128::from(value)), report),
             Incoming::Decimal(value) => self.number(value, report),
             Incoming::Double(value) => self.number(double_to_decimal(value), report),
+            Incoming::Date { value, wire: WireType::Timestamp, .. }
+                if self.wire == WireType::Timestamp && self.is_shown_twice(value, report) =>
+            {
+                Err(report.fail(shown_twice(value.pack())))
+            }
             Incoming::Date { value, wire, decimals } => self.date(value, report, || {
                 let mut shown = String::new();
                 match wire {
@@ -78,6 +85,11 @@ impl Calendar {
         }
     }
 
+    /// Whether the moment of a TIMESTAMP cannot be told from what the session's clock showed then.
+    fn is_shown_twice(&self, value: DateTime, report: &Reporter) -> bool {
+        matches!(timestamp_to_utc(value.pack(), report.policy.time_zone), Stored::Twice(_))
+    }
+
     fn text(&self, text: &[u8], report: &mut Reporter) -> Result<i64, Failure> {
         let shown = || String::from_utf8_lossy(text).into_owned();
         if let Some(date) = plain(text) {
@@ -90,9 +102,13 @@ impl Calendar {
             let code = if read.shaped { Code::OutOfRange } else { Code::DataTruncated };
             return self.refuse(&text, code, report);
         };
+        let mut zone = report.policy.time_zone;
         if let Some(offset) = read.offset {
-            let seconds = report.policy.time_zone.offset_seconds() - offset;
-            match date.plus_micros(seconds * 1_000_000) {
+            // What the session's clock shows need not say which moment it was.
+            if self.wire == WireType::Timestamp {
+                zone = TimeZone::Utc;
+            }
+            match at_offset(date, offset, zone) {
                 Some(local) if date.is_valid() => date = local,
                 _ => return self.refuse(&text, Code::OutOfRange, report),
             }
@@ -100,7 +116,7 @@ impl Calendar {
         if read.truncated {
             report.temporal(self.kind(), &text, Code::DataTruncated)?;
         }
-        self.date(date, report, shown)
+        self.date_in(zone, date, report, shown)
     }
 
     fn number(&self, value: Decimal, report: &mut Reporter) -> Result<i64, Failure> {
@@ -149,12 +165,23 @@ impl Calendar {
     pub(crate) fn holds(&self, packed: i64, policy: &Policy) -> bool {
         self.allows(DateTime::unpack(packed), policy)
             && (self.wire != WireType::Timestamp
-                || timestamp_to_utc(packed, policy.time_zone) == Some(packed))
+                || timestamp_to_utc(packed, policy.time_zone) == Stored::Once(packed))
     }
 
     /// The steps after reading.
     fn date(
         &self,
+        date: DateTime,
+        report: &mut Reporter,
+        shown: impl Fn() -> String,
+    ) -> Result<i64, Failure> {
+        self.date_in(report.policy.time_zone, date, report, shown)
+    }
+
+    /// The same of a date in a time zone.
+    fn date_in(
+        &self,
+        zone: TimeZone,
         date: DateTime,
         report: &mut Reporter,
         shown: impl Fn() -> String,
@@ -175,9 +202,13 @@ impl Calendar {
                 }
                 Ok(date.midnight().pack())
             }
-            WireType::Timestamp => match timestamp_to_utc(date.pack(), report.policy.time_zone) {
-                Some(packed) => Ok(packed),
-                None => self.refuse(&shown(), Code::OutOfRange, report),
+            WireType::Timestamp => match timestamp_to_utc(date.pack(), zone) {
+                Stored::Once(packed) | Stored::Twice(packed) => Ok(packed),
+                Stored::Skipped(packed) => {
+                    report.temporal(self.kind(), &shown(), Code::SkippedTimestamp)?;
+                    Ok(packed)
+                }
+                Stored::None => self.refuse(&shown(), Code::OutOfRange, report),
             },
             _ => Ok(date.pack()),
         }
@@ -192,7 +223,7 @@ impl Calendar {
 
 /// A TIME on the day of the statement.
 pub(crate) fn on_today(micros: i64, policy: &Policy) -> Option<DateTime> {
-    read::local(policy.now_micros, policy.time_zone).midnight().plus_micros(micros)
+    policy.time_zone.local(policy.now_micros).midnight().plus_micros(micros)
 }
 
 /// `YYYY-MM-DD` and `YYYY-MM-DD hh:mm:ss[.f{1,6}]` of the calendar, quickly; all else is `None`.

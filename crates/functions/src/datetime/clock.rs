@@ -13,12 +13,13 @@ use super::make::datetime_decimals;
 use super::read::{self, Lenience};
 use crate::call::Call;
 use crate::common::temporal_type;
-use crate::context::{EvalContext, TimeZone};
+use crate::context::EvalContext;
 use crate::decimal::Decimal;
 use crate::errors::parameter_count;
 use crate::input::Input;
 use crate::shape::{Numeric, bigint_type, decimal_of, null_if_any, numeric_type};
 use crate::value::{Arg, Value};
+use crate::zone::{TimeZone, seconds};
 
 /// The last second that MySQL converts: 3001-01-18 23:59:59 in universal time.
 const LAST_SECOND: i64 = 32_536_771_199;
@@ -43,7 +44,7 @@ pub(crate) fn current(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     })?;
     let utc = name.starts_with("UTC_");
     let zone = if utc { TimeZone::Utc } else { ctx.time_zone };
-    let moment = at_zone(ctx.now_micros, zone);
+    let moment = zone.local(ctx.now_micros);
     let unit = 10_u32.pow(6 - u32::from(digits));
     let moment = DateTime { micros: moment.micros / unit * unit, ..moment };
     let (ty, value) = match name {
@@ -61,19 +62,13 @@ pub(crate) fn current(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     Ok(Call::rowwise(name, args, ctx, ty.not_null(), move |_, _| Ok(value.clone())))
 }
 
-fn at_zone(micros: i64, zone: TimeZone) -> DateTime {
-    DateTime::date(1970, 1, 1)
-        .plus_micros(micros + zone.offset_seconds() * SECOND)
-        .unwrap_or_default()
-}
-
 /// Microseconds since 1970 of a local date; `None` for what MySQL does not convert.
 fn unix_micros(date: DateTime, zone: TimeZone) -> Option<i64> {
     if !date.is_valid() {
         return None;
     }
-    let days = date.day_number() - DateTime::date(1970, 1, 1).day_number();
-    let micros = days * 86_400 * SECOND + date.time_micros() - zone.offset_seconds() * SECOND;
+    let moment = zone.moment(seconds(date)).taken();
+    let micros = moment * SECOND + i64::from(date.micros);
     (SECOND..(LAST_SECOND + 1) * SECOND).contains(&micros).then_some(micros)
 }
 
@@ -115,7 +110,7 @@ pub(crate) fn from_unixtime_at(input: &Input<'_>, row: usize) -> Option<DateTime
     if micros < 0 || micros / SECOND > LAST_SECOND {
         return None;
     }
-    Some(at_zone(micros, input.ctx().time_zone))
+    Some(input.ctx().time_zone.local(micros))
 }
 
 /// Binds `FROM_UNIXTIME`.
@@ -155,7 +150,7 @@ fn offset(text: &str) -> Option<i64> {
     (minutes < 60 && (-(13 * 3600 + 59 * 60)..=14 * 3600).contains(&seconds)).then_some(seconds)
 }
 
-/// Binds `CONVERT_TZ` between fixed offsets; named zones are refused.
+/// Binds `CONVERT_TZ`: between offsets, zones of the database, and `SYSTEM`.
 pub(crate) fn convert_tz(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [date, _, _] = args else { return Err(parameter_count(name)) };
     let ty = temporal_type(WireType::DateTime, datetime_decimals(date));
@@ -167,25 +162,23 @@ pub(crate) fn convert_tz(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Re
         let Some(date) = read::datetime(date, row, Lenience::STRICT)? else {
             return Ok(Value::Null);
         };
-        let (Some(from), Some(to)) = (zone(&from)?, zone(&to)?) else {
+        let system = batch.ctx.system_time_zone;
+        let (Some(from), Some(to)) = (zone_of(&from, system), zone_of(&to, system)) else {
             return Ok(Value::Null);
         };
         // Outside the range of TIMESTAMP the date stays as it is.
-        let moved = match unix_micros(date, TimeZone::Offset(i32::try_from(from).unwrap_or(0))) {
-            Some(micros) => at_zone(micros, TimeZone::Offset(i32::try_from(to).unwrap_or(0))),
-            None => date,
-        };
+        let moved = unix_micros(date, from).map_or(date, |micros| to.local(micros));
         Ok(Value::Date(moved.pack()))
     }))
 }
 
-fn zone(text: &str) -> Result<Option<i64>> {
+/// A zone as `CONVERT_TZ` takes it.
+fn zone_of(text: &str, system: TimeZone) -> Option<TimeZone> {
     if text.eq_ignore_ascii_case("SYSTEM") {
-        return Err(Error::unsupported("CONVERT_TZ with the time zone SYSTEM"));
+        return Some(system);
     }
     match offset(text) {
-        Some(seconds) => Ok(Some(seconds)),
-        None if text.starts_with(['+', '-']) || text.is_empty() => Ok(None),
-        None => Err(Error::unsupported(format_args!("CONVERT_TZ with the time zone {text}"))),
+        Some(seconds) => i32::try_from(seconds).ok().map(TimeZone::fixed),
+        None => TimeZone::named(text),
     }
 }

@@ -6,11 +6,12 @@ use pelorus_error::Result;
 use pelorus_types::WireType;
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS};
 
-use crate::context::{EvalContext, TimeZone};
+use crate::context::EvalContext;
 use crate::datetime::parse;
 use crate::decimal::Decimal;
 use crate::input::Input;
 use crate::value::Value;
+use crate::zone::{TimeZone, seconds};
 
 /// What a conversion to a date lets pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ fn text_as_datetime(text: &str, input: &Input<'_>, lenience: Lenience) -> Option
     let ctx = input.ctx();
     let here = |date: DateTime| match parsed.offset {
         // The offset says when it was; the session's zone says what the clock showed here.
-        Some(offset) => date.plus_micros((ctx.time_zone.offset_seconds() - offset) * 1_000_000),
+        Some(offset) => at_offset(date, offset, ctx.time_zone),
         None => Some(date),
     };
     let date = parsed.value.and_then(here).filter(|date| lenience.allows(*date));
@@ -132,14 +133,14 @@ pub(crate) fn today(ctx: &EvalContext) -> DateTime {
 
 /// The start of the statement in the session's time zone.
 pub(crate) fn now(ctx: &EvalContext) -> DateTime {
-    local(ctx.now_micros, ctx.time_zone)
+    ctx.time_zone.local(ctx.now_micros)
 }
 
-/// A moment, in microseconds since 1970 in universal time, on the clock of a time zone.
-pub(crate) fn local(micros: i64, zone: TimeZone) -> DateTime {
-    DateTime::date(1970, 1, 1)
-        .plus_micros(micros + zone.offset_seconds() * 1_000_000)
-        .unwrap_or_default()
+/// A date that a clock shows which is so many seconds east of universal time, on the clock of a
+/// time zone.
+pub(crate) fn at_offset(date: DateTime, offset: i64, zone: TimeZone) -> Option<DateTime> {
+    let moment = seconds(date) - offset;
+    date.plus_micros((zone.offset_at(moment) - offset) * 1_000_000)
 }
 
 /// A value as a TIME in microseconds. Warns and gives NULL for what is none.

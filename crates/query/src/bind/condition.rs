@@ -96,7 +96,7 @@ fn of_text(context: &QueryContext, value: &ast::Value, mode: Mode) -> Option<i64
         return None;
     };
     let packed = date(&text, &context.eval)?;
-    let utc = assign::timestamp_to_utc(packed, context.eval.time_zone)?;
+    let utc = assign::timestamp_to_utc(packed, context.eval.time_zone).taken()?;
     let moment = pelorus_types::temporal::DateTime::unpack(utc);
     /// Days from year 0 to 1970.
     const EPOCH: i64 = 719_528;
@@ -206,7 +206,8 @@ impl<'a> Reader<'a> {
         let Constant::Text { text, charset: None } = text else { return None };
         let packed = date(&text, self.eval)?;
         let packed = match ty.wire {
-            WireType::Timestamp => assign::timestamp_to_utc(packed, self.zone)?,
+            // Around moments at which a clock is set, order differs from that of moments.
+            WireType::Timestamp => assign::timestamp_to_utc(packed, self.zone).exact()?,
             _ => packed,
         };
         Some(Scalar::Int(packed.into()))

@@ -2,10 +2,9 @@
 //! have to be written anew for that.
 
 use pelorus_error::{Error, Result};
-use pelorus_functions::{Value, array_of};
+use pelorus_functions::{TimeZone, Value, array_of};
 use pelorus_sql::table::{Expression, TableDefinition};
 use pelorus_store::StoredColumn;
-use pelorus_types::temporal::DateTime;
 
 use super::{convert, copies, filler};
 use crate::native::ddl::Definer;
@@ -149,8 +148,8 @@ fn added(definer: &Definer, derived: &Derived, definition: &TableDefinition, at:
         DefaultValue::CurrentTimestamp(digits) => {
             let is_timestamp = derived.targets[at].ty.wire == pelorus_types::WireType::Timestamp;
             let zone = match is_timestamp {
-                true => 0,
-                false => definer.context.time_zone.offset_seconds(),
+                true => TimeZone::Utc,
+                false => definer.context.time_zone,
             };
             Source::Constant(Value::Date(moment(definer.context.now_micros, zone, *digits)))
         }
@@ -159,11 +158,10 @@ fn added(definer: &Definer, derived: &Derived, definition: &TableDefinition, at:
 }
 
 /// A moment as a packed DATETIME with so many digits behind the seconds.
-fn moment(micros: i64, zone: i64, digits: u32) -> i64 {
+fn moment(micros: i64, zone: TimeZone, digits: u32) -> i64 {
     let step = 10_i64.pow(6_u32.saturating_sub(digits));
     let cut = micros - micros.rem_euclid(step);
-    let epoch = DateTime::date(1970, 1, 1);
-    epoch.plus_micros(cut.saturating_add(zone * 1_000_000)).map_or(0, |it| it.pack())
+    zone.local(cut).pack()
 }
 
 /// Columns whose bytes decide where rows are: those of the primary key, of partitions and segments.

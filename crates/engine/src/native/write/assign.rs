@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 
 use arrow::array::{ArrayRef, BooleanArray};
 use pelorus_error::{Error, Result};
-use pelorus_functions::assign::{ColumnBuilder, assign_array, timestamp_to_utc};
-use pelorus_functions::{TimeZone, Value};
+use pelorus_functions::Value;
+use pelorus_functions::assign::{ColumnBuilder, assign_array};
 use pelorus_sql::ast::{self, Expr, Ident};
 use pelorus_sql::change::{Assigned, Assignment};
 use pelorus_sql::normalise;
-use pelorus_types::{Column, WireType};
+use pelorus_types::Column;
 
 use super::default::{Default, call_of, defaults, moment, shown, without_default_calls};
 use super::insert::count;
@@ -214,35 +214,6 @@ pub(super) fn picked(columns: &[ArrayRef], mask: &BooleanArray) -> Result<Vec<Ar
             .map_err(|error| Error::internal("rows cannot be picked").caused_by(error))
     };
     columns.iter().map(pick).collect()
-}
-
-/// Columns as queries give them in the form that the store has.
-///
-/// # Errors
-/// Columns of other types, which is a bug.
-pub(super) fn stored(
-    columns: &[&Column],
-    arrays: &[ArrayRef],
-    zone: TimeZone,
-) -> Result<Vec<ArrayRef>> {
-    let stored = |(column, array): (&&Column, &ArrayRef)| -> Result<ArrayRef> {
-        let expected = column.ty.arrow();
-        if *array.data_type() != expected {
-            let found = array.data_type();
-            let name = &column.name;
-            let text = format!("column '{name}' was read as {found} and not as {expected}");
-            return Err(Error::internal(text));
-        }
-        if column.ty.wire != WireType::Timestamp || zone.offset_seconds() == 0 {
-            return Ok(array.clone());
-        }
-        let values: &arrow::array::Int64Array = arrow::array::AsArray::as_primitive(array);
-        let utc = values.unary::<_, arrow::datatypes::Int64Type>(|packed| {
-            timestamp_to_utc(packed, zone).unwrap_or(0)
-        });
-        Ok(std::sync::Arc::new(utc))
-    };
-    columns.iter().zip(arrays).map(stored).collect()
 }
 
 /// Makes names fit rows in memory: the database is left out, and the new row's columns are columns

@@ -8,7 +8,6 @@ use pelorus_functions::assign::{Policy, timestamp_from_utc, timestamps_from_utc}
 use pelorus_functions::{TimeZone, Value};
 use pelorus_sql::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
 use pelorus_sql::{Mode, normalise};
-use pelorus_types::temporal::DateTime;
 use pelorus_types::{Column, WireType};
 
 use crate::native::definition::{DefaultValue, NativeDef};
@@ -42,9 +41,7 @@ pub(super) fn moment(def: &NativeDef, column: usize, digits: u32, policy: &Polic
     let utc = policy.now_micros - policy.now_micros.rem_euclid(unit);
     let is_timestamp = def.targets[column].ty.wire == WireType::Timestamp;
     let zone = if is_timestamp { TimeZone::Utc } else { policy.time_zone };
-    let epoch = DateTime::date(1970, 1, 1);
-    let local = epoch.plus_micros(utc + zone.offset_seconds() * 1_000_000).unwrap_or(epoch);
-    Value::Date(local.pack())
+    Value::Date(zone.local(utc).pack())
 }
 
 /// Stored columns as clients see them: only TIMESTAMPs differ.

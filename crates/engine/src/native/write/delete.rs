@@ -8,10 +8,12 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
 use pelorus_sql::change::Delete;
 use pelorus_sql::statement::TableName;
+use pelorus_types::Column;
 
 use super::auto::Numbers;
 use super::change::Change;
 use super::insert::count;
+use super::stored::stored_keys;
 use super::update::{named, order_and_limit, single};
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement};
@@ -39,6 +41,8 @@ impl Statement<'_> {
         for (table, alias) in targets(delete)? {
             let def = self.table(&table)?;
             let keys = self.rows_of(&def, &alias, &def.key, &with, &from).await?;
+            let columns: Vec<&Column> = def.key.iter().map(|&at| &def.columns[at]).collect();
+            let keys = stored_keys(&columns, &keys, self.policy.time_zone)?;
             if count(&keys) > 0 {
                 let mut change = Change::new(Arc::clone(&def));
                 change.removes.push(rows_of_keys(&def, &keys));

@@ -14,7 +14,7 @@ use pelorus_sql::{literal, normalise};
 use pelorus_store::Mode;
 use pelorus_types::Column;
 
-use super::assign::{Names, changed, picked, stored};
+use super::assign::{Names, changed, picked};
 use super::auto::Numbers;
 use super::change::{Change, taken};
 use super::insert::count;
@@ -51,7 +51,8 @@ impl Statement<'_> {
         let with = update.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
         let wanted: Vec<usize> = (0..def.columns.len()).collect();
         let from = format!("{}{tail}", update.tables[0]);
-        let mut old = self.rows_of(&def, &alias, &wanted, &with, &from).await?;
+        let old = self.rows_of(&def, &alias, &wanted, &with, &from).await?;
+        let mut old = self.stored_rows(&def, &old)?;
         let mut plan = update_plan();
         if count(&old) > 0 {
             let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
@@ -113,7 +114,8 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// Columns of the rows that a statement concerns, in stored form and in the order of the query.
+    /// Columns of the rows that a statement concerns, as the session sees them and in the order of
+    /// the query.
     ///
     /// # Errors
     /// What the query gives, and more rows than one commit takes (1235).
@@ -135,7 +137,7 @@ impl Statement<'_> {
         let bytes = batches.iter().map(|batch| batch.get_array_memory_size()).sum();
         check_bytes(bytes)?;
         let arrays: Vec<&[ArrayRef]> = batches.iter().map(|batch| batch.columns()).collect();
-        stored(&columns, &joined(&arrays)?, self.policy.time_zone)
+        joined(&arrays)
     }
 
     /// Which keys of rows are there, as the statement sees the table.
@@ -179,7 +181,7 @@ impl Statement<'_> {
         let mut taken_keys: HashMap<&[u8], bool> = left.iter().map(|key| (*key, true)).collect();
         taken_keys.extend(there.iter().map(|key| (key.as_slice(), true)));
         let mut skipped = vec![false; from.len()];
-        for row in 0..from.len() {
+        for (row, skipped) in skipped.iter_mut().enumerate() {
             let (before, after) = (from.get(row), to.get(row));
             if before == after {
                 continue;
@@ -189,7 +191,7 @@ impl Statement<'_> {
                     return Err(duplicate_entry(&def, new, row));
                 }
                 warnings.push(rows.place(row) + 1, DUPLICATE, duplicate_text(&def, new, row));
-                skipped[row] = true;
+                *skipped = true;
                 continue;
             }
             taken_keys.insert(before, false);

@@ -14,7 +14,7 @@ use pelorus_sql::change::{Assigned, Assignment, Update};
 use pelorus_sql::literal;
 use pelorus_types::Column;
 
-use super::assign::{picked, stored};
+use super::assign::picked;
 use super::change::taken;
 use super::default::without_default_calls;
 use super::delete::tables_of;
@@ -101,7 +101,7 @@ impl Statement<'_> {
             return Ok((Vec::new(), Vec::new()));
         }
         let (own, values) = rows.split_at(columns.len());
-        let old = stored(&columns, own, self.policy.time_zone)?;
+        let old = self.stored_rows(def, own)?;
         let keys = keys_of(def, &old)?;
         let mut seen = HashSet::new();
         let first: BooleanArray = keys.iter().map(|key| Some(seen.insert(key))).collect();

@@ -8,7 +8,7 @@ use arrow::array::{
 use pelorus_types::temporal::DateTime;
 
 use super::*;
-use crate::context::TimeZone;
+use crate::zone::TimeZone;
 
 /// The stored values, or `!code row`.
 fn assigned(spec: &str, array: ArrayRef, from: &str, policy: Policy) -> (String, bool) {

@@ -1,7 +1,12 @@
 //! The texts of errors and warnings, row numbers, NULL, defaults, time zones.
 
+use std::sync::Arc;
+
+use arrow::array::{AsArray, Int64Array};
+use arrow::datatypes::Int64Type;
+
 use super::*;
-use crate::context::TimeZone;
+use crate::zone::TimeZone;
 
 fn message(spec: &str, text: &str, policy: Policy) -> String {
     let mut builder = ColumnBuilder::new(&column(spec), policy).unwrap();
@@ -191,7 +196,51 @@ fn timestamps_are_stored_in_universal_time() {
     let found = outcome(&column("datetime"), literal(offset).borrow(), policy);
     assert_eq!(found, "2024-01-30 22:00:00");
     assert_eq!(timestamp_from_utc(0, east), 0);
-    assert_eq!(timestamp_to_utc(0, east), Some(0));
+    assert_eq!(timestamp_to_utc(0, east), Stored::Once(0));
+}
+
+/// Values as MySQL 9.7 stores them, also around the moments at which clocks are set.
+#[test]
+fn timestamps_of_zones_with_summer_time() {
+    let zone = TimeZone::named("Europe/Berlin").unwrap();
+    let strict = Policy { time_zone: zone, ..policy(true) };
+    let lenient = Policy { strict: false, ..strict };
+    let target = column("timestamp(1)");
+    for (text, stored) in [
+        ("'2024-07-01 02:00:00'", "2024-07-01 00:00:00.0"),
+        ("'2024-10-27 02:30:00'", "2024-10-27 00:30:00.0"),
+        ("'2024-10-27 02:30:00+01:00'", "2024-10-27 01:30:00.0"),
+        ("'2024-10-27 03:00:00'", "2024-10-27 02:00:00.0"),
+        ("'2024-03-31 02:30:00.4'", "!1292"),
+        ("'2024-03-31 02:30:00.4+01:00'", "2024-03-31 01:30:00.4"),
+        ("'2024-03-31 03:00:00'", "2024-03-31 01:00:00.0"),
+    ] {
+        assert_eq!(outcome(&target, literal(text).borrow(), strict), stored, "{text}");
+    }
+    let mut builder = ColumnBuilder::new(&target, lenient).unwrap();
+    builder.append(literal("'2024-03-31 02:30:00.4'").borrow()).unwrap();
+    let assigned = builder.finish();
+    assert_eq!(shown(&assigned.array, &target.ty, 0), "2024-03-31 01:00:00.4");
+    assert_eq!(assigned.warnings[0].code, 1299);
+    assert_eq!(assigned.warnings[0].message, "Invalid TIMESTAMP value in column 'c' at row 1");
+}
+
+#[test]
+fn what_a_clock_showed_twice_is_told() {
+    let zone = TimeZone::named("Europe/Berlin").unwrap();
+    let packed = |text: &str| {
+        let day = DateTime { hour: text[11..13].parse().unwrap(), ..DateTime::date(2024, 10, 27) };
+        day.pack()
+    };
+    let stored = [packed("2024-10-27 00"), packed("2024-10-27 02"), 0];
+    let array: ArrayRef = Arc::new(Int64Array::from(stored.to_vec()));
+    let there = timestamps_from_utc(&array, zone).unwrap();
+    assert_eq!(there.as_primitive::<Int64Type>().value(1), packed("2024-10-27 03"));
+    let (back, unclear) = timestamps_to_utc(&there, zone).unwrap();
+    assert_eq!((back.as_ref(), unclear), (array.as_ref(), vec![0]));
+    let error = shown_twice(there.as_primitive::<Int64Type>().value(0));
+    assert_eq!(error.errno(), 1235);
+    assert!(error.message().contains("2024-10-27 02:00:00"), "{}", error.message());
 }
 
 #[test]

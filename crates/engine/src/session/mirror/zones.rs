@@ -1,0 +1,120 @@
+//! Which time zones linked servers have: their own name for it says little (`CST` is in three parts
+//! of the world), so they are asked what their clocks showed.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pelorus_env::Env;
+use pelorus_functions::TimeZone;
+use pelorus_link::{Link, SessionSettings};
+
+/// TIMESTAMPs begin here, and servers' tables of zones end with 2037.
+const KNOWN: std::ops::Range<i64> = 86_400..2_145_830_400;
+/// Quarters of a year, about, in seconds.
+const QUARTER: usize = 7_889_400;
+/// How many moments one statement asks for.
+const AT_ONCE: usize = 500;
+
+/// The time zones of linked servers, asked for once in a while.
+#[derive(Debug, Default)]
+pub(crate) struct Zones(Mutex<HashMap<String, (Duration, ServerZone)>>);
+
+/// The time zone of sessions that say nothing of theirs.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerZone {
+    /// What the server calls it.
+    name: String,
+    /// Its distance from universal time now.
+    pub(crate) at_present: TimeZone,
+    /// The zone of the database whose clocks show the same from 1970 on, if there is one.
+    pub(crate) zone: Option<TimeZone>,
+}
+
+impl Zones {
+    /// How long an answer is kept.
+    const KEEP: Duration = Duration::from_secs(60);
+
+    /// The zone of a server. While it does not answer, what it said before.
+    pub(super) async fn of(&self, link: &Link, env: &Env) -> Option<ServerZone> {
+        let now = env.clock.monotonic();
+        let known = self.0.lock().get(link.name()).cloned();
+        let known = match known {
+            Some((since, zone)) if now.saturating_sub(since) < Self::KEEP => return Some(zone),
+            other => other.map(|(_, zone)| zone),
+        };
+        let moment = i64::try_from(env.clock.since_epoch().as_secs()).unwrap_or(i64::MAX);
+        match ask(link, known.as_ref(), moment).await {
+            Some(zone) => {
+                self.0.lock().insert(link.name().to_owned(), (now, zone.clone()));
+                Some(zone)
+            }
+            None => known,
+        }
+    }
+}
+
+async fn ask(link: &Link, known: Option<&ServerZone>, now: i64) -> Option<ServerZone> {
+    let ask = "SELECT CONCAT_WS(', ', @@GLOBAL.time_zone, @@system_time_zone), \
+               TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW())";
+    let rows = link.ask(&SessionSettings::default(), ask).await.ok()?;
+    let [Some(name), Some(offset)] = rows.first()?.as_slice() else { return None };
+    let offset: i32 = offset.parse().ok()?;
+    let at_present = TimeZone::fixed(offset);
+    if let Some(known) = known
+        && known.name == *name
+        && known.zone.is_some_and(|zone| zone.offset_at(now) == i64::from(offset))
+    {
+        return Some(ServerZone { at_present, ..known.clone() });
+    }
+    let zone = find(link, at_present).await?;
+    let is_system = name.starts_with("SYSTEM");
+    let zone = match zone {
+        Some(TimeZone::Rules(rules)) if is_system => TimeZone::of_system(rules.name()),
+        other => other,
+    };
+    match zone {
+        Some(zone) => tracing::debug!(link = link.name(), name, ?zone, "time zone of the server"),
+        None => tracing::warn!(
+            link = link.name(),
+            name,
+            "no known time zone is that of the server; its tables with TIMESTAMPs are read there \
+             (SET time_zone = '+00:00' lets queries read mirrors)"
+        ),
+    }
+    Some(ServerZone { name: name.clone(), at_present, zone })
+}
+
+/// The zone whose clocks show what the server's do: of those that agree with it four times a year,
+/// one that agrees with it around every moment at which one of them was set. It may as well keep its
+/// distance `at_present`. `None` where the server does not answer.
+async fn find(link: &Link, at_present: TimeZone) -> Option<Option<TimeZone>> {
+    let mut left = tokio::task::spawn_blocking(TimeZone::all).await.ok()?;
+    left.insert(0, at_present);
+    keep(link, &mut left, KNOWN.step_by(QUARTER).collect()).await?;
+    let changes = left.iter().flat_map(|zone| zone.changes());
+    let mut moments: Vec<i64> = changes.flat_map(|change| [change - 1, *change]).collect();
+    moments.retain(|moment| KNOWN.contains(moment));
+    moments.sort_unstable();
+    moments.dedup();
+    keep(link, &mut left, moments).await?;
+    Some(left.first().copied())
+}
+
+/// Leaves the zones that agree with the server at some moments.
+async fn keep(link: &Link, zones: &mut Vec<TimeZone>, moments: Vec<i64>) -> Option<()> {
+    for some in moments.chunks(AT_ONCE) {
+        let offset = |moment: &i64| {
+            format!("TIMESTAMPDIFF(SECOND, '1970-01-01', FROM_UNIXTIME({moment})) - {moment}")
+        };
+        let offsets: Vec<String> = some.iter().map(offset).collect();
+        let sql = format!("SELECT {}", offsets.join(", "));
+        let rows = link.ask(&SessionSettings::default(), &sql).await.ok()?;
+        let shown = rows.first()?.iter().map(|it| it.as_ref()?.parse::<i64>().ok());
+        let shown: Vec<Option<i64>> = shown.collect();
+        zones.retain(|zone| {
+            some.iter().zip(&shown).all(|(moment, shown)| *shown == Some(zone.offset_at(*moment)))
+        });
+    }
+    Some(())
+}
