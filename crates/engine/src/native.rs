@@ -33,6 +33,7 @@ pub(crate) mod expression;
 pub(crate) mod info;
 mod maintain;
 pub(crate) mod partition;
+pub(crate) mod rules;
 pub(crate) mod show;
 pub(crate) mod statistics;
 pub(crate) mod transaction;

@@ -23,6 +23,7 @@ mod small_groups;
 mod udf;
 mod udwf;
 
+pub use bind::cast::target as cast_target;
 pub use context::{
     AsOf, Catalog, Database, InfoSchema, NativeDatabase, NativeTable, OwnWrites, PartitionPruner,
     PlanOptions, QueryContext, TablePart, Variables,

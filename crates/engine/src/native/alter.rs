@@ -25,6 +25,7 @@ use pelorus_store::TableSchema;
 use super::check;
 use super::ddl::{Definer, first_number};
 use super::definition::{Derived, NativeDef};
+use super::rules;
 use actions::Draft;
 pub(super) use partitions::unknown_partition;
 use plan::Plan;
@@ -81,6 +82,8 @@ impl Definer {
             return Ok(0);
         }
         let derived = Derived::of(&def.database, &definition, def.mode)?;
+        rules::check_kept(def, &definition, origins)?;
+        rules::check(&definition, &derived, def.mode)?;
         let store = self.catalog.store();
         // Dropped when the new definition is there: until then nobody writes rows for the old one.
         let _frozen = store.freeze(def.id)?;
@@ -125,7 +128,9 @@ fn brings_text(action: &AlterAction) -> bool {
     match action {
         AlterAction::AddColumn { column, .. }
         | AlterAction::ModifyColumn { column, .. }
-        | AlterAction::ChangeColumn { column, .. } => column.default.is_some(),
+        | AlterAction::ChangeColumn { column, .. } => {
+            column.default.is_some() || column.generated.is_some() || !column.checks.is_empty()
+        }
         AlterAction::ColumnDefault(_, default) => default.is_some(),
         AlterAction::AddCheck(_) | AlterAction::AddPartitions(_) => true,
         AlterAction::PartitionBy(_) | AlterAction::SegmentBy(_) => true,

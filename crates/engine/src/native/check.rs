@@ -12,6 +12,7 @@ use pelorus_types::Collation;
 use sqlparser::ast::{Expr, Value};
 
 use super::definition::{key_name, table_collation};
+use super::rules;
 use super::types::{self, invalid_default};
 use super::weigher;
 
@@ -113,11 +114,11 @@ fn column(
     policy: &Policy,
 ) -> Result<()> {
     let name = &column.name;
-    if column.generated.is_some() {
-        return Err(Error::unsupported(format_args!(
-            "generated columns in native tables (column '{name}'); make it a plain column that \
-             statements give a value, or compute it in queries"
-        )));
+    let is_other = |used: &String| !used.eq_ignore_ascii_case(name);
+    if let Some(check) =
+        column.checks.iter().find(|check| rules::names(&check.expression.tree).iter().any(is_other))
+    {
+        return Err(rules::of_other_column(definition, check));
     }
     if column.srid.is_some() {
         return Err(Error::unsupported(format_args!("SRID of column '{name}'")));
@@ -376,18 +377,9 @@ fn auto_increment(definition: &TableDefinition) -> Result<()> {
     if columns.next().is_some() || !is_key { Err(wrong()) } else { Ok(()) }
 }
 
-/// Foreign keys, checks and options.
+/// Foreign keys and options.
 fn others(definition: &TableDefinition) -> Result<Unheeded> {
     let mut out = Unheeded::new();
-    let mut checks =
-        definition.checks.iter().chain(definition.columns.iter().flat_map(|it| &it.checks));
-    if let Some(check) = checks.find(|check| check.enforced) {
-        let name = check.name.as_deref().map_or(String::new(), |name| format!(" '{name}'"));
-        return Err(Error::unsupported(format_args!(
-            "CHECK constraint{name} ({}) in native tables; NOT ENFORCED is allowed",
-            check.expression.text
-        )));
-    }
     for key in &definition.foreign_keys {
         let name = key.name.clone().unwrap_or_else(|| key.columns.join(", "));
         out.push(format!("foreign key '{name}' is kept but not enforced in native tables"));

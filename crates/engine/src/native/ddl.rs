@@ -25,7 +25,7 @@ use super::catalog::{Catalog, DatabaseOptions};
 use super::definition::{self, Derived, ENGINE, NativeDef, table_collation};
 use super::write::auto::Steps;
 use super::write::records_text;
-use super::{check, partition, types};
+use super::{check, partition, rules, types};
 use crate::api::Done;
 use crate::diagnostics::Diagnostics;
 
@@ -255,6 +255,7 @@ impl Definer {
         let store = self.catalog.store();
         let first = first_number(&definition)?;
         let derived = Derived::of(database, &definition, mode)?;
+        rules::check(&definition, &derived, mode)?;
         let schema = derived.schema(&definition, mode)?;
         let bytes = definition::encode(database, &definition, mode)?;
         let id = store.create_table(schema, &bytes)?;

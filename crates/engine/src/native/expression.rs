@@ -159,6 +159,20 @@ impl RowExpression {
         Ok(Self::whole(scope.bound("IS TRUE", vec![scope.bind(tree)?])?))
     }
 
+    /// Binds a CHECK: its values are 0 for rows that break it.
+    ///
+    /// # Errors
+    /// An unknown column (1054), and what is not computed here.
+    pub(crate) fn of_check(
+        tree: &Expr,
+        table: &str,
+        (targets, mode): (&[Target], Mode),
+        context: Arc<EvalContext>,
+    ) -> Result<Self> {
+        let scope = Scope { table, targets, mode, context, restricted: false };
+        Ok(Self::whole(scope.bound("IS NOT FALSE", vec![scope.bind(tree)?])?))
+    }
+
     /// The type of its values.
     pub(crate) fn ty(&self) -> ColumnType {
         self.root.ty()
@@ -330,6 +344,11 @@ impl Scope<'_> {
     }
 
     fn binary(&self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Node> {
+        if !self.restricted
+            && let Some(node) = self.interval_arithmetic(left, op, right)?
+        {
+            return Ok(node);
+        }
         let sign = function_of(op, self.mode)
             .ok_or_else(|| Error::unsupported(format_args!("operator {op} here")))?;
         if self.restricted && !PARTITION_OPERATORS.contains(&sign) {
@@ -345,7 +364,7 @@ impl Scope<'_> {
             return Err(self.not_allowed());
         }
         let args = arguments(function).ok_or_else(|| self.not_allowed())?;
-        self.call(&name, &args)
+        if self.restricted { self.call(&name, &args) } else { self.any_function(&name, &args) }
     }
 
     fn call(&self, name: &str, args: &[&Expr]) -> Result<Node> {

@@ -151,6 +151,10 @@ impl Question<'_> {
             "COLLATION_NAME" if is_text => ty.collation.name().into(),
             "COLUMN_KEY" => key_word(ty.flags).into(),
             "EXTRA" => extra(def, at).into(),
+            "GENERATION_EXPRESSION" => {
+                let text = column.generated.as_ref().map(|it| it.expression.text.clone());
+                text.unwrap_or_default().into()
+            }
             "PRIVILEGES" => "select,insert,update,references".into(),
             "COLUMN_COMMENT" => column.comment.clone().unwrap_or_default().into(),
             _ => return None,
@@ -252,6 +256,11 @@ pub(super) fn extra(def: &NativeDef, at: usize) -> String {
         Some(ColumnDefault::CurrentTimestamp(_) | ColumnDefault::Expression(_))
     ) {
         words.push("DEFAULT_GENERATED".to_owned());
+    }
+    if let Some(generated) = &column.generated {
+        words.push(
+            if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" }.to_owned(),
+        );
     }
     if let Some(digits) = column.on_update {
         words.push(format!("on update {}", now_text(digits)));

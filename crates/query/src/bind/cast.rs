@@ -6,7 +6,10 @@ use pelorus_types::Collation;
 use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo};
 
 /// What a cast makes. `collation` is the session's, which text without a charset gets.
-pub(crate) fn target(to: &DataType, collation: Collation) -> Result<CastTarget> {
+///
+/// # Errors
+/// Types that MySQL does not cast to or that are not supported (1235), too many digits (1426).
+pub fn target(to: &DataType, collation: Collation) -> Result<CastTarget> {
     Ok(match to {
         DataType::Signed => CastTarget::Signed,
         DataType::Unsigned => CastTarget::Unsigned,

@@ -11,6 +11,7 @@ use super::partitions::not_partitioned;
 use crate::native::check::{duplicate_column, duplicate_key_name};
 use crate::native::ddl::Definer;
 use crate::native::definition::NativeDef;
+use crate::native::rules;
 use crate::native::{partition, types};
 
 /// A definition on its way.
@@ -85,6 +86,13 @@ impl<'d> Draft<'d> {
             AlterAction::DropKey { if_exists, name } => self.drop_key(name, *if_exists),
             AlterAction::DropForeignKey(name) => self.drop_foreign_key(name),
             AlterAction::DropCheck(name) => self.drop_check(name),
+            AlterAction::AlterCheck(name, enforced) => {
+                let is = |known: &str| known.eq_ignore_ascii_case(name);
+                let mut checks = self.definition.checks.iter_mut();
+                let check = checks.find(|check| is(rules::check_name(check)));
+                check.ok_or_else(|| unknown_check(name))?.enforced = *enforced;
+                Ok(())
+            }
             AlterAction::DropConstraint(name) => self.drop_constraint(name),
             AlterAction::RenameKey(from, to) => self.rename_key(from, to),
             AlterAction::KeyVisible(name, visible) => {
@@ -135,9 +143,6 @@ impl<'d> Draft<'d> {
                 self.definer.diagnostics.note(1031, text);
                 Ok(())
             }
-            AlterAction::AlterCheck(name, true) => Err(Error::unsupported(format_args!(
-                "ALTER CHECK '{name}' ENFORCED in native tables"
-            ))),
             other => {
                 let words = format!("{other:?}");
                 let end = words.find([' ', '(', '{']).unwrap_or(words.len());
@@ -212,6 +217,11 @@ impl<'d> Draft<'d> {
             });
         }
         self.definition.keys.retain(|key| !key.parts.is_empty());
+        // So does a CHECK of nothing else.
+        self.definition.checks.retain(|check| {
+            let names = rules::names(&check.expression.tree);
+            names.is_empty() || !names.iter().all(|it| it.eq_ignore_ascii_case(name))
+        });
         Ok(())
     }
 
@@ -418,8 +428,7 @@ impl<'d> Draft<'d> {
         if self.definition.checks.len() < before {
             return Ok(());
         }
-        let text = format!("Check constraint '{name}' is not found in the table.");
-        Err(Error::remote(3821, *b"HY000", text))
+        Err(unknown_check(name))
     }
 
     fn drop_constraint(&mut self, name: &str) -> Result<()> {
@@ -440,6 +449,12 @@ impl<'d> Draft<'d> {
         self.definition.keys[at].name = Some(to.to_owned());
         Ok(())
     }
+}
+
+/// Error 3821.
+fn unknown_check(name: &str) -> Error {
+    let text = format!("Check constraint '{name}' is not found in the table.");
+    Error::remote(3821, *b"HY000", text)
 }
 
 /// Error 1068.

@@ -2,7 +2,7 @@
 //! are told. What happens here is another matter.
 
 use pelorus_functions::assign::Target;
-use pelorus_sql::table::{ColumnDefault, TableDefinition};
+use pelorus_sql::table::{ColumnDefault, ColumnDefinition, TableDefinition};
 use pelorus_types::{Flags, WireType};
 
 use crate::native::definition::{Derived, NativeDef};
@@ -20,14 +20,18 @@ pub(super) fn copies(
 ) -> bool {
     origins.iter().enumerate().any(|(at, origin)| {
         let (new, target) = (&definition.columns[at], &derived.targets[at]);
+        let is_stored = |column: &ColumnDefinition| {
+            column.generated.as_ref().is_some_and(|generated| generated.stored)
+        };
         let Some(old) = *origin else {
-            return matches!(new.default, Some(ColumnDefault::Expression(_)));
+            return is_stored(new) || matches!(new.default, Some(ColumnDefault::Expression(_)));
         };
         let (before, from) = (&def.definition.columns[old], &def.targets[old]);
         // In place NULLs are not replaced, which is what a lenient mode asks for.
         let loses_null = from.ty.is_nullable() && !target.ty.is_nullable();
         !is_equal(from, target)
             || before.auto_increment != new.auto_increment
+            || (before.generated != new.generated && (is_stored(before) || is_stored(new)))
             || (loses_null && !strict)
     })
 }

@@ -9,7 +9,7 @@ use pelorus_store::StoredColumn;
 use super::{convert, copies, filler};
 use crate::native::ddl::Definer;
 use crate::native::definition::{DefaultValue, Derived, NativeDef};
-use crate::native::partition;
+use crate::native::{partition, rules};
 
 /// What a column is made of.
 #[derive(Clone, Debug)]
@@ -58,6 +58,10 @@ impl Plan {
         let mut not_null = Vec::new();
         let mut sources = Vec::with_capacity(origins.len());
         for (at, origin) in origins.iter().enumerate() {
+            if let Some(generated) = &definition.columns[at].generated {
+                sources.push(Source::Computed(generated.expression.clone()));
+                continue;
+            }
             let Some(old) = *origin else {
                 sources.push(added(definer, derived, definition, at));
                 continue;
@@ -73,6 +77,9 @@ impl Plan {
                 false => Source::Converted(old),
             });
         }
+        keep_generated(def, definition, (derived, origins), &fixed, &mut sources);
+        let is_checked = rules::adds_check(&def.definition, definition);
+        let copies = copies || is_checked;
         let counts = definition.columns.iter().zip(origins).any(|(column, origin)| {
             let counted = |old: usize| def.definition.columns[old].auto_increment;
             column.auto_increment && !origin.is_some_and(counted)
@@ -80,7 +87,8 @@ impl Plan {
         let keeps_rows =
             sources.iter().all(|it| matches!(it, Source::Kept(_) | Source::Constant(_)))
                 && same_places(def, definition, derived, &sources)?
-                && !counts;
+                && !counts
+                && !is_checked;
         Ok(Self { sources, keeps_rows, copies, counts, not_null })
     }
 
@@ -111,6 +119,30 @@ impl Plan {
             }
         };
         self.sources.iter().zip(0..).map(&mut column).collect()
+    }
+}
+
+/// Generated columns that say the same of columns that stay as they are stay as well.
+fn keep_generated(
+    def: &NativeDef,
+    definition: &TableDefinition,
+    (derived, origins): (&Derived, &[Option<usize>]),
+    fixed: &[usize],
+    sources: &mut [Source],
+) {
+    for (at, column) in definition.columns.iter().enumerate() {
+        let (Some(generated), Some(old)) = (&column.generated, origins[at]) else { continue };
+        let is_same = def.definition.columns[old].generated.as_ref() == Some(generated)
+            && def.targets[old].ty.is_nullable() == derived.targets[at].ty.is_nullable()
+            && convert::is_kept(&def.targets[old], &derived.targets[at], fixed.contains(&old));
+        let is_kept = |name: &String| {
+            let mut columns = definition.columns.iter();
+            let place = columns.position(|it| it.name.eq_ignore_ascii_case(name));
+            place.is_some_and(|place| matches!(sources[place], Source::Kept(_)))
+        };
+        if is_same && rules::names(&generated.expression.tree).iter().all(is_kept) {
+            sources[at] = Source::Kept(old);
+        }
     }
 }
 

@@ -140,7 +140,8 @@ impl Definer {
         plan: &Plan,
     ) -> Result<Warnings> {
         let store = self.catalog.store();
-        let maker = Maker::new(def, derived, plan, (self.policy(), &self.context))?;
+        let maker =
+            Maker::new(def, derived, plan, &new.definition, (self.policy(), &self.context))?;
         let snapshot = store.snapshot();
         let table = snapshot.table(def.id)?;
         let mut reader = Reader::new(def, &table, maker.tells_rows())?;

@@ -10,12 +10,14 @@ use pelorus_functions::assign::{
     Assigned, Failure, NullRule, Policy, Target, assign_array, timestamps_from_utc,
 };
 use pelorus_functions::{EvalContext, array_of};
+use pelorus_sql::table::TableDefinition;
 use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, TableSnapshot};
 use pelorus_types::{Column, ColumnType, Flags, WireType};
 
 use super::plan::{Plan, Source, not_computed};
 use crate::native::definition::{Derived, NativeDef};
 use crate::native::expression::RowExpression;
+use crate::native::rules::{self, Rules};
 use crate::native::write::change::taken;
 use crate::native::write::lookup::keys_of;
 use crate::native::write::select::joined;
@@ -137,6 +139,8 @@ pub(super) struct Maker<'a> {
     policy: Policy,
     /// Columns that are computed of others.
     computed: Vec<(usize, RowExpression)>,
+    /// What the new definition says of rows.
+    rules: Rules,
 }
 
 /// Rows that were made.
@@ -157,6 +161,7 @@ impl<'a> Maker<'a> {
         old: &'a NativeDef,
         derived: &'a Derived,
         plan: &'a Plan,
+        definition: &TableDefinition,
         (policy, context): (Policy, &Arc<EvalContext>),
     ) -> Result<Self> {
         let targets = &derived.targets[..];
@@ -172,12 +177,18 @@ impl<'a> Maker<'a> {
             computed.push((at, bound.map_err(|_| not_computed(&targets[at].name))?));
         }
         let policy = Policy { nulls: NullRule::Alter, ..policy };
-        Ok(Self { old, targets, plan, policy, computed })
+        let rules = Rules::of(definition, targets, old.mode, context)?;
+        Ok(Self { old, targets, plan, policy, computed, rules })
     }
 
     /// Whether values can be refused or leave a warning, which name a row.
     pub(super) fn tells_rows(&self) -> bool {
-        self.plan.sources.iter().any(|it| !matches!(it, Source::Kept(_) | Source::Constant(_)))
+        self.rules.has_checks()
+            || self
+                .plan
+                .sources
+                .iter()
+                .any(|it| !matches!(it, Source::Kept(_) | Source::Constant(_)))
     }
 
     /// Makes rows; the first is number `first`.
@@ -205,6 +216,12 @@ impl<'a> Maker<'a> {
         for (at, expression) in &self.computed {
             let assigned = self.computed(expression, &columns, &self.targets[*at], &policy);
             columns[*at] = kept_first(assigned, &mut worst, &mut warnings, &self.targets[*at].ty);
+        }
+        if worst.is_none() && self.rules.has_checks() {
+            let broken = self.rules.broken(self.targets, &columns, &policy);
+            let broken = broken.map_err(|error| failed(error, &policy))?;
+            let of_row = |(row, error)| Failure { row: first + row as u64, error };
+            worst = broken.into_iter().next().map(of_row);
         }
         match worst {
             Some(failure) => Err(failure),
@@ -235,22 +252,9 @@ impl<'a> Maker<'a> {
         target: &Target,
         policy: &Policy,
     ) -> Result<Assigned, Failure> {
-        let rows = columns.first().map_or(0, |column| column.len());
-        let evaluate = || -> Result<(ArrayRef, ColumnType)> {
-            let shown: Vec<ArrayRef> = columns
-                .iter()
-                .zip(self.targets)
-                .map(|(column, target)| self.shown(column, &target.ty))
-                .collect::<Result<_>>()?;
-            let values = expression.evaluate(rows, &|at| &shown[at])?;
-            let values = match values.len() == rows {
-                true => values,
-                false => taken(&[values], &UInt32Array::from(vec![0; rows]))?.swap_remove(0),
-            };
-            Ok((values, expression.ty()))
-        };
-        let (values, ty) = evaluate().map_err(|error| failed(error, policy))?;
-        assign_array(target, policy, &values, &ty)
+        let values = rules::values(expression, self.targets, columns, policy);
+        let values = values.map_err(|error| failed(error, policy))?;
+        assign_array(target, policy, &values, &expression.ty())
     }
 
     /// A stored column as expressions see it: TIMESTAMPs in the session's zone.

@@ -17,6 +17,7 @@ use super::insert::count;
 use super::warnings::Warnings;
 use super::{Statement, unknown_column};
 use crate::native::definition::NativeDef;
+use crate::native::rules::not_assignable;
 
 /// What a column becomes.
 #[derive(Clone, Debug)]
@@ -64,6 +65,13 @@ impl Statement<'_> {
             {
                 return Err(whole());
             }
+            if def.is_generated(column) {
+                // `DEFAULT` leaves it as it is.
+                return match assignment.value {
+                    Assigned::Default => Ok(None),
+                    Assigned::Expression(_) => Err(not_assignable(def, column)),
+                };
+            }
             let source = match &assignment.value {
                 Assigned::Default => Source::Default,
                 Assigned::Expression(expr) => {
@@ -78,9 +86,9 @@ impl Statement<'_> {
                     Source::Expression(expr.to_string(), used)
                 }
             };
-            Ok((column, source))
+            Ok(Some((column, source)))
         };
-        assignments.iter().map(source).collect()
+        assignments.iter().filter_map(|it| source(it).transpose()).collect()
     }
 
     /// Rows after assignments. `old` and what comes back are in stored form; `extra` are further

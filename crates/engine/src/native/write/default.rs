@@ -32,6 +32,11 @@ pub(super) fn defaults(def: &NativeDef, policy: &Policy) -> Vec<Default> {
         DefaultValue::CurrentTimestamp(digits) => Default::Value(moment(def, at, *digits, policy)),
         DefaultValue::Expression(expression) => Default::Computed(expression.text.clone()),
     };
+    let of = |(at, default): (usize, &DefaultValue)| match def.is_generated(at) {
+        // Until it is computed.
+        true => Default::Value(def.implicit[at].clone()),
+        false => of((at, default)),
+    };
     def.defaults.iter().enumerate().map(of).collect()
 }
 

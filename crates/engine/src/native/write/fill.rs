@@ -13,6 +13,7 @@ use pelorus_sql::literal;
 use super::default::Default;
 use super::warnings::Warnings;
 use crate::native::definition::NativeDef;
+use crate::native::rules::not_assignable;
 use crate::scalar::Typed;
 
 /// New rows in stored form.
@@ -172,6 +173,9 @@ impl<'a> Fill<'a> {
         value: &Value<'_>,
         values: &mut impl Iterator<Item = Typed>,
     ) -> Result<(), Failure> {
+        if self.def.is_generated(column) && !matches!(value, Value::Default) {
+            return Err(self.failure(not_assignable(self.def, column)));
+        }
         let builder = &mut self.builders[column];
         match value {
             Value::Integer(text) | Value::Decimal(text) | Value::Float(text) => {
@@ -225,6 +229,8 @@ impl<'a> Fill<'a> {
     ) -> Result<(), Failure> {
         for (at, field) in fields.enumerate().take(self.given.len()) {
             match field {
+                // What a file has for it does not count.
+                Some(_) if self.def.is_generated(self.given[at]) => self.default(self.given[at])?,
                 Some(literal) => self.builders[self.given[at]].append(literal)?,
                 None => self.default(self.given[at])?,
             }

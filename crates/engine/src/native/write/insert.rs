@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
+use arrow::array::{ArrayRef, UInt32Array};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{NullRule, Policy, assign_array};
 use pelorus_sql::change::{Assigned, Assignment, Insert, InsertSource, Rows, Value};
@@ -17,6 +17,7 @@ use super::warnings::Warnings;
 use super::{Plan, Report, Statement, unknown_column};
 use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
+use crate::native::rules::Rules;
 use crate::scalar::Typed;
 
 /// Columns that a computed default is put into at once, beside the rows that it is for.
@@ -80,6 +81,7 @@ impl Statement<'_> {
         let mut warnings = Warnings::default();
         let mut numbers = Numbers::default();
         let is_single = batches.len() == 1;
+        let rules = def.rules(&self.context.eval)?;
         for rows in batches {
             let NewRows { columns, warnings: left, computed } = rows;
             warnings.append(left);
@@ -99,7 +101,8 @@ impl Statement<'_> {
             if !computed.is_empty() {
                 self.compute_defaults(def, &mut rows.columns, computed, &mut warnings).await?;
             }
-            self.check_constraints(def, &rows.columns).await?;
+            self.fill_generated(def, rules.as_ref(), &mut rows.columns, &mut warnings)?;
+            self.sift_broken(def, rules.as_ref(), &mut rows, &mut warnings)?;
             // Of rows without a partition the commit says so too, unless they are to be left out.
             if ignore || only.is_part() {
                 rows.sift(only, ignore, |_| true, &mut warnings)?;
@@ -232,39 +235,43 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// Refuses rows that break a CHECK of their table.
+    /// Computes the generated columns of rows.
     ///
     /// # Errors
-    /// A check that is false for a row (3819).
-    pub(super) async fn check_constraints(
+    /// A value that its column cannot hold.
+    pub(super) fn fill_generated(
         &self,
         def: &NativeDef,
-        columns: &[ArrayRef],
+        rules: Option<&Rules>,
+        columns: &mut [ArrayRef],
+        warnings: &mut Warnings,
     ) -> Result<()> {
-        let checks: Vec<_> = def.definition.checks.iter().filter(|check| check.enforced).collect();
-        if checks.is_empty() || count(columns) == 0 {
+        let Some(rules) = rules.filter(|_| count(columns) > 0) else { return Ok(()) };
+        let policy = Policy { nulls: NullRule::Refuse, ..self.policy };
+        for left in rules.fill(&def.targets, columns, &policy)? {
+            warnings.add(left.warnings, left.warning_count);
+        }
+        self.told(&self.context)
+    }
+
+    /// Leaves out rows that break a CHECK of their table under IGNORE.
+    ///
+    /// # Errors
+    /// Otherwise the first of them (3819).
+    pub(super) fn sift_broken(
+        &self,
+        def: &NativeDef,
+        rules: Option<&Rules>,
+        rows: &mut Sifted,
+        warnings: &mut Warnings,
+    ) -> Result<()> {
+        let Some(rules) = rules.filter(|it| it.has_checks()) else { return Ok(()) };
+        if count(&rows.columns) == 0 {
             return Ok(());
         }
-        let rows = shown(&def.columns, columns, self.policy.time_zone)?;
-        let texts: Vec<String> = checks
-            .iter()
-            .map(|check| format!("({}) IS NOT FALSE", check.expression.text))
-            .collect();
-        let values = self.over_rows(&def.name, &def.columns, &rows, &texts).await?;
-        for ((array, ty), check) in values.iter().zip(checks) {
-            let holds: BooleanArray = (0..array.len())
-                .map(|row| {
-                    let value = crate::scalar::value_at(array.as_ref(), ty, row)?;
-                    Ok(Some(value != pelorus_functions::Value::Int(0)))
-                })
-                .collect::<Result<_>>()?;
-            if holds.false_count() > 0 {
-                let name = check.name.as_deref().unwrap_or_default();
-                let text = format!("Check constraint '{name}' is violated.");
-                return Err(Error::new(Code::CheckViolated, text));
-            }
-        }
-        Ok(())
+        let broken = rules.broken(&def.targets, &rows.columns, &self.policy)?;
+        self.told(&self.context)?;
+        rows.leave_out(broken, self.policy.ignore, warnings)
     }
 }
 

@@ -92,6 +92,7 @@ impl Statement<'_> {
         plan: &mut Plan,
     ) -> Result<Merged> {
         let keys = keys_of(def, rows)?;
+        let rules = def.rules(&self.context.eval)?;
         let (mut merged, rounds) = self.before(def, rows, &keys)?;
         for round in rounds {
             let (places, new): (Vec<u32>, Vec<u32>) = round.into_iter().unzip();
@@ -109,7 +110,12 @@ impl Statement<'_> {
             let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
             let differs = changed(&old, &after, &assigned)?;
             self.touch(def, &assigned, &mut after)?;
-            self.check_constraints(def, &after).await?;
+            self.fill_generated(def, rules.as_ref(), &mut after, &mut plan.warnings)?;
+            if let Some(rules) = rules.as_ref().filter(|it| it.has_checks()) {
+                let broken = rules.broken(&def.targets, &after, &self.policy)?;
+                self.told(&self.context)?;
+                broken.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))?;
+            }
             let mut order: Vec<(usize, usize)> =
                 (0..merged.is_new.len()).map(|place| (0, place)).collect();
             for (at, place) in places.values().iter().enumerate() {

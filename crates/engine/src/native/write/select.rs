@@ -12,6 +12,7 @@ use super::fill::NewRows;
 use super::warnings::Warnings;
 use super::{Statement, check_bytes};
 use crate::native::definition::NativeDef;
+use crate::native::rules::not_assignable;
 
 impl Statement<'_> {
     /// The rows of a query as new rows, whose columns `given` it fills in order.
@@ -31,6 +32,9 @@ impl Statement<'_> {
                 Code::WrongValueCount,
                 "Column count doesn't match value count at row 1",
             ));
+        }
+        if let Some(column) = given.iter().find(|at| def.is_generated(**at)) {
+            return Err(not_assignable(def, *column));
         }
         let defaults = defaults(def, &self.policy);
         let mut batches = Vec::new();

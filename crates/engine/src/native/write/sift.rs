@@ -1,10 +1,10 @@
-//! Rows that have no place in their table's partitions, or in those that a statement names: an error,
-//! or left out under IGNORE.
+//! Rows that have no place in their table's partitions, or in those that a statement names, and rows
+//! that break a CHECK: an error, or left out under IGNORE.
 
 use std::collections::HashSet;
 
 use arrow::array::{ArrayRef, UInt32Array};
-use pelorus_error::Result;
+use pelorus_error::{Error, Result};
 
 use super::change::taken;
 use super::insert::count;
@@ -39,6 +39,19 @@ impl Sifted {
     ) -> Result<()> {
         let mut misfits = only.misfits(&self.columns)?;
         misfits.retain(|(row, _)| is_checked(*row));
+        self.leave_out(misfits, ignore, warnings)
+    }
+
+    /// Leaves out some rows, in order, with a warning each.
+    ///
+    /// # Errors
+    /// Without `ignore` the first row's.
+    pub(super) fn leave_out(
+        &mut self,
+        misfits: Vec<(usize, Error)>,
+        ignore: bool,
+        warnings: &mut Warnings,
+    ) -> Result<()> {
         if misfits.is_empty() {
             return Ok(());
         }

@@ -55,7 +55,7 @@ impl Statement<'_> {
         let mut old = self.stored_rows(&def, &old)?;
         let mut plan = update_plan();
         if count(&old) > 0 {
-            let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
+            let assigned = with_generated(&def, sources.iter().map(|(column, _)| *column));
             if update.order_by.is_empty()
                 && let Some(order) = order_of_scan(&def, &old, &assigned)?
             {
@@ -64,7 +64,7 @@ impl Statement<'_> {
             let none = (&[][..], &[][..]);
             let warnings = &mut plan.warnings;
             let new = self.assigned(&def, &alias, &old, none, &sources, warnings).await?;
-            self.updated(&def, (&old, &new), (&assigned, &only), &mut plan).await?;
+            self.updated(&def, (&old, &new), (&assigned, &only), &mut plan)?;
         }
         Ok(plan)
     }
@@ -76,7 +76,7 @@ impl Statement<'_> {
     /// # Errors
     /// A key that another row has (1062), a CHECK that does not hold (3819), a row that leaves the
     /// partitions that are named (1748).
-    pub(super) async fn updated(
+    pub(super) fn updated(
         &self,
         def: &Arc<NativeDef>,
         rows: (&[ArrayRef], &[ArrayRef]),
@@ -95,9 +95,11 @@ impl Statement<'_> {
             return Ok(());
         }
         self.touch(def, assigned, &mut new)?;
-        self.check_constraints(def, &new).await?;
+        let rules = def.rules(&self.context.eval)?;
+        self.fill_generated(def, rules.as_ref(), &mut new, &mut plan.warnings)?;
         let mut rows =
             Sifted::new(new, (differs.true_count() < differs.len()).then(|| set(&differs)));
+        self.sift_broken(def, rules.as_ref(), &mut rows, &mut plan.warnings)?;
         rows.sift(only, self.policy.ignore, |_| true, &mut plan.warnings)?;
         let mut change = Change::new(Arc::clone(def));
         *so_far += count(&rows.columns) as u64;
@@ -242,6 +244,11 @@ pub(super) fn order_of_scan(
     }
     let is_ordered = order.iter().zip(0..).all(|(&row, at)| row == at);
     Ok((!is_ordered).then(|| UInt32Array::from(order)))
+}
+
+/// Columns that are assigned, and those that change with them.
+pub(super) fn with_generated(def: &NativeDef, assigned: impl Iterator<Item = usize>) -> Vec<usize> {
+    assigned.chain((0..def.columns.len()).filter(|at| def.is_generated(*at))).collect()
 }
 
 /// The positions that are set.

@@ -21,11 +21,12 @@ use super::delete::tables_of;
 use super::insert::count;
 use super::lookup::keys_of;
 use super::select::joined;
-use super::update::{order_of_scan, partitions_of, update_plan};
+use super::update::{order_of_scan, partitions_of, update_plan, with_generated};
 use super::warnings::Warnings;
 use super::{Plan, Statement, check_bytes, unknown_column};
 use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
+use crate::native::rules::not_assignable;
 
 /// A table of the join.
 struct Joined {
@@ -49,6 +50,11 @@ impl Statement<'_> {
         let mut targets: BTreeMap<usize, Vec<(usize, &Assigned)>> = BTreeMap::new();
         for assignment in &update.assignments {
             let (table, column) = target(&tables, assignment)?;
+            if let Some(def) = &tables[table].def
+                && def.is_generated(column)
+            {
+                return Err(not_assignable(def, column));
+            }
             targets.entry(table).or_default().push((column, &assignment.value));
         }
         let from: Vec<String> = update.tables.iter().map(ToString::to_string).collect();
@@ -62,9 +68,9 @@ impl Statement<'_> {
             let Joined { alias, def: Some(def) } = &tables[table] else { continue };
             let (old, new) =
                 self.joined_rows((def, alias), &assignments, (&with, &from), &mut plan).await?;
-            let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+            let assigned = with_generated(def, assignments.iter().map(|(column, _)| *column));
             let only = NamedPartitions::of(def, &partitions_of(&update.tables, alias))?;
-            self.updated(def, (&old, &new), (&assigned, &only), &mut plan).await?;
+            self.updated(def, (&old, &new), (&assigned, &only), &mut plan)?;
         }
         Ok(plan)
     }
@@ -106,7 +112,7 @@ impl Statement<'_> {
         let mut seen = HashSet::new();
         let first: BooleanArray = keys.iter().map(|key| Some(seen.insert(key))).collect();
         let (mut old, mut values) = (picked(&old, &first)?, picked(values, &first)?);
-        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let assigned = with_generated(def, assignments.iter().map(|(column, _)| *column));
         if let Some(order) = order_of_scan(def, &old, &assigned)? {
             (old, values) = (taken(&old, &order)?, taken(&values, &order)?);
         }

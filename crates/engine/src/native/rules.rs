@@ -1,0 +1,484 @@
+//! What a definition says of every row: values of generated columns, and CHECK constraints. Both
+//! are expressions over the other columns of the row, which are bound anew for each statement,
+//! since `sql_mode` and the time zone are the session's.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::assign::{
+    Assigned, Failure, Policy, Target, assign_array, timestamps_from_utc,
+};
+use pelorus_functions::{EvalContext, Value, value_at};
+use pelorus_sql::table::{CheckDefinition, ColumnDefinition, Generated, TableDefinition};
+use pelorus_sql::{Mode, normalise};
+use pelorus_types::WireType;
+use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator, visit_expressions};
+
+use super::definition::{Derived, NativeDef};
+use super::expression::{RowExpression, arguments};
+use super::write::change::taken;
+
+/// Functions whose value is not that of the row alone.
+const NOT_OF_ROWS: [&str; 40] = [
+    "BENCHMARK",
+    "CONNECTION_ID",
+    "CURDATE",
+    "CURRENT_DATE",
+    "CURRENT_ROLE",
+    "CURRENT_TIME",
+    "CURRENT_TIMESTAMP",
+    "CURRENT_USER",
+    "CURTIME",
+    "DATABASE",
+    "FOUND_ROWS",
+    "GET_LOCK",
+    "IS_FREE_LOCK",
+    "IS_USED_LOCK",
+    "LAST_INSERT_ID",
+    "LOAD_FILE",
+    "LOCALTIME",
+    "LOCALTIMESTAMP",
+    "MASTER_POS_WAIT",
+    "NAME_CONST",
+    "NOW",
+    "RAND",
+    "RANDOM_BYTES",
+    "RELEASE_ALL_LOCKS",
+    "RELEASE_LOCK",
+    "ROW_COUNT",
+    "SCHEMA",
+    "SESSION_USER",
+    "SLEEP",
+    "SYSDATE",
+    "SYSTEM_USER",
+    "USER",
+    "UTC_DATE",
+    "UTC_TIME",
+    "UTC_TIMESTAMP",
+    "UUID",
+    "UUID_SHORT",
+    "VALUES",
+    "VERSION",
+    "WAIT_FOR_EXECUTED_GTID_SET",
+];
+
+/// The rules of a table, bound for a statement.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    /// Generated columns by their positions, in order.
+    generated: Vec<(usize, RowExpression)>,
+    /// CHECK constraints that are enforced, by their names.
+    checks: Vec<(String, RowExpression)>,
+}
+
+impl Rules {
+    /// Binds the rules of a definition in normal form.
+    ///
+    /// # Errors
+    /// What is not computed here (1235).
+    pub(crate) fn of(
+        definition: &TableDefinition,
+        targets: &[Target],
+        mode: Mode,
+        context: &Arc<EvalContext>,
+    ) -> Result<Self> {
+        let (table, scope) = (definition.name.name.as_str(), (targets, mode));
+        let generated = definition.columns.iter().enumerate().filter_map(|(at, column)| {
+            let tree = &column.generated.as_ref()?.expression.tree;
+            let bound = RowExpression::of_default(tree, table, scope, Arc::clone(context));
+            Some(bound.map(|bound| (at, bound)))
+        });
+        let enforced = definition.checks.iter().filter(|check| check.enforced);
+        let checks = enforced.map(|check| {
+            let tree = &check.expression.tree;
+            let bound = RowExpression::of_check(tree, table, scope, Arc::clone(context))?;
+            Ok((check_name(check).to_owned(), bound))
+        });
+        Ok(Self {
+            generated: generated.collect::<Result<_>>()?,
+            checks: checks.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Computes the generated columns of rows in stored form, from left to right. Gives what the
+    /// values left.
+    ///
+    /// # Errors
+    /// The first row with a value that its column cannot hold.
+    pub(crate) fn fill(
+        &self,
+        targets: &[Target],
+        columns: &mut [ArrayRef],
+        policy: &Policy,
+    ) -> Result<Vec<Assigned>, Failure> {
+        let failure = match self.fill_by_column(targets, columns, policy) {
+            Err(failure) => failure,
+            done => return done,
+        };
+        // In a column to the right an earlier row may fail.
+        let before = usize::try_from(failure.row.saturating_sub(policy.first_row)).unwrap_or(0);
+        if before > 0 {
+            let mut earlier: Vec<ArrayRef> = columns.iter().map(|it| it.slice(0, before)).collect();
+            self.fill(targets, &mut earlier, policy)?;
+        }
+        Err(failure)
+    }
+
+    fn fill_by_column(
+        &self,
+        targets: &[Target],
+        columns: &mut [ArrayRef],
+        policy: &Policy,
+    ) -> Result<Vec<Assigned>, Failure> {
+        let failed = |error| Failure { row: policy.first_row, error };
+        let mut left = Vec::with_capacity(self.generated.len());
+        for (at, expression) in &self.generated {
+            let values = values(expression, targets, columns, policy).map_err(failed)?;
+            let mut assigned = assign_array(&targets[*at], policy, &values, &expression.ty())?;
+            columns[*at] = Arc::clone(&assigned.array);
+            assigned.array = arrow::array::new_empty_array(assigned.array.data_type());
+            left.push(assigned);
+        }
+        Ok(left)
+    }
+
+    /// The rows that break a CHECK, in order, each with error 3819 of the first that it breaks.
+    ///
+    /// # Errors
+    /// What the expressions give.
+    pub(crate) fn broken(
+        &self,
+        targets: &[Target],
+        columns: &[ArrayRef],
+        policy: &Policy,
+    ) -> Result<Vec<(usize, Error)>> {
+        let mut broken: BTreeMap<usize, &str> = BTreeMap::new();
+        for (name, expression) in &self.checks {
+            let holds = values(expression, targets, columns, policy)?;
+            for row in 0..holds.len() {
+                if value_at(&holds, &expression.ty(), row)? == Value::Int(0) {
+                    broken.entry(row).or_insert(name);
+                }
+            }
+        }
+        Ok(broken.into_iter().map(|(row, name)| (row, violated(name))).collect())
+    }
+
+    /// Whether rows can break a rule.
+    pub(crate) fn has_checks(&self) -> bool {
+        !self.checks.is_empty()
+    }
+}
+
+/// The values of an expression for rows in stored form.
+pub(crate) fn values(
+    expression: &RowExpression,
+    targets: &[Target],
+    columns: &[ArrayRef],
+    policy: &Policy,
+) -> Result<ArrayRef> {
+    let rows = columns.first().map_or(0, |column| column.len());
+    let mut shown = columns.to_vec();
+    for &at in expression.columns() {
+        if targets[at].ty.wire == WireType::Timestamp {
+            shown[at] = timestamps_from_utc(&columns[at], policy.time_zone)?;
+        }
+    }
+    let values = expression.evaluate(rows, &|at| &shown[at])?;
+    // One value stands for all rows.
+    match values.len() == rows {
+        true => Ok(values),
+        false => Ok(taken(&[values], &UInt32Array::from(vec![0; rows]))?.swap_remove(0)),
+    }
+}
+
+impl NativeDef {
+    /// Whether a column is generated.
+    pub(crate) fn is_generated(&self, at: usize) -> bool {
+        self.definition.columns[at].generated.is_some()
+    }
+
+    /// The rules of the table for a statement; `None` if there are none.
+    ///
+    /// # Errors
+    /// What is not computed here (1235).
+    pub(crate) fn rules(&self, context: &Arc<EvalContext>) -> Result<Option<Rules>> {
+        let definition = &self.definition;
+        let is_ruled = definition.checks.iter().any(|check| check.enforced)
+            || definition.columns.iter().any(|column| column.generated.is_some());
+        is_ruled.then(|| Rules::of(definition, &self.targets, self.mode, context)).transpose()
+    }
+}
+
+/// Error 3105: a generated column is given a value.
+pub(crate) fn not_assignable(def: &NativeDef, column: usize) -> Error {
+    let (name, table) = (&def.columns[column].name, &def.name);
+    let text = format!(
+        "The value specified for generated column '{name}' in table '{table}' is not allowed."
+    );
+    Error::remote(3105, *b"HY000", text)
+}
+
+fn violated(name: &str) -> Error {
+    Error::new(Code::CheckViolated, format!("Check constraint '{name}' is violated."))
+}
+
+pub(crate) fn check_name(check: &CheckDefinition) -> &str {
+    check.name.as_deref().unwrap_or_default()
+}
+
+/// Checks the rules of a definition in normal form.
+///
+/// # Errors
+/// What MySQL refuses, and what is not computed here (1235).
+pub(crate) fn check(definition: &TableDefinition, derived: &Derived, mode: Mode) -> Result<()> {
+    for (at, column) in definition.columns.iter().enumerate() {
+        if let Some(generated) = &column.generated {
+            self::generated(definition, at, column, generated)?;
+        }
+    }
+    for (at, check) in definition.checks.iter().enumerate() {
+        let name = check_name(check);
+        let before = &definition.checks[..at];
+        if before.iter().any(|other| check_name(other).eq_ignore_ascii_case(name)) {
+            let text = format!("Duplicate check constraint name '{name}'.");
+            return Err(Error::remote(3822, *b"HY000", text));
+        }
+        constraint(definition, check)?;
+    }
+    Rules::of(definition, &derived.targets, mode, &Arc::default()).map(drop)
+}
+
+fn generated(
+    definition: &TableDefinition,
+    at: usize,
+    column: &ColumnDefinition,
+    generated: &Generated,
+) -> Result<()> {
+    let name = &column.name;
+    let wrong = |what: &str| {
+        let text = format!("Incorrect usage of {what} and generated column");
+        Err(Error::remote(1221, *b"HY000", text))
+    };
+    if column.default.is_some() {
+        return wrong("DEFAULT");
+    }
+    if column.on_update.is_some() {
+        return wrong("ON UPDATE");
+    }
+    if column.auto_increment {
+        return wrong("AUTO_INCREMENT");
+    }
+    let in_primary = |key: &pelorus_sql::table::KeyDefinition| {
+        key.kind == pelorus_sql::table::KeyKind::Primary && key.holds(name)
+    };
+    if !generated.stored && definition.keys.iter().any(in_primary) {
+        let text = "'Defining a virtual generated column as primary key' is not supported for \
+                    generated columns.";
+        return Err(Error::remote(3106, *b"HY000", text));
+    }
+    let tree = &generated.expression.tree;
+    if let Some(function) = not_of_rows(tree) {
+        let text = format!(
+            "Expression of generated column '{name}' contains a disallowed function: {function}."
+        );
+        return Err(Error::remote(3763, *b"HY000", text));
+    }
+    for used in names(tree) {
+        let mut columns = definition.columns.iter().enumerate();
+        let found = columns.find(|(_, it)| it.name.eq_ignore_ascii_case(&used));
+        let Some((place, other)) = found else {
+            return Err(Error::new(
+                Code::UnknownColumn,
+                format!("Unknown column '{used}' in 'generated column function'"),
+            ));
+        };
+        if other.generated.is_some() && place >= at {
+            let text = "Generated column can refer only to generated columns defined prior to it.";
+            return Err(Error::remote(3107, *b"HY000", text));
+        }
+        if other.auto_increment {
+            let text = format!("Generated column '{name}' cannot refer to auto-increment column.");
+            return Err(Error::remote(3109, *b"HY000", text));
+        }
+    }
+    Ok(())
+}
+
+fn constraint(definition: &TableDefinition, check: &CheckDefinition) -> Result<()> {
+    let (name, tree) = (check_name(check), &check.expression.tree);
+    if !is_condition(tree) {
+        let text =
+            format!("An expression of non-boolean type specified to a check constraint '{name}'.");
+        return Err(Error::remote(3812, *b"HY000", text));
+    }
+    if let Some(function) = not_of_rows(tree) {
+        let text = format!(
+            "An expression of a check constraint '{name}' contains disallowed function: {function}."
+        );
+        return Err(Error::remote(3814, *b"HY000", text));
+    }
+    for used in names(tree) {
+        let mut columns = definition.columns.iter();
+        match columns.find(|it| it.name.eq_ignore_ascii_case(&used)) {
+            None => {
+                let text =
+                    format!("Check constraint '{name}' refers to non-existing column '{used}'.");
+                return Err(Error::remote(3820, *b"HY000", text));
+            }
+            Some(column) if column.auto_increment => {
+                let text =
+                    format!("Check constraint '{name}' cannot refer to an auto-increment column.");
+                return Err(Error::remote(3818, *b"HY000", text));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to drop or rename columns that rules are made of, unless these go as well, and to make
+/// generated columns of others in place.
+///
+/// # Errors
+/// 3108, 3959 and 3106.
+pub(crate) fn check_kept(
+    def: &NativeDef,
+    definition: &TableDefinition,
+    origins: &[Option<usize>],
+) -> Result<()> {
+    let before = &def.definition;
+    // The first column that an expression names and that has another name or is gone.
+    let lost = |tree: &Expr| {
+        names(tree).into_iter().find(|name| {
+            let is = |column: &ColumnDefinition| column.name.eq_ignore_ascii_case(name);
+            let place = definition.columns.iter().position(is);
+            let origin = place.and_then(|at| origins[at]);
+            before.columns.iter().any(is) && origin.is_none_or(|old| !is(&before.columns[old]))
+        })
+    };
+    for (column, origin) in definition.columns.iter().zip(origins) {
+        let Some(old) = origin.map(|old| &before.columns[old]) else { continue };
+        let status = |column: &ColumnDefinition| column.generated.as_ref().map(|it| it.stored);
+        let is_virtual = status(old) == Some(false) || status(column) == Some(false);
+        if is_virtual && status(old) != status(column) {
+            let text = "'Changing the STORED status' is not supported for generated columns.";
+            return Err(Error::remote(3106, *b"HY000", text));
+        }
+        if let Some(generated) =
+            column.generated.as_ref().filter(|it| old.generated.as_ref() == Some(*it))
+            && let Some(name) = lost(&generated.expression.tree)
+        {
+            let text = format!("Column '{name}' has a generated column dependency.");
+            return Err(Error::remote(3108, *b"HY000", text));
+        }
+    }
+    for check in definition.checks.iter().filter(|check| before.checks.contains(check)) {
+        if let Some(column) = lost(&check.expression.tree) {
+            let name = check_name(check);
+            let text = format!(
+                "Check constraint '{name}' uses column '{column}', hence column cannot be dropped \
+                 or renamed."
+            );
+            return Err(Error::remote(3959, *b"HY000", text));
+        }
+    }
+    Ok(())
+}
+
+/// Whether rows have to fulfil a CHECK that was not there.
+pub(crate) fn adds_check(before: &TableDefinition, after: &TableDefinition) -> bool {
+    after.checks.iter().any(|check| check.enforced && !before.checks.contains(check))
+}
+
+/// Error 3813 for a CHECK at a column of a definition as it is written.
+pub(crate) fn of_other_column(definition: &TableDefinition, check: &CheckDefinition) -> Error {
+    // Its name may be one that it is given.
+    let mut normal = definition.clone();
+    normal.normalise();
+    let named = normal.checks.iter().find(|it| it.expression == check.expression);
+    let name = check_name(named.unwrap_or(check));
+    let text = format!("Column check constraint '{name}' references other column.");
+    Error::remote(3813, *b"HY000", text)
+}
+
+/// The columns that an expression names, by their names as written.
+pub(crate) fn names(tree: &Expr) -> Vec<String> {
+    let columns = normalise::all_columns(tree);
+    let mut names: Vec<String> =
+        columns.into_iter().filter_map(|path| Some(path.last()?.value.clone())).collect();
+    // Units parse as names.
+    let _ = visit_expressions(tree, |expr| {
+        if let Expr::Function(function) = expr
+            && matches!(
+                normalise::function_name(&function.name).as_str(),
+                "TIMESTAMPDIFF" | "TIMESTAMPADD"
+            )
+            && let Some(Expr::Identifier(unit)) =
+                arguments(function).and_then(|it| it.first().copied())
+            && let Some(at) = names.iter().position(|name| *name == unit.value)
+        {
+            names.remove(at);
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    names
+}
+
+/// Whether MySQL takes an expression as a condition: the value of others is a number.
+fn is_condition(tree: &Expr) -> bool {
+    use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or, Spaceship, Xor};
+    match tree {
+        Expr::Nested(inner) => is_condition(inner),
+        Expr::BinaryOp {
+            op: And | Or | Xor | Eq | NotEq | Gt | GtEq | Lt | LtEq | Spaceship,
+            ..
+        } => true,
+        Expr::UnaryOp { op: UnaryOperator::Not | UnaryOperator::BangNot, .. } => true,
+        Expr::Value(value) => matches!(value.value, ast::Value::Boolean(_)),
+        Expr::Function(function) => matches!(
+            normalise::function_name(&function.name).as_str(),
+            "ISNULL"
+                | "JSON_VALID"
+                | "JSON_CONTAINS"
+                | "JSON_CONTAINS_PATH"
+                | "JSON_OVERLAPS"
+                | "REGEXP_LIKE"
+                | "JSON_SCHEMA_VALID"
+        ),
+        other => matches!(
+            other,
+            Expr::IsNull(_)
+                | Expr::IsNotNull(_)
+                | Expr::IsTrue(_)
+                | Expr::IsNotTrue(_)
+                | Expr::IsFalse(_)
+                | Expr::IsNotFalse(_)
+                | Expr::IsUnknown(_)
+                | Expr::IsNotUnknown(_)
+                | Expr::Between { .. }
+                | Expr::InList { .. }
+                | Expr::Like { .. }
+                | Expr::RLike { .. }
+        ),
+    }
+}
+
+fn not_of_rows(tree: &Expr) -> Option<String> {
+    let mut calls = normalise::calls(tree).into_iter();
+    let found = calls.find(|call| NOT_OF_ROWS.binary_search(&call.name.as_str()).is_ok())?;
+    Some(found.name.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_functions_is_sorted() {
+        assert!(NOT_OF_ROWS.is_sorted());
+    }
+}
