@@ -5,6 +5,7 @@
 //! is none. A zone is read once, as the list of the moments at which its distance changes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
@@ -158,26 +159,45 @@ impl Moment {
     }
 }
 
-/// Shifts many dates: it keeps the span of the last one.
+/// Shifts many packed dates from universal time: it keeps the span of the last one.
 #[derive(Debug)]
 pub(crate) struct Shift {
     zone: TimeZone,
-    span: Span,
+    /// The packed dates for which the distance holds.
+    dates: Range<i64>,
+    /// Seconds east.
+    offset: i64,
 }
 
 impl Shift {
     pub(crate) fn new(zone: TimeZone) -> Self {
-        Self { zone, span: zone.span(0) }
+        Self { zone, dates: 0..0, offset: 0 }
     }
 
-    /// A date of universal time on the zone's clock; `None` beyond the calendar.
-    pub(crate) fn local(&mut self, date: DateTime) -> Option<DateTime> {
-        let moment = seconds(date);
-        if !(self.span.from..self.span.until).contains(&moment) {
-            self.span = self.zone.span(moment);
+    /// A date on the zone's clock; `None` beyond the calendar.
+    pub(crate) fn local(&mut self, packed: i64) -> Option<i64> {
+        const HMS: u32 = 24;
+        if !self.dates.contains(&packed) {
+            let span = self.zone.span(seconds(DateTime::unpack(packed)));
+            self.dates =
+                date_at(span.from).unwrap_or(i64::MIN)..date_at(span.until).unwrap_or(i64::MAX);
+            self.offset = span.offset;
         }
-        date.plus_micros(self.span.offset * MICROS)
+        // Mostly it stays within the day, and the calendar is not needed.
+        let hms = packed >> HMS & 0x1_FFFF;
+        let second = (hms >> 12) * 3600 + (hms >> 6 & 63) * 60 + (hms & 63) + self.offset;
+        if (0..86_400).contains(&second) {
+            let shifted = second / 3600 << 12 | second / 60 % 60 << 6 | second % 60;
+            return Some(packed ^ (hms ^ shifted) << HMS);
+        }
+        Some(DateTime::unpack(packed).plus_micros(self.offset * MICROS)?.pack())
     }
+}
+
+/// A moment as a packed date of universal time; `None` beyond the calendar.
+fn date_at(moment: i64) -> Option<i64> {
+    let date = DateTime::date(1970, 1, 1).plus_micros(moment.checked_mul(MICROS)?)?;
+    Some(date.pack())
 }
 
 /// Seconds since 1970 of a date, as if it were one of universal time.
@@ -368,12 +388,13 @@ mod tests {
 
     #[test]
     fn many_dates_are_shifted_as_one_by_one() {
-        let zone = zone("America/New_York");
-        let mut shift = Shift::new(zone);
-        for step in 0..5000_i64 {
-            let micros = (step * 7919 % 5000) * 86_400 * 100 * MICROS / 37;
-            let date = DateTime::date(1970, 1, 1).plus_micros(micros).unwrap();
-            assert_eq!(shift.local(date), Some(zone.local(micros)));
+        for zone in [zone("America/New_York"), zone("Pacific/Apia"), TimeZone::fixed(-20_700)] {
+            let mut shift = Shift::new(zone);
+            for step in 0..50_000_i64 {
+                let micros = step * 7919 % 50_000 * 86_400 * MICROS / 37 * 10 + step;
+                let date = DateTime::date(1970, 1, 1).plus_micros(micros).unwrap();
+                assert_eq!(shift.local(date.pack()), Some(zone.local(micros).pack()));
+            }
         }
     }
 }

@@ -271,7 +271,7 @@ impl Session {
         let (mut zone, mut fresh) = (None, Vec::new());
         for (name, (link, tables)) in &by_link {
             fresh.push(engine.mirrors().fresh(name, tables, most, own, patience).await?);
-            let of_link = self.zone_of(link, tables).await?;
+            let of_link = self.zone_of(link, tables, patience).await?;
             if *zone.get_or_insert(of_link) != of_link {
                 return None;
             }
@@ -284,11 +284,16 @@ impl Session {
 
     /// The time zone in which the server runs this session's statements; `None` where it is not
     /// known, and one of the tables has TIMESTAMPs.
-    async fn zone_of(&self, link: &Link, tables: &[(String, String)]) -> Option<TimeZone> {
+    async fn zone_of(
+        &self,
+        link: &Link,
+        tables: &[(String, String)],
+        patience: Duration,
+    ) -> Option<TimeZone> {
         if self.variables.get("time_zone").text() != "SYSTEM" {
             return Some(self.time_zone());
         }
-        let Some(found) = self.engine.zones().of(link, self.engine.env()).await else {
+        let Some(found) = self.engine.zones().of(link, self.engine.env(), patience).await else {
             return (!self.has_timestamps(link, tables)).then(|| self.time_zone());
         };
         match found.zone {

@@ -137,5 +137,5 @@ fn shown(packed: i64, shift: &mut Shift) -> i64 {
         return 0;
     }
     // What a column stores lies far from the ends of the calendar.
-    shift.local(DateTime::unpack(packed)).map_or(packed, |date| date.pack())
+    shift.local(packed).unwrap_or(packed)
 }

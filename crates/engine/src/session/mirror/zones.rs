@@ -2,6 +2,7 @@
 //! of the world), so they are asked what their clocks showed.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,8 +18,17 @@ const QUARTER: usize = 7_889_400;
 const AT_ONCE: usize = 500;
 
 /// The time zones of linked servers, asked for once in a while.
-#[derive(Debug, Default)]
-pub(crate) struct Zones(Mutex<HashMap<String, (Duration, ServerZone)>>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Zones(Arc<Mutex<HashMap<String, Known>>>);
+
+/// What is known of a server's zone.
+#[derive(Clone, Debug)]
+struct Known {
+    /// When it was asked.
+    since: Duration,
+    /// `None` while it never answered.
+    zone: Option<ServerZone>,
+}
 
 /// The time zone of sessions that say nothing of theirs.
 #[derive(Clone, Debug)]
@@ -34,22 +44,42 @@ pub(crate) struct ServerZone {
 impl Zones {
     /// How long an answer is kept.
     const KEEP: Duration = Duration::from_secs(60);
+    /// After how long one is asked again that did not answer.
+    const AGAIN: Duration = Duration::from_secs(5);
 
-    /// The zone of a server. While it does not answer, what it said before.
-    pub(super) async fn of(&self, link: &Link, env: &Env) -> Option<ServerZone> {
+    /// The zone of a server; `None` if it does not answer within `patience`. Nobody waits for one
+    /// whose zone is known: it is asked again beside the query.
+    pub(super) async fn of(
+        &self,
+        link: &Link,
+        env: &Env,
+        patience: Duration,
+    ) -> Option<ServerZone> {
         let now = env.clock.monotonic();
-        let known = self.0.lock().get(link.name()).cloned();
-        let known = match known {
-            Some((since, zone)) if now.saturating_sub(since) < Self::KEEP => return Some(zone),
-            other => other.map(|(_, zone)| zone),
-        };
         let moment = i64::try_from(env.clock.since_epoch().as_secs()).unwrap_or(i64::MAX);
-        match ask(link, known.as_ref(), moment).await {
-            Some(zone) => {
-                self.0.lock().insert(link.name().to_owned(), (now, zone.clone()));
-                Some(zone)
+        let known = {
+            let mut all = self.0.lock();
+            let known = all.get(link.name()).cloned();
+            if let Some(Known { since, zone }) = &known {
+                let keep = if zone.is_some() { Self::KEEP } else { Self::AGAIN };
+                if now.saturating_sub(*since) < keep {
+                    return zone.clone();
+                }
             }
-            None => known,
+            let zone = known.and_then(|it| it.zone);
+            all.insert(link.name().to_owned(), Known { since: now, zone: zone.clone() });
+            zone
+        };
+        let (zones, of_link, before) = (self.clone(), link.clone(), known.clone());
+        let asked = tokio::spawn(async move {
+            let zone = ask(&of_link, before.as_ref(), moment).await?;
+            let known = Known { since: now, zone: Some(zone.clone()) };
+            zones.0.lock().insert(of_link.name().to_owned(), known);
+            Some(zone)
+        });
+        match known {
+            Some(zone) => Some(zone),
+            None => tokio::time::timeout(patience, asked).await.ok()?.ok()?,
         }
     }
 }
