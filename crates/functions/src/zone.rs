@@ -187,7 +187,7 @@ impl Shift {
         let hms = packed >> HMS & 0x1_FFFF;
         let second = (hms >> 12) * 3600 + (hms >> 6 & 63) * 60 + (hms & 63) + self.offset;
         if (0..86_400).contains(&second) {
-            let shifted = second / 3600 << 12 | second / 60 % 60 << 6 | second % 60;
+            let shifted = ((second / 3600) << 12) | ((second / 60 % 60) << 6) | (second % 60);
             return Some(packed ^ (hms ^ shifted) << HMS);
         }
         Some(DateTime::unpack(packed).plus_micros(self.offset * MICROS)?.pack())
