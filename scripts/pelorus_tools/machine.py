@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 VENV = TARGET / "venv"
 PYTHON = VENV / "bin" / "python"
+# Packages in versions beside those of the environment; who wants them puts this before the others.
+ATTACHED = VENV / "attached"
 
 # A program that must be on the path, the Debian package that brings it.
 MARIADB = [("mariadbd", "mariadb-server-core"), ("mariadb", "mariadb-client-core"),
@@ -60,6 +62,8 @@ def prepare(purpose: str) -> None:
         files.append("requirements-test.txt")
     if purpose in ("bench", "power"):
         files.append(f"requirements-{purpose}.txt")
+    if purpose == "bench":
+        files.append("requirements-attached.txt")
     _environment(files)
     if purpose in ("test", "bench"):
         reason = mysql_root(install=True)[1]
@@ -131,6 +135,9 @@ def _environment(files: list[str]) -> None:
             continue
         with Step(f"install Python packages of {name}"):
             pip = [str(PYTHON), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+            if name == "requirements-attached.txt":
+                shutil.rmtree(ATTACHED, ignore_errors=True)
+                pip += ["--target", str(ATTACHED)]
             # The flights are read as a plain file, so the data frames they depend on stay out.
             flights = [line for line in wanted.read_text().split() if line.startswith("nycflights")]
             others = [line for line in wanted.read_text().splitlines()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 from . import machine, servers
@@ -42,6 +43,8 @@ def spark_table(session, server: servers.Server, database: str, table: str) -> N
 
 def duckdb_attached(server: servers.Server, database: str):
     """DuckDB on two cores with the server's database as `my`, through its MySQL extension."""
+    # Of the version that the extension is made for.
+    sys.path.insert(0, str(machine.ATTACHED))
     import duckdb
     import duckdb_extension_mysql_scanner as package
     found = sorted(Path(package.__file__).parent.rglob("mysql_scanner.duckdb_extension"))

@@ -8,6 +8,7 @@
 //! | `check` | what MySQL refuses in a `CREATE TABLE` |
 //! | `partition` | which partition a row belongs to, which partitions a condition leaves |
 //! | `expression` | expressions over the columns of one table |
+//! | `row_id` | the hidden row number of tables without a primary key |
 //! | `ddl`, `alter` | statements that define databases and tables |
 //! | `durability` | when a commit is acknowledged |
 //! | `maintain`, `analyze` | `CHECK`, `OPTIMIZE`, `ANALYZE TABLE` |
@@ -33,7 +34,8 @@ pub(crate) mod expression;
 pub(crate) mod info;
 mod maintain;
 pub(crate) mod partition;
-pub(crate) mod rules;
+pub(crate) mod row_id;
+mod rules;
 pub(crate) mod show;
 pub(crate) mod statistics;
 pub(crate) mod transaction;

@@ -62,6 +62,7 @@ impl EngineCopies {
             strict: has("STRICT_TRANS_TABLES") || has("STRICT_ALL_TABLES"),
             diagnostics: Diagnostics::default(),
             steps: Steps { increment: 1, offset: 1, zero_is_value: false },
+            generates_keys: false,
         })
     }
 

@@ -53,7 +53,14 @@ impl Definer {
         }
         let mut draft = Draft::new(self, &def);
         draft.apply_all(actions)?;
-        let Draft { definition, origins, renamed, repartitions, .. } = draft;
+        let Draft { definition, origins, mut renamed, repartitions, .. } = draft;
+        if let Some(to) = &renamed {
+            if self.database_of(to)? == def.database && to.name == def.name {
+                renamed = None;
+            } else {
+                self.free_place(to)?;
+            }
+        }
         let copied = self.change(&def, definition, &origins, repartitions)?;
         if let Some(to) = renamed {
             let database = Some(def.database.clone());
@@ -72,6 +79,7 @@ impl Definer {
         origins: &[Option<usize>],
         repartitions: bool,
     ) -> Result<u64> {
+        rules::check_kept(def, &definition, origins)?;
         for text in check::check(&definition, def.mode, &super::types::definition_policy())? {
             self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
         }
@@ -82,7 +90,6 @@ impl Definer {
             return Ok(0);
         }
         let derived = Derived::of(&def.database, &definition, def.mode)?;
-        rules::check_kept(def, &definition, origins)?;
         rules::check(&definition, &derived, def.mode)?;
         let store = self.catalog.store();
         // Dropped when the new definition is there: until then nobody writes rows for the old one.

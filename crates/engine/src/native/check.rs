@@ -124,6 +124,15 @@ fn column(
         return Err(Error::unsupported(format_args!("SRID of column '{name}'")));
     }
     let (_, target) = types::column(&definition.name.name, column, collation)?;
+    if let Some(ColumnDefault::Expression(expression)) = &column.default {
+        let is_there = |name: &String| {
+            definition.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name))
+        };
+        if let Some(name) = rules::names(&expression.tree).into_iter().find(|it| !is_there(it)) {
+            let text = format!("Unknown column '{name}' in 'default value expression'");
+            return Err(Error::new(Code::UnknownColumn, text));
+        }
+    }
     column_default(column, &target, mode, policy)
 }
 
@@ -220,7 +229,8 @@ pub(crate) fn no_primary_key() -> Error {
         Code::PrimaryKeyRequired,
         "Unable to create or change a table without a primary key; native tables find their rows \
          by it. Add a primary key to the table, such as `id BIGINT UNSIGNED NOT NULL \
-         AUTO_INCREMENT PRIMARY KEY`",
+         AUTO_INCREMENT PRIMARY KEY`, or SET sql_generate_invisible_primary_key = ON for a hidden \
+         row number",
     )
 }
 

@@ -25,7 +25,7 @@ use super::catalog::{Catalog, DatabaseOptions};
 use super::definition::{self, Derived, ENGINE, NativeDef, table_collation};
 use super::write::auto::Steps;
 use super::write::records_text;
-use super::{check, partition, rules, types};
+use super::{check, partition, row_id, rules, types};
 use crate::api::Done;
 use crate::diagnostics::Diagnostics;
 
@@ -55,6 +55,8 @@ pub(crate) struct Definer {
     pub(crate) diagnostics: Diagnostics,
     /// How AUTO_INCREMENT counts.
     pub(crate) steps: Steps,
+    /// Whether tables without a primary key get a hidden row number.
+    pub(crate) generates_keys: bool,
 }
 
 impl Definer {
@@ -204,6 +206,9 @@ impl Definer {
             definition.foreign_keys.clear();
         } else {
             add_collation(&mut definition, &options);
+            if self.generates_keys {
+                row_id::add(&mut definition)?;
+            }
             self.prepare(&mut definition, mode)?;
         }
         self.create_prepared(database, definition, mode).map(Some)
@@ -385,18 +390,27 @@ impl Definer {
     /// Gives a table another name, in another native database perhaps.
     pub(super) fn rename_one(&self, from: &TableName, to: &TableName) -> Result<()> {
         let def = self.require(from)?;
-        let database = self.database_of(to)?.to_owned();
-        check::table_name(&to.name)?;
-        if !self.catalog.has(&database) && !crate::mirror::is_hidden(&database) {
-            return Err(unknown_database(&database));
-        }
-        if self.catalog.id_of(&database, &to.name).is_some() {
-            let text = format!("Table '{}' already exists", to.name);
-            return Err(Error::new(Code::TableExists, text));
-        }
+        let database = self.free_place(to)?;
         let mut definition = def.definition.clone();
         definition.name.name.clone_from(&to.name);
         self.redefine(&def, &database, definition, def.table.schema())
+    }
+
+    /// The database of a name that a table can take.
+    ///
+    /// # Errors
+    /// A name that is no table's (1103), no such database (1049), a table that has it (1050).
+    pub(super) fn free_place(&self, name: &TableName) -> Result<String> {
+        let database = self.database_of(name)?.to_owned();
+        check::table_name(&name.name)?;
+        if !self.catalog.has(&database) && !crate::mirror::is_hidden(&database) {
+            return Err(unknown_database(&database));
+        }
+        if self.catalog.id_of(&database, &name.name).is_some() {
+            let text = format!("Table '{}' already exists", name.name);
+            return Err(Error::new(Code::TableExists, text));
+        }
+        Ok(database)
     }
 
     /// Gives a table another definition, and shows it under its name.

@@ -12,7 +12,9 @@ use pelorus_functions::assign::{
     Assigned, Failure, Policy, Target, assign_array, timestamps_from_utc,
 };
 use pelorus_functions::{EvalContext, Value, value_at};
-use pelorus_sql::table::{CheckDefinition, ColumnDefinition, Generated, TableDefinition};
+use pelorus_sql::table::{
+    CheckDefinition, ColumnDefault, ColumnDefinition, Generated, TableDefinition,
+};
 use pelorus_sql::{Mode, normalise};
 use pelorus_types::WireType;
 use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator, visit_expressions};
@@ -344,7 +346,7 @@ fn constraint(definition: &TableDefinition, check: &CheckDefinition) -> Result<(
 /// generated columns of others in place.
 ///
 /// # Errors
-/// 3108, 3959 and 3106.
+/// 3108, 3766, 3959 and 3106.
 pub(crate) fn check_kept(
     def: &NativeDef,
     definition: &TableDefinition,
@@ -374,6 +376,20 @@ pub(crate) fn check_kept(
         {
             let text = format!("Column '{name}' has a generated column dependency.");
             return Err(Error::remote(3108, *b"HY000", text));
+        }
+    }
+    for (column, origin) in definition.columns.iter().zip(origins) {
+        let old = origin.map(|old| &before.columns[old]);
+        if let Some(ColumnDefault::Expression(default)) = &column.default
+            && old.is_some_and(|old| old.default == column.default)
+            && let Some(name) = lost(&default.tree)
+        {
+            let text = format!(
+                "Column '{name}' of table '{}' has a default value expression dependency and \
+                 cannot be dropped or renamed.",
+                def.name
+            );
+            return Err(Error::remote(3766, *b"HY000", text));
         }
     }
     for check in definition.checks.iter().filter(|check| before.checks.contains(check)) {

@@ -17,6 +17,7 @@ use pelorus_store::{Commit, Mode, Snapshot, TableId, Version};
 
 use super::definition::NativeDef;
 use super::durability::Wanted;
+use super::view::changed;
 use super::write::change::{Change, Counts, writes_of};
 use super::write::check_bytes;
 use super::write::lookup::{duplicate_entry, existing, keys_of};
@@ -117,7 +118,11 @@ impl NativeTransaction {
                 writes.begin();
                 touched.push(change.def.id);
             }
-            match writes.apply(&self.snapshot, change) {
+            // Rows of two definitions of a table would not fit together.
+            let is_same = writes.def.made_for() == change.def.made_for();
+            let applied =
+                if is_same { writes.apply(&self.snapshot, change) } else { Err(changed()) };
+            match applied {
                 Ok(more) => counts.add(&more),
                 Err(error) => {
                     let touched = touched.iter().filter_map(|id| tables.remove_entry(id));

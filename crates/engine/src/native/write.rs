@@ -94,6 +94,8 @@ pub(crate) struct Plan {
     pub(crate) report: Report,
     /// AUTO_INCREMENT values.
     pub(crate) numbers: Numbers,
+    /// Rows that take the place of rows that are the same: MySQL does not count those as deleted.
+    pub(crate) alike: u64,
 }
 
 /// What the client is told of a statement.

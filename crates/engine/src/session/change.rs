@@ -162,13 +162,19 @@ impl Session {
 
     /// Does what a plan says: at once, or in the open transaction.
     pub(super) fn carry_out(&mut self, plan: &mut Plan, version: u64) -> Result<Counts> {
-        if let Some(native) = self.transaction.open.as_mut().and_then(|open| open.native.as_mut()) {
-            return blocking(|| native.apply(&plan.changes));
-        }
-        let store = self.engine.native().store();
-        let snapshot = plan.depends.then_some(version);
-        let durability = self.durability();
-        blocking(|| commit::commit(store, &mut plan.changes, snapshot, durability))
+        let native = self.transaction.open.as_mut().and_then(|open| open.native.as_mut());
+        let mut counts = if let Some(native) = native {
+            blocking(|| native.apply(&plan.changes))?
+        } else {
+            let store = self.engine.native().store();
+            let snapshot = plan.depends.then_some(version);
+            let durability = self.durability();
+            blocking(|| commit::commit(store, &mut plan.changes, snapshot, durability))?
+        };
+        let alike = plan.alike.min(counts.replaced);
+        counts.replaced -= alike;
+        counts.inserted += alike;
+        Ok(counts)
     }
 
     /// What the client and the session are told of a statement that was carried out.

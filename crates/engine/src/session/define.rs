@@ -84,6 +84,7 @@ impl Session {
                 || self.has_sql_mode("STRICT_ALL_TABLES"),
             diagnostics: self.diagnostics.clone(),
             steps: self.auto_increment_steps(),
+            generates_keys: self.variables.is_on("sql_generate_invisible_primary_key"),
         }
     }
 

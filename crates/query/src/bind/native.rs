@@ -131,6 +131,9 @@ impl Binder<'_> {
             })
             .collect();
         scope.push_relation(schema, alias, typed);
+        for (column, &at) in scope.columns.iter_mut().zip(&positions) {
+            column.invisible = table.invisible.get(at).copied().unwrap_or(false);
+        }
         Ok((plan, scope))
     }
 
@@ -180,9 +183,6 @@ impl Binder<'_> {
         for (at, column) in table.columns.iter().enumerate() {
             let named = self.mentioned.column(alias, &column.name);
             let hidden = table.invisible.get(at).copied().unwrap_or(false);
-            if all && hidden && named {
-                return Err(Error::unsupported("an invisible column beside *"));
-            }
             if named || all && !hidden {
                 positions.push(at);
             }

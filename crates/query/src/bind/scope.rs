@@ -23,6 +23,8 @@ pub(crate) struct ScopeColumn {
     pub(crate) name: String,
     /// Named by USING or NATURAL: found by its bare name only through the left side.
     pub(crate) hidden: bool,
+    /// `INVISIBLE`: no `*` means it.
+    pub(crate) invisible: bool,
     /// What it stands for.
     pub(crate) value: Typed,
 }
@@ -65,6 +67,7 @@ impl Scope {
                 table: table.to_owned(),
                 name,
                 hidden: false,
+                invisible: false,
                 value,
             });
         }
@@ -104,14 +107,15 @@ impl Scope {
     /// The columns of `table.*`, or of `*` when no table is given.
     pub(crate) fn wildcard(&self, table: Option<&str>) -> Result<Vec<&ScopeColumn>> {
         let Some(table) = table else {
-            return Ok(self.starred.iter().filter_map(|&at| self.columns.get(at)).collect());
+            let starred = self.starred.iter().filter_map(|&at| self.columns.get(at));
+            return Ok(starred.filter(|column| !column.invisible).collect());
         };
         let is_its = |column: &&ScopeColumn| column.table.eq_ignore_ascii_case(table);
         let hits: Vec<_> = self.columns.iter().filter(is_its).collect();
         if hits.is_empty() {
             return Err(Error::new(Code::UnknownTable, format!("Unknown table '{table}'")));
         }
-        Ok(hits)
+        Ok(hits.into_iter().filter(|column| !column.invisible).collect())
     }
 
     /// The scope of two joined sides.

@@ -6,7 +6,9 @@
 mod crash;
 mod damage;
 mod gate;
+mod golden;
 mod harness;
+mod kills;
 mod model;
 mod moments;
 mod points;

@@ -34,7 +34,7 @@ fn holds(old: &Target, new: &Target) -> bool {
     if matches!(from.wire, WireType::Geometry | WireType::Vector) {
         return from.wire == to.wire && from.length <= to.length;
     }
-    if let (Some(from), Some(to)) = (text_size(old), text_size(new)) {
+    if let (Some(from), Some(to)) = (room(old), room(new)) {
         // A BINARY has zeros at its end, and a CHAR no spaces.
         let padded =
             |target: &Target| target.ty.wire == WireType::String && target.ty.is_binary_string();
@@ -42,7 +42,8 @@ fn holds(old: &Target, new: &Target) -> bool {
             return old.ty.wire == new.ty.wire && from == to;
         }
         let loses_spaces = new.ty.wire == WireType::String && old.ty.wire != WireType::String;
-        return from <= to && !loses_spaces;
+        let same_bytes = charset(old) == charset(new);
+        return from.is_within(to, same_bytes) && !loses_spaces;
     }
     if from.wire != to.wire {
         return false;
@@ -76,20 +77,40 @@ fn integer_bytes(wire: WireType) -> Option<u8> {
     })
 }
 
-/// How much a text or byte string can hold: characters of those that count them, and bytes of the
-/// others, of which a character takes at most four.
-fn text_size(target: &Target) -> Option<u64> {
-    let is_bytes = target.ty.is_binary_string();
-    let declared = || {
-        let chars = u64::from(target.length.unwrap_or(0));
-        if is_bytes { chars } else { chars * 4 }
-    };
+/// How much a text or byte string can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    Chars(u64),
+    Bytes(u64),
+}
+
+impl Room {
+    /// Whether what has this room has the other. A character takes from one byte to four.
+    fn is_within(self, other: Self, same_bytes: bool) -> bool {
+        match (self, other) {
+            (Self::Chars(own), Self::Chars(other)) | (Self::Bytes(own), Self::Chars(other)) => {
+                own <= other
+            }
+            (Self::Bytes(own), Self::Bytes(other)) if same_bytes => own <= other,
+            (Self::Bytes(own) | Self::Chars(own), Self::Bytes(other)) => own * 4 <= other,
+        }
+    }
+}
+
+fn charset(target: &Target) -> &str {
+    target.ty.collation.charset()
+}
+
+fn room(target: &Target) -> Option<Room> {
     Some(match target.ty.wire {
-        WireType::String | WireType::VarString => declared(),
-        WireType::TinyBlob => 0xff,
-        WireType::Blob => 0xffff,
-        WireType::MediumBlob => 0xff_ffff,
-        WireType::LongBlob => u64::from(u32::MAX),
+        WireType::String | WireType::VarString => {
+            let length = u64::from(target.length.unwrap_or(0));
+            if target.ty.is_binary_string() { Room::Bytes(length) } else { Room::Chars(length) }
+        }
+        WireType::TinyBlob => Room::Bytes(0xff),
+        WireType::Blob => Room::Bytes(0xffff),
+        WireType::MediumBlob => Room::Bytes(0xff_ffff),
+        WireType::LongBlob => Room::Bytes(u64::from(u32::MAX)),
         _ => return None,
     })
 }
@@ -119,6 +140,10 @@ mod tests {
         assert!(!ok(&text(WireType::VarString, 20), &text(WireType::VarString, 10)));
         assert!(ok(&text(WireType::VarString, 20), &text(WireType::Blob, 0)));
         assert!(!ok(&text(WireType::Blob, 0), &text(WireType::VarString, 20)));
+        // 255 bytes are up to 255 characters.
+        assert!(!ok(&text(WireType::TinyBlob, 0), &text(WireType::VarString, 254)));
+        assert!(ok(&text(WireType::TinyBlob, 0), &text(WireType::VarString, 255)));
+        assert!(!ok(&text(WireType::VarString, 64), &text(WireType::TinyBlob, 0)));
         assert!(!ok(&text(WireType::VarString, 10), &text(WireType::String, 10)));
         assert!(ok(&text(WireType::String, 10), &text(WireType::VarString, 10)));
     }

@@ -138,7 +138,14 @@ fn keep_generated(
         let is_kept = |name: &String| {
             let mut columns = definition.columns.iter();
             let place = columns.position(|it| it.name.eq_ignore_ascii_case(name));
-            place.is_some_and(|place| matches!(sources[place], Source::Kept(_)))
+            // Another type may give another result of the same values.
+            place.is_some_and(|place| match &sources[place] {
+                Source::Kept(old) => {
+                    let (old, new) = (&def.targets[*old], &derived.targets[place]);
+                    (old.ty, old.length, &old.members) == (new.ty, new.length, &new.members)
+                }
+                _ => false,
+            })
         };
         if is_same && rules::names(&generated.expression.tree).iter().all(is_kept) {
             sources[at] = Source::Kept(old);

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
+use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Mode, Outcome, ROWS_PER_BATCH_MAX, Receipt, Version};
 
+use super::assign::picked;
 use super::change::{Change, Counts, taken, writes_of};
 use super::insert::count;
 use super::lookup::{duplicate_entry, first_duplicate, keys_of};
@@ -98,40 +99,51 @@ fn ignored_rows(receipt: &Receipt, places: &[Option<UInt32Array>]) -> Vec<usize>
     rows
 }
 
-/// Makes one batch of several: within a commit no key may stand in two of them.
+/// Makes batches that the store takes: no key may stand in two of them, and none is too large.
 fn settle(change: &mut Change) -> Result<()> {
-    let [_, _, ..] = change.puts.as_slice() else {
-        return split_large(change);
-    };
+    settle_removes(change)?;
     let total: usize = change.puts.iter().map(|(columns, _)| count(columns)).sum();
-    let first = change.puts[0].1;
+    let Some(&(_, first)) = change.puts.first() else { return Ok(()) };
     let is_one_mode = change.puts.iter().all(|(_, mode)| *mode == first);
-    if is_one_mode && total <= ROWS_PER_BATCH_MAX {
+    if change.puts.len() > 1 && is_one_mode && total <= ROWS_PER_BATCH_MAX {
         let batches: Vec<&[ArrayRef]> = change.puts.iter().map(|(it, _)| it.as_slice()).collect();
         change.puts = vec![(joined(&batches)?, first)];
-        return Ok(());
     }
-    if is_one_mode {
+    let cut = |(columns, mode): &(Vec<ArrayRef>, Mode)| -> Vec<(Vec<ArrayRef>, Mode)> {
+        pieces(columns).into_iter().map(|piece| (piece, *mode)).collect()
+    };
+    change.puts = change.puts.iter().flat_map(cut).collect();
+    // Batches of several modes have no keys in common.
+    if is_one_mode && change.puts.len() > 1 {
         distinct(&change.def, &mut change.puts)?;
     }
     Ok(())
 }
 
-/// Cuts one batch that is too large into several.
-fn split_large(change: &mut Change) -> Result<()> {
-    let [(columns, mode)] = change.puts.as_slice() else { return Ok(()) };
-    let (rows, mode) = (count(columns), *mode);
-    if rows <= ROWS_PER_BATCH_MAX {
+/// A join has rows several times, and a table may stand in it several times.
+fn settle_removes(change: &mut Change) -> Result<()> {
+    let batches: Vec<&[ArrayRef]> = change.removes.iter().map(Vec::as_slice).collect();
+    let total: usize = batches.iter().map(|batch| count(batch)).sum();
+    if batches.len() <= 1 && total <= ROWS_PER_BATCH_MAX {
         return Ok(());
     }
-    change.puts = (0..rows)
-        .step_by(ROWS_PER_BATCH_MAX)
-        .map(|begin| {
-            let length = ROWS_PER_BATCH_MAX.min(rows - begin);
-            (columns.iter().map(|column| column.slice(begin, length)).collect(), mode)
-        })
-        .collect();
-    distinct(&change.def, &mut change.puts)
+    let rows = joined(&batches)?;
+    let keys = keys_of(&change.def, &rows)?;
+    let mut seen = HashSet::with_capacity(keys.len());
+    let first: BooleanArray = keys.iter().map(|key| Some(seen.insert(key))).collect();
+    let rows = if first.true_count() < first.len() { picked(&rows, &first)? } else { rows };
+    change.removes = pieces(&rows);
+    Ok(())
+}
+
+/// A batch in pieces that are not too large.
+fn pieces(columns: &[ArrayRef]) -> Vec<Vec<ArrayRef>> {
+    let rows = count(columns);
+    let piece = |begin: usize| -> Vec<ArrayRef> {
+        let length = ROWS_PER_BATCH_MAX.min(rows - begin);
+        columns.iter().map(|column| column.slice(begin, length)).collect()
+    };
+    (0..rows).step_by(ROWS_PER_BATCH_MAX).map(piece).collect()
 }
 
 /// Leaves one row of each key in all batches together: the last where rows replace, else the first.

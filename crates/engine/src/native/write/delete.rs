@@ -3,18 +3,19 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, new_null_array};
+use arrow::array::{Array as _, ArrayRef, new_null_array};
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
 use pelorus_sql::change::Delete;
 use pelorus_sql::statement::TableName;
 use pelorus_types::Column;
 
+use super::assign::picked;
 use super::auto::Numbers;
 use super::change::Change;
 use super::insert::count;
 use super::stored::stored_keys;
-use super::update::{named, order_and_limit, single};
+use super::update::{named, order_and_limit, refuse_version, single};
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement};
 use crate::native::definition::NativeDef;
@@ -37,16 +38,24 @@ impl Statement<'_> {
         }
         from.push_str(&order_and_limit(&delete.order_by, delete.limit.as_ref()));
         let with = delete.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
-        let mut changes = Vec::new();
+        let mut changes: Vec<Change> = Vec::new();
         for (table, alias) in targets(delete)? {
+            refuse_version(&delete.from, &alias)?;
             let def = self.table(&table)?;
             let keys = self.rows_of(&def, &alias, &def.key, &with, &from).await?;
             let columns: Vec<&Column> = def.key.iter().map(|&at| &def.columns[at]).collect();
-            let keys = stored_keys(&columns, &keys, self.policy.time_zone)?;
-            if count(&keys) > 0 {
-                let mut change = Change::new(Arc::clone(&def));
-                change.removes.push(rows_of_keys(&def, &keys));
-                changes.push(change);
+            let keys = stored_keys(&columns, &without_nulls(keys, 0)?, self.policy.time_zone)?;
+            if count(&keys) == 0 {
+                continue;
+            }
+            let rows = rows_of_keys(&def, &keys);
+            match changes.iter_mut().find(|change| change.def.id == def.id) {
+                Some(change) => change.removes.push(rows),
+                None => {
+                    let mut change = Change::new(def);
+                    change.removes.push(rows);
+                    changes.push(change);
+                }
             }
         }
         Ok(Plan {
@@ -55,8 +64,22 @@ impl Statement<'_> {
             warnings: Warnings::default(),
             report: Report::Delete,
             numbers: Numbers::default(),
+            alike: 0,
         })
     }
+}
+
+/// Rows without those that an outer join has put there: a column of their key is NULL.
+///
+/// # Errors
+/// Columns of several lengths, which is a bug.
+pub(super) fn without_nulls(rows: Vec<ArrayRef>, key: usize) -> Result<Vec<ArrayRef>> {
+    if rows.get(key).is_none_or(|key| key.null_count() == 0) {
+        return Ok(rows);
+    }
+    let is_row = arrow::compute::is_not_null(&rows[key])
+        .map_err(|error| Error::internal("rows cannot be told apart").caused_by(error))?;
+    picked(&rows, &is_row)
 }
 
 /// Rows of all columns of which only the key is known.

@@ -38,6 +38,8 @@ pub(super) struct Fill<'a> {
     given: Vec<usize>,
     /// All other columns.
     others: Vec<usize>,
+    /// Columns that get their values later, whatever their defaults are.
+    assigned: Vec<usize>,
     /// `()` stands for a row of defaults.
     may_be_empty: bool,
     lacks_value: bool,
@@ -79,12 +81,20 @@ impl<'a> Fill<'a> {
             builders,
             given,
             others,
+            assigned: Vec::new(),
             may_be_empty,
             lacks_value: false,
             rows: 0,
             warnings,
             computed,
         })
+    }
+
+    /// Columns that are assigned to when the rows are there: they need no default, and none is
+    /// computed for them.
+    pub(super) fn assigned_later(mut self, columns: impl Iterator<Item = usize>) -> Self {
+        self.assigned = columns.collect();
+        self
     }
 
     /// Adds all rows of a statement; `values` are those of its expressions.
@@ -155,6 +165,9 @@ impl<'a> Fill<'a> {
     fn default(&mut self, column: usize) -> Result<(), Failure> {
         let (builder, implicit) = (&mut self.builders[column], &self.def.implicit[column]);
         match &self.defaults[column] {
+            Default::None | Default::Computed(_) if self.assigned.contains(&column) => {
+                builder.append_value(implicit)
+            }
             Default::None => builder.append_default(None, implicit),
             Default::Value(value) => builder.append_default(Some(value), implicit),
             Default::Computed(_) => {

@@ -1,17 +1,21 @@
 //! `INSERT` and `REPLACE`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
+use arrow::array::{Array as _, ArrayRef, UInt32Array};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{NullRule, Policy, assign_array};
 use pelorus_sql::change::{Assigned, Assignment, Insert, InsertSource, Rows, Value};
 use pelorus_store::Mode;
 
+use super::assign::changed;
 use super::auto::{Numbers, number};
 use super::change::{Change, taken};
 use super::default::{Default, defaults, shown, without_default_calls};
 use super::fill::{Fill, NewRows, is_evaluated};
+use super::lookup::keys_of;
+use super::select::joined;
 use super::sift::Sifted;
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, unknown_column};
@@ -19,6 +23,9 @@ use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
 use crate::native::rules::Rules;
 use crate::scalar::Typed;
+
+/// Of so many rows of a `REPLACE` those that change nothing are told from the others.
+const REPLACED_COUNTED: usize = 1000;
 
 /// Columns that a computed default is put into at once, beside the rows that it is for.
 type Computed = Vec<(usize, Vec<u32>)>;
@@ -42,30 +49,67 @@ impl Statement<'_> {
             ));
         }
         let given = given(&def, insert)?;
-        let (batches, report) = match &insert.source {
+        let (batches, report, reads) = match &insert.source {
             InsertSource::Values(rows) => {
                 let records = rows.count();
-                let rows = self.values_rows(&def, given, rows, insert.columns.is_none()).await?;
+                let (rows, reads) =
+                    self.values_rows(&def, given, rows, insert.columns.is_none()).await?;
                 let report =
                     Report::Insert { records: records as u64, skipped: 0, info: records > 1 };
-                (vec![rows], report)
+                (vec![rows], report, reads)
             }
             InsertSource::Set(assignments) => {
-                let rows = self.set_row(&def, given, assignments).await?;
-                (vec![rows], Report::Insert { records: 1, skipped: 0, info: false })
+                let (rows, reads) = self.set_row(&def, given, assignments).await?;
+                (vec![rows], Report::Insert { records: 1, skipped: 0, info: false }, reads)
             }
             InsertSource::Query(text, _) => {
                 let batches = self.query_rows(&def, given, text).await?;
                 let records = batches.iter().map(|rows| count(&rows.columns) as u64).sum();
-                (batches, Report::Insert { records, skipped: 0, info: true })
+                (batches, Report::Insert { records, skipped: 0, info: true }, true)
             }
         };
         let mut plan = self.completed((&def, &only), batches, mode(insert), report).await?;
+        // A row that is computed from what it replaces must not have changed meanwhile.
+        plan.depends = insert.replace && reads;
+        if insert.replace {
+            plan.alike = self.alike(&plan.changes)?;
+        }
         if !insert.on_duplicate.is_empty() {
             self.on_duplicate(insert, &mut plan).await?;
             check_partitions(&plan, &only)?;
         }
         Ok(plan)
+    }
+
+    /// How many of the rows that a `REPLACE` writes are as they were before, one after another. Of
+    /// many rows at once nobody asks, and looking for all of them would take longer than writing.
+    fn alike(&self, changes: &[Change]) -> Result<u64> {
+        let [Change { def, puts, .. }] = changes else { return Ok(0) };
+        let batches: Vec<&[ArrayRef]> = puts.iter().map(|(columns, _)| columns.as_slice()).collect();
+        let records: usize = batches.iter().map(|batch| count(batch)).sum();
+        if !(1..=REPLACED_COUNTED).contains(&records) {
+            return Ok(0);
+        }
+        let rows = joined(&batches)?;
+        let keys = keys_of(def, &rows)?;
+        let (there, old) = self.present_rows(def, &rows, &keys.iter().collect())?;
+        let mut latest: HashMap<&[u8], (usize, usize)> = HashMap::new();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for (row, key) in keys.iter().enumerate() {
+            let known = latest.insert(key, (0, row));
+            if let Some(place) = known.or_else(|| there.get(key).map(|&row| (1, row))) {
+                before.push(place);
+                after.push(u32::try_from(row).unwrap_or(u32::MAX));
+            }
+        }
+        let before = rows.iter().zip(&old).map(|(new, old)| {
+            arrow::compute::interleave(&[new.as_ref(), old.as_ref()], &before)
+                .map_err(|error| Error::internal("rows differ").caused_by(error))
+        });
+        let before = before.collect::<Result<Vec<_>>>()?;
+        let all: Vec<usize> = (0..rows.len()).collect();
+        let differs = changed(&before, &taken(&rows, &UInt32Array::from(after))?, &all)?;
+        Ok((differs.len() - differs.true_count()) as u64)
     }
 
     /// Gives new rows their AUTO_INCREMENT numbers and computed defaults, and checks them and
@@ -111,31 +155,32 @@ impl Statement<'_> {
             change.places = rows.places.filter(|_| is_single);
             change.puts.push((rows.columns, mode));
         }
-        Ok(Plan { changes: vec![change], depends: false, warnings, report, numbers })
+        Ok(Plan { changes: vec![change], depends: false, warnings, report, numbers, alike: 0 })
     }
 
-    /// Rows of `VALUES`.
+    /// Rows of `VALUES`, and whether their values come from tables.
     async fn values_rows(
         &self,
         def: &Arc<NativeDef>,
         given: Vec<usize>,
         rows: &Rows<'_>,
         may_be_empty: bool,
-    ) -> Result<NewRows> {
+    ) -> Result<(NewRows, bool)> {
         let nulls = if rows.count() == 1 { NullRule::Refuse } else { NullRule::Replace };
         let policy = Policy { nulls, ..self.policy };
         let defaults = defaults(def, &policy);
         // Most statements hold nothing but literals, and are read once.
         let mut fill = Fill::new(def, &defaults, policy, given.clone(), may_be_empty)?;
         match fill.rows(rows.clone(), Vec::new()) {
-            Ok(()) => return Ok(fill.finish()),
+            Ok(()) => return Ok((fill.finish(), false)),
             Err(error) if !fill.lacks_value() => return Err(error),
             Err(_) => {}
         }
-        let values = self.each_once(&self.expressions(def, rows.clone())?).await?;
+        let texts = self.expressions(def, rows.clone())?;
+        let values = self.each_once(&texts).await?;
         let mut fill = Fill::new(def, &defaults, policy, given, may_be_empty)?;
         fill.rows(rows.clone(), values)?;
-        Ok(fill.finish())
+        Ok((fill.finish(), texts.iter().any(|text| has_query(text))))
     }
 
     /// The texts of all values that are no literals.
@@ -167,7 +212,7 @@ impl Statement<'_> {
 
     /// The values of expressions; one that gives the same wherever it stands is computed once.
     async fn each_once(&self, texts: &[String]) -> Result<Vec<Typed>> {
-        let mut places: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         let mut distinct: Vec<String> = Vec::new();
         let mut at = Vec::with_capacity(texts.len());
         for text in texts {
@@ -184,13 +229,13 @@ impl Statement<'_> {
         Ok(at.into_iter().map(|place| values[place].clone()).collect())
     }
 
-    /// The row of `SET`.
+    /// The row of `SET`, and whether its values come from tables.
     async fn set_row(
         &self,
         def: &Arc<NativeDef>,
         given: Vec<usize>,
         assignments: &[Assignment],
-    ) -> Result<NewRows> {
+    ) -> Result<(NewRows, bool)> {
         let policy = self.policy;
         let defaults = defaults(def, &policy);
         let row: Vec<Value<'static>> = assignments
@@ -207,7 +252,7 @@ impl Statement<'_> {
         let values = self.values(&texts).await?;
         let mut fill = Fill::new(def, &defaults, policy, given, false)?;
         fill.one_row(&row, values)?;
-        Ok(fill.finish())
+        Ok((fill.finish(), texts.iter().any(|text| has_query(text))))
     }
 
     /// Computes defaults that are expressions, which may use the other columns.
@@ -297,8 +342,14 @@ fn placed(array: &ArrayRef, values: &ArrayRef, rows: &UInt32Array) -> Result<Arr
 
 /// Functions that give something else each time.
 fn is_volatile(text: &str) -> bool {
-    let text = text.to_ascii_uppercase();
-    ["UUID", "RAND", "SLEEP", "RANDOM_BYTES", "SELECT"].iter().any(|word| text.contains(word))
+    let upper = text.to_ascii_uppercase();
+    let is_there = |word: &str| upper.contains(word);
+    has_query(text) || ["UUID", "RAND", "SLEEP", "RANDOM_BYTES"].into_iter().any(is_there)
+}
+
+/// Whether an expression may have a subquery; of a text that has the word this says so as well.
+fn has_query(text: &str) -> bool {
+    text.to_ascii_uppercase().contains("SELECT")
 }
 
 /// How many rows a batch has.

@@ -187,7 +187,9 @@ impl Loader {
     fn read(&mut self) -> Result<()> {
         let policy = Policy { first_row: self.records + 1, ..self.policy };
         let given = self.given.clone();
-        let mut fill = Fill::new(&self.def, &self.defaults, policy, given, false)?;
+        let assigned = self.sources.iter().map(|(column, _)| *column);
+        let mut fill = Fill::new(&self.def, &self.defaults, policy, given, false)?
+            .assigned_later(assigned);
         let mut variables: Vec<StringBuilder> =
             self.variables.iter().map(|_| StringBuilder::new()).collect();
         let mut warnings = Warnings::default();

@@ -7,10 +7,13 @@
 use std::collections::HashMap;
 use std::collections::HashSet;
 
-use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Error, Result};
 use pelorus_functions::assign::{NullRule, Policy};
-use pelorus_sql::change::Insert;
+use pelorus_functions::{Value, value_at};
+use pelorus_sql::ast::Expr;
+use pelorus_sql::change::{Assigned, Assignment, Insert};
+use pelorus_sql::normalise;
 use pelorus_store::{Keys, Mode};
 use pelorus_types::Column;
 
@@ -22,6 +25,7 @@ use super::lookup::{existing, keys_of};
 use super::select::joined;
 use super::{Plan, Report, Statement};
 use crate::native::definition::NativeDef;
+use crate::native::expression::arguments;
 
 /// Rows by key, on their way to what the statement leaves of them.
 struct Merged {
@@ -33,13 +37,57 @@ struct Merged {
     is_changed: Vec<bool>,
     updated: u64,
     unchanged: u64,
+    /// What `LAST_INSERT_ID(...)` was given last, with the row of the statement.
+    told: Option<(u32, u64)>,
+}
+
+/// Assignments in which `column = LAST_INSERT_ID(expression)` is `column = expression`, and the last
+/// such column: the session is told of its value.
+fn without_last_insert_id(assignments: &[Assignment]) -> (Vec<Assignment>, Option<String>) {
+    let mut told = None;
+    let mut assignments = assignments.to_vec();
+    for assignment in &mut assignments {
+        let Assigned::Expression(expr) = &mut assignment.value else { continue };
+        let Expr::Function(function) = expr.as_ref() else { continue };
+        if normalise::function_name(&function.name) != "LAST_INSERT_ID" {
+            continue;
+        }
+        if let Some([inner]) = arguments(function).as_deref() {
+            *expr = Box::new((*inner).clone());
+            told = assignment.column.last().cloned();
+        }
+    }
+    (assignments, told)
+}
+
+fn number_of(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => Some(number.cast_unsigned()),
+        Value::UInt(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// Rows that change have the keys that they had. By assignments, ON UPDATE or generated columns they
+/// could have others, which other rows may have as well.
+fn check_keys(
+    def: &NativeDef,
+    (old, new): (&[ArrayRef], &[ArrayRef]),
+    differs: &BooleanArray,
+) -> Result<()> {
+    let (old, new) = (keys_of(def, old)?, keys_of(def, new)?);
+    let mut changed = differs.values().set_indices();
+    if changed.any(|row| old.get(row) != new.get(row)) {
+        return Err(Error::unsupported("ON DUPLICATE KEY UPDATE that changes the primary key"));
+    }
+    Ok(())
 }
 
 impl Statement<'_> {
     /// Turns the plan of an `INSERT` into one that changes the rows that are there.
     ///
     /// # Errors
-    /// Assignments to columns of the primary key (1235), and what expressions give.
+    /// A row that would change its primary key (1235), and what expressions give.
     pub(super) async fn on_duplicate(
         &mut self,
         insert: &Insert<'_>,
@@ -52,12 +100,9 @@ impl Statement<'_> {
         let alias = insert.row_alias.as_ref();
         let new = alias.map_or(("", &[][..]), |alias| (&alias.name, &alias.columns));
         let names = Names { table: &def.name, new: Some(new), given: &given };
-        let sources = self.sources(&def, &insert.on_duplicate, names)?;
-        if sources.iter().any(|(column, _)| def.key.contains(column)) {
-            return Err(Error::unsupported(
-                "ON DUPLICATE KEY UPDATE of a column of the primary key",
-            ));
-        }
+        let (assignments, told) = without_last_insert_id(&insert.on_duplicate);
+        let sources = self.sources(&def, &assignments, names)?;
+        let told = told.and_then(|column| def.position(&column));
         let batches: Vec<&[ArrayRef]> = change.puts.iter().map(|(it, _)| it.as_slice()).collect();
         let rows = joined(&batches)?;
         let records = count(&rows);
@@ -66,7 +111,10 @@ impl Statement<'_> {
         change.puts.clear();
         let (mut inserted, mut updated, mut unchanged) = (0, 0, 0);
         if records > 0 {
-            let merged = self.merged(&def, &rows, &sources, plan).await?;
+            let merged = self.merged(&def, &rows, (&sources, told), plan).await?;
+            if let Some((_, number)) = merged.told {
+                plan.numbers.first_made = Some(number);
+            }
             inserted = merged.is_new.iter().filter(|is_new| **is_new).count() as u64;
             (updated, unchanged) = (merged.updated, merged.unchanged);
             let written = merged.is_new.iter().zip(&merged.is_changed).enumerate();
@@ -88,7 +136,7 @@ impl Statement<'_> {
         &self,
         def: &NativeDef,
         rows: &[ArrayRef],
-        sources: &[(usize, Source)],
+        (sources, told): (&[(usize, Source)], Option<usize>),
         plan: &mut Plan,
     ) -> Result<Merged> {
         let keys = keys_of(def, rows)?;
@@ -111,10 +159,18 @@ impl Statement<'_> {
             let differs = changed(&old, &after, &assigned)?;
             self.touch(def, &assigned, &mut after)?;
             self.fill_generated(def, rules.as_ref(), &mut after, &mut plan.warnings)?;
+            check_keys(def, (&old, &after), &differs)?;
             if let Some(rules) = rules.as_ref().filter(|it| it.has_checks()) {
                 let broken = rules.broken(&def.targets, &after, &self.policy)?;
                 self.told(&self.context)?;
                 broken.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))?;
+            }
+            if let Some(column) = told
+                && let Some((at, &row)) = new.values().iter().enumerate().max_by_key(|(_, row)| **row)
+                && merged.told.is_none_or(|(last, _)| last < row)
+            {
+                let value = value_at(&after[column], &def.targets[column].ty, at)?;
+                merged.told = number_of(&value).map(|number| (row, number)).or(merged.told);
             }
             let mut order: Vec<(usize, usize)> =
                 (0..merged.is_new.len()).map(|place| (0, place)).collect();
@@ -194,13 +250,14 @@ impl Statement<'_> {
             is_changed: vec![false; first.len()],
             updated: 0,
             unchanged: 0,
+            told: None,
         };
         Ok((merged, rounds))
     }
 
     /// The rows of keys that are there as the statement sees the table: positions in the columns
     /// that come with them.
-    fn present_rows(
+    pub(super) fn present_rows(
         &self,
         def: &NativeDef,
         rows: &[ArrayRef],

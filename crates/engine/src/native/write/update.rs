@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
-use pelorus_error::Result;
+use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{NullRule, Policy};
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
 use pelorus_sql::change::Update;
@@ -39,6 +39,7 @@ impl Statement<'_> {
         let Some((table, alias)) = single(&update.tables) else {
             return self.update_joined(update).await;
         };
+        refuse_version(&update.tables, &alias)?;
         let def = self.table(&table)?;
         let only = NamedPartitions::of(&def, &partitions_of(&update.tables, &alias))?;
         let names = Names { table: &alias, new: None, given: &[] };
@@ -103,7 +104,9 @@ impl Statement<'_> {
         rows.sift(only, self.policy.ignore, |_| true, &mut plan.warnings)?;
         let mut change = Change::new(Arc::clone(def));
         *so_far += count(&rows.columns) as u64;
-        if assigned.iter().any(|column| def.key.contains(column)) {
+        let is_moved =
+            |column: &usize| assigned.contains(column) || def.on_update[*column].is_some();
+        if def.key.iter().any(is_moved) {
             let old = match &rows.places {
                 Some(places) => taken(old, places)?,
                 None => old.to_vec(),
@@ -265,6 +268,7 @@ pub(super) fn update_plan() -> Plan {
         warnings: Warnings::default(),
         report: Report::Update { matched: 0, changed: 0 },
         numbers: Numbers::default(),
+        alike: 0,
     }
 }
 
@@ -287,21 +291,39 @@ pub(super) fn named(relation: &TableFactor) -> Option<(TableName, String)> {
 
 /// The partitions that are named of the table that goes by a name.
 pub(super) fn partitions_of(tables: &[TableWithJoins], alias: &str) -> Vec<String> {
-    let factors = tables.iter().flat_map(|it| {
+    match factor_of(tables, alias) {
+        Some(TableFactor::Table { partitions, .. }) => {
+            partitions.iter().map(|it| it.value.clone()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The past cannot be changed.
+///
+/// # Errors
+/// `FOR SYSTEM_TIME` behind the table that goes by a name (1064).
+pub(super) fn refuse_version(tables: &[TableWithJoins], alias: &str) -> Result<()> {
+    match factor_of(tables, alias) {
+        Some(TableFactor::Table { version: Some(version), .. }) => Err(Error::new(
+            Code::Syntax,
+            format!("You have an error in your SQL syntax: '{version}' behind '{alias}', whose rows change; only the newest version can"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Where a table that goes by a name stands.
+fn factor_of<'t>(tables: &'t [TableWithJoins], alias: &str) -> Option<&'t TableFactor> {
+    let mut factors = tables.iter().flat_map(|it| {
         std::iter::once(&it.relation).chain(it.joins.iter().map(|join| &join.relation))
     });
-    let names = factors.filter_map(|factor| match factor {
-        TableFactor::Table { partitions, .. } => {
-            let (_, known) = named(factor)?;
-            let names = partitions.iter().map(|it| it.value.clone()).collect();
-            known.eq_ignore_ascii_case(alias).then_some(names)
-        }
+    factors.find_map(|factor| match factor {
         TableFactor::NestedJoin { table_with_joins, .. } => {
-            Some(partitions_of(std::slice::from_ref(table_with_joins), alias))
+            factor_of(std::slice::from_ref(table_with_joins), alias)
         }
-        _ => None,
-    });
-    names.flat_map(|names: Vec<String>| names).collect()
+        _ => named(factor).filter(|(_, known)| known.eq_ignore_ascii_case(alias)).map(|_| factor),
+    })
 }
 
 /// ` ORDER BY ... LIMIT ...`

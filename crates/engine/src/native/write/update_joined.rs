@@ -17,11 +17,13 @@ use pelorus_types::Column;
 use super::assign::picked;
 use super::change::taken;
 use super::default::without_default_calls;
-use super::delete::tables_of;
+use super::delete::{tables_of, without_nulls};
 use super::insert::count;
 use super::lookup::keys_of;
 use super::select::joined;
-use super::update::{order_of_scan, partitions_of, update_plan, with_generated};
+use super::update::{
+    order_of_scan, partitions_of, refuse_version, update_plan, with_generated,
+};
 use super::warnings::Warnings;
 use super::{Plan, Statement, check_bytes, unknown_column};
 use crate::native::definition::NativeDef;
@@ -56,6 +58,19 @@ impl Statement<'_> {
                 return Err(not_assignable(def, column));
             }
             targets.entry(table).or_default().push((column, &assignment.value));
+        }
+        let mut changed: Vec<&NativeDef> = Vec::new();
+        for table in targets.keys() {
+            let Joined { alias, def: Some(def) } = &tables[*table] else { continue };
+            refuse_version(&update.tables, alias)?;
+            if changed.iter().any(|other| other.id == def.id) {
+                // Both could change one row.
+                return Err(Error::unsupported(format_args!(
+                    "an UPDATE of table '{}' under two names; write two statements",
+                    def.name
+                )));
+            }
+            changed.push(def);
         }
         let from: Vec<String> = update.tables.iter().map(ToString::to_string).collect();
         let mut from = from.join(", ");
@@ -106,6 +121,7 @@ impl Statement<'_> {
         if rows.is_empty() {
             return Ok((Vec::new(), Vec::new()));
         }
+        let rows = without_nulls(rows, def.key[0])?;
         let (own, values) = rows.split_at(columns.len());
         let old = self.stored_rows(def, own)?;
         let keys = keys_of(def, &old)?;
