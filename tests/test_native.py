@@ -4,6 +4,7 @@ durability, restarts, history."""
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import subprocess
 import threading
@@ -132,6 +133,31 @@ def test_files_into_partitions(mysql, native, tmp_path):
         found.append(steps)
     assert found[0] == found[1]
     assert found[0][0][2] == ((1, 10), (5, 50)) and found[0][3] == 1735
+
+
+def test_files_with_assignments(mysql, native, tmp_path):
+    """`LOAD DATA ... SET` of columns that have no default, or a computed one."""
+    path = tmp_path / "rows.tsv"
+    path.write_text("1\t31.12.2023\n2\t29.02.2024\n")
+    found = []
+    for server in (mysql, native):
+        server.run("SET GLOBAL local_infile = ON", "DROP DATABASE IF EXISTS load_s",
+                   "CREATE DATABASE load_s",
+                   "CREATE TABLE load_s.t (id INT PRIMARY KEY, d DATE NOT NULL, "
+                   "u VARCHAR(36) DEFAULT (UUID()), n INT DEFAULT (id + 1))")
+        connection = server.connect(local_infile=True)
+        steps = []
+        with connection.cursor() as cursor:
+            for words in ("REPLACE INTO TABLE load_s.t (id, @d) SET d = STR_TO_DATE(@d, '%d.%m.%Y'), u = @d",
+                          "INTO TABLE load_s.t (id, @d) SET d = STR_TO_DATE(@d, '%d.%m.%Y'), u = 'x'"):
+                affected = cursor.execute(f"LOAD DATA LOCAL INFILE '{path}' {words}")
+                cursor.execute("SHOW WARNINGS")
+                warnings = [row[:2] for row in cursor.fetchall()]
+                cursor.execute("SELECT * FROM load_s.t ORDER BY id")
+                steps.append((affected, warnings, cursor.fetchall()))
+        connection.close()
+        found.append(steps)
+    assert found[0] == found[1]
 
 
 class TestOwn:
@@ -263,6 +289,53 @@ class TestOwn:
             assert error.value.args[0] == 1213
         assert native.run("SELECT b FROM two.t") == ((1,),)
 
+    def test_the_past_cannot_be_changed(self, native):
+        native.run("CREATE DATABASE unchanged", "CREATE TABLE unchanged.t (id INT PRIMARY KEY, a INT)",
+                   "INSERT INTO unchanged.t VALUES (1, 1), (2, 2)", "DELETE FROM unchanged.t WHERE id = 2")
+        past = "unchanged.t FOR SYSTEM_TIME AS OF VERSION 1"
+        for statement in (f"UPDATE {past} SET a = a + 1", f"DELETE FROM {past} WHERE a > 0",
+                          f"UPDATE {past} JOIN unchanged.t AS u ON u.id = t.id SET t.a = 5"):
+            with pytest.raises(pymysql.MySQLError) as error:
+                native.run(statement)
+            assert error.value.args[0] == 1064, statement
+        assert native.run("SELECT * FROM unchanged.t") == ((1, 1),)
+
+    def test_replaced_by_what_it_was_computed_from(self, native):
+        native.run("CREATE DATABASE counted", "CREATE TABLE counted.c (id INT PRIMARY KEY, n INT)",
+                   "INSERT INTO counted.c VALUES (1, 0), (2, 0)")
+        statements = ("REPLACE INTO counted.c SELECT id, n + 1 FROM counted.c WHERE id = 1",
+                      "REPLACE INTO counted.c VALUES (2, (SELECT n + 1 FROM counted.c AS o WHERE id = 2))")
+
+        def count(_: int) -> int:
+            connection, done = native.connect(autocommit=True), 0
+            with connection.cursor() as cursor:
+                for statement in statements * 50:
+                    try:
+                        cursor.execute(statement)
+                        done += statement is statements[0]
+                    except pymysql.MySQLError as error:
+                        assert error.args[0] == 1213
+            connection.close()
+            return done
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            done = sum(pool.map(count, range(4)))
+        ((_, first), (_, _)) = native.run("SELECT * FROM counted.c ORDER BY id")
+        assert first == done > 0
+
+    def test_more_rows_than_a_batch_takes(self, native):
+        native.run("CREATE DATABASE numerous", "CREATE TABLE numerous.t (id INT PRIMARY KEY)",
+                   "INSERT INTO numerous.t VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)")
+        for power in range(5):
+            native.run(f"INSERT INTO numerous.t SELECT a.id + (b.id + 1) * {10 ** (power + 1)} FROM numerous.t a, "
+                       "numerous.t b WHERE b.id < 9")
+        native.run("INSERT INTO numerous.t SELECT id + 1000000 FROM numerous.t WHERE id < 200000")
+        assert native.run("SELECT COUNT(*) FROM numerous.t") == ((1_200_000,),)
+        native.run("UPDATE numerous.t SET id = id + 5000000 WHERE id < 1100000")
+        assert native.run("SELECT COUNT(*), MIN(id), MAX(id) FROM numerous.t") == (
+            (1_200_000, 1_100_000, 6_099_999),)
+        native.run("DELETE FROM numerous.t")
+        assert native.run("SELECT COUNT(*) FROM numerous.t") == ((0,),)
+
     def test_counters_from_many_sessions(self, native):
         native.run("CREATE DATABASE many", "CREATE TABLE many.t (a INT PRIMARY KEY, b INT)",
                    "INSERT INTO many.t VALUES (1, 0)")
@@ -345,6 +418,22 @@ class TestRewriting:
         assert native.run("SELECT a FROM shape.t ORDER BY a") == ((1,), (2,))
         ((answer,),) = [row[3:] for row in native.run("CHECK TABLE shape.t")]
         assert answer == "OK"
+
+    def test_a_transaction_that_goes_on_with_a_changed_table(self, native):
+        native.run("CREATE DATABASE changed",
+                   "CREATE TABLE changed.t (a INT PRIMARY KEY, b INT, c INT)")
+        connection = native.connect(database="changed")
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("INSERT INTO t VALUES (1, 1, 1)")
+            native.run("ALTER TABLE changed.t DROP COLUMN c")
+            for statement in ("INSERT INTO t VALUES (2, 2)", "SELECT * FROM t", "COMMIT"):
+                with pytest.raises(pymysql.MySQLError) as error:
+                    cursor.execute(statement)
+                assert error.value.args[0] == 1412, statement
+            cursor.execute("SELECT * FROM t")
+            assert cursor.fetchall() == ()
+        connection.close()
 
     def test_writers_wait_and_lose_nothing(self, native):
         native.run("CREATE DATABASE busy", "CREATE TABLE busy.t (a INT PRIMARY KEY, b INT)",

@@ -30,7 +30,7 @@ fn database(machine: &Machine) -> (Arc<Database>, [TableId; 2]) {
     let rows = |p: i64, keys: std::ops::Range<i64>| -> Vec<_> {
         keys.map(|k| ((p, k), row(k * 7 + p))).collect()
     };
-    let mut step = |writes, values| {
+    let step = |writes, values| {
         machine.clock.0.fetch_add(10, std::sync::atomic::Ordering::Relaxed);
         database.commit(&Commit { writes, values, ..Commit::default() }).unwrap();
     };

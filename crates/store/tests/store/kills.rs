@@ -242,7 +242,9 @@ fn start(folder: &Path, operation: Option<u64>) -> Child {
 /// or 0.
 fn die(folder: &Path, dice: &mut Dice) -> [u64; 2] {
     let itself = dice.below(2) == 0;
-    let operation = itself.then(|| 1 + dice.below(if dice.below(3) == 0 { 20 } else { 700 }));
+    // The first ones are those of opening.
+    let most = if dice.below(3) == 0 { 20 } else { 700 };
+    let operation = itself.then(|| 1 + dice.below(most));
     let mut victim = start(folder, operation);
     let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
     let (enough, pause) = (dice.below(120), Duration::from_micros(dice.below(4000)));
