@@ -98,8 +98,7 @@ pub(crate) fn text_kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Re
 fn check_constant_dates(args: &[&Arg], ctx: &EvalContext) -> Result<()> {
     let plain = args.iter().all(|arg| arg.ty.wire == WireType::Date || !arg.ty.is_date());
     for text in args.iter().filter_map(|arg| arg.constant_text()) {
-        let any_day = ctx.sql_mode.allow_invalid_dates;
-        let date = crate::datetime::parse::datetime_with(text, any_day).value;
+        let date = crate::datetime::parse::datetime(text).value;
         if !date.is_some_and(|date| crate::literal::allowed(date, ctx)) {
             let kind = if plain { "DATE" } else { "DATETIME" };
             return Err(Error::remote(

@@ -117,7 +117,7 @@ fn bits_of(bytes: Vec<u8>, unsigned: bool, shown: String) -> Arg {
 
 /// `DATE'2024-01-31'`.
 pub fn date(text: &str, ctx: &EvalContext) -> Result<Arg> {
-    let parsed = parse::datetime_with(text, ctx.sql_mode.allow_invalid_dates);
+    let parsed = parse::datetime(text);
     let date = parsed
         .value
         .filter(|date| !parsed.truncated && !parsed.has_time && allowed(*date, ctx))
@@ -128,7 +128,7 @@ pub fn date(text: &str, ctx: &EvalContext) -> Result<Arg> {
 
 /// `TIMESTAMP'2024-01-31 23:59:59.5'`.
 pub fn timestamp(text: &str, ctx: &EvalContext) -> Result<Arg> {
-    let parsed = parse::datetime_with(text, ctx.sql_mode.allow_invalid_dates);
+    let parsed = parse::datetime(text);
     let here = |date| match parsed.offset {
         Some(offset) => at_offset(date, offset, ctx.time_zone),
         None => Some(date),

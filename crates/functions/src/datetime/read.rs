@@ -60,7 +60,6 @@ pub(crate) fn datetime(
     let warn = |text: &str| {
         input.ctx().warn(1292, format!("Incorrect datetime value: '{text}'"));
     };
-    let number = |value| parse::number_with(value, input.ctx().sql_mode.allow_invalid_dates);
     let found = match input.value(row) {
         Value::Null => return Ok(None),
         Value::Date(packed) => {
@@ -76,14 +75,16 @@ pub(crate) fn datetime(
         Value::Int(_) | Value::UInt(_) if input.ty.wire == WireType::Year => {
             year_as_date(input.int(row))
         }
-        Value::Int(value) => number(Decimal::from_i128(i128::from(value))),
-        Value::UInt(value) => number(Decimal::from_i128(i128::from(value))),
-        Value::Decimal(value) => number(value),
-        Value::Double(value) => number(crate::input::double_to_decimal(value)),
+        Value::Int(value) => parse::number(Decimal::from_i128(i128::from(value))),
+        Value::UInt(value) => parse::number(Decimal::from_i128(i128::from(value))),
+        Value::Decimal(value) => parse::number(value),
+        Value::Double(value) => parse::number(crate::input::double_to_decimal(value)),
         Value::Text(text) => {
             return Ok(text_as_datetime(&text, input, lenience));
         }
-        Value::Bytes(_) if input.hex => number(Decimal::from_i128(input.int(row).unwrap_or(0))),
+        Value::Bytes(_) if input.hex => {
+            parse::number(Decimal::from_i128(input.int(row).unwrap_or(0)))
+        }
         Value::Bytes(bytes) => {
             return Ok(text_as_datetime(&String::from_utf8_lossy(&bytes), input, lenience));
         }
@@ -104,8 +105,8 @@ fn year_as_date(year: Option<i128>) -> Option<DateTime> {
 }
 
 fn text_as_datetime(text: &str, input: &Input<'_>, lenience: Lenience) -> Option<DateTime> {
+    let parsed = parse::datetime(text);
     let ctx = input.ctx();
-    let parsed = parse::datetime_with(text, ctx.sql_mode.allow_invalid_dates);
     let here = |date: DateTime| match parsed.offset {
         // The offset says when it was; the session's zone says what the clock showed here.
         Some(offset) => at_offset(date, offset, ctx.time_zone),
