@@ -178,6 +178,23 @@ def test_keys(pair):
     pair.through.run("UNMIRROR DATABASE keyed")
 
 
+def test_members_are_sorted_by_their_numbers(pair):
+    pair.begin("sizes", "CREATE TABLE t (id INT PRIMARY KEY, e ENUM('s','m','l'), s SET('p','q','r'))",
+               "INSERT INTO t VALUES (1, 's', 'p,q'), (2, 'm', 'q'), (3, 'l', 'r'), (4, NULL, '')")
+    pair.through.run("MIRROR TABLE sizes.t")
+    pair.wait_live("sizes", "t")
+    queries = ["SELECT id, e FROM t ORDER BY e, id", "SELECT id FROM t ORDER BY s DESC, id",
+               "SELECT e, COUNT(*) FROM t GROUP BY e ORDER BY e",
+               "SELECT e FROM (SELECT DISTINCT e FROM t) AS d ORDER BY e DESC LIMIT 2",
+               "SELECT id FROM t ORDER BY e DESC, s LIMIT 1"]
+    pair.same("sizes", *queries, ordered=True)
+    pair.server.run("INSERT INTO t VALUES (5, 'm', 'r,p')",
+                    "ALTER TABLE t MODIFY e ENUM('l','s','new','m')",
+                    "INSERT INTO t VALUES (6, 'new', NULL)", database="sizes")
+    pair.same("sizes", *queries, ordered=True)
+    pair.through.run("UNMIRROR DATABASE sizes")
+
+
 # Types whose values are shown as they are: by kind of server the columns, rows, and queries that are
 # more than showing them, which the server answers.
 SHOWN = {

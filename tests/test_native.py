@@ -59,7 +59,8 @@ def _found(statement, expected, given) -> list[str]:
 
 FILES = [(path, False) for path in sorted(NATIVE.glob("*.sql"))]
 # Read again from chunks: what was just written is in memory otherwise.
-FILES += [(path, True) for path, _ in FILES if path.stem in ("decimals", "extremes", "groups", "joins", "queries", "small_groups")]
+FILES += [(path, True) for path, _ in FILES if path.stem in (
+    "decimals", "distinct", "extremes", "groups", "joins", "listed", "queries", "small_groups")]
 
 
 def _store_rows(connection) -> None:
@@ -264,6 +265,37 @@ class TestOwn:
         assert native.run("SELECT SUM(n) FROM taxi.trips WHERE medallion = 'AB01'") == ((3,),)
         native.run("REPLACE INTO taxi.trips VALUES ('ab01', '2013-01-01 00:00:00', 10)")
         assert native.run("SELECT COUNT(*), SUM(n) FROM taxi.trips") == ((3, 15),)
+
+    def test_slices_of_dates_that_are_none(self, native):
+        """Such a date is a slice of its own, which lies within one of real dates."""
+        native.run(
+            "CREATE DATABASE slices",
+            "CREATE TABLE slices.y (d DATE NOT NULL, id INT NOT NULL, PRIMARY KEY (d, id)) "
+            "PARTITION BY (TIME_SLICE(d, INTERVAL 1 YEAR))",
+            "CREATE TABLE slices.w (d DATE NOT NULL, id INT NOT NULL, PRIMARY KEY (d, id)) "
+            "PARTITION BY (TIME_SLICE(d, INTERVAL 7 DAY))")
+        for table in ("y", "w"):
+            def found(condition: str, table=table) -> list[int]:
+                query = f"SELECT id FROM slices.{table} WHERE {condition} ORDER BY id"
+                return [row[0] for row in native.run("SET sql_mode = ''", query)]
+            native.run(f"INSERT INTO slices.{table} VALUES ('2024-02-10', 1), ('2024-08-01', 2)")
+            assert found("d >= '2024-02-00'") == [1, 2]
+            assert found("d BETWEEN '2024-02-00' AND '2024-03-00'") == [1]
+            native.run("SET sql_mode = 'ALLOW_INVALID_DATES'", f"INSERT INTO slices.{table} "
+                       "VALUES ('2024-02-00', 3), ('2024-02-31', 4), ('0000-00-00', 5)")
+            assert found("d < '2024-02-05'") == [3, 5]
+            assert found("d > '2024-02-10'") == [2, 4]
+            assert found("d = '2024-02-00'") == [3]
+            assert found("d IN ('0000-00-00', '2024-08-01')") == [2, 5]
+            assert found("d BETWEEN '2024-01-31' AND '2024-03-01'") == [1, 3, 4]
+
+    def test_named_partitions_are_a_part(self, native):
+        native.run("CREATE DATABASE named",
+                   "CREATE TABLE named.t (id INT PRIMARY KEY) PARTITION BY RANGE (id) "
+                   "(PARTITION p0 VALUES LESS THAN (2), PARTITION p1 VALUES LESS THAN MAXVALUE)",
+                   "INSERT INTO named.t VALUES (1), (2), (3), (4)")
+        assert _scans(native, "SELECT id FROM named.t") == ["4 rows"]
+        assert _scans(native, "SELECT id FROM named.t PARTITION (p0)") == ["about 1 rows"]
 
     def test_loading_again_changes_nothing(self, native):
         native.run("CREATE DATABASE again",

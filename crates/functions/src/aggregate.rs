@@ -184,10 +184,20 @@ pub fn resolve(
         return Ok(plain);
     }
     match upper.as_str() {
-        "COUNT" | "SUM" | "AVG" if !args.is_empty() => {
-            Ok(distinct::wrap(plain, args, args.len(), ctx))
+        // Texts that are added up are numbers, of which '1' and '1.0' are the same.
+        "SUM" | "AVG" if args.iter().any(|arg| arg.ty.is_string()) => {
+            let number = |arg: &Arg| match arg.ty.is_string() {
+                true => Arg::column(ColumnType::double(), arg.text.clone()),
+                false => arg.clone(),
+            };
+            let numbers: Vec<Arg> = args.iter().map(number).collect();
+            let plain = self::plain(&upper, &numbers, ctx)?;
+            Ok(distinct::wrap(plain, (args, &numbers), args.len(), ctx))
         }
-        "GROUP_CONCAT" => Ok(distinct::wrap(plain, args, args.len() - 1, ctx)),
+        "COUNT" | "SUM" | "AVG" if !args.is_empty() => {
+            Ok(distinct::wrap(plain, (args, args), args.len(), ctx))
+        }
+        "GROUP_CONCAT" => Ok(distinct::wrap(plain, (args, args), args.len() - 1, ctx)),
         _ => Err(Error::unsupported(format_args!("{upper}(DISTINCT ...)"))),
     }
 }

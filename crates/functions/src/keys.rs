@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BinaryBuilder};
-use arrow::datatypes::DataType;
+use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder};
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use pelorus_error::Result;
 use pelorus_types::{ColumnType, WireType};
 
@@ -22,13 +22,18 @@ pub fn key_type(ty: &ColumnType) -> DataType {
     if needs_key(ty) { DataType::Binary } else { ty.arrow() }
 }
 
-/// Keys for ORDER BY: those of [`comparison_keys`], except that ENUM and SET are refused, because
-/// they order by number, which their text does not tell.
-pub fn ordering_keys(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
-    if crate::shape::is_listed(ty) {
-        return Err(pelorus_error::Error::unsupported("ORDER BY of an ENUM or SET"));
+/// Floating point numbers without the sign of zero: -0 equals 0, but not by its bits, which sorting
+/// and grouping go by. All else as it is.
+pub fn without_signed_zeros(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Float64 => {
+            Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|it| it + 0.0))
+        }
+        DataType::Float32 => {
+            Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(|it| it + 0.0))
+        }
+        _ => Arc::clone(array),
     }
-    comparison_keys(array, ty)
 }
 
 /// The keys of an array: for text its sort key under its collation as `Binary`, all else as it is.
@@ -95,5 +100,22 @@ impl Known {
             }
         }
         Ok(&entry.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Float64Array;
+
+    use super::*;
+
+    #[test]
+    fn zero_has_no_sign() {
+        let values: ArrayRef = Arc::new(Float64Array::from(vec![Some(-0.0), None, Some(-1.5)]));
+        let keys = without_signed_zeros(&values);
+        let keys = keys.as_primitive::<Float64Type>();
+        assert_eq!(keys.value(0).to_bits(), 0);
+        assert!(keys.is_null(1));
+        assert_eq!(keys.value(2), -1.5);
     }
 }

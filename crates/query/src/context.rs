@@ -9,7 +9,7 @@ use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use pelorus_chunk::Predicate;
 use pelorus_error::Result;
-use pelorus_functions::{EvalContext, TimeZone, Value};
+use pelorus_functions::{EvalContext, Members, TimeZone, Value};
 use pelorus_link::{Link, SessionSettings};
 use pelorus_types::{Column, ColumnType};
 use sqlparser::ast;
@@ -109,6 +109,8 @@ pub struct NativeTable {
     pub name: String,
     /// The columns, in the order of the store's; their Arrow types are those of the store.
     pub columns: Vec<Column>,
+    /// The members of ENUM and SET columns, by position.
+    pub members: Vec<Option<Arc<Members>>>,
     /// Which columns `*` leaves out.
     pub invisible: Vec<bool>,
     /// The rows.
@@ -117,6 +119,8 @@ pub struct NativeTable {
     pub pin: Arc<pelorus_store::Snapshot>,
     /// What the session's open transaction has written.
     pub own: Option<OwnWrites>,
+    /// Whether only rows of some partitions count, which FROM names.
+    pub is_part: bool,
     /// Which partitions a condition leaves.
     pub pruner: Option<Arc<dyn PartitionPruner>>,
     /// What `ANALYZE TABLE` found; `None` before it.

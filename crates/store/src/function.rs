@@ -41,7 +41,8 @@ pub enum Function {
 }
 
 impl Function {
-    /// Whether a larger value never gives a smaller result.
+    /// Whether a larger value never gives a smaller result; of slices of time that holds among dates
+    /// of the calendar.
     pub fn is_monotonic(self) -> bool {
         !matches!(self, Function::Hash(_))
     }

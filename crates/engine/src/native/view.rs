@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::TimeZone;
+use pelorus_functions::assign::Target;
+use pelorus_functions::{Members, TimeZone};
 use pelorus_query::{AsOf, NativeDatabase, NativeTable, PartitionPruner, TablePart};
 use pelorus_store::Snapshot;
 use pelorus_types::Column;
@@ -123,7 +124,9 @@ impl NativeDatabase for NativeView {
             database: self.shown.clone(),
             name: def.name.clone(),
             columns: self.columns(&def),
+            members: members(&def),
             invisible: def.invisible.clone(),
+            is_part: !partitions.is_empty(),
             table,
             pin,
             own,
@@ -139,6 +142,12 @@ impl NativeDatabase for NativeView {
 pub(crate) fn changed() -> Error {
     let text = "Table definition has changed, please retry transaction";
     Error::new(Code::TableChanged, text)
+}
+
+/// The members of ENUM and SET columns.
+fn members(def: &NativeDef) -> Vec<Option<Arc<Members>>> {
+    let of = |target: &Target| Members::of(&target.ty, &target.members).map(Arc::new);
+    def.targets.iter().map(of).collect()
 }
 
 fn pruner(def: &NativeDef) -> Option<Arc<dyn PartitionPruner>> {

@@ -26,7 +26,10 @@ struct Rows {
 
 #[derive(Clone)]
 struct Distinct {
+    /// The arguments.
     slots: Vec<Slot>,
+    /// What is kept of them: of texts that are added up their numbers.
+    kept: Vec<Slot>,
     /// What the plain aggregate gets beside the values: constants such as a separator.
     ctx: Arc<EvalContext>,
     inner: Arc<AggregateCall>,
@@ -39,26 +42,36 @@ impl std::fmt::Debug for Distinct {
     }
 }
 
-/// Wraps an aggregate. Only the first `values` arguments tell rows apart.
+/// Wraps an aggregate, which takes `inner_args`. Only the first `values` arguments tell rows apart.
 pub(super) fn wrap(
     inner: AggregateCall,
-    args: &[Arg],
+    (args, inner_args): (&[Arg], &[Arg]),
     values: usize,
     ctx: &Arc<EvalContext>,
 ) -> AggregateCall {
-    let slots: Vec<Slot> = args.iter().take(values).map(Slot::of).collect();
+    let slots = |args: &[Arg]| -> Vec<Slot> { args.iter().take(values).map(Slot::of).collect() };
+    let (slots, kept) = (slots(args), slots(inner_args));
     let inner = Arc::new(inner);
     let (ty, scale, name) = (inner.return_type(), inner.scale, inner.name().to_owned());
     let ctx = Arc::clone(ctx);
     let make = move || -> Box<dyn Accumulator> {
         Box::new(Distinct {
             slots: slots.clone(),
+            kept: kept.clone(),
             ctx: Arc::clone(&ctx),
             inner: Arc::clone(&inner),
             groups: Vec::new(),
         })
     };
     AggregateCall::new(&name, args, ty, vec![DataType::Binary], Box::new(make)).with_scale(scale)
+}
+
+/// The value of a row in the form in which it is kept.
+fn kept_of(input: &Input<'_>, kept: &Slot, row: usize) -> Value {
+    if input.ty.is_string() && kept.ty.is_float() {
+        return input.real(row).map_or(Value::Null, Value::Double);
+    }
+    input.value(row)
 }
 
 /// Appends what two equal values have in common.
@@ -141,7 +154,7 @@ impl Distinct {
 
     fn add(&mut self, group: usize, row: Vec<Value>) -> Result<()> {
         let mut bytes = Vec::new();
-        for (value, slot) in row.iter().zip(&self.slots) {
+        for (value, slot) in row.iter().zip(&self.kept) {
             key(value, slot, &mut bytes)?;
         }
         let rows = &mut self.groups[group];
@@ -162,14 +175,16 @@ impl Accumulator for Distinct {
         total: usize,
     ) -> Result<()> {
         self.resize(total);
-        let (slots, ctx) = (self.slots.clone(), Arc::clone(&self.ctx));
+        let (slots, kept) = (self.slots.clone(), self.kept.clone());
+        let ctx = Arc::clone(&self.ctx);
         let inputs = args
             .iter()
             .zip(&slots)
             .map(|(array, slot)| Input::new(array, slot, &ctx))
             .collect::<Result<Vec<_>>>()?;
         each(groups, filter, |row, group| {
-            let values: Vec<Value> = inputs.iter().map(|input| input.value(row)).collect();
+            let values: Vec<Value> =
+                inputs.iter().zip(&kept).map(|(input, kept)| kept_of(input, kept, row)).collect();
             if values.iter().any(Value::is_null) { Ok(()) } else { self.add(group, values) }
         })
     }
@@ -184,7 +199,7 @@ impl Accumulator for Distinct {
             let mut bytes = if partial.is_valid(row) { partial.value(row) } else { &[] };
             while !bytes.is_empty() {
                 let values: Option<Vec<Value>> =
-                    (0..self.slots.len()).map(|_| decode(&mut bytes)).collect();
+                    (0..self.kept.len()).map(|_| decode(&mut bytes)).collect();
                 let values =
                     values.ok_or_else(|| Error::internal("partial distinct rows are cut off"))?;
                 self.add(*group, values)?;
@@ -201,7 +216,7 @@ impl Accumulator for Distinct {
             numbers.extend(std::iter::repeat_n(number, rows.rows.len()));
         }
         let mut arrays = Vec::new();
-        for (at, slot) in self.slots.iter().enumerate() {
+        for (at, slot) in self.kept.iter().enumerate() {
             let mut output = Output::new(&storage(&slot.ty, slot.scale), numbers.len())?;
             for row in groups.iter().flat_map(|rows| &rows.rows) {
                 output.push(row[at].clone())?;

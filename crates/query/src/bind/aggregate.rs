@@ -165,7 +165,11 @@ impl Binder<'_> {
                 computed.insert(text, bound);
                 continue;
             }
-            let group = value.sort_key(context);
+            // The order of groups is that of their keys.
+            let group = match grouping.rollup {
+                true => value.order_key(context)?,
+                false => value.sort_key(context),
+            };
             let name = self.fresh("g");
             groups.push(group.clone().alias(&name));
             let mut bound = if group == value.expr {
@@ -208,9 +212,9 @@ impl Binder<'_> {
                 continue;
             }
             let name = self.fresh("a");
-            let (expr, call) = self.aggregate_call(&function, binder)?;
+            let (expr, value) = self.aggregate_call(&function, column_expr(&name), binder)?;
             aggregates.push(expr.alias(&name));
-            computed.insert(text, Typed::of_aggregate(column_expr(&name), &call));
+            computed.insert(text, value);
         }
         if groups.is_empty()
             && let Some(plan) = extremes::of_scan(&plan, &aggregates)?
@@ -228,20 +232,24 @@ impl Binder<'_> {
         Ok((plan, computed))
     }
 
+    /// An aggregate, and its value in a column of the plan above.
     fn aggregate_call(
         &self,
         function: &ast::Function,
+        column: Expr,
         binder: &ExprBinder<'_>,
-    ) -> Result<(Expr, Arc<AggregateCall>)> {
+    ) -> Result<(Expr, Typed)> {
         let call = call_of(function)?;
         let args = call.args.iter().map(|arg| binder.value(arg)).collect::<Result<Vec<_>>>()?;
         if !call.distinct
             && let [arg] = args.as_slice()
-            && let Some(done) = in_one_go(&call.name, arg, &binder.scope.units, &self.context.eval)
+            && let Some((expr, done)) =
+                in_one_go(&call.name, arg, &binder.scope.units, &self.context.eval)
         {
-            return Ok(done);
+            return Ok((expr, Typed::of_aggregate(column, &done)));
         }
-        bind(&call.name, call.distinct, args, &self.context.eval)
+        let (expr, bound) = bind(&call.name, call.distinct, args.clone(), &self.context.eval)?;
+        Ok((expr, Typed::of_aggregate(column, &bound).extreme_of(&call.name, &args)))
     }
 }
 
@@ -252,6 +260,11 @@ pub(crate) fn bind(
     args: Vec<Typed>,
     context: &Arc<EvalContext>,
 ) -> Result<(Expr, Arc<AggregateCall>)> {
+    // Values that differ in digits that they do not show are the same.
+    let args: Vec<Typed> = match distinct {
+        true => args.into_iter().map(|arg| arg.settled(context)).collect(),
+        false => args,
+    };
     let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
     let call = Arc::new(aggregate::resolve(name, distinct, &described, context)?);
     let mut exprs: Vec<Expr> = args.into_iter().map(|arg| arg.expr).collect();

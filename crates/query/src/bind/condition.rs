@@ -6,9 +6,10 @@
 //! [`super::native`] for that. Everything else is left to the plan.
 
 use pelorus_chunk::{Op, Predicate, Scalar};
-use pelorus_functions::{EvalContext, TimeZone, Value, assign, literal};
+use pelorus_functions::{Arg, EvalContext, TimeZone, Value, assign, literal};
 use pelorus_sql::Mode;
 use pelorus_sql::literal::{Constant, constant};
+use pelorus_types::temporal::DateTime;
 use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator};
 
@@ -59,10 +60,14 @@ pub(super) fn tested(context: &QueryContext, expr: &Expr, of: Of<'_>) -> Option<
         None => reader.condition(expr).map(|(column, predicate)| (column, vec![predicate]))?,
     };
     let ty = &of.table.columns[column].ty;
-    let is_null = |it: &Predicate| matches!(it, Predicate::IsNull | Predicate::IsNotNull);
-    // Moments repeat when summer time ends, and a date of zeros may count as NULL.
-    let exact = ty.wire != WireType::Timestamp && !(ty.is_date() && predicates.iter().any(is_null));
+    // Moments repeat when summer time ends.
+    let exact = ty.wire != WireType::Timestamp;
     Some(Tested { column, predicates, exact })
+}
+
+/// Whether `IS NULL` in WHERE finds zeros of a column: of a DATE or DATETIME that cannot be NULL.
+pub(super) fn zero_is_null(ty: &ColumnType) -> bool {
+    matches!(ty.wire, WireType::Date | WireType::DateTime) && !ty.is_nullable()
 }
 
 /// A whole number that a literal says.
@@ -97,7 +102,7 @@ fn of_text(context: &QueryContext, value: &ast::Value, mode: Mode) -> Option<i64
     };
     let packed = date(&text, &context.eval)?;
     let utc = assign::timestamp_to_utc(packed, context.eval.time_zone).taken()?;
-    let moment = pelorus_types::temporal::DateTime::unpack(utc);
+    let moment = DateTime::unpack(utc);
     /// Days from year 0 to 1970.
     const EPOCH: i64 = 719_528;
     Some((moment.day_number() - EPOCH) * 86_400_000_000 + moment.time_micros())
@@ -105,7 +110,22 @@ fn of_text(context: &QueryContext, value: &ast::Value, mode: Mode) -> Option<i64
 
 /// A date with or without a time, packed; `None` for what is not plainly one.
 fn date(text: &str, eval: &EvalContext) -> Option<i64> {
-    let arg = literal::timestamp(text, eval).or_else(|_| literal::date(text, eval)).ok()?;
+    packed(literal::timestamp(text, eval).or_else(|_| literal::date(text, eval)).ok()?)
+}
+
+/// `DATE '...'` or `TIMESTAMP '...'`, packed; `None` for what is no such literal, and for a TIME,
+/// which is one of today.
+fn typed_date(typed: &ast::TypedString, mode: Mode, eval: &EvalContext) -> Option<i64> {
+    let value = pelorus_sql::literal::constant_value(&typed.value.value, mode)?;
+    let Constant::Text { text, charset: None } = value else { return None };
+    match typed.data_type.to_string().to_ascii_uppercase().as_str() {
+        "DATE" => packed(literal::date(&text, eval).ok()?),
+        "TIMESTAMP" | "DATETIME" => packed(literal::timestamp(&text, eval).ok()?),
+        _ => None,
+    }
+}
+
+fn packed(arg: Arg) -> Option<i64> {
     match arg.constant? {
         Value::Date(packed) => Some(packed),
         _ => None,
@@ -147,7 +167,12 @@ impl<'a> Reader<'a> {
     pub(super) fn condition(&self, expr: &Expr) -> Option<(usize, Predicate)> {
         match expr {
             Expr::Nested(inner) => self.condition(inner),
-            Expr::IsNull(inner) => Some((self.of.column(inner)?, Predicate::IsNull)),
+            Expr::IsNull(inner) => {
+                let column = self.of.column(inner)?;
+                // Of these a date of zeros passes.
+                let zero_passes = zero_is_null(&self.of.table.columns[column].ty);
+                (!zero_passes).then_some((column, Predicate::IsNull))
+            }
             Expr::IsNotNull(inner) => Some((self.of.column(inner)?, Predicate::IsNotNull)),
             Expr::Between { expr, negated: false, low, high } => {
                 let column = self.of.column(expr)?;
@@ -197,15 +222,18 @@ impl<'a> Reader<'a> {
     }
 
     fn date(&self, expr: &Expr, ty: &ColumnType) -> Option<Scalar> {
-        let text = match expr {
-            Expr::TypedString(typed) => {
-                pelorus_sql::literal::constant_value(&typed.value.value, self.mode)?
-            }
-            other => constant(other, self.mode)?,
+        let packed = match expr {
+            Expr::TypedString(typed) => typed_date(typed, self.mode, self.eval)?,
+            other => match constant(other, self.mode)? {
+                Constant::Text { text, charset: None } => date(&text, self.eval)?,
+                _ => return None,
+            },
         };
-        let Constant::Text { text, charset: None } = text else { return None };
-        let packed = date(&text, self.eval)?;
         let packed = match ty.wire {
+            // 30 February is no moment (`ALLOW_INVALID_DATES`).
+            WireType::Timestamp if packed != 0 && !DateTime::unpack(packed).is_valid() => {
+                return None;
+            }
             // Around moments at which a clock is set, order differs from that of moments.
             WireType::Timestamp => assign::timestamp_to_utc(packed, self.zone).exact()?,
             _ => packed,

@@ -9,7 +9,7 @@ use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{self as functions, Arg, CastTarget, Value};
-use pelorus_sql::normalise::is_aggregate_name;
+use pelorus_sql::normalise::{self, is_aggregate_name};
 use pelorus_sql::operator::function_of;
 use pelorus_types::ColumnType;
 use sqlparser::ast::{
@@ -17,6 +17,8 @@ use sqlparser::ast::{
     TrimWhereField, UnaryOperator, VisitMut, VisitorMut,
 };
 
+use super::aggregate::name_of;
+use super::condition::zero_is_null;
 use super::correlated;
 use super::query::BoundQuery;
 use super::scope::Scope;
@@ -151,6 +153,43 @@ impl ExprBinder<'_> {
         self.condition(expr, true)
     }
 
+    /// `IS NULL` as WHERE takes it of a table's own column that is a date and cannot be NULL: zeros
+    /// pass as well, for the sake of old clients. `None` for anything else.
+    fn null_or_zero(&self, inner: &ast::Expr) -> Result<Option<Expr>> {
+        let path: Vec<&str> = match normalise::unnested(inner) {
+            ast::Expr::Identifier(name) => vec![&name.value],
+            ast::Expr::CompoundIdentifier(path) => path.iter().map(|it| &*it.value).collect(),
+            _ => return Ok(None),
+        };
+        if self.clause != "where clause" {
+            return Ok(None);
+        }
+        let column = self.scope.find(&path, self.clause)?;
+        if column.is_none()
+            && let Some(outer) = &self.scope.outer
+            && let Some(column) = outer.find(&path, self.clause)?
+            && column.value.origin.as_ref().is_some_and(|it| zero_is_null(&it.ty))
+        {
+            return Err(self.correlated("that is a date that cannot be NULL, by IS NULL"));
+        }
+        let Some((column, origin)) = column.and_then(|it| Some((it, it.value.origin.as_ref()?)))
+        else {
+            return Ok(None);
+        };
+        let is_own = !column.schema.is_empty();
+        if !zero_is_null(if is_own { &origin.ty } else { &column.value.ty }) {
+            return Ok(None);
+        }
+        if !is_own {
+            // It depends on whether MySQL makes a table of it.
+            return Err(Error::unsupported(format_args!(
+                "IS NULL of {inner}, a date of a derived table that cannot be NULL"
+            )));
+        }
+        let value = column.value.expr.clone();
+        Ok(Some(value.clone().is_null().or(value.eq(lit(0_i64)))))
+    }
+
     /// The same for a part of a condition. `top` says that every row must meet it: elsewhere
     /// DataFusion makes of an IN (subquery) that is unknown one that is false.
     fn condition(&self, expr: &ast::Expr, top: bool) -> Result<Expr> {
@@ -165,6 +204,19 @@ impl ExprBinder<'_> {
                 }
                 ast::Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
                     return Ok(datafusion::logical_expr::not(self.condition(expr, false)?));
+                }
+                ast::Expr::IsNull(inner) | ast::Expr::IsUnknown(inner) => {
+                    if top && let Some(found) = self.null_or_zero(inner)? {
+                        return Ok(found);
+                    }
+                }
+                ast::Expr::Function(call) if name_of(call) == "ISNULL" => {
+                    if top
+                        && let [inner] = plain_arguments(call)?[..]
+                        && let Some(found) = self.null_or_zero(inner)?
+                    {
+                        return Ok(found);
+                    }
                 }
                 ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
                     if let Some(native) = self.native_equality(left, right)? {

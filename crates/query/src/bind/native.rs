@@ -121,13 +121,14 @@ impl Binder<'_> {
             LogicalPlanBuilder::scan(self.fresh("t"), provider_as_source(Arc::new(scan)), None)
                 .and_then(LogicalPlanBuilder::build)
                 .map_err(from_datafusion)?;
-        let typed = columns
+        let typed = positions
             .iter()
-            .zip(&names)
-            .map(|(column, name)| {
+            .zip(columns.iter().zip(&names))
+            .map(|(&at, (column, name))| {
                 let mut column = Column::clone(column);
                 alias.clone_into(&mut column.table);
-                Typed::column(column_expr(name), &column)
+                let members = table.members.get(at).and_then(Option::as_ref);
+                Typed::column(column_expr(name), &column).with_members(members)
             })
             .collect();
         scope.push_relation(schema, alias, typed);
@@ -148,11 +149,10 @@ impl Binder<'_> {
         let mut keys = Vec::new();
         for at in if of.only_table { keys_of(select, of) } else { Vec::new() } {
             let ty = &of.table.columns[at].ty;
-            let listed = matches!(ty.wire, WireType::Enum | WireType::Set | WireType::Json);
             let place = positions.iter().position(|&it| it == at);
             if let Some(place) = place
                 && needs_key(ty)
-                && !listed
+                && ty.wire != WireType::Json
                 && !keys.contains(&place)
                 && scan.has_few_values(at)?
             {

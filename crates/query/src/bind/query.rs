@@ -12,7 +12,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions as functions;
 use pelorus_link::Moment;
 use pelorus_sql::Parsed;
-use pelorus_types::Column;
+use pelorus_types::{Column, WireType};
 use sqlparser::ast::{
     self, LimitClause, OrderByExpr, OrderByKind, SetExpr, SetOperator, SetQuantifier,
 };
@@ -200,6 +200,14 @@ impl<'a> Binder<'a> {
             .zip(&types)
             .map(|(column, ty)| Column::computed(&column.meta.name, *ty))
             .collect();
+        // An ENUM or SET stays one beside nothing but NULL.
+        let lists: Vec<Option<Typed>> = (0..metas.len())
+            .map(|at| {
+                let values = sides.iter().map(|(side, _)| &side.columns[at].value);
+                let mut values = values.filter(|value| value.ty.wire != WireType::Null);
+                values.next().filter(|_| values.next().is_none()).cloned()
+            })
+            .collect();
         let mut whole: Option<BoundQuery> = None;
         for (side, all) in sides {
             let side = self.in_types(side, &metas)?;
@@ -229,7 +237,13 @@ impl<'a> Binder<'a> {
             let joined = BoundQuery { plan, columns: named(&metas, &names) };
             whole = Some(if all { joined } else { self.distinct(joined)? });
         }
-        whole.ok_or_else(|| Error::internal("an empty UNION"))
+        let mut whole = whole.ok_or_else(|| Error::internal("an empty UNION"))?;
+        for (column, list) in whole.columns.iter_mut().zip(lists) {
+            if let Some(list) = list {
+                column.value = column.value.clone().listed_like(&list);
+            }
+        }
+        Ok(whole)
     }
 
     /// A query with its columns converted to other types.
@@ -319,7 +333,7 @@ impl<'a> Binder<'a> {
                     format!("Unknown column '{}' in 'order clause'", term.expr),
                 ));
             };
-            let key = query.columns[column].value.sort_key(&self.context.eval);
+            let key = query.columns[column].value.order_key(&self.context.eval)?;
             keys.push(sort_term(key, term)?);
         }
         let plan = ordered(query.plan, keys, limit)?;

@@ -184,7 +184,7 @@ impl Binder<'_> {
         let mut keys = Vec::new();
         for (value, term) in terms.into_iter().zip(block.order.by) {
             let Some(value) = value else { continue };
-            let key = value.sort_key(&self.context.eval);
+            let key = value.order_key(&self.context.eval)?;
             if block.distinct {
                 let place = values.iter().position(|item| item.expr == value.expr);
                 let Some(place) = place else {
@@ -213,9 +213,9 @@ impl Binder<'_> {
         let keys = keys
             .into_iter()
             .map(|(key, term)| {
-                let key = key.unwrap_or_else(|place| {
-                    query.columns[place].value.sort_key(&self.context.eval)
-                });
+                let key = key.or_else(|place: usize| {
+                    query.columns[place].value.order_key(&self.context.eval)
+                })?;
                 sort_term(key, term)
             })
             .collect::<Result<Vec<_>>>()?;
@@ -269,9 +269,9 @@ impl Binder<'_> {
             Some(origin) => Column { name: item.name.clone(), ty: value.ty, ..(**origin).clone() },
             None => Column::computed(&item.name, value.ty),
         };
-        let mut value = Typed::column(column_expr(&name), &meta);
-        value.key = key;
-        BoundColumn { meta, value }
+        let mut output = Typed::column(column_expr(&name), &meta).listed_like(&value);
+        output.key = key;
+        BoundColumn { meta, value: output }
     }
 
     /// A binder for a clause that sees the FROM clause and nothing else.

@@ -8,9 +8,9 @@ use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use pelorus_error::Result;
+use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::AggregateCall;
-use pelorus_functions::{self as functions, Arg, Call, EvalContext, Value};
+use pelorus_functions::{self as functions, Arg, Call, EvalContext, Members, Value};
 use pelorus_types::{Column, ColumnType};
 
 use crate::udf::{self, into_datafusion};
@@ -29,6 +29,16 @@ pub(crate) struct Typed {
     pub(crate) key: Option<Expr>,
     /// The column that the expression is nothing but a name for.
     pub(crate) origin: Option<Arc<Column>>,
+    /// The list that it is sorted by where it is the value of an ENUM or SET column.
+    listed: Option<Listed>,
+}
+
+/// The list that values are sorted by.
+#[derive(Clone, Debug)]
+enum Listed {
+    Members(Arc<Members>),
+    /// It is not known here, as with columns of linked servers.
+    Unknown,
 }
 
 impl Typed {
@@ -45,12 +55,29 @@ impl Typed {
             arg: Arg::column(column.ty, text.join(".")),
             key: None,
             origin: Some(Arc::new(column.clone())),
+            listed: unknown(&column.ty),
         }
+    }
+
+    /// The same value of a column whose members are these.
+    #[must_use]
+    pub(crate) fn with_members(self, members: Option<&Arc<Members>>) -> Self {
+        match members {
+            Some(members) => Self { listed: Some(Listed::Members(Arc::clone(members))), ..self },
+            None => self,
+        }
+    }
+
+    /// The same value that is sorted like another, of which it is a copy.
+    #[must_use]
+    pub(crate) fn listed_like(self, other: &Self) -> Self {
+        Self { listed: other.listed.clone(), ..self }
     }
 
     /// A value that is neither a constant nor a column, in the form of its type.
     pub(crate) fn computed(expr: Expr, ty: ColumnType) -> Self {
-        Self { expr, ty, arg: Arg::column(ty, String::new()), key: None, origin: None }
+        let arg = Arg::column(ty, String::new());
+        Self { expr, ty, arg, key: None, origin: None, listed: unknown(&ty) }
     }
 
     /// A literal.
@@ -58,13 +85,23 @@ impl Typed {
         let value = arg.constant.clone().unwrap_or(Value::Null);
         let array = functions::array_of(&value, &arg.ty)?;
         let scalar = ScalarValue::try_from_array(&array, 0).map_err(udf::from_datafusion)?;
-        Ok(Self { expr: Expr::Literal(scalar, None), ty: arg.ty, arg, key: None, origin: None })
+        let expr = Expr::Literal(scalar, None);
+        Ok(Self { expr, ty: arg.ty, arg, key: None, origin: None, listed: None })
     }
 
     /// The result of an aggregate, found in a column of a plan.
     pub(crate) fn of_aggregate(expr: Expr, call: &AggregateCall) -> Self {
         let ty = call.return_type();
-        Self { expr, ty, arg: call.as_arg(), key: None, origin: None }
+        Self { expr, ty, arg: call.as_arg(), key: None, origin: None, listed: unknown(&ty) }
+    }
+
+    /// How the least or greatest of some values is sorted: MySQL keeps it in a column of the type
+    /// that they have. (Which is the least is a matter of the text.)
+    pub(crate) fn extreme_of(self, name: &str, args: &[Typed]) -> Self {
+        match args {
+            [arg] if matches!(name, "MIN" | "MAX") => self.listed_like(arg),
+            _ => self,
+        }
     }
 
     /// What the resolution of functions needs to know.
@@ -77,7 +114,8 @@ impl Typed {
     pub(crate) fn at(&self, expr: Expr, key: Option<Expr>) -> Self {
         let mut arg = self.arg.clone();
         arg.constant = None;
-        Self { expr, key, arg, ty: self.ty, origin: self.origin.clone() }
+        let (origin, listed) = (self.origin.clone(), self.listed.clone());
+        Self { expr, key, arg, ty: self.ty, origin, listed }
     }
 
     /// The same value without the key that a server made.
@@ -108,7 +146,7 @@ impl Typed {
         let arg = Arg::of(&call, None);
         let name = call.name().to_owned();
         let expr = udf::call(&name, call, args.into_iter().map(|arg| arg.expr).collect());
-        Typed { expr, ty, arg, key: None, origin: None }
+        Typed { expr, ty, arg, key: None, origin: None, listed: unknown(&ty) }
     }
 
     /// The same value in another type, as in assignments and UNION.
@@ -116,7 +154,8 @@ impl Typed {
         let settled = self.settled(context);
         if settled.ty.arrow() == to.arrow() && same_form(&settled.ty, &to) {
             let arg = Arg { ty: to, ..settled.arg };
-            return Typed { ty: to, arg, ..settled };
+            let listed = settled.listed.filter(|_| functions::is_listed(&to));
+            return Typed { ty: to, arg, listed, ..settled };
         }
         let what = Form::Convert { from: settled.ty, to };
         Typed::computed(form(what, context, settled.expr), to)
@@ -139,17 +178,43 @@ impl Typed {
         Typed { expr, arg: Arg { scale: self.ty.decimals, ..self.arg }, ..self }
     }
 
-    /// What to group, order and join by: equal exactly where MySQL calls the values equal, and
-    /// ordered as MySQL orders them (NULL aside).
+    /// What to group, compare and join by: equal exactly where MySQL calls the values equal, and
+    /// ordered as MySQL compares them (NULL aside).
     pub(crate) fn sort_key(&self, context: &Arc<EvalContext>) -> Expr {
         if let Some(key) = &self.key {
             return key.clone();
+        }
+        if self.ty.is_float() {
+            return form(Form::Unsigned(self.ty), context, self.expr.clone());
         }
         if !functions::needs_key(&self.ty) {
             return self.clone().settled(context).expr;
         }
         form(Form::Key(self.ty), context, self.expr.clone())
     }
+
+    /// What ORDER BY sorts by: [`Typed::sort_key`], but the number of an ENUM or SET, which is
+    /// compared as text.
+    ///
+    /// # Errors
+    /// Error 1235 where its members are not known.
+    pub(crate) fn order_key(&self, context: &Arc<EvalContext>) -> Result<Expr> {
+        match &self.listed {
+            None => Ok(self.sort_key(context)),
+            Some(Listed::Members(members)) => {
+                Ok(form(Form::Number(Arc::clone(members)), context, self.expr.clone()))
+            }
+            Some(Listed::Unknown) => Err(Error::unsupported(
+                "the order of an ENUM or SET whose members are not known here; order by its text, \
+                 CONCAT(x)",
+            )),
+        }
+    }
+}
+
+/// How values of a type are sorted as long as nothing more is known of them.
+fn unknown(ty: &ColumnType) -> Option<Listed> {
+    functions::is_listed(ty).then_some(Listed::Unknown)
 }
 
 /// The value of a call of constants. `None` also where it fails: whether anybody asks for the value
@@ -171,6 +236,7 @@ fn folded(call: &Call, args: &[Typed]) -> Option<Typed> {
         arg: Arg::of(call, Some(value)),
         key: None,
         origin: None,
+        listed: None,
     })
 }
 
@@ -197,12 +263,16 @@ fn same_form(from: &ColumnType, to: &ColumnType) -> bool {
 }
 
 /// A change of form that has no name in SQL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Form {
     /// Implicit conversion.
     Convert { from: ColumnType, to: ColumnType },
     /// The key of [`Typed::sort_key`].
     Key(ColumnType),
+    /// The number that [`Typed::order_key`] sorts by.
+    Number(Arc<Members>),
+    /// Zeros without a sign.
+    Unsigned(ColumnType),
     /// The rounding of [`Typed::settled`].
     Settle(ColumnType),
     /// The truth of [`Typed::truth`].
@@ -232,9 +302,11 @@ impl std::hash::Hash for FormUdf {
 
 impl ScalarUDFImpl for FormUdf {
     fn name(&self) -> &str {
-        match self.what {
+        match &self.what {
             Form::Convert { .. } => "convert",
             Form::Key(_) => "collation_key",
+            Form::Number(_) => "member_number",
+            Form::Unsigned(_) => "unsigned_zero",
             Form::Settle(_) => "settle",
             Form::Truth(_) => "truth",
         }
@@ -245,9 +317,10 @@ impl ScalarUDFImpl for FormUdf {
     }
 
     fn return_type(&self, _: &[DataType]) -> std::result::Result<DataType, DataFusionError> {
-        Ok(match self.what {
-            Form::Convert { to, .. } | Form::Settle(to) => to.arrow(),
-            Form::Key(ty) => functions::key_type(&ty),
+        Ok(match &self.what {
+            Form::Convert { to, .. } | Form::Settle(to) | Form::Unsigned(to) => to.arrow(),
+            Form::Key(ty) => functions::key_type(ty),
+            Form::Number(_) => Members::number_type(),
             Form::Truth(_) => DataType::Boolean,
         })
     }
@@ -260,11 +333,13 @@ impl ScalarUDFImpl for FormUdf {
             ColumnarValue::Array(array) => (Arc::clone(array), false),
             ColumnarValue::Scalar(value) => (value.to_array_of_size(1)?, true),
         };
-        let result = match self.what {
-            Form::Convert { from, to } => functions::convert(&array, &from, &to, &self.context),
-            Form::Key(ty) => functions::comparison_keys(&array, &ty),
-            Form::Settle(ty) => functions::settle(&array, &ty),
-            Form::Truth(ty) => functions::truth(&array, &ty, &self.context)
+        let result = match &self.what {
+            Form::Convert { from, to } => functions::convert(&array, from, to, &self.context),
+            Form::Key(ty) => functions::comparison_keys(&array, ty),
+            Form::Number(members) => members.numbers(&array),
+            Form::Unsigned(_) => Ok(functions::without_signed_zeros(&array)),
+            Form::Settle(ty) => functions::settle(&array, ty),
+            Form::Truth(ty) => functions::truth(&array, ty, &self.context)
                 .map(|truth| -> ArrayRef { Arc::new(truth) }),
         }
         .map_err(into_datafusion)?;

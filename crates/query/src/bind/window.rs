@@ -92,7 +92,8 @@ impl Binder<'_> {
         let partition_by = partition_by.collect::<Result<Vec<_>>>()?;
         let order = spec.order_by.iter().map(|term| binder.value(&term.expr));
         let order = order.collect::<Result<Vec<_>>>()?;
-        let sorted = |(key, term): (&Typed, _)| sort_term(key.sort_key(context), term);
+        refuse_listed(function, &order, binder)?;
+        let sorted = |(key, term): (&Typed, _)| sort_term(key.order_key(context)?, term);
         let order_by = order.iter().zip(&spec.order_by).map(sorted);
         let order_by: Vec<SortExpr> = order_by.collect::<Result<_>>()?;
         let frame = frame(&spec, &order)?;
@@ -238,6 +239,22 @@ impl Binder<'_> {
             frameless: false,
         }
     }
+}
+
+/// Refuses the least and the greatest of an ENUM or SET in a window with an order: MySQL takes the
+/// first or the last row for it where that order is the one by number.
+fn refuse_listed(function: &ast::Function, order: &[Typed], binder: &ExprBinder<'_>) -> Result<()> {
+    let name = name_of(function);
+    if order.is_empty() || !matches!(name.as_str(), "MIN" | "MAX") {
+        return Ok(());
+    }
+    for arg in plain_arguments(function)? {
+        if pelorus_functions::is_listed(&binder.value(arg)?.ty) {
+            let text = format!("{name} of an ENUM or SET over a window with ORDER BY");
+            return Err(Error::unsupported(text));
+        }
+    }
+    Ok(())
 }
 
 /// Whether values have the type over a window that they have without.

@@ -84,7 +84,7 @@ impl Block<'_> {
 }
 
 /// What MIN or MAX is taken of.
-fn extreme_argument(expr: &ast::Expr) -> Option<&ast::Expr> {
+pub(super) fn extreme_argument(expr: &ast::Expr) -> Option<&ast::Expr> {
     let ast::Expr::Function(function) = expr else { return None };
     let call = crate::bind::aggregate::call_of(function).ok()?;
     match (call.name.as_str(), &call.args[..]) {

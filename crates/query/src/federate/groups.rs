@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::Result;
+use pelorus_sql::normalise;
 use pelorus_types::{Column, ColumnType, Flags, Info, WireType, collation};
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{self, Ident, SelectItem};
 
 use super::block::{Block, Tail, unbounded};
+use super::collations::extreme_argument;
 use super::decide;
 use crate::bind::aggregate::{self, Call};
 use crate::bind::expr::{Computed, ExprBinder, Subqueries, canonical, plain_arguments};
@@ -156,6 +158,13 @@ impl Plan {
     }
 }
 
+/// Whether a part is the least or greatest of an ENUM or SET column, which the server finds by the
+/// text and sorts by the number.
+fn is_listed(part: &ast::Expr, block: &Block<'_>) -> bool {
+    let origin = extreme_argument(part).and_then(|arg| block.origin_of(normalise::unnested(arg)));
+    origin.is_some_and(|column| pelorus_functions::is_listed(&column.ty))
+}
+
 /// The condition of `IF(condition, 1, 0)`, whose sum over a group counts rows.
 fn counted(arg: &ast::Expr) -> Option<ast::Expr> {
     let is = |expr: &ast::Expr, digit: &str| {
@@ -258,6 +267,9 @@ impl Binder<'_> {
             .iter()
             .any(|part| part.ty.is_binary_string() || part.ty.wire == WireType::Bit)
         {
+            return Ok(None);
+        }
+        if !block.order.by.is_empty() && plan.parts.iter().any(|(part, _)| is_listed(part, block)) {
             return Ok(None);
         }
         // Extremes are compared, sums are not.
@@ -365,9 +377,9 @@ impl Binder<'_> {
 
     fn merge_part(&self, function: &str, args: Vec<Typed>, level: &mut Level) -> Result<Typed> {
         let name = self.fresh("a");
-        let (expr, call) = aggregate::bind(function, false, args, &self.context.eval)?;
+        let (expr, call) = aggregate::bind(function, false, args.clone(), &self.context.eval)?;
         level.aggregates.push(expr.alias(&name));
-        Ok(Typed::of_aggregate(column_expr(&name), &call))
+        Ok(Typed::of_aggregate(column_expr(&name), &call).extreme_of(function, &args))
     }
 
     /// HAVING, the select list, ORDER BY and LIMIT over merged groups.

@@ -68,7 +68,7 @@ impl Binder<'_> {
         let keys = order
             .iter()
             .zip(&terms)
-            .map(|(value, (_, term))| sort_term(value.sort_key(&self.context.eval), term))
+            .map(|(value, (_, term))| sort_term(value.order_key(&self.context.eval)?, term))
             .collect::<Result<Vec<_>>>()?;
         let plan = ordered(leaf, keys, block.order.limit)?;
         let columns = typed

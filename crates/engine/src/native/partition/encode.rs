@@ -85,6 +85,20 @@ impl Part {
             && (!is_text || (self.is_plain() && self.ty.collation.is_no_pad()))
     }
 
+    /// Whether an encoded value has its place in the order of the others: dates that are none are
+    /// slices of their own, which may lie within those of real ones.
+    pub(super) fn is_in_order(&self, field: &[u8]) -> bool {
+        if !matches!(self.function, Function::TimeSlice(_) | Function::MonthSlice(_)) {
+            return true;
+        }
+        match self.field(field) {
+            Some(Field::Number(bytes)) => {
+                DateTime::unpack((u64::from_be_bytes(bytes) ^ 1 << 63).cast_signed()).is_valid()
+            }
+            _ => true,
+        }
+    }
+
     /// The values that are encoded.
     pub(super) fn apply(&self, values: &ArrayRef) -> Result<ArrayRef> {
         if *values.data_type() != DataType::Utf8 {

@@ -144,16 +144,15 @@ fn value_may_hold(parts: &[Part], key: &[u8], predicates: &[(usize, Predicate)])
 }
 
 /// Whether a value with this image can fulfil a condition. Images keep equality; where they keep
-/// order too, they may only become equal.
+/// order too, they may only become equal. (Of slices of time only those of real dates do.)
 fn part_may_hold(part: &Part, field: &[u8], predicate: &Predicate) -> bool {
     let image = |scalar: &Scalar| part.image(&array_of_scalar(scalar, &part.ty)?);
     let is_null = field == [0];
-    let at_most = |scalar: &Scalar| {
-        !part.keeps_order() || image(scalar).is_none_or(|image| field <= image.as_slice())
-    };
-    let at_least = |scalar: &Scalar| {
-        !part.keeps_order() || image(scalar).is_none_or(|image| field >= image.as_slice())
-    };
+    let keeps_order = part.keeps_order() && part.is_in_order(field);
+    // The image of a constant that takes part in the order.
+    let bound = |scalar: &Scalar| image(scalar).filter(|it| keeps_order && part.is_in_order(it));
+    let at_most = |scalar: &Scalar| bound(scalar).is_none_or(|bound| field <= bound.as_slice());
+    let at_least = |scalar: &Scalar| bound(scalar).is_none_or(|bound| field >= bound.as_slice());
     let same = |scalar: &Scalar| image(scalar).is_none_or(|image| field == image.as_slice());
     match predicate {
         Predicate::IsNull => is_null,

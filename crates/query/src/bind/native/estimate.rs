@@ -70,7 +70,7 @@ impl Estimate {
                 *of_column = Some(of_column.unwrap_or(1.0) * share);
             }
         }
-        let is_exact = !has_conditions && table.own.is_none();
+        let is_exact = !has_conditions && !table.is_part && table.own.is_none();
         let rows = if is_exact { now } else { kept.rows() + own };
         let columns = (0..schema.columns.len())
             .map(|at| match analysed(at) {

@@ -107,9 +107,8 @@ impl Reader<'_> {
     fn operand(&mut self, expr: &Expr) -> Option<(Operand, Arg)> {
         if let Some(column) = self.of.column(expr) {
             let ty = self.of.table.columns[column].ty;
-            let listed = matches!(ty.wire, WireType::Enum | WireType::Set | WireType::Json);
             let same = self.column.is_none_or(|known| known == column);
-            if !needs_key(&ty) || listed || !same {
+            if !needs_key(&ty) || ty.wire == WireType::Json || !same {
                 return None;
             }
             self.column = Some(column);
