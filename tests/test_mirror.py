@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import time
 
 import pymysql
@@ -144,6 +145,68 @@ class TestRestarts:
         own.same_tables("reset", "t")
 
 
+    def test_reset_binlogs_that_overtake(self, own):
+        """As much comes at once after the reset as there was before it."""
+        reset = "RESET MASTER" if own.server.kind == "mariadb" else "RESET BINARY LOGS AND GTIDS"
+        own.server.run(reset)
+        live(own, "overtaken")
+        own.same_tables("overtaken", "t")
+        # Files are told apart by the second in which they were begun.
+        time.sleep(1.1)
+        own.server.run(reset, *(f"INSERT INTO t VALUES ({number}, 0)" for number in range(3, 300)),
+                       database="overtaken")
+        wait_for("another load", lambda: own.state("overtaken", "t")["Loads"] > 1)
+        own.wait_live("overtaken")
+        own.same_tables("overtaken", "t")
+
+    def test_resumed_where_the_binlog_is_gone(self, own):
+        """Only the mirror that was paused is read anew."""
+        live(own, "resumed", *T, "CREATE TABLE u LIKE t")
+        own.through.run("ALTER MIRROR TABLE resumed.t PAUSE")
+        own.server.run("INSERT INTO t VALUES (3, 3)", "FLUSH BINARY LOGS", "INSERT INTO u VALUES (1, 1)",
+                       "FLUSH BINARY LOGS", database="resumed")
+        own.same_tables("resumed", "u")
+        name = own.server.run("SHOW BINARY LOGS")[-1][0]
+
+        def purged() -> bool:
+            mirror_soak.kill_dumps(own.server)
+            own.server.run(f"PURGE BINARY LOGS TO '{name}'")
+            return own.server.run("SHOW BINARY LOGS")[0][0] == name
+        wait_for("the binlog to be purged", purged)
+        own.same_tables("resumed", "u")
+        own.through.run("ALTER MIRROR TABLE resumed.t RESUME")
+        own.server.run("INSERT INTO resumed.u VALUES (2, 2)")
+        wait_for("a second load", lambda: own.state("resumed", "t")["Loads"] == 2)
+        own.wait_live("resumed", "t", "u")
+        own.same_tables("resumed", "t", "u")
+        assert own.state("resumed", "u")["Loads"] == 1
+
+
+class TestOneTable:
+    """What one table cannot do keeps nothing from the others."""
+
+    def test_rows_that_no_partition_takes(self, linked):
+        pair = Mirrored(*linked)
+        pair.begin("alone", "CREATE TABLE a (id INT PRIMARY KEY, v INT)", "INSERT INTO a VALUES (1, 1)",
+                   "CREATE TABLE b LIKE a")
+        pair.through.run("MIRROR TABLE alone.a PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (100))",
+                         "MIRROR TABLE alone.b")
+        pair.wait_live("alone", "a", "b")
+        pair.server.run("BEGIN", "INSERT INTO a VALUES (200, 1)", "INSERT INTO b VALUES (1, 1)", "COMMIT",
+                        database="alone")
+        found = pair.wait_state("alone", "a", "failed")
+        assert "partition" in found["Reason"], found
+        pair.same_tables("alone", "b")
+        assert pair.state("alone", "b")["Loads"] == 1
+
+    def test_text_that_is_none(self, mariadb, pelorus_mariadb):
+        pair = Mirrored(mariadb, pelorus_mariadb)
+        live(pair, "surrogates", *T, "CREATE TABLE s (id INT PRIMARY KEY, s VARCHAR(9))")
+        pair.server.run("SET sql_mode = ''", "INSERT IGNORE INTO s VALUES (1, _utf8mb4 X'EDA080')",
+                        "INSERT INTO t VALUES (3, 3)", database="surrogates")
+        pair.same_tables("surrogates", "t")
+
+
 class TestLargeTransactions:
     """What a transaction changes is held in memory, up to a bound."""
 
@@ -162,6 +225,50 @@ class TestLargeTransactions:
             assert own.state("bound", "t")["Loads"] == 1
         finally:
             own.through.run("SET GLOBAL pelorus_mirror_transaction_size = DEFAULT")
+
+    def test_few_wide_rows(self, linked):
+        pair = Mirrored(*linked)
+        live(pair, "wide", "CREATE TABLE t (id INT PRIMARY KEY, doc LONGTEXT)")
+        pair.through.run("SET GLOBAL pelorus_mirror_transaction_size = 1048576")
+        try:
+            pair.server.run("BEGIN", *(f"INSERT INTO t VALUES ({number}, REPEAT('x', 400000))"
+                                       for number in range(8)), "COMMIT", database="wide")
+            wait_for("another load", lambda: pair.state("wide", "t")["Loads"] == 2)
+            assert "transaction_size" in pair.through.log()
+            # Many that are small each are no large one.
+            pair.wait_live("wide")
+            pair.server.run(*(f"UPDATE t SET doc = REPEAT('y', 400000) WHERE id = {number}"
+                              for number in range(8)), database="wide")
+            pair.same("wide", "SELECT COUNT(*), SUM(CRC32(doc)) FROM t")
+            assert pair.state("wide", "t")["Loads"] == 2
+        finally:
+            pair.through.run("SET GLOBAL pelorus_mirror_transaction_size = DEFAULT")
+
+    def test_rows_in_part_that_are_wide(self, linked):
+        """The images are small, and what they come to is not."""
+        pair = Mirrored(*linked)
+        live(pair, "parts", *DIGITS, "CREATE TABLE t (id INT PRIMARY KEY, v INT, pad VARCHAR(4000))",
+             f"INSERT INTO t SELECT n, n, REPEAT('p', 4000) FROM {NUMBERS} x WHERE n < 4000")
+        pair.through.run("SET GLOBAL pelorus_mirror_transaction_size = 4194304")
+        try:
+            pair.server.run("SET binlog_row_image = MINIMAL", "UPDATE t SET v = v + 1", database="parts")
+            wait_for("another load", lambda: pair.state("parts", "t")["Loads"] == 2)
+            pair.wait_live("parts", "t")
+            pair.same("parts", "SELECT COUNT(*), SUM(v), SUM(CRC32(pad)) FROM t")
+        finally:
+            pair.through.run("SET GLOBAL pelorus_mirror_transaction_size = DEFAULT")
+
+    def test_a_load_of_wide_rows(self, linked):
+        """More than a record of the log holds, in fewer rows than a load commits at once."""
+        pair = Mirrored(*linked)
+        pair.begin("load", "SET sql_log_bin = 0", "CREATE TABLE w (id INT PRIMARY KEY, doc LONGTEXT)",
+                   *(f"INSERT INTO w VALUES ({number}, REPEAT('x', 4194304))" for number in range(265)))
+        pair.through.run("MIRROR TABLE load.w")
+        pair.wait_live("load", seconds=180)
+        pair.same("load", "SELECT COUNT(*), MAX(id) FROM w")
+        pair.through.run("UNMIRROR TABLE load.w")
+        pair.server.run("SET sql_log_bin = 0", "DROP TABLE load.w")
+
 
 class TestRefusals:
     """Servers and sessions that cannot be followed."""
@@ -203,6 +310,29 @@ class TestRefusals:
         pair.wait_live("statements")
         pair.same_tables("statements", "t")
 
+    def test_statements_that_do_not_name_what_they_change(self, linked):
+        pair = Mirrored(*linked)
+        live(pair, "unnamed", *T, "CREATE VIEW seen AS SELECT * FROM t",
+             "CREATE FUNCTION f() RETURNS INT DETERMINISTIC MODIFIES SQL DATA "
+             "BEGIN UPDATE t SET v = v + 10 WHERE id = 1; RETURN 1; END")
+        loads = 1
+        for statement in ["UPDATE seen SET v = 9 WHERE id = 1", "DO f()", "SELECT f()"]:
+            pair.server.run("SET binlog_format = 'STATEMENT'", statement, database="unnamed")
+            wait_for("another load", lambda: pair.state("unnamed", "t")["Loads"] > loads)
+            pair.wait_live("unnamed")
+            pair.same_tables("unnamed", "t")
+            loads = pair.state("unnamed", "t")["Loads"]
+
+    def test_statements_about_other_tables(self, linked):
+        pair = Mirrored(*linked)
+        pair.begin("others", *T, "CREATE TABLE other (id INT PRIMARY KEY)")
+        pair.through.run("MIRROR TABLE others.t")
+        pair.wait_live("others")
+        pair.server.run("SET binlog_format = 'STATEMENT'", "INSERT INTO other VALUES (1)",
+                        "SET binlog_format = 'ROW'", "INSERT INTO t VALUES (3, 3)", database="others")
+        pair.same_tables("others", "t")
+        assert pair.state("others", "t")["Loads"] == 1
+
     def test_what_is_not_logged_is_found_by_check(self, linked):
         pair = Mirrored(*linked)
         live(pair, "unlogged")
@@ -225,6 +355,46 @@ class TestFreshness:
                 cursor.execute("SELECT COUNT(*) FROM t")
                 assert cursor.fetchone() == (number,)
             assert is_of_mirrors(plan_of(connection, "SELECT COUNT(v) FROM t"))
+
+    def test_own_writes_are_waited_for_until_they_are_asked_for(self, linked):
+        pair = Mirrored(*linked)
+        live(pair, "later")
+        with pair.through.connect(database="later") as connection, connection.cursor() as cursor:
+            cursor.execute("SET pelorus_read_your_writes = ON, pelorus_max_staleness = 3600")
+            between = ["SELECT LAST_INSERT_ID()", "SELECT 1", "SELECT * FROM information_schema.SCHEMATA"]
+            for number in range(3, 90):
+                cursor.execute("INSERT INTO t VALUES (%s, 0)", (number,))
+                cursor.execute(between[number % 3])
+                cursor.fetchall()
+                cursor.execute("SELECT COUNT(*) FROM t")
+                assert cursor.fetchone() == (number,)
+            for number in range(90, 150):
+                cursor.execute("BEGIN")
+                cursor.execute("INSERT INTO t VALUES (%s, 0)", (number,))
+                cursor.execute("EXPLAIN SELECT * FROM t" if number % 2 else "SELECT 1")
+                cursor.fetchall()
+                cursor.execute("COMMIT")
+                cursor.execute("SELECT COUNT(*) FROM t")
+                assert cursor.fetchone() == (number,)
+
+    def test_heartbeats_from_long_ago(self, linked):
+        """What has waited in the socket while Pelorus stood still says nothing of now."""
+        pair = Mirrored(*linked)
+        live(pair, "asleep", *DIGITS, "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
+             f"INSERT INTO t SELECT n, 0 FROM {NUMBERS} x")
+        with pair.through.connect(database="asleep") as connection, connection.cursor() as cursor:
+            cursor.execute("SET pelorus_max_staleness = 2, pelorus_mirror_timeout = 60000")
+            cursor.execute("SELECT SUM(v) FROM t")
+            pair.through.process.signal(signal.SIGSTOP)
+            try:
+                time.sleep(3)
+                pair.server.run("UPDATE asleep.t SET v = 1")
+                time.sleep(3)
+            finally:
+                pair.through.process.signal(signal.SIGCONT)
+            for _ in range(20):
+                cursor.execute("SELECT SUM(v) FROM t")
+                assert cursor.fetchone() == (100000,)
 
     def test_seconds_behind(self, linked):
         pair = Mirrored(*linked)
@@ -307,3 +477,16 @@ class TestScale:
                         database="many")
         pair.same("many", " UNION ALL ".join(f"SELECT * FROM t{number}" for number in range(0, 500, 25)))
         through.stop()
+
+
+class TestNumbersOfMariaDb:
+    """Where `gtid_strict_mode` is off, sessions choose the numbers of their transactions."""
+
+    def test_a_lower_number(self, mariadb, pelorus_mariadb):
+        pair = Mirrored(mariadb, pelorus_mariadb)
+        pair.begin("numbers", *T, "SET gtid_domain_id = 7, gtid_seq_no = 100", "INSERT INTO t VALUES (3, 3)")
+        pair.through.run("MIRROR DATABASE numbers")
+        pair.wait_live("numbers")
+        pair.server.run("SET gtid_domain_id = 7, gtid_seq_no = 50", "INSERT INTO t VALUES (777, 1)",
+                        "SET gtid_domain_id = 0", "INSERT INTO t VALUES (4, 4)", database="numbers")
+        pair.same_tables("numbers", "t")

@@ -124,6 +124,23 @@ CHANGES = {
                 ROW.format(4), "UPDATE t SET a = 77 WHERE id = 3", "DELETE FROM t WHERE id = 1",
                 "RENAME TABLE t TO _t_old, _t_new TO t", "DROP TABLE IF EXISTS _t_old",
                 "DROP TRIGGER IF EXISTS i", ROW.format(5)], None),
+    # A zero becomes a number when its column begins to number rows.
+    "numbers": Case(["ALTER TABLE t MODIFY id INT NOT NULL AUTO_INCREMENT", "INSERT INTO t (a) VALUES (9)"],
+                    begin=(BEGIN[0], "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'",
+                           "INSERT INTO t (id, a) VALUES (0, 1), (5, 2)")),
+    "computed_from": Case(["ALTER TABLE t MODIFY a DECIMAL(6,0)", "INSERT INTO t (id, a) VALUES (2, 3)"],
+                          begin=("CREATE TABLE t (id INT PRIMARY KEY, a DECIMAL(6,2), "
+                                 "g DECIMAL(8,2) AS (a * 2) VIRTUAL)",
+                                 "INSERT INTO t (id, a) VALUES (1, 1.50)")),
+    "converted_from": Case(["ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4"],
+                           begin=("CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(9) CHARACTER SET latin1, "
+                                  "h VARCHAR(40) CHARACTER SET latin1 AS (HEX(s)) STORED)",
+                                  "INSERT INTO t (id, s) VALUES (1, 'é')")),
+    "implicit_timestamp": Case(["SET explicit_defaults_for_timestamp = OFF",
+                                "SET time_zone = '+00:00', timestamp = 1700000000",
+                                "ALTER TABLE t ADD COLUMN ts TIMESTAMP", ROW.format(4)]),
+    "two_phases": Case(["SET @a = 1 /*M! , binlog_alter_two_phase = ON */", "ALTER TABLE t ADD d INT",
+                        "INSERT INTO t (id, d) VALUES (4, 4)"], True),
     "quoted": Case(["ALTER TABLE `t` /* why */ ADD `odd ``name` INT DEFAULT 1 -- so",
                 "SET sql_mode = 'ANSI_QUOTES'", "ALTER TABLE \"t\" ADD \"group\" INT DEFAULT 2",
                 "INSERT INTO t (id) VALUES (4)"]),

@@ -60,4 +60,4 @@ pub use position::{Position, Step};
 pub use query::{Query, Status};
 pub use rows::{RowsEvent, RowsKind};
 pub use table_map::{SourceColumn, SourceType, TableMap};
-pub use transaction::{GtidEvent, GtidList, MariaDbFlags, XaPrepare, Xid};
+pub use transaction::{AlterPhase, GtidEvent, GtidList, MariaDbFlags, XaPrepare, Xid};

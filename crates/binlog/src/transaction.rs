@@ -47,12 +47,23 @@ pub struct MariaDbFlags {
     pub prepared_xa: bool,
     /// `XA COMMIT` or `XA ROLLBACK` of a prepared transaction.
     pub completed_xa: bool,
-    /// `START ALTER`, `COMMIT ALTER` or `ROLLBACK ALTER` of a two-phase ALTER TABLE (10.8 on).
-    pub two_phase_alter: bool,
+    /// Which part of a two-phase ALTER TABLE it is (10.8 on, `binlog_alter_two_phase`).
+    pub alter: Option<AlterPhase>,
     /// The XA identifier.
     pub xid: Option<Xid>,
     /// Transactions of one group commit share this number.
     pub group_commit: Option<u64>,
+}
+
+/// A part of an ALTER TABLE that is in the binlog twice, with its text each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlterPhase {
+    /// It has begun; what comes next still meets the old definition.
+    Start,
+    /// It counts from here on.
+    Commit,
+    /// It has failed.
+    Rollback,
 }
 
 /// An XA identifier.
@@ -213,7 +224,12 @@ impl GtidEvent {
         // Bits 1 to 3 of the further flags: START, COMMIT and ROLLBACK ALTER. Where there are none,
         // zeros fill the event up to the length of its fixed part.
         if !reader.is_empty() {
-            about.two_phase_alter = reader.u8()? & 0b1110 != 0;
+            about.alter = match reader.u8()? & 0b1110 {
+                0 => None,
+                2 => Some(AlterPhase::Start),
+                4 => Some(AlterPhase::Commit),
+                _ => Some(AlterPhase::Rollback),
+            };
         }
         let gtid = Some(Gtid::MariaDb { domain, server, sequence });
         Ok(Self { gtid, mariadb: Some(about), ..Self::default() })

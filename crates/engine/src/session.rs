@@ -36,6 +36,7 @@ mod transaction;
 mod users;
 pub(crate) mod view;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
@@ -73,8 +74,9 @@ pub struct Session {
     transaction: Transaction,
     prepared: PreparedStatements,
     multi_statements: bool,
-    /// Something was written to a linked server since its mirrors were last seen to have it.
-    wrote_to_links: bool,
+    /// Linked servers that something was written to since their mirrors were last seen to have it,
+    /// by their names in lower case.
+    wrote_to: BTreeSet<String>,
     /// A `LOAD DATA LOCAL` that waits for its file.
     loading: Option<change::Loading>,
 }
@@ -113,7 +115,7 @@ impl Session {
             transaction: Transaction::default(),
             prepared: PreparedStatements::default(),
             multi_statements: false,
-            wrote_to_links: false,
+            wrote_to: BTreeSet::new(),
             loading: None,
         };
         session.start_state().await?;

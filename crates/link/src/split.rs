@@ -274,7 +274,7 @@ pub fn quote_name(name: &str) -> String {
 }
 
 /// Quotes text for SQL so that it means the same whether or not backslashes escape.
-pub(crate) fn quote_text(text: &str) -> String {
+pub fn quote_text(text: &str) -> String {
     if text.contains('\\') || text.chars().any(char::is_control) {
         // Hex is safe in every mode; the introducer gives it its charset.
         return format!("_utf8mb4 0x{}", hex(text.as_bytes()));

@@ -6,6 +6,7 @@
 
 mod cascades;
 mod check;
+mod commit;
 mod parts;
 mod table;
 #[cfg(test)]
@@ -13,10 +14,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
-use pelorus_binlog::{Position, RowsEvent};
+use arrow::array::{Array as _, ArrayRef, UInt32Array};
+use pelorus_binlog::RowsEvent;
 use pelorus_error::{Code, Error, Result};
-use pelorus_store::{Commit, Database, Durability};
 
 use self::table::TableBatch;
 use crate::cascade::Plan;
@@ -46,6 +46,17 @@ pub(crate) fn taken(columns: &[ArrayRef], places: &UInt32Array) -> Result<Vec<Ar
             .map_err(|error| Error::internal("rows cannot be picked").caused_by(error))
     };
     columns.iter().map(take).collect()
+}
+
+/// Bytes that columns take.
+pub(crate) fn bytes_of(columns: &[ArrayRef]) -> usize {
+    columns.iter().map(|it| it.to_data().get_slice_memory_size().unwrap_or(0)).sum()
+}
+
+/// A table that a transaction has changed more than may be.
+pub(crate) fn too_large() -> Error {
+    let text = "a transaction changed more than pelorus_mirror_transaction_size";
+    Error::new(Code::TableChanged, text)
 }
 
 /// Changes of whole transactions.
@@ -99,9 +110,15 @@ impl Batch {
         self.tables.iter().map(TableBatch::bytes).sum()
     }
 
-    /// The mirror with the most changes, by bytes.
+    /// Bytes of the transaction that is being read.
+    pub(crate) fn transaction_bytes(&self) -> usize {
+        self.tables.iter().map(TableBatch::transaction_bytes).sum()
+    }
+
+    /// The mirror that it has changed most, by bytes.
     pub(crate) fn largest(&self) -> Option<Arc<Mirror>> {
-        self.tables.iter().max_by_key(|table| table.bytes()).map(|table| Arc::clone(&table.mirror))
+        let largest = self.tables.iter().max_by_key(|table| table.transaction_bytes());
+        largest.map(|table| Arc::clone(&table.mirror))
     }
 
     /// Whether no row has changed.
@@ -117,6 +134,7 @@ impl Batch {
     /// Notes the end of a transaction.
     pub(crate) fn note_transaction(&mut self, committed: u64) {
         self.committed = self.committed.max(committed);
+        self.tables.iter_mut().for_each(TableBatch::end_transaction);
     }
 
     /// Whether it has changes of a mirror.
@@ -215,62 +233,5 @@ impl Batch {
                 || referred.iter().all(|it| table.of_before.contains(it))
         };
         self.tables.iter().all(of)
-    }
-
-    /// Commits all changes, which come behind a position, with the position that they reach. Mirrors
-    /// whose changes do not fit their copies begin anew before that; they are returned with the
-    /// reasons.
-    ///
-    /// # Errors
-    /// What the store gives.
-    pub(crate) fn commit(
-        self,
-        store: &Arc<Database>,
-        from: Option<&Position>,
-        position: (Vec<u8>, Option<Vec<u8>>),
-    ) -> Result<Vec<(Arc<Mirror>, String)>> {
-        let mut commit =
-            Commit { values: vec![position], durability: Durability::Soon, ..Commit::default() };
-        let mut tables = self.tables;
-        let mirrors: Vec<Arc<Mirror>> = tables.iter().map(|it| Arc::clone(&it.mirror)).collect();
-        let (mut made, mut misfits) = (Vec::with_capacity(tables.len()), Vec::new());
-        for (table, mirror) in tables.iter_mut().zip(&mirrors) {
-            // What the copy has of rows in part must stay as it is until they are committed.
-            let mut window = table.in_part.then(|| mirror.window());
-            let result = match &mut window {
-                Some(window) => table.finish_parts(store, &mirror.doubts(from), window),
-                None => table.finish(),
-            };
-            let changes = result.and_then(|changes| {
-                if let (keys, conditions @ [_, ..]) = (&changes.again.0, &changes.again.1[..]) {
-                    mirror.ask_again(store, keys, conditions)?;
-                }
-                Ok(changes)
-            });
-            let changes = match changes {
-                Err(error) if error.code() == Code::TableChanged => {
-                    drop(window);
-                    let reason = pelorus_error::display_chain(&error);
-                    mirror.begin_again(store, Some(reason.clone()))?;
-                    misfits.push((Arc::clone(mirror), reason));
-                    continue;
-                }
-                result => result?,
-            };
-            commit.made_for.push((table.copy.id(), table.copy.generation()));
-            commit.writes.extend(changes.writes);
-            made.push((mirror, window, changes.keys, changes.rows));
-        }
-        // From here to the end of the commit nobody puts rows there that are older.
-        for (mirror, window, keys, _) in &mut made {
-            let window = window.get_or_insert_with(|| mirror.window());
-            keys.iter().for_each(|keys| window.touch(keys));
-        }
-        store.commit(&commit)?;
-        for (mirror, window, _, rows) in made {
-            drop(window);
-            mirror.note_changes(rows);
-        }
-        Ok(misfits)
     }
 }

@@ -7,6 +7,7 @@
 
 mod carry;
 mod hazards;
+mod statements;
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use pelorus_sql::statement::{Ddl, DdlAction, Statement, TableName};
 use pelorus_sql::table::{AlterAction, TableStatement};
 
 pub(crate) use self::carry::carry_out;
-use self::hazards::{hazard, renamed_reference, renames, renames_one};
+use self::hazards::{Altered, hazard, renamed_reference, renames, renames_one};
+pub(crate) use self::statements::unclear;
 use crate::charsets;
 use crate::copies::Circumstances;
 use crate::mirror::Mirror;
@@ -82,10 +84,13 @@ pub(crate) fn effects(source: &Source, query: &Query, text: &str, timestamp: u32
     let circumstances = circumstances(source, query, timestamp);
     let resolved = Resolver { source, database: &query.database };
     match pelorus_sql::classify(text, circumstances.mode) {
-        Ok(Statement::Ddl(ddl)) if !ddl.temporary => resolved.ddl(&ddl, text, circumstances),
+        Ok(Statement::Ddl(ddl)) if !ddl.temporary => {
+            let implicit = has_implicit_timestamps(source, query);
+            resolved.ddl(&ddl, text, (circumstances, implicit))
+        }
         Ok(Statement::Write(write)) => {
-            let why = "a change was logged as a statement; SET GLOBAL binlog_format = ROW";
-            resolved.mirrors(&write.tables).map(|it| Effect::Again(it, why.to_owned())).collect()
+            let again = |it| Effect::Again(it, statements::WHY.to_owned());
+            resolved.mirrors(&write.tables).map(again).collect()
         }
         Err(_) | Ok(Statement::Unknown(_)) => resolved.unreadable(text),
         _ => Vec::new(),
@@ -101,6 +106,18 @@ fn circumstances(source: &Source, query: &Query, timestamp: u32) -> Circumstance
         time_zone: query.status.time_zone.clone(),
         collations: charsets::of_session(&query.status, source.is_mariadb()),
         sql_mode,
+    }
+}
+
+/// Whether TIMESTAMP columns get defaults that their definitions do not have: what
+/// `explicit_defaults_for_timestamp = OFF` means.
+fn has_implicit_timestamps(source: &Source, query: &Query) -> bool {
+    /// MariaDB's `OPTION_EXPLICIT_DEF_TIMESTAMP`, which servers before 10.10 do not tell; with them
+    /// it is off by default.
+    const EXPLICIT: u32 = 1 << 24;
+    match source.is_mariadb() {
+        true => query.status.flags2.is_some_and(|flags| flags & EXPLICIT == 0),
+        false => query.status.explicit_defaults_for_timestamp == Some(false),
     }
 }
 
@@ -156,7 +173,12 @@ impl Resolver<'_> {
         mirrors.into_iter().map(|it| Effect::Again(Arc::clone(&it), why(&it))).collect()
     }
 
-    fn ddl(&self, ddl: &Ddl, text: &str, circumstances: Circumstances) -> Vec<Effect> {
+    fn ddl(
+        &self,
+        ddl: &Ddl,
+        text: &str,
+        (circumstances, implicit): (Circumstances, bool),
+    ) -> Vec<Effect> {
         if !matches!(ddl.object.as_str(), "TABLE" | "INDEX" | "DATABASE" | "SCHEMA") {
             return Vec::new();
         }
@@ -176,7 +198,7 @@ impl Resolver<'_> {
             return Vec::new();
         }
         match pelorus_sql::table::parse(text, circumstances.mode) {
-            Ok(statement) => self.statement(statement, circumstances),
+            Ok(statement) => self.statement(statement, circumstances, implicit),
             // It is known which tables it is about: that is enough to begin anew.
             Err(error) => {
                 let why =
@@ -191,7 +213,12 @@ impl Resolver<'_> {
         }
     }
 
-    fn statement(&self, statement: TableStatement, circumstances: Circumstances) -> Vec<Effect> {
+    fn statement(
+        &self,
+        statement: TableStatement,
+        circumstances: Circumstances,
+        implicit_timestamps: bool,
+    ) -> Vec<Effect> {
         match &statement {
             TableStatement::Create(create) => {
                 self.come(&create.name, create.if_not_exists).into_iter().collect()
@@ -214,8 +241,8 @@ impl Resolver<'_> {
                 let Some(mirror) = self.mirror(&alter.table) else {
                     return self.renamed(&renames(&alter.table, &alter.actions));
                 };
-                let has_layout = mirror.record().layout.is_some();
-                let hazard = alter.actions.iter().find_map(|it| hazard(it, has_layout));
+                let altered = Altered::of(&mirror, implicit_timestamps);
+                let hazard = alter.actions.iter().find_map(|it| hazard(it, altered));
                 let hazard = hazard.or_else(|| renamed_reference(&mirror, &alter.actions));
                 if let Some(why) = hazard {
                     let mut effects = vec![Effect::Again(mirror, why.to_owned())];

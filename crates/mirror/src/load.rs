@@ -10,7 +10,7 @@ use pelorus_link::{KeyRange, Link};
 use pelorus_sql::statement::MirrorFilter;
 use pelorus_store::{Commit, Durability};
 
-use crate::batch::blocking;
+use crate::batch::{blocking, bytes_of};
 use crate::cascade::{self, ForeignKey};
 use crate::copies::CopyTable;
 use crate::filter;
@@ -26,8 +26,9 @@ const RANGE_ROWS: u64 = 250_000;
 const RANGES_MAX: u64 = 4096;
 /// Ranges of one table that are read at the same time.
 const READERS: usize = 2;
-/// Rows of one commit.
+/// Rows of one commit, and bytes.
 const COMMIT_ROWS: usize = 32_768;
+const COMMIT_BYTES: usize = 32 << 20;
 
 /// Whether an error only says that somebody else has taken over.
 pub(crate) fn is_overtaken(error: &Error) -> bool {
@@ -254,14 +255,15 @@ impl Load {
         let scan = reading::scan(&self.link, name, copy.as_ref(), key_range(range)).await?;
         let mut streams = futures::stream::select_all(scan.streams);
         let mut pending: Vec<Vec<ArrayRef>> = Vec::new();
-        let (mut waiting, mut total) = (0, 0);
+        let (mut waiting, mut bytes, mut total) = (0, 0, 0);
         while let Some(batch) = streams.next().await {
             let batch = batch?;
             waiting += batch.num_rows();
+            bytes += bytes_of(batch.columns());
             pending.push(batch.columns().to_vec());
-            if waiting >= COMMIT_ROWS {
+            if waiting >= COMMIT_ROWS || bytes >= COMMIT_BYTES {
                 total += self.put(copy, &std::mem::take(&mut pending), opened)?;
-                waiting = 0;
+                (waiting, bytes) = (0, 0);
             }
         }
         if waiting > 0 {

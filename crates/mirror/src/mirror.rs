@@ -1,7 +1,7 @@
 //! One mirror in memory: its record, its copy, and what happens to it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use pelorus_binlog::Position;
@@ -29,6 +29,8 @@ pub(crate) struct Mirror {
     window: Mutex<Window>,
     /// Rows that the stream has written and deleted.
     pub(crate) changes: AtomicU64,
+    /// Bytes that a row had which was put together from its parts, on average of the last ones.
+    width: AtomicUsize,
     /// Queries that it has answered.
     pub(crate) queries: AtomicU64,
     /// Why it could not be read the last time, until that has succeeded.
@@ -65,7 +67,7 @@ pub(crate) struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        self.mirror.window.lock().end();
+        self.mirror.window.lock().end(self.number);
     }
 }
 
@@ -90,6 +92,7 @@ impl Mirror {
             }),
             window: Mutex::default(),
             changes: AtomicU64::new(0),
+            width: AtomicUsize::new(0),
             queries: AtomicU64::new(0),
             trouble: Mutex::default(),
         })
@@ -152,6 +155,13 @@ impl Mirror {
             return None;
         }
         inner.copy.clone()
+    }
+
+    /// Whether the stream has come to the position that it began with.
+    pub(crate) fn is_past_beginning(&self, at: &Position) -> bool {
+        let inner = self.inner.lock();
+        inner.record.state.follows()
+            && inner.from.as_ref().is_some_and(|from| at.has_passed(from) == Some(true))
     }
 
     /// Whether a state and a position make it live now.
@@ -346,6 +356,17 @@ impl Mirror {
     pub(crate) fn follows_in(&self, copy: &Arc<dyn CopyTable>) -> bool {
         let inner = self.inner.lock();
         inner.record.state.follows() && inner.copy.as_ref().is_some_and(|it| Arc::ptr_eq(it, copy))
+    }
+
+    /// How wide rows are that come in part, once it is known.
+    pub(crate) fn width(&self) -> usize {
+        // Ordering: a guess; set by the task that asks.
+        self.width.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_width(&self, bytes: usize) {
+        // Ordering: as above.
+        self.width.store(bytes, Ordering::Relaxed);
     }
 
     /// Notes changes that the stream has made.

@@ -17,9 +17,15 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Database, Keys};
 
 pub(crate) use self::awaited::Awaited;
-use crate::batch::taken;
+use crate::batch::{bytes_of, taken, too_large};
 use crate::copies::CopyTable;
 use crate::doubts::Doubts;
+
+/// Rows that are read from the copy at a time, at first and at most, and bytes that these should
+/// have.
+const FIRST_ROWS: usize = 256;
+const PIECE_ROWS: usize = 8192;
+const PIECE_BYTES: usize = 16 << 20;
 
 /// What a row was before one of its images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +64,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) doubts: &'a Doubts,
     /// Images that change documents: column and row to the change.
     pub(crate) changes: HashMap<(usize, u32), Bytes>,
+    /// Bytes that may be read from the copy.
+    pub(crate) most: usize,
 }
 
 /// What parts come to.
@@ -238,21 +246,37 @@ impl Parts<'_> {
                 false => arrow::array::new_null_array(column.data_type(), rows.len()),
             });
         }
+        let parts: Vec<ArrayRef> = key.iter().map(|&at| Arc::clone(&keys[at])).collect();
+        let (mut rows, mut bytes) = (0, 0);
         for (partition, places) in self.copy.split(&keys)? {
-            let parts: Vec<ArrayRef> = key.iter().map(|&at| Arc::clone(&keys[at])).collect();
-            let found = table.get(&partition, &taken(&parts, &places)?, &columns);
-            let found = found.map_err(unread)?;
-            let there = places.values().iter().zip(&found.found).filter(|(_, there)| **there);
-            let batch = stored.batches.len();
-            for (row, (place, _)) in there.enumerate() {
-                stored.places.insert(asked[*place as usize].1, (batch, row));
+            let mut left = places.values().as_ref();
+            while !left.is_empty() {
+                // How wide rows are is known from those before.
+                let some = match rows {
+                    0 => FIRST_ROWS,
+                    _ => (PIECE_BYTES / (bytes / rows).max(1)).clamp(1, PIECE_ROWS),
+                };
+                let (piece, rest) = left.split_at(some.min(left.len()));
+                left = rest;
+                let asks = taken(&parts, &UInt32Array::from(piece.to_vec()))?;
+                let found = table.get(&partition, &asks, &columns).map_err(unread)?;
+                let there = piece.iter().zip(&found.found).filter(|(_, there)| **there);
+                let batch = stored.batches.len();
+                for (row, (place, _)) in there.enumerate() {
+                    stored.places.insert(asked[*place as usize].1, (batch, row));
+                }
+                rows += piece.len();
+                bytes += bytes_of(&found.columns);
+                if bytes > self.most {
+                    return Err(too_large());
+                }
+                let mut all: Vec<ArrayRef> =
+                    self.after.arrays.iter().map(|it| it.slice(0, 0)).collect();
+                for (array, &at) in found.columns.into_iter().zip(&columns) {
+                    all[at] = array;
+                }
+                stored.batches.push(all);
             }
-            let mut all: Vec<ArrayRef> =
-                self.after.arrays.iter().map(|it| it.slice(0, 0)).collect();
-            for (array, &at) in found.columns.into_iter().zip(&columns) {
-                all[at] = array;
-            }
-            stored.batches.push(all);
         }
         Ok(stored)
     }

@@ -145,6 +145,10 @@ pub struct SourceRecord {
     /// Whether its binlog has what foreign keys do to rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs_cascades: Option<bool>,
+    /// The latest file of its binlog that was read, and when the server began it, in seconds since
+    /// 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<(String, u32)>,
 }
 
 /// The key of a mirror.

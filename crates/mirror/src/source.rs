@@ -64,6 +64,8 @@ pub(crate) struct Source {
     status: Mutex<SourceStatus>,
     /// How far the server was when it was last asked, or said so; `None` when it does not answer.
     server_end: Mutex<Option<Position>>,
+    /// Another server has taken the place of the one that was followed last.
+    is_another: AtomicBool,
     /// Since when the server has less than was read of it.
     diverged_since: Mutex<Option<Duration>>,
     /// Something has changed that the tasks should look at.
@@ -95,6 +97,7 @@ impl Source {
             whole_at: AtomicU64::new(0),
             status: Mutex::default(),
             server_end: Mutex::default(),
+            is_another: AtomicBool::new(false),
             diverged_since: Mutex::default(),
             wake: Notify::new(),
             reading: Arc::new(Semaphore::new(READERS)),

@@ -1,6 +1,6 @@
 //! What the stream changes while rows of a table are being read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
@@ -16,7 +16,8 @@ use crate::parts::{Awaited, Parts};
 /// older, or will be put right by changes that are still to come.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
-    open: usize,
+    /// The numbers of those that are open.
+    open: BTreeSet<u64>,
     /// How often one was opened.
     opened: u64,
     /// Keys, and how many had been opened when they changed for the last time.
@@ -37,7 +38,7 @@ struct Gone {
 impl Window {
     /// Notes that the stream has changed rows.
     pub(crate) fn touch(&mut self, keys: &Keys) {
-        if self.open > 0 {
+        if !self.open.is_empty() {
             self.touched.extend(keys.iter().map(|key| (key.to_vec(), self.opened)));
             if !self.awaited.is_empty() {
                 keys.iter().for_each(|key| self.awaited.forget(key));
@@ -51,7 +52,7 @@ impl Window {
     /// # Errors
     /// None but bugs.
     pub(crate) fn wait_for(&mut self, parts: &Parts<'_>, missed: &[u32]) -> Result<()> {
-        if self.open == 0 { Ok(()) } else { self.awaited.add(parts, missed) }
+        if self.open.is_empty() { Ok(()) } else { self.awaited.add(parts, missed) }
     }
 
     /// Rows that were read, with what the stream has of them.
@@ -74,7 +75,7 @@ impl Window {
 
     /// Notes that a foreign key has changed all rows that referred to a value.
     pub(crate) fn note_gone(&mut self, columns: &[usize], action: Action, value: &[u8]) {
-        if self.open == 0 {
+        if self.open.is_empty() {
             return;
         }
         let same = |it: &&mut Gone| it.columns == columns && it.action == action;
@@ -125,17 +126,53 @@ impl Window {
     }
 
     pub(crate) fn begin(&mut self) -> u64 {
-        self.open += 1;
         self.opened += 1;
+        self.open.insert(self.opened);
         self.opened
     }
 
-    pub(crate) fn end(&mut self) {
-        self.open = self.open.saturating_sub(1);
-        if self.open == 0 {
+    pub(crate) fn end(&mut self, number: u64) {
+        self.open.remove(&number);
+        let Some(&oldest) = self.open.first() else {
             self.touched = HashMap::new();
             self.awaited = Awaited::default();
             self.gone = Vec::new();
+            return;
+        };
+        // Windows overlap until a large table has been read: what changed before the oldest of them
+        // was opened nobody asks for any longer.
+        if number < oldest {
+            self.touched.retain(|_, at| *at >= oldest);
+            self.touched.shrink_to(2 * self.touched.len());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(window: &mut Window, key: &[u8]) {
+        let mut keys = Keys::default();
+        keys.push(key);
+        window.touch(&keys);
+    }
+
+    #[test]
+    fn what_changed_before_the_oldest_window_is_forgotten() {
+        let mut window = Window::default();
+        let first = window.begin();
+        touch(&mut window, b"a");
+        let second = window.begin();
+        touch(&mut window, b"b");
+        window.end(first);
+        assert_eq!(window.touched.keys().collect::<Vec<_>>(), [b"b"]);
+        let third = window.begin();
+        touch(&mut window, b"c");
+        // A younger one that ends first leaves what the older one needs.
+        window.end(third);
+        assert_eq!(window.touched.len(), 2);
+        window.end(second);
+        assert!(window.touched.is_empty());
     }
 }

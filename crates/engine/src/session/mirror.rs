@@ -267,17 +267,19 @@ impl Session {
             _ => 0.0,
         });
         let patience = Duration::from_millis(self.variables.count("pelorus_mirror_timeout"));
-        let own = self.variables.is_on("pelorus_read_your_writes") && self.wrote_to_links;
+        let reads_own = self.variables.is_on("pelorus_read_your_writes");
         let (mut zone, mut fresh) = (None, Vec::new());
         for (name, (link, tables)) in &by_link {
+            let own = reads_own && self.wrote_to.contains(name);
             fresh.push(engine.mirrors().fresh(name, tables, most, own, patience).await?);
+            // What an open transaction has written is in no mirror yet, whatever was waited for.
+            if own && !self.transaction.is_open() {
+                self.wrote_to.remove(name);
+            }
             let of_link = self.zone_of(link, tables, patience).await?;
             if *zone.get_or_insert(of_link) != of_link {
                 return None;
             }
-        }
-        if own {
-            self.wrote_to_links = false;
         }
         Some(Mirrored { databases, time_zone: zone?, as_whole: false, fresh })
     }

@@ -212,7 +212,7 @@ impl Session {
         format: RowFormat,
         joins: bool,
     ) -> Result<Outcome> {
-        self.wrote_to_links = true;
+        self.wrote_to.insert(link.name().to_lowercase());
         // The bodies of stored programs have variables of their own time.
         let preset = if joins { self.user_variables_of(sql)? } else { None };
         if joins {

@@ -12,6 +12,9 @@ pub enum FollowFailure {
     /// The source does not have what was read before: it lost transactions in a crash, or another
     /// server took its place that never had them. Everything must be loaded again.
     Diverged,
+    /// The source has begun its binlogs anew while they were read: what it has from now on is not
+    /// what it gave the same names before. Everything must be loaded again.
+    Reset,
     /// Another replica has the same `server_id`; choose another one.
     Collision,
     /// The account may not log in, or may not read the binlog.
@@ -105,6 +108,7 @@ fn of_remote(errno: u16, text: &str) -> FollowFailure {
         ("has more gtids than", FollowFailure::Diverged),
         ("diverged", FollowFailure::Diverged),
         ("position > file size", FollowFailure::Diverged),
+        ("could not find next log", FollowFailure::Reset),
         ("purged", FollowFailure::Purged),
         ("could not find first log file", FollowFailure::Purged),
         ("could not find gtid state", FollowFailure::Purged),

@@ -22,9 +22,19 @@ impl Batch {
         let mut again = self.without_rows_in_part();
         let (mut images, mut places) = (Vec::new(), Vec::new());
         for (at, table) in self.tables.iter_mut().enumerate() {
-            if !table.in_part {
-                images.push(table.take_images()?);
-                places.push(at);
+            if table.in_part {
+                continue;
+            }
+            match table.take_images() {
+                Ok(made) => {
+                    images.push(made);
+                    places.push(at);
+                }
+                // It is of this table alone; without its rows the others have nothing to follow.
+                Err(error) => {
+                    let why = pelorus_error::display_chain(&error);
+                    again.push((Arc::clone(&table.mirror), why));
+                }
             }
         }
         let mut steps = Vec::with_capacity(self.order.len());

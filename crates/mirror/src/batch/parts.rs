@@ -19,12 +19,14 @@ impl TableBatch {
     /// Makes writes of the changes where images lack columns.
     ///
     /// # Errors
-    /// Changes that do not fit the copy (1412), and what reading it gives.
+    /// Changes that do not fit the copy, or need more than `most` bytes of it (1412), and what
+    /// reading it gives.
     pub(super) fn finish_parts(
         &mut self,
         store: &Arc<Database>,
         doubts: &Doubts,
         window: &mut Window,
+        most: usize,
     ) -> Result<Changes> {
         let (mut after, before) = (self.after.finish()?, self.before.finish()?);
         filter::all_images(self.copy.columns(), &mut after);
@@ -50,6 +52,7 @@ impl TableBatch {
             before_keys: &before_keys,
             of_before: &of_before,
             doubts,
+            most,
         };
         let (puts, removes) = self.last_states(&after_keys, &before_keys);
         let folded = parts.fold(puts.values(), store)?;

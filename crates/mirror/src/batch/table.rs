@@ -35,6 +35,8 @@ pub(super) struct TableBatch {
     pub(super) runs: Vec<(Happened, u32)>,
     /// Some images of after lack columns, or tell changes of documents only.
     pub(super) in_part: bool,
+    /// Bytes of the transactions that have been read to their ends.
+    whole: usize,
 }
 
 /// What the changes of a table come to.
@@ -86,11 +88,25 @@ impl TableBatch {
             made: None,
             runs: Vec::new(),
             in_part: false,
+            whole: 0,
         })
     }
 
+    /// Bytes of the images, or of what those in part come to, as far as it can be told before.
     pub(super) fn bytes(&self) -> usize {
-        self.after.bytes() + self.before.bytes()
+        let images = self.after.bytes() + self.before.bytes();
+        match self.in_part {
+            true => images.max(self.after.len().saturating_mul(self.mirror.width())),
+            false => images,
+        }
+    }
+
+    pub(super) fn transaction_bytes(&self) -> usize {
+        self.bytes().saturating_sub(self.whole)
+    }
+
+    pub(super) fn end_transaction(&mut self) {
+        self.whole = self.bytes();
     }
 
     pub(super) fn rows(&self) -> usize {

@@ -378,7 +378,12 @@ impl World {
             }
         }
         let misfits = batch
-            .commit(&self.store, Some(&position(from)), (b"at".to_vec(), Some(b"x".to_vec())))
+            .commit(
+                &self.store,
+                Some(&position(from)),
+                (b"at".to_vec(), Some(b"x".to_vec())),
+                1 << 20,
+            )
             .unwrap();
         assert!(misfits.is_empty(), "{:?}", misfits[0].1);
     }

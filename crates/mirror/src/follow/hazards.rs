@@ -1,9 +1,10 @@
 //! What `ALTER TABLE` does that copies cannot follow with the server's result, and new names.
 
 use pelorus_sql::statement::TableName;
-use pelorus_sql::table::{AlterAction, ColumnDefault, ColumnDefinition};
+use pelorus_sql::table::{AlterAction, Base, ColumnDefault, ColumnDefinition};
 
 use crate::cascade::ForeignKey;
+use crate::copies::{Absent, CopyColumn};
 use crate::mirror::Mirror;
 use crate::mirrorable;
 
@@ -36,8 +37,42 @@ pub(super) fn renamed_reference(mirror: &Mirror, actions: &[AlterAction]) -> Opt
     keys.iter().any(renames).then_some("a column of a foreign key was renamed")
 }
 
+/// What matters of a table that is altered, and of the session that does it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Altered {
+    /// The copy has partitions of its own.
+    has_layout: bool,
+    /// Columns are computed from others.
+    has_generated: bool,
+    /// TIMESTAMP columns get defaults that are not written there.
+    implicit_timestamps: bool,
+}
+
+impl Altered {
+    pub(super) fn of(mirror: &Mirror, implicit_timestamps: bool) -> Self {
+        let is_generated = |column: &CopyColumn| column.absent == Absent::Generated;
+        Self {
+            has_layout: mirror.record().layout.is_some(),
+            has_generated: mirror.copy().is_some_and(|it| it.columns().iter().any(is_generated)),
+            implicit_timestamps,
+        }
+    }
+
+    /// Why a column that is changed can have other values than the copy's own change of it makes.
+    fn of_changed(self, column: &ColumnDefinition) -> Option<&'static str> {
+        if column.generated.is_some() {
+            return Some("a generated column was changed");
+        }
+        if self.has_generated {
+            return Some("a column was changed that others may be computed from");
+        }
+        // Rows that have a zero there get numbers if it has not numbered rows before.
+        column.auto_increment.then_some("a column that numbers rows was changed")
+    }
+}
+
 /// Why an action cannot be carried out on a copy with the server's result.
-pub(super) fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static str> {
+pub(super) fn hazard(action: &AlterAction, altered: Altered) -> Option<&'static str> {
     let computed = |column: &ColumnDefinition| -> Option<&'static str> {
         if column.generated.is_some() {
             return Some("a generated column was added or changed");
@@ -53,6 +88,13 @@ pub(super) fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static 
         .then_some("a column with a computed default was added or changed")
     };
     match action {
+        AlterAction::AddColumn { column, .. }
+        | AlterAction::ModifyColumn { column, .. }
+        | AlterAction::ChangeColumn { column, .. }
+            if altered.implicit_timestamps && column.data_type.base == Base::Timestamp =>
+        {
+            Some("a TIMESTAMP column was defined under explicit_defaults_for_timestamp = OFF")
+        }
         // MariaDB makes a foreign key of it.
         AlterAction::AddColumn { column, .. }
             if column.references.as_ref().is_some_and(mirrorable::cascades) =>
@@ -61,17 +103,22 @@ pub(super) fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static 
         }
         AlterAction::AddColumn { column, .. } => computed(column),
         AlterAction::ModifyColumn { column, .. } | AlterAction::ChangeColumn { column, .. } => {
-            column.generated.is_some().then_some("a generated column was changed")
+            altered.of_changed(column)
         }
         AlterAction::AddForeignKey(key) if mirrorable::cascades(&key.references) => {
             Some("a foreign key was added that changes rows")
         }
         AlterAction::ImportTablespace(_) => Some("a tablespace was exchanged"),
         AlterAction::ExchangePartition { .. } => Some("a partition was exchanged"),
-        AlterAction::DropPartitions { .. } | AlterAction::TruncatePartitions(_) if has_layout => {
+        AlterAction::DropPartitions { .. } | AlterAction::TruncatePartitions(_)
+            if altered.has_layout =>
+        {
             Some("rows went with partitions that the copy does not have")
         }
         AlterAction::DropPrimaryKey => Some("the primary key was dropped"),
+        AlterAction::Convert { .. } if altered.has_generated => {
+            Some("columns were converted that others may be computed from")
+        }
         AlterAction::Convert { charset: None, .. } => {
             Some("the table was converted to the charset of its database")
         }
@@ -81,5 +128,42 @@ pub(super) fn hazard(action: &AlterAction, has_layout: bool) -> Option<&'static 
             Some("the table has got the charset of its database")
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pelorus_sql::Mode;
+    use pelorus_sql::table::TableStatement;
+
+    use super::*;
+
+    const PLAIN: Altered =
+        Altered { has_layout: false, has_generated: false, implicit_timestamps: false };
+
+    fn has_hazard(sql: &str, altered: Altered) -> bool {
+        match pelorus_sql::table::parse(sql, Mode::default()).unwrap() {
+            TableStatement::Alter(alter) => {
+                alter.actions.iter().any(|it| hazard(it, altered).is_some())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn changed_columns_that_copies_cannot_follow() {
+        let modify = "ALTER TABLE t MODIFY a DECIMAL(6,0)";
+        assert!(!has_hazard(modify, PLAIN));
+        let computed = Altered { has_generated: true, ..PLAIN };
+        assert!(has_hazard(modify, computed));
+        assert!(has_hazard("ALTER TABLE t CHANGE a b INT", computed));
+        assert!(has_hazard("ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", computed));
+        assert!(!has_hazard("ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", PLAIN));
+        assert!(has_hazard("ALTER TABLE t MODIFY id INT AUTO_INCREMENT", PLAIN));
+        let implicit = Altered { implicit_timestamps: true, ..PLAIN };
+        for sql in ["ALTER TABLE t ADD ts TIMESTAMP", "ALTER TABLE t MODIFY ts TIMESTAMP(3)"] {
+            assert!(has_hazard(sql, implicit) && !has_hazard(sql, PLAIN), "{sql}");
+        }
+        assert!(!has_hazard("ALTER TABLE t ADD d DATETIME", implicit));
     }
 }

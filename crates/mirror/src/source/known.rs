@@ -9,6 +9,7 @@ use pelorus_error::Result;
 use pelorus_link::Link;
 
 use super::Source;
+use super::stream::HEARTBEAT;
 use crate::mirror::Mirror;
 use crate::record::State;
 use crate::status::MirrorStatus;
@@ -67,8 +68,8 @@ impl Source {
     pub(super) async fn watch_end(self: Arc<Self>, link: Link) {
         loop {
             tokio::time::sleep(ASK_END_EVERY).await;
-            // A heartbeat has said it already.
-            if self.staleness().is_none_or(|it| it >= ASK_END_EVERY) {
+            // Else a heartbeat has said it already; it counts from when the one before it came.
+            if self.staleness().is_none_or(|it| it >= ASK_END_EVERY + HEARTBEAT) {
                 let asked = tokio::time::timeout(END_WITHIN, link.binlog_end()).await;
                 self.note_end(asked.ok().and_then(Result::ok));
             }

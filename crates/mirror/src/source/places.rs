@@ -1,5 +1,6 @@
 //! Where the stream of a server is and begins, and mirrors that leave it and come back to it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -162,6 +163,33 @@ impl Source {
             }
         }
         self.give_up_position()
+    }
+
+    /// Reads those tables anew that need what comes behind a position, and goes on where the others
+    /// are, which have more: the stream had gone back for the sake of the former. Whether there are
+    /// others.
+    pub(super) fn begin_those_again(&self, reason: &str, place: &Position) -> Result<bool> {
+        let is_behind =
+            |one: &Position, other: &Position| one != other && other.has_passed(one) == Some(true);
+        let (mut needy, mut first): (Vec<Arc<Mirror>>, Option<Position>) = (Vec::new(), None);
+        for mirror in self.mirrors().into_iter().filter(|it| it.state().follows()) {
+            let from = mirror.record().from.and_then(|it| it.parse::<Position>().ok());
+            match from.filter(|from| is_behind(place, from)) {
+                None => needy.push(mirror),
+                Some(from) if first.as_ref().is_none_or(|it| is_behind(&from, it)) => {
+                    first = Some(from);
+                }
+                // One that is neither before nor behind the first is met by it, or read anew later.
+                Some(_) => {}
+            }
+        }
+        let Some(first) = first.filter(|_| !needy.is_empty()) else { return Ok(false) };
+        for mirror in needy {
+            tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
+            mirror.begin_again(self.store(), Some(reason.to_owned()))?;
+        }
+        self.go_to(&first)?;
+        Ok(true)
     }
 
     /// Waits until the stream has committed everything that it had read before this call, if it

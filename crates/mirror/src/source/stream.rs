@@ -16,9 +16,10 @@ use futures::FutureExt as _;
 use pelorus_binlog::{Decoder, Position};
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{FollowError, FollowRequest, Follower, Link, SourceFacts};
+use pelorus_store::Commit;
 
 use self::events::Transaction;
-use self::opening::{clock_skew, lacks, lost, without};
+use self::opening::{clock_skew, lacks, lost, was_reset, without};
 use self::xa::Prepared;
 use super::Source;
 use crate::batch::{Batch, blocking};
@@ -28,7 +29,7 @@ use crate::origin::Origin;
 use crate::record::State;
 
 /// How often the server says that nothing happens.
-const HEARTBEAT: Duration = Duration::from_millis(500);
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(500);
 /// A batch is committed when it has so many rows or bytes, whatever else has arrived.
 const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 16 << 20;
@@ -39,6 +40,11 @@ const BATCH_TIME: Duration = Duration::from_millis(20);
 const PACE: Duration = Duration::from_millis(20);
 /// How often the position is kept while nothing of ours changes.
 const KEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// What a transaction may take at most, whatever is set: the log has no larger records.
+const TRANSACTION_MAX: usize = 1 << 30;
+/// By how much the server's clock may be ahead of what is known of it, in microseconds.
+const CLOCKS_DIFFER: u64 = 500_000;
 
 /// Follows a server until the stream ends.
 ///
@@ -53,26 +59,35 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
     let skew = clock_skew(source, link).await?;
     source.folds_names.store(facts.folds_names, Ordering::Release);
     let end = link.binlog_end().await?;
+    if !source.is_another() && was_reset(&end, &position) {
+        let reason = "the server has begun its binlogs anew, or has lost some of them";
+        tracing::warn!(link = source.link, reason, "all tables are mirrored anew");
+        return source.begin_all_again(reason);
+    }
     let follower = match link.follow(&request).await {
         Ok(follower) => follower,
-        Err(error) => return lost(source, error),
+        Err(error) => return lost(source, error, &position),
     };
     // Only now: what the server says itself, of binlogs that were reset, say, is known better.
     if lacks(&end, &position) {
         return without(source, &end, &position);
     }
     source.note_end(Some(end.clone()));
-    let mut reader = Reader::new(source, position, follower, (skew, end));
+    let mut reader = Reader::new(source, link, position, follower, (skew, end));
     reader.origin = origin;
     {
         let mut status = source.status.lock();
         status.connected = true;
         status.error = None;
         *source.diverged_since.lock() = None;
+        // Ordering: looked at by the same task.
+        source.is_another.store(false, Ordering::Relaxed);
     }
-    match reader.run().await {
+    let ended = reader.run().await;
+    let at = reader.read;
+    match ended {
         Ok(()) => Ok(()),
-        Err(Ended::Stream(error)) => lost(source, error),
+        Err(Ended::Stream(error)) => lost(source, error, &at),
         // It begins again at once.
         Err(Ended::Here(error)) if is_overtaken(&error) => Ok(()),
         Err(Ended::Here(error)) => Err(error),
@@ -101,8 +116,11 @@ impl From<Error> for Ended {
 
 struct Reader<'s> {
     source: &'s Arc<Source>,
+    link: Link,
     follower: Follower,
     decoder: Decoder,
+    /// The file of the binlog that is being read.
+    file: String,
     /// Where the rows at hand come from.
     origin: Origin,
     /// Up to where transactions have been read.
@@ -117,6 +135,8 @@ struct Reader<'s> {
     must_keep: bool,
     /// When it is time to read on.
     read_at: Duration,
+    /// When all that had arrived was last read.
+    drained_at: Duration,
     /// The server's clock less ours, in microseconds.
     skew: i64,
     /// Heartbeats mean nothing before this position: while the server passes over what was read
@@ -129,14 +149,17 @@ struct Reader<'s> {
 impl<'s> Reader<'s> {
     fn new(
         source: &'s Arc<Source>,
+        link: &Link,
         position: Position,
         follower: Follower,
         (skew, end): (i64, Position),
     ) -> Self {
         Self {
             source,
+            link: link.clone(),
             follower,
             decoder: Decoder::new(),
+            file: String::new(),
             origin: Origin::default(),
             read: position,
             transaction: None,
@@ -145,6 +168,7 @@ impl<'s> Reader<'s> {
             kept_at: source.now(),
             must_keep: false,
             read_at: Duration::ZERO,
+            drained_at: Duration::ZERO,
             skew,
             not_before: Some(end),
             prepared: HashMap::new(),
@@ -158,22 +182,28 @@ impl<'s> Reader<'s> {
             if !early.is_zero() {
                 self.follower.sleep(early).await;
             }
-            let event = tokio::select! {
-                event = self.follower.next() => event?,
-                () = self.source.wake.notified() => {
-                    if self.must_end() {
-                        return Ok(());
+            let before = self.source.now();
+            let event = match self.arrived()? {
+                Some(event) => event,
+                None => {
+                    self.drained_at = before;
+                    tokio::select! {
+                        event = self.follower.next() => event?.ok_or_else(ended)?,
+                        () = self.source.wake.notified() => {
+                            if self.must_end() {
+                                return Ok(());
+                            }
+                            self.flush()?;
+                            continue;
+                        }
                     }
-                    self.flush()?;
-                    continue;
                 }
             };
-            let Some(event) = event else { return Err(ended().into()) };
-            self.take(event)?;
+            self.take(event).await?;
             while !self.is_full()
                 && let Some(event) = self.arrived()?
             {
-                self.take(event)?;
+                self.take(event).await?;
             }
             if self.transaction.is_none() {
                 if !self.is_full() && self.batch_since.is_some() {
@@ -187,13 +217,14 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The server has nothing more to send.
+    /// The server has nothing more to send, as of when it was last waited for: a heartbeat may have
+    /// lain in the socket for long.
     fn heartbeat(&mut self) {
         let is_there = |end: &Position| self.read.has_passed(end) == Some(true);
         if self.not_before.as_ref().is_none_or(is_there) {
             self.not_before = None;
             self.source.note_end(Some(self.read.clone()));
-            self.source.note_whole(self.source.now());
+            self.source.note_whole(self.drained_at);
         }
     }
 
@@ -202,7 +233,8 @@ impl<'s> Reader<'s> {
         if let Some(event) = self.follower.arrived()? {
             return Ok(Some(event));
         }
-        match self.follower.next().now_or_never() {
+        // Nothing is to be said to have arrived only if that is so, not for the sake of other tasks.
+        match tokio::task::unconstrained(self.follower.next()).now_or_never() {
             None => Ok(None),
             Some(event) => event?.map_or_else(|| Err(ended().into()), |event| Ok(Some(event))),
         }
@@ -221,10 +253,10 @@ impl<'s> Reader<'s> {
             && (is_old || self.batch.rows() >= BATCH_ROWS || self.batch.bytes() >= BATCH_BYTES)
     }
 
-    fn take(&mut self, bytes: Bytes) -> Result<()> {
+    async fn take(&mut self, bytes: Bytes) -> Result<()> {
         self.decoder.push(bytes)?;
         while let Some(event) = self.decoder.next_event()? {
-            self.event(event)?;
+            self.event(event).await?;
         }
         Ok(())
     }
@@ -262,13 +294,11 @@ impl<'s> Reader<'s> {
         let moved = self.source.applied.borrow().as_ref() != Some(&self.read);
         let is_due = self.must_keep || now.saturating_sub(self.kept_at) > KEEP_EVERY;
         if !batch.is_empty() || (moved && is_due) {
-            let key = crate::record::position_key(&self.source.link);
-            let value = self.read.to_string().into_bytes();
             let from = self.source.position();
+            let most = self.transaction_bytes();
             let misfits =
-                blocking(|| batch.commit(self.source.store(), from.as_ref(), (key, Some(value))))?;
-            for (mirror, reason) in misfits {
-                tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
+                blocking(|| batch.commit(self.source.store(), from.as_ref(), self.place(), most))?;
+            if !misfits.is_empty() {
                 self.source.wake();
             }
             self.kept_at = now;
@@ -286,13 +316,16 @@ impl<'s> Reader<'s> {
         if committed == 0 {
             return;
         }
-        let wall = self.source.env().clock.since_epoch();
-        let wall = u64::try_from(wall.as_micros()).unwrap_or(u64::MAX);
-        let ours = committed.saturating_add_signed(-self.skew);
-        let age = Duration::from_micros(wall.saturating_sub(ours));
+        let age = Duration::from_micros(self.wall().saturating_sub(committed));
         if let Some(at) = now.checked_sub(age) {
             self.source.note_whole(at);
         }
+    }
+
+    /// What the server's clock shows, in microseconds since 1970.
+    fn wall(&self) -> u64 {
+        let wall = self.source.env().clock.since_epoch();
+        u64::try_from(wall.as_micros()).unwrap_or(u64::MAX).saturating_add_signed(self.skew)
     }
 
     /// Makes mirrors live that have caught up.
@@ -306,17 +339,51 @@ impl<'s> Reader<'s> {
             return Ok(());
         }
         for mirror in self.source.mirrors() {
-            if mirror.has_caught_up(&self.read) {
-                mirror.update(self.source.store(), |record| {
-                    record.state = State::Live;
-                    record.early = false;
-                    record.until = None;
-                })?;
+            let is_live = mirror.has_caught_up(&self.read);
+            let is_past = mirror.is_past_beginning(&self.read);
+            if !is_live && !is_past {
+                continue;
+            }
+            // With the position: without its beginning it may not meet again what it has.
+            let values = vec![self.place()];
+            mirror.update_with(
+                self.source.store(),
+                Commit { values, ..Commit::default() },
+                |it| {
+                    if is_past {
+                        // From here on all counts, also where a MariaDB gives out lower numbers again.
+                        it.from = None;
+                    }
+                    if is_live {
+                        it.state = State::Live;
+                        it.early = false;
+                        it.until = None;
+                    }
+                },
+            )?;
+            if is_live {
                 tracing::info!(mirror = %mirror.name, link = self.source.link, "a mirror is live");
             }
         }
         Ok(())
     }
+
+    /// Bytes that the changes of one transaction may take.
+    fn transaction_bytes(&self) -> usize {
+        self.source.copies().transaction_bytes().min(TRANSACTION_MAX)
+    }
+
+    /// Up to where transactions have been read, as it is kept.
+    fn place(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+        let key = crate::record::position_key(&self.source.link);
+        (key, Some(self.read.to_string().into_bytes()))
+    }
+}
+
+/// When a transaction was committed, by what the server's clock shows now, or 0: a MariaDB tells the
+/// time that the session has set, and one in the future says nothing.
+fn credible(committed: u64, wall: u64) -> u64 {
+    if committed <= wall.saturating_add(CLOCKS_DIFFER) { committed } else { 0 }
 }
 
 fn begin_again(source: &Source, mirror: &Arc<Mirror>, reason: &str) -> Result<()> {
@@ -328,4 +395,17 @@ fn begin_again(source: &Source, mirror: &Arc<Mirror>, reason: &str) -> Result<()
 
 fn ended() -> Error {
     Error::new(Code::QueryOnForeign, "the server has ended the stream of changes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_in_the_future_say_nothing() {
+        let now = 1_800_000_000_000_000;
+        assert_eq!(credible(now - 5, now), now - 5);
+        assert_eq!(credible(now + CLOCKS_DIFFER, now), now + CLOCKS_DIFFER);
+        assert_eq!(credible(now + 3_600_000_000, now), 0);
+    }
 }

@@ -14,8 +14,10 @@ use super::{RETRY_MAX, RETRY_MIN, Source, stream};
 use crate::mirrorable;
 use crate::record::{self, SourceRecord, State};
 
-/// How long a server may have less than was read of it.
+/// How long another server may have less than was read of the one before it.
 const DIVERGED: Duration = Duration::from_secs(20);
+/// The same of a MySQL itself: it sends a transaction a moment before that counts as executed.
+const COMMITTED: Duration = Duration::from_millis(100);
 /// How long the end of the tasks is waited for.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
@@ -131,11 +133,23 @@ impl Source {
     }
 
     /// Whether the server has had less than was read of it for so long that it will not come back:
-    /// one that takes another's place may have to catch up first.
-    pub(super) fn has_diverged_for_long(&self) -> bool {
+    /// one that takes another's place may have to catch up first. The same server has lost it, and
+    /// what it gives the same names later is something else.
+    pub(super) fn has_diverged_for_long(&self, position: &Position) -> bool {
+        let patience = match (self.is_another(), position) {
+            (true, _) => DIVERGED,
+            (false, Position::MySql(_)) => COMMITTED,
+            (false, _) => return true,
+        };
         let now = self.now();
         let mut since = self.diverged_since.lock();
-        now.saturating_sub(*since.get_or_insert(now)) > DIVERGED
+        now.saturating_sub(*since.get_or_insert(now)) > patience
+    }
+
+    /// Whether another server has taken the place of the one that was followed last.
+    pub(super) fn is_another(&self) -> bool {
+        // Ordering: set by the same task.
+        self.is_another.load(Ordering::Relaxed)
     }
 
     /// Another server under the link's name is gone on with by GTIDs; without them nothing of what
@@ -150,6 +164,8 @@ impl Source {
         }
         if known.is_some() {
             tracing::warn!(link = self.link, identity, "another server answers for the link");
+            // Ordering: looked at by the same task.
+            self.is_another.store(true, Ordering::Relaxed);
             if matches!(self.position(), Some(Position::File { .. })) {
                 let reason = "another server answers for the link, and file positions hold on one \
                               server only";
@@ -158,7 +174,7 @@ impl Source {
             }
         }
         let logs_cascades = known.and_then(|it| it.logs_cascades);
-        let value = record::encode(&SourceRecord { identity, logs_cascades })?;
+        let value = record::encode(&SourceRecord { identity, logs_cascades, file: None })?;
         let values = vec![(key, Some(value))];
         self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
     }
@@ -179,5 +195,51 @@ impl Source {
         known.logs_cascades = Some(logs);
         let values = vec![(key, Some(record::encode(&known)?))];
         self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
+    }
+
+    /// Notes that the stream has come to a file of the binlog. One that is younger than another
+    /// with the same or a higher number is of a new series: what the server has from then on is not
+    /// what it gave the same names before, and all is read anew.
+    pub(super) fn note_file(&self, file: &str, began: u32) -> Result<()> {
+        let key = record::source_key(&self.link);
+        let known = self.store().value(&key).map(|it| record::decode::<SourceRecord>(&it));
+        let Some(mut known) = known.transpose()? else { return Ok(()) };
+        let is_new = match &known.file {
+            Some((before, at)) if !is_later(file, before) => {
+                if began <= *at {
+                    return Ok(());
+                }
+                true
+            }
+            _ => false,
+        };
+        known.file = Some((file.to_owned(), began));
+        let values = vec![(key, Some(record::encode(&known)?))];
+        self.store().commit(&Commit { values, ..Commit::default() })?;
+        if is_new {
+            let reason = "the server has begun its binlogs anew";
+            tracing::warn!(link = self.link, reason, "all tables are mirrored anew");
+            self.begin_all_again(reason)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file of the binlog comes after another.
+fn is_later(file: &str, other: &str) -> bool {
+    let place = |file: &str| Position::File { file: file.to_owned(), offset: 0 };
+    place(other).has_passed(&place(file)) != Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_an_order() {
+        assert!(is_later("bin.000010", "bin.000009"));
+        assert!(!is_later("bin.000009", "bin.000009") && !is_later("bin.000001", "bin.000009"));
+        // Those of another name are not compared.
+        assert!(is_later("log.000001", "bin.000009"));
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pelorus_binlog::{Event, Gtid, LogEvent, Position, Query, Step};
+use pelorus_binlog::{AlterPhase, Event, Gtid, LogEvent, Position, Query, Step};
 use pelorus_error::Result;
 
-use super::Reader;
 use super::xa::Prepared;
+use super::{Reader, credible};
 use crate::batch::blocking;
 use crate::follow;
 use crate::mirror::Mirror;
@@ -23,16 +23,26 @@ pub(super) struct Transaction {
     pub(super) committed: u64,
     /// What it has changed, if it is an XA transaction: `XA COMMIT` comes later, or never.
     pub(super) apart: Option<Prepared>,
+    /// The part of a two-phase ALTER TABLE that it is.
+    alter: Option<AlterPhase>,
     /// Tables of ours that it has changed.
     pub(super) touched: Vec<Arc<Mirror>>,
 }
 
 impl Reader<'_> {
-    pub(super) fn event(&mut self, event: LogEvent) -> Result<()> {
+    pub(super) async fn event(&mut self, event: LogEvent) -> Result<()> {
         let header = event.header;
         match event.event {
-            Event::Rotate(rotate) => self.rotate(&rotate.file, rotate.position)?,
-            Event::FormatDescription(_) => self.cut_off()?,
+            Event::Rotate(rotate) => {
+                self.rotate(&rotate.file, rotate.position)?;
+                self.file = rotate.file;
+            }
+            Event::FormatDescription(_) => {
+                self.cut_off()?;
+                if header.timestamp > 0 && !self.file.is_empty() {
+                    self.source.note_file(&self.file, header.timestamp)?;
+                }
+            }
             Event::Gtid(gtid) => {
                 self.cut_off()?;
                 self.begin_at(&header)?;
@@ -46,11 +56,13 @@ impl Reader<'_> {
                         .mariadb
                         .as_ref()
                         .and_then(|it| it.prepared_xa.then(Prepared::default)),
+                    alter: gtid.mariadb.as_ref().and_then(|it| it.alter),
                     touched: Vec::new(),
                 });
             }
             Event::Query(query) => {
-                self.query(&query, header.timestamp, self.end_of(&event.header, event.inner))?
+                let end = self.end_of(&header, event.inner);
+                self.query(&query, header.timestamp, end).await?;
             }
             Event::Xid(_) => self.end_transaction(self.end_of(&header, event.inner))?,
             Event::XaPrepare(prepare) => {
@@ -121,7 +133,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    pub(super) fn query(&mut self, query: &Query, timestamp: u32, end: Option<Step>) -> Result<()> {
+    pub(super) async fn query(
+        &mut self,
+        query: &Query,
+        timestamp: u32,
+        end: Option<Step>,
+    ) -> Result<()> {
         let text = match query.text() {
             Ok(text) => text.into_owned(),
             // Its first words are ASCII in every charset that a client may have.
@@ -160,15 +177,22 @@ impl Reader<'_> {
             }
             follow::Kind::Other => {
                 let is_open = self.transaction.as_ref().is_some_and(|it| it.begun);
-                self.statement(query, &text, timestamp)?;
+                let alter = self.transaction.as_ref().and_then(|it| it.alter);
+                // An ALTER that begins changes nothing yet; the text comes again when it counts.
+                if !matches!(alter, Some(AlterPhase::Start | AlterPhase::Rollback)) {
+                    self.statement(query, &text, timestamp).await?;
+                }
                 if is_open { Ok(()) } else { self.end_transaction(end) }
             }
         }
     }
 
     /// A statement that changes definitions, or rows without saying which.
-    pub(super) fn statement(&mut self, query: &Query, text: &str, timestamp: u32) -> Result<()> {
-        let effects = follow::effects(self.source, query, text, timestamp);
+    async fn statement(&mut self, query: &Query, text: &str, timestamp: u32) -> Result<()> {
+        let mut effects = follow::effects(self.source, query, text, timestamp);
+        if let Some(unclear) = follow::unclear(self.source, query, text) {
+            effects.extend(unclear.effects(&self.link).await?);
+        }
         if effects.is_empty() {
             return Ok(());
         }
@@ -210,7 +234,7 @@ impl Reader<'_> {
         if let Some(step) = end.filter(|_| transaction.step.is_none()).or(transaction.step) {
             self.read.advance(&step)?;
         }
-        self.batch.note_transaction(transaction.committed);
+        self.batch.note_transaction(credible(transaction.committed, self.wall()));
         self.batch_since.get_or_insert_with(|| self.source.now());
         Ok(())
     }

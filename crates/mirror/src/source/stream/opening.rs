@@ -9,6 +9,9 @@ use pelorus_link::{FollowError, FollowFailure, Link, SessionSettings};
 
 use super::Source;
 
+/// Transactions that a MySQL may have sent and not count as executed yet: a group of commits.
+const COMMITTING: u64 = 64;
+
 /// The server's clock less ours, in microseconds.
 pub(super) async fn clock_skew(source: &Source, link: &Link) -> Result<i64> {
     let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
@@ -28,12 +31,23 @@ pub(super) fn lacks(end: &Position, position: &Position) -> bool {
     matches!(position, Position::MySql(_)) && end.has_passed(position) == Some(false)
 }
 
+/// Whether the same server as before has less than was read of it: its binlogs have been reset, or
+/// it has lost them. It is enough to have seen that once; what comes later only has the same names.
+pub(super) fn was_reset(end: &Position, position: &Position) -> bool {
+    match position {
+        Position::MySql(_) => end.behind(position).is_some_and(|it| it > COMMITTING),
+        Position::File { .. } => end.has_passed(position) == Some(false),
+        // Sessions may give out lower numbers than before.
+        Position::MariaDb(_) => false,
+    }
+}
+
 /// A server that lacks transactions may have to catch up first; if it does not, all is read anew.
 pub(super) fn without(source: &Source, end: &Position, position: &Position) -> Result<()> {
     let missing = end.behind(position).unwrap_or_default();
     let reason =
         format!("the server does not have all that was read of it before: {missing} transactions");
-    if !source.has_diverged_for_long() {
+    if !source.has_diverged_for_long(position) {
         return Err(Error::new(Code::QueryOnForeign, reason));
     }
     tracing::warn!(link = source.link, reason, "all tables are mirrored anew");
@@ -41,15 +55,19 @@ pub(super) fn without(source: &Source, end: &Position, position: &Position) -> R
 }
 
 /// A position that the server no longer has is the beginning of new loads.
-pub(super) fn lost(source: &Source, error: FollowError) -> Result<()> {
+pub(super) fn lost(source: &Source, error: FollowError, position: &Position) -> Result<()> {
     let what = match error.failure() {
         FollowFailure::Purged => "what was missing is no longer in the server's binlog",
-        FollowFailure::Diverged if source.has_diverged_for_long() => {
+        FollowFailure::Reset => "the server has begun its binlogs anew",
+        FollowFailure::Diverged if source.has_diverged_for_long(position) => {
             "the server does not have all that was read of it before"
         }
         _ => return Err(error.into_error()),
     };
     let reason = format!("{what}: {}", error.error().message());
+    if error.failure() == FollowFailure::Purged && source.begin_those_again(&reason, position)? {
+        return Ok(());
+    }
     tracing::warn!(link = source.link, reason, "all tables are mirrored anew");
     source.begin_all_again(&reason)
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use pelorus_binlog::{Position, RowsEvent, TableMap};
 use pelorus_error::{Code, Result};
 
+use super::Reader;
 use super::cascades::Cascades;
-use super::{BATCH_ROWS, Reader};
-use crate::batch::{Added, Batch};
+use crate::batch::{Added, Batch, too_large};
 use crate::cascade::Plan;
 use crate::mirror::{Mirror, overtaken};
 use crate::record::State;
@@ -53,25 +53,23 @@ impl Reader<'_> {
             tracing::warn!(mirror = %mirror.name, error = text, "a mirror cannot follow its table");
             return mirror.stop_in(self.source.store(), State::Failed, Some(text));
         }
-        match too_large(batch, || self.source.copies().transaction_bytes()) {
-            Some(mirror) => {
-                batch.forget(&mirror);
-                self.again(
-                    &mirror,
-                    "a transaction changed more than pelorus_mirror_transaction_size",
-                )
-            }
-            None => Ok(()),
+        let bytes = batch.transaction_bytes();
+        // The bound cannot be set lower than to a megabyte.
+        if bytes < 1 << 20 || bytes <= self.transaction_bytes() {
+            return Ok(());
         }
+        let Some(largest) = self.current_batch().largest() else { return Ok(()) };
+        self.current_batch().forget(&largest);
+        self.again(&largest, too_large().message())
+    }
+
+    /// What the transaction that is being read changes.
+    fn current_batch(&mut self) -> &mut Batch {
+        let apart = self.transaction.as_mut().and_then(|it| it.apart.as_mut());
+        apart.map_or(&mut self.batch, |it| &mut it.batch)
     }
 
     fn mirror_of(&self, table: &TableMap) -> Option<Arc<Mirror>> {
         self.source.mirror(&table.database, &table.table)
     }
-}
-
-/// The mirror whose changes take most of the memory of a transaction that takes too much.
-fn too_large(batch: &Batch, most: impl Fn() -> usize) -> Option<Arc<Mirror>> {
-    let is_large = batch.rows() > BATCH_ROWS && batch.bytes() > most();
-    is_large.then(|| batch.largest()).flatten()
 }

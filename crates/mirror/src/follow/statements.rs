@@ -1,0 +1,86 @@
+//! Changes that are logged as statements: which mirrors they may concern.
+
+use std::sync::Arc;
+
+use pelorus_binlog::Query;
+use pelorus_error::Result;
+use pelorus_link::split::quote_text;
+use pelorus_link::{Link, SessionSettings};
+use pelorus_sql::Mode;
+use pelorus_sql::statement::Statement;
+
+use super::{Effect, Resolver, mode_words};
+use crate::mirror::Mirror;
+use crate::mirrors::MirrorName;
+use crate::source::Source;
+
+/// Why tables are read anew.
+pub(super) const WHY: &str = "a change was logged as a statement; SET GLOBAL binlog_format = ROW";
+/// Databases in which there are no views of tables of others.
+const OF_THE_SERVER: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
+
+/// A change that was logged as a statement, and whose text does not say which tables it is of.
+pub(crate) struct Unclear {
+    /// Tables that are not mirrored, and may be views; without any, a function has made the change.
+    names: Vec<MirrorName>,
+    /// What it may concern.
+    mirrors: Vec<Arc<Mirror>>,
+}
+
+/// Looks whether a statement changes what it does not name.
+pub(crate) fn unclear(source: &Source, query: &Query, text: &str) -> Option<Unclear> {
+    let mode = Mode::from_sql_mode(&query.status.sql_mode.map(mode_words).unwrap_or_default());
+    let names = match pelorus_sql::classify(text, mode) {
+        Ok(Statement::Write(write)) => {
+            let resolver = Resolver { source, database: &query.database };
+            let others = write.tables.iter().filter(|it| resolver.mirror(it).is_none());
+            let mut names: Vec<MirrorName> = others.map(|it| resolver.name(it)).collect();
+            names.retain(|it| {
+                !OF_THE_SERVER.iter().any(|name| it.database.eq_ignore_ascii_case(name))
+            });
+            if names.is_empty() {
+                return None;
+            }
+            names
+        }
+        // Such are in the binlog for the sake of the functions that they call.
+        Ok(Statement::Query(_) | Statement::Do(_)) => Vec::new(),
+        _ => return None,
+    };
+    // A MySQL tells of which databases tables were changed, through whatever they were.
+    let mirrors = match &query.status.databases {
+        Some(databases) if !databases.is_empty() => {
+            databases.iter().flat_map(|it| source.mirrors_of(it)).collect()
+        }
+        _ => source.mirrors(),
+    };
+    (!mirrors.is_empty()).then_some(Unclear { names, mirrors })
+}
+
+impl Unclear {
+    /// What it does to mirrors: nothing if all that it names are tables.
+    ///
+    /// # Errors
+    /// When the server does not say what they are.
+    pub(crate) async fn effects(self, link: &Link) -> Result<Vec<Effect>> {
+        let mut is_known = !self.names.is_empty();
+        for name in &self.names {
+            is_known = is_known && is_table(link, name).await?;
+        }
+        let mirrors = if is_known { Vec::new() } else { self.mirrors };
+        Ok(mirrors.into_iter().map(|it| Effect::Again(it, WHY.to_owned())).collect())
+    }
+}
+
+/// Whether a name is that of a table, and not of a view or of something that is not shown.
+async fn is_table(link: &Link, name: &MirrorName) -> Result<bool> {
+    let sql = format!(
+        "SELECT table_type FROM information_schema.tables WHERE table_schema = {} AND \
+         table_name = {}",
+        quote_text(&name.database),
+        quote_text(&name.table)
+    );
+    let rows = link.ask(&SessionSettings::as_stored(), &sql).await?;
+    let kind = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
+    Ok(kind.is_some_and(|kind| !kind.contains("VIEW")))
+}
