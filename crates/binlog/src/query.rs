@@ -13,6 +13,9 @@ use pelorus_types::Collation;
 use crate::charset;
 use crate::reader::{Reader, malformed, utf8};
 
+/// Bits of MariaDB's further flags: COMMIT ALTER and ROLLBACK ALTER, which name what they end.
+const ALTER_ENDS: u8 = 0b1100;
+
 /// A statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
@@ -140,7 +143,12 @@ impl Status {
             19 | 20 => drop(reader.u8()?),
             128 => self.microseconds = Some(reader.u24()?),
             129 => self.xid = Some(reader.u64()?),
-            130 => drop(reader.u16()?),
+            130 => {
+                // Of an ALTER in two phases: its flags, and at the end which one it is the end of.
+                if reader.u8()? & ALTER_ENDS != 0 {
+                    reader.u64()?;
+                }
+            }
             131 => {
                 for _ in 0..reader.u8()? {
                     let pair = (Collation(reader.u16()?), Collation(reader.u16()?));
@@ -174,4 +182,22 @@ pub(crate) fn decompressed(
     }
     query.bytes = inflate(&query.bytes)?.into();
     Ok(query)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_two_phase_alter_have_their_length() {
+        let zone = [5, 3, b'U', b'T', b'C'];
+        for flags in [
+            vec![130, 2],
+            vec![130, 4, 7, 0, 0, 0, 0, 0, 0, 0],
+            vec![130, 8, 7, 0, 0, 0, 0, 0, 0, 0],
+        ] {
+            let status = Status::read(&[flags.as_slice(), &zone].concat()).unwrap();
+            assert_eq!(status.time_zone.as_deref(), Some("UTC"), "{flags:?}");
+        }
+    }
 }

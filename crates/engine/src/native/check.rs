@@ -125,9 +125,8 @@ fn column(
     }
     let (_, target) = types::column(&definition.name.name, column, collation)?;
     if let Some(ColumnDefault::Expression(expression)) = &column.default {
-        let is_there = |name: &String| {
-            definition.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name))
-        };
+        let is_there =
+            |name: &String| definition.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name));
         if let Some(name) = rules::names(&expression.tree).into_iter().find(|it| !is_there(it)) {
             let text = format!("Unknown column '{name}' in 'default value expression'");
             return Err(Error::new(Code::UnknownColumn, text));

@@ -25,7 +25,9 @@ pub(super) fn add(definition: &mut TableDefinition) -> Result<()> {
         Err(Error::remote(errno, *b"HY000", text))
     };
     if definition.partitioning.is_some() {
-        return Err(Error::unsupported("generating invisible primary key for the partitioned tables"));
+        return Err(Error::unsupported(
+            "generating invisible primary key for the partitioned tables",
+        ));
     }
     if definition.columns.iter().any(|column| column.auto_increment) {
         return failed(4109, "Auto-increment column already exists.");

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use pelorus_binlog::{Decoder, Event};
 use pelorus_env::Env;
 use pelorus_store::{
-    ByteWeigher, History, KeyEncoder, Keys, Mode, Options, StoredColumn, TableId, TableSchema,
-    Write,
+    ByteWeigher, Commit, Database, Durability, History, KeyEncoder, Keys, Mode, Options,
+    StoredColumn, TableId, TableSchema, Write,
 };
 use pelorus_types::{ColumnType, WireType, collation};
 use proptest::prelude::*;

@@ -36,11 +36,19 @@ fn database(machine: &Machine) -> (Arc<Database>, [TableId; 2]) {
     };
     step(vec![put(tables[0], &rows(0, 0..60), Mode::Insert)], vec![]);
     step(vec![put(tables[0], &rows(2, 0..5), Mode::Insert)], vec![]);
-    step(vec![put(tables[1], &rows(1, 0..50), Mode::Insert)], vec![(b"a".into(), Some(b"1".into()))]);
+    step(
+        vec![put(tables[1], &rows(1, 0..50), Mode::Insert)],
+        vec![(b"a".into(), Some(b"1".into()))],
+    );
     database.optimize(tables[0]).unwrap();
     database.drop_partitions(tables[0], &[2_i64.to_be_bytes().to_vec()]).unwrap();
-    step(vec![remove(tables[0], &[(0, 3), (0, 40)]), put(tables[1], &rows(1, 48..55), Mode::Replace)],
-         vec![(b"b".into(), Some(b"2".into()))]);
+    step(
+        vec![
+            remove(tables[0], &[(0, 3), (0, 40)]),
+            put(tables[1], &rows(1, 48..55), Mode::Replace),
+        ],
+        vec![(b"b".into(), Some(b"2".into()))],
+    );
     database.checkpoint().unwrap();
     step(vec![put(tables[0], &rows(0, 58..63), Mode::Ignore)], vec![(b"a".into(), None)]);
     (database, tables)

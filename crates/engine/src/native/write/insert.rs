@@ -85,7 +85,8 @@ impl Statement<'_> {
     /// many rows at once nobody asks, and looking for all of them would take longer than writing.
     fn alike(&self, changes: &[Change]) -> Result<u64> {
         let [Change { def, puts, .. }] = changes else { return Ok(0) };
-        let batches: Vec<&[ArrayRef]> = puts.iter().map(|(columns, _)| columns.as_slice()).collect();
+        let batches: Vec<&[ArrayRef]> =
+            puts.iter().map(|(columns, _)| columns.as_slice()).collect();
         let records: usize = batches.iter().map(|batch| count(batch)).sum();
         if !(1..=REPLACED_COUNTED).contains(&records) {
             return Ok(0);

@@ -188,8 +188,8 @@ impl Loader {
         let policy = Policy { first_row: self.records + 1, ..self.policy };
         let given = self.given.clone();
         let assigned = self.sources.iter().map(|(column, _)| *column);
-        let mut fill = Fill::new(&self.def, &self.defaults, policy, given, false)?
-            .assigned_later(assigned);
+        let mut fill =
+            Fill::new(&self.def, &self.defaults, policy, given, false)?.assigned_later(assigned);
         let mut variables: Vec<StringBuilder> =
             self.variables.iter().map(|_| StringBuilder::new()).collect();
         let mut warnings = Warnings::default();

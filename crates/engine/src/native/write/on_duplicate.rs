@@ -166,7 +166,8 @@ impl Statement<'_> {
                 broken.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))?;
             }
             if let Some(column) = told
-                && let Some((at, &row)) = new.values().iter().enumerate().max_by_key(|(_, row)| **row)
+                && let Some((at, &row)) =
+                    new.values().iter().enumerate().max_by_key(|(_, row)| **row)
                 && merged.told.is_none_or(|(last, _)| last < row)
             {
                 let value = value_at(&after[column], &def.targets[column].ty, at)?;

@@ -307,7 +307,9 @@ pub(super) fn refuse_version(tables: &[TableWithJoins], alias: &str) -> Result<(
     match factor_of(tables, alias) {
         Some(TableFactor::Table { version: Some(version), .. }) => Err(Error::new(
             Code::Syntax,
-            format!("You have an error in your SQL syntax: '{version}' behind '{alias}', whose rows change; only the newest version can"),
+            format!(
+                "You have an error in your SQL syntax: '{version}' behind '{alias}', whose rows change; only the newest version can"
+            ),
         )),
         _ => Ok(()),
     }

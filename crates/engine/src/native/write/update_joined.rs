@@ -21,9 +21,7 @@ use super::delete::{tables_of, without_nulls};
 use super::insert::count;
 use super::lookup::keys_of;
 use super::select::joined;
-use super::update::{
-    order_of_scan, partitions_of, refuse_version, update_plan, with_generated,
-};
+use super::update::{order_of_scan, partitions_of, refuse_version, update_plan, with_generated};
 use super::warnings::Warnings;
 use super::{Plan, Statement, check_bytes, unknown_column};
 use crate::native::definition::NativeDef;
