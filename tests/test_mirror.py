@@ -261,13 +261,13 @@ class TestLargeTransactions:
     def test_a_load_of_wide_rows(self, linked):
         """More than a record of the log holds, in fewer rows than a load commits at once."""
         pair = Mirrored(*linked)
-        pair.begin("load", "SET sql_log_bin = 0", "CREATE TABLE w (id INT PRIMARY KEY, doc LONGTEXT)",
+        pair.begin("wide_load", "SET sql_log_bin = 0", "CREATE TABLE w (id INT PRIMARY KEY, doc LONGTEXT)",
                    *(f"INSERT INTO w VALUES ({number}, REPEAT('x', 4194304))" for number in range(265)))
-        pair.through.run("MIRROR TABLE load.w")
-        pair.wait_live("load", seconds=180)
-        pair.same("load", "SELECT COUNT(*), MAX(id) FROM w")
-        pair.through.run("UNMIRROR TABLE load.w")
-        pair.server.run("SET sql_log_bin = 0", "DROP TABLE load.w")
+        pair.through.run("MIRROR TABLE wide_load.w")
+        pair.wait_live("wide_load", seconds=180)
+        pair.same("wide_load", "SELECT COUNT(*), MAX(id) FROM w")
+        pair.through.run("UNMIRROR TABLE wide_load.w")
+        pair.server.run("SET sql_log_bin = 0", "DROP TABLE wide_load.w")
 
 
 class TestRefusals:

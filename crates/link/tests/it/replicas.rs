@@ -113,13 +113,26 @@ async fn used_again(both: &Link) {
     panic!("the replica is still left out: {:?}", both.status());
 }
 
+/// Where nobody writes no lock is taken; a busy machine may need one a few times.
+async fn without_locks(both: &Link) {
+    for _ in 0..20 {
+        let (total, report) = sum(both, "replicated", "SUM(v)").await;
+        assert_eq!(total, 800_000, "{report:?}");
+        if report.mode == SnapshotMode::Position {
+            return;
+        }
+        assert_eq!(report.mode, SnapshotMode::Locked, "{report:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("every moment took a lock: {:?}", both.status());
+}
+
 async fn same_moment_or_left_out(pair: &Pair) {
     let Pair { both, primary, replica, words } = pair;
     run(primary, "SET GLOBAL innodb_flush_log_at_trx_commit = 2").await;
     numbers(primary, "replicated", 8_000).await;
     pair.caught_up().await;
-    let (total, report) = sum(both, "replicated", "SUM(v)").await;
-    assert_eq!((total, report.mode), (800_000, SnapshotMode::Position), "{report:?}");
+    without_locks(both).await;
     let (_, report) = sum(both, "replicated", "SUM(v + SLEEP(0.0001))").await;
     assert_eq!(servers_of(&report), 2, "{report:?}");
 

@@ -7,11 +7,11 @@ use std::path::Path;
 use arrow::array::{Array as _, AsArray as _, BooleanArray, Int64Array, StringArray};
 use arrow::datatypes::Int64Type;
 use bytes::Bytes;
-use pelorus_binlog::{Decoder, Event};
+use pelorus_binlog::{Decoder, Event, Position};
 use pelorus_env::Env;
 use pelorus_store::{
-    ByteWeigher, Commit, Database, Durability, History, KeyEncoder, Keys, Mode, Options,
-    StoredColumn, TableId, TableSchema, Write,
+    ByteWeigher, Commit, Database, History, KeyEncoder, Keys, Mode, Options, StoredColumn, TableId,
+    TableSchema, Write,
 };
 use pelorus_types::{ColumnType, WireType, collation};
 use proptest::prelude::*;
