@@ -44,7 +44,15 @@ impl Column {
                 return coded(&self.decode_picked(picked)?);
             }
         };
+        let most = codes.iter().fold(0, |most: u32, code| most.max(*code));
         let codes = UInt32Array::new(codes.into(), self.nulls_of(picked)?);
+        if (most as usize) < values.len() {
+            // SAFETY: all codes are those of values. (Looking for the largest is several times as
+            // fast as the look at every code that arrow has.)
+            let array =
+                unsafe { DictionaryArray::<UInt32Type>::new_unchecked(codes, Arc::clone(values)) };
+            return Ok(Arc::new(array));
+        }
         let array = DictionaryArray::<UInt32Type>::try_new(codes, Arc::clone(values));
         Ok(Arc::new(array.map_err(broken)?))
     }

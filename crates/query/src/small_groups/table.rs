@@ -2,7 +2,7 @@
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
 use arrow::compute::{cast, max, min, take};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, SchemaRef, UInt32Type};
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
@@ -95,6 +95,14 @@ impl Table {
     /// Finds the group of each row. False where the keys have values too far apart: nothing has
     /// changed then.
     pub(super) fn find(&mut self, keys: &[ArrayRef], groups: &mut Vec<usize>) -> DfResult<bool> {
+        // The numbers of groups that a scan gives, mostly known: they need not become wider first.
+        if let [key] = keys
+            && key.null_count() == 0
+            && let Some(numbers) = key.as_primitive_opt::<UInt32Type>()
+            && !self.look_one_up(numbers.values().iter().map(|value| i64::from(*value)), groups)
+        {
+            return Ok(true);
+        }
         let numbers = keys.iter().map(|key| Ok(cast(key, &DataType::Int64)?));
         let numbers = numbers.collect::<DfResult<Vec<_>>>()?;
         let numbers: Vec<&Int64Array> = numbers.iter().map(|it| it.as_primitive()).collect();
@@ -110,25 +118,37 @@ impl Table {
     /// Looks all rows up, without a branch; whether there are some whose group is not known, and
     /// then nothing that was found counts.
     fn look_up(&self, keys: &[&Int64Array], groups: &mut Vec<usize>) -> bool {
+        if let [key] = keys
+            && key.null_count() == 0
+        {
+            return self.look_one_up(key.values().iter().copied(), groups);
+        }
         groups.clear();
         let mut is_new = false;
-        match keys {
-            [key] if key.null_count() == 0 => {
-                let own = self.keys[0];
-                groups.extend(key.values().iter().map(|value| {
-                    let digit = own.digit(*value);
-                    let group = at(&self.places, digit);
-                    // The place behind the values is that of NULL.
-                    is_new |= digit >= own.count || group == NONE;
-                    group as usize
-                }));
-            }
-            _ => groups.extend(self.places_of(keys).into_iter().map(|place| {
-                let group = at(&self.places, place);
-                is_new |= place == u64::MAX || group == NONE;
-                group as usize
-            })),
-        }
+        groups.extend(self.places_of(keys).into_iter().map(|place| {
+            let group = at(&self.places, place);
+            is_new |= place == u64::MAX || group == NONE;
+            group as usize
+        }));
+        is_new
+    }
+
+    /// The same by the values of a single key, of which none is NULL.
+    fn look_one_up(
+        &self,
+        values: impl ExactSizeIterator<Item = i64>,
+        groups: &mut Vec<usize>,
+    ) -> bool {
+        groups.clear();
+        let mut is_new = false;
+        let own = self.keys[0];
+        groups.extend(values.map(|value| {
+            let digit = own.digit(value);
+            let group = at(&self.places, digit);
+            // The place behind the values is that of NULL.
+            is_new |= digit >= own.count || group == NONE;
+            group as usize
+        }));
         is_new
     }
 

@@ -134,6 +134,23 @@ impl Numberer {
                 return Ok(UInt32Array::from(numbers));
             }
         }
+        if let ([one, two], Numbers::Table(table)) = (columns.as_slice(), &self.numbers)
+            && one.keys().nulls().is_none()
+            && two.keys().nulls().is_none()
+        {
+            let (mut is_new, base) = (false, two.values().len() + 1);
+            let keys = one.keys().values().iter().zip(two.keys().values().iter());
+            let number = |(one, two): (&u32, &u32)| {
+                let place = (*one as usize).wrapping_mul(base).wrapping_add(*two as usize);
+                let number = table[place & (table.len() - 1)];
+                is_new |= number == NONE;
+                number
+            };
+            let numbers: Vec<u32> = keys.map(number).collect();
+            if !is_new {
+                return Ok(UInt32Array::from(numbers));
+            }
+        }
         let rows = columns.first().map_or(0, |column| column.len());
         let mut places = vec![0_u64; rows];
         for (column, (values, _)) in columns.iter().zip(&self.values) {
