@@ -6,6 +6,8 @@ SELECT n, COUNT(*) FROM g GROUP BY n;
 INSERT INTO g SELECT i, i % 5 - 2, i % 7, IF(i % 11 = 0, NULL, i % 13 - 6), i % 3 + 4294967293, i % 4, 18446744073709551615 - i % 3, DATE_ADD('2023-12-30', INTERVAL i % 40 DAY), IF(i % 9 = 0, NULL, ELT(i % 4 + 1, 'a', 'A', 'b', 'c')), i / 100, i / 7 FROM (SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d AS i FROM digits AS a, digits AS b, digits AS c, digits AS e) AS x;
 SELECT tiny, COUNT(*), COUNT(n), MIN(id), MAX(price) FROM g GROUP BY tiny ORDER BY tiny;
 SELECT small, SUM(n), AVG(price) FROM g GROUP BY small ORDER BY small;
+SELECT tiny, AVG(price), SUM(price), SUM(n), AVG(n), COUNT(*), AVG(price), SUM(price + 1) FROM g GROUP BY tiny ORDER BY tiny;
+SELECT LOWER(word), SUM(n), AVG(n), SUM(DISTINCT n), AVG(DISTINCT n), SUM(n * 2), AVG(n + 2) FROM g GROUP BY word ORDER BY 1;
 SELECT n, COUNT(*), SUM(price), MIN(word) FROM g GROUP BY n ORDER BY n;
 SELECT u, COUNT(*) FROM g GROUP BY u ORDER BY u;
 SELECT big, COUNT(DISTINCT tiny) FROM g GROUP BY big ORDER BY big;

@@ -83,6 +83,7 @@ pub struct AggregateCall {
     states: Vec<DataType>,
     make: Maker,
     text: String,
+    partial: Option<String>,
 }
 
 impl fmt::Debug for AggregateCall {
@@ -113,7 +114,19 @@ impl AggregateCall {
             states,
             make,
             text: format!("{}({})", name.to_ascii_lowercase(), texts.join(",")),
+            partial: None,
         }
+    }
+
+    pub(crate) fn with_partial(mut self, partial: Option<String>) -> Self {
+        self.partial = partial;
+        self
+    }
+
+    /// What its partial states are made of, where another aggregate may have the same: two that say
+    /// the same, and are given the same columns, have equal partial states, as `SUM(x)` and `AVG(x)`.
+    pub fn partial(&self) -> Option<&str> {
+        self.partial.as_deref()
     }
 
     pub(crate) fn with_scale(mut self, scale: u8) -> Self {

@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, EmitTo, Expr, GroupsAccumulator,
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use pelorus_error::Error;
 use pelorus_functions::aggregate::{self, AggregateCall, Take};
 use pelorus_functions::{Call, Formula};
@@ -266,6 +267,15 @@ impl AggregateUDFImpl for AggregateUdf {
     ) -> DfResult<Box<dyn GroupsAccumulator>> {
         Ok(Box::new(ManyGroups { call: Arc::clone(&self.call), inner: self.call.accumulator() }))
     }
+}
+
+/// Whether two aggregates have equal partial states of the same rows.
+pub(crate) fn is_shared(one: &AggregateFunctionExpr, other: &AggregateFunctionExpr) -> bool {
+    let partial = |it: &AggregateFunctionExpr| -> Option<String> {
+        it.fun().inner().downcast_ref::<AggregateUdf>()?.call.partial().map(str::to_owned)
+    };
+    let columns = |it: &AggregateFunctionExpr| it.expressions();
+    partial(one).is_some_and(|it| partial(other) == Some(it)) && columns(one) == columns(other)
 }
 
 /// An aggregate over all rows.

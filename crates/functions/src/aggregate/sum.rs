@@ -134,6 +134,13 @@ fn exact(name: &str, args: &[Arg], plan: Plan, ctx: &Arc<EvalContext>) -> Aggreg
     let ctx = Arc::clone(ctx);
     let text = format!("{}({})", name.to_ascii_lowercase(), args[0].text);
     let ty = plan.ty;
+    let partial = match plan.formula.as_deref().filter(|_| !plan.merging) {
+        Some(Formula::Column(at)) => Some(format!("sum of column {at}, scale {sum_scale}")),
+        Some(Formula::Units(at, ty, _)) => {
+            Some(format!("sum of units {at} of {ty}, scale {sum_scale}"))
+        }
+        _ => None,
+    };
     let make = move || -> Box<dyn Accumulator> {
         Box::new(ExactSum {
             plan: plan.clone(),
@@ -145,7 +152,7 @@ fn exact(name: &str, args: &[Arg], plan: Plan, ctx: &Arc<EvalContext>) -> Aggreg
             text: text.clone(),
         })
     };
-    AggregateCall::new(name, args, ty, states, Box::new(make))
+    AggregateCall::new(name, args, ty, states, Box::new(make)).with_partial(partial)
 }
 
 /// Sums in 128 bits, in 256 once one of them overflowed.

@@ -24,7 +24,7 @@ use futures::{StreamExt as _, stream};
 use pelorus_error::Error;
 
 use super::table::Table;
-use crate::udf::into_datafusion;
+use crate::udf::{into_datafusion, is_shared};
 
 type DfResult<T> = Result<T, DataFusionError>;
 
@@ -107,6 +107,18 @@ impl ExecutionPlan for SmallGroupsExec {
     }
 }
 
+/// The first of the aggregates that have the same partial states, for each.
+fn leaders(aggregate: &AggregateExec) -> Vec<usize> {
+    let (all, filters) = (aggregate.aggr_expr(), aggregate.filter_expr());
+    let leader = |at: usize| {
+        let same = |first: &usize| {
+            filters[*first].is_none() && filters[at].is_none() && is_shared(&all[*first], &all[at])
+        };
+        (0..at).find(same).unwrap_or(at)
+    };
+    (0..all.len()).map(leader).collect()
+}
+
 fn recompute() -> ReplaceChildrenOptions {
     ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)
 }
@@ -121,6 +133,8 @@ struct Work {
     stage: Stage,
     table: Table,
     accumulators: Vec<Box<dyn GroupsAccumulator>>,
+    /// The first aggregate with the same partial states as each, which stands for it.
+    leaders: Vec<usize>,
     ready: VecDeque<RecordBatch>,
     /// Room for the groups of a batch.
     groups: Vec<usize>,
@@ -149,6 +163,7 @@ impl Work {
             stage: Stage::Aggregating,
             table: Table::new(keys)?,
             accumulators: accumulators.collect::<DfResult<_>>()?,
+            leaders: leaders(aggregate),
             ready: VecDeque::new(),
             groups: Vec::new(),
             aggregate: aggregate.clone(),
@@ -188,7 +203,11 @@ impl Work {
         }
         let (count, rows) = (self.table.groups(), batch.num_rows());
         let expressions = self.aggregate.aggr_expr().iter().zip(self.aggregate.filter_expr());
-        for ((expression, filter), accumulator) in expressions.zip(&mut self.accumulators) {
+        let accumulators = self.accumulators.iter_mut().zip(&self.leaders).enumerate();
+        for ((expression, filter), (at, (accumulator, leader))) in expressions.zip(accumulators) {
+            if *leader != at {
+                continue;
+            }
             let values = expression.expressions();
             let values = values.iter().map(|it| it.evaluate(&batch)?.into_array(rows));
             let values = values.collect::<DfResult<Vec<ArrayRef>>>()?;
@@ -209,9 +228,15 @@ impl Work {
     fn give(&mut self) -> DfResult<()> {
         if self.table.groups() > 0 {
             let mut columns = self.table.take()?;
-            for accumulator in &mut self.accumulators {
-                columns.extend(accumulator.state(EmitTo::All)?);
+            let mut states: Vec<Vec<ArrayRef>> = Vec::with_capacity(self.leaders.len());
+            for (at, accumulator) in self.accumulators.iter_mut().enumerate() {
+                // A leader comes before those for which it stands.
+                states.push(match self.leaders[at] {
+                    leader if leader < at => states[leader].clone(),
+                    _ => accumulator.state(EmitTo::All)?,
+                });
             }
+            columns.extend(states.into_iter().flatten());
             let all = RecordBatch::try_new(self.aggregate.schema(), columns)?;
             let step = self.context.session_config().batch_size();
             for from in (0..all.num_rows()).step_by(step) {
