@@ -33,6 +33,7 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
             "crates/chunk/src/column/compact.rs",
             "crates/chunk/src/column/compact/avx2.rs",
             "crates/chunk/src/column/compact/avx512.rs",
+            "crates/chunk/src/column/dictionary.rs",
             "crates/chunk/src/column/text.rs",
             "crates/link/src/stream/low_water.rs",
         ],
