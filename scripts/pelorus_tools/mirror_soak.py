@@ -1,5 +1,6 @@
-"""Random changes on a server, and random trouble for its mirrors, while questions whose answers are
-known are asked all the time. Every transaction keeps `sum(left.v) + sum(right.v)` at zero.
+"""Random changes of rows and definitions on a server, and random trouble for it and its mirrors, while
+questions whose answers are known are asked all the time. Every transaction keeps
+`sum(left.v) + sum(right.v)` at zero.
 
 `make soak SECONDS=7200`, or `python -m pelorus_tools.mirror_soak 7200 [--seed N] [--server mariadb]`,
 does it for as long as wanted, with servers of its own, and says every half minute how far it is.
@@ -13,12 +14,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pymysql
 
 from . import machine, pelorus, processes, servers
 from .mirrored import Mirrored, is_of_mirrors, plan_of
+from .soak_definitions import GONE, Definitions
 
 DATABASE = "soak"
 TABLES = ("lefts", "rights", "bag", "ticks")
@@ -32,9 +35,9 @@ LAYOUT = (
     "INSERT INTO lefts SELECT seq, 0, 'first' FROM (WITH RECURSIVE s AS (SELECT 1 AS seq UNION ALL "
     "SELECT seq + 1 FROM s WHERE seq < 900) SELECT seq FROM s) AS numbers",
 )
+WITH_PRIMARY_KEY = ("SELECT table_name FROM information_schema.table_constraints WHERE table_schema = "
+                    f"'{DATABASE}' AND constraint_name = 'PRIMARY'")
 SUM = "SELECT (SELECT COALESCE(SUM(v), 0) FROM lefts) + (SELECT COALESCE(SUM(v), 0) FROM rights)"
-# Lost to another session, or the row is there already: the transaction is rolled back.
-HARMLESS = {1213, 1205, 1062, 1020}
 
 
 class Worker(threading.Thread):
@@ -67,12 +70,18 @@ class Writer(Worker):
         super().__init__(f"{seed}/{number}", stop)
         self.number = number
         self.file = folder / f"soak-{number}.csv"
-        self.connection = server.connect(database=DATABASE, autocommit=False, local_infile=True)
-        self.cursor = self.connection.cursor()
+        self.server = server
+        self.connection: pymysql.Connection | None = None
+        # Lost to another session, a row that is there already, a definition that has just changed.
+        self.refused: Counter[int] = Counter()
 
     def step(self) -> None:
         roll = self.random
         try:
+            if self.connection is None:
+                self.connection = self.server.connect(database=DATABASE, autocommit=False,
+                                                      local_infile=True)
+                self.cursor = self.connection.cursor()
             if roll.random() < 0.1:
                 # Between transactions; what they log changes with it.
                 self.sql("SET binlog_row_image = %s", roll.choice(("FULL", "MINIMAL", "NOBLOB")))
@@ -85,9 +94,12 @@ class Writer(Worker):
             else:
                 self.connection.commit()
         except pymysql.MySQLError as error:
-            if error.args[0] not in HARMLESS:
-                raise
-            self.connection.rollback()
+            self.refused[error.args[0]] += 1
+            if error.args[0] in GONE:
+                self.connection = None
+                time.sleep(0.1)
+            else:
+                self.connection.rollback()
 
     def sql(self, text: str, *values) -> int:
         return self.cursor.execute(text, values)
@@ -103,7 +115,7 @@ class Writer(Worker):
 
     def give(self, by: int) -> None:
         """Adds to `rights`, whether the row is there or not."""
-        self.sql("INSERT INTO rights VALUES (%s, %s, %s) ON DUPLICATE KEY UPDATE v = v + %s",
+        self.sql("INSERT INTO rights (k, v, w) VALUES (%s, %s, %s) ON DUPLICATE KEY UPDATE v = v + %s",
                  self.right(), by, by / 8, by)
 
     def move(self) -> None:
@@ -113,7 +125,7 @@ class Writer(Worker):
 
     def make(self) -> None:
         by = self.random.randint(-1000, 1000)
-        self.sql("INSERT INTO lefts VALUES (%s, %s, %s)", self.left(), by, None)
+        self.sql("INSERT INTO lefts (id, v, note) VALUES (%s, %s, %s)", self.left(), by, None)
         self.give(-by)
 
     def value_of(self, key: int) -> int | None:
@@ -135,12 +147,12 @@ class Writer(Worker):
     def replace(self) -> None:
         key = self.left()
         value = self.value_of(key)
-        self.sql("REPLACE INTO lefts VALUES (%s, %s, 'replaced')", key, (value or 0) + 3)
+        self.sql("REPLACE INTO lefts (id, v, note) VALUES (%s, %s, 'replaced')", key, (value or 0) + 3)
         self.give(-3)
 
     def upsert(self) -> None:
-        self.sql("INSERT INTO lefts VALUES (%s, 2, 'a'), (%s, 2, 'b') ON DUPLICATE KEY UPDATE "
-                 "v = v + 2, note = CONCAT('u', v)", self.left(), self.left())
+        self.sql("INSERT INTO lefts (id, v, note) VALUES (%s, 2, 'a'), (%s, 2, 'b') ON DUPLICATE KEY "
+                 "UPDATE v = v + 2, note = CONCAT('u', v)", self.left(), self.left())
         self.give(-4)
 
     def many(self) -> None:
@@ -158,8 +170,8 @@ class Writer(Worker):
     def bulk(self) -> None:
         if self.random.random() < 0.2:
             base = 100_000 * (self.number + 1)
-            self.sql("INSERT IGNORE INTO lefts SELECT id + %s, 0, 'bulk' FROM lefts WHERE id < 1000",
-                     base)
+            self.sql("INSERT IGNORE INTO lefts (id, v, note) SELECT id + %s, 0, 'bulk' FROM lefts "
+                     "WHERE id < 1000", base)
             self.sql("DELETE FROM lefts WHERE id > %s AND id < %s AND v = 0 AND id %% 3 = %s",
                      base, base + 1000, self.random.randint(0, 2))
 
@@ -169,29 +181,57 @@ class Writer(Worker):
                 for at in range(300):
                     out.write(f"{self.random.randint(1, 3000)}\tk{at % 5}\tloaded {at}\t"
                               "2026-01-02 03:04:05.678\n")
-            self.sql(f"LOAD DATA LOCAL INFILE '{self.file}' REPLACE INTO TABLE bag")
+            self.sql(f"LOAD DATA LOCAL INFILE '{self.file}' REPLACE INTO TABLE bag "
+                     "(x, y, payload, at)")
 
     def bags(self) -> None:
         x = self.random.randint(1, 3000)
         y = self.random.randbytes(self.random.randint(0, 8))
         self.random.choice((
-            lambda: self.sql("REPLACE INTO bag VALUES (%s, _binary %s, REPEAT('é', %s), NOW(3))",
-                             x, y, self.random.randint(0, 300)),
+            lambda: self.sql("REPLACE INTO bag (x, y, payload, at) VALUES (%s, _binary %s, "
+                             "REPEAT('é', %s), NOW(3))", x, y, self.random.randint(0, 300)),
             lambda: self.sql("DELETE FROM bag WHERE x = %s", x),
             lambda: self.sql("UPDATE bag SET payload = NULL WHERE x BETWEEN %s AND %s", x, x + 20),
             lambda: self.sql("UPDATE IGNORE bag SET x = x + 1 WHERE x BETWEEN %s AND %s ORDER BY "
                              "x DESC", x, x + 5)))()
 
 
+class Definer(Worker):
+    """One session that changes definitions."""
+
+    def __init__(self, server, seed: str, stop: threading.Event):
+        super().__init__(f"{seed}/define", stop)
+        self.server = server
+        self.definitions: Definitions | None = None
+        self.counts: tuple[Counter[str], Counter[int]] = (Counter(), Counter())
+
+    def step(self) -> None:
+        time.sleep(self.random.uniform(0.0, 0.4))
+        try:
+            if self.definitions is None:
+                self.definitions = Definitions(self.server, DATABASE, self.random)
+                self.definitions.done, self.definitions.refused = self.counts
+            self.definitions.change()
+        except pymysql.MySQLError as error:
+            if error.args[0] not in GONE:
+                raise
+            self.definitions = None
+
+
 class Asker(Worker):
     """Asks through Pelorus, which may be killed at any time, what is known."""
+
+    # What a question that no mirror answers may meet at the server: it is gone, or a definition has
+    # changed since the question began.
+    OF_LINKS = {1158, 1159, 1160, 1161, 1412, 1429}
 
     def __init__(self, pair: Mirrored, seed: str, stop: threading.Event):
         super().__init__(f"{seed}/ask", stop)
         self.pair = pair
         self.connection: pymysql.Connection | None = None
-        self.source = pair.server.connect(database=DATABASE)
+        self.source: pymysql.Connection | None = None
         self.tick = 0
+        self.refused: Counter[int] = Counter()
         self.of_mirrors = 0
 
     def step(self) -> None:
@@ -199,11 +239,14 @@ class Asker(Worker):
             if self.connection is None:
                 self.connection = self.pair.through.connect(
                     database=DATABASE, read_timeout=60, init_command="SET pelorus_mirror_timeout = 2000")
+            if self.source is None:
+                self.source = self.pair.server.connect(database=DATABASE)
             self.ask()
-        except (pymysql.OperationalError, pymysql.InterfaceError) as error:
-            if error.args[0] not in (0, 2003, 2006, 2013, 2014):
+        except pymysql.MySQLError as error:
+            self.refused[error.args[0]] += 1
+            if error.args[0] not in GONE | self.OF_LINKS:
                 raise
-            self.connection = None
+            self.connection = self.source = None
             time.sleep(0.05)
 
     def ask(self) -> None:
@@ -225,19 +268,20 @@ class Asker(Worker):
 
 
 class Trouble(Worker):
-    """What goes wrong with mirrors, or is done to them."""
+    """What goes wrong with mirrors and their server, or is done to them."""
 
     def __init__(self, pair: Mirrored, seed: str, stop: threading.Event):
         super().__init__(f"{seed}/trouble", stop)
         self.pair = pair
-        self.seen: dict[str, int] = {}
+        self.seen: Counter[str] = Counter()
 
     def step(self) -> None:
         time.sleep(self.random.uniform(0.2, 2.0))
-        what = self.random.choice((self.resync, self.pause, self.pause, self.anew, self.no_dump,
-                                   self.crash))
+        what = self.random.choice((self.resync, self.resync, self.pause, self.pause, self.pause,
+                                   self.pause, self.anew, self.anew, self.no_dump, self.no_dump,
+                                   self.crash, self.crash, self.crash, self.server_crash))
         what()
-        self.seen[what.__name__] = self.seen.get(what.__name__, 0) + 1
+        self.seen[what.__name__] += 1
 
     def sql(self, text: str) -> None:
         self.pair.through.run(text, database=DATABASE)
@@ -267,6 +311,11 @@ class Trouble(Worker):
         self.pair.through.start()
         self.pair.wait_for_database(DATABASE)
 
+    def server_crash(self) -> None:
+        self.pair.server.kill()
+        time.sleep(self.random.uniform(0.0, 1.0))
+        self.pair.server.start()
+
 
 def kill_dumps(server) -> None:
     """Ends the connections on which a server sends its binlog."""
@@ -285,17 +334,21 @@ def soak(pair: Mirrored, seed: str, seconds: float, folder: Path, tell_every: fl
     """Runs it, and compares all tables at the end. Returns what was done, in words; says so every
     `tell_every` seconds, too, unless that is 0."""
     pair.begin(DATABASE, *LAYOUT)
-    pair.through.run("MIRROR TABLE " + ", ".join(TABLES), database=DATABASE)
+    pair.through.run(f"MIRROR DATABASE {DATABASE}")
     stop = threading.Event()
     writers = [Writer(pair.server, number, seed, stop, folder) for number in range(3)]
     asker, trouble = Asker(pair, seed, stop), Trouble(pair, seed, stop)
-    workers: list[Worker] = [*writers, asker]
+    definer = Definer(pair.server, seed, stop)
+    workers: list[Worker] = [*writers, asker, definer]
     for worker in workers:
         worker.start()
 
     def done() -> str:
-        return (f"{sum(writer.done for writer in writers)} transactions, {asker.done} questions, "
-                f"{asker.of_mirrors} plans of mirrors, {trouble.seen}")
+        refused = sum((writer.refused for writer in writers), Counter())
+        return (f"{sum(writer.done for writer in writers)} transactions (refused: {dict(refused)}), "
+                f"{asker.done} questions (refused: {dict(asker.refused)}), {asker.of_mirrors} plans of "
+                f"mirrors; {dict(trouble.seen)}; definitions: {dict(definer.counts[0])}, refused: "
+                f"{dict(definer.counts[1])}")
 
     def tell() -> None:
         begun = time.monotonic()
@@ -314,8 +367,11 @@ def soak(pair: Mirrored, seed: str, seconds: float, folder: Path, tell_every: fl
     for worker in [*workers, trouble]:
         if worker.error is not None:
             raise worker.error
-    pair.wait_live(DATABASE, *TABLES, seconds=120)
-    pair.same_tables(DATABASE, *TABLES)
+    tables = [name for (name,) in pair.server.run(WITH_PRIMARY_KEY)]
+    pair.wait_live(DATABASE, *tables, seconds=120)
+    others = {name: found for name, found in pair.of_database(DATABASE).items() if name not in tables}
+    assert all("no primary key" in found["Reason"] for found in others.values()), others
+    pair.same_tables(DATABASE, *tables)
     pair.same(DATABASE, SUM)
     return done()
 

@@ -1,6 +1,6 @@
 //! What the stream changes while rows of a table are being read.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
@@ -32,7 +32,8 @@ pub(crate) struct Window {
 struct Gone {
     columns: Vec<usize>,
     action: Action,
-    values: HashSet<Vec<u8>>,
+    /// Values, and how many windows had been opened when each was given up for the last time.
+    values: HashMap<Vec<u8>, u64>,
 }
 
 impl Window {
@@ -52,7 +53,7 @@ impl Window {
     /// # Errors
     /// None but bugs.
     pub(crate) fn wait_for(&mut self, parts: &Parts<'_>, missed: &[u32]) -> Result<()> {
-        if self.open.is_empty() { Ok(()) } else { self.awaited.add(parts, missed) }
+        if self.open.is_empty() { Ok(()) } else { self.awaited.add(parts, missed, self.opened) }
     }
 
     /// Rows that were read, with what the stream has of them.
@@ -80,10 +81,10 @@ impl Window {
         }
         let same = |it: &&mut Gone| it.columns == columns && it.action == action;
         if let Some(gone) = self.gone.iter_mut().find(same) {
-            gone.values.insert(value.to_vec());
+            gone.values.insert(value.to_vec(), self.opened);
             return;
         }
-        let values = HashSet::from([value.to_vec()]);
+        let values = HashMap::from([(value.to_vec(), self.opened)]);
         self.gone.push(Gone { columns: columns.to_vec(), action, values });
     }
 
@@ -101,7 +102,7 @@ impl Window {
         for gone in &self.gone {
             let own: Vec<ArrayRef> = gone.columns.iter().map(|&at| Arc::clone(&rows[at])).collect();
             let refers = |value: &Option<Vec<u8>>| {
-                value.as_ref().is_some_and(|value| gone.values.contains(value))
+                value.as_ref().is_some_and(|value| gone.values.contains_key(value))
             };
             let values = crate::cascade::values(copy, &gone.columns, &own)?;
             let is_gone: BooleanArray = values.iter().map(refers).collect::<Vec<_>>().into();
@@ -144,6 +145,11 @@ impl Window {
         if number < oldest {
             self.touched.retain(|_, at| *at >= oldest);
             self.touched.shrink_to(2 * self.touched.len());
+            self.awaited.forget_before(oldest);
+            for gone in &mut self.gone {
+                gone.values.retain(|_, at| *at >= oldest);
+            }
+            self.gone.retain(|gone| !gone.values.is_empty());
         }
     }
 }
@@ -163,16 +169,20 @@ mod tests {
         let mut window = Window::default();
         let first = window.begin();
         touch(&mut window, b"a");
+        window.note_gone(&[0], Action::Cascade, b"of the first");
         let second = window.begin();
         touch(&mut window, b"b");
+        window.note_gone(&[1], Action::SetNull, b"of the second");
         window.end(first);
         assert_eq!(window.touched.keys().collect::<Vec<_>>(), [b"b"]);
+        let given_up = |window: &Window| window.gone.iter().map(|it| it.values.len()).sum::<usize>();
+        assert_eq!(given_up(&window), 1);
         let third = window.begin();
         touch(&mut window, b"c");
         // A younger one that ends first leaves what the older one needs.
         window.end(third);
         assert_eq!(window.touched.len(), 2);
         window.end(second);
-        assert!(window.touched.is_empty());
+        assert!(window.touched.is_empty() && window.gone.is_empty());
     }
 }

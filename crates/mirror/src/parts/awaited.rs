@@ -1,6 +1,6 @@
 //! Parts of rows that the copy does not have yet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::buffer::BooleanBuffer;
@@ -13,23 +13,37 @@ use crate::batch::taken;
 /// Parts of rows that a range that is being read may bring.
 #[derive(Debug, Default)]
 pub(crate) struct Awaited {
-    parts: Vec<(Vec<ArrayRef>, Vec<Option<BooleanBuffer>>)>,
-    /// By key: the parts and the rows in them, the oldest first.
+    /// The oldest first.
+    parts: VecDeque<Noted>,
+    /// How many parts were forgotten before those.
+    forgotten: usize,
+    /// By key: the number of a part, from the first that ever was, and the row in it; the oldest
+    /// first.
     rows: HashMap<Vec<u8>, Vec<(usize, usize)>>,
 }
 
+/// The images of rows that one batch had.
+#[derive(Debug)]
+struct Noted {
+    /// How many windows had been opened.
+    at: u64,
+    arrays: Vec<ArrayRef>,
+    present: Vec<Option<BooleanBuffer>>,
+}
+
 impl Awaited {
-    /// Notes the images of rows that the copy does not have yet.
+    /// Notes the images of rows that the copy does not have yet, when `at` windows had been opened.
     ///
     /// # Errors
     /// None but bugs.
-    pub(crate) fn add(&mut self, parts: &Parts<'_>, missed: &[u32]) -> Result<()> {
+    pub(crate) fn add(&mut self, parts: &Parts<'_>, missed: &[u32], at: u64) -> Result<()> {
+        let number = self.forgotten + self.parts.len();
         let mut images: Vec<u32> = Vec::new();
         for &row in missed {
             let key = parts.after_keys.get(row as usize).to_vec();
             let rows = self.rows.entry(key).or_default();
             for image in parts.images_of(row) {
-                rows.push((self.parts.len(), images.len()));
+                rows.push((number, images.len()));
                 images.push(image);
             }
         }
@@ -41,8 +55,23 @@ impl Awaited {
         };
         let present = parts.after.present.iter().map(bits).collect();
         let images = UInt32Array::from(images.clone());
-        self.parts.push((taken(&parts.after.arrays, &images)?, present));
+        self.parts.push_back(Noted { at, arrays: taken(&parts.after.arrays, &images)?, present });
         Ok(())
+    }
+
+    /// Forgets what was noted before a window was opened: what is read through that one has it.
+    pub(crate) fn forget_before(&mut self, oldest: u64) {
+        let old = self.parts.partition_point(|part| part.at < oldest);
+        if old == 0 {
+            return;
+        }
+        self.parts.drain(..old);
+        self.forgotten += old;
+        self.rows.retain(|_, images| {
+            images.retain(|(number, _)| *number >= self.forgotten);
+            !images.is_empty()
+        });
+        self.rows.shrink_to(2 * self.rows.len());
     }
 
     /// Other changes of a row have made it known, or have removed it.
@@ -68,13 +97,14 @@ impl Awaited {
         }
         let column = |(at, read): (usize, &ArrayRef)| {
             let mut arrays: Vec<&dyn Array> = vec![read.as_ref()];
-            arrays.extend(self.parts.iter().map(|(arrays, _)| arrays[at].as_ref()));
-            let has = |(part, row): &&(usize, usize)| {
-                self.parts[*part].1[at].as_ref().is_none_or(|bits| bits.value(*row))
+            arrays.extend(self.parts.iter().map(|part| part.arrays[at].as_ref()));
+            let has = |(number, row): &&(usize, usize)| {
+                let present = &self.parts[number - self.forgotten].present[at];
+                present.as_ref().is_none_or(|bits| bits.value(*row))
             };
             let place = |row: usize| {
                 let last = of_rows.get(&row).and_then(|parts| parts.iter().rev().find(has));
-                last.map_or((0, row), |(part, row)| (part + 1, *row))
+                last.map_or((0, row), |(number, row)| (number - self.forgotten + 1, *row))
             };
             let places: Vec<(usize, usize)> = (0..read.len()).map(place).collect();
             arrow::compute::interleave(&arrays, &places).map_err(cannot)
