@@ -15,11 +15,11 @@ import time
 
 import pymysql
 import pytest
-from pelorus_tools import mirror_soak, rows
+from pelorus_tools import machine, mirror_soak, rows, servers
 from pelorus_tools.mirrored import Mirrored, is_of_mirrors, plan_of
 from pelorus_tools.processes import wait_for
 
-SOAK_SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "13"))
+SOAK_SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "60"))
 SOAK_SEED = os.environ.get("PELORUS_SOAK_SEED") or str(random.randrange(10**6))
 T = ("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
 NUMBERS = ("(SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d AS n FROM digits a, digits b, "
@@ -158,6 +158,32 @@ class TestRestarts:
         wait_for("another load", lambda: own.state("overtaken", "t")["Loads"] > 1)
         own.wait_live("overtaken")
         own.same_tables("overtaken", "t")
+
+    def test_killed_after_tables_have_changed_places(self, own):
+        """The statement is met again: the copies must not be changed back."""
+        chance = random.Random(SOAK_SEED)
+        live(own, "swapped", *(f"CREATE TABLE {name} (id INT PRIMARY KEY, v CHAR(1))" for name in "ab"),
+             "INSERT INTO a VALUES (1, 'a')", "INSERT INTO b VALUES (1, 'b')")
+        for _ in range(5):
+            own.server.run("RENAME TABLE a TO passing, b TO a, passing TO b", database="swapped")
+            time.sleep(chance.uniform(0.0, 0.06))
+            own.through.process.kill()
+            own.through.start()
+            own.wait_for_database("swapped")
+            own.wait_live("swapped", "a", "b")
+            own.same_tables("swapped", "a", "b")
+
+    def test_transactions_that_are_in_no_binlog(self, own):
+        """Somebody loads a dump with its GTIDs and without the binlog."""
+        if own.server.kind == "mariadb" or own.server.run("SELECT @@GLOBAL.gtid_mode") == (("OFF",),):
+            pytest.skip("without such GTIDs")
+        live(own, "given")
+        number = int(own.server.run("SELECT UNIX_TIMESTAMP()")[0][0])
+        own.server.run("SET sql_log_bin = 0", "INSERT INTO given.t VALUES (3, 3)",
+                       f"SET GLOBAL gtid_purged = '+aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee:{number}'")
+        wait_for("another load", lambda: own.state("given", "t")["Loads"] > 1)
+        own.wait_live("given")
+        own.same_tables("given", "t")
 
     def test_resumed_where_the_binlog_is_gone(self, own):
         """Only the mirror that was paused is read anew."""
@@ -490,3 +516,26 @@ class TestNumbersOfMariaDb:
         pair.server.run("SET gtid_domain_id = 7, gtid_seq_no = 50", "INSERT INTO t VALUES (777, 1)",
                         "SET gtid_domain_id = 0", "INSERT INTO t VALUES (4, 4)", database="numbers")
         pair.same_tables("numbers", "t")
+
+
+def test_gtids_are_switched_on_and_off(linked_maker):
+    """The documented way, step by step, while mirrors are followed."""
+    root, reason = machine.mysql_root()
+    if root is None:
+        pytest.skip(f"no MySQL: {reason}")
+    server = servers.MySql("mysql-switched", 65, options=(
+        "--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"))
+    through = linked_maker(server.url(), name="pelorus-switched")
+    pair = Mirrored(server, through)
+    try:
+        live(pair, "switched")
+        pair.same_tables("switched", "t")
+        server.run("SET GLOBAL enforce_gtid_consistency = ON")
+        steps = ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON", "ON_PERMISSIVE", "OFF_PERMISSIVE", "OFF")
+        for at, mode in enumerate(steps):
+            server.run(f"SET GLOBAL gtid_mode = {mode}", f"INSERT INTO switched.t VALUES ({at + 10}, 0)")
+            pair.wait_live("switched")
+            pair.same_tables("switched", "t")
+    finally:
+        through.stop()
+        server.stop()

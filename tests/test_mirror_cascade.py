@@ -16,7 +16,7 @@ import pytest
 from pelorus_tools.mirrored import Mirrored
 from pelorus_tools.processes import wait_for
 
-SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "12"))
+SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "20"))
 SEED = os.environ.get("PELORUS_SOAK_SEED") or str(random.randrange(10**6))
 
 

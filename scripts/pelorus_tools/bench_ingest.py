@@ -177,17 +177,18 @@ def run_duckdb(job: Job, system: str, _: bool) -> None:
     job.facts["duckdb_version"] = duckdb.__version__
     folder = processes.folder("pelorus-duckdb")
     connection = duckdb.connect(str(folder / "events.duckdb"))
-    connection.execute(f"CREATE TABLE events ({job.columns})")
+
+    def run(sql: str) -> list:
+        # A result that is not read to its end keeps the connection from other statements.
+        return connection.execute(sql).fetchall()
 
     def load(batch) -> None:
         connection.register("batch", batch)
-        connection.execute("INSERT OR IGNORE INTO events SELECT * FROM batch")
+        run("INSERT OR IGNORE INTO events SELECT * FROM batch")
 
-    def count() -> int:
-        return connection.execute("SELECT count(*) FROM events").fetchone()[0]
-
-    job.measure(system, arrow_table, load, count)
-    connection.execute("CHECKPOINT")
+    run(f"CREATE TABLE events ({job.columns})")
+    job.measure(system, arrow_table, load, lambda: run("SELECT count(*) FROM events")[0][0])
+    run("CHECKPOINT")
     job.add("disk", system, "bytes/row", [disk_bytes(folder) / job.rows])
     connection.close()
 

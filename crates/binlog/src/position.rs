@@ -72,6 +72,21 @@ impl Position {
         Ok(())
     }
 
+    /// Whether a step is of its kind.
+    pub fn takes(&self, step: &Step) -> bool {
+        matches!(
+            (self, step),
+            (Position::MySql(_), Step::MySql(_))
+                | (Position::MariaDb(_), Step::MariaDb(_))
+                | (Position::File { .. }, Step::File { .. })
+        )
+    }
+
+    /// Whether another is of its kind.
+    pub fn is_like(&self, other: &Position) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+
     /// Whether everything up to `other` has been read at this position: whether it is `other` or
     /// beyond. `None` where that cannot be told: positions of two kinds, or in files of two series.
     pub fn has_passed(&self, other: &Position) -> Option<bool> {

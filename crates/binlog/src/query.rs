@@ -89,8 +89,13 @@ impl Query {
     /// # Errors
     /// When its charset is not one of those that are read here, or it is not of its charset.
     pub fn text(&self) -> Result<Cow<'_, str>> {
-        // A client's collation of `binary` means text that was sent as it is.
         charset::decode(self.status.client.unwrap_or(Collation(33)), &self.bytes)
+    }
+
+    /// Whether the client has sent its text as it is (`SET NAMES binary`): names are UTF-8 then, and
+    /// literals in the charsets of their columns.
+    pub fn is_binary(&self) -> bool {
+        self.status.client == Some(Collation(63))
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     /// It ends, and what it did to tables with transactions is undone; it is in the binlog for what
     /// it did to others.
     Rollback,
+    /// A part of it is undone that the server could not leave out of the binlog.
+    RollbackTo,
     /// An XA transaction begins.
     XaStart,
     /// A transaction that was prepared before is committed.
@@ -58,7 +60,8 @@ pub(crate) fn kind(text: &str) -> Kind {
         ("XA", Some("ROLLBACK")) => Kind::XaRollback,
         ("COMMIT", _) => Kind::Commit,
         ("XA", Some("COMMIT")) => Kind::XaCommit,
-        ("ROLLBACK", Some("TO")) | ("SAVEPOINT" | "RELEASE" | "XA", _) => Kind::Nothing,
+        ("SAVEPOINT" | "RELEASE" | "XA", _) => Kind::Nothing,
+        ("ROLLBACK", Some("TO")) => Kind::RollbackTo,
         ("ROLLBACK", _) => Kind::Rollback,
         _ => Kind::Other,
     }
@@ -75,33 +78,66 @@ pub(crate) enum Effect {
     Gone(Arc<Mirror>),
     /// A table has come that is to be mirrored.
     Come(MirrorName),
-    /// A table has another name.
-    Renamed(MirrorName, MirrorName),
+    /// A table has another name: from, to, and the how manieth of the statement's that is.
+    Renamed(MirrorName, MirrorName, usize),
 }
 
 /// What a statement does to the mirrors of a source.
 pub(crate) fn effects(source: &Source, query: &Query, text: &str, timestamp: u32) -> Vec<Effect> {
     let circumstances = circumstances(source, query, timestamp);
     let resolved = Resolver { source, database: &query.database };
-    match pelorus_sql::classify(text, circumstances.mode) {
-        Ok(Statement::Ddl(ddl)) if !ddl.temporary => {
-            let implicit = has_implicit_timestamps(source, query);
-            resolved.ddl(&ddl, text, (circumstances, implicit))
+    let mut effects = resolved.effects(query, text, circumstances);
+    if !is_exact(query) {
+        let why = "a statement has text in a character set that is not known";
+        for effect in &mut effects {
+            if let Effect::Change(mirror, ..) = effect {
+                *effect = Effect::Again(Arc::clone(mirror), why.to_owned());
+            }
         }
-        Ok(Statement::Write(write)) => {
-            let again = |it| Effect::Again(it, statements::WHY.to_owned());
-            resolved.mirrors(&write.tables).map(again).collect()
-        }
-        Err(_) | Ok(Statement::Unknown(_)) => resolved.unreadable(text),
-        _ => Vec::new(),
     }
+    effects
+}
+
+/// Whether the text of a statement is what the server has read. Under the charset `binary` literals
+/// are in that of their columns.
+fn is_exact(query: &Query) -> bool {
+    query.bytes.is_ascii() || (query.text().is_ok() && !query.is_binary())
+}
+
+/// How the text of a statement is read. Of comments that may be executed servers log only those that
+/// they have executed: they put a blank in the place of the exclamation mark of others.
+fn mode(source: &Source, query: &Query) -> (Mode, String) {
+    let words = mode_words(query.status.sql_mode.unwrap_or_default(), source.is_mariadb());
+    (Mode { version: u32::MAX, ..Mode::from_sql_mode(&words) }, words)
+}
+
+/// A statement without MariaDB's `SET STATEMENT variable = value, ... FOR` before it.
+pub(crate) fn bare<'t>(source: &Source, query: &Query, text: &'t str) -> &'t str {
+    let (mode, _) = mode(source, query);
+    let tokens = pelorus_sql::tokens(text, mode);
+    let begins = |words: [&str; 2]| {
+        words.iter().zip(&tokens).filter(|(word, token)| token.is_word(text, word)).count() == 2
+    };
+    if !begins(["SET", "STATEMENT"]) {
+        return text;
+    }
+    let mut depth = 0_usize;
+    let end = tokens.iter().find(|token| {
+        match text.get(token.span()) {
+            Some("(") => depth += 1,
+            Some(")") => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && token.is_word(text, "FOR")
+    });
+    end.and_then(|token| text.get(token.end..)).unwrap_or(text)
 }
 
 fn circumstances(source: &Source, query: &Query, timestamp: u32) -> Circumstances {
-    let sql_mode = query.status.sql_mode.map(mode_words).unwrap_or_default();
+    let (mode, sql_mode) = mode(source, query);
     let micros = i64::from(query.status.microseconds.unwrap_or(0));
     Circumstances {
-        mode: Mode::from_sql_mode(&sql_mode),
+        mode,
         micros: i64::from(timestamp) * 1_000_000 + micros,
         time_zone: query.status.time_zone.clone(),
         collations: charsets::of_session(&query.status, source.is_mariadb()),
@@ -121,9 +157,21 @@ fn has_implicit_timestamps(source: &Source, query: &Query) -> bool {
     }
 }
 
-/// The words of `sql_mode` by their bits, which MySQL and MariaDB share as far as they matter here.
-fn mode_words(bits: u64) -> String {
-    const WORDS: [(u32, &str); 14] = [
+/// Whether a text has a word that is no part of a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$');
+    text.match_indices(word).any(|(at, _)| {
+        let (before, rest) = text.split_at(at);
+        let after = rest.strip_prefix(word).unwrap_or_default();
+        !is_part(before.chars().next_back()) && !is_part(after.chars().next())
+    })
+}
+
+/// The words of `sql_mode` by their bits, which MySQL and MariaDB share as far as they matter here,
+/// but for fractions of seconds: a MySQL rounds them unless told otherwise, a MariaDB cuts them off.
+fn mode_words(bits: u64, is_mariadb: bool) -> String {
+    const TRUNCATE: &str = "TIME_TRUNCATE_FRACTIONAL";
+    const WORDS: [(u32, &str); 13] = [
         (1, "PIPES_AS_CONCAT"),
         (2, "ANSI_QUOTES"),
         (3, "IGNORE_SPACE"),
@@ -137,10 +185,11 @@ fn mode_words(bits: u64) -> String {
         (25, "ALLOW_INVALID_DATES"),
         (26, "ERROR_FOR_DIVISION_BY_ZERO"),
         (29, "HIGH_NOT_PRECEDENCE"),
-        (32, "TIME_TRUNCATE_FRACTIONAL"),
     ];
-    let on = WORDS.iter().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, word)| *word);
-    on.collect::<Vec<_>>().join(",")
+    let is_on = |bit: u32| bits >> bit & 1 == 1;
+    let on = WORDS.iter().filter(|(bit, _)| is_on(*bit)).map(|(_, word)| *word);
+    let truncates = if is_mariadb { !is_on(34) } else { is_on(32) };
+    on.chain(truncates.then_some(TRUNCATE)).collect::<Vec<_>>().join(",")
 }
 
 /// Finds the mirrors that names of a statement mean.
@@ -150,6 +199,21 @@ struct Resolver<'s> {
 }
 
 impl Resolver<'_> {
+    fn effects(&self, query: &Query, text: &str, circumstances: Circumstances) -> Vec<Effect> {
+        match pelorus_sql::classify(text, circumstances.mode) {
+            Ok(Statement::Ddl(ddl)) if !ddl.temporary => {
+                let implicit = has_implicit_timestamps(self.source, query);
+                self.ddl(&ddl, text, (circumstances, implicit))
+            }
+            Ok(Statement::Write(write)) => {
+                let again = |it| Effect::Again(it, statements::WHY.to_owned());
+                self.mirrors(&write.tables).map(again).collect()
+            }
+            Err(_) | Ok(Statement::Unknown(_)) => self.unreadable(text),
+            _ => Vec::new(),
+        }
+    }
+
     fn name(&self, table: &TableName) -> MirrorName {
         let database = table.database.as_deref().unwrap_or(self.database);
         self.source.name_of(database, &table.name)
@@ -167,8 +231,12 @@ impl Resolver<'_> {
     /// A statement that cannot be read may do anything to the tables whose names are in it.
     fn unreadable(&self, text: &str) -> Vec<Effect> {
         let text = text.to_lowercase();
+        let has = |name: &str| has_word(&text, &name.to_lowercase());
         let mut mirrors = self.source.mirrors();
-        mirrors.retain(|mirror| text.contains(&mirror.name.table.to_lowercase()));
+        mirrors.retain(|mirror| {
+            let MirrorName { database, table, .. } = &mirror.name;
+            has(table) && (database.eq_ignore_ascii_case(self.database) || has(database))
+        });
         let why = |_: &Arc<Mirror>| format!("a statement could not be read: {text}");
         mirrors.into_iter().map(|it| Effect::Again(Arc::clone(&it), why(&it))).collect()
     }
@@ -190,11 +258,11 @@ impl Resolver<'_> {
                 self.mirror(it).is_some() || self.source.has_database(&self.name(it).database)
             })
         };
-        // The new name of `ALTER TABLE ... RENAME` is only known when all of it has been read.
-        let may_rename = ddl.action == DdlAction::Alter
-            && ddl.object == "TABLE"
-            && text.to_ascii_uppercase().contains("RENAME");
-        if !concerns && !may_rename {
+        // What other tables an `ALTER TABLE` concerns is only known when all of it has been read.
+        let is_alter = ddl.action == DdlAction::Alter && ddl.object == "TABLE";
+        let upper = text.to_ascii_uppercase();
+        let names_others = ["RENAME", "EXCHANGE", "CONVERT"].iter().any(|it| upper.contains(it));
+        if !concerns && !(is_alter && names_others) {
             return Vec::new();
         }
         match pelorus_sql::table::parse(text, circumstances.mode) {
@@ -207,6 +275,11 @@ impl Resolver<'_> {
                     self.mirrors(&ddl.names).map(|it| Effect::Again(it, why.clone())).collect();
                 if ddl.action == DdlAction::Create {
                     effects.extend(ddl.names.iter().filter_map(|it| self.come(it, true)));
+                }
+                if is_alter {
+                    effects.extend(self.unreadable(text));
+                    let converted = hazards::converted_to(text, circumstances.mode);
+                    effects.extend(converted.and_then(|it| self.come(&it, true)));
                 }
                 effects
             }
@@ -238,14 +311,18 @@ impl Resolver<'_> {
             TableStatement::DropIndex(_) => Vec::new(),
             TableStatement::Rename(pairs) => self.renamed(pairs),
             TableStatement::Alter(alter) => {
+                let others = self.exchanged(&alter.actions);
                 let Some(mirror) = self.mirror(&alter.table) else {
-                    return self.renamed(&renames(&alter.table, &alter.actions));
+                    return others
+                        .chain(self.renamed(&renames(&alter.table, &alter.actions)))
+                        .collect();
                 };
                 let altered = Altered::of(&mirror, implicit_timestamps);
                 let hazard = alter.actions.iter().find_map(|it| hazard(it, altered));
                 let hazard = hazard.or_else(|| renamed_reference(&mirror, &alter.actions));
                 if let Some(why) = hazard {
                     let mut effects = vec![Effect::Again(mirror, why.to_owned())];
+                    effects.extend(others);
                     effects.extend(self.renamed(&renames(&alter.table, &alter.actions)));
                     return effects;
                 }
@@ -287,6 +364,17 @@ impl Resolver<'_> {
         }
     }
 
+    /// Tables that have got the rows of partitions.
+    fn exchanged<'t>(&'t self, actions: &'t [AlterAction]) -> impl Iterator<Item = Effect> + 't {
+        let other = |action: &'t AlterAction| match action {
+            AlterAction::ExchangePartition { table, .. } => self.mirror(table),
+            _ => None,
+        };
+        let again =
+            |it| Effect::Again(it, "its rows and those of a partition were exchanged".to_owned());
+        actions.iter().filter_map(other).map(again)
+    }
+
     /// Tables with foreign keys that refer to a column that has another name now.
     fn moved_references(&self, name: &MirrorName, actions: &[AlterAction]) -> Vec<Effect> {
         let referrers = self.source.all_referrers();
@@ -303,9 +391,10 @@ impl Resolver<'_> {
 
     /// One after the other, each as the tables are then: a swap goes through a third name.
     fn renamed(&self, pairs: &[(TableName, TableName)]) -> Vec<Effect> {
-        let pair =
-            |(from, to): &(TableName, TableName)| Effect::Renamed(self.name(from), self.name(to));
-        pairs.iter().map(pair).collect()
+        let pair = |(at, (from, to)): (usize, &(TableName, TableName))| {
+            Effect::Renamed(self.name(from), self.name(to), at)
+        };
+        pairs.iter().enumerate().map(pair).collect()
     }
 }
 
@@ -322,7 +411,7 @@ mod tests {
             ("COMMIT", Kind::Commit),
             ("COMMIT /* x */", Kind::Commit),
             ("ROLLBACK", Kind::Rollback),
-            ("ROLLBACK TO `a`", Kind::Nothing),
+            ("ROLLBACK TO `a`", Kind::RollbackTo),
             ("SAVEPOINT `a`", Kind::Nothing),
             ("XA END X'61',X'',1", Kind::Nothing),
             ("XA COMMIT X'61',X'',1", Kind::XaCommit),
@@ -334,8 +423,21 @@ mod tests {
     }
 
     #[test]
+    fn words_are_not_parts_of_others() {
+        for text in ["alter table t foo", "t", "x.`t`", "(t)", "é t", "tt t"] {
+            assert!(has_word(text, "t"), "{text}");
+        }
+        for text in ["alter table tt", "table_t", "$t", "ét", ""] {
+            assert!(!has_word(text, "t"), "{text}");
+        }
+    }
+
+    #[test]
     fn modes_have_their_words() {
-        assert_eq!(mode_words(0), "");
-        assert_eq!(mode_words(1 << 2 | 1 << 21), "ANSI_QUOTES,STRICT_TRANS_TABLES");
+        assert_eq!(mode_words(0, false), "");
+        assert_eq!(mode_words(1 << 2 | 1 << 21, false), "ANSI_QUOTES,STRICT_TRANS_TABLES");
+        assert_eq!(mode_words(1 << 32, false), "TIME_TRUNCATE_FRACTIONAL");
+        assert_eq!(mode_words(1 << 32, true), "TIME_TRUNCATE_FRACTIONAL");
+        assert_eq!(mode_words(1 << 34 | 1 << 2, true), "ANSI_QUOTES");
     }
 }

@@ -51,6 +51,8 @@ struct Inner {
     turn: u64,
     /// Which rows can be later in the copy than the stream is, while the table is read.
     later: Later,
+    /// Its record is gone.
+    is_forgotten: bool,
 }
 
 /// What keeps work from going on: somebody has begun the mirror anew.
@@ -89,6 +91,7 @@ impl Mirror {
                 until,
                 turn: 0,
                 later: Later::default(),
+                is_forgotten: false,
             }),
             window: Mutex::default(),
             changes: AtomicU64::new(0),
@@ -157,6 +160,16 @@ impl Mirror {
         inner.copy.clone()
     }
 
+    /// Whether it has an event already, by the position that it began with.
+    pub(crate) fn has(&self, is_old: impl Fn(&Position) -> bool) -> bool {
+        self.inner.lock().from.as_ref().is_some_and(is_old)
+    }
+
+    /// Nothing more is kept of it: its name is another's, or nobody's.
+    pub(crate) fn forget(&self) {
+        self.inner.lock().is_forgotten = true;
+    }
+
     /// Whether the stream has come to the position that it began with.
     pub(crate) fn is_past_beginning(&self, at: &Position) -> bool {
         let inner = self.inner.lock();
@@ -217,7 +230,7 @@ impl Mirror {
         change: impl FnOnce(&mut MirrorRecord),
     ) -> Result<()> {
         let mut inner = self.inner.lock();
-        if turn.is_some_and(|turn| turn != inner.turn) {
+        if inner.is_forgotten || turn.is_some_and(|turn| turn != inner.turn) {
             return Err(overtaken());
         }
         let mut record = inner.record.clone();

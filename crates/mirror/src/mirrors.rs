@@ -80,8 +80,14 @@ impl Mirrors {
             {
                 record.filter = Some(words);
             }
-            let source = this.source(&name.link)?;
-            source.insert(Arc::new(Mirror::new(name, record, copy)?));
+            let is_lost = copy.is_none() && record.state.follows();
+            let mirror = Arc::new(Mirror::new(name, record, copy)?);
+            if is_lost {
+                // The same, of the name of the copy.
+                let why = "the process ended while its table was renamed".to_owned();
+                mirror.begin_again(store, Some(why))?;
+            }
+            this.source(&mirror.name.link)?.insert(mirror);
         }
         for (link, database) in record::databases(store)? {
             this.source(&link)?.add_database(&database);

@@ -149,6 +149,10 @@ pub struct SourceRecord {
     /// 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<(String, u32)>,
+    /// The latest statement that has renamed copies, by its position or GTID, and how many of its
+    /// renamings were carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<(String, usize)>,
 }
 
 /// The key of a mirror.

@@ -24,7 +24,7 @@ use crate::cascade::{self, Referrers};
 use crate::copies::Copies;
 use crate::mirror::Mirror;
 use crate::mirrors::{MirrorName, Shared};
-use crate::record::{self, MirrorRecord, State};
+use crate::record::{self, MirrorRecord, SourceRecord, State};
 
 /// Ranges of all tables of one server that are read at the same time.
 const READERS: usize = 4;
@@ -203,6 +203,7 @@ impl Source {
         let Some(mirror) = self.mirror(database, table) else { return Ok(None) };
         mirror.stop_in(self.store(), State::Paused, Some("is being dropped".to_owned()))?;
         self.copies().drop_copy(&mirror.name)?;
+        mirror.forget();
         let values = vec![(record::mirror_key(&mirror.name), None)];
         let key = (mirror.name.database.clone(), mirror.name.table.clone());
         self.mirrors.write().remove(&key);
@@ -220,8 +221,15 @@ impl Source {
         if rests { self.give_up_position() } else { Ok(()) }
     }
 
-    /// Gives a mirror with its copy another name. One that is not read yet begins there.
-    pub(crate) fn rename(&self, mirror: &Arc<Mirror>, to: &MirrorName) -> Result<()> {
+    /// Gives a mirror with its copy another name. One that is not read yet begins there. What has
+    /// been carried out of the event is kept with it: that it was renamed cannot be seen later, where
+    /// two tables have changed places.
+    pub(crate) fn rename(
+        &self,
+        mirror: &Arc<Mirror>,
+        to: &MirrorName,
+        event: (&str, usize),
+    ) -> Result<()> {
         let record = mirror.record();
         if !matches!(record.state, State::Live | State::CatchingUp) {
             self.remove(&mirror.name.database, &mirror.name.table)?;
@@ -230,14 +238,25 @@ impl Source {
         mirror.end_turn();
         self.copies().rename(&mirror.name, to)?;
         let renamed = Mirror::new(to.clone(), record, self.copies().find(to))?;
-        let gone = vec![(record::mirror_key(&mirror.name), None)];
-        let commit = Commit { values: gone, ..Commit::default() };
+        mirror.forget();
+        let mut values = vec![(record::mirror_key(&mirror.name), None)];
+        if let Some(known) = self.known()? {
+            let renamed = Some((event.0.to_owned(), event.1 + 1));
+            values.push(self.to_keep(&SourceRecord { renamed, ..known })?);
+        }
+        let commit = Commit { values, ..Commit::default() };
         renamed.update_with(self.store(), commit, |_| {})?;
         let key = (mirror.name.database.clone(), mirror.name.table.clone());
         self.mirrors.write().remove(&key);
         self.insert(Arc::new(renamed));
         tracing::info!(from = %mirror.name, to = %to, "a mirrored table was renamed");
         Ok(())
+    }
+
+    /// Whether a renaming of an event has been carried out, after which the process ended.
+    pub(crate) fn has_renamed(&self, (event, at): (&str, usize)) -> Result<bool> {
+        let renamed = self.known()?.and_then(|it| it.renamed);
+        Ok(renamed.is_some_and(|(last, done)| last == event && at < done))
     }
 
     pub(crate) fn add_database(&self, database: &str) {

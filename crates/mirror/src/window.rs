@@ -175,7 +175,8 @@ mod tests {
         window.note_gone(&[1], Action::SetNull, b"of the second");
         window.end(first);
         assert_eq!(window.touched.keys().collect::<Vec<_>>(), [b"b"]);
-        let given_up = |window: &Window| window.gone.iter().map(|it| it.values.len()).sum::<usize>();
+        let given_up =
+            |window: &Window| window.gone.iter().map(|it| it.values.len()).sum::<usize>();
         assert_eq!(given_up(&window), 1);
         let third = window.begin();
         touch(&mut window, b"c");

@@ -3,6 +3,7 @@
 //! DataFusion sees each resolved call as a function of its own whose types are fixed already: it
 //! never coerces an argument and never picks an overload.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -284,15 +285,22 @@ struct OneGroup {
     inner: Box<dyn aggregate::Accumulator>,
 }
 
+/// The groups of rows that are all in one. Few accumulators look at them, so that making them anew
+/// for each and every batch would cost as much as what is done with the rows.
+fn one_group(rows: usize) -> Cow<'static, [usize]> {
+    static ZEROS: [usize; 1 << 15] = [0; 1 << 15];
+    ZEROS.get(..rows).map_or_else(|| Cow::Owned(vec![0; rows]), Cow::Borrowed)
+}
+
 impl Accumulator for OneGroup {
     fn update_batch(&mut self, values: &[ArrayRef]) -> DfResult<()> {
         let rows = values.first().map_or(0, |array| array.len());
-        self.inner.update(values, &vec![0; rows], None, 1).map_err(into_datafusion)
+        self.inner.update(values, &one_group(rows), None, 1).map_err(into_datafusion)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> DfResult<()> {
         let rows = states.first().map_or(0, |array| array.len());
-        self.inner.merge(states, &vec![0; rows], 1).map_err(into_datafusion)
+        self.inner.merge(states, &one_group(rows), 1).map_err(into_datafusion)
     }
 
     fn state(&mut self) -> DfResult<Vec<ScalarValue>> {

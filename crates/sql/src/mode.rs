@@ -13,7 +13,8 @@ pub struct Mode {
     pub high_not_precedence: bool,
     /// A space may stand between a function's name and its parenthesis.
     pub ignore_space: bool,
-    /// `/*!nnnnn ... */` is read when `nnnnn` is at most this.
+    /// `/*!nnnnn ... */` is read when `nnnnn` is at most this. The largest number means all that a
+    /// server has executed, also MariaDB's `/*M! ... */`.
     pub version: u32,
 }
 

@@ -38,7 +38,7 @@ impl Database {
         self.checkpoint_where(|table| changed(table) > table.older_checkpoint())
     }
 
-    fn checkpoint_where(&self, is_due: impl Fn(&Table) -> bool) -> Result<()> {
+    pub(crate) fn checkpoint_where(&self, is_due: impl Fn(&Table) -> bool) -> Result<()> {
         let state = &mut *self.checkpointing.lock();
         let result = self.checkpoint_all(state, is_due);
         if let Err(error) = &result

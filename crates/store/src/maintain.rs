@@ -16,7 +16,7 @@ use pelorus_error::{Code, Error, Result};
 
 pub(crate) use self::policy::{DELTAS_MANY, choose, has_holes, has_waste};
 use self::policy::{
-    FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, dead_bytes, deltas, flush_from, garbage_of,
+    FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, dead_bytes, deltas, flush_from, garbage_of, holds_more,
     memory_to_flush, merge_from, wait_for_flushes, wait_for_merging, within,
 };
 use crate::database::{Database, Work};
@@ -61,7 +61,19 @@ impl Database {
             self.flush(&table, partition, horizon)?;
             while self.merge(&table, partition, (horizon, 1))? {}
         }
-        self.checkpoint()
+        self.checkpoint()?;
+        self.give_back()
+    }
+
+    /// Makes the checkpoints after which files no longer hold what only older headers name: else a
+    /// table that nobody changes any more would keep it for ever.
+    fn give_back(&self) -> Result<()> {
+        /// What a checkpoint retires becomes free with the second one after it.
+        const CHECKPOINTS: usize = 2;
+        for _ in 0..CHECKPOINTS {
+            self.checkpoint_where(holds_more)?;
+        }
+        Ok(())
     }
 
     /// Whether nobody has written for a while.
@@ -349,6 +361,7 @@ impl Database {
         // everything, and the catalog knows that of both, no log is needed.
         self.checkpoint()?;
         self.checkpoint_both_headers()?;
+        self.give_back()?;
         self.checkpoint()?;
         self.log.remove_spares();
         self.log.mark_idle()

@@ -113,6 +113,13 @@ fn makes_timestamps(statement: &TableStatement) -> bool {
     })
 }
 
+/// Whether a statement changes the charset of all columns. A server makes a TEXT longer that is too
+/// short then; that values do not fit must be an error.
+fn converts(statement: &TableStatement) -> bool {
+    let TableStatement::Alter(alter) = statement else { return false };
+    alter.actions.iter().any(|action| matches!(action, AlterAction::Convert { .. }))
+}
+
 /// Plain circumstances: an empty `sql_mode`, universal time.
 fn plain() -> Circumstances {
     Circumstances {
@@ -212,7 +219,7 @@ impl Copies for EngineCopies {
                 circumstances.time_zone = None;
             }
             let mut definer = self.definer(&circumstances)?;
-            definer.strict |= makes_timestamps(&statement);
+            definer.strict |= makes_timestamps(&statement) || converts(&statement);
             definer.run(&statement)?;
         }
         self.required(name)

@@ -159,6 +159,11 @@ fn check_charsets(definition: &TableDefinition, alter: &AlterTable) -> Result<()
         if !is_same && (from.is_some_and(foreign) || to.is_some_and(foreign)) {
             return Err(made(&column.name));
         }
+        // Bytes become the text that they are in the charset; here they would be read as UTF-8.
+        let is_utf8 = |to: Collation| matches!(to.charset(), "utf8mb4" | "utf8mb3" | "utf8");
+        if old.data_type.base.is_bytes() && to.is_some_and(|it| !is_utf8(it)) {
+            return Err(made(&column.name));
+        }
     }
     Ok(())
 }
@@ -182,7 +187,8 @@ mod tests {
     #[test]
     fn values_that_a_change_makes_are_noticed() {
         let parse = |sql: &str| pelorus_sql::table::parse(sql, Mode::default()).unwrap();
-        let text = "CREATE TABLE t (id INT PRIMARY KEY, g POINT NULL, u VARCHAR(40))";
+        let text =
+            "CREATE TABLE t (id INT PRIMARY KEY, g POINT NULL, u VARCHAR(40), b VARBINARY(9))";
         let TableStatement::Create(table) = parse(text) else { panic!() };
         let is_followed = |actions: &str| match parse(&format!("ALTER TABLE t {actions}")) {
             TableStatement::Alter(alter) => check(&table, &alter).is_ok(),

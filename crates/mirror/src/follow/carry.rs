@@ -32,25 +32,19 @@ pub(crate) fn carry_out(
         Effect::Change(mirror, statement, circumstances) => {
             change(source, &mirror, &statement, &circumstances, (text, event), is_old)
         }
+        Effect::Again(mirror, _) | Effect::Gone(mirror) if mirror.has(is_old) => Ok(()),
         Effect::Again(mirror, why) => match mirror.state() {
             State::Paused => mirror.update(source.store(), |record| record.from = None),
             // Others of a circle may be followed, and know the keys that it had.
             State::Waiting => again_with(source, &mirror, &why, is_old),
-            // It has begun after the statement.
-            _ if mirror.state().follows() && mirror.follower(is_old).is_none() => Ok(()),
             _ => again(source, &mirror, why),
         },
-        Effect::Gone(mirror) => {
-            if mirror.state().follows() && mirror.follower(is_old).is_none() {
-                return Ok(());
-            }
-            gone(source, &mirror, text)
-        }
+        Effect::Gone(mirror) => gone(source, &mirror, text),
         Effect::Come(name) => {
             tracing::info!(mirror = %name, "a new table of a mirrored database");
             source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })
         }
-        Effect::Renamed(from, to) => renamed(source, &from, &to, text, is_old),
+        Effect::Renamed(from, to, at) => renamed(source, (&from, &to), (text, (event, at)), is_old),
     }
 }
 
@@ -58,11 +52,14 @@ pub(crate) fn carry_out(
 /// the name, whatever table has it.
 fn renamed(
     source: &Arc<Source>,
-    from: &MirrorName,
-    to: &MirrorName,
-    text: &str,
+    (from, to): (&MirrorName, &MirrorName),
+    (text, event): (&str, (&str, usize)),
     is_old: &dyn Fn(&Position) -> bool,
 ) -> Result<()> {
+    if source.has_renamed(event)? {
+        // It was carried out, and the process ended before the position was kept.
+        return Ok(());
+    }
     // Foreign keys go along with the tables that they refer to, or stay with the name: it depends on
     // the session.
     let referrers = source.all_referrers();
@@ -77,16 +74,17 @@ fn renamed(
     }
     let target = source.mirror(&to.database, &to.table);
     if let Some(mirror) = source.mirror(&from.database, &from.table) {
-        if mirror.state().follows() && mirror.follower(is_old).is_none() {
+        if mirror.has(is_old) {
             return Ok(());
         }
         let goes_along = mirror.record().of_database && source.has_database(&to.database);
         if goes_along && target.is_none() {
-            return source.rename(&mirror, to);
+            return source.rename(&mirror, to, event);
         }
         gone(source, &mirror, text)?;
     }
     match target {
+        Some(mirror) if mirror.has(is_old) => Ok(()),
         Some(mirror) => again(source, &mirror, format!("another table took its name: {text}")),
         None if source.has_database(&to.database) => {
             source.add(to, MirrorRecord { of_database: true, ..MirrorRecord::default() })
@@ -141,6 +139,10 @@ fn change(
     (text, event): (&str, &str),
     is_old: &dyn Fn(&Position) -> bool,
 ) -> Result<()> {
+    if mirror.state() == State::Failed && !mirror.has(is_old) {
+        // What kept it from being mirrored may be gone: a key has come, another engine.
+        return again(source, mirror, text.to_owned());
+    }
     let Some(copy) = mirror.follower(is_old) else { return Ok(()) };
     if mirror.record().early {
         return again(source, mirror, format!("its definition changed while it was read: {text}"));

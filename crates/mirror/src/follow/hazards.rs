@@ -1,5 +1,6 @@
 //! What `ALTER TABLE` does that copies cannot follow with the server's result, and new names.
 
+use pelorus_sql::Mode;
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{AlterAction, Base, ColumnDefault, ColumnDefinition};
 
@@ -16,6 +17,19 @@ pub(super) fn renames(table: &TableName, actions: &[AlterAction]) -> Vec<(TableN
         _ => None,
     });
     to.map(|to| (table.clone(), to)).into_iter().collect()
+}
+
+/// The table that a MariaDB's `ALTER TABLE ... CONVERT PARTITION p TO TABLE name` makes.
+pub(super) fn converted_to(text: &str, mode: Mode) -> Option<TableName> {
+    let tokens = pelorus_sql::tokens(text, mode);
+    let is_word = |at: usize, word: &str| tokens.get(at).is_some_and(|it| it.is_word(text, word));
+    let at = (0..tokens.len()).find(|&at| is_word(at, "TO") && is_word(at + 1, "TABLE"))? + 2;
+    let name = |at: usize| tokens.get(at).and_then(|it| it.name(text));
+    let is_qualified = tokens.get(at + 1).is_some_and(|it| it.is_symbol(text, "."));
+    match is_qualified {
+        true => Some(TableName { database: name(at), name: name(at + 2)? }),
+        false => Some(TableName { database: None, name: name(at)? }),
+    }
 }
 
 /// Whether an action gives one of some columns another name.
@@ -109,6 +123,11 @@ pub(super) fn hazard(action: &AlterAction, altered: Altered) -> Option<&'static 
             Some("a foreign key was added that changes rows")
         }
         AlterAction::ImportTablespace(_) => Some("a tablespace was exchanged"),
+        AlterAction::Option(option)
+            if option.name == "ENGINE" && !option.value.eq_ignore_ascii_case("innodb") =>
+        {
+            Some("its engine was changed")
+        }
         AlterAction::ExchangePartition { .. } => Some("a partition was exchanged"),
         AlterAction::DropPartitions { .. } | AlterAction::TruncatePartitions(_)
             if altered.has_layout =>
@@ -133,7 +152,6 @@ pub(super) fn hazard(action: &AlterAction, altered: Altered) -> Option<&'static 
 
 #[cfg(test)]
 mod tests {
-    use pelorus_sql::Mode;
     use pelorus_sql::table::TableStatement;
 
     use super::*;
@@ -148,6 +166,18 @@ mod tests {
             }
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn engines_and_partitions_that_become_tables() {
+        assert!(has_hazard("ALTER TABLE t ENGINE = BLACKHOLE", PLAIN));
+        assert!(!has_hazard("ALTER TABLE t ENGINE=innodb", PLAIN));
+        let to = |text| converted_to(text, Mode::default()).map(|it| (it.database, it.name));
+        let name = |database: Option<&str>| Some((database.map(str::to_owned), "n".to_owned()));
+        assert_eq!(to("ALTER TABLE t CONVERT PARTITION p TO TABLE n"), name(None));
+        assert_eq!(to("ALTER TABLE t CONVERT PARTITION p TO TABLE `d`.`n`"), name(Some("d")));
+        assert_eq!(to("ALTER TABLE t CONVERT TABLE n TO PARTITION p"), None);
+        assert_eq!(to("ALTER TABLE t CONVERT PARTITION p TO TABLE"), None);
     }
 
     #[test]

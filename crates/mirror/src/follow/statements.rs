@@ -6,10 +6,9 @@ use pelorus_binlog::Query;
 use pelorus_error::Result;
 use pelorus_link::split::quote_text;
 use pelorus_link::{Link, SessionSettings};
-use pelorus_sql::Mode;
 use pelorus_sql::statement::Statement;
 
-use super::{Effect, Resolver, mode_words};
+use super::{Effect, Resolver, mode};
 use crate::mirror::Mirror;
 use crate::mirrors::MirrorName;
 use crate::source::Source;
@@ -29,8 +28,7 @@ pub(crate) struct Unclear {
 
 /// Looks whether a statement changes what it does not name.
 pub(crate) fn unclear(source: &Source, query: &Query, text: &str) -> Option<Unclear> {
-    let mode = Mode::from_sql_mode(&query.status.sql_mode.map(mode_words).unwrap_or_default());
-    let names = match pelorus_sql::classify(text, mode) {
+    let names = match pelorus_sql::classify(text, mode(source, query).0) {
         Ok(Statement::Write(write)) => {
             let resolver = Resolver { source, database: &query.database };
             let others = write.tables.iter().filter(|it| resolver.mirror(it).is_none());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pelorus_binlog::Position;
 use pelorus_error::Result;
-use pelorus_link::Link;
+use pelorus_link::{Link, SessionSettings};
 
 use super::Source;
 use super::stream::HEARTBEAT;
@@ -17,6 +17,8 @@ use crate::status::MirrorStatus;
 /// How often the server is asked how far it is, and how long that is waited for.
 const ASK_END_EVERY: Duration = Duration::from_secs(1);
 const END_WITHIN: Duration = Duration::from_secs(2);
+/// After how many of these times it is asked for transactions that are in no binlog.
+const LOOK_FOR_GIVEN_EVERY: u64 = 5;
 
 impl Source {
     /// How old what the copies show may be.
@@ -60,20 +62,48 @@ impl Source {
 
     /// Notes how far the server is.
     pub(super) fn note_end(&self, end: Option<Position>) {
+        if let (Some(end), Some(at)) = (&end, self.position())
+            && !end.is_like(&at)
+        {
+            // It cannot be gone on from there: the next stream says so.
+            self.begin_stream_again();
+        }
         *self.server_end.lock() = end;
     }
 
     /// Asks the server how far it is, as long as it is not dropped: who looks at the mirrors should
     /// see how much is missing also when nobody's query asks.
     pub(super) async fn watch_end(self: Arc<Self>, link: Link) {
-        loop {
+        let mut lacking = 0;
+        for second in 1_u64.. {
             tokio::time::sleep(ASK_END_EVERY).await;
+            if second % LOOK_FOR_GIVEN_EVERY == 0 {
+                let given = tokio::time::timeout(END_WITHIN, self.lacks_given(&link)).await;
+                lacking = if given.is_ok_and(|it| it) { lacking + 1 } else { 0 };
+                if lacking == 2 {
+                    self.begin_stream_again();
+                }
+            }
             // Else a heartbeat has said it already; it counts from when the one before it came.
             if self.staleness().is_none_or(|it| it >= ASK_END_EVERY + HEARTBEAT) {
                 let asked = tokio::time::timeout(END_WITHIN, link.binlog_end()).await;
                 self.note_end(asked.ok().and_then(Result::ok));
             }
         }
+    }
+
+    /// Whether a MySQL counts transactions as executed that are in no binlog, although the stream has
+    /// come to the end: somebody has set `gtid_purged`, to load a dump, say. What they have changed is
+    /// not in the copies; a stream that begins again is told so.
+    async fn lacks_given(&self, link: &Link) -> bool {
+        let is_at_end = || self.staleness().is_some_and(|it| it < ASK_END_EVERY + HEARTBEAT);
+        let Some(at @ Position::MySql(_)) = self.position().filter(|_| is_at_end()) else {
+            return false;
+        };
+        let asked = link.ask(&SessionSettings::default(), "SELECT @@GLOBAL.gtid_purged").await;
+        let given = asked.ok().and_then(|rows| rows.into_iter().next()?.into_iter().next()?);
+        let given = given.and_then(|text| text.parse().ok()).map(Position::MySql);
+        given.is_some_and(|given| at.has_passed(&given) == Some(false)) && is_at_end()
     }
 
     /// How many transactions the server has that have not been applied.

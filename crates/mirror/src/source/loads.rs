@@ -1,12 +1,12 @@
 //! Loading the tables of a server that wait for it, a few at a time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinSet};
 
 use super::{RETRY_MAX, RETRY_MIN, Source};
 use crate::load;
@@ -23,7 +23,7 @@ impl Source {
     /// Loads the tables that wait for it, as long as it is not dropped.
     pub(super) async fn load_all(self: Arc<Self>, link: Link) {
         let mut tasks: JoinSet<(Arc<Mirror>, u64, Result<()>)> = JoinSet::new();
-        let mut running: BTreeSet<MirrorName> = BTreeSet::new();
+        let mut running: BTreeMap<MirrorName, (task::Id, Arc<Mirror>)> = BTreeMap::new();
         // How often each has failed, and when it is tried again.
         let mut tries: BTreeMap<MirrorName, (u32, Duration)> = BTreeMap::new();
         loop {
@@ -31,12 +31,15 @@ impl Source {
             for mirror in self.mirrors() {
                 let is_due = tries.get(&mirror.name).is_none_or(|(_, at)| *at <= now);
                 let waits = matches!(mirror.state(), State::Waiting | State::Loading);
-                if waits && is_due && running.len() < LOADS && running.insert(mirror.name.clone()) {
+                let is_free = running.len() < LOADS && !running.contains_key(&mirror.name);
+                if waits && is_due && is_free {
                     let (source, link, turn) = (Arc::clone(&self), link.clone(), mirror.turn());
-                    tasks.spawn(async move {
-                        let result = load::load(source, Arc::clone(&mirror), link).await;
-                        (mirror, turn, result)
+                    let of_task = Arc::clone(&mirror);
+                    let task = tasks.spawn(async move {
+                        let result = load::load(source, Arc::clone(&of_task), link).await;
+                        (of_task, turn, result)
                     });
+                    running.insert(mirror.name.clone(), (task.id(), mirror));
                 }
             }
             tokio::select! {
@@ -45,7 +48,14 @@ impl Source {
                         running.remove(&mirror.name);
                         self.after_load(&mirror, turn, result, &mut tries);
                     }
-                    Err(error) => tracing::error!(%error, "the reading of a table has panicked"),
+                    Err(error) => {
+                        tracing::error!(%error, "the reading of a table has panicked");
+                        let of_task = |_: &MirrorName, it: &mut (task::Id, _)| it.0 == error.id();
+                        for (_, (_, mirror)) in running.extract_if(.., of_task) {
+                            let error = Error::internal("the reading of the table has panicked");
+                            self.after_load(&mirror, mirror.turn(), Err(error), &mut tries);
+                        }
+                    }
                 },
                 () = self.wake.notified() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}

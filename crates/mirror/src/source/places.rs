@@ -11,7 +11,7 @@ use pelorus_store::Commit;
 
 use super::Source;
 use crate::mirror::Mirror;
-use crate::record::{self, State};
+use crate::record::{self, SourceRecord, State};
 
 /// How often the stream is reminded to commit what it has.
 const SETTLE_EVERY: Duration = Duration::from_millis(50);
@@ -161,6 +161,10 @@ impl Source {
             } else {
                 mirror.update(self.store(), |record| record.from = None)?;
             }
+        }
+        if let Some(known) = self.known()?.filter(|it| it.renamed.is_some()) {
+            // Positions may mean other events from now on.
+            self.keep(&SourceRecord { renamed: None, ..known })?;
         }
         self.give_up_position()
     }

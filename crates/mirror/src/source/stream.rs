@@ -59,6 +59,11 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
     let skew = clock_skew(source, link).await?;
     source.folds_names.store(facts.folds_names, Ordering::Release);
     let end = link.binlog_end().await?;
+    if !end.is_like(&position) {
+        let reason = "the server's gtid_mode has changed";
+        tracing::warn!(link = source.link, reason, "all tables are mirrored anew");
+        return source.begin_all_again(reason);
+    }
     if !source.is_another() && was_reset(&end, &position) {
         let reason = "the server has begun its binlogs anew, or has lost some of them";
         tracing::warn!(link = source.link, reason, "all tables are mirrored anew");

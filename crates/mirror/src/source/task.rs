@@ -61,6 +61,8 @@ impl Source {
             let begun = self.now();
             let error = match self.follow().await {
                 Ok(()) => {
+                    // Nobody waits for what a stream does that has ended.
+                    self.status.lock().connected = false;
                     pause = RETRY_MIN;
                     continue;
                 }
@@ -155,9 +157,7 @@ impl Source {
     /// Another server under the link's name is gone on with by GTIDs; without them nothing of what
     /// was applied can be found on it.
     pub(super) fn check_identity(&self, facts: &SourceFacts) -> Result<()> {
-        let key = record::source_key(&self.link);
-        let known = self.store().value(&key).map(|it| record::decode::<SourceRecord>(&it));
-        let known = known.transpose()?;
+        let known = self.known()?;
         let identity = facts.server_uuid.clone().unwrap_or_else(|| facts.server_id.to_string());
         if known.as_ref().is_some_and(|known| known.identity == identity) {
             return Ok(());
@@ -174,17 +174,29 @@ impl Source {
             }
         }
         let logs_cascades = known.and_then(|it| it.logs_cascades);
-        let value = record::encode(&SourceRecord { identity, logs_cascades, file: None })?;
-        let values = vec![(key, Some(value))];
+        self.keep(&SourceRecord { identity, logs_cascades, ..SourceRecord::default() })
+    }
+
+    /// What is remembered of the server.
+    pub(super) fn known(&self) -> Result<Option<SourceRecord>> {
+        let kept = self.store().value(&record::source_key(&self.link));
+        kept.map(|it| record::decode(&it)).transpose()
+    }
+
+    /// The value with which something is remembered of the server.
+    pub(super) fn to_keep(&self, record: &SourceRecord) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
+        Ok((record::source_key(&self.link), Some(record::encode(record)?)))
+    }
+
+    pub(super) fn keep(&self, record: &SourceRecord) -> Result<()> {
+        let values = vec![self.to_keep(record)?];
         self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
     }
 
     /// Where a server has begun or ceased to log what foreign keys do, it is not known from which
     /// place on: all is read anew.
     pub(super) fn check_cascades(&self, logs: bool) -> Result<()> {
-        let key = record::source_key(&self.link);
-        let known = self.store().value(&key).map(|it| record::decode::<SourceRecord>(&it));
-        let Some(mut known) = known.transpose()? else { return Ok(()) };
+        let Some(mut known) = self.known()? else { return Ok(()) };
         match known.logs_cascades {
             Some(before) if before == logs => return Ok(()),
             Some(_) => self.begin_all_again(
@@ -193,17 +205,15 @@ impl Source {
             None => {}
         }
         known.logs_cascades = Some(logs);
-        let values = vec![(key, Some(record::encode(&known)?))];
-        self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
+        known.renamed = None;
+        self.keep(&known)
     }
 
     /// Notes that the stream has come to a file of the binlog. One that is younger than another
     /// with the same or a higher number is of a new series: what the server has from then on is not
     /// what it gave the same names before, and all is read anew.
     pub(super) fn note_file(&self, file: &str, began: u32) -> Result<()> {
-        let key = record::source_key(&self.link);
-        let known = self.store().value(&key).map(|it| record::decode::<SourceRecord>(&it));
-        let Some(mut known) = known.transpose()? else { return Ok(()) };
+        let Some(mut known) = self.known()? else { return Ok(()) };
         let is_new = match &known.file {
             Some((before, at)) if !is_later(file, before) => {
                 if began <= *at {
@@ -214,8 +224,7 @@ impl Source {
             _ => false,
         };
         known.file = Some((file.to_owned(), began));
-        let values = vec![(key, Some(record::encode(&known)?))];
-        self.store().commit(&Commit { values, ..Commit::default() })?;
+        self.keep(&known)?;
         if is_new {
             let reason = "the server has begun its binlogs anew";
             tracing::warn!(link = self.link, reason, "all tables are mirrored anew");

@@ -110,8 +110,14 @@ impl<'a> Lexer<'a> {
         if self.rest().starts_with(b"/*+") && self.hint_may_follow {
             return Some(self.finish_comment(start, TokenKind::Hint));
         }
-        if self.rest().starts_with(b"/*!") && !self.in_comment {
-            self.at += 3;
+        let begins = match self.rest().starts_with(b"/*!") {
+            true => 3,
+            // MariaDB's alone.
+            false if self.mode.version == u32::MAX && self.rest().starts_with(b"/*M!") => 4,
+            false => 0,
+        };
+        if begins > 0 && !self.in_comment {
+            self.at += begins;
             let digits = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
             // Five or six digits are a version; fewer belong to the text.
             if digits < 5 {

@@ -143,6 +143,12 @@ impl Base {
         matches!(self, Char | VarChar | TinyText | Text | MediumText | LongText | Enum | Set)
     }
 
+    /// Whether its values are bytes.
+    pub fn is_bytes(self) -> bool {
+        use Base::*;
+        matches!(self, Binary | VarBinary | TinyBlob | Blob | MediumBlob | LongBlob)
+    }
+
     /// Whether MySQL shows no `DEFAULT NULL` for it: large values and geometries.
     pub(super) fn has_no_default(self) -> bool {
         use Base::*;

@@ -79,6 +79,12 @@ pub(crate) fn has_waste(table: &Table) -> bool {
     usage.retired > (usage.live / 40).max(WASTE_BYTES)
 }
 
+/// Whether a data file that is at rest holds more of what nobody reads than is worth keeping.
+pub(super) fn holds_more(table: &Table) -> bool {
+    let usage = table.file.blocks.usage();
+    usage.retired > (usage.live / 40).max(WASTE_BYTES / 32)
+}
+
 /// Whether blocks from the end of the file should move into the holes before them. A table that
 /// grows, as one does that is loaded, will soon have filled them with new ones.
 pub(crate) fn has_holes(table: &Table, now: u64) -> bool {

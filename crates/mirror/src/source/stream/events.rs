@@ -9,7 +9,7 @@ use pelorus_error::Result;
 use super::xa::Prepared;
 use super::{Reader, credible};
 use crate::batch::blocking;
-use crate::follow;
+use crate::follow::{self, Effect};
 use crate::mirror::Mirror;
 
 /// A transaction that is being read.
@@ -49,7 +49,7 @@ impl Reader<'_> {
                 let committed = gtid.immediate_commit.or(gtid.original_commit);
                 let standalone = gtid.mariadb.as_ref().is_some_and(|it| it.standalone);
                 self.transaction = Some(Transaction {
-                    step: gtid.gtid.as_ref().and_then(step),
+                    step: gtid.gtid.as_ref().and_then(step).filter(|it| self.read.takes(it)),
                     begun: gtid.mariadb.is_some() && !standalone,
                     committed: committed.unwrap_or(u64::from(header.timestamp) * 1_000_000),
                     apart: gtid
@@ -163,6 +163,15 @@ impl Reader<'_> {
                 }
                 self.end_transaction(end)
             }
+            follow::Kind::RollbackTo => {
+                let touched = self.transaction.as_mut().map(|it| std::mem::take(&mut it.touched));
+                for mirror in touched.unwrap_or_default() {
+                    self.current_batch().forget(&mirror);
+                    self.again(&mirror, "a part of a transaction in the binlog was rolled back")?;
+                }
+                let is_open = self.transaction.as_ref().is_some_and(|it| it.begun);
+                if is_open { Ok(()) } else { self.end_transaction(end) }
+            }
             follow::Kind::XaCommit => {
                 self.xa_commit(&text)?;
                 self.end_transaction(end)
@@ -180,7 +189,8 @@ impl Reader<'_> {
                 let alter = self.transaction.as_ref().and_then(|it| it.alter);
                 // An ALTER that begins changes nothing yet; the text comes again when it counts.
                 if !matches!(alter, Some(AlterPhase::Start | AlterPhase::Rollback)) {
-                    self.statement(query, &text, timestamp).await?;
+                    let text = follow::bare(self.source, query, &text);
+                    self.statement(query, text, timestamp).await?;
                 }
                 if is_open { Ok(()) } else { self.end_transaction(end) }
             }
@@ -196,9 +206,13 @@ impl Reader<'_> {
         if effects.is_empty() {
             return Ok(());
         }
-        // What came before it was made for the definitions so far. A definition that was changed
-        // must not be changed again after a crash: its position is kept before the next change.
-        self.commit()?;
+        // Tables that are read anew leave what the others get whole.
+        let is_whole = effects.iter().all(|it| matches!(it, Effect::Again(..)));
+        if !is_whole || self.transaction.as_ref().is_none_or(|it| !it.begun) {
+            // What came before it was made for the definitions so far. A definition that was changed
+            // must not be changed again after a crash: its position is kept before the next change.
+            self.commit()?;
+        }
         self.must_keep = true;
         let event = match self.transaction.as_ref().and_then(|it| it.step.as_ref()) {
             Some(step) => format!("{step:?}"),
