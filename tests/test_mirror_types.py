@@ -359,6 +359,7 @@ def test_moments_after_2038(mariadb, pelorus_mariadb):
     pair.server.run("SET sql_mode = '', time_zone = '+00:00'", "ALTER TABLE t ADD d DATETIME NULL",
                     "UPDATE t SET d = at", "ALTER TABLE t MODIFY d TIMESTAMP NULL, MODIFY at TIMESTAMP NULL",
                     "INSERT INTO t VALUES (9, NULL, NULL)", database="later")
+    wait_for("another load", lambda: pair.state("later", "t")["Loads"] > 1)
     pair.wait_live("later", "t")
     pair.same("later", "SELECT * FROM t", "SELECT COUNT(d), MAX(d) FROM t")
     pair.through.run("UNMIRROR TABLE later.t")

@@ -37,6 +37,8 @@ LAYOUT = (
 )
 WITH_PRIMARY_KEY = ("SELECT table_name FROM information_schema.table_constraints WHERE table_schema = "
                     f"'{DATABASE}' AND constraint_name = 'PRIMARY'")
+# There is such a mirror; there is none.
+THERE, UNKNOWN = 1050, 1051
 SUM = "SELECT (SELECT COALESCE(SUM(v), 0) FROM lefts) + (SELECT COALESCE(SUM(v), 0) FROM rights)"
 
 
@@ -223,7 +225,7 @@ class Asker(Worker):
 
     # What a question that no mirror answers may meet at the server: it is gone, or a definition has
     # changed since the question began.
-    OF_LINKS = {1158, 1159, 1160, 1161, 1412, 1429}
+    OF_LINKS = {1158, 1159, 1160, 1161, 1412, 1429, 1430}
 
     def __init__(self, pair: Mirrored, seed: str, stop: threading.Event):
         super().__init__(f"{seed}/ask", stop)
@@ -283,25 +285,33 @@ class Trouble(Worker):
         what()
         self.seen[what.__name__] += 1
 
-    def sql(self, text: str) -> None:
-        self.pair.through.run(text, database=DATABASE)
+    def sql(self, text: str, *harmless: int) -> None:
+        """Runs a statement until it succeeds, or ends with one of some errors: the table has another
+        name for a moment. The server may have been killed just before."""
+        def done() -> bool:
+            try:
+                self.pair.through.run(text, database=DATABASE)
+            except pymysql.MySQLError as error:
+                return error.args[0] in harmless
+            return True
+        processes.wait_for(text, done, 30, pause=0.2)
 
     def table(self) -> str:
         return self.random.choice(TABLES)
 
     def resync(self) -> None:
-        self.sql(f"ALTER MIRROR TABLE {self.table()} RESYNC")
+        self.sql(f"ALTER MIRROR TABLE {self.table()} RESYNC", UNKNOWN)
 
     def pause(self) -> None:
         table = self.table()
-        self.sql(f"ALTER MIRROR TABLE {table} PAUSE")
+        self.sql(f"ALTER MIRROR TABLE {table} PAUSE", UNKNOWN)
         time.sleep(self.random.uniform(0.0, 1.0))
-        self.sql(f"ALTER MIRROR TABLE {table} RESUME")
+        self.sql(f"ALTER MIRROR TABLE {table} RESUME", UNKNOWN)
 
     def anew(self) -> None:
         table = self.table()
-        self.sql(f"UNMIRROR TABLE {table}")
-        self.sql(f"MIRROR TABLE {table}")
+        self.sql(f"UNMIRROR TABLE {table}", UNKNOWN)
+        self.sql(f"MIRROR TABLE {table}", THERE)
 
     def no_dump(self) -> None:
         kill_dumps(self.pair.server)

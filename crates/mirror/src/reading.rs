@@ -84,7 +84,12 @@ pub(crate) async fn wait_until_visible(
             break;
         }
         let waited = source.env().clock.monotonic().saturating_sub(begun);
-        if waited > VISIBLE_WITHIN {
+        let is_other = !visible.is_like(&applied);
+        if is_other {
+            // The server's `gtid_mode` has changed: the next stream says so.
+            source.begin_stream_again();
+        }
+        if is_other || waited > VISIBLE_WITHIN {
             let text = format!("the server is at {visible}, the stream at {applied}");
             return Err(Error::new(Code::QueryOnForeign, text));
         }

@@ -68,8 +68,9 @@ impl Database {
     /// Makes the checkpoints after which files no longer hold what only older headers name: else a
     /// table that nobody changes any more would keep it for ever.
     fn give_back(&self) -> Result<()> {
-        /// What a checkpoint retires becomes free with the second one after it.
-        const CHECKPOINTS: usize = 2;
+        /// What chunks have left is in the newest state until the first, and what a checkpoint
+        /// retires becomes free with the second one after it.
+        const CHECKPOINTS: usize = 3;
         for _ in 0..CHECKPOINTS {
             self.checkpoint_where(holds_more)?;
         }
