@@ -386,8 +386,8 @@ class TestFailures:
 class TestCancelling:
     """Whoever stops waiting stops the work on the servers."""
 
-    def start(self, server, connection) -> InBackground:
-        query = InBackground(connection, SLOW)
+    def start(self, server, connection, statement: str = SLOW) -> InBackground:
+        query = InBackground(connection, statement)
         wait_for("ranges to run on the server", lambda: running(server) or not query.busy, 120)
         assert query.busy, f"it ended too soon: {query.rows} {query.error}"
         return query
@@ -403,6 +403,23 @@ class TestCancelling:
         wait_for("the server to stop", lambda: running(server) == 0)
         assert ask(connection, "SELECT 1") == ((1,),)
         connection.close()
+
+    def test_kill_query_of_create_table_select(self, lab):
+        """The native table is there while its rows are on their way, and goes without them."""
+        server, through = lab
+        through.run("DROP DATABASE IF EXISTS own_lab", "CREATE DATABASE own_lab")
+        connection = splitting(through)
+        query = self.start(server, connection, "CREATE TABLE own_lab.x (PRIMARY KEY (n)) "
+                           + SLOW.replace("count(*)", "count(*) AS n"))
+        assert through.run("SHOW TABLES FROM own_lab") == (("x",),)
+        through.run(f"KILL QUERY {connection.thread_id()}")
+        query.done()
+        assert isinstance(query.error, pymysql.err.MySQLError), query.rows
+        assert query.error.args[0] == 1317
+        assert through.run("SHOW TABLES FROM own_lab") == ()
+        wait_for("the server to stop", lambda: running(server) == 0)
+        connection.close()
+        through.run("DROP DATABASE own_lab")
 
     def test_a_client_that_goes_away(self, lab):
         server, through = lab

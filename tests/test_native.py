@@ -536,6 +536,102 @@ class TestRewriting:
         server.stop()
 
 
+class TestSessions:
+    """What one session sees of another."""
+
+    def test_a_snapshot_that_is_asked_for_is_taken_at_once(self, mysql, native):
+        for server in (mysql, native):
+            server.run("DROP DATABASE IF EXISTS snapshots", "CREATE DATABASE snapshots",
+                       "CREATE TABLE snapshots.t (a INT PRIMARY KEY)")
+            connection = server.connect(database="snapshots")
+            with connection, connection.cursor() as cursor:
+                cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+                server.run("INSERT INTO snapshots.t VALUES (1)")
+                cursor.execute("SELECT COUNT(*) FROM t")
+                assert cursor.fetchall() == ((0,),), server
+                # The next transaction does not ask for one.
+                cursor.execute("COMMIT AND CHAIN")
+                server.run("INSERT INTO snapshots.t VALUES (2)")
+                cursor.execute("SELECT COUNT(*) FROM t")
+                assert cursor.fetchall() == ((2,),), server
+                cursor.execute("COMMIT")
+
+    @pytest.mark.parametrize("first", ["SET @n = (SELECT COUNT(*) FROM t)",
+                                       "DO (SELECT COUNT(*) FROM t)"])
+    def test_what_an_expression_reads_begins_a_transaction(self, native, first):
+        """InnoDB locks the rows that it reads; here the transaction reads their version."""
+        native.run("DROP DATABASE IF EXISTS expressions", "CREATE DATABASE expressions",
+                   "CREATE TABLE expressions.t (a INT PRIMARY KEY)")
+        connection = native.connect(database="expressions")
+        with connection, connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute(first)
+            native.run("INSERT INTO expressions.t VALUES (1)")
+            cursor.execute("SELECT COUNT(*) FROM t")
+            assert cursor.fetchall() == ((0,),)
+            cursor.execute("COMMIT")
+
+    def test_lock_tables_ends_a_transaction(self, mysql, native):
+        for server in (mysql, native):
+            server.run("DROP DATABASE IF EXISTS locks", "CREATE DATABASE locks",
+                       "CREATE TABLE locks.t (a INT PRIMARY KEY)")
+            connection = server.connect(database="locks", autocommit=False)
+            with connection, connection.cursor() as cursor:
+                for statement in ("INSERT INTO t VALUES (1)", "LOCK TABLES t WRITE",
+                                  "UNLOCK TABLES", "ROLLBACK"):
+                    cursor.execute(statement)
+            assert server.run("SELECT COUNT(*) FROM locks.t") == ((1,),), server
+
+    def test_statements_wait_while_a_table_is_altered(self, native):
+        native.run("CREATE DATABASE altered", "CREATE TABLE altered.t (id INT PRIMARY KEY, v INT)",
+                   "INSERT INTO altered.t VALUES (1, 0)")
+        statements = ("SELECT id, v FROM altered.t", "UPDATE altered.t SET v = v + 1",
+                      "INSERT IGNORE INTO altered.t (id, v) VALUES (1, 7)",
+                      "INSERT IGNORE INTO altered.t (id, v) SELECT id, v FROM altered.t")
+        stop, failures, done = threading.Event(), [], dict.fromkeys(statements, 0)
+
+        def work(statement: str) -> None:
+            connection = native.connect()
+            try:
+                with connection, connection.cursor() as cursor:
+                    while not stop.is_set():
+                        cursor.execute(statement)
+                        done[statement] += 1
+            except BaseException as error:  # noqa: BLE001 - shown below
+                failures.append((statement, error))
+        threads = [threading.Thread(target=work, args=(statement,)) for statement in statements]
+        for thread in threads:
+            thread.start()
+        try:
+            # The key moves with each new column.
+            for number in range(12):
+                native.run(f"ALTER TABLE altered.t ADD COLUMN c{number} INT FIRST")
+            native.run("ALTER TABLE altered.t MODIFY v VARCHAR(30)")
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert not failures, failures[0]
+        assert all(done.values()), done
+        assert native.run("SELECT id, v + 0 FROM altered.t") == ((1, done[statements[1]]),)
+
+    def test_reorganised_partitions_have_no_past(self, native):
+        """Rows of the past lie in partitions whose bounds are other ones now."""
+        native.run("CREATE DATABASE cut",
+                   "CREATE TABLE cut.t (id INT PRIMARY KEY) PARTITION BY RANGE (id) "
+                   "(PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))",
+                   "INSERT INTO cut.t VALUES (7)")
+        ((moment,),) = native.run("SELECT NOW(6)")
+        native.run("DELETE FROM cut.t WHERE id = 7",
+                   "ALTER TABLE cut.t REORGANIZE PARTITION p0 INTO (PARTITION p0 VALUES LESS THAN (5), "
+                   "PARTITION pa VALUES LESS THAN (10))")
+        with pytest.raises(pymysql.MySQLError) as error:
+            native.run(f"SELECT * FROM cut.t FOR SYSTEM_TIME AS OF TIMESTAMP '{moment}' WHERE id = 7")
+        assert error.value.args[0] == 9006
+        native.run("INSERT INTO cut.t VALUES (7)")
+        assert native.run("SELECT * FROM cut.t WHERE id = 7") == ((7,),)
+
+
 KINDS = """CREATE TABLE kinds (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT COMMENT 'it''s the key',
   ti TINYINT(1) NOT NULL DEFAULT '0', si SMALLINT UNSIGNED, mi MEDIUMINT, i INT ZEROFILL,

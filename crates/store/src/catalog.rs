@@ -129,6 +129,9 @@ impl Catalog {
     /// Notes when a version was made. Moments closer than a millisecond share an entry; entries
     /// older than `keep_micros` are forgotten, but for the newest of them.
     pub(crate) fn note_time(&mut self, micros: u64, version: Version, keep_micros: u64) {
+        // After the clock was set back, what lies in its future is no moment any more: left there,
+        // it would stand for all that is committed until the clock is there again.
+        while self.times.pop_if(|(moment, _)| *moment > micros).is_some() {}
         match self.times.last_mut() {
             Some((last, newest)) if micros < *last + 1000 => *newest = version.max(*newest),
             _ => self.times.push((micros, version)),
@@ -151,6 +154,25 @@ impl Catalog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_goes_on() {
+        let mut catalog = Catalog::default();
+        let hour = 3_600_000_000;
+        for (micros, version) in [(hour, 1), (3 * hour, 2), (3 * hour + 5000, 3)] {
+            catalog.note_time(micros, version, 10 * hour);
+        }
+        catalog.note_time(2 * hour, 4, 10 * hour);
+        assert_eq!(catalog.version_at(2 * hour - 1), Some(1));
+        assert_eq!(catalog.version_at(2 * hour), Some(4));
+        catalog.note_time(2 * hour + 5000, 5, 10 * hour);
+        assert_eq!(catalog.version_at(2 * hour + 4999), Some(4));
+        assert_eq!(catalog.version_at(u64::MAX), Some(5));
+        // Before all that is known: nothing of then can be told any more.
+        catalog.note_time(hour / 2, 6, 10 * hour);
+        assert_eq!(catalog.times, [(hour / 2, 6)]);
+        assert_eq!(catalog.version_at(hour / 2 - 1), None);
+    }
 
     #[test]
     fn times_lead_to_versions() {

@@ -75,6 +75,10 @@ impl Database {
                 self.forget_table(catalog, old);
                 committing.note_values(&values);
             }
+            Pending::EndHistory { table } => {
+                table.changed.fetch_max(lsn.0, Ordering::AcqRel);
+                table.raise_floor(version);
+            }
             Pending::DropPartitions { table, partitions } => {
                 table.changed.fetch_max(lsn.0, Ordering::AcqRel);
                 for partition in partitions {
@@ -183,6 +187,15 @@ impl Database {
         Ok(())
     }
 
+    /// Ends the history of a table: versions before this one cannot be read any more.
+    ///
+    /// # Errors
+    /// No such table.
+    pub fn end_history(&self, id: TableId) -> Result<()> {
+        self.commit_change(|this| Ok(Some(Pending::EndHistory { table: this.current(id)? })))
+            .map(|_| ())
+    }
+
     /// Drops partitions by their keys; those that are not there are passed over. Gives how many
     /// there were.
     ///
@@ -243,6 +256,9 @@ enum Pending {
         definition: Vec<u8>,
         values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     },
+    EndHistory {
+        table: Arc<Table>,
+    },
     DropPartitions {
         table: Arc<Table>,
         partitions: Vec<PartitionId>,
@@ -273,6 +289,7 @@ impl Pending {
                 changes.extend(values.iter().map(value));
                 changes
             }
+            Pending::EndHistory { table } => vec![Change::EndHistory { table: table.id() }],
             Pending::DropPartitions { table, partitions } => partitions
                 .iter()
                 .map(|&partition| Change::DropPartition { table: table.id(), partition })

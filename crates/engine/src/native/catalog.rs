@@ -223,6 +223,16 @@ impl Catalog {
         def
     }
 
+    /// Shows a table under another definition, in one step: there is no moment without the table.
+    pub(super) fn exchange(&self, old: &NativeDef, new: NativeDef) {
+        let mut databases = self.databases.write();
+        if let Some(entry) = databases.get_mut(&old.database) {
+            entry.tables.remove(&old.name);
+        }
+        let entry = databases.entry(new.database.clone()).or_default();
+        entry.tables.insert(new.name.clone(), Arc::new(new));
+    }
+
     /// Shows a table no longer under a name.
     pub(super) fn forget(&self, database: &str, name: &str) {
         if let Some(entry) = self.databases.write().get_mut(database) {

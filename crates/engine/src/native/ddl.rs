@@ -430,8 +430,7 @@ impl Definer {
         let next = next.or_else(|| Some(self.catalog.stored_counter(def.id)));
         let table = Arc::clone(&def.table);
         let new = NativeDef::new(database, definition, def.mode, table, next)?;
-        self.catalog.forget(&def.database, &def.name);
-        self.catalog.insert(new);
+        self.catalog.exchange(def, new);
         Ok(())
     }
 

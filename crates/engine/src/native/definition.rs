@@ -88,6 +88,8 @@ pub(crate) struct NativeDef {
     pub(crate) table: Arc<Table>,
     /// Which of the table's generations this describes.
     pub(crate) generation: u64,
+    /// The store's schema of that generation; the table's own may be newer.
+    pub(crate) schema: TableSchema,
 }
 
 /// What is derived of a definition before there is a table.
@@ -208,6 +210,7 @@ impl NativeDef {
             id: table.id(),
             table,
             generation,
+            schema: stored,
             definition,
         })
     }

@@ -17,7 +17,7 @@ use crate::native::write::load::Loader;
 use crate::native::write::lookup::duplicate_text;
 use crate::native::write::{Plan, Statement, commit};
 
-/// How often a statement outside of transactions is tried.
+/// How often a statement outside of transactions is tried when others were faster.
 const TRIES: u32 = 20;
 
 /// A `LOAD DATA LOCAL` whose file is on its way.
@@ -41,26 +41,30 @@ impl Session {
         let pin = self.native_reads().pin;
         self.join_native(&pin, true)?;
         drop(pin);
-        let mut tries = 0;
+        let (mut tries, mut changes) = (1, 0);
         let (mut plan, counts) = loop {
-            tries += 1;
             let view = self.view();
-            let statement = self.native_statement(&view);
-            let mut plan = statement.plan(&change).await?;
-            match self.carry_out(&mut plan, view.native.pin.version()) {
-                Ok(counts) => break (plan, counts),
-                Err(error)
-                    if (error.code() == Code::Deadlock && plan.depends
-                        || error.code() == Code::TableChanged)
-                        && tries < TRIES
-                        && !self.transaction.is_open() =>
-                {
-                    let limit = usize::try_from(self.variables.count("max_error_count"));
-                    self.diagnostics.begin(limit.unwrap_or(usize::MAX));
-                    tokio::time::sleep(Duration::from_millis(u64::from(tries))).await;
+            let planned = self.native_statement(&view).plan(&change).await;
+            let (depends, carried) = match planned {
+                Ok(mut plan) => {
+                    let carried = self.carry_out(&mut plan, view.native.pin.version());
+                    (plan.depends, carried.map(|counts| (plan, counts)))
                 }
-                Err(error) => return Err(error),
+                Err(error) => (false, Err(error)),
+            };
+            let error = match carried {
+                Ok(done) => break done,
+                Err(error) => error,
+            };
+            let is_conflict = error.code() == Code::Deadlock && depends;
+            if is_conflict && tries < TRIES && !self.transaction.is_open() {
+                tokio::time::sleep(Duration::from_millis(u64::from(tries))).await;
+                tries += 1;
+            } else if !self.waits_for_change(&error, &mut changes).await {
+                return Err(error);
             }
+            let limit = usize::try_from(self.variables.count("max_error_count"));
+            self.diagnostics.begin(limit.unwrap_or(usize::MAX));
         };
         Ok(self.changed(&mut plan, &counts))
     }

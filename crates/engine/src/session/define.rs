@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::literal;
-use pelorus_sql::statement::{Completion, Ddl, Maintenance};
+use pelorus_sql::statement::{Completion, Ddl, Maintenance, TableName};
 use pelorus_sql::table::{DropTables, TableDefinition, TableStatement};
 
 use super::Session;
@@ -15,6 +15,25 @@ use super::view::View;
 use crate::api::{Outcome, RowFormat};
 use crate::native::blocking;
 use crate::native::ddl::Definer;
+
+/// A table whose rows are still to come; it is dropped unless they came, also where the statement is
+/// killed and nothing behind its last `await` runs.
+struct Unfilled {
+    definer: Definer,
+    table: Option<TableName>,
+}
+
+impl Drop for Unfilled {
+    fn drop(&mut self) {
+        let Some(table) = self.table.take() else { return };
+        let undo =
+            DropTables { temporary: false, if_exists: true, tables: vec![table], cascade: None };
+        if let Err(error) = blocking(|| self.definer.run(&TableStatement::Drop(undo))) {
+            let error = pelorus_error::display_chain(&error);
+            tracing::warn!(error, "a table whose rows were not inserted stays");
+        }
+    }
+}
 
 impl Session {
     /// Runs a statement that defines something native.
@@ -128,6 +147,9 @@ impl Session {
             // `IF NOT EXISTS` found a table; MySQL inserts nothing then.
             return Ok(done());
         }
+        let mut name = create.name.clone();
+        name.database = Some(database.clone());
+        let mut unfilled = Unfilled { definer, table: Some(name) };
         let names: Vec<String> = columns.iter().map(|it| literal::name(&it.name)).collect();
         let verb = match query.duplicates {
             None => "INSERT INTO",
@@ -143,12 +165,8 @@ impl Session {
         );
         // Its own commit: DDL is outside of transactions.
         let filled = self.change_native(&sql).await;
-        if filled.is_err() {
-            let mut name = create.name.clone();
-            name.database = Some(database);
-            let undo =
-                DropTables { temporary: false, if_exists: true, tables: vec![name], cascade: None };
-            blocking(|| definer.run(&TableStatement::Drop(undo)))?;
+        if filled.is_ok() {
+            unfilled.table = None;
         }
         filled
     }

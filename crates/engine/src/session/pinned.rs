@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Format, Link, Relay};
-use pelorus_sql::statement::{Ddl, DdlAction, TableName, Write, WriteKind};
+use pelorus_sql::statement::{Completion, Ddl, DdlAction, TableName, Write, WriteKind};
 use pelorus_sql::{TokenKind, literal};
 
 use super::Session;
@@ -153,6 +153,10 @@ impl Session {
         let tables: Vec<TableName> = tables.iter().map(|(table, _)| table.clone()).collect();
         let place = self.place(&tables).await?;
         if place.native.is_some() && place.only_link("LOCK TABLES")?.is_none() {
+            // As on a server, a transaction ends here.
+            if self.transaction.is_open() {
+                self.end_transaction("COMMIT", Completion::default()).await?;
+            }
             // Readers of native tables see one version and writers do not wait, so that a dump
             // that is loaded needs no lock.
             let text = "LOCK TABLES has no effect on native tables";

@@ -1,6 +1,7 @@
 //! Queries: where they run, and the context that they run in.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone};
@@ -16,6 +17,10 @@ use super::{Session, stream};
 use crate::api::{Outcome, ResultSet, RowFormat};
 use crate::scalar::{Typed, value_at};
 use crate::variables::{VarValue, check};
+
+/// How often a statement is planned again while a table is being altered; each time it waits a
+/// millisecond longer, five seconds altogether.
+const CHANGE_TRIES: u32 = 100;
 
 impl Session {
     /// Runs a query.
@@ -149,15 +154,42 @@ impl Session {
         Ok(())
     }
 
-    /// Plans and runs a query outside of any transaction.
+    /// Plans and runs a query here, again while tables that it reads are being altered.
     pub(super) async fn query_here(
         &self,
         view: &Arc<View>,
         sql: &str,
         format: RowFormat,
     ) -> Result<Outcome> {
-        let context = self.context(view);
-        self.run_query(&context, sql, format).await.map(Outcome::Rows)
+        let mut view = Arc::clone(view);
+        let mut tries = 0;
+        loop {
+            let context = self.context(&view);
+            let error = match self.run_query(&context, sql, format).await {
+                Ok(rows) => return Ok(Outcome::Rows(rows)),
+                Err(error) => error,
+            };
+            if !self.waits_for_change(&error, &mut tries).await {
+                return Err(error);
+            }
+            // The same statement, of the tables as they are now.
+            view = Arc::new(View { native: self.native_reads(), ..View::clone(&view) });
+        }
+    }
+
+    /// Waits a moment after an error that says that a table's definition has just changed (1412),
+    /// as MySQL waits for the lock of a table. `false`: the error is the statement's, because the
+    /// transaction must not see another version, or because this goes on for seconds.
+    pub(super) async fn waits_for_change(&self, error: &Error, tries: &mut u32) -> bool {
+        if error.code() != Code::TableChanged
+            || *tries >= CHANGE_TRIES
+            || self.transaction.is_open()
+        {
+            return false;
+        }
+        *tries += 1;
+        tokio::time::sleep(Duration::from_millis(u64::from(*tries))).await;
+        true
     }
 
     pub(super) async fn run_query(
@@ -294,10 +326,11 @@ impl Session {
     ///
     /// # Errors
     /// Whatever the expression gives; more than one column (1241).
-    pub(super) async fn evaluate(&self, view: &Arc<View>, expression: &str) -> Result<Typed> {
+    pub(super) async fn evaluate(&mut self, view: &Arc<View>, expression: &str) -> Result<Typed> {
         if let Some(value) = self.simple_value(view, expression)? {
             return Ok(value);
         }
+        self.join_for_expressions(view, expression)?;
         let context = self.context(view);
         let result =
             pelorus_query::run(&context, &format!("SELECT {expression}"), RowForm::Text).await?;
@@ -315,7 +348,12 @@ impl Session {
     }
 
     /// Runs expressions for their effects (`DO`).
-    pub(super) async fn run_expressions(&self, view: &Arc<View>, expressions: &str) -> Result<()> {
+    pub(super) async fn run_expressions(
+        &mut self,
+        view: &Arc<View>,
+        expressions: &str,
+    ) -> Result<()> {
+        self.join_for_expressions(view, expressions)?;
         let context = self.context(view);
         let sql = format!("SELECT {expressions}");
         let set = self.run_query(&context, &sql, RowFormat::Text).await?;

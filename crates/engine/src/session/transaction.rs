@@ -11,6 +11,7 @@ use pelorus_sql::statement::{Begin, Completion, Isolation};
 use pelorus_store::Snapshot;
 
 use super::Session;
+use super::view::View;
 use crate::api::{Done, Outcome};
 use crate::native::{NativeReads, NativeTransaction};
 use crate::variables::VarValue;
@@ -38,7 +39,7 @@ pub(super) struct Open {
     pub(super) link: Option<String>,
     /// What it does in native tables, once a statement needed one.
     pub(super) native: Option<NativeTransaction>,
-    /// Savepoints that were set before a link or native tables were chosen.
+    /// Savepoints that were set before a link was chosen.
     pub(super) savepoints: Vec<String>,
     /// Begun by `autocommit = 0`, not by a statement.
     pub(super) implicit: bool,
@@ -97,8 +98,14 @@ impl Session {
     /// `BEGIN`, `START TRANSACTION`. An open one was committed before.
     pub(super) fn begin_transaction(&mut self, begin: Begin) -> Outcome {
         let read_only = begin.read_only.or(self.transaction.next_read_only.take());
+        // On a linked server it begins, and takes its snapshot, with the first statement there.
+        let native = begin.consistent_snapshot.then(|| {
+            let snapshot = Arc::new(self.engine.native().store().snapshot());
+            NativeTransaction::new(snapshot, &[])
+        });
         self.transaction.open = Some(Open {
             begin: Begin { read_only, ..begin },
+            native,
             isolation: self.transaction.next_isolation.take(),
             ..Open::default()
         });
@@ -140,7 +147,8 @@ impl Session {
             }
         }
         if let (Some(true), Some((begin, isolation))) = (completion.chain, begin) {
-            self.begin_transaction(begin);
+            // The snapshot is not asked for again.
+            self.begin_transaction(Begin { consistent_snapshot: false, ..begin });
             if let Some(open) = &mut self.transaction.open {
                 open.isolation = isolation;
             }
@@ -163,15 +171,21 @@ impl Session {
 
     /// `SAVEPOINT`.
     pub(super) async fn savepoint(&mut self, name: &str) -> Result<Outcome> {
-        let sql = format!("SAVEPOINT {}", pelorus_sql::literal::name(name));
-        match &mut self.transaction.open {
-            // Outside of a transaction a savepoint is gone at once.
-            None => {}
-            Some(open) => match (open.link.clone(), &mut open.native) {
-                (Some(link), _) => self.on_own(&link, &sql).await?,
-                (None, Some(native)) => native.savepoint(name),
-                (None, None) => open.savepoints.push(name.to_owned()),
-            },
+        self.begin_implicitly();
+        // Outside of a transaction a savepoint is gone at once.
+        let Some(open) = &mut self.transaction.open else {
+            return Ok(Outcome::Done(Done::default()));
+        };
+        if let Some(link) = open.link.clone() {
+            let sql = format!("SAVEPOINT {}", pelorus_sql::literal::name(name));
+            self.on_own(&link, &sql).await?;
+        } else {
+            // Also when native tables have it: what only reads there may go on on a link.
+            open.savepoints.retain(|known| !known.eq_ignore_ascii_case(name));
+            open.savepoints.push(name.to_owned());
+            if let Some(native) = &mut open.native {
+                native.savepoint(name);
+            }
         }
         Ok(Outcome::Done(Done::default()))
     }
@@ -185,10 +199,6 @@ impl Session {
         if let Some(link) = open.link.clone() {
             let sql = format!("{verb} {}", pelorus_sql::literal::name(name));
             self.on_own(&link, &sql).await?;
-        } else if let Some(native) = &mut open.native {
-            if !native.back_to(name, release) {
-                return Err(missing());
-            }
         } else {
             let at = open
                 .savepoints
@@ -196,6 +206,11 @@ impl Session {
                 .rposition(|known| known.eq_ignore_ascii_case(name))
                 .ok_or_else(missing)?;
             open.savepoints.truncate(if release { at } else { at + 1 });
+            if let Some(native) = &mut open.native
+                && !native.back_to(name, release)
+            {
+                return Err(missing());
+            }
         }
         Ok(Outcome::Done(Done::default()))
     }
@@ -229,6 +244,19 @@ impl Session {
                 Ok(())
             }
         }
+    }
+
+    /// [`Self::join_native`] for expressions outside of queries, whose subqueries may read native
+    /// tables.
+    ///
+    /// # Errors
+    /// None at present.
+    pub(super) fn join_for_expressions(&mut self, view: &View, sql: &str) -> Result<()> {
+        let tables = pelorus_sql::statement::references(sql, self.mode).tables;
+        if self.names_native(&tables) {
+            self.join_native(&view.native.pin, false)?;
+        }
+        Ok(())
     }
 
     /// Makes what a transaction wrote to native tables visible.

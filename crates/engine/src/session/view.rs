@@ -21,7 +21,7 @@ use crate::variables::{Scope, SessionVariables, VarValue, Variable, find};
 pub(crate) type UserVariables = BTreeMap<String, Typed>;
 
 /// The session as of the beginning of a statement.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) engine: Arc<Engine>,
     pub(crate) id: u64,

@@ -2,7 +2,7 @@
 //!
 //! Partitions of RANGE and LIST are known by name, and their rows lie under it. Whoever planned a
 //! write before a definition changed plans it again, since the store refuses what was made for an
-//! older definition; therefore rows are dropped once more after their partition is gone.
+//! older definition; therefore a table is frozen while its partitions go.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -163,9 +163,10 @@ impl Definer {
             return Err(Error::new(Code::DropLastPartition, text));
         }
         let store = self.catalog.store();
+        // Nobody writes rows between the two: they would stay in a partition that no definition has.
+        let _frozen = store.freeze(def.id)?;
         store.drop_partitions(def.id, &keys)?;
-        self.redefine(def, &def.database, definition, def.table.schema())?;
-        store.drop_partitions(def.id, &keys).map(drop)
+        self.redefine(def, &def.database, definition, def.table.schema())
     }
 
     fn truncate_partitions(&self, def: &NativeDef, list: &PartitionList) -> Result<()> {
@@ -233,8 +234,11 @@ impl Definer {
                         partition where it can extend the range";
             return Err(Error::remote(1520, *b"HY000", text));
         }
-        let frozen = self.catalog.store().freeze(def.id)?;
+        let store = self.catalog.store();
+        let frozen = store.freeze(def.id)?;
         if !self.has_rows(def, Vec::new(), Some(&keys))? {
+            // Rows that were there in the past lie where the new bounds say that they do not.
+            store.end_history(def.id)?;
             return self.redefine(def, &def.database, definition, def.table.schema());
         }
         drop(frozen);

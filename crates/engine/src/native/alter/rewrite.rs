@@ -105,9 +105,8 @@ impl Definer {
         store.replace_table(def.id, id, &visible, values)?;
         hidden.id = None;
         self.catalog.statistics().moved(def.id, id, statistics);
-        self.catalog.forget(&def.database, &def.name);
         // In the old one's place it is of another generation.
-        self.catalog.insert(named(definition, table)?);
+        self.catalog.exchange(def, named(definition, table)?);
         warnings.tell(&self.diagnostics);
         Ok(())
     }

@@ -23,12 +23,12 @@ pub(crate) fn keys_of(def: &NativeDef, columns: &[ArrayRef]) -> Result<Keys> {
 
 /// Encodes primary keys.
 pub(crate) fn encoder(def: &NativeDef) -> KeyEncoder {
-    KeyEncoder::primary(&def.table.schema(), Arc::new(CollationWeigher))
+    KeyEncoder::primary(&def.schema, Arc::new(CollationWeigher))
 }
 
 /// Encodes other columns as if they were the primary key.
 pub(crate) fn encoder_of(def: &NativeDef, columns: &[usize]) -> KeyEncoder {
-    let mut schema = def.table.schema();
+    let mut schema = def.schema.clone();
     schema.key = columns.to_vec();
     KeyEncoder::primary(&schema, Arc::new(CollationWeigher))
 }
