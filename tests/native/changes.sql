@@ -92,3 +92,16 @@ SELECT * FROM one;
 ALTER TABLE one RENAME TO one;
 ALTER TABLE one ADD COLUMN y INT, RENAME TO third;
 SELECT * FROM third;
+-- Values that name columns of their own row: those in front are set, the others have their defaults.
+CREATE TABLE own (a INT PRIMARY KEY, b INT, c INT DEFAULT 7, d VARCHAR(10) NOT NULL DEFAULT 'x');
+INSERT INTO own (a, b) VALUES (15, a * 2);
+INSERT INTO own (b, a) VALUES (c + 1, 16);
+INSERT INTO own SET a = 17, b = a + 1, d = CONCAT(d, b);
+INSERT INTO own VALUES (18, a + 1, b + 1, CONCAT(a, b, c)), (19, c, own.a, d), (20, 1, 2, 'y');
+INSERT INTO own (a, b) VALUES (a + 21, 1);
+INSERT INTO own (b, a) VALUES (b, 22);
+INSERT INTO own (a, b) VALUES (30, nothing + a);
+INSERT INTO own SET a = 31, b = nothing;
+INSERT INTO own (a, d) VALUES (32, 'z'), (33, CONCAT(d, 'more than ten', a));
+REPLACE INTO own (a, b) VALUES (15, b);
+SELECT * FROM own ORDER BY a;

@@ -103,9 +103,18 @@ impl Session {
         let (mut entry, statement) = self.check_preparable(sql)?;
         let columns = match &statement {
             Statement::Query(_) => {
-                let view = self.view();
                 self.engine.links().refresh().await;
-                pelorus_query::describe(&self.context(&view), sql).await?
+                let mut tries = 0;
+                loop {
+                    let context = self.context(&self.view());
+                    let error = match pelorus_query::describe(&context, sql).await {
+                        Ok(columns) => break columns,
+                        Err(error) => error,
+                    };
+                    if !self.waits_for_change(&error, &mut tries).await {
+                        return Err(error);
+                    }
+                }
             }
             // What other statements give is told when they are executed.
             _ => Vec::new(),

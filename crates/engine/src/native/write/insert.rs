@@ -178,7 +178,12 @@ impl Statement<'_> {
             Err(_) => {}
         }
         let texts = self.expressions(def, rows.clone())?;
-        let values = self.each_once(&texts).await?;
+        let values = match self.each_once(&texts).await {
+            Err(error) if error.code() == Code::UnknownColumn => {
+                self.values_over_rows(def, &defaults, policy, &given, rows.clone()).await?
+            }
+            values => values?,
+        };
         let mut fill = Fill::new(def, &defaults, policy, given, may_be_empty)?;
         fill.rows(rows.clone(), values)?;
         Ok((fill.finish(), texts.iter().any(|text| has_query(text))))
@@ -230,6 +235,51 @@ impl Statement<'_> {
         Ok(at.into_iter().map(|place| values[place].clone()).collect())
     }
 
+    /// The values of the expressions of rows, some of which name columns of the table.
+    async fn values_over_rows(
+        &self,
+        def: &NativeDef,
+        defaults: &[Default],
+        policy: Policy,
+        given: &[usize],
+        mut rows: Rows<'_>,
+    ) -> Result<Vec<Typed>> {
+        let (mut values, mut row, mut first_row) = (Vec::new(), Vec::new(), policy.first_row);
+        while rows.next_row(&mut row)? {
+            let policy = Policy { first_row, ..policy };
+            values.extend(self.values_over_row(def, defaults, policy, given, &row).await?);
+            first_row += 1;
+        }
+        Ok(values)
+    }
+
+    /// The values of the expressions of one row, each over the row as it is by then: the columns in
+    /// front of it are assigned to, all others have their defaults.
+    async fn values_over_row(
+        &self,
+        def: &NativeDef,
+        defaults: &[Default],
+        policy: Policy,
+        given: &[usize],
+        row: &[Value<'_>],
+    ) -> Result<Vec<Typed>> {
+        let mut values: Vec<Typed> = Vec::new();
+        for (at, value) in row.iter().enumerate().filter(|(_, value)| is_evaluated(value)) {
+            let assigned = given.get(..at).unwrap_or(given).to_vec();
+            let fill = Fill::new(def, defaults, policy, assigned, false)?;
+            let mut fill = fill.assigned_later(0..def.columns.len());
+            fill.one_row(row.get(..at).unwrap_or_default(), values.clone())?;
+            let columns = shown(&def.columns, &fill.finish().columns, policy.time_zone)?;
+            let texts = [self.text_of(def, value)?];
+            let found = self.over_rows(&def.name, &def.columns, &columns, &texts).await?;
+            let [(array, ty)] = found.as_slice() else {
+                return Err(Error::internal("a value has more than one column"));
+            };
+            values.push((crate::scalar::value_at(array, ty, 0)?, *ty));
+        }
+        Ok(values)
+    }
+
     /// The row of `SET`, and whether its values come from tables.
     async fn set_row(
         &self,
@@ -250,7 +300,12 @@ impl Statement<'_> {
         for value in row.iter().filter(|value| is_evaluated(value)) {
             texts.push(self.text_of(def, value)?);
         }
-        let values = self.values(&texts).await?;
+        let values = match self.values(&texts).await {
+            Err(error) if error.code() == Code::UnknownColumn => {
+                self.values_over_row(def, &defaults, policy, &given, &row).await?
+            }
+            values => values?,
+        };
         let mut fill = Fill::new(def, &defaults, policy, given, false)?;
         fill.one_row(&row, values)?;
         Ok((fill.finish(), texts.iter().any(|text| has_query(text))))
