@@ -20,13 +20,13 @@ SET sql_mode = '';
 UPDATE aside SET id = NULL WHERE k = 2;
 SELECT * FROM aside ORDER BY k;
 SET sql_mode = DEFAULT;
-INSERT INTO moved (id, v) VALUES (NULL, 5), (DEFAULT, 6);
-SELECT * FROM moved ORDER BY id;
 -- Numbers of rows that are left out are nobody's.
 CREATE TABLE told (k INT PRIMARY KEY, id INT AUTO_INCREMENT, KEY (id));
 INSERT INTO told (k) VALUES (1);
 SELECT LAST_INSERT_ID();
 INSERT IGNORE INTO told (k) VALUES (1);
+SELECT LAST_INSERT_ID();
+INSERT IGNORE INTO told (k) VALUES (1), (2), (3);
 SELECT LAST_INSERT_ID();
 -- A column that is full.
 CREATE TABLE small (id TINYINT AUTO_INCREMENT PRIMARY KEY, v INT);

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use arrow::array::{ArrayRef, BooleanArray};
 use pelorus_error::{Error, Result};
 use pelorus_functions::Value;
-use pelorus_functions::assign::{ColumnBuilder, NullRule, Target, assign_array};
+use pelorus_functions::assign::{ColumnBuilder, Target, assign_array};
 use pelorus_sql::ast::{self, Expr, Ident};
 use pelorus_sql::change::{Assigned, Assignment};
 use pelorus_sql::normalise;
@@ -149,17 +149,8 @@ impl Statement<'_> {
                     _ => {
                         let missing = || Error::internal("an assignment has no value");
                         let (array, ty) = values.next().ok_or_else(missing)?;
-                        // Not the new rows of `LOAD DATA`.
-                        let target = match self.policy.nulls {
-                            NullRule::Replace => assigned_target(def, *column),
-                            _ => Cow::Borrowed(&def.targets[*column]),
-                        };
-                        let mut policy = self.policy;
-                        if matches!(target, Cow::Owned(_)) && !extra.0.is_empty() {
-                            // `ON DUPLICATE KEY UPDATE` makes NULL 0 in every mode.
-                            policy.strict = false;
-                        }
-                        assign_array(&target, &policy, &array, &ty)?
+                        let target = assigned_target(def, *column);
+                        assign_array(&target, &self.policy, &array, &ty)?
                     }
                 };
                 warnings.add(assigned.warnings, assigned.warning_count);
