@@ -674,30 +674,6 @@ SHOP = (
 )
 
 
-def test_a_transaction_of_many_single_rows(native):
-    """As ORMs and `mysqldump --skip-extended-insert` write them; a failure takes back its own row only."""
-    native.run("CREATE DATABASE IF NOT EXISTS single", "DROP TABLE IF EXISTS single.t",
-               "CREATE TABLE single.t (id BIGINT PRIMARY KEY, a INT, b INT, d DATETIME, s VARCHAR(20), "
-               "n DECIMAL(10,2))")
-    count = 20_000
-    with native.connect(database="single", autocommit=False,
-                        client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS) as connection:
-        cursor = connection.cursor()
-        for begin in range(0, count, 1000):
-            cursor.execute(";".join(f"INSERT INTO t VALUES ({at}, {at}, 2, '2026-01-01', 'x{at}', 1.5)"
-                                    for at in range(begin, begin + 1000)))
-            while cursor.nextset():
-                pass
-            with pytest.raises(pymysql.IntegrityError):
-                cursor.execute(f"INSERT INTO t VALUES ({count + begin}, 0, 0, NULL, '', 0), ({begin}, 0, 0, "
-                               "NULL, '', 0)")
-        cursor.execute("SELECT COUNT(*), SUM(a), MIN(s), MAX(id) FROM t")
-        expected = (count, sum(range(count)), "x0", count - 1)
-        assert cursor.fetchone() == expected
-        connection.commit()
-    assert native.run("SELECT COUNT(*), SUM(a), MIN(s), MAX(id) FROM single.t") == (expected,)
-
-
 class TestDumps:
     """A dump of a server is loaded by its client."""
 

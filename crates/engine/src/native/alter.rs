@@ -17,19 +17,15 @@ mod plan;
 mod rewrite;
 mod rows;
 
-use std::sync::Arc;
-
-use arrow::datatypes::Schema;
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{AlterAction, AlterTable, TableDefinition};
-use pelorus_store::{ScanRequest, TableSchema};
+use pelorus_store::TableSchema;
 
 use super::check;
 use super::ddl::{Definer, first_number};
 use super::definition::{Derived, NativeDef};
 use super::rules;
-use super::write::auto;
 use actions::Draft;
 pub(super) use partitions::unknown_partition;
 use plan::Plan;
@@ -123,33 +119,9 @@ impl Definer {
     /// The table option `AUTO_INCREMENT` of a table whose rows stay where they are.
     fn raise_counter(&self, def: &NativeDef, counter: Option<u64>) -> Result<()> {
         let (Some(first), Some(auto)) = (counter, &def.auto) else { return Ok(()) };
-        let next = first.max(self.above_all_numbers(def, auto.column)?);
-        auto.next.store(next, std::sync::atomic::Ordering::Release);
-        let value = Some(next.to_le_bytes().to_vec());
+        let next = auto.next.fetch_max(first, std::sync::atomic::Ordering::AcqRel);
+        let value = Some(next.max(first).to_le_bytes().to_vec());
         self.catalog.put_value(NativeDef::auto_key(def.id), value)
-    }
-
-    /// The number after the largest of a column: `AUTO_INCREMENT = n` lowers a counter to that.
-    pub(super) fn above_all_numbers(&self, def: &NativeDef, column: usize) -> Result<u64> {
-        const BATCH_ROWS: usize = 8192;
-        let snapshot = self.catalog.store().snapshot();
-        let request = ScanRequest {
-            columns: vec![column],
-            predicates: Vec::new(),
-            tests: Vec::new(),
-            schema: Arc::new(Schema::new(vec![def.columns[column].field()])),
-            hidden: None,
-            batch_rows: BATCH_ROWS,
-        };
-        let mut above = 1;
-        for unit in snapshot.table(def.id)?.scan(request, |_| true)? {
-            let mut cursor = unit.open()?;
-            while let Some(batch) = cursor.next_batch()? {
-                let numbers = auto::whole_numbers(batch.column(0)).into_iter().flatten();
-                above = numbers.fold(above, |above, number| above.max(number.saturating_add(1)));
-            }
-        }
-        Ok(above)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Statements that change rows of native tables: plan, carry out, and again when somebody else was
 //! faster. `LOAD DATA LOCAL` asks the client for its file first.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
@@ -12,7 +11,7 @@ use super::Session;
 use crate::api::Outcome;
 use crate::native::blocking;
 use crate::native::durability::Wanted;
-use crate::native::write::auto::{self, Numbers, Steps};
+use crate::native::write::auto::Steps;
 use crate::native::write::change::Counts;
 use crate::native::write::load::Loader;
 use crate::native::write::lookup::duplicate_text;
@@ -27,24 +26,6 @@ pub(super) struct Loading {
     loader: Loader,
     counts: Counts,
     failure: Option<Error>,
-}
-
-/// The numbers of a statement, less those of rows that were left out because their keys are there.
-fn numbers_of_written(plan: &Plan, counts: &Counts) -> Numbers {
-    let numbers = plan.numbers;
-    if counts.inserted + counts.replaced == 0 {
-        return Numbers::default();
-    }
-    let (Some(first), [change]) = (numbers.first_made, plan.changes.as_slice()) else {
-        return numbers;
-    };
-    let (Some(auto), [(columns, _)]) = (&change.def.auto, change.puts.as_slice()) else {
-        return numbers;
-    };
-    let left_out: HashSet<usize> = counts.ignored_rows.iter().copied().collect();
-    let made = auto::whole_numbers(&columns[auto.column]).into_iter().enumerate();
-    let mut written = made.filter(|(row, _)| !left_out.contains(row)).filter_map(|(_, made)| made);
-    Numbers { first_made: written.find(|number| *number >= first), ..numbers }
 }
 
 impl Session {
@@ -187,7 +168,6 @@ impl Session {
     pub(super) fn carry_out(&mut self, plan: &mut Plan, version: u64) -> Result<Counts> {
         let native = self.transaction.open.as_mut().and_then(|open| open.native.as_mut());
         let mut counts = if let Some(native) = native {
-            plan.changes.iter_mut().try_for_each(|it| commit::join_puts(it).map(drop))?;
             blocking(|| native.apply(&plan.changes))?
         } else {
             let store = self.engine.native().store();
@@ -223,9 +203,6 @@ impl Session {
             warnings.add(Vec::new(), (counts.ignored_rows.len() - shown) as u64);
         }
         warnings.tell(&self.diagnostics);
-        if counts.ignored > 0 {
-            plan.numbers = numbers_of_written(plan, counts);
-        }
         if let Some(first) = plan.numbers.first_made {
             self.last_insert_id = first;
         }

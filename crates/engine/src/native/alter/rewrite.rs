@@ -96,15 +96,8 @@ impl Definer {
         };
         let new = Arc::new(named(definition.clone(), Arc::clone(&table))?);
         let warnings = self.copy(def, &new, derived, plan)?;
-        match (counter, &new.auto, &def.auto) {
-            (Some(first), Some(auto), Some(old)) if !plan.counts => {
-                let above = self.above_all_numbers(def, old.column)?;
-                auto.next.store(first.max(above), Ordering::Release);
-            }
-            (Some(first), Some(auto), _) => {
-                auto.next.fetch_max(first, Ordering::AcqRel);
-            }
-            _ => {}
+        if let (Some(first), Some(auto)) = (counter, &new.auto) {
+            auto.next.fetch_max(first, Ordering::AcqRel);
         }
         let statistics = self.catalog.statistics().for_columns(def.id, &new.table.schema());
         let mut values = self.counters(def, &new);

@@ -1,17 +1,16 @@
 //! Assignments to the columns of rows, one after another as MySQL does it: a later one sees what an
 //! earlier one stored.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use arrow::array::{ArrayRef, BooleanArray};
 use pelorus_error::{Error, Result};
 use pelorus_functions::Value;
-use pelorus_functions::assign::{ColumnBuilder, Target, assign_array};
+use pelorus_functions::assign::{ColumnBuilder, assign_array};
 use pelorus_sql::ast::{self, Expr, Ident};
 use pelorus_sql::change::{Assigned, Assignment};
 use pelorus_sql::normalise;
-use pelorus_types::{Column, Flags};
+use pelorus_types::Column;
 
 use super::default::{Default, call_of, defaults, moment, shown, without_default_calls};
 use super::insert::count;
@@ -44,17 +43,6 @@ pub(super) struct Names<'n> {
 /// The name that a column of the new row has among rows in memory.
 pub(super) fn new_name(column: &str) -> String {
     format!("\u{1}new.{column}")
-}
-
-/// A column as it takes what is assigned to it: NULL makes a number of new rows only.
-pub(super) fn assigned_target(def: &NativeDef, column: usize) -> Cow<'_, Target> {
-    let target = &def.targets[column];
-    if !target.ty.flags.has(Flags::AUTO_INCREMENT) {
-        return Cow::Borrowed(target);
-    }
-    let mut target = target.clone();
-    target.ty.flags = target.ty.flags.without(Flags::AUTO_INCREMENT);
-    Cow::Owned(target)
 }
 
 impl Statement<'_> {
@@ -149,8 +137,7 @@ impl Statement<'_> {
                     _ => {
                         let missing = || Error::internal("an assignment has no value");
                         let (array, ty) = values.next().ok_or_else(missing)?;
-                        let target = assigned_target(def, *column);
-                        assign_array(&target, &self.policy, &array, &ty)?
+                        assign_array(&def.targets[*column], &self.policy, &array, &ty)?
                     }
                 };
                 warnings.add(assigned.warnings, assigned.warning_count);

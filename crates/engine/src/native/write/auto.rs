@@ -77,31 +77,6 @@ pub(crate) fn number(
     Ok(numbers)
 }
 
-/// Moves the counter behind the numbers that rows have got by a change.
-///
-/// # Errors
-/// What raising the bound gives.
-pub(crate) fn note(store: &Database, def: &NativeDef, columns: &[ArrayRef]) -> Result<()> {
-    let Some(auto) = &def.auto else { return Ok(()) };
-    let array = &columns[auto.column];
-    let largest = whole_numbers(array).into_iter().flatten().max();
-    let Some(next) = largest.map(|value| value.saturating_add(1)) else { return Ok(()) };
-    if auto.next.fetch_max(next, Ordering::AcqRel) < next {
-        raise(store, def, next, 0)
-    } else {
-        Ok(())
-    }
-}
-
-/// The numbers of a column that may have them; `None` for those below zero, and NULL.
-pub(crate) fn whole_numbers(array: &ArrayRef) -> Vec<Option<u64>> {
-    if let Some(values) = array.as_primitive_opt::<Int64Type>() {
-        return values.iter().map(|value| u64::try_from(value?).ok()).collect();
-    }
-    let values = array.as_primitive_opt::<UInt64Type>();
-    values.map_or_else(Vec::new, |values| values.iter().collect())
-}
-
 fn array_len(columns: &[ArrayRef]) -> u64 {
     columns.first().map_or(0, |column| column.len() as u64)
 }
@@ -217,13 +192,7 @@ impl Walk {
         let offset = if offset > increment { 0 } else { offset };
         let behind = self.next.max(1).saturating_sub(offset).div_ceil(increment);
         let value = offset.saturating_add(behind.saturating_mul(increment)).max(1);
-        if value > self.largest && self.largest < u64::MAX {
-            // The last number again, as InnoDB does it: what is told is that it is there.
-            self.numbers.first_made.get_or_insert(self.largest);
-            self.numbers.last = Some(self.largest);
-            return Ok(self.largest);
-        }
-        if self.next == u64::MAX {
+        if value > self.largest {
             return Err(Error::remote(
                 1467,
                 *b"HY000",
@@ -291,12 +260,10 @@ mod tests {
     }
 
     #[test]
-    fn a_full_column_gives_its_last_number_again() {
-        let (filled, _, next) = taken(127, vec![None, None], PLAIN);
-        assert_eq!((filled, next), (vec![127, 127], 128));
-        let auto = AutoIncrement { column: 0, next: Arc::new(AtomicU64::new(u64::MAX)) };
-        let array: ArrayRef = Arc::new(UInt64Array::from(vec![None]));
-        assert_eq!(take(&auto, &array, PLAIN, u64::MAX).unwrap_err().errno(), 1467);
+    fn a_full_column_is_error_1467() {
+        let auto = AutoIncrement { column: 0, next: Arc::new(AtomicU64::new(127)) };
+        let array: ArrayRef = Arc::new(Int64Array::from(vec![None, None]));
+        assert_eq!(take(&auto, &array, PLAIN, 127).unwrap_err().errno(), 1467);
         assert_eq!(largest(&ColumnType::bigint()), i64::MAX as u64);
     }
 }

@@ -102,7 +102,13 @@ fn ignored_rows(receipt: &Receipt, places: &[Option<UInt32Array>]) -> Vec<usize>
 /// Makes batches that the store takes: no key may stand in two of them, and none is too large.
 fn settle(change: &mut Change) -> Result<()> {
     settle_removes(change)?;
-    let is_one_mode = join_puts(change)?;
+    let total: usize = change.puts.iter().map(|(columns, _)| count(columns)).sum();
+    let Some(&(_, first)) = change.puts.first() else { return Ok(()) };
+    let is_one_mode = change.puts.iter().all(|(_, mode)| *mode == first);
+    if change.puts.len() > 1 && is_one_mode && total <= ROWS_PER_BATCH_MAX {
+        let batches: Vec<&[ArrayRef]> = change.puts.iter().map(|(it, _)| it.as_slice()).collect();
+        change.puts = vec![(joined(&batches)?, first)];
+    }
     let cut = |(columns, mode): &(Vec<ArrayRef>, Mode)| -> Vec<(Vec<ArrayRef>, Mode)> {
         pieces(columns).into_iter().map(|piece| (piece, *mode)).collect()
     };
@@ -112,19 +118,6 @@ fn settle(change: &mut Change) -> Result<()> {
         distinct(&change.def, &mut change.puts)?;
     }
     Ok(())
-}
-
-/// Makes one batch of rows that are all put in one mode, if they are not too many: what is told of
-/// rows needs them together. Whether all are put in one mode.
-pub(crate) fn join_puts(change: &mut Change) -> Result<bool> {
-    let total: usize = change.puts.iter().map(|(columns, _)| count(columns)).sum();
-    let Some(&(_, first)) = change.puts.first() else { return Ok(true) };
-    let is_one_mode = change.puts.iter().all(|(_, mode)| *mode == first);
-    if change.puts.len() > 1 && is_one_mode && total <= ROWS_PER_BATCH_MAX {
-        let batches: Vec<&[ArrayRef]> = change.puts.iter().map(|(it, _)| it.as_slice()).collect();
-        change.puts = vec![(joined(&batches)?, first)];
-    }
-    Ok(is_one_mode)
 }
 
 /// A join has rows several times, and a table may stand in it several times.

@@ -17,8 +17,7 @@ use pelorus_sql::normalise;
 use pelorus_store::{Keys, Mode};
 use pelorus_types::Column;
 
-use super::assign::{Names, Source, changed, new_name, picked};
-use super::auto;
+use super::assign::{Names, Source, changed, new_name};
 use super::change::taken;
 use super::default::shown;
 use super::insert::{count, given};
@@ -157,27 +156,14 @@ impl Statement<'_> {
             let mut after =
                 self.assigned(def, &def.name, &old, extra, sources, &mut plan.warnings).await?;
             let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
-            let mut differs = changed(&old, &after, &assigned)?;
+            let differs = changed(&old, &after, &assigned)?;
             self.touch(def, &assigned, &mut after)?;
             self.fill_generated(def, rules.as_ref(), &mut after, &mut plan.warnings)?;
             check_keys(def, (&old, &after), &differs)?;
             if let Some(rules) = rules.as_ref().filter(|it| it.has_checks()) {
                 let broken = rules.broken(&def.targets, &after, &self.policy)?;
                 self.told(&self.context)?;
-                let mut is_kept: Vec<bool> = differs.values().iter().collect();
-                for (row, error) in broken {
-                    if !self.policy.ignore {
-                        return Err(error);
-                    }
-                    // The row stays as it was.
-                    is_kept[row] = false;
-                    let at = u64::from(new.value(row)) + 1;
-                    plan.warnings.push(at, error.errno(), error.message().to_owned());
-                }
-                differs = BooleanArray::from(is_kept);
-            }
-            if def.auto.as_ref().is_some_and(|auto| assigned.contains(&auto.column)) {
-                auto::note(self.catalog.store(), def, &picked(&after, &differs)?)?;
+                broken.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))?;
             }
             if let Some(column) = told
                 && let Some((at, &row)) =

@@ -15,7 +15,7 @@ use pelorus_store::Mode;
 use pelorus_types::Column;
 
 use super::assign::{Names, changed, picked};
-use super::auto::{self, Numbers};
+use super::auto::Numbers;
 use super::change::{Change, taken};
 use super::insert::count;
 use super::lookup::{duplicate_entry, duplicate_text, existing, keys_of};
@@ -103,9 +103,6 @@ impl Statement<'_> {
         self.sift_broken(def, rules.as_ref(), &mut rows, &mut plan.warnings)?;
         rows.sift(only, self.policy.ignore, |_| true, &mut plan.warnings)?;
         let mut change = Change::new(Arc::clone(def));
-        if def.auto.as_ref().is_some_and(|auto| assigned.contains(&auto.column)) {
-            auto::note(self.catalog.store(), def, &rows.columns)?;
-        }
         *so_far += count(&rows.columns) as u64;
         let is_moved =
             |column: &usize| assigned.contains(column) || def.on_update[*column].is_some();

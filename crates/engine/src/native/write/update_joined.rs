@@ -14,7 +14,7 @@ use pelorus_sql::change::{Assigned, Assignment, Update};
 use pelorus_sql::literal;
 use pelorus_types::Column;
 
-use super::assign::{assigned_target, picked};
+use super::assign::picked;
 use super::change::taken;
 use super::default::without_default_calls;
 use super::delete::{tables_of, without_nulls};
@@ -134,8 +134,7 @@ impl Statement<'_> {
         let mut warnings = Warnings::default();
         for (at, (column, _)) in assignments.iter().enumerate() {
             let ty = &described[columns.len() + at].ty;
-            let target = assigned_target(def, *column);
-            let assigned = assign_array(&target, &self.policy, &values[at], ty)?;
+            let assigned = assign_array(&def.targets[*column], &self.policy, &values[at], ty)?;
             warnings.add(assigned.warnings, assigned.warning_count);
             new[*column] = assigned.array;
         }
