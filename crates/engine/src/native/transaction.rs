@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::array::{Array, ArrayRef};
 use parking_lot::Mutex;
 use pelorus_error::{Error, Result};
 use pelorus_query::OwnWrites;
@@ -164,59 +164,18 @@ impl NativeTransaction {
 struct TableWrites {
     def: Arc<NativeDef>,
     entries: HashMap<Vec<u8>, Entry>,
-    batches: Vec<Batch>,
-    reads: OnceLock<OwnWrites>,
-    /// What entries were before the statement at hand, newest last, and how many rows there were.
-    undo: (Vec<(Vec<u8>, Option<Entry>)>, usize),
-}
-
-/// Rows that were written, in one piece.
-#[derive(Clone, Debug)]
-struct Batch {
-    /// How many rows were written before its own.
-    first: usize,
-    columns: Vec<ArrayRef>,
-    /// The memory that it takes.
+    batches: Vec<Vec<ArrayRef>>,
     bytes: usize,
-}
-
-impl Batch {
-    fn new(first: usize, columns: Vec<ArrayRef>) -> Self {
-        let bytes = columns.iter().map(|column| column.get_array_memory_size()).sum();
-        Self { first, columns, bytes }
-    }
-
-    /// A batch that takes no more memory than its rows: columns of a few rows that have just been
-    /// made have room for a thousand.
-    fn tight(first: usize, columns: &[ArrayRef]) -> Result<Self> {
-        const FEW: usize = 1024;
-        let rows = columns.first().map_or(0, |column| column.len());
-        let Some(all) = u32::try_from(rows).ok().filter(|_| rows < FEW) else {
-            return Ok(Self::new(first, columns.to_vec()));
-        };
-        let all = UInt32Array::from_iter_values(0..all);
-        let copied = columns.iter().map(|column| arrow::compute::take(column, &all, None));
-        Ok(Self::new(first, copied.collect::<Result<_, _>>().map_err(differ)?))
-    }
-
-    fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |column| column.len())
-    }
-
-    fn end(&self) -> usize {
-        self.first + self.rows()
-    }
-}
-
-fn differ(error: arrow::error::ArrowError) -> Error {
-    Error::internal("rows of a transaction differ").caused_by(error)
+    reads: OnceLock<OwnWrites>,
+    /// What entries were before the statement at hand, newest last, and how many batches there were.
+    undo: (Vec<(Vec<u8>, Option<Entry>)>, usize),
 }
 
 /// The state of one key.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The row, among all that were written.
-    at: usize,
+    /// Batch and row.
+    at: (usize, usize),
     /// The row is there; else it was deleted.
     is_live: bool,
     /// The key was there in the snapshot.
@@ -226,54 +185,25 @@ struct Entry {
 impl TableWrites {
     fn new(def: Arc<NativeDef>) -> Self {
         let (entries, batches, reads) = (HashMap::new(), Vec::new(), OnceLock::new());
-        Self { def, entries, batches, reads, undo: (Vec::new(), 0) }
+        Self { def, entries, batches, bytes: 0, reads, undo: (Vec::new(), 0) }
     }
 
     /// A statement begins.
     fn begin(&mut self) {
-        self.undo = (Vec::new(), self.rows());
+        self.undo = (Vec::new(), self.batches.len());
     }
 
     /// Takes back what the statement did.
     fn undo(&mut self) {
-        let (entries, rows) = std::mem::take(&mut self.undo);
+        let (entries, batches) = std::mem::take(&mut self.undo);
         for (key, entry) in entries.into_iter().rev() {
             match entry {
                 Some(entry) => self.entries.insert(key, entry),
                 None => self.entries.remove(&key),
             };
         }
-        while let Some(last) = self.batches.pop_if(|last| last.end() > rows) {
-            // The beginning of it may be of a statement before.
-            if let Some(kept) = rows.checked_sub(last.first).filter(|kept| *kept > 0) {
-                let columns = last.columns.iter().map(|column| column.slice(0, kept)).collect();
-                self.batches.push(Batch::new(last.first, columns));
-            }
-        }
+        self.batches.truncate(batches);
         self.reads = OnceLock::new();
-    }
-
-    /// How many rows were written, those included that were overwritten since.
-    fn rows(&self) -> usize {
-        self.batches.last().map_or(0, Batch::end)
-    }
-
-    /// Puts small batches together, so that rows that come one by one take no batch each. A row is
-    /// copied as often as its batch doubles.
-    fn join_small(&mut self) -> Result<()> {
-        const LARGE: usize = 8192;
-        while let [.., before, last] = self.batches.as_slice()
-            && before.rows() <= 2 * last.rows()
-            && before.rows() + last.rows() <= LARGE
-        {
-            let both = before.columns.iter().zip(&last.columns);
-            let joined = both.map(|(a, b)| arrow::compute::concat(&[a.as_ref(), b.as_ref()]));
-            let columns = joined.collect::<Result<_, _>>().map_err(differ)?;
-            let joined = Batch::new(before.first, columns);
-            self.batches.truncate(self.batches.len() - 2);
-            self.batches.push(joined);
-        }
-        Ok(())
     }
 
     fn apply(&mut self, snapshot: &Snapshot, change: &Change) -> Result<Counts> {
@@ -305,8 +235,9 @@ impl TableWrites {
             let table = snapshot.table(self.def.id)?;
             existing(&self.def, &table, columns, &unknown, &[])?.rows
         };
-        let batch = Batch::tight(self.rows(), columns)?;
-        check_bytes(self.batches.iter().map(|it| it.bytes).sum::<usize>() + batch.bytes)?;
+        let batch = self.batches.len();
+        self.bytes += columns.iter().map(|column| column.get_array_memory_size()).sum::<usize>();
+        check_bytes(self.bytes)?;
         for (row, key) in keys.iter().enumerate() {
             let old = self.entries.get(key).copied();
             let existed = old.map_or_else(|| there.contains_key(key), |old| old.existed);
@@ -327,37 +258,32 @@ impl TableWrites {
                 None if is_there => counts.removed += 1,
                 None => continue,
             }
-            let entry = Entry { at: batch.first + row, is_live: mode.is_some(), existed };
+            let entry = Entry { at: (batch, row), is_live: mode.is_some(), existed };
             let before = self.entries.insert(key.to_vec(), entry);
             self.undo.0.push((key.to_vec(), before));
         }
-        self.batches.push(batch);
-        self.join_small()
+        self.batches.push(columns.to_vec());
+        Ok(())
     }
 
     /// The places of the rows that are there, or of the keys that are to be deleted.
     fn places(&self, of: impl Fn(&Entry) -> bool) -> Vec<(usize, usize)> {
-        let mut rows: Vec<usize> =
+        let mut places: Vec<_> =
             self.entries.values().filter(|entry| of(entry)).map(|entry| entry.at).collect();
-        rows.sort_unstable();
-        let mut batch = 0;
-        let mut place = |row: usize| {
-            while self.batches.get(batch).is_some_and(|it| it.end() <= row) {
-                batch += 1;
-            }
-            (batch, row - self.batches.get(batch).map_or(0, |it| it.first))
-        };
-        rows.into_iter().map(&mut place).collect()
+        places.sort_unstable();
+        places
     }
 
-    /// Rows by their places (batch and row), as batches of all columns.
+    /// Rows by their places, as batches of all columns.
     fn gather(&self, places: &[(usize, usize)]) -> Result<Vec<Vec<ArrayRef>>> {
         let gather = |places: &[(usize, usize)]| -> Result<Vec<ArrayRef>> {
             (0..self.def.columns.len())
                 .map(|column| {
                     let arrays: Vec<&dyn Array> =
-                        self.batches.iter().map(|it| it.columns[column].as_ref()).collect();
-                    arrow::compute::interleave(&arrays, places).map_err(differ)
+                        self.batches.iter().map(|batch| batch[column].as_ref()).collect();
+                    arrow::compute::interleave(&arrays, places).map_err(|error| {
+                        Error::internal("rows of a transaction differ").caused_by(error)
+                    })
                 })
                 .collect()
         };
