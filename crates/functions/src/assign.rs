@@ -184,7 +184,7 @@ pub fn literal_default(
         strict.sql_mode.no_zero_in_date = false;
     }
     let fail = |error| Failure { row: policy.first_row, error };
-    let mut builder = ColumnBuilder::new(target, strict).map_err(fail)?;
+    let mut builder = ColumnBuilder::with_room(target, strict, 1).map_err(fail)?;
     builder.append(literal)?;
     let assigned = builder.finish();
     crate::output::value_at(&assigned.array, &target.ty, 0).map_err(fail)

@@ -11,6 +11,9 @@ use crate::decimal::Decimal;
 use crate::parse;
 use crate::value::Value;
 
+/// Rows that a builder has room for when nothing is said.
+pub(crate) const ROOM: usize = 1024;
+
 /// Builds the array of one column from one value a row.
 ///
 /// Every `append` adds a row, or fails and leaves the rows before it as they are.
@@ -25,9 +28,15 @@ impl ColumnBuilder {
     /// A builder without rows. Error 1235 for columns that cannot be stored (GEOMETRY, VECTOR) and
     /// for an ENUM or SET under a collation whose rules are not known.
     pub fn new(target: &Target, policy: Policy) -> Result<Self> {
+        Self::with_room(target, policy, ROOM)
+    }
+
+    /// The same, with room for so many rows; more may come. An array keeps the room of its builder,
+    /// so that few rows should not ask for much.
+    pub fn with_room(target: &Target, policy: Policy, rows: usize) -> Result<Self> {
         let takes_null = target.ty.is_nullable() || target.ty.flags.has(Flags::AUTO_INCREMENT);
         let report = Reporter::new(&target.name, policy);
-        Ok(Self { store: Store::of(target)?, report, takes_null })
+        Ok(Self { store: Store::of(target, rows)?, report, takes_null })
     }
 
     /// Whether NULL is stored as it is.

@@ -154,7 +154,7 @@ impl Statement<'_> {
         value: Option<&Value>,
         rows: usize,
     ) -> Result<pelorus_functions::assign::Assigned> {
-        let mut builder = ColumnBuilder::new(&def.targets[column], self.policy)?;
+        let mut builder = ColumnBuilder::with_room(&def.targets[column], self.policy, rows)?;
         for _ in 0..rows {
             builder.append_default(value, &def.implicit[column])?;
         }

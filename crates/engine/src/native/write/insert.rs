@@ -27,6 +27,9 @@ use crate::scalar::Typed;
 /// Of so many rows of a `REPLACE` those that change nothing are told from the others.
 const REPLACED_COUNTED: usize = 1000;
 
+/// Most rows of `VALUES` that columns have room for from the beginning.
+const ROOM: usize = 1024;
+
 /// Columns that a computed default is put into at once, beside the rows that it is for.
 type Computed = Vec<(usize, Vec<u32>)>;
 
@@ -171,7 +174,8 @@ impl Statement<'_> {
         let policy = Policy { nulls, ..self.policy };
         let defaults = defaults(def, &policy);
         // Most statements hold nothing but literals, and are read once.
-        let mut fill = Fill::new(def, &defaults, policy, given.clone(), may_be_empty)?;
+        let shape = (rows.count().min(ROOM), may_be_empty);
+        let mut fill = Fill::new(def, &defaults, policy, given.clone(), shape)?;
         match fill.rows(rows.clone(), Vec::new()) {
             Ok(()) => return Ok((fill.finish(), false)),
             Err(error) if !fill.lacks_value() => return Err(error),
@@ -179,7 +183,7 @@ impl Statement<'_> {
         }
         let texts = self.expressions(def, rows.clone())?;
         let values = self.each_once(&texts).await?;
-        let mut fill = Fill::new(def, &defaults, policy, given, may_be_empty)?;
+        let mut fill = Fill::new(def, &defaults, policy, given, shape)?;
         fill.rows(rows.clone(), values)?;
         Ok((fill.finish(), texts.iter().any(|text| has_query(text))))
     }
@@ -251,7 +255,7 @@ impl Statement<'_> {
             texts.push(self.text_of(def, value)?);
         }
         let values = self.values(&texts).await?;
-        let mut fill = Fill::new(def, &defaults, policy, given, false)?;
+        let mut fill = Fill::new(def, &defaults, policy, given, (1, false))?;
         fill.one_row(&row, values)?;
         Ok((fill.finish(), texts.iter().any(|text| has_query(text))))
     }

@@ -268,7 +268,7 @@ impl Statement<'_> {
         let all: Vec<usize> = (0..def.columns.len()).collect();
         let found = existing(def, &table, rows, keys, &all)?;
         let (mut batches, mut places) = (found.batches, found.rows);
-        if let Some(own) = self.reads.own(def.id)? {
+        if let Some(own) = self.reads.own_of(def.id, keys)? {
             places.retain(|key, _| !own.hidden.contains(key));
             for batch in &own.rows {
                 let own = keys_of(def, batch)?;

@@ -158,7 +158,7 @@ impl Statement<'_> {
         let table = self.reads.pin.table(def.id)?;
         let found = existing(def, &table, columns, keys, &[])?;
         let mut there: HashSet<Vec<u8>> = found.rows.into_keys().collect();
-        if let Some(own) = self.reads.own(def.id)? {
+        if let Some(own) = self.reads.own_of(def.id, keys)? {
             there.retain(|key| !own.hidden.contains(key));
             for batch in &own.rows {
                 let own = keys_of(def, batch)?;
