@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Error, Result};
-use pelorus_functions::assign::{NullRule, Policy};
+use pelorus_functions::assign::{NullRule, Numbering, Policy};
 use pelorus_functions::{Value, value_at};
 use pelorus_sql::ast::Expr;
 use pelorus_sql::change::{Assigned, Assignment, Insert};
@@ -95,7 +95,8 @@ impl Statement<'_> {
     ) -> Result<()> {
         let Some(mut change) = plan.changes.pop() else { return Ok(()) };
         let def = change.def.clone();
-        self.policy = Policy { nulls: NullRule::Replace, ..self.policy };
+        self.policy =
+            Policy { nulls: NullRule::Replace, numbering: Numbering::Zero, ..self.policy };
         let given = given(&def, insert)?;
         let alias = insert.row_alias.as_ref();
         let new = alias.map_or(("", &[][..]), |alias| (&alias.name, &alias.columns));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{NullRule, Policy};
+use pelorus_functions::assign::{NullRule, Numbering, Policy};
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
 use pelorus_sql::change::Update;
 use pelorus_sql::statement::TableName;
@@ -35,7 +35,8 @@ impl Statement<'_> {
     /// # Errors
     /// What the statement breaks, in MySQL's words.
     pub(super) async fn update(&mut self, update: &Update) -> Result<Plan> {
-        self.policy = Policy { nulls: NullRule::Replace, ..self.policy };
+        self.policy =
+            Policy { nulls: NullRule::Replace, numbering: Numbering::Given, ..self.policy };
         let Some((table, alias)) = single(&update.tables) else {
             return self.update_joined(update).await;
         };
