@@ -59,7 +59,8 @@ impl Numbers {
 /// Puts numbers where a column has none.
 ///
 /// # Errors
-/// No number is left that the column holds (1467), and what raising the bound gives.
+/// No number is left that the column holds (1467; most columns give their last one again instead),
+/// and what raising the bound gives.
 pub(crate) fn number(
     store: &Database,
     def: &NativeDef,
@@ -69,7 +70,8 @@ pub(crate) fn number(
     let Some(auto) = &def.auto else { return Ok(Numbers::default()) };
     let ty = &def.targets[auto.column].ty;
     let array = &columns[auto.column];
-    let (filled, numbers, next) = take(auto, array, steps, largest(ty))?;
+    let end = End { largest: largest(ty), is_key: def.key == [auto.column] };
+    let (filled, numbers, next) = take(auto, array, steps, end)?;
     columns[auto.column] = filled;
     if let Some(next) = next {
         raise(store, def, next, array_len(columns))?;
@@ -116,11 +118,12 @@ fn take(
     auto: &AutoIncrement,
     array: &ArrayRef,
     steps: Steps,
-    largest: u64,
+    end: End,
 ) -> Result<(ArrayRef, Numbers, Option<u64>)> {
     loop {
         let start = auto.next.load(Ordering::Acquire);
-        let mut walk = Walk { next: start, steps, largest, numbers: Numbers::default() };
+        let numbers = Numbers::default();
+        let mut walk = Walk { next: start, steps, end, numbers, is_full: false };
         let filled = walk.fill(array)?;
         if walk.next == start {
             return Ok((filled, walk.numbers, None));
@@ -133,11 +136,22 @@ fn take(
     }
 }
 
+/// Where numbers end.
+#[derive(Clone, Copy)]
+struct End {
+    /// The largest that the column holds.
+    largest: u64,
+    /// The column is all of the primary key: one that is given again is a duplicate.
+    is_key: bool,
+}
+
 struct Walk {
     next: u64,
     steps: Steps,
-    largest: u64,
+    end: End,
     numbers: Numbers,
+    /// The first number that was made was the last one again.
+    is_full: bool,
 }
 
 impl Walk {
@@ -192,18 +206,31 @@ impl Walk {
         let offset = if offset > increment { 0 } else { offset };
         let behind = self.next.max(1).saturating_sub(offset).div_ceil(increment);
         let value = offset.saturating_add(behind.saturating_mul(increment)).max(1);
-        if value > self.largest {
-            return Err(Error::remote(
-                1467,
-                *b"HY000",
-                "Failed to read auto-increment value from storage engine",
-            ));
+        let value = if value > self.end.largest { self.last_again()? } else { value };
+        // The last of all numbers is never made.
+        if value == u64::MAX {
+            return Err(exhausted());
         }
-        self.next = value.saturating_add(1);
+        self.next = self.next.max(value.saturating_add(1));
         self.numbers.first_made.get_or_insert(value);
         self.numbers.last = Some(value);
         Ok(value)
     }
+
+    /// The counter of a column that is full stays at its last number, which is there already as a
+    /// rule. A statement gets it once, or as often as it likes where it is a duplicate (1062) anyway.
+    fn last_again(&mut self) -> Result<u64> {
+        let is_first = self.numbers.first_made.is_none() && self.next > self.end.largest;
+        self.is_full |= is_first;
+        if is_first || self.is_full && self.end.is_key {
+            return Ok(self.end.largest);
+        }
+        Err(exhausted())
+    }
+}
+
+fn exhausted() -> Error {
+    Error::remote(1467, *b"HY000", "Failed to read auto-increment value from storage engine")
 }
 
 /// The largest number of a column.
@@ -226,11 +253,12 @@ mod tests {
     use super::*;
 
     const PLAIN: Steps = Steps { increment: 1, offset: 1, zero_is_value: false };
+    const END: End = End { largest: 127, is_key: true };
 
     fn taken(next: u64, values: Vec<Option<i64>>, steps: Steps) -> (Vec<i64>, Numbers, u64) {
         let auto = AutoIncrement { column: 0, next: Arc::new(AtomicU64::new(next)) };
         let array: ArrayRef = Arc::new(Int64Array::from(values));
-        let (filled, numbers, _) = take(&auto, &array, steps, 127).unwrap();
+        let (filled, numbers, _) = take(&auto, &array, steps, END).unwrap();
         let filled = filled.as_primitive::<Int64Type>().values().to_vec();
         (filled, numbers, auto.next.load(Ordering::Relaxed))
     }
@@ -260,10 +288,22 @@ mod tests {
     }
 
     #[test]
-    fn a_full_column_is_error_1467() {
-        let auto = AutoIncrement { column: 0, next: Arc::new(AtomicU64::new(127)) };
-        let array: ArrayRef = Arc::new(Int64Array::from(vec![None, None]));
-        assert_eq!(take(&auto, &array, PLAIN, 127).unwrap_err().errno(), 1467);
+    fn a_full_column_gives_its_last_number_or_error_1467() {
+        let made = |next, values: Vec<Option<i64>>, end| {
+            let auto = AutoIncrement { column: 0, next: Arc::new(AtomicU64::new(next)) };
+            let array: ArrayRef = Arc::new(Int64Array::from(values));
+            take(&auto, &array, PLAIN, end).map(|(filled, _, next)| {
+                (filled.as_primitive::<Int64Type>().values().to_vec(), next)
+            })
+        };
+        let other = End { is_key: false, ..END };
+        assert_eq!(made(127, vec![None, None], END).unwrap_err().errno(), 1467);
+        assert_eq!(made(128, vec![None, None], END).unwrap(), (vec![127, 127], None));
+        assert_eq!(made(1, vec![Some(127), None], END).unwrap(), (vec![127, 127], Some(128)));
+        assert_eq!(made(128, vec![None], other).unwrap(), (vec![127], None));
+        assert_eq!(made(128, vec![None, None], other).unwrap_err().errno(), 1467);
         assert_eq!(largest(&ColumnType::bigint()), i64::MAX as u64);
+        let last = End { largest: u64::MAX, is_key: true };
+        assert_eq!(made(u64::MAX, vec![None], last).unwrap_err().errno(), 1467);
     }
 }
