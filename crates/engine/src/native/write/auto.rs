@@ -13,7 +13,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use parking_lot::Mutex;
 use pelorus_error::{Error, Result};
-use pelorus_store::{Commit, Database};
+use pelorus_store::{Commit, Database, Mode};
 use pelorus_types::{ColumnType, WireType};
 
 use crate::native::definition::{AutoIncrement, NativeDef};
@@ -77,6 +77,32 @@ pub(crate) fn number(
         raise(store, def, next, array_len(columns))?;
     }
     Ok(numbers)
+}
+
+/// Moves the counter behind numbers that rows got by assignments.
+///
+/// # Errors
+/// What raising the bound gives.
+pub(crate) fn follow(
+    store: &Database,
+    def: &NativeDef,
+    puts: &[(Vec<ArrayRef>, Mode)],
+) -> Result<()> {
+    let Some(auto) = &def.auto else { return Ok(()) };
+    let given = puts.iter().filter_map(|(columns, _)| most(&columns[auto.column])).max();
+    let next = given.map_or(0, |given| given.saturating_add(1));
+    if auto.next.fetch_max(next, Ordering::AcqRel) < next {
+        raise(store, def, next, 1)?;
+    }
+    Ok(())
+}
+
+/// The largest number of a column's array, of those that are not negative.
+fn most(array: &ArrayRef) -> Option<u64> {
+    if let Some(values) = array.as_primitive_opt::<Int64Type>() {
+        return values.iter().flatten().max().and_then(|value| u64::try_from(value).ok());
+    }
+    array.as_primitive_opt::<UInt64Type>()?.iter().flatten().max()
 }
 
 fn array_len(columns: &[ArrayRef]) -> u64 {
@@ -277,6 +303,15 @@ mod tests {
         let (filled, numbers, next) = taken(1, vec![Some(7), Some(4)], PLAIN);
         assert_eq!((filled, next), (vec![7, 4], 8));
         assert_eq!((numbers.first_made, numbers.reported()), (None, 4));
+    }
+
+    #[test]
+    fn the_largest_number_of_rows() {
+        let signed: ArrayRef = Arc::new(Int64Array::from(vec![Some(3), None, Some(-7)]));
+        assert_eq!(most(&signed), Some(3));
+        assert_eq!(most(&signed.slice(1, 2)), None);
+        let unsigned: ArrayRef = Arc::new(UInt64Array::from(vec![4, u64::MAX]));
+        assert_eq!(most(&unsigned), Some(u64::MAX));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use pelorus_store::{Keys, Mode};
 use pelorus_types::Column;
 
 use super::assign::{Names, Source, changed, new_name};
+use super::auto;
 use super::change::taken;
 use super::default::shown;
 use super::insert::{count, given};
@@ -126,6 +127,7 @@ impl Statement<'_> {
             if !written.is_empty() {
                 // A key that somebody else writes meanwhile is a conflict, new or not.
                 change.puts.push((taken(&merged.rows, &written)?, Mode::Replace));
+                auto::follow(self.catalog.store(), &def, &change.puts)?;
             }
         }
         plan.report = Report::Merge { records: records as u64, inserted, updated, unchanged, info };

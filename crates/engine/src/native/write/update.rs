@@ -15,7 +15,7 @@ use pelorus_store::Mode;
 use pelorus_types::Column;
 
 use super::assign::{Names, changed, picked};
-use super::auto::Numbers;
+use super::auto::{self, Numbers};
 use super::change::{Change, taken};
 use super::insert::count;
 use super::lookup::{duplicate_entry, duplicate_text, existing, keys_of};
@@ -115,6 +115,9 @@ impl Statement<'_> {
             *so_far -= self.moved(&mut change, &old, &rows, &mut plan.warnings)?;
         } else {
             change.puts.push((rows.columns, Mode::Replace));
+        }
+        if def.auto.as_ref().is_some_and(|auto| assigned.contains(&auto.column)) {
+            auto::follow(self.catalog.store(), def, &change.puts)?;
         }
         plan.changes.push(change);
         Ok(())
