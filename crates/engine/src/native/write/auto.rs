@@ -10,16 +10,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
-use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, UInt64Type};
 use parking_lot::Mutex;
+use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::{Error, Result};
-use pelorus_store::{Commit, Database, Mode};
+use pelorus_store::{Commit, Database, Mode, ScanRequest};
 use pelorus_types::{ColumnType, WireType};
 
 use crate::native::definition::{AutoIncrement, NativeDef};
 
 /// How far the bound is ahead of what is used.
 const AHEAD: u64 = 1000;
+
+/// Rows of a batch of a scan.
+const SCANNED_ROWS: usize = 8192;
 
 /// Held while a bound is read and raised.
 static RAISING: Mutex<()> = Mutex::new(());
@@ -103,6 +107,49 @@ fn most(array: &ArrayRef) -> Option<u64> {
         return values.iter().flatten().max().and_then(|value| u64::try_from(value).ok());
     }
     array.as_primitive_opt::<UInt64Type>()?.iter().flatten().max()
+}
+
+/// Where a table whose rows nobody changes may go on counting: at `first`, or behind its largest
+/// number.
+///
+/// # Errors
+/// What reading gives.
+pub(crate) fn free_from(store: &Arc<Database>, def: &NativeDef, first: u64) -> Result<u64> {
+    let Some(auto) = &def.auto else { return Ok(first) };
+    let snapshot = store.snapshot();
+    let table = snapshot.table(def.id)?;
+    let at_least = Predicate::Compare(Op::Ge, Scalar::Int(first.into()));
+    let field = Field::new("c", def.targets[auto.column].ty.arrow(), true);
+    let request = ScanRequest {
+        columns: vec![auto.column],
+        predicates: vec![(auto.column, at_least)],
+        tests: Vec::new(),
+        schema: Arc::new(Schema::new(vec![field])),
+        hidden: None,
+        batch_rows: SCANNED_ROWS,
+    };
+    let mut next = first;
+    for unit in table.scan(request, |_| true)? {
+        let mut cursor = unit.open()?;
+        while let Some(batch) = cursor.next_batch()? {
+            let found = most(batch.column(0));
+            next = next.max(found.map_or(0, |found| found.saturating_add(1)));
+        }
+    }
+    Ok(next)
+}
+
+/// Lets a table go on counting at a number, which may lie below those that it gave before.
+///
+/// # Errors
+/// What writing it down gives.
+pub(crate) fn restart(store: &Database, def: &NativeDef, next: u64) -> Result<()> {
+    let Some(auto) = &def.auto else { return Ok(()) };
+    // Whoever takes a number from now on finds the new bound and raises it.
+    let _held = RAISING.lock();
+    auto.next.store(next, Ordering::Release);
+    let values = vec![(NativeDef::auto_key(def.id), Some(next.to_le_bytes().to_vec()))];
+    store.commit(&Commit { values, ..Commit::default() }).map(drop)
 }
 
 fn array_len(columns: &[ArrayRef]) -> u64 {
