@@ -280,8 +280,12 @@ impl TableWrites {
         for columns in &change.removes {
             self.put(snapshot, columns, None, &mut counts)?;
         }
+        let mut before = 0;
         for (columns, mode) in &change.puts {
+            let known = counts.ignored_rows.len();
             self.put(snapshot, columns, Some(*mode), &mut counts)?;
+            counts.ignored_rows.iter_mut().skip(known).for_each(|row| *row += before);
+            before += columns.first().map_or(0, |column| column.len());
         }
         Ok(counts)
     }

@@ -27,6 +27,19 @@ impl Change {
     pub(crate) fn new(def: Arc<NativeDef>) -> Self {
         Self { def, puts: Vec::new(), removes: Vec::new(), places: None }
     }
+
+    /// Batch and row of a row to write, by its position in all batches one after the other.
+    pub(crate) fn put_at(&self, position: usize) -> Option<(&[ArrayRef], usize)> {
+        let mut row = position;
+        for (columns, _) in &self.puts {
+            let rows = columns.first().map_or(0, |column| column.len());
+            if row < rows {
+                return Some((columns.as_slice(), row));
+            }
+            row -= rows;
+        }
+        None
+    }
 }
 
 /// What changes did.
@@ -40,7 +53,8 @@ pub(crate) struct Counts {
     pub(crate) ignored: u64,
     /// Rows that were deleted.
     pub(crate) removed: u64,
-    /// Positions of the rows that were left out, where they are known.
+    /// Positions of the rows that were left out, in all batches of a change one after the other,
+    /// where they are known; in order.
     pub(crate) ignored_rows: Vec<usize>,
 }
 
