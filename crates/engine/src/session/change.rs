@@ -187,6 +187,7 @@ impl Session {
     fn tell(&mut self, plan: &mut Plan, counts: &Counts) {
         let mut warnings = std::mem::take(&mut plan.warnings);
         if let [change] = plan.changes.as_slice() {
+            plan.numbers = plan.numbers.of_written(change, counts);
             // Of more than fit, nobody will see the text.
             let shown = counts.ignored_rows.len().min(self.diagnostics.limit());
             for &row in &counts.ignored_rows[..shown] {

@@ -17,6 +17,7 @@ use pelorus_error::{Error, Result};
 use pelorus_store::{Commit, Database, Mode, ScanRequest};
 use pelorus_types::{ColumnType, WireType};
 
+use super::change::{Change, Counts};
 use crate::native::definition::{AutoIncrement, NativeDef};
 
 /// How far the bound is ahead of what is used.
@@ -54,10 +55,34 @@ impl Numbers {
         self.first_made.or(self.last).unwrap_or(0)
     }
 
+    /// Those of a change that was carried out: the first number is that of the first row that was
+    /// written, and where none was, there is none.
+    pub(crate) fn of_written(self, change: &Change, counts: &Counts) -> Numbers {
+        let Some(made) = &change.made else { return self };
+        if counts.inserted + counts.replaced == 0 {
+            return Numbers::default();
+        }
+        let ignored = &counts.ignored_rows;
+        // Of very many rows nobody knows which were left out.
+        if counts.ignored != ignored.len() as u64 || made.len() != change.puts_count() {
+            return self;
+        }
+        let is_written = |row: &usize| made[*row] && ignored.binary_search(row).is_err();
+        let first = (0..made.len()).find(is_written);
+        Numbers { first_made: first.and_then(|row| number_at(change, row)), last: self.last }
+    }
+
     /// Adds those of rows that come after.
     pub(crate) fn then(self, later: Numbers) -> Numbers {
         Numbers { first_made: self.first_made.or(later.first_made), last: later.last.or(self.last) }
     }
+}
+
+/// The number of a row that a change writes, by its position in all batches.
+fn number_at(change: &Change, position: usize) -> Option<u64> {
+    let column = change.def.auto.as_ref()?.column;
+    let (columns, row) = change.put_at(position)?;
+    number_in(columns.get(column)?, row)
 }
 
 /// Puts numbers where a column has none.
@@ -156,20 +181,26 @@ fn array_len(columns: &[ArrayRef]) -> u64 {
     columns.first().map_or(0, |column| column.len() as u64)
 }
 
-/// Which rows a statement gives numbers, if these decide about partitions.
-pub(crate) fn given(def: &NativeDef, columns: &[ArrayRef], steps: Steps) -> Option<Vec<bool>> {
-    let column = def.auto.as_ref()?.column;
-    if !def.partitioner.columns().contains(&column) {
-        return None;
+/// Whether numbers decide about partitions.
+pub(crate) fn decides(def: &NativeDef) -> bool {
+    def.auto.as_ref().is_some_and(|auto| def.partitioner.columns().contains(&auto.column))
+}
+
+/// Which rows a statement gives no numbers, of a table that has a column for them.
+pub(crate) fn lacking(def: &NativeDef, columns: &[ArrayRef], steps: Steps) -> Option<Vec<bool>> {
+    let array = &columns[def.auto.as_ref()?.column];
+    let is_zero = |row| number_in(array, row) == Some(0);
+    let lacks = |row| array.is_null(row) || !steps.zero_is_value && is_zero(row);
+    Some((0..array.len()).map(lacks).collect())
+}
+
+/// The number of a row, if it is not negative.
+fn number_in(array: &ArrayRef, row: usize) -> Option<u64> {
+    match array.data_type() {
+        DataType::Int64 => u64::try_from(array.as_primitive::<Int64Type>().value(row)).ok(),
+        DataType::UInt64 => Some(array.as_primitive::<UInt64Type>().value(row)),
+        _ => None,
     }
-    let array = &columns[column];
-    let is_zero = |row: usize| match array.data_type() {
-        DataType::Int64 => array.as_primitive::<Int64Type>().value(row) == 0,
-        DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row) == 0,
-        _ => false,
-    };
-    let is_given = |row| array.is_valid(row) && (steps.zero_is_value || !is_zero(row));
-    Some((0..array.len()).map(is_given).collect())
 }
 
 /// Makes sure that the store's bound is not below the counter.

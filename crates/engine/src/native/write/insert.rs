@@ -10,7 +10,7 @@ use pelorus_sql::change::{Assigned, Assignment, Insert, InsertSource, Rows, Valu
 use pelorus_store::Mode;
 
 use super::assign::changed;
-use super::auto::{Numbers, number};
+use super::auto::{self, Numbers, number};
 use super::change::{Change, taken};
 use super::default::{Default, defaults, shown, without_default_calls};
 use super::fill::{Fill, NewRows, is_evaluated};
@@ -137,12 +137,14 @@ impl Statement<'_> {
                 continue;
             }
             let (records, ignore) = (count(&columns), self.policy.ignore);
+            let lacking = auto::lacking(def, &columns, self.steps);
             let mut rows = Sifted::new(columns, None);
             // A number that is given to a row that is not written moves no counter.
-            if let Some(is_given) = super::auto::given(def, &rows.columns, self.steps)
+            if let Some(lacking) = &lacking
+                && auto::decides(def)
                 && computed.is_empty()
             {
-                rows.sift(only, ignore, |row| is_given[row], &mut warnings)?;
+                rows.sift(only, ignore, |row| !lacking[row], &mut warnings)?;
             }
             let store = self.catalog.store();
             numbers = numbers.then(number(store, def, &mut rows.columns, self.steps)?);
@@ -156,6 +158,9 @@ impl Statement<'_> {
                 rows.sift(only, ignore, |_| true, &mut warnings)?;
             }
             report.leave_out(records - count(&rows.columns));
+            if let Some(lacking) = lacking {
+                change.add_made(lacking, rows.places.as_ref());
+            }
             change.places = rows.places.filter(|_| is_single);
             change.puts.push((rows.columns, mode));
         }
