@@ -24,9 +24,11 @@ use super::default::shown;
 use super::insert::{count, given};
 use super::lookup::{existing, keys_of};
 use super::select::joined;
+use super::warnings::Warnings;
 use super::{Plan, Report, Statement};
 use crate::native::definition::NativeDef;
 use crate::native::expression::arguments;
+use crate::native::rules::Rules;
 
 /// Rows by key, on their way to what the statement leaves of them.
 struct Merged {
@@ -162,12 +164,9 @@ impl Statement<'_> {
             let differs = changed(&old, &after, &assigned)?;
             self.touch(def, &assigned, &mut after)?;
             self.fill_generated(def, rules.as_ref(), &mut after, &mut plan.warnings)?;
+            let differs =
+                self.unbroken(def, rules.as_ref(), (&after, &new), differs, &mut plan.warnings)?;
             check_keys(def, (&old, &after), &differs)?;
-            if let Some(rules) = rules.as_ref().filter(|it| it.has_checks()) {
-                let broken = rules.broken(&def.targets, &after, &self.policy)?;
-                self.told(&self.context)?;
-                broken.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))?;
-            }
             if let Some(column) = told
                 && let Some((at, &row)) =
                     new.values().iter().enumerate().max_by_key(|(_, row)| **row)
@@ -199,6 +198,33 @@ impl Statement<'_> {
                 .collect::<Result<_>>()?;
         }
         Ok(merged)
+    }
+
+    /// Which rows of a round change: those that would break a CHECK stay as they are under IGNORE.
+    ///
+    /// # Errors
+    /// Otherwise the first of them (3819).
+    fn unbroken(
+        &self,
+        def: &NativeDef,
+        rules: Option<&Rules>,
+        (after, rows): (&[ArrayRef], &UInt32Array),
+        differs: BooleanArray,
+        warnings: &mut Warnings,
+    ) -> Result<BooleanArray> {
+        let Some(rules) = rules.filter(|it| it.has_checks()) else { return Ok(differs) };
+        let broken = rules.broken(&def.targets, after, &self.policy)?;
+        self.told(&self.context)?;
+        let mut differs: Vec<bool> = differs.values().iter().collect();
+        for (row, error) in broken {
+            if !self.policy.ignore {
+                return Err(error);
+            }
+            let number = u64::from(rows.value(row)) + 1;
+            warnings.push(number, error.errno(), error.message().to_owned());
+            differs[row] = false;
+        }
+        Ok(BooleanArray::from(differs))
     }
 
     /// One row for each key: the one that is there, else the first new one. The rounds hold for each
