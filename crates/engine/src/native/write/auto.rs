@@ -195,7 +195,7 @@ pub(crate) fn lacking(def: &NativeDef, columns: &[ArrayRef], steps: Steps) -> Op
 }
 
 /// The number of a row, if it is not negative.
-fn number_in(array: &ArrayRef, row: usize) -> Option<u64> {
+pub(crate) fn number_in(array: &ArrayRef, row: usize) -> Option<u64> {
     match array.data_type() {
         DataType::Int64 => u64::try_from(array.as_primitive::<Int64Type>().value(row)).ok(),
         DataType::UInt64 => Some(array.as_primitive::<UInt64Type>().value(row)),

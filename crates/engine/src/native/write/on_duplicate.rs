@@ -18,7 +18,7 @@ use pelorus_store::{Keys, Mode};
 use pelorus_types::Column;
 
 use super::assign::{Names, Source, changed, new_name};
-use super::auto;
+use super::auto::{self, Numbers};
 use super::change::taken;
 use super::default::shown;
 use super::insert::{count, given};
@@ -36,12 +36,32 @@ struct Merged {
     rows: Vec<ArrayRef>,
     /// The row was not there before.
     is_new: Vec<bool>,
+    /// The rows of the statement that were new, and the place of its last row.
+    new: Vec<usize>,
+    last: usize,
     /// The row differs from what was there before.
     is_changed: Vec<bool>,
     updated: u64,
     unchanged: u64,
     /// What `LAST_INSERT_ID(...)` was given last, with the row of the statement.
     told: Option<(u32, u64)>,
+}
+
+impl Merged {
+    /// The number of the first row that was new, else what `LAST_INSERT_ID(...)` was given. The
+    /// client is told of the last row where there is neither, if any row was written.
+    fn numbers(&self, def: &NativeDef, given: &[ArrayRef], made: Option<&[bool]>) -> Numbers {
+        let told = self.told.map(|(_, number)| number);
+        let Some(column) = def.auto.as_ref().map(|auto| auto.column) else {
+            return Numbers { first_made: told, last: None };
+        };
+        let is_made = |row: &&usize| made.and_then(|made| made.get(**row)) == Some(&true);
+        let first = self.new.iter().find(is_made);
+        let first = first.and_then(|row| auto::number_in(&given[column], *row));
+        let is_written = !self.new.is_empty() || self.updated > 0;
+        let last = auto::number_in(&self.rows[column], self.last).filter(|_| is_written);
+        Numbers { first_made: first.or(told), last }
+    }
 }
 
 /// Assignments in which `column = LAST_INSERT_ID(expression)` is `column = expression`, and the last
@@ -112,13 +132,12 @@ impl Statement<'_> {
         let records = count(&rows);
         let info = records > 1 || matches!(plan.report, Report::Insert { info: true, .. });
         plan.depends = true;
+        plan.numbers = Numbers::default();
         change.puts.clear();
         let (mut inserted, mut updated, mut unchanged) = (0, 0, 0);
         if records > 0 {
             let merged = self.merged(&def, &rows, (&sources, told), plan).await?;
-            if let Some((_, number)) = merged.told {
-                plan.numbers.first_made = Some(number);
-            }
+            plan.numbers = merged.numbers(&def, &rows, change.made.as_deref());
             inserted = merged.is_new.iter().filter(|is_new| **is_new).count() as u64;
             (updated, unchanged) = (merged.updated, merged.unchanged);
             let written = merged.is_new.iter().zip(&merged.is_changed).enumerate();
@@ -132,6 +151,7 @@ impl Statement<'_> {
                 auto::follow(self.catalog.store(), &def, &change.puts)?;
             }
         }
+        change.made = None;
         plan.report = Report::Merge { records: records as u64, inserted, updated, unchanged, info };
         plan.changes.push(change);
         Ok(())
@@ -266,6 +286,8 @@ impl Statement<'_> {
                 }
             }
         }
+        let last = keys.len().checked_sub(1).and_then(|row| places.get(keys.get(row)));
+        let last = last.map_or(0, |(place, _)| *place as usize);
         let gathered = rows
             .iter()
             .zip(&old)
@@ -277,6 +299,8 @@ impl Statement<'_> {
         let merged = Merged {
             rows: gathered,
             is_new: first.iter().map(|(source, _)| *source == 0).collect(),
+            new: first.iter().filter(|(source, _)| *source == 0).map(|(_, row)| *row).collect(),
+            last,
             is_changed: vec![false; first.len()],
             updated: 0,
             unchanged: 0,
