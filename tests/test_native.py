@@ -321,6 +321,50 @@ class TestOwn:
             assert error.value.args[0] == 1213
         assert native.run("SELECT b FROM two.t") == ((1,),)
 
+    def test_many_small_statements_in_one_transaction(self, native):
+        """Each row of 200 columns once counted as 1.6 MiB, and 768 MiB is the most."""
+        columns = ", ".join(f"c{at} INT" for at in range(200))
+        native.run("CREATE DATABASE statements",
+                   f"CREATE TABLE statements.t (id INT AUTO_INCREMENT PRIMARY KEY, {columns})")
+        connection = native.connect()
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            for at in range(1000):
+                cursor.execute(f"INSERT INTO statements.t (id, c0) VALUES ({at + 1}, {at})")
+                if at % 100 == 99:
+                    cursor.execute(f"REPLACE INTO statements.t (id, c0) VALUES ({at}, 0), ({at + 1}, 0)")
+                if at == 500:
+                    cursor.execute("SAVEPOINT half")
+            cursor.execute("SELECT COUNT(*), SUM(c0) FROM statements.t")
+            ((count, total),) = cursor.fetchall()
+            replaced = [n for at in range(99, 1000, 100) for n in (at - 1, at)]
+            assert (count, int(total)) == (1000, sum(range(1000)) - sum(replaced))
+            cursor.execute("ROLLBACK TO SAVEPOINT half")
+            cursor.execute("INSERT INTO statements.t (c0) VALUES (7)")
+            cursor.execute("COMMIT")
+        connection.close()
+        ((count, total),) = native.run("SELECT COUNT(*), SUM(c0) FROM statements.t")
+        kept = sum(range(501)) - sum(n for n in replaced if n < 501) + 7
+        assert (count, int(total)) == (502, kept)
+
+    def test_what_failed_does_not_count(self, native):
+        """Seven statements of 120 MB each that fail leave room for another one."""
+        native.run("CREATE DATABASE undone", "CREATE TABLE undone.four (id INT PRIMARY KEY)",
+                   "INSERT INTO undone.four VALUES (1), (2), (3), (4)",
+                   "CREATE TABLE undone.t (id INT PRIMARY KEY, s LONGTEXT)")
+        connection = native.connect()
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("INSERT INTO undone.t VALUES (4, 'x')")
+            for _ in range(7):
+                with pytest.raises(pymysql.MySQLError) as error:
+                    cursor.execute("INSERT INTO undone.t SELECT id, REPEAT('x', 30000000) FROM undone.four")
+                assert error.value.args[0] == 1062
+            cursor.execute("INSERT INTO undone.t VALUES (5, 'y')")
+            cursor.execute("COMMIT")
+        connection.close()
+        assert native.run("SELECT * FROM undone.t ORDER BY id") == ((4, "x"), (5, "y"))
+
     def test_the_past_cannot_be_changed(self, native):
         native.run("CREATE DATABASE unchanged", "CREATE TABLE unchanged.t (id INT PRIMARY KEY, a INT)",
                    "INSERT INTO unchanged.t VALUES (1, 1), (2, 2)", "DELETE FROM unchanged.t WHERE id = 2")

@@ -105,3 +105,12 @@ INSERT INTO own SET a = 31, b = nothing;
 INSERT INTO own (a, d) VALUES (32, 'z'), (33, CONCAT(d, 'more than ten', a));
 REPLACE INTO own (a, b) VALUES (15, b);
 SELECT * FROM own ORDER BY a;
+-- Rows that would break a CHECK stay as they are under IGNORE.
+CREATE TABLE kept (a INT PRIMARY KEY, b INT, CHECK (b < 10));
+INSERT INTO kept VALUES (1, 1), (2, 2);
+INSERT IGNORE INTO kept VALUES (1, 1) ON DUPLICATE KEY UPDATE b = 50;
+INSERT INTO kept VALUES (1, 1) ON DUPLICATE KEY UPDATE b = 50;
+INSERT IGNORE INTO kept VALUES (3, 3), (1, 1), (2, 9), (2, 1), (4, 20), (2, 3) ON DUPLICATE KEY UPDATE b = b + VALUES(b);
+INSERT IGNORE INTO kept VALUES (1, 1) ON DUPLICATE KEY UPDATE a = 9, b = 50;
+INSERT IGNORE INTO kept VALUES (1, 50) ON DUPLICATE KEY UPDATE b = 5;
+SELECT * FROM kept ORDER BY a;

@@ -15,9 +15,9 @@
 //! column calls [`timestamps_from_utc`]; the `ColumnType` carries the *declared* wire type
 //! (`TinyBlob` for TINYTEXT, `String` for CHAR and BINARY, `Enum` and `Set` or their flags).
 //!
-//! Not done here: AUTO_INCREMENT (NULL stays NULL in such a column, the engine fills it in), the
-//! merging of warnings of several columns by row, and the padding of CHAR values on reading under
-//! `PAD_CHAR_TO_FULL_LENGTH`.
+//! Not done here: AUTO_INCREMENT (under [`Numbering::Made`] NULL stays NULL in such a column, the
+//! engine fills it in), the merging of warnings of several columns by row, and the padding of CHAR
+//! values on reading under `PAD_CHAR_TO_FULL_LENGTH`.
 
 mod array;
 mod column;
@@ -41,7 +41,7 @@ use pelorus_types::{ColumnType, WireType};
 
 pub use array::assign_array;
 pub use column::ColumnBuilder;
-pub use problem::{Failure, Level, NullRule, Policy, Warning};
+pub use problem::{Failure, Level, NullRule, Numbering, Policy, Warning};
 pub use zone::{
     Stored, shown_twice, timestamp_from_utc, timestamp_to_utc, timestamps_from_utc,
     timestamps_to_utc,
@@ -184,7 +184,7 @@ pub fn literal_default(
         strict.sql_mode.no_zero_in_date = false;
     }
     let fail = |error| Failure { row: policy.first_row, error };
-    let mut builder = ColumnBuilder::new(target, strict).map_err(fail)?;
+    let mut builder = ColumnBuilder::with_room(target, strict, 1).map_err(fail)?;
     builder.append(literal)?;
     let assigned = builder.finish();
     crate::output::value_at(&assigned.array, &target.ty, 0).map_err(fail)

@@ -26,6 +26,7 @@ use super::check;
 use super::ddl::{Definer, first_number};
 use super::definition::{Derived, NativeDef};
 use super::rules;
+use super::write::auto;
 use actions::Draft;
 pub(super) use partitions::unknown_partition;
 use plan::Plan;
@@ -108,20 +109,13 @@ impl Definer {
                 segment: super::partition::segment(&definition, &derived.targets, def.mode)?,
                 history: super::types::history(&definition)?,
             };
+            let counter = counter.map(|first| auto::free_from(store, def, first)).transpose()?;
             self.redefine(def, &database, definition, schema)?;
-            self.raise_counter(def, counter)?;
+            counter.map_or(Ok(()), |next| auto::restart(store, def, next))?;
         } else {
             self.rewrite(def, definition, &derived, &plan, counter)?;
         }
         Ok(if plan.copies || repartitions { rows } else { 0 })
-    }
-
-    /// The table option `AUTO_INCREMENT` of a table whose rows stay where they are.
-    fn raise_counter(&self, def: &NativeDef, counter: Option<u64>) -> Result<()> {
-        let (Some(first), Some(auto)) = (counter, &def.auto) else { return Ok(()) };
-        let next = auto.next.fetch_max(first, std::sync::atomic::Ordering::AcqRel);
-        let value = Some(next.max(first).to_le_bytes().to_vec());
-        self.catalog.put_value(NativeDef::auto_key(def.id), value)
     }
 }
 

@@ -21,6 +21,11 @@ use super::view::changed;
 use super::write::change::{Change, Counts, writes_of};
 use super::write::check_bytes;
 use super::write::lookup::{duplicate_entry, existing, keys_of};
+use super::write::select::joined;
+
+/// Most rows and bytes of several statements that are kept in one batch.
+const JOINED_ROWS: usize = 4096;
+const JOINED_BYTES: usize = 1 << 20;
 
 /// What is written, by table. Savepoints share what has not changed since.
 type Tables = HashMap<TableId, Arc<TableWrites>>;
@@ -46,6 +51,19 @@ impl NativeReads {
     pub(crate) fn own(&self, table: TableId) -> Result<Option<OwnWrites>> {
         let Some(own) = &self.own else { return Ok(None) };
         own.lock().get(&table).map(|writes| writes.for_reads()).transpose()
+    }
+
+    /// The same of some keys only, which takes no longer the more the transaction has written.
+    ///
+    /// # Errors
+    /// Rows that do not fit together, which is a bug.
+    pub(crate) fn own_of(
+        &self,
+        table: TableId,
+        keys: &HashSet<&[u8]>,
+    ) -> Result<Option<OwnWrites>> {
+        let Some(own) = &self.own else { return Ok(None) };
+        own.lock().get(&table).map(|writes| writes.of_keys(keys)).transpose()
     }
 }
 
@@ -164,18 +182,47 @@ impl NativeTransaction {
 struct TableWrites {
     def: Arc<NativeDef>,
     entries: HashMap<Vec<u8>, Entry>,
-    batches: Vec<Vec<ArrayRef>>,
-    bytes: usize,
+    batches: Vec<Batch>,
     reads: OnceLock<OwnWrites>,
     /// What entries were before the statement at hand, newest last, and how many batches there were.
     undo: (Vec<(Vec<u8>, Option<Entry>)>, usize),
 }
 
+/// Rows as one statement wrote them, or several.
+#[derive(Clone, Debug)]
+struct Batch {
+    columns: Vec<ArrayRef>,
+    /// How many rows are in the batches before it.
+    begin: usize,
+    /// What the values take.
+    bytes: usize,
+}
+
+impl Batch {
+    fn new(begin: usize, columns: Vec<ArrayRef>) -> Self {
+        // Arrays of few rows hold room for many, which does not go into the log.
+        let bytes = |column: &ArrayRef| {
+            let tight = column.to_data().get_slice_memory_size();
+            tight.unwrap_or_else(|_| column.get_array_memory_size())
+        };
+        let bytes = columns.iter().map(bytes).sum();
+        Self { columns, begin, bytes }
+    }
+
+    fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.len())
+    }
+
+    fn end(&self) -> usize {
+        self.begin + self.rows()
+    }
+}
+
 /// The state of one key.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Batch and row.
-    at: (usize, usize),
+    /// The row's number in all batches, one after the other.
+    at: usize,
     /// The row is there; else it was deleted.
     is_live: bool,
     /// The key was there in the snapshot.
@@ -185,12 +232,33 @@ struct Entry {
 impl TableWrites {
     fn new(def: Arc<NativeDef>) -> Self {
         let (entries, batches, reads) = (HashMap::new(), Vec::new(), OnceLock::new());
-        Self { def, entries, batches, bytes: 0, reads, undo: (Vec::new(), 0) }
+        Self { def, entries, batches, reads, undo: (Vec::new(), 0) }
     }
 
-    /// A statement begins.
+    /// A statement begins. Until the next one its batches stay as they are, so that it can be taken
+    /// back.
     fn begin(&mut self) {
+        self.join_small();
         self.undo = (Vec::new(), self.batches.len());
+    }
+
+    /// Joins the newest batches while one has no more rows than the one behind it: few batches are
+    /// left of many statements with a row each, and no row is copied more than a dozen times. The
+    /// numbers of rows stay what they are.
+    fn join_small(&mut self) {
+        while let [.., first, second] = self.batches.as_slice() {
+            let (rows, bytes) = (first.rows() + second.rows(), first.bytes + second.bytes);
+            if first.rows() > second.rows() || rows > JOINED_ROWS || bytes > JOINED_BYTES {
+                return;
+            }
+            // Batches that do not fit together are found out by whoever reads them.
+            let Ok(columns) = joined(&[first.columns.as_slice(), second.columns.as_slice()]) else {
+                return;
+            };
+            let batch = Batch::new(first.begin, columns);
+            self.batches.truncate(self.batches.len() - 2);
+            self.batches.push(batch);
+        }
     }
 
     /// Takes back what the statement did.
@@ -212,8 +280,12 @@ impl TableWrites {
         for columns in &change.removes {
             self.put(snapshot, columns, None, &mut counts)?;
         }
+        let mut before = 0;
         for (columns, mode) in &change.puts {
+            let known = counts.ignored_rows.len();
             self.put(snapshot, columns, Some(*mode), &mut counts)?;
+            counts.ignored_rows.iter_mut().skip(known).for_each(|row| *row += before);
+            before += columns.first().map_or(0, |column| column.len());
         }
         Ok(counts)
     }
@@ -235,9 +307,9 @@ impl TableWrites {
             let table = snapshot.table(self.def.id)?;
             existing(&self.def, &table, columns, &unknown, &[])?.rows
         };
-        let batch = self.batches.len();
-        self.bytes += columns.iter().map(|column| column.get_array_memory_size()).sum::<usize>();
-        check_bytes(self.bytes)?;
+        let begin = self.batches.last().map_or(0, Batch::end);
+        let batch = Batch::new(begin, columns.to_vec());
+        check_bytes(self.batches.iter().map(|it| it.bytes).sum::<usize>() + batch.bytes)?;
         for (row, key) in keys.iter().enumerate() {
             let old = self.entries.get(key).copied();
             let existed = old.map_or_else(|| there.contains_key(key), |old| old.existed);
@@ -258,36 +330,42 @@ impl TableWrites {
                 None if is_there => counts.removed += 1,
                 None => continue,
             }
-            let entry = Entry { at: (batch, row), is_live: mode.is_some(), existed };
+            let entry = Entry { at: begin + row, is_live: mode.is_some(), existed };
             let before = self.entries.insert(key.to_vec(), entry);
             self.undo.0.push((key.to_vec(), before));
         }
-        self.batches.push(columns.to_vec());
+        self.batches.push(batch);
         Ok(())
     }
 
-    /// The places of the rows that are there, or of the keys that are to be deleted.
-    fn places(&self, of: impl Fn(&Entry) -> bool) -> Vec<(usize, usize)> {
+    /// The numbers of the rows that are there, or of the keys that are to be deleted.
+    fn places(&self, of: impl Fn(&Entry) -> bool) -> Vec<usize> {
         let mut places: Vec<_> =
             self.entries.values().filter(|entry| of(entry)).map(|entry| entry.at).collect();
         places.sort_unstable();
         places
     }
 
-    /// Rows by their places, as batches of all columns.
-    fn gather(&self, places: &[(usize, usize)]) -> Result<Vec<Vec<ArrayRef>>> {
-        let gather = |places: &[(usize, usize)]| -> Result<Vec<ArrayRef>> {
+    /// Rows by their numbers, as batches of all columns.
+    fn gather(&self, rows: &[usize]) -> Result<Vec<Vec<ArrayRef>>> {
+        let place = |row: &usize| {
+            // The first batch begins with row 0.
+            let batch = self.batches.partition_point(|it| it.begin <= *row).saturating_sub(1);
+            (batch, row - self.batches[batch].begin)
+        };
+        let gather = |rows: &[usize]| -> Result<Vec<ArrayRef>> {
+            let places: Vec<(usize, usize)> = rows.iter().map(place).collect();
             (0..self.def.columns.len())
                 .map(|column| {
                     let arrays: Vec<&dyn Array> =
-                        self.batches.iter().map(|batch| batch[column].as_ref()).collect();
-                    arrow::compute::interleave(&arrays, places).map_err(|error| {
+                        self.batches.iter().map(|batch| batch.columns[column].as_ref()).collect();
+                    arrow::compute::interleave(&arrays, &places).map_err(|error| {
                         Error::internal("rows of a transaction differ").caused_by(error)
                     })
                 })
                 .collect()
         };
-        places.chunks(pelorus_store::ROWS_PER_BATCH_MAX).map(gather).collect()
+        rows.chunks(pelorus_store::ROWS_PER_BATCH_MAX).map(gather).collect()
     }
 
     fn changes(&self) -> Result<Vec<Change>> {
@@ -308,5 +386,16 @@ impl TableWrites {
         let rows = self.gather(&self.places(|entry| entry.is_live))?;
         let made = OwnWrites { hidden: Arc::new(hidden), rows };
         Ok(self.reads.get_or_init(|| made).clone())
+    }
+
+    /// What it did to some keys.
+    fn of_keys(&self, keys: &HashSet<&[u8]>) -> Result<OwnWrites> {
+        let entries: HashMap<&[u8], Entry> =
+            keys.iter().filter_map(|key| Some((*key, *self.entries.get(*key)?))).collect();
+        let hidden: HashSet<Vec<u8>> = entries.keys().map(|key| key.to_vec()).collect();
+        let live = entries.values().filter(|entry| entry.is_live);
+        let mut rows: Vec<usize> = live.map(|entry| entry.at).collect();
+        rows.sort_unstable();
+        Ok(OwnWrites { hidden: Arc::new(hidden), rows: self.gather(&rows)? })
     }
 }

@@ -190,13 +190,13 @@ impl Session {
     /// Warnings and AUTO_INCREMENT values of a plan that was carried out.
     fn tell(&mut self, plan: &mut Plan, counts: &Counts) {
         let mut warnings = std::mem::take(&mut plan.warnings);
-        if let [change] = plan.changes.as_slice()
-            && let [(columns, _)] = change.puts.as_slice()
-        {
+        if let [change] = plan.changes.as_slice() {
+            plan.numbers = plan.numbers.of_written(change, counts);
             // Of more than fit, nobody will see the text.
             let shown = counts.ignored_rows.len().min(self.diagnostics.limit());
             for &row in &counts.ignored_rows[..shown] {
-                let text = duplicate_text(&change.def, columns, row);
+                let Some((columns, at)) = change.put_at(row) else { continue };
+                let text = duplicate_text(&change.def, columns, at);
                 let row = change.places.as_ref().map_or(row as u64, |it| it.value(row).into());
                 warnings.push(row + 1, Code::DuplicateKey.errno(), text);
             }

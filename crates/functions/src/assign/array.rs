@@ -13,6 +13,7 @@ use pelorus_error::{Error, Result};
 use pelorus_types::temporal::DateTime;
 use pelorus_types::{ColumnType, Flags, WireType};
 
+use super::column::ROOM;
 use super::problem::{Failure, Policy};
 use super::store::Store;
 use super::{Assigned, ColumnBuilder, Incoming, Target};
@@ -33,7 +34,8 @@ pub fn assign_array(
     from: &ColumnType,
 ) -> Result<Assigned, Failure> {
     let fail = |error| Failure { row: policy.first_row, error };
-    let mut builder = ColumnBuilder::new(target, *policy).map_err(fail)?;
+    let room = array.len().min(ROOM);
+    let mut builder = ColumnBuilder::with_room(target, *policy, room).map_err(fail)?;
     let nulls_pass = builder.takes_null() || array.null_count() == 0;
     if nulls_pass && let Some(array) = as_it_is(&builder.store, policy, array, from) {
         return Ok(Assigned { array, warnings: Vec::new(), warning_count: 0 });

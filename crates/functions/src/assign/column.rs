@@ -4,12 +4,15 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_types::Flags;
 
 use super::integer::short_integer;
-use super::problem::{Failure, Policy, Reporter};
+use super::problem::{Failure, Numbering, Policy, Reporter};
 use super::store::Store;
 use super::{Assigned, Incoming, Literal, Target};
 use crate::decimal::Decimal;
 use crate::parse;
 use crate::value::Value;
+
+/// Rows that a builder has room for when nothing is said.
+pub(crate) const ROOM: usize = 1024;
 
 /// Builds the array of one column from one value a row.
 ///
@@ -19,15 +22,25 @@ pub struct ColumnBuilder {
     pub(crate) store: Store,
     pub(crate) report: Reporter,
     takes_null: bool,
+    /// NULL becomes zero, and nothing is said.
+    zero_for_null: bool,
 }
 
 impl ColumnBuilder {
     /// A builder without rows. Error 1235 for columns that cannot be stored (GEOMETRY, VECTOR) and
     /// for an ENUM or SET under a collation whose rules are not known.
     pub fn new(target: &Target, policy: Policy) -> Result<Self> {
-        let takes_null = target.ty.is_nullable() || target.ty.flags.has(Flags::AUTO_INCREMENT);
+        Self::with_room(target, policy, ROOM)
+    }
+
+    /// The same, with room for so many rows; more may come. An array keeps the room of its builder,
+    /// so that few rows should not ask for much.
+    pub fn with_room(target: &Target, policy: Policy, rows: usize) -> Result<Self> {
+        let numbering = target.ty.flags.has(Flags::AUTO_INCREMENT).then_some(policy.numbering);
+        let takes_null = target.ty.is_nullable() || numbering == Some(Numbering::Made);
+        let zero_for_null = numbering == Some(Numbering::Zero);
         let report = Reporter::new(&target.name, policy);
-        Ok(Self { store: Store::of(target)?, report, takes_null })
+        Ok(Self { store: Store::of(target, rows)?, report, takes_null, zero_for_null })
     }
 
     /// Whether NULL is stored as it is.
@@ -60,7 +73,9 @@ impl ColumnBuilder {
         if self.takes_null {
             self.store.put_null();
         } else {
-            self.report.null()?;
+            if !self.zero_for_null {
+                self.report.null()?;
+            }
             self.store.put_zero();
         }
         self.report.row += 1;

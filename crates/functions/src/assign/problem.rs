@@ -27,6 +27,17 @@ pub enum NullRule {
     Alter,
 }
 
+/// What NULL does in an AUTO_INCREMENT column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// It stays NULL, and the engine puts a number there: `INSERT` and `LOAD DATA`.
+    Made,
+    /// The same as in all other columns that cannot hold it: `UPDATE`.
+    Given,
+    /// It becomes zero without a word: `ON DUPLICATE KEY UPDATE`.
+    Zero,
+}
+
 /// How a statement treats values that do not fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
@@ -36,6 +47,8 @@ pub struct Policy {
     pub ignore: bool,
     /// What NULL does in a NOT NULL column.
     pub nulls: NullRule,
+    /// What NULL does in an AUTO_INCREMENT column.
+    pub numbering: Numbering,
     /// The other switches of `sql_mode`.
     pub sql_mode: SqlMode,
     /// The session's time zone, in which a TIMESTAMP is written.
@@ -54,6 +67,7 @@ impl Policy {
             strict,
             ignore: false,
             nulls: NullRule::Refuse,
+            numbering: Numbering::Made,
             sql_mode: ctx.sql_mode,
             time_zone: ctx.time_zone,
             now_micros: ctx.now_micros,

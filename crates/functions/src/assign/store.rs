@@ -75,34 +75,41 @@ pub(crate) enum Store {
 }
 
 impl Store {
-    pub(crate) fn of(target: &Target) -> Result<Self> {
+    /// A rule with an array that has room for so many rows.
+    pub(crate) fn of(target: &Target, rows: usize) -> Result<Self> {
         let ty = &target.ty;
         let storage = ty.arrow();
+        let ints = || Int64Builder::with_capacity(rows);
+        let uints = || UInt64Builder::with_capacity(rows);
+        let texts = || StringBuilder::with_capacity(rows, rows);
         Ok(match kind(target)? {
-            Kind::Temporal if ty.wire == WireType::Time => {
-                Store::Time(ty.decimals.min(6), Int64Builder::new())
+            Kind::Temporal if ty.wire == WireType::Time => Store::Time(ty.decimals.min(6), ints()),
+            Kind::Temporal => Store::Calendar(Calendar::of(ty), ints()),
+            Kind::Characters => Store::Characters(Characters::of(target), texts()),
+            Kind::Binary => {
+                Store::Binary(Binary::of(target), BinaryBuilder::with_capacity(rows, rows))
             }
-            Kind::Temporal => Store::Calendar(Calendar::of(ty), Int64Builder::new()),
-            Kind::Characters => Store::Characters(Characters::of(target), StringBuilder::new()),
-            Kind::Binary => Store::Binary(Binary::of(target), BinaryBuilder::new()),
-            Kind::Enum => Store::Listed(Listed::of(target, false)?, StringBuilder::new()),
-            Kind::Set => Store::Listed(Listed::of(target, true)?, StringBuilder::new()),
-            Kind::Json => {
-                Store::Json(format!("{}.{}", target.table, target.name), StringBuilder::new())
-            }
+            Kind::Enum => Store::Listed(Listed::of(target, false)?, texts()),
+            Kind::Set => Store::Listed(Listed::of(target, true)?, texts()),
+            Kind::Json => Store::Json(format!("{}.{}", target.table, target.name), texts()),
             Kind::Number => match (ty.wire, &storage) {
-                (WireType::Year, _) => Store::Year(UInt64Builder::new()),
-                (WireType::Bit, _) => Store::Bit(ty.length.clamp(1, 64), UInt64Builder::new()),
-                (_, DataType::UInt64) => Store::UInt(Integer::of(ty), UInt64Builder::new()),
-                (_, DataType::Int64) => Store::Int(Integer::of(ty), Int64Builder::new()),
-                (_, DataType::Float32) => Store::Float(Real::of(ty), Float32Builder::new()),
-                (_, DataType::Float64) => Store::Double(Real::of(ty), Float64Builder::new()),
-                (_, DataType::Decimal128(..)) => {
-                    Store::Exact(Exact::of(ty), Decimal128Builder::new().with_data_type(storage))
+                (WireType::Year, _) => Store::Year(uints()),
+                (WireType::Bit, _) => Store::Bit(ty.length.clamp(1, 64), uints()),
+                (_, DataType::UInt64) => Store::UInt(Integer::of(ty), uints()),
+                (_, DataType::Int64) => Store::Int(Integer::of(ty), ints()),
+                (_, DataType::Float32) => {
+                    Store::Float(Real::of(ty), Float32Builder::with_capacity(rows))
                 }
+                (_, DataType::Float64) => {
+                    Store::Double(Real::of(ty), Float64Builder::with_capacity(rows))
+                }
+                (_, DataType::Decimal128(..)) => Store::Exact(
+                    Exact::of(ty),
+                    Decimal128Builder::with_capacity(rows).with_data_type(storage),
+                ),
                 (_, DataType::Decimal256(..)) => Store::WideExact(
                     Exact::of(ty),
-                    Decimal256Builder::new().with_data_type(storage),
+                    Decimal256Builder::with_capacity(rows).with_data_type(storage),
                 ),
                 _ => return Err(Error::internal(format!("no column stores {storage}"))),
             },

@@ -86,7 +86,8 @@ impl Definer {
         let mut hidden = Hidden { store, id: Some(id) };
         let table = store.table(id).ok_or_else(|| Error::internal("a new table is not there"))?;
         let next = match &def.auto {
-            Some(auto) if !plan.counts => Arc::clone(&auto.next),
+            // While it is on its way, others take numbers for the old table's rows.
+            Some(auto) if !plan.counts && counter.is_none() => Arc::clone(&auto.next),
             // The table goes on counting where it was.
             Some(auto) => Arc::new(AtomicU64::new(auto.next.load(Ordering::Acquire))),
             None => Arc::new(AtomicU64::new(1)),
@@ -96,11 +97,11 @@ impl Definer {
         };
         let new = Arc::new(named(definition.clone(), Arc::clone(&table))?);
         let warnings = self.copy(def, &new, derived, plan)?;
-        if let (Some(first), Some(auto)) = (counter, &new.auto) {
-            auto.next.fetch_max(first, Ordering::AcqRel);
+        if let Some(first) = counter {
+            auto::restart(store, &new, auto::free_from(store, &new, first)?)?;
         }
         let statistics = self.catalog.statistics().for_columns(def.id, &new.table.schema());
-        let mut values = self.counters(def, &new);
+        let mut values = self.counters(def, &new, counter.is_some());
         values.extend(self.catalog.statistics().renumbered(def.id, id, statistics.as_deref()));
         store.replace_table(def.id, id, &visible, values)?;
         hidden.id = None;
@@ -111,8 +112,14 @@ impl Definer {
         Ok(())
     }
 
-    /// The bounds of AUTO_INCREMENT under the new table's number.
-    fn counters(&self, def: &NativeDef, new: &NativeDef) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    /// The bounds of AUTO_INCREMENT under the new table's number; the old one's does not count for
+    /// a table that is to begin anew.
+    fn counters(
+        &self,
+        def: &NativeDef,
+        new: &NativeDef,
+        restarts: bool,
+    ) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         let store = self.catalog.store();
         let (old, own) = (NativeDef::auto_key(def.id), NativeDef::auto_key(new.id));
         let bound = |key: &[u8]| {
@@ -122,7 +129,8 @@ impl Definer {
         let mut values = Vec::new();
         if let Some(auto) = &new.auto {
             let next = auto.next.load(Ordering::Acquire);
-            let next = next.max(bound(&old)).max(bound(&own));
+            let least = if restarts { 0 } else { bound(&old) };
+            let next = next.max(least).max(bound(&own));
             values.push((own, Some(next.to_le_bytes().to_vec())));
         }
         if store.value(&old).is_some() {

@@ -1,7 +1,7 @@
 //! Literal defaults of columns.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{Literal, NullRule, Policy, Target, literal_default};
+use pelorus_functions::assign::{Literal, NullRule, Numbering, Policy, Target, literal_default};
 use pelorus_functions::{SqlMode, TimeZone, Value};
 use pelorus_sql::literal::Constant;
 use pelorus_sql::table::{ColumnDefault, ColumnDefinition, Expression};
@@ -104,6 +104,7 @@ pub(crate) fn definition_policy() -> Policy {
         strict: true,
         ignore: false,
         nulls: NullRule::Refuse,
+        numbering: Numbering::Made,
         sql_mode: SqlMode { no_zero_date: false, no_zero_in_date: false, ..SqlMode::default() },
         time_zone: TimeZone::Utc,
         now_micros: 0,

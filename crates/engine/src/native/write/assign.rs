@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use arrow::array::{ArrayRef, BooleanArray};
 use pelorus_error::{Error, Result};
 use pelorus_functions::Value;
-use pelorus_functions::assign::{ColumnBuilder, assign_array};
+use pelorus_functions::assign::{ColumnBuilder, Numbering, assign_array};
 use pelorus_sql::ast::{self, Expr, Ident};
 use pelorus_sql::change::{Assigned, Assignment};
 use pelorus_sql::normalise;
@@ -132,7 +132,11 @@ impl Statement<'_> {
                         self.constant(def, *column, Some(value), count(old))?
                     }
                     (Source::Default, Default::None) => {
-                        self.constant(def, *column, None, count(old))?
+                        // Of a column that counts it is zero, as long as no number is made.
+                        let is_zero = self.policy.numbering != Numbering::Made
+                            && def.auto.as_ref().is_some_and(|auto| auto.column == *column);
+                        let zero = is_zero.then(|| &def.implicit[*column]);
+                        self.constant(def, *column, zero, count(old))?
                     }
                     _ => {
                         let missing = || Error::internal("an assignment has no value");
@@ -154,7 +158,7 @@ impl Statement<'_> {
         value: Option<&Value>,
         rows: usize,
     ) -> Result<pelorus_functions::assign::Assigned> {
-        let mut builder = ColumnBuilder::new(&def.targets[column], self.policy)?;
+        let mut builder = ColumnBuilder::with_room(&def.targets[column], self.policy, rows)?;
         for _ in 0..rows {
             builder.append_default(value, &def.implicit[column])?;
         }

@@ -10,16 +10,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
-use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, UInt64Type};
 use parking_lot::Mutex;
+use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::{Error, Result};
-use pelorus_store::{Commit, Database};
+use pelorus_store::{Commit, Database, Mode, ScanRequest};
 use pelorus_types::{ColumnType, WireType};
 
+use super::change::{Change, Counts};
 use crate::native::definition::{AutoIncrement, NativeDef};
 
 /// How far the bound is ahead of what is used.
 const AHEAD: u64 = 1000;
+
+/// Rows of a batch of a scan.
+const SCANNED_ROWS: usize = 8192;
 
 /// Held while a bound is read and raised.
 static RAISING: Mutex<()> = Mutex::new(());
@@ -50,16 +55,41 @@ impl Numbers {
         self.first_made.or(self.last).unwrap_or(0)
     }
 
+    /// Those of a change that was carried out: the first number is that of the first row that was
+    /// written, and where none was, there is none.
+    pub(crate) fn of_written(self, change: &Change, counts: &Counts) -> Numbers {
+        let Some(made) = &change.made else { return self };
+        if counts.inserted + counts.replaced == 0 {
+            return Numbers::default();
+        }
+        let ignored = &counts.ignored_rows;
+        // Of very many rows nobody knows which were left out.
+        if counts.ignored != ignored.len() as u64 || made.len() != change.puts_count() {
+            return self;
+        }
+        let is_written = |row: &usize| made[*row] && ignored.binary_search(row).is_err();
+        let first = (0..made.len()).find(is_written);
+        Numbers { first_made: first.and_then(|row| number_at(change, row)), last: self.last }
+    }
+
     /// Adds those of rows that come after.
     pub(crate) fn then(self, later: Numbers) -> Numbers {
         Numbers { first_made: self.first_made.or(later.first_made), last: later.last.or(self.last) }
     }
 }
 
+/// The number of a row that a change writes, by its position in all batches.
+fn number_at(change: &Change, position: usize) -> Option<u64> {
+    let column = change.def.auto.as_ref()?.column;
+    let (columns, row) = change.put_at(position)?;
+    number_in(columns.get(column)?, row)
+}
+
 /// Puts numbers where a column has none.
 ///
 /// # Errors
-/// No number is left that the column holds (1467), and what raising the bound gives.
+/// No number is left that the column holds (1467; most columns give their last one again instead),
+/// and what raising the bound gives.
 pub(crate) fn number(
     store: &Database,
     def: &NativeDef,
@@ -69,7 +99,8 @@ pub(crate) fn number(
     let Some(auto) = &def.auto else { return Ok(Numbers::default()) };
     let ty = &def.targets[auto.column].ty;
     let array = &columns[auto.column];
-    let (filled, numbers, next) = take(auto, array, steps, largest(ty))?;
+    let end = End { largest: largest(ty), is_key: def.key == [auto.column] };
+    let (filled, numbers, next) = take(auto, array, steps, end)?;
     columns[auto.column] = filled;
     if let Some(next) = next {
         raise(store, def, next, array_len(columns))?;
@@ -77,24 +108,99 @@ pub(crate) fn number(
     Ok(numbers)
 }
 
+/// Moves the counter behind numbers that rows got by assignments.
+///
+/// # Errors
+/// What raising the bound gives.
+pub(crate) fn follow(
+    store: &Database,
+    def: &NativeDef,
+    puts: &[(Vec<ArrayRef>, Mode)],
+) -> Result<()> {
+    let Some(auto) = &def.auto else { return Ok(()) };
+    let given = puts.iter().filter_map(|(columns, _)| most(&columns[auto.column])).max();
+    let next = given.map_or(0, |given| given.saturating_add(1));
+    if auto.next.fetch_max(next, Ordering::AcqRel) < next {
+        raise(store, def, next, 1)?;
+    }
+    Ok(())
+}
+
+/// The largest number of a column's array, of those that are not negative.
+fn most(array: &ArrayRef) -> Option<u64> {
+    if let Some(values) = array.as_primitive_opt::<Int64Type>() {
+        return values.iter().flatten().max().and_then(|value| u64::try_from(value).ok());
+    }
+    array.as_primitive_opt::<UInt64Type>()?.iter().flatten().max()
+}
+
+/// Where a table whose rows nobody changes may go on counting: at `first`, or behind its largest
+/// number.
+///
+/// # Errors
+/// What reading gives.
+pub(crate) fn free_from(store: &Arc<Database>, def: &NativeDef, first: u64) -> Result<u64> {
+    let Some(auto) = &def.auto else { return Ok(first) };
+    let snapshot = store.snapshot();
+    let table = snapshot.table(def.id)?;
+    let at_least = Predicate::Compare(Op::Ge, Scalar::Int(first.into()));
+    let field = Field::new("c", def.targets[auto.column].ty.arrow(), true);
+    let request = ScanRequest {
+        columns: vec![auto.column],
+        predicates: vec![(auto.column, at_least)],
+        tests: Vec::new(),
+        schema: Arc::new(Schema::new(vec![field])),
+        hidden: None,
+        batch_rows: SCANNED_ROWS,
+    };
+    let mut next = first;
+    for unit in table.scan(request, |_| true)? {
+        let mut cursor = unit.open()?;
+        while let Some(batch) = cursor.next_batch()? {
+            let found = most(batch.column(0));
+            next = next.max(found.map_or(0, |found| found.saturating_add(1)));
+        }
+    }
+    Ok(next)
+}
+
+/// Lets a table go on counting at a number, which may lie below those that it gave before.
+///
+/// # Errors
+/// What writing it down gives.
+pub(crate) fn restart(store: &Database, def: &NativeDef, next: u64) -> Result<()> {
+    let Some(auto) = &def.auto else { return Ok(()) };
+    // Whoever takes a number from now on finds the new bound and raises it.
+    let _held = RAISING.lock();
+    auto.next.store(next, Ordering::Release);
+    let values = vec![(NativeDef::auto_key(def.id), Some(next.to_le_bytes().to_vec()))];
+    store.commit(&Commit { values, ..Commit::default() }).map(drop)
+}
+
 fn array_len(columns: &[ArrayRef]) -> u64 {
     columns.first().map_or(0, |column| column.len() as u64)
 }
 
-/// Which rows a statement gives numbers, if these decide about partitions.
-pub(crate) fn given(def: &NativeDef, columns: &[ArrayRef], steps: Steps) -> Option<Vec<bool>> {
-    let column = def.auto.as_ref()?.column;
-    if !def.partitioner.columns().contains(&column) {
-        return None;
+/// Whether numbers decide about partitions.
+pub(crate) fn decides(def: &NativeDef) -> bool {
+    def.auto.as_ref().is_some_and(|auto| def.partitioner.columns().contains(&auto.column))
+}
+
+/// Which rows a statement gives no numbers, of a table that has a column for them.
+pub(crate) fn lacking(def: &NativeDef, columns: &[ArrayRef], steps: Steps) -> Option<Vec<bool>> {
+    let array = &columns[def.auto.as_ref()?.column];
+    let is_zero = |row| number_in(array, row) == Some(0);
+    let lacks = |row| array.is_null(row) || !steps.zero_is_value && is_zero(row);
+    Some((0..array.len()).map(lacks).collect())
+}
+
+/// The number of a row, if it is not negative.
+pub(crate) fn number_in(array: &ArrayRef, row: usize) -> Option<u64> {
+    match array.data_type() {
+        DataType::Int64 => u64::try_from(array.as_primitive::<Int64Type>().value(row)).ok(),
+        DataType::UInt64 => Some(array.as_primitive::<UInt64Type>().value(row)),
+        _ => None,
     }
-    let array = &columns[column];
-    let is_zero = |row: usize| match array.data_type() {
-        DataType::Int64 => array.as_primitive::<Int64Type>().value(row) == 0,
-        DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row) == 0,
-        _ => false,
-    };
-    let is_given = |row| array.is_valid(row) && (steps.zero_is_value || !is_zero(row));
-    Some((0..array.len()).map(is_given).collect())
 }
 
 /// Makes sure that the store's bound is not below the counter.
@@ -116,11 +222,12 @@ fn take(
     auto: &AutoIncrement,
     array: &ArrayRef,
     steps: Steps,
-    largest: u64,
+    end: End,
 ) -> Result<(ArrayRef, Numbers, Option<u64>)> {
     loop {
         let start = auto.next.load(Ordering::Acquire);
-        let mut walk = Walk { next: start, steps, largest, numbers: Numbers::default() };
+        let numbers = Numbers::default();
+        let mut walk = Walk { next: start, steps, end, numbers, is_full: false };
         let filled = walk.fill(array)?;
         if walk.next == start {
             return Ok((filled, walk.numbers, None));
@@ -133,11 +240,22 @@ fn take(
     }
 }
 
+/// Where numbers end.
+#[derive(Clone, Copy)]
+struct End {
+    /// The largest that the column holds.
+    largest: u64,
+    /// The column is all of the primary key: one that is given again is a duplicate.
+    is_key: bool,
+}
+
 struct Walk {
     next: u64,
     steps: Steps,
-    largest: u64,
+    end: End,
     numbers: Numbers,
+    /// The first number that was made was the last one again.
+    is_full: bool,
 }
 
 impl Walk {
@@ -192,18 +310,31 @@ impl Walk {
         let offset = if offset > increment { 0 } else { offset };
         let behind = self.next.max(1).saturating_sub(offset).div_ceil(increment);
         let value = offset.saturating_add(behind.saturating_mul(increment)).max(1);
-        if value > self.largest {
-            return Err(Error::remote(
-                1467,
-                *b"HY000",
-                "Failed to read auto-increment value from storage engine",
-            ));
+        let value = if value > self.end.largest { self.last_again()? } else { value };
+        // The last of all numbers is never made.
+        if value == u64::MAX {
+            return Err(exhausted());
         }
-        self.next = value.saturating_add(1);
+        self.next = self.next.max(value.saturating_add(1));
         self.numbers.first_made.get_or_insert(value);
         self.numbers.last = Some(value);
         Ok(value)
     }
+
+    /// The counter of a column that is full stays at its last number, which is there already as a
+    /// rule. A statement gets it once, or as often as it likes where it is a duplicate (1062) anyway.
+    fn last_again(&mut self) -> Result<u64> {
+        let is_first = self.numbers.first_made.is_none() && self.next > self.end.largest;
+        self.is_full |= is_first;
+        if is_first || self.is_full && self.end.is_key {
+            return Ok(self.end.largest);
+        }
+        Err(exhausted())
+    }
+}
+
+fn exhausted() -> Error {
+    Error::remote(1467, *b"HY000", "Failed to read auto-increment value from storage engine")
 }
 
 /// The largest number of a column.
@@ -226,11 +357,12 @@ mod tests {
     use super::*;
 
     const PLAIN: Steps = Steps { increment: 1, offset: 1, zero_is_value: false };
+    const END: End = End { largest: 127, is_key: true };
 
     fn taken(next: u64, values: Vec<Option<i64>>, steps: Steps) -> (Vec<i64>, Numbers, u64) {
         let auto = AutoIncrement { column: 0, next: Arc::new(AtomicU64::new(next)) };
         let array: ArrayRef = Arc::new(Int64Array::from(values));
-        let (filled, numbers, _) = take(&auto, &array, steps, 127).unwrap();
+        let (filled, numbers, _) = take(&auto, &array, steps, END).unwrap();
         let filled = filled.as_primitive::<Int64Type>().values().to_vec();
         (filled, numbers, auto.next.load(Ordering::Relaxed))
     }
@@ -252,6 +384,15 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_number_of_rows() {
+        let signed: ArrayRef = Arc::new(Int64Array::from(vec![Some(3), None, Some(-7)]));
+        assert_eq!(most(&signed), Some(3));
+        assert_eq!(most(&signed.slice(1, 2)), None);
+        let unsigned: ArrayRef = Arc::new(UInt64Array::from(vec![4, u64::MAX]));
+        assert_eq!(most(&unsigned), Some(u64::MAX));
+    }
+
+    #[test]
     fn steps_and_zero() {
         let steps = Steps { increment: 10, offset: 3, zero_is_value: true };
         let (filled, numbers, next) = taken(1, vec![Some(0), None, None, Some(40), None], steps);
@@ -260,10 +401,22 @@ mod tests {
     }
 
     #[test]
-    fn a_full_column_is_error_1467() {
-        let auto = AutoIncrement { column: 0, next: Arc::new(AtomicU64::new(127)) };
-        let array: ArrayRef = Arc::new(Int64Array::from(vec![None, None]));
-        assert_eq!(take(&auto, &array, PLAIN, 127).unwrap_err().errno(), 1467);
+    fn a_full_column_gives_its_last_number_or_error_1467() {
+        let made = |next, values: Vec<Option<i64>>, end| {
+            let auto = AutoIncrement { column: 0, next: Arc::new(AtomicU64::new(next)) };
+            let array: ArrayRef = Arc::new(Int64Array::from(values));
+            take(&auto, &array, PLAIN, end).map(|(filled, _, next)| {
+                (filled.as_primitive::<Int64Type>().values().to_vec(), next)
+            })
+        };
+        let other = End { is_key: false, ..END };
+        assert_eq!(made(127, vec![None, None], END).unwrap_err().errno(), 1467);
+        assert_eq!(made(128, vec![None, None], END).unwrap(), (vec![127, 127], None));
+        assert_eq!(made(1, vec![Some(127), None], END).unwrap(), (vec![127, 127], Some(128)));
+        assert_eq!(made(128, vec![None], other).unwrap(), (vec![127], None));
+        assert_eq!(made(128, vec![None, None], other).unwrap_err().errno(), 1467);
         assert_eq!(largest(&ColumnType::bigint()), i64::MAX as u64);
+        let last = End { largest: u64::MAX, is_key: true };
+        assert_eq!(made(u64::MAX, vec![None], last).unwrap_err().errno(), 1467);
     }
 }

@@ -20,12 +20,42 @@ pub(crate) struct Change {
     pub(crate) removes: Vec<Vec<ArrayRef>>,
     /// Where the rows of a single batch stood in the statement, if planning left some out.
     pub(crate) places: Option<UInt32Array>,
+    /// Which of the rows to write, of all batches one after the other, had an AUTO_INCREMENT number
+    /// made; `None` where it does not matter.
+    pub(crate) made: Option<Vec<bool>>,
 }
 
 impl Change {
     /// No change.
     pub(crate) fn new(def: Arc<NativeDef>) -> Self {
-        Self { def, puts: Vec::new(), removes: Vec::new(), places: None }
+        Self { def, puts: Vec::new(), removes: Vec::new(), places: None, made: None }
+    }
+
+    /// Adds a batch of which some rows lacked a number, with the places of those that are left of it.
+    pub(crate) fn add_made(&mut self, lacking: Vec<bool>, places: Option<&UInt32Array>) {
+        let made = self.made.get_or_insert_default();
+        match places {
+            None => made.extend(lacking),
+            Some(places) => made.extend(places.values().iter().map(|&at| lacking[at as usize])),
+        }
+    }
+
+    /// How many rows there are to write.
+    pub(crate) fn puts_count(&self) -> usize {
+        self.puts.iter().map(|(columns, _)| columns.first().map_or(0, |column| column.len())).sum()
+    }
+
+    /// Batch and row of a row to write, by its position in all batches one after the other.
+    pub(crate) fn put_at(&self, position: usize) -> Option<(&[ArrayRef], usize)> {
+        let mut row = position;
+        for (columns, _) in &self.puts {
+            let rows = columns.first().map_or(0, |column| column.len());
+            if row < rows {
+                return Some((columns.as_slice(), row));
+            }
+            row -= rows;
+        }
+        None
     }
 }
 
@@ -40,7 +70,8 @@ pub(crate) struct Counts {
     pub(crate) ignored: u64,
     /// Rows that were deleted.
     pub(crate) removed: u64,
-    /// Positions of the rows that were left out, where they are known.
+    /// Positions of the rows that were left out, in all batches of a change one after the other,
+    /// where they are known; in order.
     pub(crate) ignored_rows: Vec<usize>,
 }
 

@@ -49,8 +49,8 @@ pub(super) struct Fill<'a> {
 }
 
 impl<'a> Fill<'a> {
-    /// A table's rows whose values are for the columns `given`. `may_be_empty`: `()` stands for a
-    /// row of defaults, since no columns are named.
+    /// A table's rows whose values are for the columns `given`; there is room for so many `rows`.
+    /// `may_be_empty`: `()` stands for a row of defaults, since no columns are named.
     ///
     /// # Errors
     /// A column that cannot be stored (1235).
@@ -59,12 +59,12 @@ impl<'a> Fill<'a> {
         defaults: &'a [Default],
         policy: Policy,
         given: Vec<usize>,
-        may_be_empty: bool,
+        (rows, may_be_empty): (usize, bool),
     ) -> Result<Self> {
         let builders = def
             .targets
             .iter()
-            .map(|target| ColumnBuilder::new(target, policy))
+            .map(|target| ColumnBuilder::with_room(target, policy, rows))
             .collect::<Result<_>>()?;
         let others = (0..def.columns.len()).filter(|at| !given.contains(at)).collect();
         let computed = defaults

@@ -10,7 +10,7 @@ use pelorus_sql::change::{Assigned, Assignment, Insert, InsertSource, Rows, Valu
 use pelorus_store::Mode;
 
 use super::assign::changed;
-use super::auto::{Numbers, number};
+use super::auto::{self, Numbers, number};
 use super::change::{Change, taken};
 use super::default::{Default, defaults, shown, without_default_calls};
 use super::fill::{Fill, NewRows, is_evaluated};
@@ -26,6 +26,9 @@ use crate::scalar::Typed;
 
 /// Of so many rows of a `REPLACE` those that change nothing are told from the others.
 const REPLACED_COUNTED: usize = 1000;
+
+/// Most rows of `VALUES` that columns have room for from the beginning.
+const ROOM: usize = 1024;
 
 /// Columns that a computed default is put into at once, beside the rows that it is for.
 type Computed = Vec<(usize, Vec<u32>)>;
@@ -134,12 +137,14 @@ impl Statement<'_> {
                 continue;
             }
             let (records, ignore) = (count(&columns), self.policy.ignore);
+            let lacking = auto::lacking(def, &columns, self.steps);
             let mut rows = Sifted::new(columns, None);
             // A number that is given to a row that is not written moves no counter.
-            if let Some(is_given) = super::auto::given(def, &rows.columns, self.steps)
+            if let Some(lacking) = &lacking
+                && auto::decides(def)
                 && computed.is_empty()
             {
-                rows.sift(only, ignore, |row| is_given[row], &mut warnings)?;
+                rows.sift(only, ignore, |row| !lacking[row], &mut warnings)?;
             }
             let store = self.catalog.store();
             numbers = numbers.then(number(store, def, &mut rows.columns, self.steps)?);
@@ -153,6 +158,9 @@ impl Statement<'_> {
                 rows.sift(only, ignore, |_| true, &mut warnings)?;
             }
             report.leave_out(records - count(&rows.columns));
+            if let Some(lacking) = lacking {
+                change.add_made(lacking, rows.places.as_ref());
+            }
             change.places = rows.places.filter(|_| is_single);
             change.puts.push((rows.columns, mode));
         }
@@ -171,7 +179,8 @@ impl Statement<'_> {
         let policy = Policy { nulls, ..self.policy };
         let defaults = defaults(def, &policy);
         // Most statements hold nothing but literals, and are read once.
-        let mut fill = Fill::new(def, &defaults, policy, given.clone(), may_be_empty)?;
+        let shape = (rows.count().min(ROOM), may_be_empty);
+        let mut fill = Fill::new(def, &defaults, policy, given.clone(), shape)?;
         match fill.rows(rows.clone(), Vec::new()) {
             Ok(()) => return Ok((fill.finish(), false)),
             Err(error) if !fill.lacks_value() => return Err(error),
@@ -184,7 +193,7 @@ impl Statement<'_> {
             }
             values => values?,
         };
-        let mut fill = Fill::new(def, &defaults, policy, given, may_be_empty)?;
+        let mut fill = Fill::new(def, &defaults, policy, given, shape)?;
         fill.rows(rows.clone(), values)?;
         Ok((fill.finish(), texts.iter().any(|text| has_query(text))))
     }
@@ -266,7 +275,7 @@ impl Statement<'_> {
         let mut values: Vec<Typed> = Vec::new();
         for (at, value) in row.iter().enumerate().filter(|(_, value)| is_evaluated(value)) {
             let assigned = given.get(..at).unwrap_or(given).to_vec();
-            let fill = Fill::new(def, defaults, policy, assigned, false)?;
+            let fill = Fill::new(def, defaults, policy, assigned, (1, false))?;
             let mut fill = fill.assigned_later(0..def.columns.len());
             fill.one_row(row.get(..at).unwrap_or_default(), values.clone())?;
             let columns = shown(&def.columns, &fill.finish().columns, policy.time_zone)?;
@@ -306,7 +315,7 @@ impl Statement<'_> {
             }
             values => values?,
         };
-        let mut fill = Fill::new(def, &defaults, policy, given, false)?;
+        let mut fill = Fill::new(def, &defaults, policy, given, (1, false))?;
         fill.one_row(&row, values)?;
         Ok((fill.finish(), texts.iter().any(|text| has_query(text))))
     }

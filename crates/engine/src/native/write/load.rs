@@ -29,6 +29,8 @@ use crate::native::partition::only::NamedPartitions;
 pub(crate) const PIECE_BYTES: usize = 256 << 20;
 /// Bytes of the file that are made into rows at once.
 const FEED_BYTES: usize = 4 << 20;
+/// Rows that columns have room for from the beginning.
+const ROOM: usize = 1024;
 
 /// Where a field goes.
 #[derive(Clone, Copy, Debug)]
@@ -188,8 +190,8 @@ impl Loader {
         let policy = Policy { first_row: self.records + 1, ..self.policy };
         let given = self.given.clone();
         let assigned = self.sources.iter().map(|(column, _)| *column);
-        let mut fill =
-            Fill::new(&self.def, &self.defaults, policy, given, false)?.assigned_later(assigned);
+        let mut fill = Fill::new(&self.def, &self.defaults, policy, given, (ROOM, false))?
+            .assigned_later(assigned);
         let mut variables: Vec<StringBuilder> =
             self.variables.iter().map(|_| StringBuilder::new()).collect();
         let mut warnings = Warnings::default();

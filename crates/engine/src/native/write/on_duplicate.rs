@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Error, Result};
-use pelorus_functions::assign::{NullRule, Policy};
+use pelorus_functions::assign::{NullRule, Numbering, Policy};
 use pelorus_functions::{Value, value_at};
 use pelorus_sql::ast::Expr;
 use pelorus_sql::change::{Assigned, Assignment, Insert};
@@ -18,14 +18,17 @@ use pelorus_store::{Keys, Mode};
 use pelorus_types::Column;
 
 use super::assign::{Names, Source, changed, new_name};
+use super::auto::{self, Numbers};
 use super::change::taken;
 use super::default::shown;
 use super::insert::{count, given};
 use super::lookup::{existing, keys_of};
 use super::select::joined;
+use super::warnings::Warnings;
 use super::{Plan, Report, Statement};
 use crate::native::definition::NativeDef;
 use crate::native::expression::arguments;
+use crate::native::rules::Rules;
 
 /// Rows by key, on their way to what the statement leaves of them.
 struct Merged {
@@ -33,12 +36,32 @@ struct Merged {
     rows: Vec<ArrayRef>,
     /// The row was not there before.
     is_new: Vec<bool>,
+    /// The rows of the statement that were new, and the place of its last row.
+    new: Vec<usize>,
+    last: usize,
     /// The row differs from what was there before.
     is_changed: Vec<bool>,
     updated: u64,
     unchanged: u64,
     /// What `LAST_INSERT_ID(...)` was given last, with the row of the statement.
     told: Option<(u32, u64)>,
+}
+
+impl Merged {
+    /// The number of the first row that was new, else what `LAST_INSERT_ID(...)` was given. The
+    /// client is told of the last row where there is neither, if any row was written.
+    fn numbers(&self, def: &NativeDef, given: &[ArrayRef], made: Option<&[bool]>) -> Numbers {
+        let told = self.told.map(|(_, number)| number);
+        let Some(column) = def.auto.as_ref().map(|auto| auto.column) else {
+            return Numbers { first_made: told, last: None };
+        };
+        let is_made = |row: &&usize| made.and_then(|made| made.get(**row)) == Some(&true);
+        let first = self.new.iter().find(is_made);
+        let first = first.and_then(|row| auto::number_in(&given[column], *row));
+        let is_written = !self.new.is_empty() || self.updated > 0;
+        let last = auto::number_in(&self.rows[column], self.last).filter(|_| is_written);
+        Numbers { first_made: first.or(told), last }
+    }
 }
 
 /// Assignments in which `column = LAST_INSERT_ID(expression)` is `column = expression`, and the last
@@ -95,7 +118,8 @@ impl Statement<'_> {
     ) -> Result<()> {
         let Some(mut change) = plan.changes.pop() else { return Ok(()) };
         let def = change.def.clone();
-        self.policy = Policy { nulls: NullRule::Replace, ..self.policy };
+        self.policy =
+            Policy { nulls: NullRule::Replace, numbering: Numbering::Zero, ..self.policy };
         let given = given(&def, insert)?;
         let alias = insert.row_alias.as_ref();
         let new = alias.map_or(("", &[][..]), |alias| (&alias.name, &alias.columns));
@@ -108,13 +132,12 @@ impl Statement<'_> {
         let records = count(&rows);
         let info = records > 1 || matches!(plan.report, Report::Insert { info: true, .. });
         plan.depends = true;
+        plan.numbers = Numbers::default();
         change.puts.clear();
         let (mut inserted, mut updated, mut unchanged) = (0, 0, 0);
         if records > 0 {
             let merged = self.merged(&def, &rows, (&sources, told), plan).await?;
-            if let Some((_, number)) = merged.told {
-                plan.numbers.first_made = Some(number);
-            }
+            plan.numbers = merged.numbers(&def, &rows, change.made.as_deref());
             inserted = merged.is_new.iter().filter(|is_new| **is_new).count() as u64;
             (updated, unchanged) = (merged.updated, merged.unchanged);
             let written = merged.is_new.iter().zip(&merged.is_changed).enumerate();
@@ -125,8 +148,10 @@ impl Statement<'_> {
             if !written.is_empty() {
                 // A key that somebody else writes meanwhile is a conflict, new or not.
                 change.puts.push((taken(&merged.rows, &written)?, Mode::Replace));
+                auto::follow(self.catalog.store(), &def, &change.puts)?;
             }
         }
+        change.made = None;
         plan.report = Report::Merge { records: records as u64, inserted, updated, unchanged, info };
         plan.changes.push(change);
         Ok(())
@@ -159,12 +184,9 @@ impl Statement<'_> {
             let differs = changed(&old, &after, &assigned)?;
             self.touch(def, &assigned, &mut after)?;
             self.fill_generated(def, rules.as_ref(), &mut after, &mut plan.warnings)?;
+            let differs =
+                self.unbroken(def, rules.as_ref(), (&after, &new), differs, &mut plan.warnings)?;
             check_keys(def, (&old, &after), &differs)?;
-            if let Some(rules) = rules.as_ref().filter(|it| it.has_checks()) {
-                let broken = rules.broken(&def.targets, &after, &self.policy)?;
-                self.told(&self.context)?;
-                broken.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))?;
-            }
             if let Some(column) = told
                 && let Some((at, &row)) =
                     new.values().iter().enumerate().max_by_key(|(_, row)| **row)
@@ -196,6 +218,33 @@ impl Statement<'_> {
                 .collect::<Result<_>>()?;
         }
         Ok(merged)
+    }
+
+    /// Which rows of a round change: those that would break a CHECK stay as they are under IGNORE.
+    ///
+    /// # Errors
+    /// Otherwise the first of them (3819).
+    fn unbroken(
+        &self,
+        def: &NativeDef,
+        rules: Option<&Rules>,
+        (after, rows): (&[ArrayRef], &UInt32Array),
+        differs: BooleanArray,
+        warnings: &mut Warnings,
+    ) -> Result<BooleanArray> {
+        let Some(rules) = rules.filter(|it| it.has_checks()) else { return Ok(differs) };
+        let broken = rules.broken(&def.targets, after, &self.policy)?;
+        self.told(&self.context)?;
+        let mut differs: Vec<bool> = differs.values().iter().collect();
+        for (row, error) in broken {
+            if !self.policy.ignore {
+                return Err(error);
+            }
+            let number = u64::from(rows.value(row)) + 1;
+            warnings.push(number, error.errno(), error.message().to_owned());
+            differs[row] = false;
+        }
+        Ok(BooleanArray::from(differs))
     }
 
     /// One row for each key: the one that is there, else the first new one. The rounds hold for each
@@ -237,6 +286,8 @@ impl Statement<'_> {
                 }
             }
         }
+        let last = keys.len().checked_sub(1).and_then(|row| places.get(keys.get(row)));
+        let last = last.map_or(0, |(place, _)| *place as usize);
         let gathered = rows
             .iter()
             .zip(&old)
@@ -248,6 +299,8 @@ impl Statement<'_> {
         let merged = Merged {
             rows: gathered,
             is_new: first.iter().map(|(source, _)| *source == 0).collect(),
+            new: first.iter().filter(|(source, _)| *source == 0).map(|(_, row)| *row).collect(),
+            last,
             is_changed: vec![false; first.len()],
             updated: 0,
             unchanged: 0,
@@ -268,7 +321,7 @@ impl Statement<'_> {
         let all: Vec<usize> = (0..def.columns.len()).collect();
         let found = existing(def, &table, rows, keys, &all)?;
         let (mut batches, mut places) = (found.batches, found.rows);
-        if let Some(own) = self.reads.own(def.id)? {
+        if let Some(own) = self.reads.own_of(def.id, keys)? {
             places.retain(|key, _| !own.hidden.contains(key));
             for batch in &own.rows {
                 let own = keys_of(def, batch)?;

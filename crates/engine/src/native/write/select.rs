@@ -73,7 +73,7 @@ fn new_rows(
         let assigned = match given.iter().position(|&it| it == at) {
             Some(place) => assign_array(target, &policy, batch.column(place), &columns[place].ty)?,
             None => {
-                let mut builder = ColumnBuilder::new(target, policy)?;
+                let mut builder = ColumnBuilder::with_room(target, policy, rows)?;
                 let value = match &defaults[at] {
                     Default::None => None,
                     Default::Value(value) => Some(value),

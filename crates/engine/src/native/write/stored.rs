@@ -74,7 +74,7 @@ impl Statement<'_> {
         let in_store = found.rows.into_iter();
         let mut moments: HashMap<Vec<u8>, Vec<i64>> =
             in_store.map(|(key, (batch, row))| (key, of_row(&found.batches[batch], row))).collect();
-        for batch in self.reads.own(def.id)?.into_iter().flat_map(|own| own.rows) {
+        for batch in self.reads.own_of(def.id, &keys)?.into_iter().flat_map(|own| own.rows) {
             let columns: Vec<ArrayRef> = wanted.iter().map(|&at| Arc::clone(&batch[at])).collect();
             for (row, key) in keys_of(def, &batch)?.iter().enumerate() {
                 if keys.contains(key) {

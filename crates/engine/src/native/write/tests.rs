@@ -246,6 +246,30 @@ async fn transactions_see_their_own_rows_and_nobody_elses() {
 }
 
 #[tokio::test]
+async fn a_transaction_of_many_statements_is_taken_back_in_part() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    client.run("BEGIN").await;
+    for id in 0..40 {
+        client.run(&format!("INSERT INTO t (id, a) VALUES ({id}, {id})")).await;
+        if id == 20 {
+            client.run("SAVEPOINT s").await;
+        }
+        if id % 7 == 0 {
+            let error = client.error(&format!("INSERT INTO t (id) VALUES (99), ({id})")).await;
+            assert_eq!(error, (1062, format!("Duplicate entry '{id}' for key 't.PRIMARY'")));
+            client.run(&format!("REPLACE INTO t (id, a) VALUES ({id}, 100)")).await;
+        }
+    }
+    let sum = "SELECT COUNT(*), SUM(a) FROM t";
+    assert_eq!(client.rows(sum).await, [format!("40,{}", 780 - 105 + 600)]);
+    client.run("ROLLBACK TO s").await;
+    assert_eq!(client.rows(sum).await, [format!("21,{}", 210 - 21 + 300)]);
+    client.run("INSERT INTO t (id, a) VALUES (21, 0), (22, 0)").await;
+    client.run("COMMIT").await;
+    assert_eq!(client.rows(sum).await, [format!("23,{}", 210 - 21 + 300)]);
+}
+
+#[tokio::test]
 async fn a_transaction_that_lost_a_race_is_rolled_back() {
     let (engine, mut one) = with_tables(&[T]).await;
     let mut two = client(&engine).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{NullRule, Policy};
+use pelorus_functions::assign::{NullRule, Numbering, Policy};
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
 use pelorus_sql::change::Update;
 use pelorus_sql::statement::TableName;
@@ -15,7 +15,7 @@ use pelorus_store::Mode;
 use pelorus_types::Column;
 
 use super::assign::{Names, changed, picked};
-use super::auto::Numbers;
+use super::auto::{self, Numbers};
 use super::change::{Change, taken};
 use super::insert::count;
 use super::lookup::{duplicate_entry, duplicate_text, existing, keys_of};
@@ -35,7 +35,8 @@ impl Statement<'_> {
     /// # Errors
     /// What the statement breaks, in MySQL's words.
     pub(super) async fn update(&mut self, update: &Update) -> Result<Plan> {
-        self.policy = Policy { nulls: NullRule::Replace, ..self.policy };
+        self.policy =
+            Policy { nulls: NullRule::Replace, numbering: Numbering::Given, ..self.policy };
         let Some((table, alias)) = single(&update.tables) else {
             return self.update_joined(update).await;
         };
@@ -115,6 +116,9 @@ impl Statement<'_> {
         } else {
             change.puts.push((rows.columns, Mode::Replace));
         }
+        if def.auto.as_ref().is_some_and(|auto| assigned.contains(&auto.column)) {
+            auto::follow(self.catalog.store(), def, &change.puts)?;
+        }
         plan.changes.push(change);
         Ok(())
     }
@@ -158,7 +162,7 @@ impl Statement<'_> {
         let table = self.reads.pin.table(def.id)?;
         let found = existing(def, &table, columns, keys, &[])?;
         let mut there: HashSet<Vec<u8>> = found.rows.into_keys().collect();
-        if let Some(own) = self.reads.own(def.id)? {
+        if let Some(own) = self.reads.own_of(def.id, keys)? {
             there.retain(|key| !own.hidden.contains(key));
             for batch in &own.rows {
                 let own = keys_of(def, batch)?;

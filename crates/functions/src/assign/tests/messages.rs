@@ -123,6 +123,10 @@ fn null_in_a_column_that_cannot_hold_it() {
     let mut counted = not_null("int");
     counted.ty.flags = counted.ty.flags.with(Flags::AUTO_INCREMENT);
     assert_eq!(outcome(&counted, Literal::Null, policy(true)), "NULL");
+    for (numbering, expected) in [(Numbering::Given, "!1048"), (Numbering::Zero, "0")] {
+        let policy = Policy { numbering, ..policy(true) };
+        assert_eq!(outcome(&counted, Literal::Null, policy), expected);
+    }
 }
 
 #[test]
