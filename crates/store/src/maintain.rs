@@ -72,7 +72,10 @@ impl Database {
         /// retires becomes free with the second one after it.
         const CHECKPOINTS: usize = 3;
         for _ in 0..CHECKPOINTS {
-            self.checkpoint_where(holds_more)?;
+            if !self.tables().iter().any(|table| holds_more(table)) {
+                break;
+            }
+            self.checkpoint_where(|table| holds_more(table))?;
         }
         Ok(())
     }
