@@ -60,6 +60,8 @@ pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -
     while !is_whole {
         load.read_ranges().await?;
         let until = load.link.binlog_end().await?;
+        // Where `gtid_mode` has changed meanwhile the stream must begin again to find it out.
+        load.source.note_end(Some(until.clone()));
         is_whole = load.mirror.end_reading(load.source.store(), turn, &until)?;
     }
     load.source.wake();

@@ -61,7 +61,7 @@ impl Source {
     }
 
     /// Notes how far the server is.
-    pub(super) fn note_end(&self, end: Option<Position>) {
+    pub(crate) fn note_end(&self, end: Option<Position>) {
         if let (Some(end), Some(at)) = (&end, self.position())
             && !end.is_like(&at)
         {
