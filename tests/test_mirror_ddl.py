@@ -218,6 +218,14 @@ CHANGES |= {
                               only="mysql"),
     "of_mariadb": Case(["/*!100203 ALTER TABLE t DROP COLUMN a */", "/*M!100203 TRUNCATE TABLE t */",
                         "INSERT INTO t (id) VALUES (9)"], only="mariadb"),
+    # Only MariaDB has literals for defaults of these.
+    "large_defaults": Case([
+        "INSERT INTO t (id) VALUES (2)", "ALTER TABLE t ADD x TEXT DEFAULT 'none', ADD y JSON DEFAULT '{}'",
+        "INSERT INTO t (id) VALUES (3)", "ALTER TABLE t MODIFY b LONGTEXT NOT NULL DEFAULT 'long'",
+        "SET binlog_row_image = MINIMAL", "INSERT INTO t (id) VALUES (4)", "UPDATE t SET x = 'y' WHERE id = 1",
+        "ALTER TABLE t ALTER n SET DEFAULT 'other'", "INSERT INTO t (id) VALUES (5)"],
+        begin=("CREATE TABLE t (id INT PRIMARY KEY, n TEXT DEFAULT 'none', b VARCHAR(9) NOT NULL DEFAULT 'b')",
+               "INSERT INTO t (id) VALUES (1)"), only="mariadb"),
     "engine": Case(["ALTER TABLE t ENGINE = MyISAM", ROW.format(4), "ALTER TABLE t ENGINE = InnoDB",
                     ROW.format(5)], False),
 }

@@ -75,7 +75,7 @@ fn plain(column: &mut ColumnDefinition) {
         column.default = None;
         column.comment = Some(GENERATED.to_owned());
     }
-    if matches!(column.default, Some(ColumnDefault::Expression(_))) {
+    if matches!(column.default, Some(ColumnDefault::Expression(_))) || column.has_large_default() {
         column.default = None;
         column.comment = Some(COMPUTED.to_owned());
     }

@@ -94,6 +94,9 @@ pub(super) fn hazard(action: &AlterAction, altered: Altered) -> Option<&'static 
         if column.auto_increment || column.primary {
             return Some("a column that numbers rows was added or changed");
         }
+        if column.has_large_default() {
+            return Some("a large column with a default was added");
+        }
         // The moment depends on the session's time zone, which the binlog need not tell.
         matches!(
             column.default,

@@ -166,6 +166,17 @@ pub enum ColumnDefault {
     CurrentTimestamp(u32),
 }
 
+impl ColumnDefinition {
+    /// Whether it is a TEXT, BLOB or JSON with a literal for a default, which only MariaDB takes.
+    pub fn has_large_default(&self) -> bool {
+        let is_value = |default: &ColumnDefault| match default {
+            ColumnDefault::Literal(literal) => !literal.text.eq_ignore_ascii_case("NULL"),
+            _ => false,
+        };
+        self.data_type.base.has_no_default() && self.default.as_ref().is_some_and(is_value)
+    }
+}
+
 /// `GENERATED ALWAYS AS (...)`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
