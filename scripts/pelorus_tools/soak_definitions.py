@@ -69,12 +69,12 @@ class Definitions:
         self.cursor.execute(text)
         return self.cursor.fetchall()
 
-    def columns(self, table: str, added: bool = True) -> list[str]:
-        """The names of columns that hold what is written to them; of those added here only."""
+    def columns(self, table: str) -> list[str]:
+        """The names of columns that were added here and hold what is written to them."""
         found = self.sql("SELECT column_name, extra FROM information_schema.columns WHERE table_schema = "
                          f"'{self.database}' AND table_name = '{table}' ORDER BY ordinal_position")
         return [name for name, extra in found
-                if (not added or name.startswith("x")) and "GENERATED" not in extra.upper()]
+                if name.startswith("x") and "GENERATED" not in extra.upper()]
 
     def one_added(self, table: str) -> str:
         """A column that was added here; when there is none, one is."""

@@ -78,7 +78,7 @@ pub(crate) enum Effect {
     Gone(Arc<Mirror>),
     /// A table has come that is to be mirrored.
     Come(MirrorName),
-    /// A table has another name: from, to, and the how manieth of the statement's that is.
+    /// A table has another name: from, to, and how many the statement has renamed before it.
     Renamed(MirrorName, MirrorName, usize),
 }
 

@@ -209,6 +209,7 @@ mod tests {
             "ADD v UUID DEFAULT (UUID())",
             "MODIFY g GEOMETRY",
             "MODIFY u UUID",
+            "MODIFY b VARCHAR(20) CHARACTER SET latin1",
             "CHANGE g h BLOB",
             "MODIFY g POINT NOT NULL",
         ] {
