@@ -626,6 +626,48 @@ class TestSessions:
                     cursor.execute(statement)
             assert server.run("SELECT COUNT(*) FROM locks.t") == ((1,),), server
 
+    def test_unlock_tables_ends_a_transaction(self, mysql, native):
+        """If something was locked, and no transaction was begun since."""
+        for server in (mysql, native):
+            server.run("DROP DATABASE IF EXISTS unlocked", "CREATE DATABASE unlocked",
+                       "CREATE TABLE unlocked.t (a INT PRIMARY KEY)")
+            connection = server.connect(database="unlocked", autocommit=False)
+            with connection, connection.cursor() as cursor:
+                for statement in ("LOCK TABLES t WRITE", "INSERT INTO t VALUES (1)",
+                                  "UNLOCK TABLES", "ROLLBACK", "INSERT INTO t VALUES (2)",
+                                  "UNLOCK TABLES", "ROLLBACK", "LOCK TABLES t WRITE", "BEGIN",
+                                  "INSERT INTO t VALUES (3)", "UNLOCK TABLES", "ROLLBACK"):
+                    cursor.execute(statement)
+            assert server.run("SELECT a FROM unlocked.t") == ((1,),), server
+
+    def test_tables_that_change_places_are_always_there(self, native):
+        native.run("CREATE DATABASE places", "CREATE TABLE places.one (v INT PRIMARY KEY)",
+                   "CREATE TABLE places.two LIKE places.one", "INSERT INTO places.one VALUES (1)",
+                   "INSERT INTO places.two VALUES (2)")
+        stop, failures, seen = threading.Event(), [], set()
+
+        def read() -> None:
+            try:
+                with native.connect() as connection, connection.cursor() as cursor:
+                    while not stop.is_set():
+                        cursor.execute("SELECT v FROM places.one")
+                        seen.update(cursor.fetchall())
+            except BaseException as error:  # noqa: BLE001 - shown below
+                failures.append(error)
+        threads = [threading.Thread(target=read) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(60):
+                native.run("RENAME TABLE places.one TO places.away, places.two TO places.one, "
+                           "places.away TO places.two")
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert not failures, failures[0]
+        assert seen == {(1,), (2,)}
+
     def test_statements_wait_while_a_table_is_altered(self, native):
         native.run("CREATE DATABASE altered", "CREATE TABLE altered.t (id INT PRIMARY KEY, v INT)",
                    "INSERT INTO altered.t VALUES (1, 0)")

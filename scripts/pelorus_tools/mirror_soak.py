@@ -351,6 +351,24 @@ def kill_dumps(server) -> None:
                 raise
 
 
+def wait_live(pair: Mirrored, tables: list[str]) -> None:
+    """Waits until tables are mirrored and live, and does what the reasons of mirrors that failed tell a
+    user to do: MariaDB leaves generated columns out of rows that are logged in part, as writers here
+    want it. Nothing is written any more, so that it helps."""
+    def live() -> bool:
+        found = pair.of_database(DATABASE)
+        assert all(name in found for name in tables), f"mirrored: {list(found)}"
+        for name, row in found.items():
+            if row["State"] == "failed" and name in tables:
+                reason = row["Reason"]
+                assert pair.server.kind == "mariadb" and "without the generated column" in reason, found
+                pair.through.run(f"ALTER MIRROR TABLE {name} RESYNC", database=DATABASE)
+        states = [(name, found[name]["State"], found[name]["Reason"]) for name in tables]
+        assert all(state == "live" for _, state, _ in states), states
+        return True
+    processes.wait_for("mirrors to be live", live, 120, pair.through.process, pause=0.5)
+
+
 def soak(pair: Mirrored, seed: str, seconds: float, folder: Path, tell_every: float = 0.0) -> str:
     """Runs it, and compares all tables at the end. Returns what was done, in words; says so every
     `tell_every` seconds, too, unless that is 0."""
@@ -389,7 +407,7 @@ def soak(pair: Mirrored, seed: str, seconds: float, folder: Path, tell_every: fl
         if worker.error is not None:
             raise worker.error
     tables = [name for (name,) in pair.server.run(WITH_PRIMARY_KEY)]
-    pair.wait_live(DATABASE, *tables, seconds=120)
+    wait_live(pair, tables)
     others = {name: found for name, found in pair.of_database(DATABASE).items() if name not in tables}
     assert all("no primary key" in found["Reason"] for found in others.values()), others
     pair.same_tables(DATABASE, *tables)

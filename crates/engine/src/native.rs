@@ -34,6 +34,7 @@ pub(crate) mod expression;
 pub(crate) mod info;
 mod maintain;
 pub(crate) mod partition;
+mod rename;
 pub(crate) mod row_id;
 mod rules;
 pub(crate) mod show;

@@ -57,12 +57,14 @@ impl Database {
                 catalog.tables.insert(table.id(), entry);
                 self.tables.write().insert(table.id(), table);
             }
-            Pending::Alter { table, schema, definition } => {
-                table.changed.fetch_max(lsn.0, Ordering::AcqRel);
-                if let Some(entry) = catalog.tables.get_mut(&table.id()) {
-                    entry.alter(schema.clone(), definition.clone());
+            Pending::Alter { altered } => {
+                for Altered { table, schema, definition } in altered {
+                    table.changed.fetch_max(lsn.0, Ordering::AcqRel);
+                    if let Some(entry) = catalog.tables.get_mut(&table.id()) {
+                        entry.alter(schema.clone(), definition.clone());
+                    }
+                    table.alter(schema, &definition);
                 }
-                table.alter(schema, &definition);
             }
             Pending::Drop { id } => self.forget_table(catalog, id),
             Pending::Replace { old, table, schema, definition, values } => {
@@ -142,7 +144,22 @@ impl Database {
         self.commit_change(|this| {
             let table = this.current(id)?;
             check_alter(&table, &schema)?;
-            Ok(Some(Pending::Alter { table, schema, definition }))
+            Ok(Some(Pending::Alter { altered: vec![Altered { table, schema, definition }] }))
+        })
+        .map(|_| ())
+    }
+
+    /// Gives tables other definitions, all of them in one commit; their schemas stay.
+    ///
+    /// # Errors
+    /// No such table.
+    pub fn define_tables(&self, definitions: Vec<(TableId, Vec<u8>)>) -> Result<()> {
+        self.commit_change(|this| {
+            let altered = definitions.into_iter().map(|(id, definition)| {
+                let table = this.current(id)?;
+                Ok(Altered { schema: table.schema(), table, definition })
+            });
+            Ok(Some(Pending::Alter { altered: altered.collect::<Result<_>>()? }))
         })
         .map(|_| ())
     }
@@ -234,6 +251,13 @@ impl Database {
     }
 }
 
+/// A table with what it becomes.
+struct Altered {
+    table: Arc<Table>,
+    schema: TableSchema,
+    definition: Vec<u8>,
+}
+
 /// A change of the catalog on its way.
 enum Pending {
     Create {
@@ -242,9 +266,7 @@ enum Pending {
         definition: Vec<u8>,
     },
     Alter {
-        table: Arc<Table>,
-        schema: TableSchema,
-        definition: Vec<u8>,
+        altered: Vec<Altered>,
     },
     Drop {
         id: TableId,
@@ -271,9 +293,14 @@ impl Pending {
             Pending::Create { table, schema, definition } => {
                 vec![Change::CreateTable { table: table.id(), schema: schema.clone(), definition }]
             }
-            Pending::Alter { table, schema, definition } => {
-                vec![Change::AlterTable { table: table.id(), schema: schema.clone(), definition }]
-            }
+            Pending::Alter { altered } => altered
+                .iter()
+                .map(|Altered { table, schema, definition }| Change::AlterTable {
+                    table: table.id(),
+                    schema: schema.clone(),
+                    definition,
+                })
+                .collect(),
             Pending::Drop { id } => vec![Change::DropTable { table: *id }],
             Pending::Replace { old, table, schema, definition, values } => {
                 let (old, table, schema) = (*old, table.id(), schema.clone());

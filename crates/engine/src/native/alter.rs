@@ -66,7 +66,7 @@ impl Definer {
         if let Some(to) = renamed {
             let database = Some(def.database.clone());
             let from = TableName { database, name: def.name.clone() };
-            self.rename_one(&from, &to)?;
+            self.rename(&[(from, to)])?;
         }
         Ok(copied)
     }

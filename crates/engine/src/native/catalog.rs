@@ -225,12 +225,25 @@ impl Catalog {
 
     /// Shows a table under another definition, in one step: there is no moment without the table.
     pub(super) fn exchange(&self, old: &NativeDef, new: NativeDef) {
+        self.exchange_all([(old, new)]);
+    }
+
+    /// Shows tables under other definitions, all of them in one step.
+    pub(super) fn exchange_all<'a>(
+        &self,
+        changed: impl IntoIterator<Item = (&'a NativeDef, NativeDef)>,
+    ) {
+        let (old, new): (Vec<_>, Vec<_>) = changed.into_iter().unzip();
         let mut databases = self.databases.write();
-        if let Some(entry) = databases.get_mut(&old.database) {
-            entry.tables.remove(&old.name);
+        for old in old {
+            if let Some(entry) = databases.get_mut(&old.database) {
+                entry.tables.remove(&old.name);
+            }
         }
-        let entry = databases.entry(new.database.clone()).or_default();
-        entry.tables.insert(new.name.clone(), Arc::new(new));
+        for new in new {
+            let entry = databases.entry(new.database.clone()).or_default();
+            entry.tables.insert(new.name.clone(), Arc::new(new));
+        }
     }
 
     /// Shows a table no longer under a name.

@@ -373,46 +373,6 @@ impl Definer {
         Ok(())
     }
 
-    /// `RENAME TABLE`: one after the other; what was renamed before a failure is renamed back.
-    fn rename(&self, pairs: &[(TableName, TableName)]) -> Result<()> {
-        for (done, (from, to)) in pairs.iter().enumerate() {
-            let renamed = self.rename_one(from, to);
-            if let Err(error) = renamed {
-                for (from, to) in pairs.iter().take(done).rev() {
-                    self.rename_one(to, from)?;
-                }
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives a table another name, in another native database perhaps.
-    pub(super) fn rename_one(&self, from: &TableName, to: &TableName) -> Result<()> {
-        let def = self.require(from)?;
-        let database = self.free_place(to)?;
-        let mut definition = def.definition.clone();
-        definition.name.name.clone_from(&to.name);
-        self.redefine(&def, &database, definition, def.table.schema())
-    }
-
-    /// The database of a name that a table can take.
-    ///
-    /// # Errors
-    /// A name that is no table's (1103), no such database (1049), a table that has it (1050).
-    pub(super) fn free_place(&self, name: &TableName) -> Result<String> {
-        let database = self.database_of(name)?.to_owned();
-        check::table_name(&name.name)?;
-        if !self.catalog.has(&database) && !crate::mirror::is_hidden(&database) {
-            return Err(unknown_database(&database));
-        }
-        if self.catalog.id_of(&database, &name.name).is_some() {
-            let text = format!("Table '{}' already exists", name.name);
-            return Err(Error::new(Code::TableExists, text));
-        }
-        Ok(database)
-    }
-
     /// Gives a table another definition, and shows it under its name.
     pub(super) fn redefine(
         &self,

@@ -33,7 +33,11 @@ impl Session {
                 self.change_database(name).await?;
                 Ok(done())
             }
-            Statement::Begin(begin) => Ok(self.begin_transaction(*begin)),
+            Statement::Begin(begin) => {
+                // As on a server, locks end where a transaction is begun.
+                self.transaction.locks_native = false;
+                Ok(self.begin_transaction(*begin))
+            }
             Statement::Commit(completion) => self.end_transaction("COMMIT", *completion).await,
             Statement::Rollback(completion) => self.end_transaction("ROLLBACK", *completion).await,
             Statement::Savepoint(name) => self.savepoint(name).await,

@@ -161,6 +161,7 @@ impl Session {
             // that is loaded needs no lock.
             let text = "LOCK TABLES has no effect on native tables";
             self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
+            self.transaction.locks_native = true;
             return Ok(Outcome::Done(Done::default()));
         }
         let link = self.link_for(&place, "LOCK TABLES", sql)?;
@@ -171,8 +172,11 @@ impl Session {
         Ok(outcome)
     }
 
-    /// `UNLOCK TABLES`, on every connection that holds some.
+    /// `UNLOCK TABLES`, on every connection that holds some. What was locked is committed.
     pub(super) async fn unlock_tables(&mut self) -> Result<Outcome> {
+        if std::mem::take(&mut self.transaction.locks_native) && self.transaction.is_open() {
+            self.end_transaction("COMMIT", Completion::default()).await?;
+        }
         let names: Vec<String> = self
             .transaction
             .pinned

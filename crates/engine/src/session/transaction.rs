@@ -24,6 +24,8 @@ pub(super) struct Transaction {
     /// Connections of the session's own, by name of the link. They are kept once made, because
     /// `LAST_INSERT_ID()` inside a later statement, temporary tables and locks belong to them.
     pub(super) pinned: BTreeMap<String, Own>,
+    /// `LOCK TABLES` named native tables. It has no other effect than that `UNLOCK TABLES` commits.
+    pub(super) locks_native: bool,
     /// `SET TRANSACTION` without scope: for the next one only.
     pub(super) next_isolation: Option<Isolation>,
     pub(super) next_read_only: Option<bool>,

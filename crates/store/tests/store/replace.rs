@@ -83,6 +83,69 @@ fn every_crash_leaves_one_of_the_two() {
     }
 }
 
+/// Makes two tables that change names a few times. Gives the tables, and how often they had when it
+/// was acknowledged.
+fn swaps(machine: &Machine, done: &mut (Vec<TableId>, usize)) -> Result<(), Error> {
+    let database = machine.open()?;
+    for name in [b"one", b"two"] {
+        done.0.push(database.create_table(schema(), name)?);
+    }
+    for turn in 1..=4 {
+        let mut names = [b"one".to_vec(), b"two".to_vec()];
+        if turn % 2 == 1 {
+            names.reverse();
+        }
+        database.define_tables(done.0.iter().copied().zip(names).collect())?;
+        done.1 = turn;
+        if turn == 2 {
+            database.checkpoint()?;
+        }
+    }
+    database.close()
+}
+
+#[test]
+fn every_crash_leaves_names_from_before_or_after_a_swap() {
+    let machine = Machine::new(1);
+    swaps(&machine, &mut (Vec::new(), 0)).unwrap();
+    let total = machine.disk.operations();
+    let mut kept = 0;
+    for at in 0..total {
+        for tear in Tear::ALL {
+            let machine = Machine::new(at);
+            machine.disk.fail_after(at, Fault::Crash);
+            let mut done = (Vec::new(), 0);
+            swaps(&machine, &mut done).unwrap_err();
+            machine.disk.crash_with(tear);
+            let &[one, two] = &done.0[..] else { continue };
+            let database = machine.open().unwrap();
+            let name = |id| database.table(id).unwrap().definition().to_vec();
+            let names = (name(one), name(two));
+            let of = |turn: usize| match turn % 2 {
+                0 => (b"one".to_vec(), b"two".to_vec()),
+                _ => (b"two".to_vec(), b"one".to_vec()),
+            };
+            kept += usize::from(names == of(done.1));
+            assert!(
+                names == of(done.1) || (done.1 < 4 && names == of(done.1 + 1)),
+                "crash at {at} of {total}, {tear:?}, {}: {names:?}",
+                done.1
+            );
+        }
+    }
+    assert!(kept > 0, "of {total} crashes");
+}
+
+#[test]
+fn definitions_of_a_table_that_is_gone_change_nothing() {
+    let machine = Machine::new(2);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"t").unwrap();
+    let names = vec![(table, b"u".to_vec()), (TableId(99), b"v".to_vec())];
+    database.define_tables(names).unwrap_err();
+    assert_eq!(&*database.table(table).unwrap().definition(), b"t");
+}
+
 #[test]
 fn a_frozen_table_is_read_and_not_written() {
     let machine = Machine::new(2);
