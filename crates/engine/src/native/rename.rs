@@ -8,7 +8,7 @@ use pelorus_sql::statement::TableName;
 
 use super::check;
 use super::ddl::{Definer, unknown_database};
-use super::definition::{self, NativeDef};
+use super::definition::{self, Derived, NativeDef};
 
 /// A table with the place that it has after the pairs so far.
 struct Moved {
@@ -35,6 +35,8 @@ impl Definer {
     pub(super) fn rename(&self, pairs: &[(TableName, TableName)]) -> Result<()> {
         let mut moved: Vec<Moved> = Vec::new();
         for (from, to) in pairs {
+            // As on a server, the new name is looked at first.
+            let database = self.place_after(to, &moved)?;
             let source = self.database_of(from)?.to_owned();
             let found = match moved.iter().position(|it| it.is_at(&source, &from.name)) {
                 Some(at) => at,
@@ -49,7 +51,6 @@ impl Definer {
                     moved.len() - 1
                 }
             };
-            let database = self.place_after(to, &moved)?;
             moved[found].database = database;
             moved[found].name.clone_from(&to.name);
         }
@@ -83,20 +84,27 @@ impl Definer {
     }
 
     fn carry_out(&self, moved: &[Moved]) -> Result<()> {
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let mut definitions = Vec::with_capacity(moved.len());
         let mut written = Vec::with_capacity(moved.len());
-        let mut shown = Vec::with_capacity(moved.len());
         for Moved { def, database, name } in moved {
             let mut definition = def.definition.clone();
             definition.name.name.clone_from(name);
+            // What is wrong with it shows before anything is written.
+            Derived::of(database, &definition, def.mode)?;
             written.push((def.id, definition::encode(database, &definition, def.mode)?));
-            let next = def.auto.as_ref().map(|auto| Arc::clone(&auto.next));
-            let table = Arc::clone(&def.table);
-            shown.push((&**def, NativeDef::new(database, definition, def.mode, table, next)?));
+            definitions.push(definition);
         }
-        if !written.is_empty() {
-            self.catalog.store().define_tables(written)?;
-            self.catalog.exchange_all(shown);
-        }
+        self.catalog.store().define_tables(written)?;
+        let shown =
+            moved.iter().zip(definitions).map(|(Moved { def, database, .. }, definition)| {
+                let next = def.auto.as_ref().map(|auto| Arc::clone(&auto.next));
+                let table = Arc::clone(&def.table);
+                Ok((&**def, NativeDef::new(database, definition, def.mode, table, next)?))
+            });
+        self.catalog.exchange_all(shown.collect::<Result<Vec<_>>>()?);
         Ok(())
     }
 }
