@@ -161,6 +161,82 @@ def test_files_with_assignments(mysql, native, tmp_path):
     assert found[0] == found[1]
 
 
+def test_files_of_bytes(mysql, native, tmp_path):
+    """Fields in variables that are no text: as they are, or refused."""
+    path = tmp_path / "rows.bin"
+    path.write_bytes(b"1\t\xff\xfe\n2\tabc\n")
+    found = []
+    for server in (mysql, native):
+        server.run("SET GLOBAL local_infile = ON", "DROP DATABASE IF EXISTS load_b",
+                   "CREATE DATABASE load_b",
+                   "CREATE TABLE load_b.t (id INT PRIMARY KEY, b VARBINARY(10), h VARCHAR(20))")
+        connection = server.connect(local_infile=True)
+        with connection.cursor() as cursor:
+            cursor.execute(f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE load_b.t CHARACTER SET binary "
+                           "(id, @b) SET b = @b, h = HEX(@b)")
+            cursor.execute("SELECT id, b, h FROM load_b.t ORDER BY id")
+            found.append(cursor.fetchall())
+            if server is native:
+                with pytest.raises(pymysql.MySQLError, match="CHARACTER SET binary") as refused:
+                    cursor.execute(f"LOAD DATA LOCAL INFILE '{path}' REPLACE INTO TABLE load_b.t "
+                                   "CHARACTER SET utf8mb4 (id, @b) SET b = @b")
+                assert refused.value.args[0] == 1300
+        connection.close()
+    assert found[0] == found[1] == ((1, b"\xff\xfe", "FFFE"), (2, b"abc", "616263"))
+
+
+class TestBeside:
+    """Statements of a session beside definitions of another: they wait or are done again."""
+
+    def _beside(self, server, writes: list[str], definitions: list[str], seconds: float = 4) -> int:
+        """Runs writes in sessions of their own until the definitions have been given again and
+        again for some seconds; how often they were."""
+        failures, stop = [], threading.Event()
+
+        def work(sql: str) -> None:
+            with server.connect(autocommit=True) as connection, connection.cursor() as cursor:
+                try:
+                    while not stop.is_set():
+                        cursor.execute(sql)
+                except pymysql.MySQLError as error:
+                    failures.append((sql, error))
+        threads = [threading.Thread(target=work, args=(sql,)) for sql in writes]
+        for thread in threads:
+            thread.start()
+        times, end = 0, time.monotonic() + seconds
+        try:
+            while time.monotonic() < end and not failures:
+                server.run(*definitions)
+                times += 1
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert not failures, failures
+        return times
+
+    def test_columns_come_and_go(self, native):
+        native.run("CREATE DATABASE beside", "CREATE TABLE beside.t (id BIGINT PRIMARY KEY, a INT, b INT)",
+                   "INSERT INTO beside.t VALUES (1, 100, 0), (2, 200, 0), (3, 300, 0)")
+        times = self._beside(
+            native,
+            ["INSERT INTO beside.t (id, b) VALUES (1, 0) ON DUPLICATE KEY UPDATE b = b + 1",
+             "REPLACE INTO beside.t (id, a, b) VALUES (2, 200, 7)",
+             "UPDATE beside.t SET b = b + 1 WHERE id = 3"],
+            ["ALTER TABLE beside.t ADD COLUMN x INT DEFAULT 3 FIRST",
+             "ALTER TABLE beside.t DROP COLUMN x"])
+        assert times > 1
+        assert native.run("SELECT id, a FROM beside.t ORDER BY id") == ((1, 100), (2, 200), (3, 300))
+
+    def test_numbers_begin_again(self, native):
+        native.run("CREATE DATABASE anew", "CREATE TABLE anew.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")
+        times = self._beside(native, ["INSERT INTO anew.t (v) VALUES (1), (2)"] * 3,
+                             ["TRUNCATE TABLE anew.t", "DO SLEEP(0.02)"])
+        assert times > 5
+        native.run("TRUNCATE TABLE anew.t", "INSERT INTO anew.t (v) VALUES (1), (2)")
+        assert native.run("SELECT id FROM anew.t ORDER BY id") == ((1,), (2,))
+
+
 class TestOwn:
     """What a real MySQL does not have, or not at the press of a button."""
 

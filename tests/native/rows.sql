@@ -66,3 +66,10 @@ SELECT * FROM n ORDER BY id;
 -- InnoDB leaves a gap behind a statement like the last; what comes next is not compared.
 INSERT INTO n (v) VALUES ('f');
 SELECT COUNT(*), COUNT(DISTINCT id) FROM n;
+-- The first member is the default of an ENUM that must not be NULL.
+CREATE TABLE listed (id INT PRIMARY KEY, e ENUM('b', 'a') NOT NULL, s SET('x', 'y') NOT NULL DEFAULT 'y');
+INSERT INTO listed (id) VALUES (1);
+INSERT INTO listed VALUES (2, DEFAULT, DEFAULT);
+INSERT INTO listed SET id = 3;
+INSERT INTO listed (id) SELECT id + 10 FROM listed;
+SELECT * FROM listed ORDER BY id;

@@ -69,7 +69,7 @@ impl Layout {
         columns: &[usize],
     ) -> Result<Vec<Source<'a>>> {
         let source = |&at: &usize| {
-            let column = &other.schema.columns[at];
+            let column = other.schema.columns.get(at).ok_or_else(table_changed)?;
             // Nearly always it is in the same place.
             if self.schema.columns.get(at).is_some_and(|it| it.id == column.id) {
                 return Ok(Source::Stored(at));

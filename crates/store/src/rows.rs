@@ -15,6 +15,7 @@ use crate::delta::Delta;
 use crate::key::Keys;
 use crate::layout::{Layout, Source, filler};
 use crate::part::{Body, Part};
+use crate::write::table_changed;
 
 /// The place of a row that has a key, or may have it.
 #[derive(Debug)]
@@ -73,7 +74,10 @@ pub(crate) fn gather(
     places: &[Place],
     columns: &[usize],
 ) -> Result<Vec<ArrayRef>> {
-    let begin = |&at: &usize| Gather::new(&layout.schema.columns[at].ty.arrow(), places.len());
+    let begin = |&at: &usize| {
+        let column = layout.schema.columns.get(at).ok_or_else(table_changed)?;
+        Gather::new(&column.ty.arrow(), places.len())
+    };
     let mut out = columns.iter().map(begin).collect::<Result<Vec<_>>>()?;
     let mut rows = Vec::new();
     for same in places.chunk_by(|a, b| Arc::ptr_eq(&a.part, &b.part)) {

@@ -17,7 +17,7 @@ use pelorus_types::{ColumnType, WireType};
 use super::ddl::Definer;
 use super::definition::NativeDef;
 use super::maintain::Message;
-use super::view::changed;
+use super::view::table_of;
 
 /// About so many rows are read at most.
 const SAMPLE_ROWS: usize = 1 << 20;
@@ -157,11 +157,8 @@ impl Definer {
         buckets: impl Fn(&StoredColumn) -> u32,
     ) -> Result<Vec<ColumnStatistics>> {
         let snapshot = self.catalog.store().snapshot();
-        let table = snapshot.table(def.id)?;
+        let table = table_of(&snapshot, def)?;
         let schema = table.schema();
-        if table.generation() != def.generation {
-            return Err(changed());
-        }
         let rows = table.count_rows()?;
         let taken = u64::try_from(self.context.now_micros).unwrap_or(0);
         let read = |&at: &usize| {

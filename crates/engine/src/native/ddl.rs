@@ -4,7 +4,7 @@
 //! They wait for the disk, so sessions run them on a thread for that.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::Policy;
@@ -364,11 +364,18 @@ impl Definer {
 
     fn truncate(&self, name: &TableName) -> Result<()> {
         let def = self.require(name)?;
-        self.catalog.store().truncate_table(def.id)?;
+        let store = self.catalog.store();
+        // Rows that have got numbers of before must not come after: they wait, and their statement
+        // gets others.
+        let counts = def.auto.is_some() && !crate::mirror::is_hidden(&def.database);
+        let frozen = counts.then(|| store.freeze(def.id)).transpose()?;
+        store.truncate_table(def.id)?;
         self.catalog.statistics().forget(def.id)?;
-        if let Some(auto) = &def.auto {
+        if frozen.is_some() {
             self.catalog.put_value(NativeDef::auto_key(def.id), None)?;
-            auto.next.store(1, Ordering::Relaxed);
+            let next = Some(Arc::new(AtomicU64::new(1)));
+            let definition = def.definition.clone();
+            self.redefine_counting(&def, (&def.database, definition), def.table.schema(), next)?;
         }
         Ok(())
     }
@@ -381,13 +388,24 @@ impl Definer {
         definition: TableDefinition,
         schema: TableSchema,
     ) -> Result<()> {
+        let next = def.auto.as_ref().map(|auto| Arc::clone(&auto.next));
+        let next = next.or_else(|| Some(self.catalog.stored_counter(def.id)));
+        self.redefine_counting(def, (database, definition), schema, next)
+    }
+
+    /// The same, with another counter.
+    fn redefine_counting(
+        &self,
+        def: &NativeDef,
+        (database, definition): (&str, TableDefinition),
+        schema: TableSchema,
+        next: Option<Arc<AtomicU64>>,
+    ) -> Result<()> {
         let store = self.catalog.store();
         // What is wrong with it shows before anything is written.
         Derived::of(database, &definition, def.mode)?;
         let bytes = definition::encode(database, &definition, def.mode)?;
         store.alter_table(def.id, schema, &bytes)?;
-        let next = def.auto.as_ref().map(|auto| Arc::clone(&auto.next));
-        let next = next.or_else(|| Some(self.catalog.stored_counter(def.id)));
         let table = Arc::clone(&def.table);
         let new = NativeDef::new(database, definition, def.mode, table, next)?;
         self.catalog.exchange(def, new);

@@ -304,8 +304,7 @@ impl TableWrites {
         let there = if unknown.is_empty() {
             HashMap::new()
         } else {
-            let table = snapshot.table(self.def.id)?;
-            existing(&self.def, &table, columns, &unknown, &[])?.rows
+            existing(&self.def, snapshot, columns, &unknown, &[])?.rows
         };
         let begin = self.batches.last().map_or(0, Batch::end);
         let batch = Batch::new(begin, columns.to_vec());

@@ -7,7 +7,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::Target;
 use pelorus_functions::{Members, TimeZone};
 use pelorus_query::{AsOf, NativeDatabase, NativeTable, PartitionPruner, TablePart};
-use pelorus_store::Snapshot;
+use pelorus_store::{Snapshot, TableSnapshot};
 use pelorus_types::Column;
 
 use super::catalog::Catalog;
@@ -104,14 +104,10 @@ impl NativeDatabase for NativeView {
             Some(at) => (self.pin(at)?, None),
             None => (Arc::clone(&self.reads.pin), self.reads.own(def.id)?),
         };
-        let table = pin.table(def.id).map_err(|error| match (at, error.code()) {
-            // It was written anew after the session's transaction began.
-            (None, Code::HistoryTooOld) => changed(),
-            _ => error,
-        })?;
-        if table.generation() != def.generation {
-            return Err(changed());
-        }
+        let table = match at {
+            Some(_) => same(&def, pin.table(def.id)?)?,
+            None => table_of(&pin, &def)?,
+        };
         let mut pruner = pruner(&def);
         if !partitions.is_empty() {
             let named = NamedPartitions::of(&def, partitions)?;
@@ -136,6 +132,24 @@ impl NativeDatabase for NativeView {
             part: self.part(&def),
         }))
     }
+}
+
+/// A table of a version, as its definition describes it: positions of columns mean the same in
+/// both.
+///
+/// # Errors
+/// A definition that has changed since one of the two was taken (1412).
+pub(crate) fn table_of(pin: &Snapshot, def: &NativeDef) -> Result<Arc<TableSnapshot>> {
+    let table = pin.table(def.id).map_err(|error| match error.code() {
+        // It was written anew after the version was pinned.
+        Code::HistoryTooOld => changed(),
+        _ => error,
+    })?;
+    same(def, table)
+}
+
+fn same(def: &NativeDef, table: Arc<TableSnapshot>) -> Result<Arc<TableSnapshot>> {
+    if table.generation() == def.generation { Ok(table) } else { Err(changed()) }
 }
 
 /// Error 1412.

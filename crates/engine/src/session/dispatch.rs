@@ -23,7 +23,7 @@ impl Session {
         format: RowFormat,
     ) -> Result<Outcome> {
         match statement {
-            Statement::Empty => Err(Error::new(Code::EmptyQuery, "Query was empty")),
+            Statement::Empty => empty(sql),
             Statement::Query(facts) => self.query(view, sql, facts, format).await,
             Statement::Explain(explain) => self.explain(view, sql, explain, format).await,
             Statement::Describe(describe) => self.describe(view, describe, format).await,
@@ -228,4 +228,14 @@ impl Session {
 /// An OK without numbers.
 pub(super) fn done() -> Outcome {
     Outcome::Done(Done::default())
+}
+
+/// A statement without words. As on a server, one of comments does nothing, and one of nothing is an
+/// error; the `mysql` client of MySQL sends the comments of dumps.
+fn empty(sql: &str) -> Result<Outcome> {
+    let text = sql.trim_start_matches(|char: char| char.is_ascii_whitespace());
+    match text.is_empty() || text.starts_with(';') {
+        true => Err(Error::new(Code::EmptyQuery, "Query was empty")),
+        false => Ok(done()),
+    }
 }

@@ -11,6 +11,22 @@ pub(super) fn is_kept(old: &Target, new: &Target, fixed: bool) -> bool {
     old.ty.arrow() == new.ty.arrow() && same_text && holds(old, new)
 }
 
+/// Whether MySQL's `ALTER TABLE` makes values of one type into the other in a way of its own, which
+/// no assignment of an `INSERT` shows.
+pub(super) fn is_odd(from: &ColumnType, to: &ColumnType) -> bool {
+    let whole = |ty: &ColumnType| integer_bytes(ty.wire).is_some() || ty.wire == WireType::Bit;
+    match to.wire {
+        _ if is_listed(to) => !whole(from) && !from.is_string(),
+        WireType::Bit => !whole(from),
+        WireType::Year => !whole(from) && from.wire != WireType::Year && !is_text(from),
+        _ => is_listed(from) && to.is_temporal(),
+    }
+}
+
+fn is_text(ty: &ColumnType) -> bool {
+    ty.is_string() && !ty.is_binary_string() && !is_listed(ty)
+}
+
 fn holds_charset(new: &str, old: &str) -> bool {
     new == old || new == "utf8mb4"
 }

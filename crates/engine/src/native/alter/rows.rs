@@ -14,6 +14,7 @@ use pelorus_sql::table::TableDefinition;
 use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, TableSnapshot};
 use pelorus_types::{Column, ColumnType, Flags, WireType};
 
+use super::convert;
 use super::plan::{Plan, Source, not_computed};
 use crate::native::definition::{Derived, NativeDef};
 use crate::native::expression::RowExpression;
@@ -237,6 +238,14 @@ impl<'a> Maker<'a> {
         policy: &Policy,
     ) -> Result<Assigned, Failure> {
         let source = &self.old.targets[from];
+        if convert::is_odd(&source.ty, &target.ty) && array.null_count() < array.len() {
+            let error = Error::unsupported(format_args!(
+                "ALTER TABLE that makes values of column '{}' into ones of another kind; add a \
+                 column, fill it with UPDATE and drop the old one",
+                source.name
+            ));
+            return Err(failed(error, policy));
+        }
         let is_listed = source.ty.flags.has(Flags::ENUM) || source.ty.flags.has(Flags::SET);
         if is_listed && !target.ty.is_string() && target.ty.wire != WireType::Json {
             return assign_array(target, policy, &numbers(source, array), &NUMBERS);

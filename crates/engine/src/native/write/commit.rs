@@ -76,9 +76,8 @@ fn named(store: &Arc<Database>, changes: &[Change], error: Error) -> Error {
             .filter(|(_, mode)| *mode == Mode::Insert)
             .map(|(columns, _)| columns.as_slice())
             .collect();
-        let snapshot = store.snapshot();
-        let table = snapshot.table(change.def.id).ok()?;
-        let (batch, row) = first_duplicate(&change.def, &table, &batches).ok()??;
+        let found = first_duplicate(&change.def, &store.snapshot(), &batches);
+        let (batch, row) = found.ok()??;
         Some(duplicate_entry(&change.def, batches[batch], row))
     });
     // Whoever wrote the row may have deleted it meanwhile.

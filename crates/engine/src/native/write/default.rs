@@ -8,7 +8,7 @@ use pelorus_functions::assign::{Policy, timestamp_from_utc, timestamps_from_utc}
 use pelorus_functions::{TimeZone, Value};
 use pelorus_sql::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
 use pelorus_sql::{Mode, normalise};
-use pelorus_types::{Column, WireType};
+use pelorus_types::{Column, Flags, WireType};
 
 use crate::native::definition::{DefaultValue, NativeDef};
 use crate::scalar::sql_of;
@@ -27,6 +27,10 @@ pub(super) enum Default {
 /// The defaults of all columns.
 pub(super) fn defaults(def: &NativeDef, policy: &Policy) -> Vec<Default> {
     let of = |(at, default): (usize, &DefaultValue)| match default {
+        // Of an ENUM it is the first member, whatever the mode.
+        DefaultValue::None if def.targets[at].ty.flags.has(Flags::ENUM) => {
+            Default::Value(def.implicit[at].clone())
+        }
         DefaultValue::None => Default::None,
         DefaultValue::Constant(value) => Default::Value(value.clone()),
         DefaultValue::CurrentTimestamp(digits) => Default::Value(moment(def, at, *digits, policy)),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, StringBuilder};
+use arrow::array::{Array, ArrayRef, BinaryArray, BinaryBuilder, StringArray};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{Literal, NullRule, Policy};
 use pelorus_sql::ast::{self, Expr, Ident};
@@ -51,6 +51,8 @@ pub(crate) struct Loader {
     /// The columns that fields go to, in the order of the fields.
     given: Vec<usize>,
     variables: Vec<String>,
+    /// `CHARACTER SET binary`: fields are bytes and no text.
+    is_binary: bool,
     sources: Vec<(usize, Source)>,
     policy: Policy,
     defaults: Vec<Default>,
@@ -122,6 +124,7 @@ impl Statement<'_> {
             slots,
             given,
             variables,
+            is_binary: charset == "binary",
             sources,
             policy,
             mode,
@@ -143,7 +146,7 @@ impl Statement<'_> {
         let columns: Vec<Column> = loader
             .variables
             .iter()
-            .map(|name| Column::computed(variable_name(name), variable_type()))
+            .map(|name| Column::computed(variable_name(name), variable_type(loader.is_binary)))
             .collect();
         for Piece { mut rows, variables } in pieces {
             if !loader.sources.is_empty() {
@@ -192,8 +195,8 @@ impl Loader {
         let assigned = self.sources.iter().map(|(column, _)| *column);
         let mut fill = Fill::new(&self.def, &self.defaults, policy, given, (ROOM, false))?
             .assigned_later(assigned);
-        let mut variables: Vec<StringBuilder> =
-            self.variables.iter().map(|_| StringBuilder::new()).collect();
+        let mut variables: Vec<BinaryBuilder> =
+            self.variables.iter().map(|_| BinaryBuilder::new()).collect();
         let mut warnings = Warnings::default();
         while let Some(row) = self.splitter.next_row() {
             self.records += 1;
@@ -201,8 +204,7 @@ impl Loader {
             for (field, slot) in self.slots.iter().enumerate() {
                 let Slot::Variable(variable) = slot else { continue };
                 let field = row.get(field).filter(|field| !field.null);
-                let text = field.map(|field| String::from_utf8_lossy(field.bytes));
-                variables[*variable].append_option(text);
+                variables[*variable].append_option(field.map(|field| field.bytes));
             }
             let columns = self.slots.iter().enumerate();
             let columns = columns.filter(|(_, slot)| matches!(slot, Slot::Column));
@@ -224,8 +226,8 @@ impl Loader {
         rows.warnings.append(warnings);
         let variables: Vec<ArrayRef> = variables
             .into_iter()
-            .map(|mut builder| Arc::new(builder.finish()) as ArrayRef)
-            .collect();
+            .map(|mut builder| variable(builder.finish(), self.is_binary))
+            .collect::<Result<_>>()?;
         let arrays = rows.columns.iter().chain(&variables);
         self.bytes += arrays.map(|array| array.get_array_memory_size()).sum::<usize>();
         self.batches.push(Piece { rows, variables });
@@ -259,8 +261,33 @@ fn variable_name(name: &str) -> String {
     format!("\u{1}variable.{name}")
 }
 
-fn variable_type() -> ColumnType {
-    ColumnType::varchar(16_383, collation::UTF8MB4_0900_AI_CI)
+fn variable_type(is_binary: bool) -> ColumnType {
+    match is_binary {
+        true => ColumnType::varchar(65_532, collation::BINARY),
+        false => ColumnType::varchar(16_383, collation::UTF8MB4_0900_AI_CI),
+    }
+}
+
+/// The fields of a variable.
+///
+/// # Errors
+/// Text that is no UTF-8 (1300): nobody could see any more what the bytes were.
+fn variable(fields: BinaryArray, is_binary: bool) -> Result<ArrayRef> {
+    if is_binary {
+        return Ok(Arc::new(fields));
+    }
+    let wrong = fields.iter().flatten().find(|field| std::str::from_utf8(field).is_err());
+    if let Some(wrong) = wrong {
+        let text = format!(
+            "Invalid utf8mb4 character string: '{}'; LOAD DATA ... CHARACTER SET binary takes \
+             bytes as they are",
+            wrong.escape_ascii()
+        );
+        return Err(Error::new(Code::InvalidCharacterString, text));
+    }
+    let text = StringArray::try_from_binary(fields)
+        .map_err(|error| Error::internal("fields are no text").caused_by(error))?;
+    Ok(Arc::new(text))
 }
 
 /// Assignments in which the variables of fields are columns of rows in memory.

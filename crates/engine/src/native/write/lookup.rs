@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use pelorus_error::{Code, Error, Result};
-use pelorus_store::{KeyEncoder, Keys, TableSnapshot};
+use pelorus_store::{KeyEncoder, Keys, Snapshot};
 
 use super::change::taken;
 use crate::native::definition::NativeDef;
+use crate::native::view::table_of;
 use crate::native::weigher::CollationWeigher;
 
 /// The encoded primary keys of a batch of all columns.
@@ -46,14 +47,15 @@ pub(crate) struct Found {
 /// to read.
 ///
 /// # Errors
-/// What reading gives.
+/// A definition that has changed since the version was pinned (1412), and what reading gives.
 pub(crate) fn existing(
     def: &NativeDef,
-    table: &TableSnapshot,
+    pin: &Snapshot,
     columns: &[ArrayRef],
     keys: &HashSet<&[u8]>,
     wanted: &[usize],
 ) -> Result<Found> {
+    let table = table_of(pin, def)?;
     let mut found = Found::default();
     let all = keys_of(def, columns)?;
     let mut seen: HashSet<&[u8]> = HashSet::new();
@@ -96,20 +98,20 @@ fn key_text(def: &NativeDef, at: usize, values: &dyn Array, row: usize) -> Strin
         .map_or_else(|_| String::new(), |value| crate::scalar::text_of(&value, ty))
 }
 
-/// The first row of some batches whose key is there in a table or in a row before it.
+/// The first row of some batches whose key is there in a version of the table or in a row before it.
 ///
 /// # Errors
-/// What reading gives.
+/// What [`existing`] gives.
 pub(crate) fn first_duplicate(
     def: &NativeDef,
-    table: &TableSnapshot,
+    pin: &Snapshot,
     batches: &[&[ArrayRef]],
 ) -> Result<Option<(usize, usize)>> {
     let mut seen: HashSet<Vec<u8>> = HashSet::new();
     for (number, columns) in batches.iter().enumerate() {
         let keys = keys_of(def, columns)?;
         let wanted: HashSet<&[u8]> = keys.iter().collect();
-        let found = existing(def, table, columns, &wanted, &[])?;
+        let found = existing(def, pin, columns, &wanted, &[])?;
         for (row, key) in keys.iter().enumerate() {
             if found.rows.contains_key(key) || !seen.insert(key.to_vec()) {
                 return Ok(Some((number, row)));

@@ -12,7 +12,7 @@ use pelorus_error::{Error, Result};
 use pelorus_functions::assign::{NullRule, Numbering, Policy};
 use pelorus_functions::{Value, value_at};
 use pelorus_sql::ast::Expr;
-use pelorus_sql::change::{Assigned, Assignment, Insert};
+use pelorus_sql::change::{Assigned, Assignment, Insert, InsertSource};
 use pelorus_sql::normalise;
 use pelorus_store::{Keys, Mode};
 use pelorus_types::Column;
@@ -83,6 +83,27 @@ fn without_last_insert_id(assignments: &[Assignment]) -> (Vec<Assignment>, Optio
     (assignments, told)
 }
 
+/// Refuses columns of the query's own tables in assignments, which MySQL knows.
+fn refuse_of_query(insert: &Insert<'_>, def: &NativeDef) -> Result<()> {
+    if !matches!(insert.source, InsertSource::Query(..)) {
+        return Ok(());
+    }
+    for assignment in &insert.on_duplicate {
+        let Assigned::Expression(expr) = &assignment.value else { continue };
+        for parts in normalise::columns(expr) {
+            let [.., table, column] = parts.as_slice() else { continue };
+            let names = [Some(&def.name), insert.row_alias.as_ref().map(|alias| &alias.name)];
+            if !names.into_iter().flatten().any(|name| table.value.eq_ignore_ascii_case(name)) {
+                return Err(Error::unsupported(format_args!(
+                    "ON DUPLICATE KEY UPDATE with '{table}.{column}' of the SELECT; select the \
+                     value into a column and say VALUES(column)"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn number_of(value: &Value) -> Option<u64> {
     match value {
         Value::Int(number) => Some(number.cast_unsigned()),
@@ -120,6 +141,7 @@ impl Statement<'_> {
         let def = change.def.clone();
         self.policy =
             Policy { nulls: NullRule::Replace, numbering: Numbering::Zero, ..self.policy };
+        refuse_of_query(insert, &def)?;
         let given = given(&def, insert)?;
         let alias = insert.row_alias.as_ref();
         let new = alias.map_or(("", &[][..]), |alias| (&alias.name, &alias.columns));
@@ -317,9 +339,8 @@ impl Statement<'_> {
         rows: &[ArrayRef],
         keys: &HashSet<&[u8]>,
     ) -> Result<(HashMap<Vec<u8>, usize>, Vec<ArrayRef>)> {
-        let table = self.reads.pin.table(def.id)?;
         let all: Vec<usize> = (0..def.columns.len()).collect();
-        let found = existing(def, &table, rows, keys, &all)?;
+        let found = existing(def, &self.reads.pin, rows, keys, &all)?;
         let (mut batches, mut places) = (found.batches, found.rows);
         if let Some(own) = self.reads.own_of(def.id, keys)? {
             places.retain(|key, _| !own.hidden.contains(key));

@@ -69,8 +69,7 @@ impl Statement<'_> {
         };
         let keys = keys_of(def, rows)?;
         let keys: HashSet<&[u8]> = keys.iter().collect();
-        let table = self.reads.pin.table(def.id)?;
-        let found = existing(def, &table, rows, &keys, wanted)?;
+        let found = existing(def, &self.reads.pin, rows, &keys, wanted)?;
         let in_store = found.rows.into_iter();
         let mut moments: HashMap<Vec<u8>, Vec<i64>> =
             in_store.map(|(key, (batch, row))| (key, of_row(&found.batches[batch], row))).collect();

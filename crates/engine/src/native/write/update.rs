@@ -25,6 +25,7 @@ use super::warnings::Warnings;
 use super::{Plan, Report, Statement, check_bytes};
 use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
+use crate::native::view;
 
 /// The number of the warning for a key that is there.
 const DUPLICATE: u16 = 1062;
@@ -142,7 +143,13 @@ impl Statement<'_> {
             .map(|column| format!("{}.{}", literal::name(alias), literal::name(&column.name)))
             .collect();
         let sql = format!("{with}SELECT {} FROM {from}", names.join(", "));
-        let (_, batches) = self.all(&self.context, &sql).await?;
+        let (_, batches) = self.all(&self.context, &sql).await.map_err(|error| {
+            // Of a column that another statement has just dropped or renamed nothing is wrong with
+            // this one's text.
+            let now = self.catalog.table(&def.database, &def.name);
+            let is_same = now.is_some_and(|now| now.made_for() == def.made_for());
+            if is_same { error } else { view::changed() }
+        })?;
         let bytes = batches.iter().map(|batch| batch.get_array_memory_size()).sum();
         check_bytes(bytes)?;
         let arrays: Vec<&[ArrayRef]> = batches.iter().map(|batch| batch.columns()).collect();
@@ -159,8 +166,7 @@ impl Statement<'_> {
         columns: &[ArrayRef],
         keys: &HashSet<&[u8]>,
     ) -> Result<HashSet<Vec<u8>>> {
-        let table = self.reads.pin.table(def.id)?;
-        let found = existing(def, &table, columns, keys, &[])?;
+        let found = existing(def, &self.reads.pin, columns, keys, &[])?;
         let mut there: HashSet<Vec<u8>> = found.rows.into_keys().collect();
         if let Some(own) = self.reads.own_of(def.id, keys)? {
             there.retain(|key| !own.hidden.contains(key));

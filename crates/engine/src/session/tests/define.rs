@@ -124,6 +124,63 @@ async fn rows_survive_what_changes_their_table() {
     engine.close().await;
 }
 
+/// Reads of a transaction's version go by the columns of its time; no write may mix them with those
+/// of now.
+#[tokio::test]
+async fn writes_of_a_transaction_meet_a_changed_table() {
+    const MERGE: &str = "INSERT INTO t (id, b) VALUES (1, 0) ON DUPLICATE KEY UPDATE b = b + 1";
+    const REPLACE: &str = "REPLACE INTO t (id, b) VALUES (1, 7)";
+    let (engine, mut root) = shop().await;
+    let mut other = session(&engine, "root").await;
+    run(&mut other, "USE shop").await;
+    for alter in [
+        "DROP COLUMN a",
+        "ADD COLUMN c INT",
+        "ADD COLUMN c INT FIRST",
+        "RENAME COLUMN a TO b, RENAME COLUMN b TO a",
+        "MODIFY b INT AFTER id",
+        "MODIFY b BIGINT",
+        "MODIFY b VARCHAR(20)",
+    ] {
+        for (sql, is_late) in [
+            (MERGE, false),
+            (REPLACE, false),
+            ("INSERT IGNORE INTO t (id, b) VALUES (1, 0), (3, 3)", false),
+            ("UPDATE t SET b = b + 1 WHERE id = 1", false),
+            ("UPDATE t SET id = 5 WHERE id = 1", false),
+            // Nobody looks for the rows of others before the commit does.
+            ("INSERT INTO t (id, b) VALUES (9, 0)", true),
+        ] {
+            run(&mut root, "DROP TABLE IF EXISTS t").await;
+            run(&mut root, "CREATE TABLE t (id BIGINT PRIMARY KEY, a INT, b INT)").await;
+            run(&mut root, "INSERT INTO t VALUES (1, 100, 5), (2, 200, 6)").await;
+            run(&mut root, "BEGIN").await;
+            rows(&mut root, "SELECT * FROM t").await;
+            run(&mut other, &format!("ALTER TABLE t {alter}")).await;
+            let found = errno(&mut root, sql).await;
+            let committed = errno(&mut root, "COMMIT").await;
+            let met = if is_late && found == 0 { committed } else { found };
+            assert_eq!(met, 1412, "{alter}: {sql}");
+            run(&mut root, "ROLLBACK").await;
+            run(&mut root, sql).await;
+        }
+    }
+    engine.close().await;
+}
+
+/// A statement of comments alone does nothing, one of nothing is an error.
+#[tokio::test]
+async fn comments_are_statements() {
+    let (engine, mut root) = shop().await;
+    for sql in ["-- a dump begins\n", "# x", "  /* nothing */ ", "/*!99999 SELECT 1 */"] {
+        run(&mut root, sql).await;
+    }
+    for sql in ["", "  \n", " ; "] {
+        assert_eq!(errno(&mut root, sql).await, 1065, "{sql:?}");
+    }
+    engine.close().await;
+}
+
 #[tokio::test]
 async fn partitions_are_dropped_added_and_pruned() {
     let (engine, mut root) = shop().await;
