@@ -3,6 +3,7 @@ show anything else than their server."""
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -315,6 +316,51 @@ def semisynchronous(server: servers.Server):
         server.run(f"SET GLOBAL {prefix}_enabled = OFF")
         if isinstance(server, servers.MySql):
             server.run("UNINSTALL PLUGIN rpl_semi_sync_source")
+
+
+class TestBacklogs:
+    """Definitions change while much is waiting to be read, and the stream is stopped or sent back in
+    the middle of it: what was read and thrown away then is read again, before what changes tables."""
+
+    TABLES = 24
+
+    @staticmethod
+    def change(pair: Mirrored, numbers: range) -> None:
+        """Rows, and behind them another definition or another name."""
+        for i in numbers:
+            rows = ", ".join(f"({k}, {k}, {k * 10})" for k in range(5))
+            pair.server.run(f"INSERT INTO t{i} VALUES {rows}", f"UPDATE t{i} SET a = a + 1",
+                            f"RENAME TABLE t{i} TO r{i}" if i % 2 else
+                            f"ALTER TABLE t{i} RENAME COLUMN a TO b, RENAME COLUMN b TO a",
+                            database="ddl_backlog")
+
+    @pytest.mark.parametrize("kind", ["mariadb", "mysql", "plain_mysql"])
+    def test_stopped_and_sent_back(self, kind, request, linked_maker):
+        server = request.getfixturevalue(kind)
+        pair = Mirrored(server, linked_maker(server.url(), name=f"backlog-{kind}"))
+        pair.begin("ddl_backlog", "CREATE TABLE u (id INT PRIMARY KEY)", *(
+            f"CREATE TABLE t{i} (id INT PRIMARY KEY, a INT, b INT)" for i in range(self.TABLES)))
+        pair.through.run("MIRROR DATABASE ddl_backlog")
+        pair.wait_live("ddl_backlog")
+        for at, pause in zip(range(0, self.TABLES, 6), (0.0, 0.02, 0.05, 0.1), strict=True):
+            sent_back = at % 12 == 0
+            if sent_back:
+                pair.through.run("ALTER MIRROR ddl_backlog.u PAUSE")
+            pair.through.freeze()
+            self.change(pair, range(at, at + 6))
+            pair.through.thaw()
+            time.sleep(pause)
+            if sent_back:
+                pair.through.run("ALTER MIRROR ddl_backlog.u RESUME")
+            else:
+                pair.through.process.stop()
+                pair.through.start()
+        names = [f"{'r' if i % 2 else 't'}{i}" for i in range(self.TABLES)]
+        live_again(pair, "ddl_backlog", names)
+        pair.same_tables("ddl_backlog", *names)
+        assert set(pair.of_database("ddl_backlog")) == {*names, "u", "last_of_all"}
+        pair.through.run("UNMIRROR DATABASE ddl_backlog")
+        server.run("DROP DATABASE ddl_backlog")
 
 
 class TestNamed:
