@@ -17,6 +17,8 @@ use crate::mirror::Mirror;
 pub(super) struct Transaction {
     /// What its end makes of the position; `None` for positions in files, where the end says it.
     pub(super) step: Option<Step>,
+    /// Where it ends in files, if it is compressed: the events that come out of it do not say.
+    end: Option<Step>,
     /// `BEGIN` has been seen: it ends with a commit.
     pub(super) begun: bool,
     /// When it was committed, in microseconds since 1970; 0 where that is not known.
@@ -50,6 +52,7 @@ impl Reader<'_> {
                 let standalone = gtid.mariadb.as_ref().is_some_and(|it| it.standalone);
                 self.transaction = Some(Transaction {
                     step: gtid.gtid.as_ref().and_then(step).filter(|it| self.read.takes(it)),
+                    end: None,
                     begun: gtid.mariadb.is_some() && !standalone,
                     committed: committed.unwrap_or(u64::from(header.timestamp) * 1_000_000),
                     apart: gtid
@@ -68,6 +71,10 @@ impl Reader<'_> {
             Event::XaPrepare(prepare) => {
                 self.xa_prepare(&prepare)?;
                 self.end_transaction(self.end_of(&header, event.inner))?;
+            }
+            Event::TransactionPayload { .. } => {
+                let end = self.end_of(&header, event.inner);
+                self.transaction.get_or_insert_default().end = end;
             }
             Event::RowsQuery(text) => self.origin.begin_statement(text),
             Event::TableMap(table) => self.origin.note_table(&table),
@@ -114,8 +121,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// In files, the place where a transaction begins is where the one before it ends, also when
-    /// that was compressed and did not say so.
+    /// In files, the place where a transaction begins is where the one before it ends.
     pub(super) fn begin_at(&mut self, header: &pelorus_binlog::EventHeader) -> Result<()> {
         match self.end_of(header, false) {
             Some(Step::File { file, offset }) => {
@@ -245,7 +251,8 @@ impl Reader<'_> {
         let Some(transaction) = self.transaction.take() else {
             return end.map_or(Ok(()), |step| self.read.advance(&step));
         };
-        if let Some(step) = end.filter(|_| transaction.step.is_none()).or(transaction.step) {
+        let end = end.or(transaction.end).filter(|_| transaction.step.is_none());
+        if let Some(step) = end.or(transaction.step) {
             self.read.advance(&step)?;
         }
         self.batch.note_transaction(credible(transaction.committed, self.wall()));
