@@ -186,8 +186,27 @@ CHANGES |= {
 PARTED = (*BEGIN, "CREATE TABLE parted (id INT PRIMARY KEY, a INT, b VARCHAR(20), c DATETIME NULL) "
           "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (100), PARTITION p1 VALUES LESS THAN "
           "MAXVALUE)", "INSERT INTO parted (id, a) VALUES (7, 70), (107, 1)")
+# Values of one family under a type of another: what servers make of them is their own.
+RETYPED = (("FLOAT", "0.3", "VARCHAR(30)"), ("FLOAT", "16777217", "DECIMAL(20,4)"),
+           ("VARBINARY(12)", "'12'", "BIGINT"), ("TEXT", "'12'", "BIT(20)"),
+           ("CHAR(8)", "'12'", "BINARY(8)"), ("ENUM('b','5')", "'5'", "TIME"),
+           ("SET('a','1')", "'1'", "TIME"), ("DOUBLE", "1.5", "BIT(8)"), ("DOUBLE", "70", "YEAR"),
+           ("VARCHAR(40)", "'-3.7'", "TINYINT UNSIGNED"), ("BIT(16)", "65", "VARCHAR(9)"),
+           ("DATETIME(3)", "'2024-01-05 23:59:59.987'", "TIME"))
 # What a second look at what mirrors follow has found.
 CHANGES |= {
+    "retyped": Case(
+        [f"ALTER TABLE r{at} MODIFY v {to}" for at, (_, _, to) in enumerate(RETYPED)],
+        begin=tuple(text for at, (ty, value, _) in enumerate(RETYPED) for text in (
+            f"CREATE TABLE r{at} (id INT PRIMARY KEY, v {ty} NULL)",
+            f"INSERT INTO r{at} VALUES (1, {value}), (2, NULL)")),
+        tables=tuple(f"r{at}" for at in range(len(RETYPED)))),
+    # Each has one meaning everywhere, so that the copy carries it out.
+    "kept_types": Case([
+        "ALTER TABLE t MODIFY a DECIMAL(9,2)", "ALTER TABLE t MODIFY a BIGINT COMMENT 'more'",
+        "ALTER TABLE t MODIFY b TEXT", "ALTER TABLE t MODIFY b VARCHAR(30) DEFAULT 'x'", ROW.format(4),
+        "ALTER TABLE t ADD e ENUM('x') DEFAULT 'x'", "ALTER TABLE t MODIFY e ENUM('x','y')", ROW.format(5)],
+        True),
     # Servers leave the rows in the binlog that were undone, where a temporary table was made.
     "undone_in_part": Case([
         "BEGIN", "CREATE TEMPORARY TABLE passing (a INT)", ROW.format(4), "SAVEPOINT a", ROW.format(5),
