@@ -201,6 +201,12 @@ CHANGES |= {
             f"CREATE TABLE r{at} (id INT PRIMARY KEY, v {ty} NULL)",
             f"INSERT INTO r{at} VALUES (1, {value}), (2, NULL)")),
         tables=tuple(f"r{at}" for at in range(len(RETYPED)))),
+    # A session that logs statements has a table of its own under the name.
+    "temporary": Case([
+        "SET binlog_format = 'STATEMENT'", "CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, a INT)",
+        "INSERT INTO t VALUES (9, 9)", "TRUNCATE TABLE t", "ALTER TABLE t ADD z INT, DROP COLUMN a",
+        "ALTER TABLE t RENAME TO passing", "DROP TEMPORARY TABLE passing", "SET binlog_format = 'ROW'",
+        ROW.format(4)]),
     # Each has one meaning everywhere, so that the copy carries it out.
     "kept_types": Case([
         "ALTER TABLE t MODIFY a DECIMAL(9,2)", "ALTER TABLE t MODIFY a BIGINT COMMENT 'more'",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pelorus_binlog::{AlterPhase, Event, Gtid, LogEvent, Position, Query, Step};
+use pelorus_binlog::{AlterPhase, Event, EventHeader, Gtid, LogEvent, Position, Query, Step};
 use pelorus_error::Result;
 
 use super::xa::Prepared;
@@ -65,7 +65,7 @@ impl Reader<'_> {
             }
             Event::Query(query) => {
                 let end = self.end_of(&header, event.inner);
-                self.query(&query, header.timestamp, end).await?;
+                self.query(&query, &header, end).await?;
             }
             Event::Xid(_) => self.end_transaction(self.end_of(&header, event.inner))?,
             Event::XaPrepare(prepare) => {
@@ -97,7 +97,7 @@ impl Reader<'_> {
     }
 
     /// The position behind an event, in files.
-    pub(super) fn end_of(&self, header: &pelorus_binlog::EventHeader, inner: bool) -> Option<Step> {
+    pub(super) fn end_of(&self, header: &EventHeader, inner: bool) -> Option<Step> {
         let Position::File { file, offset } = &self.read else { return None };
         if inner || header.end_position == 0 {
             return None;
@@ -122,7 +122,7 @@ impl Reader<'_> {
     }
 
     /// In files, the place where a transaction begins is where the one before it ends.
-    pub(super) fn begin_at(&mut self, header: &pelorus_binlog::EventHeader) -> Result<()> {
+    pub(super) fn begin_at(&mut self, header: &EventHeader) -> Result<()> {
         match self.end_of(header, false) {
             Some(Step::File { file, offset }) => {
                 let offset = offset.saturating_sub(u64::from(header.length));
@@ -142,7 +142,7 @@ impl Reader<'_> {
     pub(super) async fn query(
         &mut self,
         query: &Query,
-        timestamp: u32,
+        header: &EventHeader,
         end: Option<Step>,
     ) -> Result<()> {
         let text = match query.text() {
@@ -196,7 +196,7 @@ impl Reader<'_> {
                 // An ALTER that begins changes nothing yet; the text comes again when it counts.
                 if !matches!(alter, Some(AlterPhase::Start | AlterPhase::Rollback)) {
                     let text = follow::bare(self.source, query, &text);
-                    self.statement(query, text, timestamp).await?;
+                    self.statement(query, text, header).await?;
                 }
                 if is_open { Ok(()) } else { self.end_transaction(end) }
             }
@@ -204,8 +204,8 @@ impl Reader<'_> {
     }
 
     /// A statement that changes definitions, or rows without saying which.
-    async fn statement(&mut self, query: &Query, text: &str, timestamp: u32) -> Result<()> {
-        let mut effects = follow::effects(self.source, query, text, timestamp);
+    async fn statement(&mut self, query: &Query, text: &str, header: &EventHeader) -> Result<()> {
+        let mut effects = follow::effects(self.source, query, text, header);
         if let Some(unclear) = follow::unclear(self.source, query, text) {
             effects.extend(unclear.effects(&self.link).await?);
         }
