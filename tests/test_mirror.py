@@ -338,11 +338,13 @@ class TestRefusals:
 
     def test_statements_that_do_not_name_what_they_change(self, linked):
         pair = Mirrored(*linked)
-        live(pair, "unnamed", *T, "CREATE VIEW seen AS SELECT * FROM t",
+        live(pair, "unnamed", *T, "CREATE TABLE other (id INT PRIMARY KEY, v INT)",
+             "CREATE VIEW seen AS SELECT * FROM t",
              "CREATE FUNCTION f() RETURNS INT DETERMINISTIC MODIFIES SQL DATA "
              "BEGIN UPDATE t SET v = v + 10 WHERE id = 1; RETURN 1; END")
         loads = 1
-        for statement in ["UPDATE seen SET v = 9 WHERE id = 1", "DO f()", "SELECT f()"]:
+        for statement in ["UPDATE seen SET v = 9 WHERE id = 1", "DO f()", "SELECT f()",
+                          "INSERT INTO other VALUES (1, f())", "UPDATE other SET v = unnamed.f() + 1"]:
             pair.server.run("SET binlog_format = 'STATEMENT'", statement, database="unnamed")
             wait_for("another load", lambda: pair.state("unnamed", "t")["Loads"] > loads)
             pair.wait_live("unnamed")

@@ -3,6 +3,7 @@ show anything else than their server."""
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -185,8 +186,38 @@ CHANGES |= {
 PARTED = (*BEGIN, "CREATE TABLE parted (id INT PRIMARY KEY, a INT, b VARCHAR(20), c DATETIME NULL) "
           "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (100), PARTITION p1 VALUES LESS THAN "
           "MAXVALUE)", "INSERT INTO parted (id, a) VALUES (7, 70), (107, 1)")
+# Values of one family under a type of another: what servers make of them is their own.
+RETYPED = (("FLOAT", "0.3", "VARCHAR(30)"), ("FLOAT", "16777217", "DECIMAL(20,4)"),
+           ("VARBINARY(12)", "'12'", "BIGINT"), ("TEXT", "'12'", "BIT(20)"),
+           ("CHAR(8)", "'12'", "BINARY(8)"), ("ENUM('b','5')", "'5'", "TIME"),
+           ("SET('a','1')", "'1'", "TIME"), ("DOUBLE", "1.5", "BIT(8)"), ("DOUBLE", "70", "YEAR"),
+           ("VARCHAR(40)", "'-3.7'", "TINYINT UNSIGNED"), ("BIT(16)", "65", "VARCHAR(9)"),
+           ("DATETIME(3)", "'2024-01-05 23:59:59.987'", "TIME"))
 # What a second look at what mirrors follow has found.
 CHANGES |= {
+    "retyped": Case(
+        [f"ALTER TABLE r{at} MODIFY v {to}" for at, (_, _, to) in enumerate(RETYPED)],
+        begin=tuple(text for at, (ty, value, _) in enumerate(RETYPED) for text in (
+            f"CREATE TABLE r{at} (id INT PRIMARY KEY, v {ty} NULL)",
+            f"INSERT INTO r{at} VALUES (1, {value}), (2, NULL)")),
+        tables=tuple(f"r{at}" for at in range(len(RETYPED)))),
+    # A MySQL rounds what a default has too much, a MariaDB cuts it off; its JSON is a text.
+    "filled": Case([
+        "ALTER TABLE t ADD d DATETIME(1) DEFAULT '2024-01-02 03:04:05.67'", ROW.format(4),
+        "ALTER TABLE t ADD e TIME(2) DEFAULT '1:2:3.456', ADD f TIMESTAMP NULL DEFAULT "
+        "'2024-01-02 03:04:05.6'", ROW.format(5), "ALTER TABLE t ADD j JSON NOT NULL"]),
+    # A session that logs statements has a table of its own under the name.
+    "temporary": Case([
+        "SET binlog_format = 'STATEMENT'", "CREATE TEMPORARY TABLE t (id INT PRIMARY KEY, a INT)",
+        "INSERT INTO t VALUES (9, 9)", "TRUNCATE TABLE t", "ALTER TABLE t ADD z INT, DROP COLUMN a",
+        "ALTER TABLE t RENAME TO passing", "DROP TEMPORARY TABLE passing", "SET binlog_format = 'ROW'",
+        ROW.format(4)]),
+    # Each has one meaning everywhere, so that the copy carries it out.
+    "kept_types": Case([
+        "ALTER TABLE t MODIFY a DECIMAL(9,2)", "ALTER TABLE t MODIFY a BIGINT COMMENT 'more'",
+        "ALTER TABLE t MODIFY b TEXT", "ALTER TABLE t MODIFY b VARCHAR(30) DEFAULT 'x'", ROW.format(4),
+        "ALTER TABLE t ADD e ENUM('x') DEFAULT 'x'", "ALTER TABLE t MODIFY e ENUM('x','y')", ROW.format(5)],
+        True),
     # Servers leave the rows in the binlog that were undone, where a temporary table was made.
     "undone_in_part": Case([
         "BEGIN", "CREATE TEMPORARY TABLE passing (a INT)", ROW.format(4), "SAVEPOINT a", ROW.format(5),
@@ -197,6 +228,15 @@ CHANGES |= {
     "partition_to_table": Case([
         "ALTER TABLE parted CONVERT PARTITION p0 TO TABLE made", "INSERT INTO made (id) VALUES (8)"],
         begin=PARTED, tables=("made", "parted"), only="mariadb"),
+    # Which rows a partition by hash has is the server's own; the copy has none of that name.
+    "ranges_to_hash": Case([
+        "ALTER TABLE parted PARTITION BY KEY (id) PARTITIONS 4",
+        "ALTER TABLE parted TRUNCATE PARTITION p1",
+        "INSERT INTO parted (id) VALUES (11), (12), (13), (14), (15), (16)",
+        "ALTER TABLE parted PARTITION BY LINEAR HASH (id) PARTITIONS 3",
+        "ALTER TABLE parted TRUNCATE PARTITION p1", "INSERT INTO parted (id) VALUES (200)"],
+        begin=(*PARTED, "INSERT INTO parted (id) VALUES (1), (2), (3), (4), (5), (6)"),
+        tables=("parted",)),
     "set_statement": Case([
         "SET STATEMENT lock_wait_timeout = 5, max_statement_time = 0 FOR TRUNCATE TABLE t", ROW.format(4),
         "SET STATEMENT sql_mode = (SELECT '') FOR ALTER TABLE t ADD e ENUM('a', 'b') DEFAULT 'b'",
@@ -315,6 +355,51 @@ def semisynchronous(server: servers.Server):
         server.run(f"SET GLOBAL {prefix}_enabled = OFF")
         if isinstance(server, servers.MySql):
             server.run("UNINSTALL PLUGIN rpl_semi_sync_source")
+
+
+class TestBacklogs:
+    """Definitions change while much is waiting to be read, and the stream is stopped or sent back in
+    the middle of it: what was read and thrown away then is read again, before what changes tables."""
+
+    TABLES = 24
+
+    @staticmethod
+    def change(pair: Mirrored, numbers: range) -> None:
+        """Rows, and behind them another definition or another name."""
+        for i in numbers:
+            rows = ", ".join(f"({k}, {k}, {k * 10})" for k in range(5))
+            pair.server.run(f"INSERT INTO t{i} VALUES {rows}", f"UPDATE t{i} SET a = a + 1",
+                            f"RENAME TABLE t{i} TO r{i}" if i % 2 else
+                            f"ALTER TABLE t{i} RENAME COLUMN a TO b, RENAME COLUMN b TO a",
+                            database="ddl_backlog")
+
+    @pytest.mark.parametrize("kind", ["mariadb", "mysql", "plain_mysql"])
+    def test_stopped_and_sent_back(self, kind, request, linked_maker):
+        server = request.getfixturevalue(kind)
+        pair = Mirrored(server, linked_maker(server.url(), name=f"backlog-{kind}"))
+        pair.begin("ddl_backlog", "CREATE TABLE u (id INT PRIMARY KEY)", *(
+            f"CREATE TABLE t{i} (id INT PRIMARY KEY, a INT, b INT)" for i in range(self.TABLES)))
+        pair.through.run("MIRROR DATABASE ddl_backlog")
+        pair.wait_live("ddl_backlog")
+        for at, pause in zip(range(0, self.TABLES, 6), (0.0, 0.02, 0.05, 0.1), strict=True):
+            sent_back = at % 12 == 0
+            if sent_back:
+                pair.through.run("ALTER MIRROR ddl_backlog.u PAUSE")
+            pair.through.freeze()
+            self.change(pair, range(at, at + 6))
+            pair.through.thaw()
+            time.sleep(pause)
+            if sent_back:
+                pair.through.run("ALTER MIRROR ddl_backlog.u RESUME")
+            else:
+                pair.through.process.stop()
+                pair.through.start()
+        names = [f"{'r' if i % 2 else 't'}{i}" for i in range(self.TABLES)]
+        live_again(pair, "ddl_backlog", names)
+        pair.same_tables("ddl_backlog", *names)
+        assert set(pair.of_database("ddl_backlog")) == {*names, "u", "last_of_all"}
+        pair.through.run("UNMIRROR DATABASE ddl_backlog")
+        server.run("DROP DATABASE ddl_backlog")
 
 
 class TestNamed:

@@ -11,6 +11,8 @@ pub const HEADER_LEN: usize = 19;
 
 /// `LOG_EVENT_BINLOG_IN_USE_F`: the file is still being written. Checksums do not cover it.
 pub(crate) const FLAG_IN_USE: u16 = 0x1;
+/// `LOG_EVENT_THREAD_SPECIFIC_F`: the statement used something of its session, mostly temporary tables.
+const FLAG_THREAD_SPECIFIC: u16 = 0x4;
 /// `LOG_EVENT_ARTIFICIAL_F`: made up by the sending thread, in no file.
 const FLAG_ARTIFICIAL: u16 = 0x20;
 /// `LOG_EVENT_IGNORABLE_F`: who does not know the event may skip it.
@@ -49,6 +51,11 @@ impl EventHeader {
             end_position: reader.u32()?,
             flags: reader.u16()?,
         })
+    }
+
+    /// Whether a statement may be about temporary tables of its session.
+    pub fn is_thread_specific(&self) -> bool {
+        self.flags & FLAG_THREAD_SPECIFIC != 0
     }
 
     /// Whether the sending thread made the event up.

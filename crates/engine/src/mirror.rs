@@ -8,6 +8,7 @@ pub(crate) mod copies;
 mod definition;
 pub(crate) mod filter;
 mod opaque;
+mod retyped;
 pub(crate) mod wanted;
 
 /// What names of hidden databases begin with.

@@ -11,7 +11,7 @@ mod statements;
 
 use std::sync::Arc;
 
-use pelorus_binlog::Query;
+use pelorus_binlog::{EventHeader, Query};
 use pelorus_sql::Mode;
 use pelorus_sql::statement::{Ddl, DdlAction, Statement, TableName};
 use pelorus_sql::table::{AlterAction, TableStatement};
@@ -83,10 +83,18 @@ pub(crate) enum Effect {
 }
 
 /// What a statement does to the mirrors of a source.
-pub(crate) fn effects(source: &Source, query: &Query, text: &str, timestamp: u32) -> Vec<Effect> {
-    let circumstances = circumstances(source, query, timestamp);
+pub(crate) fn effects(
+    source: &Source,
+    query: &Query,
+    text: &str,
+    header: &EventHeader,
+) -> Vec<Effect> {
+    let circumstances = circumstances(source, query, header.timestamp);
     let resolved = Resolver { source, database: &query.database };
     let mut effects = resolved.effects(query, text, circumstances);
+    if header.is_thread_specific() {
+        effects = effects.into_iter().filter_map(|it| without_temporary(source, it)).collect();
+    }
     if !is_exact(query) {
         let why = "a statement has text in a character set that is not known";
         for effect in &mut effects {
@@ -96,6 +104,19 @@ pub(crate) fn effects(source: &Source, query: &Query, text: &str, timestamp: u32
         }
     }
     effects
+}
+
+/// What a statement comes to that may be about a temporary table which has the name of a mirrored one:
+/// it is logged so by sessions that log statements. (Those that are made and dropped are called
+/// `TEMPORARY`.)
+fn without_temporary(source: &Source, effect: Effect) -> Option<Effect> {
+    let mirror = match effect {
+        Effect::Change(mirror, ..) => mirror,
+        Effect::Renamed(from, ..) => source.mirror(&from.database, &from.table)?,
+        other => return Some(other),
+    };
+    let why = "a statement named it that may have been about a temporary table";
+    Some(Effect::Again(mirror, why.to_owned()))
 }
 
 /// Whether the text of a statement is what the server has read. Under the charset `binary` literals

@@ -25,7 +25,7 @@ pub use server::{AlterServer, CreateServer, ServerOptions};
 pub use set::{Assignment, Charset, Isolation, Scope, SetValue, Target, system_variable};
 pub use show::{Show, ShowKind};
 
-pub use data::references;
+pub use data::{calls, references};
 
 /// A name that may be qualified by a database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

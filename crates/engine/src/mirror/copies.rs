@@ -17,7 +17,7 @@ use pelorus_types::WireType;
 
 use super::definition::{COMPUTED, GENERATED, alter_of_copy, copy_of};
 use super::filter::{self, RowFilter};
-use super::{charset, hidden_database, opaque};
+use super::{charset, hidden_database, opaque, retyped};
 use crate::diagnostics::Diagnostics;
 use crate::native::Catalog;
 use crate::native::ddl::Definer;
@@ -59,7 +59,7 @@ impl EngineCopies {
             current: None,
             mode: circumstances.mode,
             context: Arc::new(context),
-            strict: has("STRICT_TRANS_TABLES") || has("STRICT_ALL_TABLES"),
+            strict: is_strict(circumstances),
             diagnostics: Diagnostics::default(),
             steps: Steps { increment: 1, offset: 1, zero_is_value: false },
             generates_keys: false,
@@ -118,6 +118,12 @@ fn makes_timestamps(statement: &TableStatement) -> bool {
 fn converts(statement: &TableStatement) -> bool {
     let TableStatement::Alter(alter) = statement else { return false };
     alter.actions.iter().any(|action| matches!(action, AlterAction::Convert { .. }))
+}
+
+/// Whether values that do not fit are errors.
+fn is_strict(circumstances: &Circumstances) -> bool {
+    let mut words = circumstances.sql_mode.split(',');
+    words.any(|it| matches!(it, "STRICT_TRANS_TABLES" | "STRICT_ALL_TABLES"))
 }
 
 /// Plain circumstances: an empty `sql_mode`, universal time.
@@ -206,6 +212,7 @@ impl Copies for EngineCopies {
                     charset::name_collations(alter, &circumstances.collations)?;
                     filter::alter(&def.definition, alter, filter)?;
                     opaque::check(&def.definition, alter)?;
+                    retyped::check(&def.definition, alter, is_strict(circumstances))?;
                 }
                 alter.map(|alter| TableStatement::Alter(AlterTable { table, ..alter }))
             }

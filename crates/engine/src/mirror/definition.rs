@@ -5,7 +5,7 @@ use pelorus_sql::Mode;
 use pelorus_sql::statement::MirrorFilter;
 use pelorus_sql::table::{
     AlterAction, AlterTable, ColumnDefault, ColumnDefinition, KeyKind, PartitionMethod,
-    TableDefinition, TableStatement,
+    Partitioning, TableDefinition, TableStatement,
 };
 
 /// The definition of a copy: the columns and the primary key of the source, its ranges and lists
@@ -41,18 +41,24 @@ fn laid_out(text: &str, layout: Option<&str>) -> Result<TableDefinition> {
         definition.segment_by = wanted.segment_by;
         return Ok(definition);
     }
-    let helps = |method: &PartitionMethod| {
-        !matches!(method, PartitionMethod::Hash { .. } | PartitionMethod::Key { .. })
-    };
-    definition.partitioning = definition.partitioning.filter(|it| helps(&it.method));
-    if let Some(partitioning) = &mut definition.partitioning {
-        partitioning.subpartitioning = None;
-        for partition in &mut partitioning.partitions {
-            partition.subpartitions.clear();
-            partition.options.clear();
-        }
-    }
+    definition.partitioning = definition.partitioning.filter(|it| is_copied(&it.method));
+    definition.partitioning.iter_mut().for_each(plain_partitions);
     Ok(definition)
+}
+
+/// Whether a copy has such partitions of its source. Those by hash help no reader, and ours have
+/// other rows than the server's of the same name: what is done to one there would do harm here.
+fn is_copied(method: &PartitionMethod) -> bool {
+    !matches!(method, PartitionMethod::Hash { .. } | PartitionMethod::Key { .. })
+}
+
+/// Partitions without what only servers need.
+fn plain_partitions(partitioning: &mut Partitioning) {
+    partitioning.subpartitioning = None;
+    for partition in &mut partitioning.partitions {
+        partition.subpartitions.clear();
+        partition.options.clear();
+    }
 }
 
 fn created(text: &str) -> Result<TableDefinition> {
@@ -102,6 +108,10 @@ pub(super) fn alter_of_copy(alter: &AlterTable, partitions: bool) -> Option<Alte
             AlterAction::AddColumn { column, .. }
             | AlterAction::ModifyColumn { column, .. }
             | AlterAction::ChangeColumn { column, .. } => plain(column),
+            AlterAction::PartitionBy(partitioning) if is_copied(&partitioning.method) => {
+                plain_partitions(partitioning);
+            }
+            AlterAction::PartitionBy(_) => *action = AlterAction::RemovePartitioning,
             _ => {}
         }
     }
@@ -168,6 +178,24 @@ mod tests {
         assert_eq!(copy.options.len(), 1);
         let laid = copy_of(text, Some("PARTITION BY (id) SEGMENT BY (a)"), &none).unwrap();
         assert!(laid.partitioning.is_some() && laid.segment_by.len() == 1);
+    }
+
+    #[test]
+    fn copies_have_no_partitions_by_hash() {
+        let alter = |sql: &str| match pelorus_sql::table::parse(sql, Mode::default()).unwrap() {
+            TableStatement::Alter(alter) => alter_of_copy(&alter, true).unwrap().actions,
+            other => panic!("{other:?}"),
+        };
+        for method in ["KEY (id)", "HASH (id)", "LINEAR HASH (id)", "LINEAR KEY ()"] {
+            let actions = alter(&format!("ALTER TABLE t PARTITION BY {method} PARTITIONS 4"));
+            assert_eq!(actions, [AlterAction::RemovePartitioning], "{method}");
+        }
+        let actions = alter(
+            "ALTER TABLE t PARTITION BY RANGE (id) SUBPARTITION BY HASH (id) SUBPARTITIONS 2 \
+             (PARTITION p VALUES LESS THAN (5))",
+        );
+        assert!(matches!(actions.as_slice(),
+            [AlterAction::PartitionBy(it)] if it.subpartitioning.is_none()));
     }
 
     #[test]

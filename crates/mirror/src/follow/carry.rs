@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parking_lot::MutexGuard;
 use pelorus_binlog::Position;
 use pelorus_error::Result;
 use pelorus_sql::statement::MirrorFilter;
@@ -11,7 +12,7 @@ use super::Effect;
 use crate::cascade::ForeignKey;
 use crate::copies::Circumstances;
 use crate::filter;
-use crate::mirror::Mirror;
+use crate::mirror::{Mirror, overtaken};
 use crate::mirrors::MirrorName;
 use crate::record::{Changing, MirrorRecord, State};
 use crate::source::Source;
@@ -46,6 +47,15 @@ pub(crate) fn carry_out(
         }
         Effect::Renamed(from, to, at) => renamed(source, (&from, &to), (text, (event, at)), is_old),
     }
+}
+
+/// Keeps the stream where it is.
+///
+/// # Errors
+/// 1317 when it has been told to go elsewhere.
+fn hold(source: &Source) -> Result<MutexGuard<'_, ()>> {
+    let held = source.hold();
+    if source.must_begin_again() { Err(overtaken()) } else { Ok(held) }
 }
 
 /// A mirror that came with its database goes with its table; one that was made by name stays with
@@ -143,6 +153,9 @@ fn change(
         // What kept it from being mirrored may be gone: a key has come, another engine.
         return again(source, mirror, text.to_owned());
     }
+    // A mirror that is resumed after this is where it was paused: the stream comes by here again
+    // for it, and the copy must not be changed before the rows of until then are there.
+    let held = hold(source)?;
     let Some(copy) = mirror.follower(is_old) else { return Ok(()) };
     if mirror.record().early {
         return again(source, mirror, format!("its definition changed while it was read: {text}"));
@@ -157,6 +170,7 @@ fn change(
         return Ok(());
     }
     mirror.update(source.store(), |record| record.changing = Some(before))?;
+    drop(held);
     let words = mirror.record().filter;
     let filter = words.as_deref().map(MirrorFilter::parse).transpose()?.unwrap_or_default();
     // Until the new copy is known nobody puts rows there that belong before the statement.

@@ -97,6 +97,13 @@ pub(super) fn hazard(action: &AlterAction, altered: Altered) -> Option<&'static 
         if column.has_large_default() {
             return Some("a large column with a default was added");
         }
+        // A JSON of MariaDB is a text, and empty where that of MySQL is the document `null`.
+        if column.data_type.base == Base::Json && column.nullable == Some(false) {
+            return Some("a JSON column that cannot be NULL was added");
+        }
+        if has_fraction(column) {
+            return Some("a column was added whose default has a fraction of a second");
+        }
         // The moment depends on the session's time zone, which the binlog need not tell.
         matches!(
             column.default,
@@ -153,6 +160,17 @@ pub(super) fn hazard(action: &AlterAction, altered: Altered) -> Option<&'static 
     }
 }
 
+/// Whether the default of a column is a moment with a fraction: a MySQL rounds what the column has no
+/// room for, a MariaDB cuts it off.
+fn has_fraction(column: &ColumnDefinition) -> bool {
+    let is_moment =
+        matches!(column.data_type.base, Base::Date | Base::Time | Base::DateTime | Base::Timestamp);
+    let default = column.default.as_ref();
+    let is_broken =
+        |it: &ColumnDefault| matches!(it, ColumnDefault::Literal(it) if it.text.contains('.'));
+    is_moment && default.is_some_and(is_broken)
+}
+
 #[cfg(test)]
 mod tests {
     use pelorus_sql::table::TableStatement;
@@ -181,6 +199,24 @@ mod tests {
         assert_eq!(to("ALTER TABLE t CONVERT PARTITION p TO TABLE `d`.`n`"), name(Some("d")));
         assert_eq!(to("ALTER TABLE t CONVERT TABLE n TO PARTITION p"), None);
         assert_eq!(to("ALTER TABLE t CONVERT PARTITION p TO TABLE"), None);
+    }
+
+    #[test]
+    fn new_columns_that_servers_fill_in_ways_of_their_own() {
+        for sql in [
+            "ALTER TABLE t ADD d DATETIME(1) DEFAULT '2024-01-02 03:04:05.67'",
+            "ALTER TABLE t ADD COLUMN (n INT, d TIME DEFAULT '1:2:3.4')",
+            "ALTER TABLE t ADD j JSON NOT NULL",
+        ] {
+            assert!(has_hazard(sql, PLAIN), "{sql}");
+        }
+        for sql in [
+            "ALTER TABLE t ADD d DATETIME(1) DEFAULT '2024-01-02 03:04:05'",
+            "ALTER TABLE t ADD n DECIMAL(5,2) DEFAULT 1.005",
+            "ALTER TABLE t ADD j JSON",
+        ] {
+            assert!(!has_hazard(sql, PLAIN), "{sql}");
+        }
     }
 
     #[test]

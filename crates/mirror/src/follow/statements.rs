@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use pelorus_binlog::Query;
 use pelorus_error::Result;
+use pelorus_functions::names;
 use pelorus_link::split::quote_text;
 use pelorus_link::{Link, SessionSettings};
-use pelorus_sql::statement::Statement;
+use pelorus_sql::Mode;
+use pelorus_sql::statement::{Statement, TableName};
 
 use super::{Effect, Resolver, mode};
 use crate::mirror::Mirror;
@@ -29,6 +31,8 @@ pub(crate) struct Unclear {
 /// Looks whether a statement changes what it does not name.
 pub(crate) fn unclear(source: &Source, query: &Query, text: &str) -> Option<Unclear> {
     let names = match pelorus_sql::classify(text, mode(source, query).0) {
+        // What a stored function does is not in the text.
+        Ok(Statement::Write(_)) if calls_stored(text, mode(source, query).0) => Vec::new(),
         Ok(Statement::Write(write)) => {
             let resolver = Resolver { source, database: &query.database };
             let others = write.tables.iter().filter(|it| resolver.mirror(it).is_none());
@@ -53,6 +57,16 @@ pub(crate) fn unclear(source: &Source, query: &Query, text: &str) -> Option<Uncl
         _ => source.mirrors(),
     };
     (!mirrors.is_empty()).then_some(Unclear { names, mirrors })
+}
+
+/// Whether a statement calls a function that no server brings along. One of theirs that is not known
+/// here counts as such: that costs a load.
+fn calls_stored(text: &str, mode: Mode) -> bool {
+    let is_stored = |function: &TableName| {
+        let name = function.name.to_ascii_uppercase();
+        function.database.is_some() || !(names::is_function(&name) || names::is_aggregate(&name))
+    };
+    pelorus_sql::statement::calls(text, mode).iter().any(is_stored)
 }
 
 impl Unclear {
@@ -81,4 +95,29 @@ async fn is_table(link: &Link, name: &MirrorName) -> Result<bool> {
     let rows = link.ask(&SessionSettings::as_stored(), &sql).await?;
     let kind = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
     Ok(kind.is_some_and(|kind| !kind.contains("VIEW")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_users_are_told_from_those_of_servers() {
+        let is_stored = |text: &str| calls_stored(text, Mode::default());
+        for text in [
+            "INSERT INTO x VALUES (1, f(11))",
+            "UPDATE x SET a = d.f(a)",
+            "DELETE FROM x WHERE a = `f` (1)",
+            "INSERT INTO x SELECT d.concat(a) FROM y",
+        ] {
+            assert!(is_stored(text), "{text}");
+        }
+        for text in [
+            "INSERT INTO x (id, a) VALUES (1, NOW()), (2, CONCAT('a', UUID()))",
+            "UPDATE x SET a = (SELECT MAX(a) + COUNT(*) FROM y) WHERE id IN (1, 2)",
+            "DELETE FROM d.x WHERE JSON_EXTRACT(j, '$.a') = IF(a, 1, 2)",
+        ] {
+            assert!(!is_stored(text), "{text}");
+        }
+    }
 }

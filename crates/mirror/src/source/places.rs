@@ -126,6 +126,11 @@ impl Source {
         Ok(())
     }
 
+    /// Whether the stream that runs is to end: what it reads from now on must not count.
+    pub(crate) fn must_begin_again(&self) -> bool {
+        self.is_stopping() || self.moved.load(Ordering::Acquire)
+    }
+
     /// Ends the stream; it begins again where it was.
     pub(crate) fn begin_stream_again(&self) {
         self.moved.store(true, Ordering::Release);

@@ -24,7 +24,7 @@ use self::xa::Prepared;
 use super::Source;
 use crate::batch::{Batch, blocking};
 use crate::load::is_overtaken;
-use crate::mirror::Mirror;
+use crate::mirror::{Mirror, overtaken};
 use crate::origin::Origin;
 use crate::record::State;
 
@@ -247,7 +247,7 @@ impl<'s> Reader<'s> {
 
     /// Whether the stream must begin again or stop.
     fn must_end(&self) -> bool {
-        self.source.is_stopping() || self.source.moved.load(Ordering::Acquire)
+        self.source.must_begin_again()
     }
 
     fn is_full(&self) -> bool {
@@ -283,13 +283,15 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
+    /// # Errors
+    /// 1317 when the stream must begin again: what was read is thrown away then, to be read once
+    /// more, and nobody may go on as if it were in the copies. Else what the store gives.
     fn commit(&mut self) -> Result<()> {
         self.batch_since = None;
         let _moving = self.source.moving.lock();
         if self.must_end() {
-            // The stream begins again elsewhere: what was read is read again.
             self.batch = Batch::default();
-            return Ok(());
+            return Err(overtaken());
         }
         let now = self.source.now();
         let mut batch = std::mem::take(&mut self.batch);

@@ -30,6 +30,62 @@ pub fn references(sql: &str, mode: Mode) -> References {
     References { tables: tables_of(sql, &tokens), qualifiers }
 }
 
+/// Words behind which a name in front of a parenthesis is that of a table, with its columns.
+const BEFORE_COLUMNS: [&str; 11] = [
+    "INTO",
+    "TABLE",
+    "INSERT",
+    "REPLACE",
+    "IGNORE",
+    "DELAYED",
+    "LOW_PRIORITY",
+    "HIGH_PRIORITY",
+    "WITH",
+    "RECURSIVE",
+    "AS",
+];
+
+/// Words in front of parentheses that not every server reserves.
+const BEFORE_PARENTHESES: [&str; 11] = [
+    "PARTITION",
+    "VALUE",
+    "OF",
+    "OVER",
+    "ROW",
+    "ANY",
+    "SOME",
+    "COLUMNS",
+    "DATETIME",
+    "EXCEPT",
+    "INTERSECT",
+];
+
+/// The functions that a text seems to call, with the databases that it names: those of servers as
+/// well as stored ones.
+pub fn calls(sql: &str, mode: Mode) -> Vec<TableName> {
+    let tokens = lexer::tokens(sql, mode);
+    let is_one_of = |token: &Token, words: &[&str]| words.iter().any(|it| token.is_word(sql, it));
+    let mut out = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let opens = tokens.get(at + 1).is_some_and(|next| next.is_symbol(sql, "("));
+        let Some(name) = token.name(sql).filter(|_| opens) else { continue };
+        let database = match tokens.get(..at).unwrap_or_default() {
+            [.., database, dot] if dot.is_symbol(sql, ".") => database.name(sql),
+            _ => None,
+        };
+        let is_word = !is_table_word(sql, *token) || is_one_of(token, &BEFORE_PARENTHESES);
+        if database.is_none() && is_word {
+            continue;
+        }
+        let first = if database.is_some() { at.saturating_sub(2) } else { at };
+        let before = first.checked_sub(1).and_then(|at| tokens.get(at));
+        if !before.is_some_and(|it| is_one_of(it, &BEFORE_COLUMNS)) {
+            out.push(TableName { database, name });
+        }
+    }
+    out
+}
+
 /// What is known at one level of parentheses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {

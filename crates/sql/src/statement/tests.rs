@@ -468,6 +468,24 @@ fn references_of_texts_that_cannot_be_parsed() {
 }
 
 #[test]
+fn functions_that_are_called() {
+    let called = |sql: &str| calls(sql, Mode::default());
+    for none in [
+        "INSERT INTO t (a, b) VALUES (1, (2)), (3, 4)",
+        "INSERT IGNORE INTO `t` PARTITION (p) (a) VALUE (1)",
+        "INSERT INTO d.t (a) SELECT a FROM u WHERE a IN (1, 2) AND (b = 1 OR c = ANY (SELECT 1))",
+        "REPLACE t(a) WITH c (x) AS (SELECT 1) SELECT x FROM c WHERE EXISTS (SELECT 1)",
+        "UPDATE t SET a = CASE WHEN (a) THEN (1) ELSE (2) END, b = 'f(1)'",
+        "LOAD DATA INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ',' IGNORE 1 LINES (a, b)",
+    ] {
+        assert!(called(none).is_empty(), "{none}: {:?}", called(none));
+    }
+    assert_eq!(called("INSERT INTO f (a) VALUES (f (1), d.`g`(2), UUID())"), tables("f d.g UUID"));
+    assert_eq!(called("UPDATE t SET a = d.f(a) WHERE `if`(1)"), tables("d.f if"));
+    assert_eq!(called("DELETE FROM t WHERE a > f(COUNT(*)) - 1"), tables("f COUNT"));
+}
+
+#[test]
 fn a_long_insert_is_what_a_short_one_is() {
     let rows = vec!["(1, 'a;b')"; 3000].join(", ");
     for (head, tail) in [

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pelorus_binlog::{AlterPhase, Event, Gtid, LogEvent, Position, Query, Step};
+use pelorus_binlog::{AlterPhase, Event, EventHeader, Gtid, LogEvent, Position, Query, Step};
 use pelorus_error::Result;
 
 use super::xa::Prepared;
@@ -17,6 +17,8 @@ use crate::mirror::Mirror;
 pub(super) struct Transaction {
     /// What its end makes of the position; `None` for positions in files, where the end says it.
     pub(super) step: Option<Step>,
+    /// Where it ends in files, if it is compressed: the events that come out of it do not say.
+    end: Option<Step>,
     /// `BEGIN` has been seen: it ends with a commit.
     pub(super) begun: bool,
     /// When it was committed, in microseconds since 1970; 0 where that is not known.
@@ -50,6 +52,7 @@ impl Reader<'_> {
                 let standalone = gtid.mariadb.as_ref().is_some_and(|it| it.standalone);
                 self.transaction = Some(Transaction {
                     step: gtid.gtid.as_ref().and_then(step).filter(|it| self.read.takes(it)),
+                    end: None,
                     begun: gtid.mariadb.is_some() && !standalone,
                     committed: committed.unwrap_or(u64::from(header.timestamp) * 1_000_000),
                     apart: gtid
@@ -62,12 +65,16 @@ impl Reader<'_> {
             }
             Event::Query(query) => {
                 let end = self.end_of(&header, event.inner);
-                self.query(&query, header.timestamp, end).await?;
+                self.query(&query, &header, end).await?;
             }
             Event::Xid(_) => self.end_transaction(self.end_of(&header, event.inner))?,
             Event::XaPrepare(prepare) => {
                 self.xa_prepare(&prepare)?;
                 self.end_transaction(self.end_of(&header, event.inner))?;
+            }
+            Event::TransactionPayload { .. } => {
+                let end = self.end_of(&header, event.inner);
+                self.transaction.get_or_insert_default().end = end;
             }
             Event::RowsQuery(text) => self.origin.begin_statement(text),
             Event::TableMap(table) => self.origin.note_table(&table),
@@ -90,7 +97,7 @@ impl Reader<'_> {
     }
 
     /// The position behind an event, in files.
-    pub(super) fn end_of(&self, header: &pelorus_binlog::EventHeader, inner: bool) -> Option<Step> {
+    pub(super) fn end_of(&self, header: &EventHeader, inner: bool) -> Option<Step> {
         let Position::File { file, offset } = &self.read else { return None };
         if inner || header.end_position == 0 {
             return None;
@@ -114,9 +121,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// In files, the place where a transaction begins is where the one before it ends, also when
-    /// that was compressed and did not say so.
-    pub(super) fn begin_at(&mut self, header: &pelorus_binlog::EventHeader) -> Result<()> {
+    /// In files, the place where a transaction begins is where the one before it ends.
+    pub(super) fn begin_at(&mut self, header: &EventHeader) -> Result<()> {
         match self.end_of(header, false) {
             Some(Step::File { file, offset }) => {
                 let offset = offset.saturating_sub(u64::from(header.length));
@@ -136,7 +142,7 @@ impl Reader<'_> {
     pub(super) async fn query(
         &mut self,
         query: &Query,
-        timestamp: u32,
+        header: &EventHeader,
         end: Option<Step>,
     ) -> Result<()> {
         let text = match query.text() {
@@ -190,7 +196,7 @@ impl Reader<'_> {
                 // An ALTER that begins changes nothing yet; the text comes again when it counts.
                 if !matches!(alter, Some(AlterPhase::Start | AlterPhase::Rollback)) {
                     let text = follow::bare(self.source, query, &text);
-                    self.statement(query, text, timestamp).await?;
+                    self.statement(query, text, header).await?;
                 }
                 if is_open { Ok(()) } else { self.end_transaction(end) }
             }
@@ -198,8 +204,8 @@ impl Reader<'_> {
     }
 
     /// A statement that changes definitions, or rows without saying which.
-    async fn statement(&mut self, query: &Query, text: &str, timestamp: u32) -> Result<()> {
-        let mut effects = follow::effects(self.source, query, text, timestamp);
+    async fn statement(&mut self, query: &Query, text: &str, header: &EventHeader) -> Result<()> {
+        let mut effects = follow::effects(self.source, query, text, header);
         if let Some(unclear) = follow::unclear(self.source, query, text) {
             effects.extend(unclear.effects(&self.link).await?);
         }
@@ -245,7 +251,8 @@ impl Reader<'_> {
         let Some(transaction) = self.transaction.take() else {
             return end.map_or(Ok(()), |step| self.read.advance(&step));
         };
-        if let Some(step) = end.filter(|_| transaction.step.is_none()).or(transaction.step) {
+        let end = end.or(transaction.end).filter(|_| transaction.step.is_none());
+        if let Some(step) = end.or(transaction.step) {
             self.read.advance(&step)?;
         }
         self.batch.note_transaction(credible(transaction.committed, self.wall()));
