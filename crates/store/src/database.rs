@@ -273,7 +273,9 @@ impl Database {
     }
 
     /// The newest version at a moment (microseconds since 1970), to the millisecond: what was
-    /// committed less than that later may count. `None` when it is longer ago than anybody can tell.
+    /// committed less than that later may count. The longer ago, the less exactly it is known: then it
+    /// is a version that was the newest a little before. `None` when it is longer ago than anybody can
+    /// tell.
     pub fn version_at(&self, micros: u64) -> Option<Version> {
         let version = self.committing.lock().catalog.version_at(micros)?;
         Some(version.min(self.version()))
