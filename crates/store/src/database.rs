@@ -41,6 +41,9 @@ pub struct Options {
     pub cache_bytes: usize,
     /// Bytes of key indexes in memory; partitions that were not written lately give theirs up.
     pub index_bytes: usize,
+    /// Dead rows of a table that can still be read at older versions; with more its history ends
+    /// early. Each checkpoint writes when they died, 12 bytes a row, and that must fit a block.
+    pub history_marks: usize,
     /// Rows of a partition in memory that are enough for chunks.
     pub flush_rows: usize,
     /// Bytes of log after which a checkpoint is due.
@@ -59,6 +62,7 @@ impl Default for Options {
             delta_bytes: 1 << 30,
             cache_bytes: 4 << 30,
             index_bytes: 4 << 30,
+            history_marks: 32 << 20,
             flush_rows: 4 * crate::CHUNK_ROWS_MAX,
             checkpoint_log_bytes: 512 << 20,
             checkpoint_micros: 60_000_000,

@@ -276,6 +276,7 @@ fn the_floor_of_a_manifest_is_not_below_marks_that_lost_their_versions_meanwhile
     let frozen = Frozen {
         version: old,
         last_drop: 0,
+        history_marks: usize::MAX,
         next_partition: 1,
         partitions: vec![FrozenPartition {
             id: partition.id,
