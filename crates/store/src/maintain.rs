@@ -210,15 +210,18 @@ impl Database {
     }
 
     /// Gives up indexes when they take more than their budget: of partitions that take no new
-    /// rows first.
+    /// rows first, and none that was used lately.
     fn forget_indexes(&self) {
+        let now = self.elapsed();
         let mut sizes = Vec::new();
         let mut total = 0;
         for table in self.tables() {
             for partition in table.partitions().iter() {
                 let bytes = partition.index_memory();
                 total += bytes;
-                sizes.push((partition.active_rows() > 0, bytes, Arc::clone(partition)));
+                if partition.index_idle(now) >= self.options.index_idle_micros {
+                    sizes.push((partition.active_rows() > 0, bytes, Arc::clone(partition)));
+                }
             }
         }
         sizes.sort_by_key(|(active, bytes, _)| (*active, std::cmp::Reverse(*bytes)));
@@ -228,6 +231,14 @@ impl Database {
             }
             partition.forget_index();
             total -= bytes;
+        }
+        // Ordering: said once is enough.
+        if total > self.options.index_bytes && !self.work.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                bytes = total,
+                budget = self.options.index_bytes,
+                "the key indexes of the partitions that are written take more than their budget"
+            );
         }
     }
 
