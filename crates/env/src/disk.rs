@@ -4,10 +4,13 @@
 //! [`SimDisk`](crate::SimDisk) can lose, tear, damage and refuse exactly what a real one can.
 //! Only `sync` orders durability: until it returns, any subset of what was written may survive.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::aligned::ALIGNMENT;
 
@@ -130,8 +133,8 @@ impl Disk for RealDisk {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path)?;
-        let direct = if how == Open::Read { None } else { open_direct(path) };
-        Ok(Arc::new(RealFile { file, direct }))
+        let direct = if how == Open::Read { Direct::Impossible } else { Direct::Closed };
+        Ok(Arc::new(RealFile { file, direct: Mutex::new(direct) }))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -164,30 +167,126 @@ impl Disk for RealDisk {
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        File::open(folder)?.sync_all()
+        open_folder(folder)?.sync_all()
     }
 }
 
+/// Folders that were synced and are held open: a file that has got its name must get it durably, even
+/// where nothing more can be opened.
+static FOLDERS: Mutex<BTreeMap<PathBuf, Arc<File>>> = Mutex::new(BTreeMap::new());
+
+/// More than one process has; tests make and remove very many.
+const FOLDERS_MAX: usize = 16;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A folder that is open, from now on if it was not.
+fn open_folder(folder: &Path) -> io::Result<Arc<File>> {
+    let mut folders = lock(&FOLDERS);
+    // Another folder may have its name by now. What is held open cannot lose its number to another.
+    let now = fs::metadata(folder)?;
+    let is_same = |held: &Arc<File>| {
+        held.metadata().is_ok_and(|it| (it.dev(), it.ino()) == (now.dev(), now.ino()))
+    };
+    if let Some(held) = folders.get(folder).filter(|&held| is_same(held)) {
+        return Ok(Arc::clone(held));
+    }
+    let opened = Arc::new(File::open(folder)?);
+    if folders.len() >= FOLDERS_MAX {
+        folders.clear();
+    }
+    folders.insert(folder.to_owned(), Arc::clone(&opened));
+    Ok(opened)
+}
+
+/// An open file. One that nothing is written to takes one descriptor.
 #[derive(Debug)]
 struct RealFile {
     file: File,
-    /// The same file, for writes past the operating system's memory.
-    direct: Option<File>,
+    direct: Mutex<Direct>,
 }
 
-/// Opens a file for direct writes; `None` where its file system has none.
-fn open_direct(path: &Path) -> Option<File> {
+/// The same file once more, for writes past the operating system's memory.
+#[derive(Debug)]
+enum Direct {
+    /// Nothing was written between the last two syncs.
+    Closed,
+    Open {
+        file: Arc<File>,
+        written: bool,
+    },
+    /// Its file system has none, or it is only read.
+    Impossible,
+}
+
+impl RealFile {
+    /// The file for a direct write, opened if it is not; `None` where that cannot be.
+    fn direct(&self) -> Option<Arc<File>> {
+        let mut direct = lock(&self.direct);
+        if let Direct::Closed = *direct {
+            match open_direct(&self.file) {
+                Ok(file) => *direct = Direct::Open { file: Arc::new(file), written: true },
+                // Others may be closed until the next write.
+                Err(error) if is_out_of_files(&error) => {}
+                Err(_) => *direct = Direct::Impossible,
+            }
+        }
+        match &mut *direct {
+            Direct::Open { file, written } => {
+                *written = true;
+                Some(Arc::clone(file))
+            }
+            Direct::Closed | Direct::Impossible => None,
+        }
+    }
+
+    /// Gives the second descriptor back if nothing was written since the sync before: a log, which
+    /// writes before each, keeps it, and the file of a table only until its checkpoint is made.
+    fn close_direct(&self) {
+        let mut direct = lock(&self.direct);
+        if let Direct::Open { written, .. } = &mut *direct
+            && !std::mem::take(written)
+        {
+            *direct = Direct::Closed;
+        }
+    }
+}
+
+/// Opens a file once more for direct writes, whatever its name is by now.
+fn open_direct(file: &File) -> io::Result<File> {
     #[cfg(target_os = "linux")]
     {
         let mut options = OpenOptions::new();
         let flag = rustix::fs::OFlags::DIRECT.bits().cast_signed();
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flag);
-        options.write(true).open(path).ok()
+        options.write(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = path;
-        None
+        let _ = file.as_raw_fd();
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Whether nothing could be opened since this process, or the machine, has as much open as it may.
+pub fn is_out_of_files(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let is = |it: Errno| error.raw_os_error() == Some(it.raw_os_error());
+    is(Errno::MFILE) || is(Errno::NFILE)
+}
+
+/// Lets this process have as many files open as it may at most; gives how many that are. Every native
+/// table has one, and every client.
+pub fn raise_file_limit() -> Option<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => raised.current,
+        // As it was.
+        Err(_) => limit.current,
     }
 }
 
@@ -208,8 +307,9 @@ impl DiskFile for RealFile {
     }
 
     fn write_direct(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        if let Some(direct) = self.direct.as_ref().filter(|_| is_aligned(bytes, offset)) {
-            match std::os::unix::fs::FileExt::write_at(direct, bytes, offset) {
+        let direct = if is_aligned(bytes, offset) { self.direct() } else { None };
+        if let Some(direct) = direct {
+            match std::os::unix::fs::FileExt::write_at(&*direct, bytes, offset) {
                 // What a disk with larger blocks says, and file systems that only take the flag.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
                 other => return other,
@@ -219,6 +319,7 @@ impl DiskFile for RealFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.close_direct();
         self.file.sync_data()
     }
 

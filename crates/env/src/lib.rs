@@ -17,7 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use aligned::{ALIGNMENT, AlignedBytes};
-pub use disk::{Disk, DiskFile, Open, RealDisk, read_exact_at, write_all_at, write_all_direct};
+pub use disk::{
+    Disk, DiskFile, Open, RealDisk, is_out_of_files, raise_file_limit, read_exact_at, write_all_at,
+    write_all_direct,
+};
 pub use files::{DiskFiles, Files, MemoryFiles};
 pub use memory::Jemalloc;
 #[cfg(feature = "shuttle")]

@@ -28,7 +28,7 @@ use group::{State, used_up};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Bytes after which a new segment is begun. A segment grows beyond by what its last group
-    /// takes, and further while the disk is too full for a new segment.
+    /// takes, and further while the disk is too full for a new segment or too many files are open.
     pub segment_bytes: u64,
     /// Bytes of zeros that are written ahead of the records.
     pub reserve_bytes: u64,

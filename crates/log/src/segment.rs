@@ -13,7 +13,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pelorus_env::{ALIGNMENT, Disk, DiskFile, Open, read_exact_at, write_all_at, write_all_direct};
+use pelorus_env::{
+    ALIGNMENT, Disk, DiskFile, Open, is_out_of_files, read_exact_at, write_all_at, write_all_direct,
+};
 use pelorus_error::{Code, Error, Result};
 
 use crate::format::{BLOCK, BLOCK_BYTES, HeaderError, SegmentHeader};
@@ -99,7 +101,8 @@ pub(crate) fn open(
 #[derive(Debug)]
 pub(crate) struct CreateError {
     pub(crate) error: Error,
-    /// The disk was full and the folder has no segment of this name: all is as it was before.
+    /// The disk was full, or too many files were open, and the folder has no segment of this name: all
+    /// is as it was before.
     pub(crate) refused: bool,
 }
 
@@ -118,7 +121,7 @@ pub(crate) fn create(
     let file = written.map_err(|error| {
         // Gives the space back; what cannot be removed now is removed by the next creation.
         disk.remove(&temporary).ok();
-        let refused = error.code() == Code::DiskFull;
+        let refused = error.code() == Code::DiskFull || is_of_too_many_files(&error);
         CreateError { error, refused }
     })?;
     disk.rename(&temporary, &path)
@@ -148,6 +151,12 @@ fn write_temporary(
     fill(&*file)?;
     file.sync().map_err(failed)?;
     Ok(file)
+}
+
+/// Whether the file could not be opened although nothing is wrong with the disk.
+fn is_of_too_many_files(error: &Error) -> bool {
+    let cause = std::error::Error::source(error).and_then(|it| it.downcast_ref::<io::Error>());
+    cause.is_some_and(is_out_of_files)
 }
 
 /// Removes files that were set aside. One that cannot be removed goes when the log is opened.

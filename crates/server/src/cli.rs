@@ -145,6 +145,9 @@ fn serve(config: Config) -> anyhow::Result<()> {
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .init();
+    if let Some(files) = pelorus_env::raise_file_limit() {
+        tracing::debug!(files, "files and connections that can be open");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -13,6 +13,26 @@ use crate::schema::{TableId, TableSchema, Version};
 /// The first byte of a catalog.
 const FORMAT: u8 = 1;
 
+/// How exactly the catalog tells when versions were made: of moments up to so many microseconds ago,
+/// to so many microseconds. Each is a multiple of the one before it, so that moments which share a
+/// slice of time go on sharing one.
+const EXACTNESS: [(u64, u64); 4] = [
+    (60_000_000, 1000),
+    (900_000_000, 10_000),
+    (3_600_000_000, 100_000),
+    (86_400_000_000, 1_000_000),
+];
+
+/// The same of all that is longer ago.
+const EXACTNESS_LATER: u64 = 60_000_000;
+
+/// Most moments that are kept, whatever the history; 8 MiB of them. More than half a year of minutes
+/// fits beside what is younger.
+const TIMES_MAX: usize = 1 << 19;
+
+/// Every so many versions, moments that are too many are forgotten.
+const TIMES_EVERY: Version = 1 << 14;
+
 /// What the catalog says of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableEntry {
@@ -123,6 +143,10 @@ impl Catalog {
         for _ in 0..from.count()? {
             this.times.push((from.u64()?, from.u64()?));
         }
+        if this.times.len() > TIMES_MAX {
+            // A list of a Pelorus that kept every moment.
+            this.thin_times();
+        }
         Ok(this)
     }
 
@@ -142,6 +166,31 @@ impl Catalog {
         if old > 4096 {
             self.times.drain(..old - 1);
         }
+        if version.is_multiple_of(TIMES_EVERY) {
+            self.thin_times();
+        }
+    }
+
+    /// Forgets moments that are closer together than their age is worth. Of those in one slice of time
+    /// the last stays: who asks for a moment gets a version that was the newest less than a slice
+    /// before it, and never a later one.
+    fn thin_times(&mut self) {
+        let Some(&(now, _)) = self.times.last() else { return };
+        let times = std::mem::take(&mut self.times);
+        let last_of_slice = |at: usize| {
+            let slice = exactness(now.saturating_sub(times[at].0));
+            let next = times.get(at + 1);
+            next.is_none_or(|(next, _)| next / slice != times[at].0 / slice)
+        };
+        self.times = (0..times.len()).filter(|at| last_of_slice(*at)).map(|at| times[at]).collect();
+        while self.times.len() > TIMES_MAX {
+            let half = self.times.len() / 2;
+            let mut at = 0;
+            self.times.retain(|_| {
+                at += 1;
+                at > half || at % 2 == 1
+            });
+        }
     }
 
     /// The newest version that was there at a moment.
@@ -151,9 +200,52 @@ impl Catalog {
     }
 }
 
+/// To how many microseconds it is known when a version was made so long ago.
+fn exactness(age: u64) -> u64 {
+    let known = EXACTNESS.iter().find(|(up_to, _)| age <= *up_to);
+    known.map_or(EXACTNESS_LATER, |(_, slice)| *slice)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The older a moment, the coarser it is known; nobody is told of what was committed after it.
+    #[test]
+    fn older_moments_are_known_less_exactly_and_never_too_late() {
+        const STEP: u64 = 7000;
+        let mut catalog = Catalog::default();
+        let newest = TIMES_EVERY * 60;
+        for version in 1..=newest {
+            catalog.note_time(version * STEP, version, u64::MAX);
+        }
+        let now = newest * STEP;
+        assert!(now > 3_600_000_000, "all but the last slice occur");
+        assert!(catalog.times.len() < 150_000, "{}", catalog.times.len());
+        for moment in (STEP * 20_000..=now).step_by(999_983) {
+            let found = catalog.version_at(moment).unwrap();
+            let slice = exactness(now - moment);
+            assert!(found * STEP <= moment, "version {found} at {moment}");
+            assert!((found + 1) * STEP + slice > moment, "version {found} at {moment}");
+        }
+    }
+
+    #[test]
+    fn the_longest_history_has_a_limited_number_of_moments() {
+        let mut catalog = Catalog::default();
+        let minute = EXACTNESS_LATER;
+        let most = TIMES_MAX as u64 + 3 * TIMES_EVERY;
+        for version in 1..=most {
+            catalog.note_time(version * minute, version, u64::MAX);
+        }
+        assert!(catalog.times.len() <= TIMES_MAX);
+        assert!(catalog.times.is_sorted());
+        assert_eq!(catalog.version_at(minute), Some(1));
+        assert_eq!(catalog.version_at(most * minute - 1), Some(most - 1));
+        let moment = most / 8 * minute;
+        let found = catalog.version_at(moment).unwrap();
+        assert!((most / 8 - 8..=most / 8).contains(&found), "{found}");
+    }
 
     #[test]
     fn a_clock_that_was_set_back_goes_on() {

@@ -105,7 +105,8 @@ impl Database {
             let committing = self.committing.lock();
             // A commit that failed halfway is in the log, but not all of it in memory.
             self.check()?;
-            (freeze(table, committing.catalog.version), self.log.end())
+            let version = committing.catalog.version;
+            (freeze(table, version, self.options.history_marks), self.log.end())
         };
         let file = &table.file;
         let last = state.manifests.get(&table.id());
@@ -192,7 +193,7 @@ impl Database {
 }
 
 /// Ends the deltas of a table and lists its parts. The commit lock is held.
-fn freeze(table: &Table, version: u64) -> Frozen {
+fn freeze(table: &Table, version: u64, history_marks: usize) -> Frozen {
     let partitions = table
         .partitions()
         .iter()
@@ -203,5 +204,8 @@ fn freeze(table: &Table, version: u64) -> Frozen {
         })
         .collect();
     let last_drop = table.newest_drop();
-    Frozen { version, last_drop, next_partition: table.next_partition(), partitions }
+    // Twice as many as maintenance leaves: somebody may read an old version for long.
+    let history_marks = history_marks.saturating_mul(2);
+    let next_partition = table.next_partition();
+    Frozen { version, last_drop, history_marks, next_partition, partitions }
 }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pelorus_blockfile::{BlockFile, BlockId};
 use pelorus_env::Env;
@@ -41,6 +41,12 @@ pub struct Options {
     pub cache_bytes: usize,
     /// Bytes of key indexes in memory; partitions that were not written lately give theirs up.
     pub index_bytes: usize,
+    /// Microseconds for which an index is kept after its last use, even above that: one that is dropped
+    /// in between is built again at once, from the keys of all rows.
+    pub index_idle_micros: u64,
+    /// Dead rows of a table that can still be read at older versions; with more its history ends
+    /// early. Each checkpoint writes when they died, 12 bytes a row, and that must fit a block.
+    pub history_marks: usize,
     /// Rows of a partition in memory that are enough for chunks.
     pub flush_rows: usize,
     /// Bytes of log after which a checkpoint is due.
@@ -59,6 +65,8 @@ impl Default for Options {
             delta_bytes: 1 << 30,
             cache_bytes: 4 << 30,
             index_bytes: 4 << 30,
+            index_idle_micros: 10_000_000,
+            history_marks: 32 << 20,
             flush_rows: 4 * crate::CHUNK_ROWS_MAX,
             checkpoint_log_bytes: 512 << 20,
             checkpoint_micros: 60_000_000,
@@ -130,6 +138,8 @@ pub(crate) struct Work {
     pub(crate) slow: Condvar,
     /// The end of the log as maintenance has last seen it, and since when (microseconds).
     pub(crate) seen: Mutex<(u64, u64)>,
+    /// It was said that indexes take more than their budget.
+    pub(crate) warned: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -273,7 +283,9 @@ impl Database {
     }
 
     /// The newest version at a moment (microseconds since 1970), to the millisecond: what was
-    /// committed less than that later may count. `None` when it is longer ago than anybody can tell.
+    /// committed less than that later may count. The longer ago, the less exactly it is known: then it
+    /// is a version that was the newest a little before. `None` when it is longer ago than anybody can
+    /// tell.
     pub fn version_at(&self, micros: u64) -> Option<Version> {
         let version = self.committing.lock().catalog.version_at(micros)?;
         Some(version.min(self.version()))
@@ -462,8 +474,14 @@ impl Database {
         Ok(partition)
     }
 
+    /// Microseconds since 1970. Clocks are set back now and then: this is for what is told to people.
     pub(crate) fn now(&self) -> u64 {
         u64::try_from(self.env.clock.since_epoch().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Microseconds since some moment; never goes back. What is due after a while goes by this.
+    pub(crate) fn elapsed(&self) -> u64 {
+        u64::try_from(self.env.clock.monotonic().as_micros()).unwrap_or(u64::MAX)
     }
 
     /// How long the longest history of all tables is.

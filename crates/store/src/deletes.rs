@@ -151,6 +151,21 @@ impl Deletes {
         }
     }
 
+    /// How many rows of the log died at or below a version.
+    pub(crate) fn history_at(&self, version: Version) -> usize {
+        let inner = self.0.read();
+        let below = inner.runs.partition_point(|(it, _)| *it <= version);
+        below.checked_sub(1).map_or(0, |at| inner.runs[at].1)
+    }
+
+    /// All rows that are dead at a version, and the version below which that tells nothing: an image
+    /// without a log.
+    pub(crate) fn image_without_history(&self, up_to: Version) -> (Arc<Mask>, Version) {
+        // First, since it may rise meanwhile, with what the base holds.
+        let base_version = self.0.read().base_version;
+        (self.at(up_to), base_version.max(up_to))
+    }
+
     /// The base, its version, and the log up to a version, in order.
     pub(crate) fn image(&self, up_to: Version) -> (Arc<Mask>, Version, Vec<(Version, u32)>) {
         let inner = self.0.read();
@@ -203,6 +218,9 @@ mod tests {
                 let (base, base_version, log) = deletes.image(version);
                 let copy = Deletes::restore(Mask::clone(&base), base_version, &log);
                 prop_assert_eq!(&*copy.at(version), &*mask);
+                prop_assert_eq!(deletes.history_at(version), log.len());
+                let (base, base_version) = deletes.image_without_history(version);
+                prop_assert_eq!((&*base, base_version), (&*mask, version));
             }
         }
     }

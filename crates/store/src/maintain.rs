@@ -16,8 +16,8 @@ use pelorus_error::{Code, Error, Result};
 
 pub(crate) use self::policy::{DELTAS_MANY, choose, has_holes, has_waste};
 use self::policy::{
-    FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, dead_bytes, deltas, flush_from, garbage_of, holds_more,
-    memory_to_flush, merge_from, wait_for_flushes, wait_for_merging, within,
+    FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, deltas, flush_from, garbage_of, holds_more,
+    memory_to_flush, merge_from, readable_dead, wait_for_flushes, wait_for_merging, within,
 };
 use crate::database::{Database, Work};
 use crate::part::Part;
@@ -125,8 +125,9 @@ impl Database {
         let history = table.layout().schema.history;
         let moment = self.now().saturating_sub(history.micros);
         let by_age = self.committing.lock().catalog.version_at(moment).unwrap_or(0);
-        let dead = dead_bytes(table, by_age);
-        let wanted = if dead > history.bytes { Version::MAX } else { by_age };
+        let (rows, bytes) = readable_dead(table, by_age);
+        let is_too_much = bytes > history.bytes || rows > self.options.history_marks;
+        let wanted = if is_too_much { Version::MAX } else { by_age };
         self.pins.horizon(&self.published, wanted, |horizon| {
             table.raise_floor(horizon);
             horizon
@@ -209,15 +210,18 @@ impl Database {
     }
 
     /// Gives up indexes when they take more than their budget: of partitions that take no new
-    /// rows first.
+    /// rows first, and none that was used lately.
     fn forget_indexes(&self) {
+        let now = self.elapsed();
         let mut sizes = Vec::new();
         let mut total = 0;
         for table in self.tables() {
             for partition in table.partitions().iter() {
                 let bytes = partition.index_memory();
                 total += bytes;
-                sizes.push((partition.active_rows() > 0, bytes, Arc::clone(partition)));
+                if partition.index_idle(now) >= self.options.index_idle_micros {
+                    sizes.push((partition.active_rows() > 0, bytes, Arc::clone(partition)));
+                }
             }
         }
         sizes.sort_by_key(|(active, bytes, _)| (*active, std::cmp::Reverse(*bytes)));
@@ -227,6 +231,14 @@ impl Database {
             }
             partition.forget_index();
             total -= bytes;
+        }
+        // Ordering: said once is enough.
+        if total > self.options.index_bytes && !self.work.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                bytes = total,
+                budget = self.options.index_bytes,
+                "the key indexes of the partitions that are written take more than their budget"
+            );
         }
     }
 

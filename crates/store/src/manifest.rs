@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use arrow::array::ArrayRef;
 use pelorus_blockfile::BlockId;
-use pelorus_env::rare;
+use pelorus_env::{rare, rare_if};
 use pelorus_error::Result;
 
 use crate::batch;
@@ -42,6 +42,8 @@ pub(crate) struct Frozen {
     pub(crate) version: Version,
     /// The newest drop of a partition: older versions miss it in the manifest.
     pub(crate) last_drop: Version,
+    /// Of more dead rows than so many the manifest does not say when they died: it has to fit a block.
+    pub(crate) history_marks: usize,
     pub(crate) next_partition: u32,
     pub(crate) partitions: Vec<FrozenPartition>,
 }
@@ -83,6 +85,16 @@ impl Written {
     }
 }
 
+impl Frozen {
+    /// Whether there is room for when rows died. Readers of older versions need it in memory only:
+    /// none of them outlives the process.
+    fn has_room_for_history(&self) -> bool {
+        let parts = self.partitions.iter().flat_map(|it| it.parts.iter());
+        let marks: usize = parts.map(|part| part.deletes.history_at(self.version)).sum();
+        marks <= self.history_marks
+    }
+}
+
 /// Writes the manifest and the rows of deltas that `last` does not have; gives the manifest's block
 /// and all that belong to it. `floor` is asked once the marks of deletion are taken.
 ///
@@ -112,6 +124,8 @@ fn write_all(
     floor: impl FnOnce() -> Version,
     deltas: &mut DeltaBlocks<'_>,
 ) -> Result<BlockId> {
+    let with_history = frozen.has_room_for_history();
+    rare_if("a manifest has no room for when rows died", || !with_history);
     let mut layouts: Vec<&Arc<Layout>> = Vec::new();
     let mut body = Writer::default();
     body.count(frozen.partitions.len());
@@ -126,7 +140,7 @@ fn write_all(
                 layouts.len() - 1
             });
             body.count(layout);
-            write_deletes(&part.deletes, frozen.version, &mut body);
+            write_deletes(&part.deletes, frozen.version, with_history, &mut body);
             match &part.body {
                 Body::Chunk(chunk) => {
                     body.u8(CHUNK);
@@ -148,7 +162,8 @@ fn write_all(
     out.u64(frozen.version);
     // Marks may have lost their versions since the moment of the checkpoint: below the floor that
     // was raised before that.
-    out.u64(floor().max(frozen.last_drop));
+    let oldest = if with_history { 0 } else { frozen.version };
+    out.u64(floor().max(frozen.last_drop).max(oldest));
     out.u32(frozen.next_partition);
     out.count(layouts.len());
     for layout in layouts {
@@ -235,8 +250,13 @@ fn read_chunk(from: &mut Reader<'_>) -> Result<ChunkRef> {
     })
 }
 
-fn write_deletes(deletes: &Deletes, up_to: Version, out: &mut Writer) {
-    let (base, base_version, log) = deletes.image(up_to);
+fn write_deletes(deletes: &Deletes, up_to: Version, with_history: bool, out: &mut Writer) {
+    let (base, base_version, log) = if with_history {
+        deletes.image(up_to)
+    } else {
+        let (base, base_version) = deletes.image_without_history(up_to);
+        (base, base_version, Vec::new())
+    };
     out.u64(base_version);
     out.count(base.words().len());
     for word in base.words() {

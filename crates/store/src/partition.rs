@@ -13,7 +13,7 @@ mod lookup;
 mod writer;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pelorus_env::rare;
 use pelorus_env::sync::{AtomicU64, Mutex, RwLock};
@@ -60,6 +60,10 @@ pub(crate) struct Partition {
     pub(crate) maintenance: Mutex<()>,
     /// The newest version that took a key out.
     last_removal: AtomicU64,
+    /// Somebody has used the index since the last call of [`Self::index_idle`].
+    index_used: AtomicBool,
+    /// When that was seen (microseconds).
+    index_seen: AtomicU64,
 }
 
 impl Partition {
@@ -81,6 +85,8 @@ impl Partition {
             lookup: RwLock::new(lookup),
             maintenance: Mutex::new(()),
             last_removal: AtomicU64::new(last_removal),
+            index_used: AtomicBool::new(true),
+            index_seen: AtomicU64::new(0),
         })
     }
 
@@ -102,6 +108,7 @@ impl Partition {
         loop {
             let lookup = self.lookup.write();
             if lookup.index.is_some() {
+                self.use_index();
                 return Ok(PartitionWriter { partition: self, lookup });
             }
             drop(lookup);
@@ -117,6 +124,7 @@ impl Partition {
 
     /// Builds the index from the parts, unless it is there.
     pub(crate) fn build_index(&self, seed: u64) -> Result<()> {
+        self.use_index();
         // Nobody replaces parts meanwhile; nobody writes without an index.
         let _alone = self.maintenance.lock();
         if self.lookup.read().index.is_some() {
@@ -149,6 +157,21 @@ impl Partition {
         }
     }
 
+    fn use_index(&self) {
+        // Ordering: only how long the index stays in memory hangs on it.
+        if !self.index_used.load(Ordering::Relaxed) {
+            self.index_used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// For how many microseconds nobody has used the index, as far as earlier calls can tell.
+    pub(crate) fn index_idle(&self, now: u64) -> u64 {
+        if self.index_used.swap(false, Ordering::Relaxed) {
+            self.index_seen.store(now, Ordering::Relaxed);
+        }
+        now.saturating_sub(self.index_seen.load(Ordering::Relaxed))
+    }
+
     /// Bytes of the index.
     pub(crate) fn index_memory(&self) -> usize {
         self.lookup.read().index.as_ref().map_or(0, KeyIndex::memory_bytes)
@@ -179,6 +202,7 @@ impl Partition {
         loop {
             let lookup = self.lookup.read();
             if let Some(index) = &lookup.index {
+                self.use_index();
                 return Ok(lookup.candidates(index, hashes, first));
             }
             drop(lookup);

@@ -276,6 +276,7 @@ fn the_floor_of_a_manifest_is_not_below_marks_that_lost_their_versions_meanwhile
     let frozen = Frozen {
         version: old,
         last_drop: 0,
+        history_marks: usize::MAX,
         next_partition: 1,
         partitions: vec![FrozenPartition {
             id: partition.id,
@@ -317,6 +318,31 @@ fn what_is_in_memory_of_chunks_is_so_of_those_that_take_their_place() {
     world.put(9000..9001).unwrap();
     world.flush();
     assert_eq!(in_memory_of(&world, 1), 0, "nobody has read them since the start");
+}
+
+#[test]
+fn an_index_that_is_used_is_kept_above_the_budget() {
+    let partition = Partition::new(crate::PartitionId(1), Vec::new(), Vec::new()).unwrap();
+    assert_eq!(partition.index_idle(5), 0, "it is new");
+    assert_eq!(partition.index_idle(9), 4);
+    drop(partition.write(0).unwrap());
+    assert_eq!(partition.index_idle(20), 0);
+    assert_eq!(partition.index_idle(25), 5);
+
+    for (folder, idle) in [("/kept", u64::MAX), ("/given-up", 0)] {
+        let limits = Options { index_bytes: 0, index_idle_micros: idle, ..options() };
+        let env = Env::in_memory(13);
+        let database =
+            Database::open(env, Path::new(folder), limits, Arc::new(ByteWeigher)).unwrap();
+        let id = database.create_table(schema(), b"").unwrap();
+        put(&database, id, 0..100).unwrap();
+        database.maintain().unwrap();
+        let partition = database.table(id).unwrap().partition(&[1]).unwrap();
+        assert_eq!(partition.index_memory() > 0, idle > 0, "{folder}");
+        put(&database, id, 50..150).unwrap();
+        let rows = database.snapshot().table(id).unwrap().count_rows().unwrap();
+        assert_eq!(rows, 150);
+    }
 }
 
 /// How many chunks have a column in memory.

@@ -21,6 +21,8 @@ pub enum Fault {
     InterruptedWrite,
     /// A write or a change of names finds no space; a part of a write may have happened.
     DiskFull,
+    /// A file cannot be created or opened, since too many are open.
+    TooManyFiles,
     /// A sync of a file or folder fails.
     Sync(SyncFailure),
     /// A write goes to another sector of the file and claims success.
@@ -79,21 +81,38 @@ pub(super) enum Operation {
     Write,
     Length,
     Sync,
+    /// A file or folder gets, changes or loses its name.
     Name,
+    /// A file gets its name and is opened.
+    Create,
+    /// A file that is there is opened, which changes nothing.
+    Open,
+}
+
+impl Operation {
+    /// Whether it can change something.
+    pub(super) fn is_change(self) -> bool {
+        !matches!(self, Self::Read | Self::Open)
+    }
+
+    fn is_of_names(self) -> bool {
+        matches!(self, Self::Name | Self::Create)
+    }
 }
 
 impl Fault {
     /// Whether the fault can hit this kind of operation.
     pub(super) fn hits(self, operation: Operation) -> bool {
         match self {
-            Self::Crash => operation != Operation::Read,
+            Self::Crash => operation.is_change(),
             Self::ReadError | Self::ShortRead | Self::InterruptedRead | Self::StaleRead => {
                 operation == Operation::Read
             }
             Self::WriteError => {
-                matches!(operation, Operation::Write | Operation::Length | Operation::Name)
+                matches!(operation, Operation::Write | Operation::Length) || operation.is_of_names()
             }
-            Self::DiskFull => matches!(operation, Operation::Write | Operation::Name),
+            Self::DiskFull => operation == Operation::Write || operation.is_of_names(),
+            Self::TooManyFiles => matches!(operation, Operation::Create | Operation::Open),
             Self::ShortWrite
             | Self::InterruptedWrite
             | Self::MisdirectedWrite

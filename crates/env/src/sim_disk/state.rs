@@ -83,6 +83,7 @@ pub(super) fn fail(fault: Option<Fault>) -> io::Result<()> {
         None => Ok(()),
         Some(Fault::Crash) => Err(crashed()),
         Some(Fault::DiskFull) => Err(io::ErrorKind::StorageFull.into()),
+        Some(Fault::TooManyFiles) => Err(rustix::io::Errno::MFILE.into()),
         Some(Fault::InterruptedRead | Fault::InterruptedWrite) => {
             Err(io::ErrorKind::Interrupted.into())
         }
@@ -128,14 +129,17 @@ impl State {
         self.alive()?;
         let due = |(from, fault): &(u64, Fault)| *from <= self.operations && fault.hits(operation);
         let hit = self.faults.iter().position(due).map(|place| self.faults.remove(place).1);
-        if operation != Operation::Read {
+        if operation.is_change() {
             self.operations += 1;
         }
         match hit {
             Some(Fault::Crash) => self.down = true,
-            Some(Fault::ReadError | Fault::InterruptedRead | Fault::InterruptedWrite) => {
-                fail(hit)?;
-            }
+            Some(
+                Fault::ReadError
+                | Fault::InterruptedRead
+                | Fault::InterruptedWrite
+                | Fault::TooManyFiles,
+            ) => fail(hit)?,
             Some(Fault::WriteError | Fault::DiskFull) if operation != Operation::Write => {
                 fail(hit)?;
             }

@@ -185,7 +185,8 @@ impl Log {
     }
 
     /// Begins the next segment, with the space that `buffer` needs. Everything before it is
-    /// durable. When the disk is too full, the present segment goes on.
+    /// durable. When the disk is too full, or too many files are open, the present segment goes on, and
+    /// the next group tries again.
     fn rotate(&self, state: &mut State) {
         let Some(number) = state.segment.number.checked_add(1) else { return };
         let first = state.start;

@@ -230,6 +230,30 @@ fn a_full_disk_at_any_operation_loses_nothing() {
     assert!(refused > 3 && poisoned > 3, "{refused}, {poisoned}");
 }
 
+/// Where no file can be opened, the segment that is written goes on; later there is a new one again.
+#[test]
+fn too_many_open_files_put_a_new_segment_off_and_lose_nothing() {
+    let mut refused = 0;
+    for operation in 0.. {
+        let disk = SimDisk::new(operation);
+        let mut oracle = Oracle::created();
+        let log = create(&disk, SMALL).unwrap();
+        disk.fail_after(operation, Fault::TooManyFiles);
+        run(&log, &mut oracle).unwrap();
+        if disk.clear_faults() > 0 {
+            break;
+        }
+        refused += 1;
+        let before = segments(&disk);
+        run(&log, &mut oracle).unwrap();
+        assert_ne!(segments(&disk), before, "segments are begun again");
+        drop(log);
+        disk.crash();
+        oracle.reopen(&disk, SMALL).unwrap().unwrap();
+    }
+    assert!(refused > 3, "{refused}");
+}
+
 fn assert_poisoned_by_full_disk(log: &Log) {
     let error = log.append(&[b"more"]).unwrap_err();
     assert!(error.message().contains("the disk is full"), "{error}");

@@ -110,19 +110,25 @@ pub(super) fn within(parts: &[Arc<Part>], most: u64, bytes: impl Fn(&Arc<Part>) 
     parts.iter().take_while(fits).count()
 }
 
-/// About how many bytes rows take that are dead but can still be read.
-pub(super) fn dead_bytes(table: &Table, horizon: Version) -> u64 {
+/// How many rows are dead but can still be read, and about how many bytes they take.
+pub(super) fn readable_dead(table: &Table, horizon: Version) -> (usize, u64) {
     /// What a row takes, where nobody knows better.
     const ROW_BYTES: u64 = 64;
-    let of_part = |part: &Arc<Part>| {
-        let rows = part.deletes.count().saturating_sub(part.deletes.count_at(horizon)) as u64;
-        let each = match part.chunk() {
-            Some(chunk) if chunk.rows() > 0 => chunk.at.meta_at / u64::from(chunk.rows()),
-            _ => ROW_BYTES,
-        };
-        rows * each.max(1)
-    };
-    table.partitions().iter().map(|it| it.parts().iter().map(of_part).sum::<u64>()).sum()
+    /// What the manifest says of each, however short the row is.
+    const MARK_BYTES: u64 = 12;
+    let (mut all, mut bytes) = (0, 0_u64);
+    for partition in table.partitions().iter() {
+        for part in partition.parts().iter() {
+            let rows = part.deletes.count().saturating_sub(part.deletes.count_at(horizon));
+            let each = match part.chunk() {
+                Some(chunk) if chunk.rows() > 0 => chunk.at.meta_at / u64::from(chunk.rows()),
+                _ => ROW_BYTES,
+            };
+            all += rows;
+            bytes += rows as u64 * each.max(MARK_BYTES);
+        }
+    }
+    (all, bytes)
 }
 
 /// The share of dead rows in the chunks of a partition, in thousandths. A few do not count.

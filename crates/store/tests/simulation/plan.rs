@@ -163,6 +163,8 @@ fn options(dice: &mut Dice) -> Options {
         delta_bytes: dice.pick(&[1 << 10, 4 << 10, 64 << 10]),
         cache_bytes: dice.pick(&[0, 32 << 10, 1 << 20]),
         index_bytes: dice.pick(&[0, 2 << 10, 1 << 20]),
+        index_idle_micros: 0,
+        history_marks: 32 << 20,
         flush_rows: dice.pick(&[1, 8, 30, 200]),
         checkpoint_log_bytes: dice.pick(&[1, 4 << 10, 64 << 10]),
         checkpoint_micros: dice.pick(&[1000, u64::MAX]),

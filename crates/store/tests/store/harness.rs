@@ -79,6 +79,8 @@ pub(crate) fn options() -> Options {
         delta_bytes: 64 << 10,
         cache_bytes: 1 << 20,
         index_bytes: 4 << 10,
+        index_idle_micros: 0,
+        history_marks: 32 << 20,
         flush_rows: 40,
         checkpoint_log_bytes: 64 << 10,
         checkpoint_micros: u64::MAX,

@@ -6,10 +6,12 @@ use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{Field, Int64Type, Schema};
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::Code;
-use pelorus_store::{Commit, Mode, Sample, ScanRequest, Snapshot, StoredColumn, TableId};
+use pelorus_store::{
+    Commit, Database, Mode, Options, Sample, ScanRequest, Snapshot, StoredColumn, TableId,
+};
 use pelorus_types::ColumnType;
 
-use crate::harness::{Content, Machine, commit, newest, put, read, remove, row, schema};
+use crate::harness::{Content, Machine, commit, newest, options, put, read, remove, row, schema};
 
 #[test]
 fn tables_come_and_go() {
@@ -118,6 +120,54 @@ fn values_of_the_engine_are_part_of_commits() {
     let database = machine.open().unwrap();
     assert_eq!(database.values(b"db/"), [(b"db/b".to_vec(), b"2".to_vec())]);
     assert_eq!(database.value(b"e"), Some(b"3".to_vec()));
+}
+
+/// A manifest that said of all rows when they died would not fit its block: the history ends early, and
+/// where somebody reads it, at the next start.
+#[test]
+fn a_history_of_too_many_dead_rows_is_given_up_and_no_checkpoint_fails() {
+    let machine = Machine::new(40);
+    let limits = Options { history_marks: 50, ..options() };
+    let open = || machine.open_with(limits.clone()).unwrap();
+    let mut long = schema();
+    long.history.micros = u64::MAX;
+    let database = open();
+    let table = database.create_table(long, b"").unwrap();
+    let rows: Vec<_> = (0..200).map(|k| ((1, k), row(k))).collect();
+    let first = commit(&database, vec![put(table, &rows, Mode::Insert)]).unwrap().version;
+    let end = |database: &Database, keys: std::ops::Range<i64>| {
+        for k in keys {
+            commit(database, vec![remove(table, &[(1, k)])]).unwrap();
+        }
+    };
+    let held = database.snapshot();
+    while database.maintain().unwrap() {}
+    // More than are kept, but somebody reads them; the manifest has room.
+    end(&database, 0..60);
+    while database.maintain().unwrap() {}
+    database.checkpoint().unwrap();
+    assert_eq!(read(&held, table).unwrap().len(), 200);
+    drop(held);
+    drop(database);
+    let database = open();
+    let held = database.snapshot_at(first);
+    assert_eq!(read(&held, table).unwrap().len(), 200);
+    // The manifest has no room, but memory has.
+    end(&database, 60..120);
+    database.checkpoint().unwrap();
+    assert_eq!(read(&held, table).unwrap().len(), 200);
+    drop(held);
+    drop(database);
+    let database = open();
+    assert_eq!(newest(&database, table), rows[120..].iter().cloned().collect());
+    let error = database.snapshot_at(first).table(table).unwrap_err();
+    assert_eq!(error.code(), Code::HistoryTooOld);
+    // Nobody reads them: they are given up.
+    end(&database, 120..180);
+    let before = database.version();
+    while database.maintain().unwrap() {}
+    assert_eq!(database.table(table).unwrap().floor(), before);
+    assert_eq!(newest(&database, table).len(), 20);
 }
 
 #[test]
