@@ -7,6 +7,7 @@
 
 mod policy;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -210,7 +211,8 @@ impl Database {
     }
 
     /// Gives up indexes when they take more than their budget: of partitions that take no new
-    /// rows first, and none that was used lately.
+    /// rows first. Those that were used lately only go above twice the budget: to build one again
+    /// for every other statement would take longer than everything else.
     fn forget_indexes(&self) {
         let now = self.elapsed();
         let mut sizes = Vec::new();
@@ -219,24 +221,24 @@ impl Database {
             for partition in table.partitions().iter() {
                 let bytes = partition.index_memory();
                 total += bytes;
-                if partition.index_idle(now) >= self.options.index_idle_micros {
-                    sizes.push((partition.active_rows() > 0, bytes, Arc::clone(partition)));
-                }
+                let in_use = partition.index_idle(now) < self.options.index_idle_micros;
+                sizes.push((in_use, partition.active_rows() > 0, bytes, Arc::clone(partition)));
             }
         }
-        sizes.sort_by_key(|(active, bytes, _)| (*active, std::cmp::Reverse(*bytes)));
-        for (_, bytes, partition) in sizes {
-            if total <= self.options.index_bytes {
+        let budget = self.options.index_bytes;
+        sizes.sort_by_key(|(in_use, active, bytes, _)| (*in_use, *active, Reverse(*bytes)));
+        for (in_use, _, bytes, partition) in sizes {
+            if total <= if in_use { budget.saturating_mul(2) } else { budget } {
                 break;
             }
             partition.forget_index();
             total -= bytes;
         }
         // Ordering: said once is enough.
-        if total > self.options.index_bytes && !self.work.warned.swap(true, Ordering::Relaxed) {
+        if total > budget && !self.work.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 bytes = total,
-                budget = self.options.index_bytes,
+                budget,
                 "the key indexes of the partitions that are written take more than their budget"
             );
         }
