@@ -113,11 +113,20 @@ pub struct Database {
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointState {
     pub(crate) lsn: u64,
-    pub(crate) micros: u64,
+    /// When it was made, if since the start ([`Database::elapsed`]).
+    pub(crate) micros: Option<u64>,
     /// What belongs to each table's manifest.
     pub(crate) manifests: BTreeMap<TableId, Written>,
     /// Where the log begins that the last checkpoint of the catalog needs.
     pub(crate) log_start: u64,
+}
+
+impl CheckpointState {
+    /// How many microseconds ago the last checkpoint was made. One before the start is longer ago than
+    /// anybody waits, but for who waits for ever.
+    pub(crate) fn age(&self, now: u64) -> u64 {
+        self.micros.map_or(u64::MAX - 1, |micros| now.saturating_sub(micros))
+    }
 }
 
 /// What commits change one after another.

@@ -82,7 +82,7 @@ impl Database {
 
     /// Whether nobody has written for a while.
     fn is_idle(&self) -> bool {
-        let (end, now) = (self.log.end().0, self.now());
+        let (end, now) = (self.log.end().0, self.elapsed());
         let mut seen = self.work.seen.lock();
         if seen.0 != end {
             *seen = (end, now);
@@ -245,8 +245,8 @@ impl Database {
     fn checkpoint_is_due(&self) -> bool {
         let Some(state) = self.checkpointing.try_lock() else { return false };
         let behind = self.log.end().0.saturating_sub(state.lsn);
-        let now = self.now();
-        let age = now.saturating_sub(state.micros);
+        let now = self.elapsed();
+        let age = state.age(now);
         let pause = self.options.checkpoint_micros.min(WASTE_MICROS);
         behind >= self.options.checkpoint_log_bytes
             || behind > 0 && age >= self.options.checkpoint_micros
