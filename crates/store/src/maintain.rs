@@ -206,7 +206,7 @@ impl Database {
     /// Bytes of rows in memory that are not in chunks yet.
     pub fn delta_bytes(&self) -> usize {
         // Ordering: an estimate that other threads move anyway.
-        self.tables().iter().map(|table| table.delta_bytes.load(Ordering::Relaxed)).sum()
+        self.delta_bytes.load(Ordering::Relaxed)
     }
 
     /// Gives up indexes when they take more than their budget: of partitions that take no new
