@@ -18,7 +18,7 @@ use crate::layout::filler;
 use crate::partition::Partition;
 use crate::record::{Change, RecordWriter};
 use crate::schema::{PartitionId, TableId, TableSchema, Version};
-use crate::table::Table;
+use crate::table::{Table, longest_history};
 
 impl Database {
     /// Carries out a change of the catalog as a commit of its own; whether there was one to make.
@@ -38,8 +38,10 @@ impl Database {
             let lsn =
                 self.log.append(&record.parts()).inspect_err(|error| self.on_append(error))?;
             self.enter(&mut committing, pending, lsn, version);
+            let longest = longest_history(self.tables.read().values());
+            committing.longest_history = longest;
             committing.catalog.version = version;
-            committing.catalog.note_time(micros, version, self.longest_history());
+            committing.catalog.note_time(micros, version, longest);
             (lsn, version)
         };
         self.publish(lsn, version)?;
@@ -94,7 +96,7 @@ impl Database {
         catalog.tables.remove(&id);
         self.broken.write().remove(&id);
         if let Some(table) = self.tables.write().remove(&id) {
-            table.file.close();
+            table.retire();
         }
     }
 
@@ -123,7 +125,8 @@ impl Database {
         let file = DataFile::new(path, blocks, Arc::clone(&self.cache));
         let weigher = Arc::clone(&self.weigher);
         let named = (schema.clone(), definition);
-        let table = Arc::new(Table::new(id, named, Arc::new(file), weigher, self.seed));
+        let memory = Arc::clone(&self.delta_bytes);
+        let table = Arc::new(Table::new(id, named, Arc::new(file), weigher, self.seed, memory));
         let definition = definition.to_vec();
         self.commit_change(|_| Ok(Some(Pending::Create { table, schema, definition })))?;
         Ok(id)

@@ -62,14 +62,14 @@ impl Database {
         }
         self.checkpoint_catalog(state)?;
         state.manifests.retain(|id, _| self.table(*id).is_some());
-        let (written, now) = (begin.saturating_sub(state.lsn), self.now());
-        let is_late = now.saturating_sub(state.micros) >= self.options.checkpoint_micros;
+        let (written, now) = (begin.saturating_sub(state.lsn), self.elapsed());
+        let is_late = state.age(now) >= self.options.checkpoint_micros;
         if is_late && written < self.options.checkpoint_log_bytes / 2 {
             // New segments are rare.
             self.log.remove_spares();
         }
         state.lsn = begin;
-        state.micros = now;
+        state.micros = Some(now);
         Ok(())
     }
 
@@ -83,13 +83,13 @@ impl Database {
         changed > table.checkpoint.load(Ordering::Acquire)
             || changed > older && holds()
             || has_waste(table)
-            || has_holes(table, self.now())
+            || has_holes(table, self.elapsed())
     }
 
     fn checkpoint_table(&self, table: &Arc<Table>, state: &mut CheckpointState) -> Result<()> {
         /// Bytes that move from the end of a file at one time.
         const MOVED_BYTES: u64 = 32 << 20;
-        if has_holes(table, self.now()) {
+        if has_holes(table, self.elapsed()) {
             let length = table.file.blocks.usage().length;
             match table.file.blocks.relocate_tail(MOVED_BYTES) {
                 Ok(0) => table.file.settle(length),
@@ -121,7 +121,7 @@ impl Database {
         // seen, or made, but not durable yet: these must not be lost without what names them.
         file.blocks.checkpoint(root, lsn.0, || self.log.sync())?;
         table.checkpoint.store(lsn.0, Ordering::Release);
-        file.note_usage(self.now());
+        file.note_usage(self.elapsed());
         // The parts were kept until here, so no block that the manifest names was freed before.
         drop(frozen);
         Ok(())

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pelorus_blockfile::{BlockFile, BlockId};
 use pelorus_env::Env;
@@ -29,7 +29,7 @@ use crate::record::{Change, RecordWriter};
 use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::Snapshot;
 use crate::soon::{Durability, Syncing};
-use crate::table::Table;
+use crate::table::{Table, longest_history};
 use crate::write::{Commit, Kind, Outcome, Prepared, Write, table_changed};
 
 /// How a database uses memory and disk.
@@ -88,6 +88,8 @@ pub struct Database {
     pub(crate) identity: [u8; 16],
     pub(crate) seed: u64,
     pub(crate) tables: RwLock<BTreeMap<TableId, Arc<Table>>>,
+    /// Bytes of rows of all tables that are in memory and not in chunks yet.
+    pub(crate) delta_bytes: Arc<AtomicUsize>,
     pub(crate) committing: Mutex<Committing>,
     /// Told when a table takes rows again.
     pub(crate) thawed: Condvar,
@@ -113,17 +115,28 @@ pub struct Database {
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointState {
     pub(crate) lsn: u64,
-    pub(crate) micros: u64,
+    /// When it was made, if since the start ([`Database::elapsed`]).
+    pub(crate) micros: Option<u64>,
     /// What belongs to each table's manifest.
     pub(crate) manifests: BTreeMap<TableId, Written>,
     /// Where the log begins that the last checkpoint of the catalog needs.
     pub(crate) log_start: u64,
 }
 
+impl CheckpointState {
+    /// How many microseconds ago the last checkpoint was made. One before the start is longer ago than
+    /// anybody waits, but for who waits for ever.
+    pub(crate) fn age(&self, now: u64) -> u64 {
+        self.micros.map_or(u64::MAX - 1, |micros| now.saturating_sub(micros))
+    }
+}
+
 /// What commits change one after another.
 #[derive(Debug)]
 pub(crate) struct Committing {
     pub(crate) catalog: Catalog,
+    /// How long the longest history of all tables is (microseconds).
+    pub(crate) longest_history: u64,
     /// Tables that take no rows at the moment ([`crate::FrozenTable`]).
     pub(crate) frozen: BTreeSet<TableId>,
 }
@@ -173,6 +186,7 @@ pub(crate) struct Opened {
     pub(crate) identity: [u8; 16],
     pub(crate) seed: u64,
     pub(crate) tables: BTreeMap<TableId, Arc<Table>>,
+    pub(crate) delta_bytes: Arc<AtomicUsize>,
     pub(crate) catalog: Catalog,
     pub(crate) catalog_file: BlockFile,
     pub(crate) catalog_root: Option<BlockId>,
@@ -195,6 +209,11 @@ impl BrokenTable {
 
 impl Database {
     pub(crate) fn from(opened: Opened) -> Self {
+        let committing = Committing {
+            longest_history: longest_history(opened.tables.values()),
+            catalog: opened.catalog,
+            frozen: BTreeSet::new(),
+        };
         Self {
             env: opened.env,
             folder: opened.folder,
@@ -205,8 +224,9 @@ impl Database {
             identity: opened.identity,
             seed: opened.seed,
             tables: RwLock::new(opened.tables),
-            published: AtomicU64::new(opened.catalog.version),
-            committing: Mutex::new(Committing { catalog: opened.catalog, frozen: BTreeSet::new() }),
+            delta_bytes: opened.delta_bytes,
+            published: AtomicU64::new(committing.catalog.version),
+            committing: Mutex::new(committing),
             thawed: Condvar::new(),
             pins: Arc::default(),
             failure: RwLock::default(),
@@ -431,7 +451,8 @@ impl Database {
         }
         committing.note_values(&commit.values);
         committing.catalog.version = version;
-        committing.catalog.note_time(micros, version, self.longest_history());
+        let longest = committing.longest_history;
+        committing.catalog.note_time(micros, version, longest);
         decided.into_iter().flatten().for_each(|it| self.spares.give(it.change.bytes));
         Ok((Receipt { version, outcomes }, lsn))
     }
@@ -482,12 +503,6 @@ impl Database {
     /// Microseconds since some moment; never goes back. What is due after a while goes by this.
     pub(crate) fn elapsed(&self) -> u64 {
         u64::try_from(self.env.clock.monotonic().as_micros()).unwrap_or(u64::MAX)
-    }
-
-    /// How long the longest history of all tables is.
-    pub(crate) fn longest_history(&self) -> u64 {
-        let tables = self.tables.read();
-        tables.values().map(|table| table.layout().schema.history.micros).max().unwrap_or(0)
     }
 }
 

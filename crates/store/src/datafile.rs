@@ -38,10 +38,13 @@ pub(crate) struct DataFile {
     peak_micros: AtomicU64,
 }
 
+/// When there were most blocks of a file, if not since the start.
+const BEFORE: u64 = u64::MAX;
+
 impl DataFile {
     pub(crate) fn new(path: PathBuf, blocks: BlockFile, cache: Arc<Cache>) -> Self {
         let (closed, settled) = (AtomicBool::new(false), AtomicU64::new(0));
-        let (peak, peak_micros) = (AtomicU64::new(blocks.usage().live), AtomicU64::new(0));
+        let (peak, peak_micros) = (AtomicU64::new(blocks.usage().live), AtomicU64::new(BEFORE));
         Self { path, blocks, cache, closed, settled, peak, peak_micros }
     }
 
@@ -67,7 +70,10 @@ impl DataFile {
 
     /// For how many microseconds there have not been more blocks in use than ever before.
     pub(crate) fn not_grown(&self, now: u64) -> u64 {
-        now.saturating_sub(self.peak_micros.load(Ordering::Relaxed))
+        match self.peak_micros.load(Ordering::Relaxed) {
+            BEFORE => u64::MAX,
+            micros => now.saturating_sub(micros),
+        }
     }
 
     /// Stops giving blocks back.

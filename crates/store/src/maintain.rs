@@ -83,7 +83,7 @@ impl Database {
 
     /// Whether nobody has written for a while.
     fn is_idle(&self) -> bool {
-        let (end, now) = (self.log.end().0, self.now());
+        let (end, now) = (self.log.end().0, self.elapsed());
         let mut seen = self.work.seen.lock();
         if seen.0 != end {
             *seen = (end, now);
@@ -207,7 +207,7 @@ impl Database {
     /// Bytes of rows in memory that are not in chunks yet.
     pub fn delta_bytes(&self) -> usize {
         // Ordering: an estimate that other threads move anyway.
-        self.tables().iter().map(|table| table.delta_bytes.load(Ordering::Relaxed)).sum()
+        self.delta_bytes.load(Ordering::Relaxed)
     }
 
     /// Gives up indexes when they take more than their budget: of partitions that take no new
@@ -247,8 +247,8 @@ impl Database {
     fn checkpoint_is_due(&self) -> bool {
         let Some(state) = self.checkpointing.try_lock() else { return false };
         let behind = self.log.end().0.saturating_sub(state.lsn);
-        let now = self.now();
-        let age = now.saturating_sub(state.micros);
+        let now = self.elapsed();
+        let age = state.age(now);
         let pause = self.options.checkpoint_micros.min(WASTE_MICROS);
         behind >= self.options.checkpoint_log_bytes
             || behind > 0 && age >= self.options.checkpoint_micros

@@ -3,6 +3,7 @@
 //! The manifest is the root block of a checkpoint; `docs/format-store.md` has every byte.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use arrow::array::ArrayRef;
@@ -331,6 +332,11 @@ pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId
     }
     blocks.push(root);
     free_strangers(table, &blocks)?;
+    // Of a table that can be used only.
+    let partitions = table.partitions();
+    let parts = partitions.iter().flat_map(|it| it.parts().to_vec());
+    let memory: usize = parts.filter_map(|part| part.delta().map(Delta::memory)).sum();
+    table.delta_bytes.fetch_add(memory, Ordering::Relaxed);
     Ok((version, blocks))
 }
 
@@ -391,7 +397,6 @@ fn read_delta(
         }
         first += rows;
     }
-    table.delta_bytes.fetch_add(delta.memory(), std::sync::atomic::Ordering::Relaxed);
     Ok(delta)
 }
 

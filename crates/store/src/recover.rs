@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pelorus_blockfile::{BlockFile, Identity};
 use pelorus_env::{Env, Open};
@@ -29,7 +29,7 @@ use crate::manifest::{self, Written};
 use crate::partition::Partition;
 use crate::record::{Change, Record};
 use crate::schema::{PartitionId, TableId};
-use crate::table::Table;
+use crate::table::{Table, longest_history};
 use crate::write::{Mode, Prepared, Write};
 
 impl Database {
@@ -145,6 +145,10 @@ struct Recovery {
     catalog_lsn: u64,
     catalog: Catalog,
     tables: BTreeMap<TableId, Arc<Table>>,
+    /// Bytes of their rows in memory.
+    delta_bytes: Arc<AtomicUsize>,
+    /// How long the longest of their histories is (microseconds).
+    longest_history: u64,
     checkpoint: CheckpointState,
     /// Tables whose files cannot be used; well, if the log drops them.
     broken: BTreeMap<TableId, BrokenTable>,
@@ -190,12 +194,15 @@ impl Recovery {
             catalog_file,
             catalog,
             tables: BTreeMap::new(),
+            delta_bytes: Arc::default(),
+            longest_history: 0,
             checkpoint,
             broken: BTreeMap::new(),
         };
         for (id, entry) in this.catalog.tables.clone() {
             this.open_table(id, &entry);
         }
+        this.longest_history = longest_history(this.tables.values());
         Ok(this)
     }
 
@@ -213,7 +220,7 @@ impl Recovery {
     fn break_table(&mut self, id: TableId, error: &Error) {
         let reason = pelorus_error::display_chain(error);
         if let Some(table) = self.tables.remove(&id) {
-            table.file.close();
+            table.retire();
         }
         self.checkpoint.manifests.remove(&id);
         self.broken.insert(id, BrokenTable { code: error.code(), reason });
@@ -248,7 +255,8 @@ impl Recovery {
         let file = Arc::new(DataFile::new(path, blocks, Arc::clone(&self.cache)));
         let weigher = Arc::clone(&self.weigher);
         let named = (entry.schema.clone(), &entry.definition[..]);
-        let table = Arc::new(Table::new(id, named, file, weigher, self.seed));
+        let memory = Arc::clone(&self.delta_bytes);
+        let table = Arc::new(Table::new(id, named, file, weigher, self.seed, memory));
         table.checkpoint.store(header.lsn, Ordering::Release);
         table.born(entry.created);
         table.changed.fetch_max(entry.changed, Ordering::AcqRel);
@@ -293,8 +301,7 @@ impl Recovery {
         }
         self.catalog.version = self.catalog.version.max(version);
         if lsn > self.catalog_lsn {
-            let keep = self.tables.values().map(|it| it.layout().schema.history.micros).max();
-            self.catalog.note_time(micros, version, keep.unwrap_or(0));
+            self.catalog.note_time(micros, version, self.longest_history);
         }
         Ok(())
     }
@@ -344,7 +351,7 @@ impl Recovery {
                 self.catalog.tables.remove(table);
                 self.broken.remove(table);
                 if let Some(table) = self.tables.remove(table) {
-                    table.file.close();
+                    table.retire();
                 }
             }
             Change::Value { key, value: Some(value) } => {
@@ -354,6 +361,13 @@ impl Recovery {
                 self.catalog.values.remove(*key);
             }
             _ => {}
+        }
+        let is_of_tables = matches!(
+            change,
+            Change::CreateTable { .. } | Change::AlterTable { .. } | Change::DropTable { .. }
+        );
+        if is_of_tables {
+            self.longest_history = longest_history(self.tables.values());
         }
     }
 
@@ -402,6 +416,7 @@ impl Recovery {
             identity: self.identity,
             seed: self.seed,
             tables: self.tables,
+            delta_bytes: self.delta_bytes,
             catalog: self.catalog,
             catalog_file: self.catalog_file,
             catalog_root,

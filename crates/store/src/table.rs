@@ -46,8 +46,8 @@ pub struct Table {
     seed: u64,
     /// Versions below this one can no longer be read.
     floor: AtomicU64,
-    /// Bytes of rows in memory.
-    pub(crate) delta_bytes: AtomicUsize,
+    /// Bytes of rows in memory, of all tables of the database together.
+    pub(crate) delta_bytes: Arc<AtomicUsize>,
     /// The share of dead rows in the partition that has most, in thousandths, as maintenance has
     /// last seen it.
     pub(crate) garbage: AtomicU64,
@@ -79,6 +79,7 @@ impl Table {
         file: Arc<DataFile>,
         weigher: Arc<dyn Weigher>,
         seed: u64,
+        delta_bytes: Arc<AtomicUsize>,
     ) -> Self {
         let next_column = AtomicU32::new(schema.next_column_id());
         Self {
@@ -90,7 +91,7 @@ impl Table {
             weigher,
             seed,
             floor: AtomicU64::new(0),
-            delta_bytes: AtomicUsize::new(0),
+            delta_bytes,
             garbage: AtomicU64::new(0),
             checkpoint: AtomicU64::new(0),
             changed: AtomicU64::new(0),
@@ -253,11 +254,23 @@ impl Table {
         };
         let partition = Arc::make_mut(&mut partitions.list).remove(at);
         partitions.by_key.remove(&partition.key);
+        self.release(&partition);
+        partitions.dropped.push((version, partition));
+        self.last_drop.fetch_max(version, Ordering::AcqRel);
+    }
+
+    /// No longer counts rows in memory of a partition that takes no more: they go with their readers.
+    fn release(&self, partition: &Partition) {
         let parts = partition.parts();
         let bytes: usize = parts.iter().filter_map(|part| part.delta()).map(Delta::release).sum();
         self.delta_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        partitions.dropped.push((version, partition));
-        self.last_drop.fetch_max(version, Ordering::AcqRel);
+    }
+
+    /// Ends the table's use of its file and of the memory for new rows, when it is no longer one of
+    /// the database's. Nobody writes to it any more.
+    pub(crate) fn retire(&self) {
+        self.file.close();
+        self.partitions().iter().for_each(|partition| self.release(partition));
     }
 
     /// The version of the last drop of a partition; readers of older versions commit nothing.
@@ -309,6 +322,11 @@ impl Table {
     pub(crate) fn begin_delta(layout: Arc<Layout>, slot: u16) -> Part {
         Part { slot, layout, deletes: Deletes::default(), body: Body::Delta(Delta::default()) }
     }
+}
+
+/// How long the longest history of some tables is (microseconds).
+pub(crate) fn longest_history<'a>(tables: impl Iterator<Item = &'a Arc<Table>>) -> u64 {
+    tables.map(|table| table.layout().schema.history.micros).max().unwrap_or(0)
 }
 
 /// Error 1062 for the row of a batch; `row` is in the text for the engine to read.

@@ -171,6 +171,32 @@ fn memory_is_given_back_once_when_a_partition_is_dropped_while_it_is_flushed() {
     assert_eq!(world.database.delta_bytes(), 0);
 }
 
+/// The memory of all tables is one sum, which a table leaves with what it has.
+#[test]
+fn memory_is_given_back_when_a_table_is_dropped_and_counted_again_after_a_start() {
+    let mut world = World::new(14);
+    world.put(0..1000).unwrap();
+    let before = world.database.delta_bytes();
+    let other = world.database.create_table(schema(), b"").unwrap();
+    put(&world.database, other, 0..500).unwrap();
+    assert!(world.database.delta_bytes() > before);
+    let snapshot = world.database.snapshot();
+    let held = snapshot.table(other).unwrap();
+    world.database.drop_table(other).unwrap();
+    assert_eq!(world.database.delta_bytes(), before);
+    drop((held, snapshot));
+    assert_eq!(world.database.delta_bytes(), before);
+    world.disk.crash();
+    world.reopen();
+    assert!(world.database.delta_bytes() > before / 2, "from the log");
+    world.database.checkpoint().unwrap();
+    world.disk.crash();
+    world.reopen();
+    assert!(world.database.delta_bytes() > before / 2, "from the manifest");
+    world.flush();
+    assert_eq!(world.database.delta_bytes(), 0);
+}
+
 #[test]
 fn slots_are_taken_all_or_none_and_a_commit_without_one_is_refused_before_it_is_logged() {
     assert_ne!(row_ref(u16::try_from(SLOTS_MAX - 1).unwrap(), (1 << 17) - 1).0, GONE);
@@ -291,7 +317,8 @@ fn the_floor_of_a_manifest_is_not_below_marks_that_lost_their_versions_meanwhile
     let file = &world.table.file;
     let (root, _) = manifest::write(&frozen, || world.table.floor(), (file, 0), None).unwrap();
     let weigher = Arc::clone(&world.table.weigher);
-    let copy = Table::new(world.table.id(), (schema(), b""), Arc::clone(file), weigher, 0);
+    let copy =
+        Table::new(world.table.id(), (schema(), b""), Arc::clone(file), weigher, 0, Arc::default());
     // What is read back must not give the blocks of the table back.
     file.close();
     let (base, base_version, _) = partition.parts()[0].deletes.image(old);

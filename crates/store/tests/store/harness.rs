@@ -23,9 +23,9 @@ use pelorus_types::{ColumnType, collation};
 pub(crate) type Row = (i64, Option<String>);
 pub(crate) type Content = BTreeMap<(i64, i64), Row>;
 
-/// A clock that goes only when it is told to.
+/// A clock that goes only when it is told to, and by how much what it shows was set back.
 #[derive(Debug, Default)]
-pub(crate) struct ManualClock(pub(crate) AtomicU64);
+pub(crate) struct ManualClock(pub(crate) AtomicU64, pub(crate) AtomicU64);
 
 impl Clock for ManualClock {
     fn monotonic(&self) -> Duration {
@@ -33,7 +33,7 @@ impl Clock for ManualClock {
     }
 
     fn since_epoch(&self) -> Duration {
-        Duration::from_micros(self.0.load(Ordering::Relaxed))
+        Duration::from_micros(self.0.load(Ordering::Relaxed) - self.1.load(Ordering::Relaxed))
     }
 }
 
@@ -51,7 +51,7 @@ impl Machine {
     }
 
     pub(crate) fn with(disk: SimDisk, seed: u64) -> Self {
-        let clock = Arc::new(ManualClock(AtomicU64::new(1_000_000_000)));
+        let clock = Arc::new(ManualClock(AtomicU64::new(1_000_000_000), AtomicU64::new(0)));
         let mut env = Env::in_memory(seed);
         env.disk = Arc::new(disk.clone());
         env.clock = Arc::clone(&clock) as Arc<dyn Clock>;

@@ -1,6 +1,7 @@
 //! Single rules that the model does not state.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{Field, Int64Type, Schema};
@@ -122,6 +123,22 @@ fn values_of_the_engine_are_part_of_commits() {
     assert_eq!(database.value(b"e"), Some(b"3".to_vec()));
 }
 
+#[test]
+fn checkpoints_go_on_when_the_clock_is_set_back() {
+    let machine = Machine::new(41);
+    let limits = Options { checkpoint_micros: 1_000_000, ..options() };
+    let database = machine.open_with(limits).unwrap();
+    let table = database.create_table(schema(), b"").unwrap();
+    while database.maintain().unwrap() {}
+    machine.clock.1.store(900_000_000, Ordering::Relaxed);
+    for k in 0..3 {
+        commit(&database, vec![put(table, &[((1, k), row(k))], Mode::Insert)]).unwrap();
+        assert!(!database.maintain().unwrap(), "nothing is due");
+        machine.clock.0.fetch_add(1_500_000, Ordering::Relaxed);
+        assert!(database.maintain().unwrap(), "a checkpoint is due");
+    }
+}
+
 /// A manifest that said of all rows when they died would not fit its block: the history ends early, and
 /// where somebody reads it, at the next start.
 #[test]
@@ -179,7 +196,7 @@ fn what_is_too_old_is_refused_and_what_is_held_is_kept() {
     commit(&database, vec![put(table, &rows(0), Mode::Replace)]).unwrap();
     let held = database.snapshot();
     for round in 1..20 {
-        machine.clock.0.fetch_add(10_000, std::sync::atomic::Ordering::Relaxed);
+        machine.clock.0.fetch_add(10_000, Ordering::Relaxed);
         commit(&database, vec![put(table, &rows(round * 1000), Mode::Replace)]).unwrap();
         while database.maintain().unwrap() {}
     }
@@ -187,7 +204,7 @@ fn what_is_too_old_is_refused_and_what_is_held_is_kept() {
     assert_eq!(read(&held, table).unwrap(), expected);
     let old = held.version();
     drop(held);
-    machine.clock.0.fetch_add(10_000, std::sync::atomic::Ordering::Relaxed);
+    machine.clock.0.fetch_add(10_000, Ordering::Relaxed);
     commit(&database, vec![put(table, &rows(0), Mode::Replace)]).unwrap();
     while database.maintain().unwrap() {}
     let late = database.snapshot_at(old);
@@ -313,7 +330,7 @@ fn a_scan_keeps_its_version_readable_without_its_snapshot() {
     };
     let gone: Vec<_> = (0..5).map(|k| (1, k)).collect();
     commit(&database, vec![remove(table, &gone)]).unwrap();
-    machine.clock.0.fetch_add(1_000_000, std::sync::atomic::Ordering::Relaxed);
+    machine.clock.0.fetch_add(1_000_000, Ordering::Relaxed);
     commit(&database, vec![put(table, &rows[50..51], Mode::Replace)]).unwrap();
     while database.maintain().unwrap() {}
     let mut count = 0;
@@ -399,7 +416,7 @@ fn a_version_is_kept_until_the_last_of_its_readers_has_gone() {
     let expected: Content = rows(0).into_iter().collect();
     let mut held: Vec<Snapshot> = (0..3).map(|_| database.snapshot()).collect();
     while held.pop().is_some() {
-        machine.clock.0.fetch_add(10_000, std::sync::atomic::Ordering::Relaxed);
+        machine.clock.0.fetch_add(10_000, Ordering::Relaxed);
         commit(&database, vec![put(table, &rows(1000), Mode::Replace)]).unwrap();
         while database.maintain().unwrap() {}
         for held in &held {
