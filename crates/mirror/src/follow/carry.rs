@@ -66,6 +66,9 @@ fn renamed(
     (text, event): (&str, (&str, usize)),
     is_old: &dyn Fn(&Position) -> bool,
 ) -> Result<()> {
+    // What goes back for another mirror meanwhile, and notes for all what they have, would miss one
+    // that has no name for a moment.
+    let _held = hold(source)?;
     if source.has_renamed(event)? {
         // It was carried out, and the process ended before the position was kept.
         return Ok(());
@@ -133,7 +136,7 @@ fn again(source: &Source, mirror: &Mirror, why: String) -> Result<()> {
 fn gone(source: &Source, mirror: &Mirror, text: &str) -> Result<()> {
     if mirror.record().of_database {
         tracing::info!(mirror = %mirror.name, "a mirrored table was dropped");
-        return source.remove(&mirror.name.database, &mirror.name.table).map(drop);
+        return source.remove_on_the_way(mirror);
     }
     let why = format!("the table is gone from its server: {text}");
     tracing::warn!(mirror = %mirror.name, why, "a mirror has lost its table");

@@ -10,6 +10,7 @@ use pelorus_error::Result;
 use pelorus_store::Commit;
 
 use super::Source;
+use crate::load::is_overtaken;
 use crate::mirror::Mirror;
 use crate::record::{self, SourceRecord, State};
 
@@ -88,8 +89,12 @@ impl Source {
         };
         for other in self.mirrors() {
             if other.state().follows() && other.name != mirror.name {
-                self.keep_beginning(&other)?;
-                reach(other.record().from);
+                match self.keep_beginning(&other) {
+                    Ok(()) => reach(other.record().from),
+                    // It was ended at this moment.
+                    Err(error) if is_overtaken(&error) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         let record = mirror.record();
