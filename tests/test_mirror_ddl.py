@@ -402,6 +402,34 @@ class TestBacklogs:
         server.run("DROP DATABASE ddl_backlog")
 
 
+class TestSentBack:
+    """The stream meets again what defined tables, for the sake of one that was paused."""
+
+    def test_tables_that_have_other_names_since(self, pair):
+        pair.begin("ddl_back", *BEGIN, *(f"CREATE TABLE {name} (id INT PRIMARY KEY)" for name in "ux"))
+        pair.through.run("MIRROR DATABASE ddl_back")
+        pair.wait_live("ddl_back")
+        pair.through.run("ALTER MIRROR ddl_back.u PAUSE")
+        pair.server.run(
+            "INSERT INTO u VALUES (1)", "RENAME TABLE t TO second", ROW.format(4).replace(" t ", " second "),
+            "RENAME TABLE second TO third", "CREATE TABLE passing LIKE third",
+            "RENAME TABLE passing TO kept", "INSERT INTO kept (id) VALUES (5)", "DROP TABLE x",
+            "ALTER TABLE third ADD d INT DEFAULT 7", database="ddl_back")
+        live_again(pair, "ddl_back", ("third", "kept"))
+        pair.through.run("ALTER MIRROR ddl_back.u RESUME")
+        names = ("third", "kept", "u")
+        pair.wait_live("ddl_back", *names)
+        pair.same_tables("ddl_back", *names)
+        # What comes behind is new.
+        pair.server.run("CREATE TABLE second (id INT PRIMARY KEY)", "RENAME TABLE second TO x",
+                        "INSERT INTO x VALUES (1)", "DROP TABLE last_of_all", database="ddl_back")
+        live_again(pair, "ddl_back", (*names, "x"))
+        pair.same_tables("ddl_back", *names, "x")
+        assert set(pair.of_database("ddl_back")) == {*names, "x", "last_of_all"}
+        assert pair.state("ddl_back", "third")["Loads"] == 1
+        pair.through.run("UNMIRROR DATABASE ddl_back")
+
+
 class TestNamed:
     """A mirror that was made by its name stays with the name."""
 

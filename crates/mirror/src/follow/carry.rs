@@ -41,6 +41,8 @@ pub(crate) fn carry_out(
             _ => again(source, &mirror, why),
         },
         Effect::Gone(mirror) => gone(source, &mirror, text),
+        // It may have another name since, or be gone.
+        Effect::Come(_) if source.has_met(is_old)? => Ok(()),
         Effect::Come(name) => {
             tracing::info!(mirror = %name, "a new table of a mirrored database");
             source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })
@@ -69,10 +71,6 @@ fn renamed(
     // What goes back for another mirror meanwhile, and notes for all what they have, would miss one
     // that has no name for a moment.
     let _held = hold(source)?;
-    if source.has_renamed(event)? {
-        // It was carried out, and the process ended before the position was kept.
-        return Ok(());
-    }
     // Foreign keys go along with the tables that they refer to, or stay with the name: it depends on
     // the session.
     let referrers = source.all_referrers();
@@ -84,6 +82,11 @@ fn renamed(
                 again(source, child, format!("a table was renamed that it refers to: {text}"))?;
             }
         }
+    }
+    // It was carried out, and the process ended before the position was kept, or the stream has gone
+    // back: what has these names now is something else.
+    if source.has_renamed(event)? || source.has_met(is_old)? {
+        return Ok(());
     }
     let target = source.mirror(&to.database, &to.table);
     if let Some(mirror) = source.mirror(&from.database, &from.table) {

@@ -205,7 +205,7 @@ impl Source {
             None => {}
         }
         known.logs_cascades = Some(logs);
-        known.renamed = None;
+        (known.renamed, known.reached) = (None, None);
         self.keep(&known)
     }
 
