@@ -430,6 +430,22 @@ class TestSentBack:
         pair.through.run("UNMIRROR DATABASE ddl_back")
 
 
+    def test_a_paused_table_that_is_renamed(self, pair):
+        pair.begin("ddl_paused", *BEGIN)
+        pair.through.run("MIRROR DATABASE ddl_paused")
+        pair.wait_live("ddl_paused")
+        pair.through.run("ALTER MIRROR ddl_paused.t PAUSE")
+        pair.server.run(ROW.format(4), "RENAME TABLE t TO other",
+                        "INSERT INTO other (id) VALUES (5)", database="ddl_paused")
+        live_again(pair, "ddl_paused", ())
+        assert set(pair.of_database("ddl_paused")) == {"other", "last_of_all"}
+        assert pair.state("ddl_paused", "other")["State"] == "paused"
+        pair.through.run("ALTER MIRROR ddl_paused.other RESUME")
+        pair.wait_live("ddl_paused", "other")
+        pair.same_tables("ddl_paused", "other")
+        pair.through.run("UNMIRROR DATABASE ddl_paused")
+
+
 class TestNamed:
     """A mirror that was made by its name stays with the name."""
 

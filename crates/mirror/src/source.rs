@@ -250,8 +250,12 @@ impl Source {
     ) -> Result<()> {
         let record = mirror.record();
         if !matches!(record.state, State::Live | State::CatchingUp) {
+            // One that is paused stays so, and is read anew when it is resumed.
+            let is_paused = record.state == State::Paused;
+            let state = if is_paused { State::Paused } else { State::Waiting };
+            let begun = MirrorRecord { state, of_database: true, ..MirrorRecord::default() };
             self.remove_on_the_way(mirror)?;
-            return self.add(to, MirrorRecord { of_database: true, ..MirrorRecord::default() });
+            return self.add(to, begun);
         }
         mirror.end_turn();
         self.copies().rename(&mirror.name, to)?;

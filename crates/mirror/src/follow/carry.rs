@@ -35,7 +35,6 @@ pub(crate) fn carry_out(
         }
         Effect::Again(mirror, _) | Effect::Gone(mirror) if mirror.has(is_old) => Ok(()),
         Effect::Again(mirror, why) => match mirror.state() {
-            State::Paused => mirror.update(source.store(), |record| record.from = None),
             // Others of a circle may be followed, and know the keys that it had.
             State::Waiting => again_with(source, &mirror, &why, is_old),
             _ => again(source, &mirror, why),
@@ -129,7 +128,11 @@ fn again_with(
     Ok(())
 }
 
+/// Lets a mirror begin anew; one that is paused does when it is resumed.
 fn again(source: &Source, mirror: &Mirror, why: String) -> Result<()> {
+    if mirror.state() == State::Paused {
+        return mirror.update(source.store(), |record| record.from = None);
+    }
     tracing::warn!(mirror = %mirror.name, why, "a table is mirrored anew");
     mirror.begin_again(source.store(), Some(why))?;
     source.wake();
