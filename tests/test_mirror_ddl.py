@@ -201,6 +201,10 @@ CHANGES |= {
             f"CREATE TABLE r{at} (id INT PRIMARY KEY, v {ty} NULL)",
             f"INSERT INTO r{at} VALUES (1, {value}), (2, NULL)")),
         tables=tuple(f"r{at}" for at in range(len(RETYPED)))),
+    "rename_if_exists": Case([
+        "RENAME TABLE IF EXISTS nothing TO something, t NOWAIT TO other, other WAIT 5 TO third",
+        "INSERT INTO third (id) VALUES (9)", "RENAME TABLES IF EXISTS nothing TO something"],
+        True, tables=("third",), only="mariadb"),
     # A MySQL rounds what a default has too much, a MariaDB cuts it off; its JSON is a text.
     "filled": Case([
         "ALTER TABLE t ADD d DATETIME(1) DEFAULT '2024-01-02 03:04:05.67'", ROW.format(4),
