@@ -239,9 +239,9 @@ impl Source {
         if rests { self.give_up_position() } else { Ok(()) }
     }
 
-    /// Gives a mirror with its copy another name, while nothing moves. One that is not read yet begins there. What has
-    /// been carried out of the event is kept with it: that it was renamed cannot be seen later, where
-    /// two tables have changed places.
+    /// Gives a mirror with its copy another name, while nothing moves. One that is not read yet begins
+    /// there. What has been carried out of the event is kept with it: that it was renamed cannot be
+    /// seen later, where two tables have changed places.
     pub(crate) fn rename(
         &self,
         mirror: &Arc<Mirror>,
