@@ -201,6 +201,10 @@ CHANGES |= {
             f"CREATE TABLE r{at} (id INT PRIMARY KEY, v {ty} NULL)",
             f"INSERT INTO r{at} VALUES (1, {value}), (2, NULL)")),
         tables=tuple(f"r{at}" for at in range(len(RETYPED)))),
+    "rename_if_exists": Case([
+        "RENAME TABLE IF EXISTS nothing TO something, t NOWAIT TO other, other WAIT 5 TO third",
+        "INSERT INTO third (id) VALUES (9)", "RENAME TABLES IF EXISTS nothing TO something"],
+        True, tables=("third",), only="mariadb"),
     # A MySQL rounds what a default has too much, a MariaDB cuts it off; its JSON is a text.
     "filled": Case([
         "ALTER TABLE t ADD d DATETIME(1) DEFAULT '2024-01-02 03:04:05.67'", ROW.format(4),
@@ -400,6 +404,50 @@ class TestBacklogs:
         assert set(pair.of_database("ddl_backlog")) == {*names, "u", "last_of_all"}
         pair.through.run("UNMIRROR DATABASE ddl_backlog")
         server.run("DROP DATABASE ddl_backlog")
+
+
+class TestSentBack:
+    """The stream meets again what defined tables, for the sake of one that was paused."""
+
+    def test_tables_that_have_other_names_since(self, pair):
+        pair.begin("ddl_back", *BEGIN, *(f"CREATE TABLE {name} (id INT PRIMARY KEY)" for name in "ux"))
+        pair.through.run("MIRROR DATABASE ddl_back")
+        pair.wait_live("ddl_back")
+        pair.through.run("ALTER MIRROR ddl_back.u PAUSE")
+        pair.server.run(
+            "INSERT INTO u VALUES (1)", "RENAME TABLE t TO second", ROW.format(4).replace(" t ", " second "),
+            "RENAME TABLE second TO third", "CREATE TABLE passing LIKE third",
+            "RENAME TABLE passing TO kept", "INSERT INTO kept (id) VALUES (5)", "DROP TABLE x",
+            "ALTER TABLE third ADD d INT DEFAULT 7", database="ddl_back")
+        live_again(pair, "ddl_back", ("third", "kept"))
+        pair.through.run("ALTER MIRROR ddl_back.u RESUME")
+        names = ("third", "kept", "u")
+        pair.wait_live("ddl_back", *names)
+        pair.same_tables("ddl_back", *names)
+        # What comes behind is new.
+        pair.server.run("CREATE TABLE second (id INT PRIMARY KEY)", "RENAME TABLE second TO x",
+                        "INSERT INTO x VALUES (1)", "DROP TABLE last_of_all", database="ddl_back")
+        live_again(pair, "ddl_back", (*names, "x"))
+        pair.same_tables("ddl_back", *names, "x")
+        assert set(pair.of_database("ddl_back")) == {*names, "x", "last_of_all"}
+        assert pair.state("ddl_back", "third")["Loads"] == 1
+        pair.through.run("UNMIRROR DATABASE ddl_back")
+
+
+    def test_a_paused_table_that_is_renamed(self, pair):
+        pair.begin("ddl_paused", *BEGIN)
+        pair.through.run("MIRROR DATABASE ddl_paused")
+        pair.wait_live("ddl_paused")
+        pair.through.run("ALTER MIRROR ddl_paused.t PAUSE")
+        pair.server.run(ROW.format(4), "RENAME TABLE t TO other",
+                        "INSERT INTO other (id) VALUES (5)", database="ddl_paused")
+        live_again(pair, "ddl_paused", ())
+        assert set(pair.of_database("ddl_paused")) == {"other", "last_of_all"}
+        assert pair.state("ddl_paused", "other")["State"] == "paused"
+        pair.through.run("ALTER MIRROR ddl_paused.other RESUME")
+        pair.wait_live("ddl_paused", "other")
+        pair.same_tables("ddl_paused", "other")
+        pair.through.run("UNMIRROR DATABASE ddl_paused")
 
 
 class TestNamed:

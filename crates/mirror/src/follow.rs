@@ -330,7 +330,13 @@ impl Resolver<'_> {
                 self.mirror(&drop.table).map(|it| Effect::Again(it, why)).into_iter().collect()
             }
             TableStatement::DropIndex(_) => Vec::new(),
-            TableStatement::Rename(pairs) => self.renamed(pairs),
+            TableStatement::Rename(rename) => {
+                let mut effects = self.renamed(&rename.pairs);
+                if rename.if_exists {
+                    effects.retain(|it| self.may_happen(it, &rename.pairs));
+                }
+                effects
+            }
             TableStatement::Alter(alter) => {
                 let others = self.exchanged(&alter.actions);
                 let Some(mirror) = self.mirror(&alter.table) else {
@@ -408,6 +414,15 @@ impl Resolver<'_> {
         let why = "a column was renamed that one of its foreign keys refers to";
         let children = children.into_iter().flatten().filter(moves);
         children.map(|child| Effect::Again(Arc::clone(child), why.to_owned())).collect()
+    }
+
+    /// Whether the table of a renaming may be there: in a database that is mirrored there is none
+    /// that nothing is known of, but for those that the same statement has renamed.
+    fn may_happen(&self, effect: &Effect, pairs: &[(TableName, TableName)]) -> bool {
+        let Effect::Renamed(from, ..) = effect else { return true };
+        self.source.mirror(&from.database, &from.table).is_some()
+            || !self.source.has_database(&from.database)
+            || pairs.iter().any(|(_, to)| self.name(to) == *from)
     }
 
     /// One after the other, each as the tables are then: a swap goes through a third name.

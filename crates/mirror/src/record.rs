@@ -153,6 +153,10 @@ pub struct SourceRecord {
     /// renamings were carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<(String, usize)>,
+    /// How far the stream was when it last went back for the sake of a mirror. Tables that came or got
+    /// other names before that may be there under others, or no longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<String>,
 }
 
 /// The key of a mirror.

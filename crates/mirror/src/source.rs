@@ -201,17 +201,35 @@ impl Source {
     /// Takes a mirror away and drops its copy; `None` when there is none.
     pub(crate) fn remove(&self, database: &str, table: &str) -> Result<Option<()>> {
         let Some(mirror) = self.mirror(database, table) else { return Ok(None) };
+        self.leave(&mirror)?;
+        self.rest_if_unused()?;
+        self.forget(&mirror)?;
+        Ok(Some(()))
+    }
+
+    /// The same for the stream itself, which goes on: the mirror's database is mirrored.
+    pub(crate) fn remove_on_the_way(&self, mirror: &Mirror) -> Result<()> {
+        self.leave(mirror)?;
+        self.forget(mirror)
+    }
+
+    /// Drops the copy of a mirror, and has it no longer.
+    fn leave(&self, mirror: &Mirror) -> Result<()> {
         mirror.stop_in(self.store(), State::Paused, Some("is being dropped".to_owned()))?;
         self.copies().drop_copy(&mirror.name)?;
         mirror.forget();
-        let values = vec![(record::mirror_key(&mirror.name), None)];
         let key = (mirror.name.database.clone(), mirror.name.table.clone());
         self.mirrors.write().remove(&key);
         self.forget_referrers();
-        self.rest_if_unused()?;
+        Ok(())
+    }
+
+    /// Keeps nothing of a mirror that was left.
+    fn forget(&self, mirror: &Mirror) -> Result<()> {
+        let values = vec![(record::mirror_key(&mirror.name), None)];
         self.store().commit(&Commit { values, ..Commit::default() })?;
         self.wake();
-        Ok(Some(()))
+        Ok(())
     }
 
     /// Without mirrors the next one begins with a position of its own. While a database is mirrored
@@ -221,9 +239,9 @@ impl Source {
         if rests { self.give_up_position() } else { Ok(()) }
     }
 
-    /// Gives a mirror with its copy another name. One that is not read yet begins there. What has
-    /// been carried out of the event is kept with it: that it was renamed cannot be seen later, where
-    /// two tables have changed places.
+    /// Gives a mirror with its copy another name, while nothing moves. One that is not read yet begins
+    /// there. What has been carried out of the event is kept with it: that it was renamed cannot be
+    /// seen later, where two tables have changed places.
     pub(crate) fn rename(
         &self,
         mirror: &Arc<Mirror>,
@@ -232,8 +250,12 @@ impl Source {
     ) -> Result<()> {
         let record = mirror.record();
         if !matches!(record.state, State::Live | State::CatchingUp) {
-            self.remove(&mirror.name.database, &mirror.name.table)?;
-            return self.add(to, MirrorRecord { of_database: true, ..MirrorRecord::default() });
+            // One that is paused stays so, and is read anew when it is resumed.
+            let is_paused = record.state == State::Paused;
+            let state = if is_paused { State::Paused } else { State::Waiting };
+            let begun = MirrorRecord { state, of_database: true, ..MirrorRecord::default() };
+            self.remove_on_the_way(mirror)?;
+            return self.add(to, begun);
         }
         mirror.end_turn();
         self.copies().rename(&mirror.name, to)?;

@@ -49,7 +49,7 @@ pub use partition::{
 pub use render::{Shown, show_create_table};
 pub use statement::{
     AlterAction, AlterTable, CreateIndex, DatabaseDefinition, DropDatabase, DropIndex, DropTables,
-    PartitionList, Place, TableStatement,
+    PartitionList, Place, RenameTables, TableStatement,
 };
 
 use crate::Mode;

@@ -9,7 +9,8 @@ use pelorus_mirror::copies::Circumstances;
 use pelorus_mirror::{Absent, Copies, CopyColumn, CopyTable, Definition, MirrorName};
 use pelorus_sql::statement::{MirrorFilter, TableName};
 use pelorus_sql::table::{
-    AlterAction, AlterTable, Base, ColumnDefault, DropTables, TableDefinition, TableStatement,
+    AlterAction, AlterTable, Base, ColumnDefault, DropTables, RenameTables, TableDefinition,
+    TableStatement,
 };
 use pelorus_sql::{Mode, literal};
 use pelorus_store::{Database, KeyEncoder, Keys, TableId};
@@ -247,7 +248,8 @@ impl Copies for EngineCopies {
 
     fn rename(&self, from: &MirrorName, to: &MirrorName) -> Result<()> {
         let pairs = vec![(hidden_name(from), hidden_name(to))];
-        self.definer(&plain())?.run(&TableStatement::Rename(pairs)).map(|_| ())
+        let rename = TableStatement::Rename(RenameTables { if_exists: false, pairs });
+        self.definer(&plain())?.run(&rename).map(|_| ())
     }
 }
 

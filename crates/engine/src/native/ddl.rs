@@ -86,7 +86,10 @@ impl Definer {
             TableStatement::Create(definition) => self.create(definition).map(drop),
             TableStatement::Drop(drop) => self.drop_tables(drop),
             TableStatement::Truncate(name) => self.truncate(name),
-            TableStatement::Rename(pairs) => self.rename(pairs),
+            TableStatement::Rename(rename) if rename.if_exists => {
+                Err(Error::unsupported("RENAME TABLE IF EXISTS of native tables"))
+            }
+            TableStatement::Rename(rename) => self.rename(&rename.pairs),
             TableStatement::CreateDatabase(create) => self.create_database(create),
             TableStatement::AlterDatabase(alter) => self.alter_database(alter),
             TableStatement::DropDatabase(drop) => self.drop_database(drop),

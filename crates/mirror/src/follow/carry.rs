@@ -35,12 +35,13 @@ pub(crate) fn carry_out(
         }
         Effect::Again(mirror, _) | Effect::Gone(mirror) if mirror.has(is_old) => Ok(()),
         Effect::Again(mirror, why) => match mirror.state() {
-            State::Paused => mirror.update(source.store(), |record| record.from = None),
             // Others of a circle may be followed, and know the keys that it had.
             State::Waiting => again_with(source, &mirror, &why, is_old),
             _ => again(source, &mirror, why),
         },
         Effect::Gone(mirror) => gone(source, &mirror, text),
+        // It may have another name since, or be gone.
+        Effect::Come(_) if source.has_met(is_old)? => Ok(()),
         Effect::Come(name) => {
             tracing::info!(mirror = %name, "a new table of a mirrored database");
             source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })
@@ -66,10 +67,9 @@ fn renamed(
     (text, event): (&str, (&str, usize)),
     is_old: &dyn Fn(&Position) -> bool,
 ) -> Result<()> {
-    if source.has_renamed(event)? {
-        // It was carried out, and the process ended before the position was kept.
-        return Ok(());
-    }
+    // What goes back for another mirror meanwhile, and notes for all what they have, would miss one
+    // that has no name for a moment.
+    let _held = hold(source)?;
     // Foreign keys go along with the tables that they refer to, or stay with the name: it depends on
     // the session.
     let referrers = source.all_referrers();
@@ -81,6 +81,11 @@ fn renamed(
                 again(source, child, format!("a table was renamed that it refers to: {text}"))?;
             }
         }
+    }
+    // It was carried out, and the process ended before the position was kept, or the stream has gone
+    // back: what has these names now is something else.
+    if source.has_renamed(event)? || source.has_met(is_old)? {
+        return Ok(());
     }
     let target = source.mirror(&to.database, &to.table);
     if let Some(mirror) = source.mirror(&from.database, &from.table) {
@@ -123,7 +128,11 @@ fn again_with(
     Ok(())
 }
 
+/// Lets a mirror begin anew; one that is paused does when it is resumed.
 fn again(source: &Source, mirror: &Mirror, why: String) -> Result<()> {
+    if mirror.state() == State::Paused {
+        return mirror.update(source.store(), |record| record.from = None);
+    }
     tracing::warn!(mirror = %mirror.name, why, "a table is mirrored anew");
     mirror.begin_again(source.store(), Some(why))?;
     source.wake();
@@ -133,7 +142,7 @@ fn again(source: &Source, mirror: &Mirror, why: String) -> Result<()> {
 fn gone(source: &Source, mirror: &Mirror, text: &str) -> Result<()> {
     if mirror.record().of_database {
         tracing::info!(mirror = %mirror.name, "a mirrored table was dropped");
-        return source.remove(&mirror.name.database, &mirror.name.table).map(drop);
+        return source.remove_on_the_way(mirror);
     }
     let why = format!("the table is gone from its server: {text}");
     tracing::warn!(mirror = %mirror.name, why, "a mirror has lost its table");

@@ -10,6 +10,7 @@ use pelorus_error::Result;
 use pelorus_store::Commit;
 
 use super::Source;
+use crate::load::is_overtaken;
 use crate::mirror::Mirror;
 use crate::record::{self, SourceRecord, State};
 
@@ -88,8 +89,12 @@ impl Source {
         };
         for other in self.mirrors() {
             if other.state().follows() && other.name != mirror.name {
-                self.keep_beginning(&other)?;
-                reach(other.record().from);
+                match self.keep_beginning(&other) {
+                    Ok(()) => reach(other.record().from),
+                    // It was ended at this moment.
+                    Err(error) if is_overtaken(&error) => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         let record = mirror.record();
@@ -119,11 +124,35 @@ impl Source {
         place: &Position,
         _moving: &MutexGuard<'_, ()>,
     ) -> Result<()> {
+        self.keep_reached(place)?;
         self.keep_position(Some(place))?;
         self.applied.send_replace(Some(place.clone()));
         self.moved.store(true, Ordering::Release);
         self.wake();
         Ok(())
+    }
+
+    /// Keeps how far the stream was before it goes back to a place.
+    fn keep_reached(&self, place: &Position) -> Result<()> {
+        let (Some(at), Some(known)) = (self.position(), self.known()?) else { return Ok(()) };
+        let earlier = known.reached.as_deref().and_then(|it| it.parse::<Position>().ok());
+        let is_known = earlier.is_some_and(|earlier| earlier.has_passed(&at) == Some(true));
+        if is_known || place.has_passed(&at) == Some(true) {
+            return Ok(());
+        }
+        self.keep(&SourceRecord { reached: Some(at.to_string()), ..known })
+    }
+
+    /// Whether the stream has met an event before it went back: which tables there are since, and
+    /// under which names, is known. Behind the place where it was everything is new, also where a
+    /// MariaDB gives out lower numbers again.
+    pub(crate) fn has_met(&self, is_old: &dyn Fn(&Position) -> bool) -> Result<bool> {
+        let reached = self.known()?.and_then(|it| it.reached);
+        let Some(reached) = reached.and_then(|it| it.parse::<Position>().ok()) else {
+            return Ok(false);
+        };
+        let is_past = self.position().is_some_and(|at| at.has_passed(&reached) == Some(true));
+        Ok(!is_past && is_old(&reached))
     }
 
     /// Whether the stream that runs is to end: what it reads from now on must not count.
@@ -167,9 +196,10 @@ impl Source {
                 mirror.update(self.store(), |record| record.from = None)?;
             }
         }
-        if let Some(known) = self.known()?.filter(|it| it.renamed.is_some()) {
+        let has_met = |it: &SourceRecord| it.renamed.is_some() || it.reached.is_some();
+        if let Some(known) = self.known()?.filter(has_met) {
             // Positions may mean other events from now on.
-            self.keep(&SourceRecord { renamed: None, ..known })?;
+            self.keep(&SourceRecord { renamed: None, reached: None, ..known })?;
         }
         self.give_up_position()
     }

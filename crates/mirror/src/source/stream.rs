@@ -283,6 +283,8 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
+    /// Commits the batch with the position that it reaches.
+    ///
     /// # Errors
     /// 1317 when the stream must begin again: what was read is thrown away then, to be read once
     /// more, and nobody may go on as if it were in the copies. Else what the store gives.

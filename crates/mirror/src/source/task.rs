@@ -96,6 +96,9 @@ impl Source {
 
     /// Follows the server until something must be begun anew.
     pub(super) async fn follow(self: &Arc<Self>) -> Result<()> {
+        // Before anything is looked at: what is told from here on, another definition of the link say,
+        // ends the stream that begins now.
+        self.moved.store(false, Ordering::Release);
         let link = self.shared.links.link(&self.link).ok_or_else(|| {
             Error::new(Code::NoSuchServer, format!("there is no server '{}'", self.link))
         })?;
@@ -107,9 +110,9 @@ impl Source {
         self.check_cascades(mirrorable::logs_cascades(&link).await?)?;
         if self.position().is_none() {
             let position = link.binlog_position(&[]).await?;
-            self.go_to(&position)?;
+            // It begins there at once, unless there is more to be looked at.
+            return self.go_to(&position);
         }
-        self.moved.store(false, Ordering::Release);
         let mut loading = JoinSet::new();
         loading.spawn(Arc::clone(self).load_all(link.clone()));
         loading.spawn(Arc::clone(self).watch_end(link.clone()));
@@ -205,7 +208,7 @@ impl Source {
             None => {}
         }
         known.logs_cascades = Some(logs);
-        known.renamed = None;
+        (known.renamed, known.reached) = (None, None);
         self.keep(&known)
     }
 

@@ -135,6 +135,14 @@ impl Parser<'_> {
         self.take_words(&["IF", "NOT", "EXISTS"])
     }
 
+    /// MariaDB's `WAIT n` and `NOWAIT` behind a table, which say how long to wait for its lock.
+    pub(crate) fn lock_wait(&mut self) -> Result<()> {
+        if !self.take_word("NOWAIT") && self.take_word("WAIT") {
+            self.integer()?;
+        }
+        Ok(())
+    }
+
     /// The end of the statement.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.take_symbol(";");

@@ -82,6 +82,7 @@ impl Parser<'_> {
         let mut names = Vec::new();
         self.list(|parser| {
             names.push(parser.table_name()?);
+            parser.lock_wait()?;
             parser.expect_word("TO")?;
             names.push(parser.table_name()?);
             Ok(())

@@ -123,6 +123,7 @@ fn schema_changes_name_their_objects() {
         ("ALTER TABLE t ADD COLUMN a INT, RENAME TO d.u", "TABLE", "t", "d.u"),
         ("TRUNCATE TABLE t", "TABLE", "t", ""),
         ("RENAME TABLE a TO b, c TO d", "TABLE", "a b c d", ""),
+        ("RENAME TABLES IF EXISTS a WAIT 5 TO b, d.c NOWAIT TO d", "TABLE", "a b d.c d", ""),
         ("CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2; END", "PROCEDURE", "p", ""),
         ("DROP FUNCTION f", "FUNCTION", "f", ""),
     ] {

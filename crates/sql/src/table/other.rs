@@ -4,7 +4,7 @@
 use super::definition::{KeyDefinition, KeyKind, TableOption};
 use super::statement::{
     AlterAction, AlterTable, CreateIndex, DatabaseDefinition, DropDatabase, DropIndex, DropTables,
-    Pending, TableStatement,
+    Pending, RenameTables, TableStatement,
 };
 use crate::parse::cursor::{Parser, Result};
 
@@ -36,11 +36,14 @@ impl Parser<'_> {
             if !self.take_word("TABLES") {
                 self.expect_word("TABLE")?;
             }
-            TableStatement::Rename(self.list(|parser| {
+            let if_exists = self.if_exists();
+            let pairs = self.list(|parser| {
                 let from = parser.table_name()?;
+                parser.lock_wait()?;
                 parser.expect_word("TO")?;
                 Ok((from, parser.table_name()?))
-            })?)
+            })?;
+            TableStatement::Rename(RenameTables { if_exists, pairs })
         };
         Ok((statement, None))
     }

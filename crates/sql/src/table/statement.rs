@@ -22,8 +22,8 @@ pub enum TableStatement {
     Drop(DropTables),
     /// `TRUNCATE TABLE`
     Truncate(TableName),
-    /// `RENAME TABLE`: pairs of old and new, in order.
-    Rename(Vec<(TableName, TableName)>),
+    /// `RENAME TABLE`
+    Rename(RenameTables),
     /// `CREATE INDEX`
     CreateIndex(CreateIndex),
     /// `DROP INDEX`
@@ -223,6 +223,15 @@ pub struct DropTables {
     pub tables: Vec<TableName>,
     /// `CASCADE` is `Some(true)`, `RESTRICT` is `Some(false)`; MySQL does nothing with either.
     pub cascade: Option<bool>,
+}
+
+/// `RENAME TABLE`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenameTables {
+    /// `IF EXISTS` (MariaDB): tables that are not there are passed over.
+    pub if_exists: bool,
+    /// Pairs of old and new, in order.
+    pub pairs: Vec<(TableName, TableName)>,
 }
 
 /// `CREATE INDEX`

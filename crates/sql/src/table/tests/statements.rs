@@ -128,10 +128,15 @@ fn the_other_statements() {
     );
     assert_eq!(read("TRUNCATE a"), TableStatement::Truncate(table("a")));
     assert_eq!(read("truncate table a"), TableStatement::Truncate(table("a")));
-    assert_eq!(
-        read("RENAME TABLE a TO b, c TO d"),
-        TableStatement::Rename(vec![(table("a"), table("b")), (table("c"), table("d"))])
-    );
+    let pairs = vec![(table("a"), table("b")), (table("c"), table("d"))];
+    for (sql, if_exists) in [
+        ("RENAME TABLE a TO b, c TO d", false),
+        ("RENAME TABLES a NOWAIT TO b, c WAIT 7 TO d", false),
+        ("RENAME TABLE IF EXISTS a TO b, c WAIT 0 TO d", true),
+    ] {
+        let pairs = pairs.clone();
+        assert_eq!(read(sql), TableStatement::Rename(RenameTables { if_exists, pairs }), "{sql}");
+    }
     let TableStatement::CreateIndex(index) = read(
         "CREATE UNIQUE INDEX i USING BTREE ON t (a(3), (b + 1) DESC) COMMENT 'x' \
          ALGORITHM=INPLACE LOCK = NONE",
