@@ -6,6 +6,7 @@
 mod aligned;
 mod disk;
 mod files;
+mod folder_lock;
 mod memory;
 mod rare;
 mod scale;
@@ -22,6 +23,7 @@ pub use disk::{
     write_all_direct,
 };
 pub use files::{DiskFiles, Files, MemoryFiles};
+pub use folder_lock::FolderLock;
 pub use memory::Jemalloc;
 #[cfg(feature = "shuttle")]
 pub use rare::take_rare;

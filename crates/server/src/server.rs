@@ -4,10 +4,11 @@ use std::future::Future;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use pelorus_engine::{Engine, EngineConfig};
-use pelorus_env::Env;
+use pelorus_env::{Env, FolderLock};
 use pelorus_error::display_chain;
 use pelorus_mysql_server::{Edge, EdgeConfig};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
@@ -77,6 +78,37 @@ pub fn stop_signal() -> Result<impl Future<Output = ()>> {
     })
 }
 
+/// How long a start waits for another process to leave the data folder: one that is being stopped
+/// writes what it still has to write.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Makes this process the only one that uses a data folder, until the result is dropped.
+///
+/// # Errors
+/// A folder that cannot be used, or that another process goes on using.
+async fn lock_folder(folder: &Path, env: &Env, patience: Duration) -> Result<FolderLock> {
+    let shown = folder.display();
+    env.files.create_folder(folder).with_context(|| format!("cannot create {shown}"))?;
+    let begun = env.clock.monotonic();
+    let mut told = false;
+    loop {
+        let taken = FolderLock::try_take(folder);
+        if let Some(lock) = taken.with_context(|| format!("cannot lock the data folder {shown}"))? {
+            return Ok(lock);
+        }
+        if env.clock.monotonic().saturating_sub(begun) >= patience {
+            bail!(
+                "another Pelorus uses the data folder {shown}; stop it, or choose another folder \
+                 with --data"
+            );
+        }
+        if !std::mem::replace(&mut told, true) {
+            tracing::warn!(folder = %shown, "another Pelorus uses the data folder; waiting for its end");
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 /// Serves clients until `shutdown` is done; then lets running statements end for a while.
 ///
 /// # Errors
@@ -87,6 +119,8 @@ pub async fn run(
     shutdown: impl Future<Output = ()>,
 ) -> Result<()> {
     let env = Env::real();
+    // Before anything in it is read, and until everything in it is written.
+    let _lock = lock_folder(&config.data, &env, PATIENCE).await?;
     let engine = open_engine(&config, &env).await?;
     let edge_config = EdgeConfig { tls: config.tls.clone(), ..EdgeConfig::new(&config.data) };
     let edge = Edge::new(engine.clone(), &edge_config, &env)
@@ -193,4 +227,25 @@ fn report(config: &Config, engine: &Engine, listeners: &Listeners) {
     let mut stdout = std::io::stdout().lock();
     // Whoever closed our output does not read it.
     stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush()).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_data_folder_in_use_is_waited_for_and_then_refused() {
+        let env = Env::real();
+        let folder = std::env::temp_dir().join(format!("pelorus-folder-{}", std::process::id()));
+        let first = lock_folder(&folder, &env, Duration::ZERO).await.unwrap();
+        let refused = lock_folder(&folder, &env, Duration::ZERO).await.unwrap_err().to_string();
+        assert!(refused.contains("another Pelorus"), "{refused}");
+        assert!(refused.contains(&folder.display().to_string()), "{refused}");
+        let (second, ()) = tokio::join!(lock_folder(&folder, &env, PATIENCE), async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            drop(first);
+        });
+        drop(second.unwrap());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -27,8 +27,8 @@ struct State {
     waiting: usize,
     /// Writes to files with this in their names fail.
     broken: Option<String>,
-    /// What happens before the next write to a file with this in its name.
-    before: Option<(String, Meanwhile)>,
+    /// What happens before a write to a file with this in its name, after so many others.
+    before: Option<(String, usize, Meanwhile)>,
 }
 
 /// Something to do.
@@ -66,8 +66,18 @@ impl Gate {
 
     /// Does something just before the next write to a file with this in its name.
     pub(crate) fn before_write(&self, name: &str, run: impl FnOnce() + Send + 'static) {
+        self.before_later_write(name, 0, run);
+    }
+
+    /// The same before the write after so many others.
+    pub(crate) fn before_later_write(
+        &self,
+        name: &str,
+        others: usize,
+        run: impl FnOnce() + Send + 'static,
+    ) {
         let run = Meanwhile(Box::new(run));
-        self.shared.state.lock().before = Some((name.to_owned(), run));
+        self.shared.state.lock().before = Some((name.to_owned(), others, run));
     }
 
     /// Whether that has happened.
@@ -136,9 +146,15 @@ impl DiskFile for GateFile {
         if state.broken.as_ref().is_some_and(is_meant) {
             return Err(io::Error::other("broken"));
         }
-        let before = state.before.take_if(|(name, _)| is_meant(name));
+        let before = state.before.take_if(|(name, others, _)| {
+            let is_now = is_meant(name) && *others == 0;
+            if is_meant(name) {
+                *others = others.saturating_sub(1);
+            }
+            is_now
+        });
         drop(state);
-        if let Some((_, Meanwhile(run))) = before {
+        if let Some((.., Meanwhile(run))) = before {
             run();
         }
         self.inner.write_at(bytes, offset)

@@ -230,6 +230,32 @@ fn a_checkpoint_holds_what_was_committed_before_it_and_no_more() {
     }
 }
 
+/// Whichever of its writes a commit comes before, a checkpoint does not say that it holds it.
+#[test]
+fn a_commit_before_any_write_of_a_checkpoint_is_in_the_log() {
+    let mut tried = 0;
+    for others in 0.. {
+        let world = world(8, options());
+        let World { gate, database, table, .. } = &world;
+        let early: Vec<_> = (0..4).flat_map(|p| (0..5).map(move |k| ((p, k), row(k)))).collect();
+        for rows in early.chunks(5) {
+            commit(database, vec![put(*table, rows, Mode::Insert)]).unwrap();
+        }
+        let (late, table) = (Arc::clone(database), *table);
+        gate.before_later_write("table-", others, move || {
+            commit(&late, vec![put(table, &rows(10..20), Mode::Insert)]).unwrap();
+        });
+        database.checkpoint().unwrap();
+        if !gate.has_happened() {
+            break;
+        }
+        tried += 1;
+        let all: Content = early.into_iter().chain(rows(10..20)).collect();
+        assert_eq!(world.after_a_crash(), all, "before write {others}");
+    }
+    assert!(tried > 5, "four deltas, a manifest, a table and a header: {tried}");
+}
+
 /// Between the moment when a commit is made ready and the one when it is carried out, the table may
 /// change: rows are then not taken for rows of other columns.
 #[test]

@@ -1,0 +1,61 @@
+//! One process at a time in a data folder.
+//!
+//! Two processes that write one log and one set of data files would each lose what the other has
+//! acknowledged. The lock is the operating system's on a file of the folder, so it ends with its
+//! process, however that ends, and nothing is left to be cleaned up. The file stays: who removed it
+//! could remove it under somebody who has just locked it.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+
+/// The name of the file.
+const NAME: &str = "lock";
+
+/// A folder that is in nobody else's use, until this is dropped.
+#[derive(Debug)]
+pub struct FolderLock {
+    _file: File,
+}
+
+impl FolderLock {
+    /// Takes the lock of a folder that is there; `None` while somebody else has it.
+    ///
+    /// # Errors
+    /// A folder that cannot be written to, or whose file system has no locks.
+    pub fn try_take(folder: &Path) -> io::Result<Option<Self>> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(folder.join(NAME))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DiskFiles, Files as _};
+
+    #[test]
+    fn a_folder_has_one_user_at_a_time() {
+        let folder = std::env::temp_dir().join(format!("pelorus-lock-{}", std::process::id()));
+        let [one, two] = ["one", "two"].map(|name| folder.join(name));
+        DiskFiles.create_folder(&one).unwrap();
+        DiskFiles.create_folder(&two).unwrap();
+        let first = FolderLock::try_take(&one).unwrap().unwrap();
+        assert!(FolderLock::try_take(&one).unwrap().is_none());
+        let other = FolderLock::try_take(&two).unwrap();
+        assert!(other.is_some(), "another folder is another matter");
+        drop(first);
+        assert!(FolderLock::try_take(&one).unwrap().is_some());
+        assert!(FolderLock::try_take(&folder.join("missing")).is_err());
+        drop(other);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
