@@ -70,7 +70,7 @@ fn result_type(op: Op, kind: Numeric, args: &[Arg], ctx: &EvalContext) -> Column
     let [left, right] = args else { return ColumnType::double() };
     let (unsigned1, unsigned2) = (left.ty.is_unsigned(), right.ty.is_unsigned());
     let (p1, p2) = (u32::from(shape::precision(left)), u32::from(shape::precision(right)));
-    let (s1, s2) = (u32::from(left.ty.decimals), u32::from(right.ty.decimals));
+    let (s1, s2) = (u32::from(shape::decimals(&left.ty)), u32::from(shape::decimals(&right.ty)));
     let increment = u32::from(ctx.div_precision_increment);
     let either =
         (unsigned1 || unsigned2) && !(op == Op::Sub && ctx.sql_mode.no_unsigned_subtraction);
@@ -446,7 +446,6 @@ pub(crate) fn negate(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         }
         Numeric::Real => {
             let scale = shape::decimals(&arg.ty).min(NOT_FIXED);
-            let scale = if arg.is_hex() { 0 } else { scale };
             let mut ty = shape::double_type(shape::float_length(scale), scale);
             if arg.is_null() {
                 ty = shape::double_type(17, 0);

@@ -76,6 +76,9 @@ pub fn settle(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
 /// The type as MySQL reports it to a client whose results are in the charset of `results`: text
 /// changes its charset, and its length with it.
 pub fn reported(ty: &ColumnType, results: pelorus_types::Collation) -> ColumnType {
+    if ty.is_bits() {
+        return ColumnType { decimals: 0, ..*ty };
+    }
     if !ty.is_string() || ty.is_binary_string() || ty.wire == WireType::Json {
         return *ty;
     }

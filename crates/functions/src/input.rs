@@ -32,7 +32,7 @@ impl Slot {
     }
 
     pub(crate) fn of_type(ty: ColumnType) -> Self {
-        Self { ty, scale: ty.decimals, hex: false }
+        Self { ty, scale: ty.decimals, hex: ty.is_bits() }
     }
 }
 

@@ -107,7 +107,8 @@ pub fn bits(bytes: Vec<u8>) -> Arg {
 
 fn bits_of(bytes: Vec<u8>, unsigned: bool, shown: String) -> Arg {
     let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    let mut ty = ColumnType::new(WireType::VarString, collation::BINARY, length, 0);
+    let bits = pelorus_types::column::DECIMALS_OF_BITS;
+    let mut ty = ColumnType::new(WireType::VarString, collation::BINARY, length, bits);
     ty.flags = pelorus_types::Flags::BINARY;
     if unsigned {
         ty.flags = ty.flags.with(pelorus_types::Flags::UNSIGNED);

@@ -189,7 +189,7 @@ pub(crate) fn to_integer(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Re
     let up = name != "FLOOR";
     let text = format!("{}({})", name.to_ascii_lowercase(), arg.text);
     let unsigned = arg.ty.is_unsigned() && arg.ty.is_integer();
-    let whole_digits = shape::precision(arg).saturating_sub(arg.ty.decimals);
+    let whole_digits = shape::precision(arg).saturating_sub(shape::decimals(&arg.ty));
     Ok(match round_kind(arg) {
         Numeric::Int => {
             let ty = null_if_any(shape::bigint_type(21, unsigned), args);

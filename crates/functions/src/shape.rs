@@ -37,7 +37,13 @@ pub(crate) fn numeric_type(ty: &ColumnType) -> Numeric {
 
 /// Digits after the point, 31 where they are not fixed.
 pub(crate) fn decimals(ty: &ColumnType) -> u8 {
-    if ty.is_string() && !crate::value::is_hex_type(ty) { NOT_FIXED } else { ty.decimals }
+    if ty.is_bits() {
+        0
+    } else if ty.is_string() {
+        NOT_FIXED
+    } else {
+        ty.decimals
+    }
 }
 
 /// Digits of the argument as a decimal number.
@@ -147,7 +153,7 @@ pub(crate) fn merged_double(args: &[Arg]) -> ColumnType {
     }
     let whole = args
         .iter()
-        .map(|arg| chars(&arg.ty).saturating_sub(u32::from(arg.ty.decimals)))
+        .map(|arg| chars(&arg.ty).saturating_sub(u32::from(decimals(&arg.ty))))
         .max()
         .unwrap_or(0);
     double_type(whole + u32::from(scale), scale)

@@ -114,6 +114,7 @@ impl Arg {
         };
         let scale = match value {
             Value::Decimal(decimal) => decimal.scale,
+            _ if ty.is_bits() => 0,
             _ => ty.decimals,
         };
         let (constant, text) = (Some(value), text.into());
@@ -139,7 +140,7 @@ impl Arg {
 
     /// A literal like `x'41'` or `b'101'`, which is a number where numbers are asked for.
     pub(crate) fn is_hex(&self) -> bool {
-        self.origin == Origin::Literal && is_hex_type(&self.ty)
+        self.origin == Origin::Literal && self.ty.is_bits()
     }
 
     /// The constant text, when it is one.
@@ -158,13 +159,6 @@ impl Arg {
             _ => None,
         }
     }
-}
-
-/// The type that only literals of bits have: bytes without the mark of text.
-pub(crate) fn is_hex_type(ty: &ColumnType) -> bool {
-    ty.wire == pelorus_types::WireType::VarString
-        && ty.collation == pelorus_types::collation::BINARY
-        && ty.decimals == 0
 }
 
 fn implicit_coercibility(ty: &ColumnType) -> Coercibility {

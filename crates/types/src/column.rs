@@ -108,6 +108,10 @@ impl Flags {
 /// `decimals` of floating point numbers without a fixed scale, and of text.
 pub const DECIMALS_NOT_FIXED: u8 = 31;
 
+/// `decimals` of a literal of bits. No column has it: a VARBINARY column, whose values are no
+/// numbers, is of the same type byte, collation and flags.
+pub const DECIMALS_OF_BITS: u8 = 30;
+
 /// The type of a column or an expression, in the terms of the MySQL protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColumnType {
@@ -266,6 +270,14 @@ impl ColumnType {
                 | Geometry
                 | Vector
         )
+    }
+
+    /// A literal like `x'41'` or `b'101'`, which is a number where numbers are asked for. The mark
+    /// goes with the type wherever the literal itself goes, as into a column that is assigned to.
+    pub fn is_bits(&self) -> bool {
+        self.wire == WireType::VarString
+            && self.collation == collation::BINARY
+            && self.decimals == DECIMALS_OF_BITS
     }
 
     /// A string of bytes without a charset.

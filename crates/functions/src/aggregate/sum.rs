@@ -97,7 +97,7 @@ pub(super) fn average(
     let increment32 = u32::from(increment);
     let ty = shape::decimal_type(
         precision + increment32,
-        u32::from(arg.ty.decimals) + increment32,
+        u32::from(shape::decimals(&arg.ty)) + increment32,
         false,
     );
     let scale = quotient_scale(arg.scale, 0, increment).max(ty.decimals);
@@ -112,7 +112,7 @@ fn sum_type(arg: &Arg, kind: Numeric) -> ColumnType {
         return shape::double_type(shape::float_length(scale), scale);
     }
     let precision = u32::from(shape::precision(arg)) + SUM_DIGITS;
-    shape::decimal_type(precision, u32::from(arg.ty.decimals), false)
+    shape::decimal_type(precision, u32::from(shape::decimals(&arg.ty)), false)
 }
 
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use super::{Assigned, ColumnBuilder, Incoming, Target};
 use crate::context::EvalContext;
 use crate::input::{Input, Slot};
 use crate::shape;
-use crate::value::{Value, is_hex_type};
+use crate::value::Value;
 
 /// The values of `array`, which are of the type `from`, as the column stores them. The array has
 /// one value a row. TIMESTAMPs come in the session's time zone.
@@ -88,7 +88,7 @@ fn put_row(
             builder.put(Incoming::Decimal(value))
         }
         Value::Double(value) => builder.put(Incoming::Double(value)),
-        Value::Bytes(bytes) if is_hex_type(from) => builder.put(Incoming::Hex(&bytes)),
+        Value::Bytes(bytes) if from.is_bits() => builder.put(Incoming::Hex(&bytes)),
         Value::Bytes(bytes) => builder.put(Incoming::Bytes(&bytes)),
         Value::Date(packed) => {
             let value = DateTime::unpack(packed);

@@ -12,6 +12,7 @@ use pelorus_functions::{self as functions, Arg, CastTarget, Value};
 use pelorus_sql::normalise::{self, is_aggregate_name};
 use pelorus_sql::operator::function_of;
 use pelorus_types::ColumnType;
+use pelorus_types::column::DECIMALS_NOT_FIXED;
 use sqlparser::ast::{
     self, BinaryOperator, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments,
     TrimWhereField, UnaryOperator, VisitMut, VisitorMut,
@@ -371,7 +372,14 @@ impl ExprBinder<'_> {
     fn variable(&self, parts: &[&str]) -> Result<Typed> {
         let joined = parts.join(".");
         let (value, ty) = match joined.strip_prefix("@@") {
-            None => self.context.variables.user(joined.trim_start_matches('@').trim_matches('`')),
+            None => {
+                let name = joined.trim_start_matches('@').trim_matches('`');
+                let (value, ty) = self.context.variables.user(name);
+                // A literal of bits that a variable was set to is a string like any other.
+                let is_bits = ty.is_bits();
+                let decimals = if is_bits { DECIMALS_NOT_FIXED } else { ty.decimals };
+                (value, ColumnType { decimals, ..ty })
+            }
             Some(rest) => {
                 let (scope, name) = match rest.split_once('.') {
                     Some((scope, name)) if is_scope(scope) => (scope, name),

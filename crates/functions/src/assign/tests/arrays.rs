@@ -174,6 +174,21 @@ fn the_error_value_of_an_enum_passes_to_another() {
 }
 
 #[test]
+fn only_literals_of_bits_are_numbers() {
+    let array: ArrayRef = Arc::new(BinaryArray::from(vec![b"12".as_slice()]));
+    let literal = crate::literal::hex(b"12".to_vec()).ty;
+    let bits = crate::literal::bits(b"12".to_vec()).ty;
+    for (from, expected) in [(column("varbinary(2)").ty, "12"), (literal, "12594"), (bits, "12594")]
+    {
+        for spec in ["int", "decimal(6)", "double"] {
+            let target = column(spec);
+            let stored = assign_array(&target, &policy(true), &array, &from).unwrap();
+            assert_eq!(shown(&stored.array, &target.ty, 0), expected, "{spec}");
+        }
+    }
+}
+
+#[test]
 fn numbers_of_enums_are_not_guessed() {
     let array = texts(&["a"]);
     let from = column("enum('a')").ty;
