@@ -103,7 +103,7 @@ async fn lock_folder(folder: &Path, env: &Env, patience: Duration) -> Result<Fol
             );
         }
         if !std::mem::replace(&mut told, true) {
-            tracing::warn!(folder = %shown, "another Pelorus uses the data folder; waiting for its end");
+            tracing::warn!(folder = %shown, "another Pelorus uses the data folder; waiting");
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

@@ -42,8 +42,13 @@ impl Layout {
 
     /// The primary keys of whole rows.
     pub(crate) fn keys_of_rows(&self, columns: &[ArrayRef]) -> Result<Keys> {
-        let rows = columns.first().map_or(0, |column| column.len());
-        self.primary.encode(rows, |at| &columns[at])
+        self.primary.encode(self.rows_of(columns), |at| &columns[at])
+    }
+
+    /// How many rows there are, by the first column of the key: of others a value may stand for all.
+    fn rows_of(&self, columns: &[ArrayRef]) -> usize {
+        let column = self.schema.key.first().and_then(|&at| columns.get(at));
+        column.map_or(0, |column| column.len())
     }
 
     /// The primary keys of rows of which only the key's columns are given.
@@ -55,8 +60,7 @@ impl Layout {
 
     /// What whole rows are sorted by.
     pub(crate) fn sort_keys(&self, columns: &[ArrayRef]) -> Result<Keys> {
-        let rows = columns.first().map_or(0, |column| column.len());
-        self.sorting.encode(rows, |at| &columns[at])
+        self.sorting.encode(self.rows_of(columns), |at| &columns[at])
     }
 
     /// Where columns of another layout, by position, are in this one.

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow::array::{ArrayRef, Int64Array};
+use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
+use arrow::datatypes::Int64Type;
 use pelorus_env::{Env, Fault, SimDisk};
 use pelorus_error::{Code, Error, Result};
 use pelorus_index::RowRef;
-use pelorus_types::ColumnType;
+use pelorus_types::{ColumnType, collation};
 
 use crate::chunk::{Chunk, ChunkRef};
 use crate::deletes::Deletes;
@@ -376,6 +377,43 @@ fn an_index_that_is_used_is_kept_above_the_budget() {
     assert_eq!(left("/used", whole - 1, u64::MAX), whole);
     assert_eq!(left("/idle", whole - 1, 0), 0);
     assert_eq!(left("/far-above", whole / 2 - 1, u64::MAX), 0);
+}
+
+/// Of rows that are older than a column, the filler for all of them together would be gigabytes.
+#[test]
+fn rows_that_a_long_filler_stands_for_are_flushed_and_merged() {
+    let world = World::new(15);
+    world.put(0..4000).unwrap();
+    let text = ColumnType::varchar(600_000, collation::UTF8MB4_0900_AI_CI);
+    let add = |schema: &TableSchema, id: u32, letter: &str| {
+        let value: ArrayRef = Arc::new(StringArray::from(vec![letter.repeat(600_000)]));
+        let mut wider = schema.clone();
+        // In front, where no column says how many rows there are.
+        let filler = Some(crate::encode_filler(&value));
+        wider.columns.insert(0, StoredColumn { id, ty: text, filler });
+        wider.key = vec![schema.key[0] + 1];
+        world.database.alter_table(world.table.id(), wider.clone(), b"").unwrap();
+        wider
+    };
+    let wider = add(&schema(), 2, "a");
+    world.remove(10..4000);
+    world.flush();
+    assert_eq!(world.rows(), 10);
+    add(&wider, 3, "b");
+    world.remove(5..10);
+    world.database.optimize(world.table.id()).unwrap();
+    let parts = world.partition().parts();
+    assert_eq!(parts.iter().map(|part| part.rows()).sum::<u32>(), 5);
+    let snapshot = world.database.snapshot();
+    let table = snapshot.table(world.table.id()).unwrap();
+    let keys: ArrayRef = Arc::new(Int64Array::from(vec![0, 4, 7]));
+    let rows = table.get(&[1], &[keys], &[0, 1, 2]).unwrap();
+    assert_eq!(rows.found, [true, true, false]);
+    for (column, letter) in [(0, "b"), (1, "a")] {
+        let texts = rows.columns[column].as_string::<i32>();
+        assert!(texts.iter().all(|it| it == Some(letter.repeat(600_000).as_str())));
+    }
+    assert_eq!(rows.columns[2].as_primitive::<Int64Type>().values(), &[0, 4]);
 }
 
 /// How many chunks have a column in memory.

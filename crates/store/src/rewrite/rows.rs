@@ -14,13 +14,13 @@ use crate::delta::{Block, Delta, bytes_of};
 use crate::key::Keys;
 use crate::layout::{Layout, Source, filler};
 use crate::part::{Body, Part};
-use crate::schema::Version;
+use crate::schema::{StoredColumn, Version};
 use crate::sorted::Sorted;
 
 /// All rows of several parts, under one layout, and which of them are kept.
 #[derive(Default)]
 pub(super) struct Rows {
-    /// The rows piece by piece, each with all columns.
+    /// The rows piece by piece, each with all columns. A column of one value has it in all rows.
     pieces: Vec<Vec<ArrayRef>>,
     /// The first row of each piece.
     starts: Vec<u32>,
@@ -135,7 +135,18 @@ impl Rows {
 
     /// About how many bytes of memory the rows take that are kept.
     pub(super) fn bytes(&self) -> usize {
-        let all: usize = self.pieces.iter().map(|columns| bytes_of(columns)).sum();
+        let ends = self.starts.iter().skip(1).copied().chain([self.count()]);
+        let pieces = self.pieces.iter().zip(&self.starts).zip(ends);
+        let all: usize = pieces
+            .map(|((columns, &start), end)| {
+                let rows = end.saturating_sub(start) as usize;
+                let of_column = |column: &ArrayRef| {
+                    let times = if column.len() == 1 { rows } else { 1 };
+                    bytes_of(std::slice::from_ref(column)).saturating_mul(times)
+                };
+                columns.iter().map(of_column).sum::<usize>()
+            })
+            .sum();
         all / self.versions.len().max(1) * self.kept.len()
     }
 
@@ -152,6 +163,14 @@ impl Rows {
         let columns = self.pieces.first().map_or(0, Vec::len);
         let column = |at: usize| {
             let pieces: Vec<&dyn Array> = self.pieces.iter().map(|it| it[at].as_ref()).collect();
+            if pieces.iter().all(|piece| piece.len() != 1) {
+                return arrow::compute::interleave(&pieces, &places).map_err(broken);
+            }
+            let once = |&(piece, row): &(usize, usize)| match pieces[piece].len() {
+                1 => (piece, 0),
+                _ => (piece, row),
+            };
+            let places: Vec<(usize, usize)> = places.iter().map(once).collect();
             arrow::compute::interleave(&pieces, &places).map_err(broken)
         };
         (0..columns).map(column).collect()
@@ -162,6 +181,14 @@ fn broken(error: arrow::error::ArrowError) -> Error {
     Error::internal("rows cannot be rearranged").caused_by(error)
 }
 
+/// The filler of a column for some rows: once if it can be. A long one for all of them would be more
+/// than Arrow's offsets can name, and most of what is gathered.
+fn filler_of(layout: &Layout, at: usize, column: &StoredColumn, rows: usize) -> Result<ArrayRef> {
+    let is_sorted_by = layout.schema.segment.iter().any(|it| it.column == at);
+    let is_repeated = column.filler.is_none() || is_sorted_by;
+    filler(column, if is_repeated { rows } else { 1 })
+}
+
 /// All columns of some rows of a chunk under a layout.
 fn columns_of_chunk(
     layout: &Layout,
@@ -170,19 +197,19 @@ fn columns_of_chunk(
     rows: &Picked,
 ) -> Result<Vec<ArrayRef>> {
     let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
-    let column = |source: &Source<'_>| match source {
-        Source::Filler(column) => filler(column, rows.count()),
+    let column = |(at, source): (usize, &Source<'_>)| match source {
+        Source::Filler(column) => filler_of(layout, at, column, rows.count()),
         Source::Stored(position) => chunk.column(*position)?.decode_picked(rows),
     };
-    part.layout.sources(layout, &all)?.iter().map(column).collect()
+    part.layout.sources(layout, &all)?.iter().enumerate().map(column).collect()
 }
 
 /// All columns of a block of a delta under a layout.
 fn columns_of_block(layout: &Layout, part: &Part, block: &Block) -> Result<Vec<ArrayRef>> {
     let all: Vec<usize> = (0..layout.schema.columns.len()).collect();
-    let column = |source: &Source<'_>| match source {
-        Source::Filler(column) => filler(column, block.rows),
+    let column = |(at, source): (usize, &Source<'_>)| match source {
+        Source::Filler(column) => filler_of(layout, at, column, block.rows),
         Source::Stored(position) => Ok(Arc::clone(&block.columns[*position])),
     };
-    part.layout.sources(layout, &all)?.iter().map(column).collect()
+    part.layout.sources(layout, &all)?.iter().enumerate().map(column).collect()
 }
