@@ -168,6 +168,7 @@ impl AggregateCall {
             origin: crate::value::Origin::Expression,
             scale: self.scale,
             text: self.text.clone(),
+            complains: false,
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::errors::no_such_function;
 use crate::shape::is_listed;
 use crate::value::Arg;
 use crate::{
-    arithmetic, bits, cast, compare, conditional, datetime, extreme, info, logic, math, names,
-    round, string,
+    arithmetic, bits, cast, compare, complaint, conditional, datetime, extreme, info, logic, math,
+    names, round, string,
 };
 
 /// Binds a function or operator by name, in any case, to its arguments.
@@ -38,7 +38,10 @@ pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call>
         .or_else(|| date(name, args, ctx))
         .or_else(|| session(name, args, ctx));
     match bound {
-        Some(call) => call,
+        Some(call) => call.map(|call| {
+            let complains = complaint::of_function(name, args, &call.return_type());
+            call.with_complaint(complains, args)
+        }),
         None if names::is_function(&upper) => {
             Err(Error::unsupported(format_args!("the function {upper}")))
         }

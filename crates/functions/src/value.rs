@@ -96,6 +96,8 @@ pub struct Arg {
     pub scale: u8,
     /// How MySQL prints it in the text of error 1690.
     pub text: String,
+    /// Whether computing it can leave an error or a warning.
+    pub complains: bool,
 }
 
 impl Arg {
@@ -103,7 +105,8 @@ impl Arg {
     pub fn column(ty: ColumnType, text: impl Into<String>) -> Self {
         let coercibility = implicit_coercibility(&ty);
         let text = text.into();
-        Self { ty, constant: None, coercibility, origin: Origin::Column, scale: ty.decimals, text }
+        let (origin, scale) = (Origin::Column, ty.decimals);
+        Self { ty, constant: None, coercibility, origin, scale, text, complains: false }
     }
 
     /// A literal or a folded constant.
@@ -118,13 +121,15 @@ impl Arg {
             _ => ty.decimals,
         };
         let (constant, text) = (Some(value), text.into());
-        Self { ty, constant, coercibility, origin: Origin::Literal, scale, text }
+        let origin = Origin::Literal;
+        Self { ty, constant, coercibility, origin, scale, text, complains: false }
     }
 
     /// The result of a call. `constant` is its value when the call was folded.
     pub fn of(call: &crate::Call, constant: Option<Value>) -> Self {
         Self {
             ty: call.return_type(),
+            complains: constant.is_none() && call.complains(),
             constant,
             coercibility: call.coercibility(),
             origin: Origin::Expression,

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{Array, ArrayRef, BooleanArray, new_empty_array};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, EmitTo, Expr, GroupsAccumulator,
@@ -20,7 +21,9 @@ use pelorus_error::Error;
 use pelorus_functions::aggregate::{self, AggregateCall, Take};
 use pelorus_functions::{Call, Formula};
 
-type DfResult<T> = Result<T, DataFusionError>;
+use crate::lazy;
+
+pub(crate) type DfResult<T> = Result<T, DataFusionError>;
 
 /// Carries an error of ours through DataFusion.
 pub(crate) fn into_datafusion(error: Error) -> DataFusionError {
@@ -150,17 +153,27 @@ impl ScalarUDFImpl for CallUdf {
     }
 }
 
+/// The resolved call that a function of DataFusion's stands for.
+pub(crate) fn as_call(function: &ScalarFunction) -> Option<&Arc<Call>> {
+    function.func.inner().downcast_ref::<CallUdf>().map(|udf| &udf.call)
+}
+
 /// A call of a resolved function as an expression. `name` is what EXPLAIN shows.
 pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>) -> Expr {
     let volatility =
         if call.is_deterministic() { Volatility::Immutable } else { Volatility::Volatile };
+    let lazy = call.is_lazy().then(|| call.arrow_type());
     let udf = CallUdf {
         name: name.to_ascii_lowercase(),
         signature: signature(args.len(), volatility),
         call: Arc::new(call),
         id: next_id(),
     };
-    ScalarUDF::new_from_impl(udf).call(args)
+    let expr = ScalarUDF::new_from_impl(udf).call(args);
+    match lazy {
+        Some(ty) => lazy::conditional(name, &expr, ty),
+        None => expr,
+    }
 }
 
 /// A decimal column that can be had as unscaled numbers in 64 bits as well.
@@ -183,8 +196,7 @@ pub(crate) fn formula(expr: &Expr, units: &[Units], columns: &mut Vec<Expr>) -> 
         Expr::Alias(alias) => formula(&alias.expr, units, columns),
         Expr::Literal(value, _) => Some(Formula::Constant(value.to_array().ok()?)),
         Expr::ScalarFunction(function) => {
-            let udf = function.func.inner().downcast_ref::<CallUdf>();
-            let call = udf.and_then(|udf| Some((udf.call.exact_op()?, &udf.call)));
+            let call = as_call(function).and_then(|call| Some((call.exact_op()?, call)));
             let (Some((op, call)), [left, right]) = (call, function.args.as_slice()) else {
                 return Some(column(expr, units, columns));
             };

@@ -114,6 +114,7 @@ impl Typed {
     pub(crate) fn at(&self, expr: Expr, key: Option<Expr>) -> Self {
         let mut arg = self.arg.clone();
         arg.constant = None;
+        arg.complains = false;
         let (origin, listed) = (self.origin.clone(), self.listed.clone());
         Self { expr, key, arg, ty: self.ty, origin, listed }
     }
@@ -279,11 +280,36 @@ enum Form {
     Truth(ColumnType),
 }
 
+/// A change of form as a function.
 #[derive(Debug)]
-struct FormUdf {
+pub(crate) struct FormUdf {
     what: Form,
     context: Arc<EvalContext>,
     signature: Signature,
+}
+
+impl FormUdf {
+    /// Whether it can leave an error or a warning: where a text is taken for something else.
+    pub(crate) fn complains(&self) -> bool {
+        match &self.what {
+            Form::Convert { from, to } => from.is_string() && !to.is_string(),
+            Form::Truth(ty) => ty.is_string(),
+            Form::Key(_) | Form::Number(_) | Form::Unsigned(_) | Form::Settle(_) => false,
+        }
+    }
+
+    /// The values in their new form.
+    pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        match &self.what {
+            Form::Convert { from, to } => functions::convert(array, from, to, &self.context),
+            Form::Key(ty) => functions::comparison_keys(array, ty),
+            Form::Number(members) => members.numbers(array),
+            Form::Unsigned(_) => Ok(functions::without_signed_zeros(array)),
+            Form::Settle(ty) => functions::settle(array, ty),
+            Form::Truth(ty) => functions::truth(array, ty, &self.context)
+                .map(|truth| -> ArrayRef { Arc::new(truth) }),
+        }
+    }
 }
 
 impl PartialEq for FormUdf {
@@ -333,16 +359,7 @@ impl ScalarUDFImpl for FormUdf {
             ColumnarValue::Array(array) => (Arc::clone(array), false),
             ColumnarValue::Scalar(value) => (value.to_array_of_size(1)?, true),
         };
-        let result = match &self.what {
-            Form::Convert { from, to } => functions::convert(&array, from, to, &self.context),
-            Form::Key(ty) => functions::comparison_keys(&array, ty),
-            Form::Number(members) => members.numbers(&array),
-            Form::Unsigned(_) => Ok(functions::without_signed_zeros(&array)),
-            Form::Settle(ty) => functions::settle(&array, ty),
-            Form::Truth(ty) => functions::truth(&array, ty, &self.context)
-                .map(|truth| -> ArrayRef { Arc::new(truth) }),
-        }
-        .map_err(into_datafusion)?;
+        let result = self.apply(&array).map_err(into_datafusion)?;
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
         }
