@@ -37,6 +37,7 @@ pub struct Call {
     exact: Option<ExactOp>,
     complains: bool,
     flow: Option<Flow>,
+    hides_number: bool,
     ctx: Arc<EvalContext>,
 }
 
@@ -75,6 +76,7 @@ impl Call {
             exact: None,
             complains: true,
             flow: None,
+            hides_number: false,
             ctx: Arc::clone(ctx),
         }
     }
@@ -107,6 +109,12 @@ impl Call {
     pub(crate) fn with_complaint(mut self, complains: bool, args: &[Arg]) -> Self {
         self.complains = complains || args.iter().any(|arg| arg.complains);
         self.flow = Flow::of(&self.name.to_ascii_uppercase(), args);
+        self
+    }
+
+    /// Says whether the values are those of an ENUM, SET or JSON, whose numbers are not known.
+    pub(crate) fn with_hidden_number(mut self, hides_number: bool) -> Self {
+        self.hides_number = hides_number;
         self
     }
 
@@ -168,6 +176,11 @@ impl Call {
     pub fn is_deterministic(&self) -> bool {
         // Functions of chance (RAND, UUID, SYSDATE) do not resolve yet.
         true
+    }
+
+    /// Whether the number of a value may be another than that of its text, as of an ENUM's.
+    pub fn hides_number(&self) -> bool {
+        self.hides_number
     }
 
     /// Whether the call or an argument of it can leave an error or a warning.

@@ -53,8 +53,8 @@ pub enum CastTarget {
 pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Call> {
     let args = std::slice::from_ref(arg);
     let text = matches!(target, CastTarget::Char(..) | CastTarget::Binary(_));
-    if shape::is_listed(&arg.ty) && !text {
-        return Err(Error::unsupported("ENUM and SET values as numbers and dates"));
+    if arg.hides_number() && !text {
+        return Err(Error::unsupported("ENUM, SET and JSON values as numbers and dates"));
     }
     let (ty, word) = target_type(target, arg)?;
     let call = match target {

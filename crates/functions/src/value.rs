@@ -98,6 +98,9 @@ pub struct Arg {
     pub text: String,
     /// Whether computing it can leave an error or a warning.
     pub complains: bool,
+    /// Whether it is the value of an ENUM, SET or JSON column whatever its type says: as a number
+    /// it is another than its text.
+    pub hides_number: bool,
 }
 
 impl Arg {
@@ -106,7 +109,8 @@ impl Arg {
         let coercibility = implicit_coercibility(&ty);
         let text = text.into();
         let (origin, scale) = (Origin::Column, ty.decimals);
-        Self { ty, constant: None, coercibility, origin, scale, text, complains: false }
+        let (complains, hides_number) = (false, false);
+        Self { ty, constant: None, coercibility, origin, scale, text, complains, hides_number }
     }
 
     /// A literal or a folded constant.
@@ -122,7 +126,8 @@ impl Arg {
         };
         let (constant, text) = (Some(value), text.into());
         let origin = Origin::Literal;
-        Self { ty, constant, coercibility, origin, scale, text, complains: false }
+        let (complains, hides_number) = (false, false);
+        Self { ty, constant, coercibility, origin, scale, text, complains, hides_number }
     }
 
     /// The result of a call. `constant` is its value when the call was folded.
@@ -130,6 +135,7 @@ impl Arg {
         Self {
             ty: call.return_type(),
             complains: constant.is_none() && call.complains(),
+            hides_number: call.hides_number(),
             constant,
             coercibility: call.coercibility(),
             origin: Origin::Expression,
@@ -141,6 +147,13 @@ impl Arg {
     /// Whether it is a bare NULL.
     pub(crate) fn is_null(&self) -> bool {
         self.ty.wire == pelorus_types::WireType::Null
+    }
+
+    /// Whether its number is another than that of its text, which is all that arrays hold.
+    pub fn hides_number(&self) -> bool {
+        self.hides_number
+            || crate::shape::is_listed(&self.ty)
+            || self.ty.wire == pelorus_types::WireType::Json
     }
 
     /// A literal like `x'41'` or `b'101'`, which is a number where numbers are asked for.

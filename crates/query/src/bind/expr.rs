@@ -169,7 +169,7 @@ impl ExprBinder<'_> {
             && lazy::complains(&condition)
             && guard::is_of_one_table(&condition, self.scope);
         // An equality of DataFusion's own is computed for all rows.
-        if waits { Ok(self.value(expr)?.truth(&self.context.eval)) } else { Ok(condition) }
+        if waits { self.value(expr)?.truth(&self.context.eval) } else { Ok(condition) }
     }
 
     /// `IS NULL` as WHERE takes it of a table's own column that is a date and cannot be NULL: zeros
@@ -265,7 +265,7 @@ impl ExprBinder<'_> {
             }
         }
         let value = self.value(expr)?;
-        Ok(value.truth(&self.context.eval))
+        value.truth(&self.context.eval)
     }
 
     /// Binds `left = right` to an equality that DataFusion can hash, where that means the same.

@@ -162,10 +162,21 @@ impl Typed {
         Typed::computed(form(what, context, settled.expr), to)
     }
 
-    /// The value as a condition: a Boolean, NULL for unknown.
-    pub(crate) fn truth(self, context: &Arc<EvalContext>) -> Expr {
-        let ty = self.ty;
-        form(Form::Truth(ty), context, self.expr)
+    /// The value as a condition: a Boolean, NULL for unknown. Of an ENUM or SET its number
+    /// counts, which is known of columns.
+    ///
+    /// # Errors
+    /// Error 1235 where the number is not known, and for JSON.
+    pub(crate) fn truth(self, context: &Arc<EvalContext>) -> Result<Expr> {
+        let (ty, expr) = match self.listed {
+            Some(Listed::Members(members)) if self.origin.is_some() && !members.has_empty() => {
+                let number = form(Form::Number(members), context, self.expr);
+                (ColumnType::bigint_unsigned(), number)
+            }
+            None if !self.arg.hides_number() => (self.ty, self.expr),
+            _ => return Err(Error::unsupported("ENUM, SET and JSON values as conditions")),
+        };
+        Ok(form(Form::Truth(ty), context, expr))
     }
 
     /// The value in the form of its type: decimals rounded to the digits that they show, as when
