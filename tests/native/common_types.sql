@@ -6,3 +6,7 @@ SELECT id, COALESCE(t, f), COALESCE(s, f), COALESCE(m, f), COALESCE(f, t), IF(id
 SELECT id, IF(id = 1, d, 0), IF(id = 1, 0, d), IF(id = 1, d, 123456789), CASE WHEN id = 1 THEN d ELSE 0 END, COALESCE(d, 0), IFNULL(d, 1.005) FROM c ORDER BY id;
 SELECT SUM(IF(id = 1, d, 0)), AVG(CASE WHEN id <> 2 THEN d ELSE 0 END) FROM c;
 SELECT f FROM c WHERE id = 1 UNION ALL SELECT t FROM c WHERE id = 1;
+-- ANY_VALUE makes no group of all rows by itself.
+SELECT ANY_VALUE(f), COUNT(*) FROM c WHERE id = 1;
+-- refused: 1235
+SELECT ANY_VALUE(id) FROM c;
