@@ -190,7 +190,7 @@ pub(crate) fn as_call(function: &ScalarFunction) -> Option<&Arc<Call>> {
 pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>) -> Expr {
     let volatility =
         if call.is_deterministic() { Volatility::Immutable } else { Volatility::Volatile };
-    let lazy = call.is_lazy().then(|| call.arrow_type());
+    let lazy_type = call.is_lazy().then(|| call.arrow_type());
     let udf = CallUdf {
         name: name.to_ascii_lowercase(),
         signature: signature(args.len(), volatility),
@@ -198,7 +198,7 @@ pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>) -> Expr {
         id: next_id(),
     };
     let expr = ScalarUDF::new_from_impl(udf).call(args);
-    match lazy {
+    match lazy_type {
         Some(ty) => lazy::conditional(name, &expr, ty),
         None => expr,
     }
