@@ -15,3 +15,9 @@ SELECT @h + 0, HEX(@h);
 UPDATE b SET w = '6' WHERE id = 4;
 ALTER TABLE b MODIFY w INT NOT NULL;
 SELECT id, w FROM b ORDER BY id;
+-- BIT columns are numbers to BIN, OCT and CONV.
+CREATE TABLE n (id INT PRIMARY KEY, b BIT(10));
+INSERT INTO n VALUES (1, b'101'), (2, 0), (3, b'1111111111'), (4, NULL);
+SELECT id, BIN(b), OCT(b), CONV(b, 10, 16) FROM n ORDER BY id;
+-- refused: 1235
+SELECT BIN(IF(id > 1, b, b)) FROM n;

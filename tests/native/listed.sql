@@ -101,3 +101,28 @@ SELECT id FROM e ORDER BY b, id;
 INSERT INTO e VALUES (4,'y','');
 -- refused: 1235
 SELECT id FROM e ORDER BY b, id;
+-- As conditions they are their numbers.
+SELECT id FROM t WHERE size ORDER BY id;
+SELECT id FROM t WHERE NOT size ORDER BY id;
+SELECT id FROM t WHERE tags AND id > 1 ORDER BY id;
+SELECT id FROM t WHERE NOT tags ORDER BY id;
+-- refused: 1235
+SELECT v FROM t GROUP BY v HAVING MIN(size) ORDER BY v;
+-- refused: 1235
+SELECT id FROM e WHERE a;
+-- refused: 1235
+SELECT IF(size, 1, 2) FROM t;
+-- refused: 1235
+SELECT CASE WHEN tags THEN 1 END FROM t;
+-- refused: 1235
+SELECT id FROM t WHERE COALESCE(size, 'm');
+-- refused: 1235
+SELECT IFNULL(size, 'm') + 1 FROM t;
+-- refused: 1235
+SELECT ELT(size, 'a', 'b', 'c') FROM t;
+-- refused: 1235
+SELECT MAKE_SET(tags, 'a', 'b', 'c') FROM t;
+-- refused: 1235
+SELECT MAKEDATE(2020, size) FROM t;
+-- refused: 1235
+SELECT MAKETIME(size, 1, 1) FROM t;

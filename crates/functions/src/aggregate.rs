@@ -168,6 +168,8 @@ impl AggregateCall {
             origin: crate::value::Origin::Expression,
             scale: self.scale,
             text: self.text.clone(),
+            complains: false,
+            hides_number: false,
         }
     }
 }
@@ -184,10 +186,9 @@ pub fn resolve(
     ctx: &Arc<EvalContext>,
 ) -> Result<AggregateCall> {
     let upper = name.to_ascii_uppercase();
-    let listed = |arg: &Arg| crate::shape::is_listed(&arg.ty);
     let by_text = matches!(upper.as_str(), "COUNT" | "MIN" | "MAX" | "ANY_VALUE" | "GROUP_CONCAT");
-    if !by_text && args.iter().any(listed) {
-        return Err(Error::unsupported("ENUM and SET values as numbers"));
+    if !by_text && args.iter().any(Arg::hides_number) {
+        return Err(Error::unsupported("ENUM, SET and JSON values as numbers"));
     }
     let plain = plain(&upper, args, ctx)?;
     // The least and the greatest are the same with and without repetition.

@@ -11,6 +11,7 @@ use pelorus_types::ColumnType;
 use crate::context::EvalContext;
 use crate::formula::ExactOp;
 use crate::input::{Input, Slot};
+use crate::lazy::{Ask, Flow, Frame};
 use crate::output::{Output, storage};
 use crate::value::{Arg, Coercibility, Value};
 
@@ -34,6 +35,9 @@ pub struct Call {
     slots: Vec<Slot>,
     kernel: Kernel,
     exact: Option<ExactOp>,
+    complains: bool,
+    flow: Option<Flow>,
+    hides_number: bool,
     ctx: Arc<EvalContext>,
 }
 
@@ -70,6 +74,9 @@ impl Call {
             slots: args.iter().map(Slot::of).collect(),
             kernel,
             exact: None,
+            complains: true,
+            flow: None,
+            hides_number: false,
             ctx: Arc::clone(ctx),
         }
     }
@@ -94,6 +101,20 @@ impl Call {
 
     pub(crate) fn with_exact(mut self, op: ExactOp) -> Self {
         self.exact = Some(op);
+        self
+    }
+
+    /// Says whether the call itself can complain of the values of its arguments, and which of them
+    /// it looks at when.
+    pub(crate) fn with_complaint(mut self, complains: bool, args: &[Arg]) -> Self {
+        self.complains = complains || args.iter().any(|arg| arg.complains);
+        self.flow = Flow::of(&self.name.to_ascii_uppercase(), args);
+        self
+    }
+
+    /// Says whether the values are those of an ENUM, SET or JSON, whose numbers are not known.
+    pub(crate) fn with_hidden_number(mut self, hides_number: bool) -> Self {
+        self.hides_number = hides_number;
         self
     }
 
@@ -155,6 +176,34 @@ impl Call {
     pub fn is_deterministic(&self) -> bool {
         // Functions of chance (RAND, UUID, SYSDATE) do not resolve yet.
         true
+    }
+
+    /// Whether the number of a value may be another than that of its text, as of an ENUM's.
+    pub fn hides_number(&self) -> bool {
+        self.hides_number
+    }
+
+    /// Whether the call or an argument of it can leave an error or a warning.
+    pub fn complains(&self) -> bool {
+        self.complains
+    }
+
+    /// Whether arguments that can complain count only for rows that reach them, so that
+    /// [`Self::evaluate_lazily`] is to be asked.
+    pub fn is_lazy(&self) -> bool {
+        self.flow.is_some()
+    }
+
+    /// Like [`Self::evaluate`], with arguments that are computed when they are asked for: all of
+    /// them for all rows, or those that a conditional looks at for the rows that reach them.
+    pub fn evaluate_lazily(&self, rows: usize, ask: &mut Ask<'_>) -> Result<ArrayRef> {
+        let Some(flow) = self.flow else {
+            let all: Vec<usize> = (0..rows).collect();
+            let args = (0..self.slots.len()).map(|arg| ask(arg, &all));
+            return self.evaluate(&args.collect::<Result<Vec<_>>>()?, rows);
+        };
+        let Self { slots, ty, storage, ctx, .. } = self;
+        Frame { slots, ty: *ty, storage, ctx }.run(flow, rows, ask)
     }
 
     /// Runs on `rows` rows. Arrays of length 1 stand for the same value in every row. The result

@@ -9,6 +9,7 @@ use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
 use crate::call::Call;
 use crate::collate::charset;
 use crate::common::temporal_type;
+use crate::complaint;
 use crate::context::{EvalContext, SqlMode};
 use crate::datetime::read::{self, Lenience};
 use crate::decimal::{Decimal, pow10};
@@ -52,8 +53,8 @@ pub enum CastTarget {
 pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Call> {
     let args = std::slice::from_ref(arg);
     let text = matches!(target, CastTarget::Char(..) | CastTarget::Binary(_));
-    if shape::is_listed(&arg.ty) && !text {
-        return Err(Error::unsupported("ENUM and SET values as numbers and dates"));
+    if arg.hides_number() && !text {
+        return Err(Error::unsupported("ENUM, SET and JSON values as numbers and dates"));
     }
     let (ty, word) = target_type(target, arg)?;
     let call = match target {
@@ -104,7 +105,8 @@ pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Cal
         }
         CastTarget::Json => return Err(Error::unsupported("CAST AS JSON")),
     };
-    Ok(call.with_text(format!("cast({} as {word})", arg.text)))
+    let call = call.with_text(format!("cast({} as {word})", arg.text));
+    Ok(call.with_complaint(complaint::of_cast(target, arg), args))
 }
 
 fn too_big(code: u16, message: String) -> Error {

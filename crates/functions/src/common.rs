@@ -101,7 +101,8 @@ fn number(args: &[&Arg]) -> ColumnType {
     let first = args[0].ty.wire;
     let same = args.iter().all(|arg| arg.ty.wire == first);
     if args.iter().any(|arg| arg.ty.is_float()) {
-        return float(args, same && first == WireType::Float);
+        let wires = args.iter().map(|arg| arg.ty.wire);
+        return float(args, wires.reduce(with_float) == Some(WireType::Float));
     }
     if args.iter().all(|arg| arg.ty.is_integer())
         && let Some(ty) = integer(args, same)
@@ -116,6 +117,19 @@ fn number(args: &[&Arg]) -> ColumnType {
         .unwrap_or(1);
     let unsigned = args.iter().all(|arg| arg.ty.is_unsigned());
     shape::decimal_type(u32::from(whole) + u32::from(scale), u32::from(scale), unsigned)
+}
+
+/// What two numbers have in common where a FLOAT is among them or follows. MySQL goes from left to
+/// right, and a BIGINT behind a FLOAT is not one in front of it.
+fn with_float(left: WireType, right: WireType) -> WireType {
+    use WireType::{Double, Float, Int24, LongLong, Short, Tiny, Year};
+    match (left, right) {
+        (Float, Float | LongLong) => Float,
+        (Float, Tiny | Short | Int24 | Year) | (Tiny | Short | Int24 | Year, Float) => Float,
+        (Float | Double, _) | (_, Float | Double) => Double,
+        _ if rank(left) >= rank(right) => left,
+        _ => right,
+    }
 }
 
 fn float(args: &[&Arg], single: bool) -> ColumnType {

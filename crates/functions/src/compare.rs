@@ -13,7 +13,8 @@ use crate::call::{Batch, Call};
 use crate::collate::mix::mix_to_compare;
 use crate::collate::weight::Rules;
 use crate::context::EvalContext;
-use crate::datetime::read;
+use crate::datetime::{parse, read};
+use crate::decimal::Decimal;
 use crate::errors::parameter_count;
 use crate::input::Input;
 use crate::shape::{self, Numeric, null_if_any};
@@ -94,11 +95,23 @@ pub(crate) fn text_kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Re
     })
 }
 
-/// Error 1525 for a constant text that is no date, beside dates.
+/// Error 1525 for a constant text that is no date, beside dates; 1235 for a number or bytes that are
+/// none, which MySQL takes for something else than a date.
 fn check_constant_dates(args: &[&Arg], ctx: &EvalContext) -> Result<()> {
+    let odd = args.iter().find(|arg| match &arg.constant {
+        Some(Value::Int(value)) => parse::number(Decimal::from_i128(i128::from(*value))).is_none(),
+        Some(Value::UInt(value)) => parse::number(Decimal::from_i128(i128::from(*value))).is_none(),
+        Some(Value::Bytes(bytes)) => {
+            parse::datetime(&String::from_utf8_lossy(bytes)).value.is_none()
+        }
+        _ => false,
+    });
+    if let Some(odd) = odd {
+        return Err(Error::unsupported(format_args!("a date compared with {}", odd.text)));
+    }
     let plain = args.iter().all(|arg| arg.ty.wire == WireType::Date || !arg.ty.is_date());
     for text in args.iter().filter_map(|arg| arg.constant_text()) {
-        let date = crate::datetime::parse::datetime(text).value;
+        let date = parse::datetime(text).value;
         if !date.is_some_and(|date| crate::literal::allowed(date, ctx)) {
             let kind = if plain { "DATE" } else { "DATETIME" };
             return Err(Error::remote(

@@ -13,7 +13,7 @@ use pelorus_types::temporal::{DateTime, write_date, write_datetime, write_time};
 use pelorus_types::{ColumnType, Flags, WireType};
 
 use crate::context::EvalContext;
-use crate::datetime::number::{datetime_number, time_number};
+use crate::datetime::number::{datetime_integer, datetime_number, time_integer, time_number};
 use crate::decimal::Decimal;
 use crate::parse;
 use crate::value::{Arg, Value};
@@ -128,10 +128,10 @@ impl<'a> Input<'a> {
         Some(match self.reader {
             Reader::Null => return None,
             Reader::Int(array) if self.ty.is_date() => {
-                round_decimal(datetime_number(self.ty.wire, array.value(at), self.ty.decimals))
+                datetime_integer(self.ty.wire, array.value(at), self.ty.decimals)
             }
             Reader::Int(array) if self.ty.wire == WireType::Time => {
-                round_decimal(time_number(array.value(at), self.ty.decimals))
+                time_integer(array.value(at), self.ty.decimals)
             }
             Reader::Int(array) => i128::from(array.value(at)),
             Reader::UInt(array) => i128::from(array.value(at)),
@@ -389,10 +389,6 @@ fn bit_bytes(value: u64, length: u32) -> Vec<u8> {
 
 fn clamp_int(value: i128) -> i128 {
     value.clamp(i128::from(i64::MIN), i128::from(u64::MAX))
-}
-
-fn round_decimal(value: Decimal) -> i128 {
-    value.round_to_integer().to_i128().unwrap_or(0)
 }
 
 /// A double as an integer: rounded to even, cut to the range of BIGINT.

@@ -7,8 +7,10 @@
 //!
 //! Map: `value` (what is known of arguments), `input` and `output` (arrays a row at a time, with
 //! the implicit conversions), `shape` (lengths and precisions of types), `common` (types that have
-//! to agree), `call` and `resolve` (binding), one module for each family of functions, and
-//! [`assign`] (what a column stores of the values that INSERT, UPDATE and LOAD DATA give it).
+//! to agree), `call` and `resolve` (binding), `complaint` and `lazy` (which calls leave errors and
+//! warnings, and how rows that do not reach them are spared), one module for each family of
+//! functions, and [`assign`] (what a column stores of the values that INSERT, UPDATE and LOAD DATA
+//! give it).
 //!
 //! Invariants: no clock, no I/O (but for the database of time zones, in [`zone`]) and no randomness
 //! in here (time and identity come in by [`EvalContext`]); text in arrays is UTF-8 whatever its charset; two texts are compared only
@@ -23,6 +25,7 @@ mod cast;
 mod collate;
 mod common;
 mod compare;
+mod complaint;
 mod conditional;
 mod context;
 mod convert;
@@ -34,6 +37,7 @@ mod formula;
 mod info;
 mod input;
 mod keys;
+mod lazy;
 pub mod literal;
 mod logic;
 mod math;
@@ -57,6 +61,7 @@ pub use convert::{convert, reported, settle};
 pub use decimal::Decimal;
 pub use formula::{ExactOp, Formula};
 pub use keys::{comparison_keys, key_type, needs_key, without_signed_zeros};
+pub use lazy::Ask;
 pub use logic::truth;
 pub use members::{Members, is_listed};
 pub use output::{array_of, value_at};

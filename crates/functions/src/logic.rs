@@ -145,6 +145,9 @@ pub fn truth(
             arrow::buffer::BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0);
         return Ok(arrow::array::BooleanArray::new(truths, integers.nulls().cloned()));
     }
+    if crate::shape::is_listed(ty) || ty.wire == pelorus_types::WireType::Json {
+        return Err(Error::unsupported("ENUM, SET and JSON values as conditions"));
+    }
     let slot = crate::input::Slot::of_type(*ty);
     let input = crate::input::Input::new(array, &slot, ctx)?;
     Ok((0..array.len()).map(|row| input.truth(row)).collect())

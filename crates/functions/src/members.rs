@@ -53,6 +53,12 @@ impl Members {
         Some(Self { is_set, names: names.to_vec(), places })
     }
 
+    /// Whether `''` has a place of its own, so that it is not known of a value whether it is that
+    /// or none at all.
+    pub fn has_empty(&self) -> bool {
+        self.places.contains_key("")
+    }
+
     /// The Arrow type of the numbers.
     pub const fn number_type() -> DataType {
         DataType::UInt64

@@ -7,11 +7,10 @@ use pelorus_error::{Error, Result};
 use crate::call::Call;
 use crate::context::EvalContext;
 use crate::errors::no_such_function;
-use crate::shape::is_listed;
 use crate::value::Arg;
 use crate::{
-    arithmetic, bits, cast, compare, conditional, datetime, extreme, info, logic, math, names,
-    round, string,
+    arithmetic, bits, cast, compare, complaint, conditional, datetime, extreme, info, logic, math,
+    names, round, string,
 };
 
 /// Binds a function or operator by name, in any case, to its arguments.
@@ -29,7 +28,7 @@ use crate::{
 ///   constant texts
 pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let upper = name.to_ascii_uppercase();
-    refuse_enum_numbers(&upper, args)?;
+    refuse_hidden_numbers(&upper, args)?;
     let written = name;
     let name = upper.as_str();
     let bound = operator(name, args, ctx)
@@ -38,7 +37,11 @@ pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call>
         .or_else(|| date(name, args, ctx))
         .or_else(|| session(name, args, ctx));
     match bound {
-        Some(call) => call,
+        Some(call) => call.map(|call| {
+            let complains = complaint::of_function(name, args, &call.return_type());
+            let hides = passes_on(name) && args.iter().any(Arg::hides_number);
+            call.with_complaint(complains, args).with_hidden_number(hides)
+        }),
         None if names::is_function(&upper) => {
             Err(Error::unsupported(format_args!("the function {upper}")))
         }
@@ -181,9 +184,9 @@ fn session(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Ca
 }
 
 /// ENUM and SET values are numbers where numbers are asked for, but arrays hold only their text.
-fn refuse_enum_numbers(name: &str, args: &[Arg]) -> Result<()> {
-    let listed = |arg: &Arg| is_listed(&arg.ty);
-    if !args.iter().any(listed) {
+/// The number of a JSON value is not that of its text either.
+fn refuse_hidden_numbers(name: &str, args: &[Arg]) -> Result<()> {
+    if !args.iter().any(Arg::hides_number) {
         return Ok(());
     }
     let others_are_text = args.iter().all(|arg| arg.ty.is_string() || arg.is_null());
@@ -206,53 +209,49 @@ fn refuse_enum_numbers(name: &str, args: &[Arg]) -> Result<()> {
             | "GREATEST"
             | "LEAST"
     );
-    let as_number = matches!(
-        name,
-        "+" | "-"
-            | "*"
-            | "/"
-            | "DIV"
-            | "%"
-            | "MOD"
-            | "AND"
-            | "OR"
-            | "XOR"
-            | "NOT"
-            | "!"
-            | "&"
-            | "|"
-            | "^"
-            | "~"
-            | "<<"
-            | ">>"
-            | "BIT_COUNT"
-            | "IS TRUE"
-            | "IS FALSE"
-            | "IS NOT TRUE"
-            | "IS NOT FALSE"
-            | "ROUND"
-            | "TRUNCATE"
-            | "ABS"
-            | "CEIL"
-            | "CEILING"
-            | "FLOOR"
-            | "SIGN"
-            | "FORMAT"
-            | "CHAR"
-            | "CONV"
-            | "BIN"
-            | "OCT"
-            | "SPACE"
-            | "SEC_TO_TIME"
-            | "FROM_UNIXTIME"
-            | "FROM_DAYS"
-            | "INET_NTOA"
-    );
-    let condition = matches!(name, "IF") && args.first().is_some_and(listed);
-    if as_number || condition || (compares && !others_are_text) || is_mathematical(name, args) {
-        return Err(Error::unsupported("ENUM and SET values as numbers"));
+    let asked = |(at, arg): (usize, &Arg)| arg.hides_number() && asks_number(name, at, args.len());
+    let as_number = args.iter().enumerate().any(asked);
+    if as_number || (compares && !others_are_text) || is_mathematical(name, args) {
+        return Err(Error::unsupported("ENUM, SET and JSON values as numbers"));
     }
     Ok(())
+}
+
+/// Whether a function or operator asks an argument, by its place among so many, for its number.
+fn asks_number(name: &str, at: usize, count: usize) -> bool {
+    match name {
+        "+" | "-" | "*" | "/" | "DIV" | "%" | "MOD" | "AND" | "OR" | "XOR" | "NOT" | "!" | "&"
+        | "|" | "^" | "~" | "<<" | ">>" | "BIT_COUNT" | "IS TRUE" | "IS FALSE" | "IS NOT TRUE"
+        | "IS NOT FALSE" | "ROUND" | "TRUNCATE" | "ABS" | "CEIL" | "CEILING" | "FLOOR" | "SIGN"
+        | "FORMAT" | "CHAR" | "CONV" | "BIN" | "OCT" | "SPACE" | "SEC_TO_TIME"
+        | "FROM_UNIXTIME" | "FROM_DAYS" | "INET_NTOA" | "MAKEDATE" | "MAKETIME" | "PERIOD_ADD"
+        | "PERIOD_DIFF" => true,
+        "IF" | "ELT" | "MAKE_SET" => at == 0,
+        // The last of an odd number is the result of ELSE.
+        "CASE" => at % 2 == 0 && at + 1 < count,
+        "EXPORT_SET" => at == 0 || at == 4,
+        "SUBSTRING" | "SUBSTR" | "MID" | "LEFT" | "RIGHT" | "REPEAT" => at > 0,
+        "LPAD" | "RPAD" | "WEEK" | "YEARWEEK" | "DATE_ADD" | "DATE_SUB" | "ADDDATE" | "SUBDATE"
+        | "TIMESTAMPADD" => at == 1,
+        "INSERT" => at == 1 || at == 2,
+        "SUBSTRING_INDEX" | "LOCATE" | "POSITION" => at == 2,
+        _ => false,
+    }
+}
+
+/// Whether the value of a call is one of its arguments, whose number may not be that of its text.
+fn passes_on(name: &str) -> bool {
+    matches!(
+        name,
+        "IF" | "CASE"
+            | "CASE WHEN"
+            | "IFNULL"
+            | "COALESCE"
+            | "NULLIF"
+            | "ELT"
+            | "GREATEST"
+            | "LEAST"
+    )
 }
 
 fn is_mathematical(name: &str, args: &[Arg]) -> bool {

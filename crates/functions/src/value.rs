@@ -96,6 +96,11 @@ pub struct Arg {
     pub scale: u8,
     /// How MySQL prints it in the text of error 1690.
     pub text: String,
+    /// Whether computing it can leave an error or a warning.
+    pub complains: bool,
+    /// Whether it is the value of an ENUM, SET or JSON column whatever its type says: as a number
+    /// it is another than its text.
+    pub hides_number: bool,
 }
 
 impl Arg {
@@ -103,7 +108,9 @@ impl Arg {
     pub fn column(ty: ColumnType, text: impl Into<String>) -> Self {
         let coercibility = implicit_coercibility(&ty);
         let text = text.into();
-        Self { ty, constant: None, coercibility, origin: Origin::Column, scale: ty.decimals, text }
+        let (origin, scale) = (Origin::Column, ty.decimals);
+        let (complains, hides_number) = (false, false);
+        Self { ty, constant: None, coercibility, origin, scale, text, complains, hides_number }
     }
 
     /// A literal or a folded constant.
@@ -118,13 +125,17 @@ impl Arg {
             _ => ty.decimals,
         };
         let (constant, text) = (Some(value), text.into());
-        Self { ty, constant, coercibility, origin: Origin::Literal, scale, text }
+        let origin = Origin::Literal;
+        let (complains, hides_number) = (false, false);
+        Self { ty, constant, coercibility, origin, scale, text, complains, hides_number }
     }
 
     /// The result of a call. `constant` is its value when the call was folded.
     pub fn of(call: &crate::Call, constant: Option<Value>) -> Self {
         Self {
             ty: call.return_type(),
+            complains: constant.is_none() && call.complains(),
+            hides_number: call.hides_number(),
             constant,
             coercibility: call.coercibility(),
             origin: Origin::Expression,
@@ -136,6 +147,13 @@ impl Arg {
     /// Whether it is a bare NULL.
     pub(crate) fn is_null(&self) -> bool {
         self.ty.wire == pelorus_types::WireType::Null
+    }
+
+    /// Whether its number is another than that of its text, which is all that arrays hold.
+    pub fn hides_number(&self) -> bool {
+        self.hides_number
+            || crate::shape::is_listed(&self.ty)
+            || self.ty.wire == pelorus_types::WireType::Json
     }
 
     /// A literal like `x'41'` or `b'101'`, which is a number where numbers are asked for.

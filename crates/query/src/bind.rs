@@ -8,6 +8,7 @@
 //! | [`scope`] | names to columns |
 //! | [`typed`] | an expression with its MySQL type |
 //! | [`expr`] | expressions |
+//! | [`guard`] | conditions whose order matters |
 //! | [`cast`] | the targets of casts |
 //! | [`from`] | FROM clauses |
 //! | [`leaf`] | tables of a FROM clause |
@@ -28,6 +29,7 @@ pub(crate) mod correlated;
 pub(crate) mod dependent;
 pub(crate) mod expr;
 pub(crate) mod from;
+mod guard;
 pub(crate) mod leaf;
 pub(crate) mod literal;
 pub(crate) mod native;

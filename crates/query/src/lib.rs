@@ -17,6 +17,7 @@ mod bind;
 pub mod context;
 mod explain;
 mod federate;
+mod lazy;
 mod result;
 mod run;
 mod small_groups;

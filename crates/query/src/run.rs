@@ -110,6 +110,9 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
         Plan::Whole { whole: Whole { link, text, names }, .. } => {
             relay(context, &link, &text, form, names.as_deref()).await
         }
+        Plan::Here { .. } if parsed.placeholders > 0 => {
+            Err(Error::new(Code::Syntax, "a '?' has a value only in prepared statements"))
+        }
         Plan::Here { bound, columns, otherwise } => {
             match start(context, bound, &columns).await {
                 Ok(result) => Ok(result),

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array, ArrayRef, BooleanArray, new_empty_array};
 use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, EmitTo, Expr, GroupsAccumulator,
@@ -20,7 +22,9 @@ use pelorus_error::Error;
 use pelorus_functions::aggregate::{self, AggregateCall, Take};
 use pelorus_functions::{Call, Formula};
 
-type DfResult<T> = Result<T, DataFusionError>;
+use crate::lazy;
+
+pub(crate) type DfResult<T> = Result<T, DataFusionError>;
 
 /// Carries an error of ours through DataFusion.
 pub(crate) fn into_datafusion(error: Error) -> DataFusionError {
@@ -35,39 +39,66 @@ pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
             Ok(ours) => *ours,
             Err(inner) => match inner.downcast::<DataFusionError>() {
                 Ok(inner) => from_datafusion(*inner),
-                Err(inner) => Error::internal(format!("query failed: {inner}")),
+                Err(inner) => copied_of_any(inner.as_ref()),
             },
         },
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
             from_datafusion(*inner)
         }
         DataFusionError::ArrowError(inner, _) => match *inner {
-            arrow::error::ArrowError::ExternalError(inner) => {
-                from_datafusion(DataFusionError::External(inner))
-            }
-            inner => Error::internal(format!("query failed: {inner}")),
+            ArrowError::ExternalError(inner) => from_datafusion(DataFusionError::External(inner)),
+            inner => copied_of_arrow(&inner),
         },
         DataFusionError::Shared(inner) => match Arc::try_unwrap(inner) {
             Ok(inner) => from_datafusion(inner),
-            Err(inner) => shared(&inner),
+            Err(inner) => copied(&inner),
         },
-        DataFusionError::ResourcesExhausted(text) => Error::new(
-            pelorus_error::Code::OutOfMemory,
-            format!("the query needs more memory than pelorus_query_memory allows: {text}"),
-        ),
+        DataFusionError::ResourcesExhausted(text) => exhausted(&text),
         DataFusionError::NotImplemented(text) => Error::unsupported(text),
         other => Error::internal(format!("query failed: {other}")),
     }
 }
 
-/// The same for an error that several streams hold: its text and code are copied.
-fn shared(error: &DataFusionError) -> Error {
-    if let DataFusionError::External(inner) = error
-        && let Some(ours) = inner.downcast_ref::<Error>()
-    {
-        return Error::new(ours.code(), ours.message());
+fn exhausted(text: &str) -> Error {
+    Error::new(
+        pelorus_error::Code::OutOfMemory,
+        format!("the query needs more memory than pelorus_query_memory allows: {text}"),
+    )
+}
+
+/// The same for an error that several streams hold, as those of a join do: text and code are
+/// copied from where ours lies in it.
+fn copied(error: &DataFusionError) -> Error {
+    match error {
+        DataFusionError::External(inner) => copied_of_any(inner.as_ref()),
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => copied(inner),
+        DataFusionError::ArrowError(inner, _) => copied_of_arrow(inner),
+        DataFusionError::Shared(inner) => copied(inner),
+        DataFusionError::ResourcesExhausted(text) => exhausted(text),
+        DataFusionError::NotImplemented(text) => Error::unsupported(text),
+        other => Error::internal(format!("query failed: {other}")),
     }
-    Error::internal(format!("query failed: {error}"))
+}
+
+fn copied_of_arrow(error: &ArrowError) -> Error {
+    match error {
+        ArrowError::ExternalError(inner) => copied_of_any(inner.as_ref()),
+        other => Error::internal(format!("query failed: {other}")),
+    }
+}
+
+fn copied_of_any(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
+    if let Some(ours) = error.downcast_ref::<Error>() {
+        Error::new(ours.code(), ours.message())
+    } else if let Some(inner) = error.downcast_ref::<DataFusionError>() {
+        copied(inner)
+    } else if let Some(inner) = error.downcast_ref::<Arc<DataFusionError>>() {
+        copied(inner)
+    } else if let Some(inner) = error.downcast_ref::<ArrowError>() {
+        copied_of_arrow(inner)
+    } else {
+        Error::internal(format!("query failed: {error}"))
+    }
 }
 
 /// One resolved call. Two are the same only if they are the same object: their resolution may
@@ -150,17 +181,27 @@ impl ScalarUDFImpl for CallUdf {
     }
 }
 
+/// The resolved call that a function of DataFusion's stands for.
+pub(crate) fn as_call(function: &ScalarFunction) -> Option<&Arc<Call>> {
+    function.func.inner().downcast_ref::<CallUdf>().map(|udf| &udf.call)
+}
+
 /// A call of a resolved function as an expression. `name` is what EXPLAIN shows.
 pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>) -> Expr {
     let volatility =
         if call.is_deterministic() { Volatility::Immutable } else { Volatility::Volatile };
+    let lazy_type = call.is_lazy().then(|| call.arrow_type());
     let udf = CallUdf {
         name: name.to_ascii_lowercase(),
         signature: signature(args.len(), volatility),
         call: Arc::new(call),
         id: next_id(),
     };
-    ScalarUDF::new_from_impl(udf).call(args)
+    let expr = ScalarUDF::new_from_impl(udf).call(args);
+    match lazy_type {
+        Some(ty) => lazy::conditional(name, &expr, ty),
+        None => expr,
+    }
 }
 
 /// A decimal column that can be had as unscaled numbers in 64 bits as well.
@@ -183,8 +224,7 @@ pub(crate) fn formula(expr: &Expr, units: &[Units], columns: &mut Vec<Expr>) -> 
         Expr::Alias(alias) => formula(&alias.expr, units, columns),
         Expr::Literal(value, _) => Some(Formula::Constant(value.to_array().ok()?)),
         Expr::ScalarFunction(function) => {
-            let udf = function.func.inner().downcast_ref::<CallUdf>();
-            let call = udf.and_then(|udf| Some((udf.call.exact_op()?, &udf.call)));
+            let call = as_call(function).and_then(|call| Some((call.exact_op()?, call)));
             let (Some((op, call)), [left, right]) = (call, function.args.as_slice()) else {
                 return Some(column(expr, units, columns));
             };
@@ -381,4 +421,25 @@ pub(crate) fn aggregate(call: Arc<AggregateCall>, args: Vec<Expr>) -> Expr {
         id: next_id(),
     };
     AggregateUDF::new_from_impl(udf).call(args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_error_is_found_wherever_it_lies() {
+        let ours = || into_datafusion(Error::remote(1690, *b"22003", "out of range"));
+        let within = |inner| DataFusionError::Context("a join".to_owned(), Box::new(inner));
+        let by_arrow = ArrowError::ExternalError(Box::new(within(ours())));
+        let whole = DataFusionError::ArrowError(Box::new(by_arrow), None);
+        assert_eq!(from_datafusion(whole).errno(), 1690);
+
+        let by_arrow = ArrowError::ExternalError(Box::new(within(ours())));
+        let both = Arc::new(within(DataFusionError::ArrowError(Box::new(by_arrow), None)));
+        let one = DataFusionError::Shared(Arc::clone(&both));
+        assert_eq!(from_datafusion(within(one)).errno(), 1690);
+        let other = DataFusionError::External(Box::new(Arc::clone(&both)));
+        assert_eq!(from_datafusion(other).errno(), 1690);
+    }
 }

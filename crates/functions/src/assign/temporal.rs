@@ -26,6 +26,8 @@ const LARGEST_NUMBER: i128 = 99_999_999_999_999;
 const FIRST_WITH_TIME: i128 = 10_000_101_000_000;
 /// From this number on a number for a TIME is read as a date with time.
 const FIRST_DATE_FOR_TIME: i128 = 10_000_000_000;
+/// The largest number that can be read as a time.
+const LARGEST_TIME: i128 = 8_385_959;
 
 /// A DATE, DATETIME or TIMESTAMP column.
 #[derive(Clone, Copy, Debug)]
@@ -317,7 +319,11 @@ fn number_time(value: Decimal, report: &mut Reporter) -> Result<i64, Failure> {
         }
         found => {
             report.temporal("time", &value.to_text(), Code::OutOfRange)?;
-            Ok(found.map_or(0, |micros| micros.signum() * TIME_MAX_MICROS))
+            // What is too large is so whatever its minutes and seconds are.
+            let whole = value.truncate(0).units.to_i128().unwrap_or(i128::MAX);
+            let is_far = found.is_some() || whole.abs() > LARGEST_TIME;
+            let largest = if value.is_negative() { -TIME_MAX_MICROS } else { TIME_MAX_MICROS };
+            Ok(if is_far { largest } else { 0 })
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_types::{Collation, collation};
+use pelorus_types::{Collation, WireType, collation};
 
 use super::{longest, own_text};
 use crate::call::Call;
@@ -14,7 +14,7 @@ use crate::decimal::Decimal;
 use crate::errors::parameter_count;
 use crate::input::Input;
 use crate::shape::{self, bigint_type, null_if_any};
-use crate::value::{Arg, Coercibility, Value};
+use crate::value::{Arg, Coercibility, Origin, Value};
 
 fn text(value: impl Into<String>) -> Value {
     Value::Text(value.into())
@@ -98,6 +98,10 @@ pub(crate) fn conv(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
     if args.len() != if fixed.is_some() { 1 } else { 3 } {
         return Err(parameter_count(name));
     }
+    let of_bits = args[0].ty.wire == WireType::Bit;
+    if of_bits && args[0].origin != Origin::Column {
+        return Err(Error::unsupported(format_args!("{name} of computed BIT values")));
+    }
     Ok(Call::rowwise(name, args, ctx, own_text(65, ctx), move |batch, row| {
         let (from, to) = match fixed {
             Some(to) => (10, to),
@@ -107,9 +111,16 @@ pub(crate) fn conv(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
             },
         };
         let input = &batch.inputs[0];
-        let Some(digits) = input.text(row)? else { return Ok(Value::Null) };
         let valid = |base: i64| (2..=36).contains(&base.abs());
-        if !valid(from) || !valid(to) || digits.is_empty() {
+        if !valid(from) || !valid(to) {
+            return Ok(Value::Null);
+        }
+        if of_bits {
+            // The text of a BIT is bytes, no digits.
+            return Ok(input.bits(row).map_or(Value::Null, |bits| text(write_base(bits, to))));
+        }
+        let Some(digits) = input.text(row)? else { return Ok(Value::Null) };
+        if digits.is_empty() {
             return Ok(Value::Null);
         }
         let read = read_base(&digits, from);

@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::{self, AggregateCall};
 use pelorus_functions::{Arg, EvalContext, Formula};
-use pelorus_sql::normalise::{Node, has_aggregate, is_aggregate_name, walk_expr};
+use pelorus_sql::normalise::{Node, calls, has_aggregate, is_aggregate_name, walk_expr};
 use sqlparser::ast::{self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 use super::expr::{Computed, ExprBinder, canonical};
@@ -21,6 +21,13 @@ use crate::udf::{self, Units, from_datafusion};
 /// Whether an expression holds an aggregate of its own block.
 pub(crate) fn contains(expr: &ast::Expr) -> bool {
     has_aggregate(expr)
+}
+
+/// Whether an expression makes one group of all rows where there is no GROUP BY, which all
+/// aggregates do but `ANY_VALUE`: MySQL takes that for a function of a row there.
+pub(crate) fn reduces(expr: &ast::Expr) -> bool {
+    let is_one = |name: &str| is_aggregate_name(name) && name != "ANY_VALUE";
+    calls(expr).iter().any(|call| !call.window && is_one(&call.name))
 }
 
 /// Adds the calls that are wanted of an expression, those of its subqueries aside.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::Subquery as DfSubquery;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, lit};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{self as functions, Arg, CastTarget, Value};
 use pelorus_sql::normalise::{self, is_aggregate_name};
@@ -21,10 +21,12 @@ use sqlparser::ast::{
 use super::aggregate::name_of;
 use super::condition::zero_is_null;
 use super::correlated;
+use super::guard;
 use super::query::BoundQuery;
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::context::QueryContext;
+use crate::lazy;
 use crate::udf::from_datafusion;
 
 /// Subqueries of a block, bound beforehand, by their text.
@@ -151,7 +153,23 @@ impl ExprBinder<'_> {
 
     /// Binds an expression to a condition: a Boolean with NULL for unknown.
     pub(crate) fn predicate(&self, expr: &ast::Expr) -> Result<Expr> {
-        self.condition(expr, true)
+        let parts = normalise::conjuncts(expr);
+        if parts.len() < 2 || self.computed_value(expr).is_some() {
+            return self.condition(expr, true);
+        }
+        let parts = parts.into_iter().map(|part| self.conjunct(part));
+        let all = guard::conjunction(parts.collect::<Result<Vec<_>>>()?, self.scope);
+        all.ok_or_else(|| Error::internal("a condition without parts"))
+    }
+
+    /// One of several conditions that a row has to meet.
+    fn conjunct(&self, expr: &ast::Expr) -> Result<Expr> {
+        let condition = self.condition(expr, true)?;
+        let waits = guard::is_equality(&condition)
+            && lazy::complains(&condition)
+            && guard::is_of_one_table(&condition, self.scope);
+        // An equality of DataFusion's own is computed for all rows.
+        if waits { self.value(expr)?.truth(&self.context.eval) } else { Ok(condition) }
     }
 
     /// `IS NULL` as WHERE takes it of a table's own column that is a date and cannot be NULL: zeros
@@ -198,10 +216,12 @@ impl ExprBinder<'_> {
             match expr {
                 ast::Expr::Nested(inner) => return self.condition(inner, top),
                 ast::Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
-                    return Ok(self.condition(left, top)?.and(self.condition(right, top)?));
+                    let left = self.condition(left, top)?;
+                    return Ok(lazy::either(left, Operator::And, self.condition(right, top)?));
                 }
                 ast::Expr::BinaryOp { left, op: BinaryOperator::Or, right } => {
-                    return Ok(self.condition(left, false)?.or(self.condition(right, false)?));
+                    let left = self.condition(left, false)?;
+                    return Ok(lazy::either(left, Operator::Or, self.condition(right, false)?));
                 }
                 ast::Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
                     return Ok(datafusion::logical_expr::not(self.condition(expr, false)?));
@@ -220,7 +240,9 @@ impl ExprBinder<'_> {
                     }
                 }
                 ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
-                    if let Some(native) = self.native_equality(left, right)? {
+                    if let Some(native) = self.native_equality(left, right)?
+                        && (top || !lazy::complains(&native))
+                    {
                         return Ok(native);
                     }
                 }
@@ -243,7 +265,7 @@ impl ExprBinder<'_> {
             }
         }
         let value = self.value(expr)?;
-        Ok(value.truth(&self.context.eval))
+        value.truth(&self.context.eval)
     }
 
     /// Binds `left = right` to an equality that DataFusion can hash, where that means the same.

@@ -40,6 +40,14 @@ pub(crate) fn literal(expr: &ast::Expr, context: &QueryContext) -> Result<Arg> {
     }
 }
 
+/// Whether it stands for a value that is not known yet.
+pub(crate) fn is_open(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Value(value) => matches!(value.value, ast::Value::Placeholder(_)),
+        _ => false,
+    }
+}
+
 fn typed_string(typed: &ast::TypedString, context: &QueryContext) -> Result<Arg> {
     let value = ast::Expr::Value(typed.value.clone());
     let Some(Constant::Text { text, .. }) = literal::constant(&value, context.mode) else {

@@ -33,6 +33,7 @@ use self::scan::{Grouped, NativeScan};
 use super::condition::{self, Of};
 use super::dependent::TableKey;
 use super::from::Around;
+use super::literal;
 use super::query::{Binder, column_expr};
 use super::scope::Scope;
 use super::typed::Typed;
@@ -194,18 +195,24 @@ impl Binder<'_> {
         Ok(positions)
     }
 
-    /// The moment of `FOR SYSTEM_TIME AS OF`.
-    pub(crate) fn as_of(&self, version: &ast::TableVersion) -> Result<AsOf> {
+    /// The moment of `FOR SYSTEM_TIME AS OF`; `None`, which is now, where a statement that is
+    /// prepared does not say it yet.
+    pub(crate) fn as_of(&self, version: &ast::TableVersion) -> Result<Option<AsOf>> {
         match version {
+            ast::TableVersion::VersionAsOf(expr) | ast::TableVersion::ForSystemTimeAsOf(expr)
+                if literal::is_open(expr) =>
+            {
+                Ok(None)
+            }
             ast::TableVersion::VersionAsOf(expr) => {
                 let number = condition::integer(expr, self.context.mode);
                 number
                     .and_then(|number| u64::try_from(number).ok())
-                    .map(AsOf::Version)
+                    .map(|number| Some(AsOf::Version(number)))
                     .ok_or_else(|| Error::unsupported(version))
             }
             ast::TableVersion::ForSystemTimeAsOf(expr) => condition::moment(self.context, expr)
-                .map(AsOf::Timestamp)
+                .map(|moment| Some(AsOf::Timestamp(moment)))
                 .ok_or_else(|| Error::unsupported(version)),
             other => Err(Error::unsupported(other)),
         }

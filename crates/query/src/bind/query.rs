@@ -449,6 +449,10 @@ pub(crate) fn order_of(query: &ast::Query) -> Result<&[OrderByExpr]> {
 /// LIMIT in numbers.
 pub(crate) fn limit_of(query: &ast::Query) -> Result<Option<Limit>> {
     let count = |expr: &ast::Expr| -> Result<usize> {
+        if super::literal::is_open(expr) {
+            // A statement that is prepared has the same columns whatever the number will be.
+            return Ok(1);
+        }
         if let ast::Expr::Value(value) = expr
             && let ast::Value::Number(digits, _) = &value.value
             && let Ok(count) = digits.parse::<u64>()

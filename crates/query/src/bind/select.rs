@@ -66,10 +66,10 @@ impl Binder<'_> {
     /// Everything after WHERE.
     fn finish(&self, plan: LogicalPlan, scope: &Scope, block: &Block<'_>) -> Result<BoundQuery> {
         let group_by = group_terms(block.select, &block.items, scope)?;
-        let grouped = !group_by.is_empty()
-            || block.items.iter().any(|item| item.expr.as_ref().is_some_and(aggregate::contains))
-            || block.select.having.as_ref().is_some_and(aggregate::contains)
-            || block.order.by.iter().any(|term| aggregate::contains(&term.expr));
+        let grouped = !group_by.is_empty() || block.holds(aggregate::contains);
+        if group_by.is_empty() && grouped && !block.holds(aggregate::reduces) {
+            return Err(Error::unsupported("ANY_VALUE where nothing makes groups of the rows"));
+        }
         let (mut plan, mut computed) = if grouped {
             let binder = self.clause(scope, &block.subqueries, "group statement");
             let starred = block.items.iter().filter(|item| item.expr.is_none());
@@ -403,6 +403,11 @@ impl<'a> Block<'a> {
         let items = self.items.iter().filter_map(|item| item.expr.as_ref());
         let order = self.order.by.iter().map(|term| &term.expr);
         items.chain(&self.select.having).chain(order).collect()
+    }
+
+    /// Whether one of them is such.
+    fn holds(&'a self, is_such: fn(&ast::Expr) -> bool) -> bool {
+        self.expressions().into_iter().any(is_such)
     }
 }
 

@@ -114,6 +114,7 @@ impl Typed {
     pub(crate) fn at(&self, expr: Expr, key: Option<Expr>) -> Self {
         let mut arg = self.arg.clone();
         arg.constant = None;
+        arg.complains = false;
         let (origin, listed) = (self.origin.clone(), self.listed.clone());
         Self { expr, key, arg, ty: self.ty, origin, listed }
     }
@@ -161,10 +162,21 @@ impl Typed {
         Typed::computed(form(what, context, settled.expr), to)
     }
 
-    /// The value as a condition: a Boolean, NULL for unknown.
-    pub(crate) fn truth(self, context: &Arc<EvalContext>) -> Expr {
-        let ty = self.ty;
-        form(Form::Truth(ty), context, self.expr)
+    /// The value as a condition: a Boolean, NULL for unknown. Of an ENUM or SET its number
+    /// counts, which is known of columns.
+    ///
+    /// # Errors
+    /// Error 1235 where the number is not known, and for JSON.
+    pub(crate) fn truth(self, context: &Arc<EvalContext>) -> Result<Expr> {
+        let (ty, expr) = match self.listed {
+            Some(Listed::Members(members)) if self.origin.is_some() && !members.has_empty() => {
+                let number = form(Form::Number(members), context, self.expr);
+                (ColumnType::bigint_unsigned(), number)
+            }
+            None if !self.arg.hides_number() => (self.ty, self.expr),
+            _ => return Err(Error::unsupported("ENUM, SET and JSON values as conditions")),
+        };
+        Ok(form(Form::Truth(ty), context, expr))
     }
 
     /// The value in the form of its type: decimals rounded to the digits that they show, as when
@@ -279,11 +291,36 @@ enum Form {
     Truth(ColumnType),
 }
 
+/// A change of form as a function.
 #[derive(Debug)]
-struct FormUdf {
+pub(crate) struct FormUdf {
     what: Form,
     context: Arc<EvalContext>,
     signature: Signature,
+}
+
+impl FormUdf {
+    /// Whether it can leave an error or a warning: where a text is taken for something else.
+    pub(crate) fn complains(&self) -> bool {
+        match &self.what {
+            Form::Convert { from, to } => from.is_string() && !to.is_string(),
+            Form::Truth(ty) => ty.is_string(),
+            Form::Key(_) | Form::Number(_) | Form::Unsigned(_) | Form::Settle(_) => false,
+        }
+    }
+
+    /// The values in their new form.
+    pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        match &self.what {
+            Form::Convert { from, to } => functions::convert(array, from, to, &self.context),
+            Form::Key(ty) => functions::comparison_keys(array, ty),
+            Form::Number(members) => members.numbers(array),
+            Form::Unsigned(_) => Ok(functions::without_signed_zeros(array)),
+            Form::Settle(ty) => functions::settle(array, ty),
+            Form::Truth(ty) => functions::truth(array, ty, &self.context)
+                .map(|truth| -> ArrayRef { Arc::new(truth) }),
+        }
+    }
 }
 
 impl PartialEq for FormUdf {
@@ -333,16 +370,7 @@ impl ScalarUDFImpl for FormUdf {
             ColumnarValue::Array(array) => (Arc::clone(array), false),
             ColumnarValue::Scalar(value) => (value.to_array_of_size(1)?, true),
         };
-        let result = match &self.what {
-            Form::Convert { from, to } => functions::convert(&array, from, to, &self.context),
-            Form::Key(ty) => functions::comparison_keys(&array, ty),
-            Form::Number(members) => members.numbers(&array),
-            Form::Unsigned(_) => Ok(functions::without_signed_zeros(&array)),
-            Form::Settle(ty) => functions::settle(&array, ty),
-            Form::Truth(ty) => functions::truth(&array, ty, &self.context)
-                .map(|truth| -> ArrayRef { Arc::new(truth) }),
-        }
-        .map_err(into_datafusion)?;
+        let result = self.apply(&array).map_err(into_datafusion)?;
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
         }

@@ -288,6 +288,10 @@ fn wrong_arguments(name: &str) -> Error {
 
 /// A constant number of rows; `None` for NULL.
 fn count_of(binder: &ExprBinder<'_>, expr: &ast::Expr, name: &str) -> Result<Option<u64>> {
+    if super::literal::is_open(expr) {
+        // Any number will do until the statement is executed.
+        return Ok(Some(1));
+    }
     match binder.value(expr)?.arg().constant {
         Some(Value::Int(count)) => {
             u64::try_from(count).map(Some).map_err(|_| wrong_arguments(name))
