@@ -4,9 +4,10 @@ its settings or its rules would make of a statement, a client gets the server's 
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from pelorus_tools import rows
+from pelorus_tools import rows, servers
 from pelorus_tools.mirrored import OF_PELORUS, OF_SERVER, Mirrored, is_of_mirrors, plan_of
 
 
@@ -60,3 +61,23 @@ def test_system_versioned_tables(mariadb, pelorus_mariadb):
     alike(pair, "past", expected, "SELECT v FROM t FOR SYSTEM_TIME ALL WHERE id = 1 ORDER BY v")
     pelorus_mariadb.run("UNMIRROR DATABASE past")
     mariadb.run("DROP DATABASE past")
+
+
+@pytest.fixture(scope="module")
+def eastern(linked_maker):
+    """A MariaDB five hours east of the machine, and a Pelorus."""
+    server = servers.MariaDb("mariadb-eastern", 41, options=("--default-time-zone=+05:00",))
+    yield Mirrored(server, linked_maker(server.url(), name="pelorus-eastern"))
+    server.stop()
+
+
+def test_first_queries_at_once_have_the_servers_clock(eastern):
+    live(eastern, "clock", "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    ask = "SELECT TIMESTAMPDIFF(MINUTE, UTC_TIMESTAMP(), NOW()) FROM t"
+    for _ in range(3):
+        eastern.through.stop()
+        eastern.through.start()
+        eastern.wait_for_database("clock")
+        with ThreadPoolExecutor(8) as pool:
+            given = list(pool.map(lambda _: answers(eastern.through, "clock", ask), range(24)))
+        assert given == [[[(b"300",)]]] * 24

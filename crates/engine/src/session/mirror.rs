@@ -285,7 +285,8 @@ impl Session {
     }
 
     /// The time zone in which the server runs this session's statements; `None` where it is not
-    /// known, and one of the tables has TIMESTAMPs.
+    /// known (yet): every statement may ask for `NOW()`. Where only its distance at present is
+    /// known, `None` if one of the tables has TIMESTAMPs.
     async fn zone_of(
         &self,
         link: &Link,
@@ -295,9 +296,7 @@ impl Session {
         if self.variables.get("time_zone").text() != "SYSTEM" {
             return Some(self.time_zone());
         }
-        let Some(found) = self.engine.zones().of(link, self.engine.env(), patience).await else {
-            return (!self.has_timestamps(link, tables)).then(|| self.time_zone());
-        };
+        let found = self.engine.zones().of(link, self.engine.env(), patience).await?;
         match found.zone {
             Some(zone) => Some(zone),
             None => (!self.has_timestamps(link, tables)).then_some(found.at_present),
