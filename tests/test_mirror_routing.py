@@ -81,3 +81,32 @@ def test_first_queries_at_once_have_the_servers_clock(eastern):
         with ThreadPoolExecutor(8) as pool:
             given = list(pool.map(lambda _: answers(eastern.through, "clock", ask), range(24)))
         assert given == [[[(b"300",)]]] * 24
+
+
+class TestExpressions:
+    """Subqueries in SET, DO and EXECUTE see what the session's own connection sees."""
+
+    @pytest.mark.parametrize("begin", [["BEGIN"], ["SET autocommit = 0"]])
+    def test_in_a_transaction(self, shop, begin):
+        alike(shop, "shop", *begin, "UPDATE t SET a = a + 10", "SET @n = (SELECT SUM(a) FROM t)",
+              "SELECT @n", "DO (SELECT SLEEP(0) FROM t LIMIT 1)",
+              "SET div_precision_increment = (SELECT COUNT(*) FROM t WHERE a > 10)",
+              "SELECT @@div_precision_increment", "ROLLBACK")
+
+    def test_parameters_of_prepared_statements(self, shop):
+        # Servers take no subqueries there.
+        given = answers(shop.through, "shop", "BEGIN", "INSERT INTO t VALUES (4, 4, 'd')",
+                        "PREPARE p FROM 'SELECT s FROM t WHERE id = ?'",
+                        "EXECUTE p USING (SELECT MAX(id) FROM t)", "ROLLBACK")
+        assert given[3] == [(b"d",)]
+
+    def test_of_a_temporary_table(self, shop):
+        alike(shop, "shop", "CREATE TEMPORARY TABLE t (zz INT)", "INSERT INTO t VALUES (9), (8)",
+              "SET @n = (SELECT SUM(zz) FROM t)", "SELECT @n", "DROP TEMPORARY TABLE t")
+
+    def test_under_locks(self, shop):
+        alike(shop, "shop", "LOCK TABLES t WRITE", "SET @n = (SELECT MAX(id) FROM t)",
+              "DO (SELECT MAX(id) FROM t)", "UNLOCK TABLES", "SELECT @n")
+        given = answers(shop.through, "shop", "LOCK TABLES t WRITE", "EXPLAIN SELECT id FROM t",
+                        "UNLOCK TABLES")
+        assert len(given[1]) == 1

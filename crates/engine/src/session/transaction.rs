@@ -11,7 +11,6 @@ use pelorus_sql::statement::{Begin, Completion, Isolation};
 use pelorus_store::Snapshot;
 
 use super::Session;
-use super::view::View;
 use crate::api::{Done, Outcome};
 use crate::native::{NativeReads, NativeTransaction};
 use crate::variables::VarValue;
@@ -246,19 +245,6 @@ impl Session {
                 Ok(())
             }
         }
-    }
-
-    /// [`Self::join_native`] for expressions outside of queries, whose subqueries may read native
-    /// tables.
-    ///
-    /// # Errors
-    /// None at present.
-    pub(super) fn join_for_expressions(&mut self, view: &View, sql: &str) -> Result<()> {
-        let tables = pelorus_sql::statement::references(sql, self.mode).tables;
-        if self.names_native(&tables) {
-            self.join_native(&view.native.pin, false)?;
-        }
-        Ok(())
     }
 
     /// Makes what a transaction wrote to native tables visible.
