@@ -110,3 +110,23 @@ class TestExpressions:
         given = answers(shop.through, "shop", "LOCK TABLES t WRITE", "EXPLAIN SELECT id FROM t",
                         "UNLOCK TABLES")
         assert len(given[1]) == 1
+
+
+@pytest.fixture
+def functions(pair):
+    """A database with stored functions, one of which writes."""
+    pair.begin("fun", "CREATE TABLE un (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")
+    pair.server.run(
+        "CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC NO SQL RETURN x * 2",
+        "CREATE FUNCTION addone() RETURNS INT DETERMINISTIC MODIFIES SQL DATA "
+        "BEGIN INSERT INTO un (v) VALUES (1); RETURN 1; END", database="fun")
+    yield pair
+    pair.server.run("DROP DATABASE fun")
+
+
+def test_stored_functions_without_tables(functions):
+    alike(functions, "fun", "SELECT twice(4)", "SELECT fun.twice(4) + 1", "SET @x = twice(3)",
+          "SELECT @x", "SELECT twice(@x)", "DO twice(1)", "SELECT nosuch(1)",
+          "PREPARE s FROM 'SELECT twice(?)'", "SET @k = 8", "EXECUTE s USING @k")
+    alike(functions, "fun", "BEGIN", "SELECT addone()", "SET @n = addone()", "DO addone()",
+          "SELECT COUNT(*) FROM un", "ROLLBACK", "SELECT COUNT(*) FROM un")

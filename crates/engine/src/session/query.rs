@@ -121,6 +121,9 @@ impl Session {
         tables: &[TableName],
         locking: bool,
     ) -> Result<Option<Link>> {
+        if tables.is_empty() {
+            return Ok(self.link_of_stored(sql));
+        }
         if !self.must_pin(tables, locking).await? {
             return Ok(None);
         }
@@ -130,6 +133,17 @@ impl Session {
             self.check_names(&place, sql)?;
         }
         Ok(link)
+    }
+
+    /// The link of the current database, for a query without tables that calls a stored function
+    /// while the session has something that the function may read or change.
+    fn link_of_stored(&self, sql: &str) -> Option<Link> {
+        let database = self.database.as_deref().filter(|it| !self.engine.native().has(it))?;
+        let link = self.engine.links().database(database).ok()??.link;
+        let has_state = self.transaction.is_open()
+            || self.is_implicit()
+            || self.transaction.holds_state_on(link.name());
+        (has_state && pelorus_query::calls_stored(sql, self.mode)).then_some(link)
     }
 
     /// Whether every query begins a transaction. What `autocommit = 0` makes of reads before the
