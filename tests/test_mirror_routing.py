@@ -130,3 +130,18 @@ def test_stored_functions_without_tables(functions):
           "PREPARE s FROM 'SELECT twice(?)'", "SET @k = 8", "EXECUTE s USING @k")
     alike(functions, "fun", "BEGIN", "SELECT addone()", "SET @n = addone()", "DO addone()",
           "SELECT COUNT(*) FROM un", "ROLLBACK", "SELECT COUNT(*) FROM un")
+
+
+class TestPrepared:
+    """Statements are prepared where they will run."""
+
+    def test_of_a_temporary_table(self, shop):
+        alike(shop, "shop", "CREATE TEMPORARY TABLE tmp (a INT)", "INSERT INTO tmp VALUES (5)",
+              "PREPARE s FROM 'SELECT a, @x FROM tmp WHERE a > ?'", "SET @k = 1",
+              "EXECUTE s USING @k", "DROP TEMPORARY TABLE tmp")
+        alike(shop, "shop", "CREATE TEMPORARY TABLE t (zz INT)", "INSERT INTO t VALUES (9)",
+              "PREPARE s FROM 'SELECT * FROM t'", "EXECUTE s", "DROP TEMPORARY TABLE t")
+
+    def test_under_locks(self, shop):
+        alike(shop, "shop", "LOCK TABLES t WRITE", "PREPARE s FROM 'SELECT COUNT(*) FROM t'",
+              "EXECUTE s", "UNLOCK TABLES")

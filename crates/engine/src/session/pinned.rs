@@ -7,6 +7,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Format, Link, Relay};
 use pelorus_sql::statement::{Completion, Ddl, DdlAction, TableName, Write, WriteKind};
 use pelorus_sql::{TokenKind, literal};
+use pelorus_types::Column;
 
 use super::Session;
 use super::place::Place;
@@ -251,6 +252,26 @@ impl Session {
             }
             Err(error) => Err(self.after_failure(&name, error)),
         }
+    }
+
+    /// The columns of a query on the own connection to a link, where it is to run later.
+    pub(super) async fn describe_on_pinned(
+        &mut self,
+        link: &Link,
+        sql: &str,
+    ) -> Result<Vec<Column>> {
+        let name = link.name();
+        if let Some(preset) = self.user_variables_of(sql)? {
+            self.on_own(name, &preset).await?;
+        }
+        let mut settings = self.link_settings();
+        settings.database = self.remote_database(link);
+        let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
+        let Some(own) = self.transaction.pinned.get_mut(name) else {
+            return Err(Error::internal(format!("no connection to server '{name}'")));
+        };
+        let described = own.pinned.describe(&settings, &sql).await;
+        described.map_err(|error| self.after_failure(name, error))
     }
 
     fn relayed(&mut self, name: &str, relay: Relay, in_transaction: bool) -> Outcome {
