@@ -145,3 +145,16 @@ class TestPrepared:
     def test_under_locks(self, shop):
         alike(shop, "shop", "LOCK TABLES t WRITE", "PREPARE s FROM 'SELECT COUNT(*) FROM t'",
               "EXECUTE s", "UNLOCK TABLES")
+
+
+def test_last_insert_id_is_what_the_server_made(pair):
+    pair.begin("ids", "CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")
+    alike(pair, "ids", "TRUNCATE TABLE a", "INSERT INTO a (v) VALUES (1)",
+          "INSERT INTO a (id, v) VALUES (500, 1)", "SELECT LAST_INSERT_ID(), @@identity",
+          "INSERT INTO a (v) VALUES (1), (2)", "SET @x = LAST_INSERT_ID()", "SELECT @x",
+          "UPDATE a SET v = LAST_INSERT_ID(77) WHERE id = 1", "SELECT @@last_insert_id",
+          "INSERT INTO a (id, v) VALUES (1, 1) ON DUPLICATE KEY UPDATE v = 3",
+          "PREPARE s FROM 'SELECT LAST_INSERT_ID()'", "EXECUTE s",
+          "SET last_insert_id = 9", "INSERT INTO a (id, v) VALUES (600, 1)", "SELECT LAST_INSERT_ID()",
+          "INSERT INTO a (v) SELECT LAST_INSERT_ID()", "SELECT v FROM a WHERE id > 600")
+    pair.server.run("DROP DATABASE ids")

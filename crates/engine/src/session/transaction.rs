@@ -56,6 +56,8 @@ pub(super) struct Own {
     pub(super) has_temporary: bool,
     /// `LOCK TABLES` is in force.
     pub(super) has_locks: bool,
+    /// Its `LAST_INSERT_ID()` as it was last heard of.
+    pub(super) insert_id: u64,
 }
 
 impl Transaction {
@@ -284,7 +286,8 @@ impl Session {
         self.drop_broken(&name)?;
         if !self.transaction.pinned.contains_key(&name) {
             let pinned = link.pin().await?;
-            let own = Own { link: link.clone(), pinned, has_temporary: false, has_locks: false };
+            let link = link.clone();
+            let own = Own { link, pinned, has_temporary: false, has_locks: false, insert_id: 0 };
             self.transaction.pinned.insert(name.clone(), own);
         }
         let Some(open) = &mut self.transaction.open else { return Ok(()) };
