@@ -70,6 +70,9 @@ pub struct Session {
     user_variables: Arc<UserVariables>,
     diagnostics: Diagnostics,
     last_insert_id: u64,
+    /// The link whose own connection has written a row with an AUTO_INCREMENT column since: only
+    /// the server knows whether it has made the number, or the statement.
+    insert_id_on: Option<String>,
     row_count: i64,
     transaction: Transaction,
     prepared: PreparedStatements,
@@ -111,6 +114,7 @@ impl Session {
             user_variables: Arc::default(),
             diagnostics: Diagnostics::default(),
             last_insert_id: 0,
+            insert_id_on: None,
             row_count: 0,
             transaction: Transaction::default(),
             prepared: PreparedStatements::default(),
@@ -131,6 +135,7 @@ impl Session {
         self.user_variables = Arc::default();
         self.diagnostics = Diagnostics::default();
         self.last_insert_id = 0;
+        self.insert_id_on = None;
         self.row_count = 0;
         self.transaction = Transaction::default();
         self.prepared = PreparedStatements::default();

@@ -7,12 +7,13 @@ use pelorus_error::Result;
 use pelorus_mysql_wire::ServerStatus;
 use pelorus_mysql_wire::prepared::Value;
 use pelorus_mysql_wire::rows::Format;
+use pelorus_types::Column;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Duration, timeout};
 
 use crate::config::LinkConfig;
 use crate::connection::Connection;
-use crate::relay::{Relay, Source, relay};
+use crate::relay::{Relay, Source, localize, relay};
 use crate::server::Lent;
 use crate::settings::SessionSettings;
 
@@ -55,13 +56,34 @@ impl Pinned {
         format: Format,
         params: &[Value<'_>],
     ) -> Result<Relay> {
+        let mut held = self.hold().await?;
+        held.connection().apply(settings).await?;
+        relay(held, &self.config, sql, format, params).await
+    }
+
+    /// The columns that PREPARE says a statement has, databases under their names here. Waits as
+    /// [`Self::execute`] does.
+    ///
+    /// # Errors
+    /// The server's own, when it refuses the statement.
+    pub async fn describe(&mut self, settings: &SessionSettings, sql: &str) -> Result<Vec<Column>> {
+        let mut held = self.hold().await?;
+        let connection = held.connection();
+        connection.apply(settings).await?;
+        let statement = connection.prepare(sql).await?;
+        connection.close_statement(statement.id);
+        let mut columns = statement.columns;
+        localize(&self.config, &mut columns);
+        Ok(columns)
+    }
+
+    /// The connection, when the result before has been read or dropped.
+    async fn hold(&self) -> Result<Held> {
         let guard = Arc::clone(&self.lent).lock_owned().await;
         if !guard.is_reusable() {
             return Err(guard.lost("the connection broke before"));
         }
-        let mut held = Held { guard: Some(guard), status: Arc::clone(&self.status) };
-        held.connection().apply(settings).await?;
-        relay(held, &self.config, sql, format, params).await
+        Ok(Held { guard: Some(guard), status: Arc::clone(&self.status) })
     }
 
     /// The server's status bits as of the latest answer.

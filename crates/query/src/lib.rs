@@ -32,7 +32,10 @@ pub use context::{
 pub use result::{Block, BlockStream, QueryResult, RowForm};
 
 use pelorus_error::Result;
+use pelorus_sql::{Mode, normalise, parse_query};
 use pelorus_types::Column;
+
+use federate::block;
 
 /// Runs one query (SELECT, WITH, VALUES, TABLE) and returns its rows as they are made.
 ///
@@ -56,4 +59,11 @@ pub async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Column>> 
 /// As [`run`].
 pub async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
     explain::explain(context, sql).await
+}
+
+/// Whether a query calls functions that a server has stored: they may read and change what only the
+/// session's own connection sees.
+pub fn calls_stored(sql: &str, mode: Mode) -> bool {
+    parse_query(sql, mode)
+        .is_ok_and(|parsed| block::calls_stored(&normalise::dependence(&parsed.query, mode)))
 }

@@ -211,7 +211,10 @@ async fn plan_here(binder: &Binder<'_>, otherwise: Option<Whole>) -> Result<Plan
             let columns = bound.columns.iter().map(|column| column.meta.clone()).collect();
             Ok(Plan::Here { bound, columns, otherwise })
         }
-        (Err(error), Some(whole)) if error.code() == Code::NotSupportedYet => {
+        // A function that is not known here may be stored on the server.
+        (Err(error), Some(whole))
+            if matches!(error.code(), Code::NotSupportedYet | Code::NoSuchFunction) =>
+        {
             Ok(Plan::Whole { whole, why: error.message().to_owned() })
         }
         (Err(error), _) => Err(error),

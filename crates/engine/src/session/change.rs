@@ -205,6 +205,7 @@ impl Session {
         warnings.tell(&self.diagnostics);
         if let Some(first) = plan.numbers.first_made {
             self.last_insert_id = first;
+            self.insert_id_on = None;
         }
     }
 

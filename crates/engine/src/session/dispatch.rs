@@ -51,7 +51,8 @@ impl Session {
             Statement::Deallocate(name) => self.deallocate(name),
             Statement::Kill(kill) => self.kill(view, kill).await,
             Statement::Do(expressions) => {
-                self.run_expressions(view, expressions).await?;
+                let set = self.run_expressions(view, expressions).await?;
+                crate::collect::drain(set.rows).await?;
                 Ok(done())
             }
             Statement::Write(write) => self.write(sql, write, format).await,
@@ -190,6 +191,10 @@ impl Session {
             Statement::Query(facts) if !explain.analyze => {
                 if !matches!(explain.format.as_deref(), None | Some("TRADITIONAL" | "TREE")) {
                     return Err(Error::unsupported("EXPLAIN FORMAT = JSON"));
+                }
+                // Where the session's own connection answers, the server knows how.
+                if let Some(link) = self.own_link(sql, &facts.tables, false).await? {
+                    return self.on_pinned(&link, sql, format, true).await;
                 }
                 if !facts.tables.is_empty() {
                     self.engine.links().refresh().await;

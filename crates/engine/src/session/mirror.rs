@@ -243,6 +243,10 @@ impl Session {
         if engine.mirrors().is_empty() || !self.variables.is_on("pelorus_mirrors") {
             return None;
         }
+        // Columns of CHAR are read without the spaces at their end.
+        if self.pads_char() {
+            return None;
+        }
         let mut by_link: BTreeMap<String, (Link, Vec<(String, String)>)> = BTreeMap::new();
         let mut databases = BTreeMap::new();
         for table in tables {
@@ -285,7 +289,8 @@ impl Session {
     }
 
     /// The time zone in which the server runs this session's statements; `None` where it is not
-    /// known, and one of the tables has TIMESTAMPs.
+    /// known (yet): every statement may ask for `NOW()`. Where only its distance at present is
+    /// known, `None` if one of the tables has TIMESTAMPs.
     async fn zone_of(
         &self,
         link: &Link,
@@ -295,9 +300,7 @@ impl Session {
         if self.variables.get("time_zone").text() != "SYSTEM" {
             return Some(self.time_zone());
         }
-        let Some(found) = self.engine.zones().of(link, self.engine.env(), patience).await else {
-            return (!self.has_timestamps(link, tables)).then(|| self.time_zone());
-        };
+        let found = self.engine.zones().of(link, self.engine.env(), patience).await?;
         match found.zone {
             Some(zone) => Some(zone),
             None => (!self.has_timestamps(link, tables)).then_some(found.at_present),

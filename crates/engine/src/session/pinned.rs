@@ -4,16 +4,19 @@
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_link::{Format, Link, Relay};
+use pelorus_functions::Value;
+use pelorus_link::{Format, Link, Relay, RelayedRows};
+use pelorus_sql::Statement;
 use pelorus_sql::statement::{Completion, Ddl, DdlAction, TableName, Write, WriteKind};
 use pelorus_sql::{TokenKind, literal};
+use pelorus_types::Column;
 
 use super::Session;
 use super::place::Place;
 use super::stream;
 use super::view::View;
 use crate::api::{Done, Outcome, RowFormat};
-use crate::scalar::sql_of;
+use crate::scalar::{sql_of, value_at};
 
 impl Session {
     /// `INSERT`, `UPDATE` and the like.
@@ -228,6 +231,10 @@ impl Session {
         }
         self.join(link).await?;
         let name = link.name().to_owned();
+        if self.insert_id_on.as_ref().is_some_and(|before| *before != name) {
+            self.learn_insert_id().await?;
+        }
+        self.tell_insert_id(&name, sql).await?;
         if let Some(preset) = preset {
             self.on_own(&name, &preset).await?;
         }
@@ -253,6 +260,26 @@ impl Session {
         }
     }
 
+    /// The columns of a query on the own connection to a link, where it is to run later.
+    pub(super) async fn describe_on_pinned(
+        &mut self,
+        link: &Link,
+        sql: &str,
+    ) -> Result<Vec<Column>> {
+        let name = link.name();
+        if let Some(preset) = self.user_variables_of(sql)? {
+            self.on_own(name, &preset).await?;
+        }
+        let mut settings = self.link_settings();
+        settings.database = self.remote_database(link);
+        let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
+        let Some(own) = self.transaction.pinned.get_mut(name) else {
+            return Err(Error::internal(format!("no connection to server '{name}'")));
+        };
+        let described = own.pinned.describe(&settings, &sql).await;
+        described.map_err(|error| self.after_failure(name, error))
+    }
+
     fn relayed(&mut self, name: &str, relay: Relay, in_transaction: bool) -> Outcome {
         match relay {
             Relay::Rows(rows) => Outcome::Rows(stream::relayed(rows)),
@@ -267,7 +294,7 @@ impl Session {
                     self.transaction.open = None;
                 }
                 if done.last_insert_id != 0 {
-                    self.last_insert_id = done.last_insert_id;
+                    self.insert_id_on = Some(name.to_owned());
                 }
                 let matched = matched_rows(&done.info).filter(|_| self.login.found_rows);
                 Outcome::Done(Done {
@@ -278,6 +305,43 @@ impl Session {
                 })
             }
         }
+    }
+
+    /// Finds out what `LAST_INSERT_ID()` is after statements on an own connection. What those answer
+    /// with may be a number that the statement gave, which changes nothing.
+    ///
+    /// # Errors
+    /// A server that went away.
+    pub(super) async fn learn_insert_id(&mut self) -> Result<()> {
+        let Some(name) = self.insert_id_on.take() else { return Ok(()) };
+        let settings = self.link_settings();
+        let Some(own) = self.transaction.pinned.get_mut(&name) else { return Ok(()) };
+        let asked = own.pinned.execute(&settings, "SELECT LAST_INSERT_ID()", Format::Text).await;
+        let id = match asked {
+            Ok(Relay::Rows(rows)) => first_unsigned(rows).await,
+            Ok(Relay::Done(_)) => Err(Error::internal("a query gave no rows")),
+            Err(error) => Err(error),
+        };
+        let id = id.map_err(|error| self.after_failure(&name, error))?;
+        if let Some(own) = self.transaction.pinned.get_mut(&name)
+            && own.insert_id != id
+        {
+            own.insert_id = id;
+            self.last_insert_id = id;
+        }
+        Ok(())
+    }
+
+    /// Lets an own connection know what `LAST_INSERT_ID()` is where a text for it asks: a native
+    /// table, another server or `SET` may have made it.
+    async fn tell_insert_id(&mut self, name: &str, sql: &str) -> Result<()> {
+        let id = self.last_insert_id;
+        let Some(own) = self.transaction.pinned.get_mut(name) else { return Ok(()) };
+        if own.insert_id == id || !names_insert_id(sql) {
+            return Ok(());
+        }
+        own.insert_id = id;
+        self.on_own(name, &format!("SET last_insert_id = {id}")).await
     }
 
     /// User variables that a text reads must be known on the server's connection too: the `SET`
@@ -319,6 +383,33 @@ impl Session {
     }
 }
 
+/// The number that a result of one row and column has.
+async fn first_unsigned(rows: RelayedRows) -> Result<u64> {
+    let columns = rows.columns.clone();
+    let batch = crate::collect::relayed(rows).await?;
+    let [column] = columns.as_slice() else {
+        return Err(Error::internal("a number with other columns"));
+    };
+    match value_at(batch.column(0), &column.ty, 0)? {
+        Value::UInt(number) => Ok(number),
+        Value::Int(number) => Ok(number.try_into().unwrap_or(0)),
+        other => Err(Error::internal(format!("{other:?} is no number of a row"))),
+    }
+}
+
+/// Whether a statement may show `LAST_INSERT_ID()`.
+pub(super) fn shows_insert_id(sql: &str, statement: &Statement) -> bool {
+    // Prepared statements say it elsewhere.
+    matches!(statement, Statement::Execute(_) | Statement::ExecuteImmediate(_))
+        || names_insert_id(sql)
+}
+
+/// Whether a text has words that may mean `LAST_INSERT_ID()`.
+fn names_insert_id(sql: &str) -> bool {
+    let sql = sql.to_ascii_lowercase();
+    ["insert_id", "identity", "variables"].iter().any(|word| sql.contains(word))
+}
+
 /// The name in `@name`, `` @`name` ``, `@'name'`.
 pub(super) fn variable_name(text: &str, mode: pelorus_sql::Mode) -> String {
     let text = text.strip_prefix('@').unwrap_or(text);
@@ -346,6 +437,19 @@ mod tests {
     fn rows_that_an_update_found_are_read() {
         assert_eq!(matched_rows("Rows matched: 12  Changed: 3  Warnings: 0"), Some(12));
         assert_eq!(matched_rows("Records: 2  Duplicates: 0  Warnings: 0"), None);
+    }
+
+    #[test]
+    fn statements_that_show_the_last_insert_id_are_known() {
+        let shows = |sql: &str| {
+            let statement = pelorus_sql::classify(sql, pelorus_sql::Mode::default()).unwrap();
+            shows_insert_id(sql, &statement)
+        };
+        for sql in ["SELECT Last_Insert_Id()", "SET @x = @@identity", "SHOW VARIABLES", "EXECUTE s"]
+        {
+            assert!(shows(sql), "{sql}");
+        }
+        assert!(!shows("INSERT INTO t (v) VALUES (1)"));
     }
 
     #[test]

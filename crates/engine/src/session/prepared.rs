@@ -99,28 +99,37 @@ impl Session {
         Ok(Prepared { id, parameters, columns, warnings: 0 })
     }
 
-    async fn prepare_entry(&self, sql: &str) -> Result<(Entry, Vec<Column>)> {
+    async fn prepare_entry(&mut self, sql: &str) -> Result<(Entry, Vec<Column>)> {
         let (mut entry, statement) = self.check_preparable(sql)?;
         let columns = match &statement {
-            Statement::Query(_) => {
-                self.engine.links().refresh().await;
-                let mut tries = 0;
-                loop {
-                    let context = self.context(&self.view());
-                    let error = match pelorus_query::describe(&context, sql).await {
-                        Ok(columns) => break columns,
-                        Err(error) => error,
-                    };
-                    if !self.waits_for_change(&error, &mut tries).await {
-                        return Err(error);
-                    }
+            Statement::Query(facts) => match self.own_link(sql, &facts.tables, false).await? {
+                // Others do not see its temporary tables, and would wait for its locks.
+                Some(link) if self.transaction.holds_state_on(link.name()) => {
+                    self.describe_on_pinned(&link, sql).await?
                 }
-            }
+                _ => self.describe_query(sql).await?,
+            },
             // What other statements give is told when they are executed.
             _ => Vec::new(),
         };
         entry.names = columns.iter().map(|column| column.name.clone()).collect();
         Ok((entry, columns))
+    }
+
+    /// The columns of a query that may run anywhere.
+    async fn describe_query(&self, sql: &str) -> Result<Vec<Column>> {
+        self.engine.links().refresh().await;
+        let mut tries = 0;
+        loop {
+            let context = self.context(&self.view());
+            let error = match pelorus_query::describe(&context, sql).await {
+                Ok(columns) => return Ok(columns),
+                Err(error) => error,
+            };
+            if !self.waits_for_change(&error, &mut tries).await {
+                return Err(error);
+            }
+        }
     }
 
     fn check_preparable(&self, sql: &str) -> Result<(Entry, Statement)> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone};
-use pelorus_link::SessionSettings;
+use pelorus_link::{Link, SessionSettings};
 use pelorus_query::{PlanOptions, QueryContext, RowForm};
 use pelorus_sql::statement::{QueryFacts, TableName};
 use pelorus_types::{Collation, collation};
@@ -51,13 +51,8 @@ impl Session {
             }
             self.join_native(&view.native.pin, false)?;
         }
-        if self.must_pin(&facts.tables, facts.locking).await? {
-            let place = self.place(&facts.tables).await?;
-            let what = "a query inside a transaction";
-            if let Some(link) = place.only_link(what)? {
-                self.check_names(&place, sql)?;
-                return self.on_pinned(&link, sql, format, true).await;
-            }
+        if let Some(link) = self.own_link(sql, &facts.tables, facts.locking).await? {
+            return self.on_pinned(&link, sql, format, true).await;
         }
         if !facts.tables.is_empty() {
             self.engine.links().refresh().await;
@@ -115,6 +110,49 @@ impl Session {
         }
     }
 
+    /// The link on the session's own connection to which a query belongs; `None` where it may run
+    /// anywhere.
+    ///
+    /// # Errors
+    /// Tables of several servers inside a transaction (1235), and names that only Pelorus knows.
+    pub(super) async fn own_link(
+        &self,
+        sql: &str,
+        tables: &[TableName],
+        locking: bool,
+    ) -> Result<Option<Link>> {
+        if tables.is_empty() {
+            return Ok(self.link_of_stored(sql));
+        }
+        if !self.must_pin(tables, locking).await? {
+            return Ok(None);
+        }
+        let place = self.place(tables).await?;
+        let link = place.only_link("a query inside a transaction")?;
+        if link.is_some() {
+            self.check_names(&place, sql)?;
+        }
+        Ok(link)
+    }
+
+    /// The link of the current database, for a query without tables that calls a stored function
+    /// while the session has something that the function may read or change.
+    fn link_of_stored(&self, sql: &str) -> Option<Link> {
+        let database = self.database.as_deref().filter(|it| !self.engine.native().has(it))?;
+        let link = self.engine.links().database(database).ok()??.link;
+        let has_state = self.transaction.is_open()
+            || self.is_implicit()
+            || self.transaction.holds_state_on(link.name());
+        (has_state && pelorus_query::calls_stored(sql, self.mode)).then_some(link)
+    }
+
+    /// Whether every query begins a transaction. What `autocommit = 0` makes of reads before the
+    /// first write is the user's choice.
+    fn is_implicit(&self) -> bool {
+        !self.variables.is_on("autocommit")
+            && self.variables.get("pelorus_parallel_reads").text() == "AUTOCOMMIT"
+    }
+
     /// Whether a query belongs on the session's own connection: inside a transaction, with locks,
     /// and where the connection holds tables that no other sees.
     async fn must_pin(&self, tables: &[TableName], locking: bool) -> Result<bool> {
@@ -124,10 +162,7 @@ impl Session {
         if locking || self.transaction.is_bound() {
             return Ok(true);
         }
-        // What `autocommit = 0` makes of reads before the first write is the user's choice.
-        let is_implicit = !self.variables.is_on("autocommit")
-            && self.variables.get("pelorus_parallel_reads").text() == "AUTOCOMMIT";
-        if self.transaction.is_open() || is_implicit {
+        if self.transaction.is_open() || self.is_implicit() {
             return Ok(true);
         }
         if !self.transaction.holds_state() {
@@ -229,6 +264,7 @@ impl Session {
             split_rows_min: self.variables.count("pelorus_min_split_rows"),
             memory_bytes: memory.unwrap_or(default.memory_bytes),
             only_full_group_by: self.has_sql_mode("ONLY_FULL_GROUP_BY"),
+            real_as_float: self.has_sql_mode("REAL_AS_FLOAT"),
         };
         let mut eval = self.eval_context(view);
         if let Some(mirrored) = &mirrored {
@@ -244,6 +280,11 @@ impl Session {
             mode: self.mode,
             options,
         }
+    }
+
+    /// Whether CHAR columns show their spaces, which they do on servers only.
+    pub(super) fn pads_char(&self) -> bool {
+        self.has_sql_mode("PAD_CHAR_TO_FULL_LENGTH")
     }
 
     pub(super) fn has_sql_mode(&self, word: &str) -> bool {
@@ -316,7 +357,7 @@ impl Session {
             no_zero_date: self.has_sql_mode("NO_ZERO_DATE"),
             no_zero_in_date: self.has_sql_mode("NO_ZERO_IN_DATE"),
             no_backslash_escapes: self.mode.no_backslash_escapes,
-            pad_char_to_full_length: self.has_sql_mode("PAD_CHAR_TO_FULL_LENGTH"),
+            pad_char_to_full_length: self.pads_char(),
             time_truncate_fractional: self.has_sql_mode("TIME_TRUNCATE_FRACTIONAL"),
             allow_invalid_dates: self.has_sql_mode("ALLOW_INVALID_DATES"),
         }
@@ -330,13 +371,9 @@ impl Session {
         if let Some(value) = self.simple_value(view, expression)? {
             return Ok(value);
         }
-        self.join_for_expressions(view, expression)?;
-        let context = self.context(view);
-        let result =
-            pelorus_query::run(&context, &format!("SELECT {expression}"), RowForm::Text).await?;
-        let rows = stream::blocks(result.rows, context.eval.clone(), self.diagnostics.clone());
-        let batches = crate::collect::batches(&result.columns, rows).await?;
-        let [column] = result.columns.as_slice() else {
+        let set = self.run_expressions(view, expression).await?;
+        let batches = crate::collect::batches(&set.columns, set.rows).await?;
+        let [column] = set.columns.as_slice() else {
             return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
         };
         let first = batches.iter().find(|batch| batch.num_rows() > 0);
@@ -347,16 +384,26 @@ impl Session {
         Ok((value, column.ty))
     }
 
-    /// Runs expressions for their effects (`DO`).
+    /// Runs the expressions of `SET`, `DO` and the like, where a query with them would run.
+    ///
+    /// # Errors
+    /// Whatever the expressions give.
     pub(super) async fn run_expressions(
         &mut self,
         view: &Arc<View>,
         expressions: &str,
-    ) -> Result<()> {
-        self.join_for_expressions(view, expressions)?;
-        let context = self.context(view);
+    ) -> Result<ResultSet> {
         let sql = format!("SELECT {expressions}");
-        let set = self.run_query(&context, &sql, RowFormat::Text).await?;
-        crate::collect::drain(set.rows).await
+        let tables = pelorus_sql::statement::references(&sql, self.mode).tables;
+        if self.names_native(&tables) {
+            self.join_native(&view.native.pin, false)?;
+        }
+        let Some(link) = self.own_link(&sql, &tables, false).await? else {
+            return self.run_query(&self.context(view), &sql, RowFormat::Text).await;
+        };
+        match self.on_pinned(&link, &sql, RowFormat::Text, true).await? {
+            Outcome::Rows(set) => Ok(set),
+            Outcome::Done(_) | Outcome::File(_) => Err(Error::internal("expressions without rows")),
+        }
     }
 }

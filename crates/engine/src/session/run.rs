@@ -8,6 +8,7 @@ use pelorus_sql::Statement;
 use pelorus_sql::statement::{DdlAction, ShowKind, WriteKind};
 
 use super::Session;
+use super::pinned::shows_insert_id;
 use super::stream::{Limits, Running, guard};
 use super::view::View;
 use crate::api::{Outcome, RowFormat};
@@ -32,6 +33,12 @@ impl Session {
             Err(error) => return self.failed(error),
         };
         let running = self.show_running(command, &statement, sql);
+        if self.insert_id_on.is_some()
+            && shows_insert_id(sql, &statement)
+            && let Err(error) = self.learn_insert_id().await
+        {
+            return self.failed(error);
+        }
         let view = self.view();
         if !reads_diagnostics(&statement) {
             let limit = usize::try_from(self.variables.count("max_error_count"));

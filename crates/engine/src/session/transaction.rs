@@ -11,7 +11,6 @@ use pelorus_sql::statement::{Begin, Completion, Isolation};
 use pelorus_store::Snapshot;
 
 use super::Session;
-use super::view::View;
 use crate::api::{Done, Outcome};
 use crate::native::{NativeReads, NativeTransaction};
 use crate::variables::VarValue;
@@ -57,6 +56,8 @@ pub(super) struct Own {
     pub(super) has_temporary: bool,
     /// `LOCK TABLES` is in force.
     pub(super) has_locks: bool,
+    /// Its `LAST_INSERT_ID()` as it was last heard of.
+    pub(super) insert_id: u64,
 }
 
 impl Transaction {
@@ -230,8 +231,11 @@ impl Session {
     ///
     /// # Errors
     /// A transaction that is on a linked server (1235), when the statement writes; one that only
-    /// reads sees the newest version.
+    /// reads sees the newest version. An `sql_mode` that native tables do not follow (1235).
     pub(super) fn join_native(&mut self, pin: &Arc<Snapshot>, writes: bool) -> Result<()> {
+        if self.pads_char() {
+            return Err(Error::unsupported("PAD_CHAR_TO_FULL_LENGTH with native tables"));
+        }
         self.begin_implicitly();
         let Some(open) = &mut self.transaction.open else { return Ok(()) };
         match &open.link {
@@ -246,19 +250,6 @@ impl Session {
                 Ok(())
             }
         }
-    }
-
-    /// [`Self::join_native`] for expressions outside of queries, whose subqueries may read native
-    /// tables.
-    ///
-    /// # Errors
-    /// None at present.
-    pub(super) fn join_for_expressions(&mut self, view: &View, sql: &str) -> Result<()> {
-        let tables = pelorus_sql::statement::references(sql, self.mode).tables;
-        if self.names_native(&tables) {
-            self.join_native(&view.native.pin, false)?;
-        }
-        Ok(())
     }
 
     /// Makes what a transaction wrote to native tables visible.
@@ -298,7 +289,8 @@ impl Session {
         self.drop_broken(&name)?;
         if !self.transaction.pinned.contains_key(&name) {
             let pinned = link.pin().await?;
-            let own = Own { link: link.clone(), pinned, has_temporary: false, has_locks: false };
+            let link = link.clone();
+            let own = Own { link, pinned, has_temporary: false, has_locks: false, insert_id: 0 };
             self.transaction.pinned.insert(name.clone(), own);
         }
         let Some(open) = &mut self.transaction.open else { return Ok(()) };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{TimeZone, Value};
-use pelorus_query::{Catalog, Database, Variables};
+use pelorus_query::{AsOf, Catalog, Database, NativeDatabase, NativeTable, Variables};
 use pelorus_types::{ColumnType, collation};
 
 use crate::accounts::AccountName;
@@ -151,8 +151,27 @@ impl Catalog for SessionCatalog {
             let names = (hidden, found.local.as_str());
             let view = NativeView::new(catalog, names, reads, mirrored.time_zone)
                 .with_whole_copies(mirrored.as_whole);
-            return Some(Database::Native(Arc::new(view)));
+            return Some(Database::Native(Arc::new(Copies(view))));
         }
         Some(Database::Linked { link: found.link, remote: found.remote })
+    }
+}
+
+/// The copies of a linked database. They show what its tables are now: their versions are those of
+/// loads and of what the stream has brought, not the past of the tables.
+#[derive(Debug)]
+struct Copies(NativeView);
+
+impl NativeDatabase for Copies {
+    fn table(
+        &self,
+        name: &str,
+        partitions: &[&str],
+        at: Option<AsOf>,
+    ) -> Result<Option<NativeTable>> {
+        if at.is_some() {
+            return Err(Error::unsupported("FOR SYSTEM_TIME of a mirrored table"));
+        }
+        self.0.table(name, partitions, None)
     }
 }

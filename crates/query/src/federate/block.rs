@@ -404,12 +404,13 @@ fn aggregates_outside(query: &ast::Query, scope: &Scope, tables: &[BlockTable]) 
 /// What of a query or expression keeps it from running in parts: it assigns variables, draws
 /// numbers, acts on the server, or calls functions of which nothing is known.
 pub(crate) fn runs_once(on: &Dependence) -> bool {
+    on.assigns || !on.random.is_empty() || !on.effects.is_empty() || calls_stored(on)
+}
+
+/// Whether a query or expression calls functions of which nothing is known: stored ones.
+pub(crate) fn calls_stored(on: &Dependence) -> bool {
     let unknown = |name: &String| !names::is_function(name) && !normalise::is_aggregate_name(name);
-    on.assigns
-        || !on.random.is_empty()
-        || !on.effects.is_empty()
-        || !on.stored.is_empty()
-        || on.functions.iter().any(unknown)
+    !on.stored.is_empty() || on.functions.iter().any(unknown)
 }
 
 /// Whether a query must run as one statement.
@@ -424,4 +425,18 @@ fn must_run_once(query: &ast::Query, mode: Mode) -> bool {
 /// Whether a query asks for the time, which all servers must then be told.
 pub(crate) fn asks_time(query: &ast::Query, mode: Mode) -> bool {
     !normalise::dependence(query, mode).time.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_that_nobody_knows_here_are_stored_ones() {
+        let mode = Mode::default();
+        let stored = |sql| crate::calls_stored(sql, mode);
+        assert!(stored("SELECT twice(4)"));
+        assert!(stored("SELECT 1 + shop.twice(4)"));
+        assert!(!stored("SELECT ABS(-4), COUNT(*), NOW()"));
+    }
 }

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use pelorus_env::Env;
 use pelorus_functions::TimeZone;
 use pelorus_link::{Link, SessionSettings};
+use tokio::sync::watch;
 
 /// TIMESTAMPs begin here, and servers' tables of zones end with 2037.
 const KNOWN: std::ops::Range<i64> = 86_400..2_145_830_400;
@@ -28,7 +29,13 @@ struct Known {
     since: Duration,
     /// `None` while it never answered.
     zone: Option<ServerZone>,
+    /// What the latest question finds out.
+    told: Told,
 }
+
+/// The answer of a question that may be on its way; `None` so far, and closed without one where the
+/// server did not answer.
+type Told = watch::Receiver<Option<ServerZone>>;
 
 /// The time zone of sessions that say nothing of theirs.
 #[derive(Clone, Debug)]
@@ -48,7 +55,8 @@ impl Zones {
     const AGAIN: Duration = Duration::from_secs(5);
 
     /// The zone of a server; `None` if it does not answer within `patience`. Nobody waits for one
-    /// whose zone is known: it is asked again beside the query.
+    /// whose zone is known: it is asked again beside the query. All who come while it is asked for
+    /// the first time wait for that answer.
     pub(super) async fn of(
         &self,
         link: &Link,
@@ -57,31 +65,45 @@ impl Zones {
     ) -> Option<ServerZone> {
         let now = env.clock.monotonic();
         let moment = i64::try_from(env.clock.since_epoch().as_secs()).unwrap_or(i64::MAX);
-        let known = {
-            let mut all = self.0.lock();
-            let known = all.get(link.name()).cloned();
-            if let Some(Known { since, zone }) = &known {
-                let keep = if zone.is_some() { Self::KEEP } else { Self::AGAIN };
-                if now.saturating_sub(*since) < keep {
-                    return zone.clone();
-                }
-            }
-            let zone = known.and_then(|it| it.zone);
-            all.insert(link.name().to_owned(), Known { since: now, zone: zone.clone() });
-            zone
+        let known = self.0.lock().get(link.name()).cloned();
+        let keep = |it: &Known| if it.zone.is_some() { Self::KEEP } else { Self::AGAIN };
+        let fresh = known.as_ref().filter(|it| now.saturating_sub(it.since) < keep(it)).cloned();
+        let known = match fresh {
+            Some(fresh) => fresh,
+            None => self.ask_again(link, known.and_then(|it| it.zone), (now, moment)),
         };
-        let (zones, of_link, before) = (self.clone(), link.clone(), known.clone());
-        let asked = tokio::spawn(async move {
-            let zone = ask(&of_link, before.as_ref(), moment).await?;
-            let known = Known { since: now, zone: Some(zone.clone()) };
-            zones.0.lock().insert(of_link.name().to_owned(), known);
-            Some(zone)
-        });
-        match known {
+        match known.zone {
             Some(zone) => Some(zone),
-            None => tokio::time::timeout(patience, asked).await.ok()?.ok()?,
+            None => heard(known.told, patience).await,
         }
     }
+
+    /// Asks a server beside the statement. Whoever came first asks; two may do so at once.
+    fn ask_again(
+        &self,
+        link: &Link,
+        zone: Option<ServerZone>,
+        (now, moment): (Duration, i64),
+    ) -> Known {
+        let (tell, told) = watch::channel(None);
+        let known = Known { since: now, zone, told };
+        self.0.lock().insert(link.name().to_owned(), known.clone());
+        let (zones, link, before) = (self.clone(), link.clone(), known.clone());
+        tokio::spawn(async move {
+            let Some(zone) = ask(&link, before.zone.as_ref(), moment).await else { return };
+            let known = Known { zone: Some(zone.clone()), ..before };
+            zones.0.lock().insert(link.name().to_owned(), known);
+            // Perhaps nobody waits any more.
+            tell.send(Some(zone)).ok();
+        });
+        known
+    }
+}
+
+/// Waits for an answer.
+async fn heard(mut told: Told, patience: Duration) -> Option<ServerZone> {
+    let zone = tokio::time::timeout(patience, told.wait_for(Option::is_some)).await.ok()?.ok()?;
+    zone.clone()
 }
 
 async fn ask(link: &Link, known: Option<&ServerZone>, now: i64) -> Option<ServerZone> {
@@ -147,4 +169,31 @@ async fn keep(link: &Link, zones: &mut Vec<TimeZone>, moments: Vec<i64>) -> Opti
         });
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zone() -> ServerZone {
+        ServerZone { name: "+05:00".to_owned(), at_present: TimeZone::fixed(18_000), zone: None }
+    }
+
+    #[tokio::test]
+    async fn all_who_come_while_a_server_is_asked_hear_its_answer() {
+        let (tell, told) = watch::channel(None);
+        let patience = Duration::from_secs(60);
+        let (one, two) = (heard(told.clone(), patience), heard(told, patience));
+        let answer = async { tell.send(Some(zone())).unwrap() };
+        let (one, two, ()) = tokio::join!(one, two, answer);
+        assert_eq!((one.unwrap().name, two.unwrap().name), (zone().name, zone().name));
+    }
+
+    #[tokio::test]
+    async fn without_an_answer_no_zone_is_taken() {
+        let (tell, told) = watch::channel(None);
+        assert!(heard(told.clone(), Duration::from_millis(1)).await.is_none());
+        drop(tell);
+        assert!(heard(told, Duration::from_secs(60)).await.is_none());
+    }
 }

@@ -1,0 +1,180 @@
+"""Which statements mirrors and splits may answer, and which the server must: whatever its session,
+its settings or its rules would make of a statement, a client gets the server's answer."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from pelorus_tools import rows, servers
+from pelorus_tools.mirrored import OF_PELORUS, OF_SERVER, Mirrored, is_of_mirrors, plan_of
+
+
+def answers(server, database: str, *statements: str) -> list:
+    """What the statements of one session give: rows, counts or the numbers of errors."""
+    with rows.connect(server, database=database) as connection:
+        given = [rows.ask(connection, statement) for statement in statements]
+    return [answer.error[0] if answer.error else answer.rows or answer.affected for answer in given]
+
+
+def alike(pair: Mirrored, database: str, *statements: str) -> None:
+    """Asserts that a session has the same answers on the server and through Pelorus."""
+    expected = answers(pair.server, database, *OF_SERVER, *statements)[len(OF_SERVER):]
+    given = answers(pair.through, database, *OF_PELORUS, *statements)[len(OF_PELORUS):]
+    assert given == expected, statements
+
+
+def live(pair: Mirrored, database: str, *begin: str) -> None:
+    """A database all of which is mirrored and live."""
+    pair.begin(database, *begin)
+    pair.through.run(f"MIRROR DATABASE {database}")
+    pair.wait_live(database)
+
+
+@pytest.fixture
+def shop(pair):
+    """A mirrored table `t`."""
+    live(pair, "shop", "CREATE TABLE t (id INT PRIMARY KEY, a INT, s VARCHAR(20))",
+         "INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'c')")
+    yield pair
+    pair.through.run("UNMIRROR DATABASE shop")
+    pair.server.run("DROP DATABASE shop")
+
+
+def test_the_past_of_a_table_is_the_servers(shop):
+    later = "2031-01-01 00:00:00"
+    alike(shop, "shop", f"SELECT COUNT(*) FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '{later}'",
+          "SELECT COUNT(*) FROM t")
+
+
+def test_system_versioned_tables(mariadb, pelorus_mariadb):
+    pair = Mirrored(mariadb, pelorus_mariadb)
+    live(pair, "past", "CREATE TABLE t (id INT PRIMARY KEY, v INT) WITH SYSTEM VERSIONING",
+         "INSERT INTO t VALUES (1, 1), (2, 2)")
+    time.sleep(0.1)
+    (moment,), = mariadb.run("SELECT CAST(UTC_TIMESTAMP(6) AS CHAR)")
+    mariadb.run("UPDATE past.t SET v = 5 WHERE id = 1")
+    pair.same("past", "SELECT * FROM t")
+    expected = f"SELECT v FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '{moment}' WHERE id = 1"
+    assert answers(pelorus_mariadb, "past", *OF_PELORUS, expected)[-1] == [(b"1",)]
+    alike(pair, "past", expected, "SELECT v FROM t FOR SYSTEM_TIME ALL WHERE id = 1 ORDER BY v")
+    pelorus_mariadb.run("UNMIRROR DATABASE past")
+    mariadb.run("DROP DATABASE past")
+
+
+@pytest.fixture(scope="module")
+def eastern(linked_maker):
+    """A MariaDB five hours east of the machine, and a Pelorus."""
+    server = servers.MariaDb("mariadb-eastern", 41, options=("--default-time-zone=+05:00",))
+    yield Mirrored(server, linked_maker(server.url(), name="pelorus-eastern"))
+    server.stop()
+
+
+def test_first_queries_at_once_have_the_servers_clock(eastern):
+    live(eastern, "clock", "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    ask = "SELECT TIMESTAMPDIFF(MINUTE, UTC_TIMESTAMP(), NOW()) FROM t"
+    for _ in range(3):
+        eastern.through.stop()
+        eastern.through.start()
+        eastern.wait_for_database("clock")
+        with ThreadPoolExecutor(8) as pool:
+            given = list(pool.map(lambda _: answers(eastern.through, "clock", ask), range(24)))
+        assert given == [[[(b"300",)]]] * 24
+
+
+class TestExpressions:
+    """Subqueries in SET, DO and EXECUTE see what the session's own connection sees."""
+
+    @pytest.mark.parametrize("begin", [["BEGIN"], ["SET autocommit = 0"]])
+    def test_in_a_transaction(self, shop, begin):
+        alike(shop, "shop", *begin, "UPDATE t SET a = a + 10", "SET @n = (SELECT SUM(a) FROM t)",
+              "SELECT @n", "DO (SELECT SLEEP(0) FROM t LIMIT 1)",
+              "SET div_precision_increment = (SELECT COUNT(*) FROM t WHERE a > 10)",
+              "SELECT @@div_precision_increment", "ROLLBACK")
+
+    def test_parameters_of_prepared_statements(self, shop):
+        # Servers take no subqueries there.
+        given = answers(shop.through, "shop", "BEGIN", "INSERT INTO t VALUES (4, 4, 'd')",
+                        "PREPARE p FROM 'SELECT s FROM t WHERE id = ?'",
+                        "EXECUTE p USING (SELECT MAX(id) FROM t)", "ROLLBACK")
+        assert given[3] == [(b"d",)]
+
+    def test_of_a_temporary_table(self, shop):
+        alike(shop, "shop", "CREATE TEMPORARY TABLE t (zz INT)", "INSERT INTO t VALUES (9), (8)",
+              "SET @n = (SELECT SUM(zz) FROM t)", "SELECT @n", "DROP TEMPORARY TABLE t")
+
+    def test_under_locks(self, shop):
+        alike(shop, "shop", "LOCK TABLES t WRITE", "SET @n = (SELECT MAX(id) FROM t)",
+              "DO (SELECT MAX(id) FROM t)", "UNLOCK TABLES", "SELECT @n")
+        given = answers(shop.through, "shop", "LOCK TABLES t WRITE", "EXPLAIN SELECT id FROM t",
+                        "UNLOCK TABLES")
+        assert len(given[1]) == 1
+
+
+@pytest.fixture
+def functions(pair):
+    """A database with stored functions, one of which writes."""
+    pair.begin("fun", "CREATE TABLE un (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")
+    pair.server.run(
+        "CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC NO SQL RETURN x * 2",
+        "CREATE FUNCTION addone() RETURNS INT DETERMINISTIC MODIFIES SQL DATA "
+        "BEGIN INSERT INTO un (v) VALUES (1); RETURN 1; END", database="fun")
+    yield pair
+    pair.server.run("DROP DATABASE fun")
+
+
+def test_stored_functions_without_tables(functions):
+    alike(functions, "fun", "SELECT twice(4)", "SELECT fun.twice(4) + 1", "SET @x = twice(3)",
+          "SELECT @x", "SELECT twice(@x)", "DO twice(1)", "SELECT nosuch(1)",
+          "PREPARE s FROM 'SELECT twice(?)'", "SET @k = 8", "EXECUTE s USING @k")
+    alike(functions, "fun", "BEGIN", "SELECT addone()", "SET @n = addone()", "DO addone()",
+          "SELECT COUNT(*) FROM un", "ROLLBACK", "SELECT COUNT(*) FROM un")
+
+
+class TestPrepared:
+    """Statements are prepared where they will run."""
+
+    def test_of_a_temporary_table(self, shop):
+        alike(shop, "shop", "CREATE TEMPORARY TABLE tmp (a INT)", "INSERT INTO tmp VALUES (5)",
+              "PREPARE s FROM 'SELECT a, @x FROM tmp WHERE a > ?'", "SET @k = 1",
+              "EXECUTE s USING @k", "DROP TEMPORARY TABLE tmp")
+        alike(shop, "shop", "CREATE TEMPORARY TABLE t (zz INT)", "INSERT INTO t VALUES (9)",
+              "PREPARE s FROM 'SELECT * FROM t'", "EXECUTE s", "DROP TEMPORARY TABLE t")
+
+    def test_under_locks(self, shop):
+        alike(shop, "shop", "LOCK TABLES t WRITE", "PREPARE s FROM 'SELECT COUNT(*) FROM t'",
+              "EXECUTE s", "UNLOCK TABLES")
+
+
+def test_last_insert_id_is_what_the_server_made(pair):
+    pair.begin("ids", "CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")
+    alike(pair, "ids", "TRUNCATE TABLE a", "INSERT INTO a (v) VALUES (1)",
+          "INSERT INTO a (id, v) VALUES (500, 1)", "SELECT LAST_INSERT_ID(), @@identity",
+          "INSERT INTO a (v) VALUES (1), (2)", "SET @x = LAST_INSERT_ID()", "SELECT @x",
+          "UPDATE a SET v = LAST_INSERT_ID(77) WHERE id = 1", "SELECT @@last_insert_id",
+          "INSERT INTO a (id, v) VALUES (1, 1) ON DUPLICATE KEY UPDATE v = 3",
+          "PREPARE s FROM 'SELECT LAST_INSERT_ID()'", "EXECUTE s",
+          "SET last_insert_id = 9", "INSERT INTO a (id, v) VALUES (600, 1)", "SELECT LAST_INSERT_ID()",
+          "INSERT INTO a (v) SELECT LAST_INSERT_ID()", "SELECT v FROM a WHERE id > 600")
+    pair.server.run("DROP DATABASE ids")
+
+
+def test_modes_that_only_the_server_follows(pair):
+    live(pair, "modes", "CREATE TABLE t (id INT PRIMARY KEY, c CHAR(5), f DOUBLE)",
+         "INSERT INTO t VALUES (1, 'ab', 12.5), (2, 'b', 1)")
+    alike(pair, "modes", "SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'",
+          "SELECT c, CHAR_LENGTH(c), CONCAT(c, '|') FROM t ORDER BY id",
+          "SELECT id FROM t WHERE c LIKE 'ab'")
+    alike(pair, "modes", "SET sql_mode = 'REAL_AS_FLOAT'", "SELECT CAST(f / 3 AS REAL) FROM t")
+    pair.through.run("UNMIRROR DATABASE modes")
+    pair.server.run("DROP DATABASE modes")
+
+
+def test_padded_chars_of_native_tables_are_refused(pelorus_mariadb):
+    pelorus_mariadb.run("DROP DATABASE IF EXISTS padded", "CREATE DATABASE padded")
+    given = answers(pelorus_mariadb, "padded", "CREATE TABLE t (c CHAR(5))", "INSERT INTO t VALUES ('ab')",
+                    "SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'", "SELECT c FROM t",
+                    "SET sql_mode = ''", "SELECT c FROM t")
+    assert given[3] == 1235 and given[5] == [(b"ab",)]
+    pelorus_mariadb.run("DROP DATABASE padded")
