@@ -318,7 +318,8 @@ pub fn put_column(
     out.put_u32_le(column.ty.length);
     out.put_u8(column.ty.wire as u8);
     out.put_u16_le(column.ty.flags.0);
-    out.put_u8(column.ty.decimals);
+    // Of literals of bits, only functions know the mark.
+    out.put_u8(if column.ty.is_bits() { 0 } else { column.ty.decimals });
     out.put_u16_le(0);
     match default {
         None => {}

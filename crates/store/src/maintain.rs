@@ -195,7 +195,7 @@ impl Database {
                 }
             }
         }
-        largest.sort_unstable_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
+        largest.sort_unstable_by_key(|(bytes, ..)| Reverse(*bytes));
         for (_, table, partition) in largest {
             if self.delta_bytes() <= until {
                 break;

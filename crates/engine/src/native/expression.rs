@@ -5,9 +5,10 @@
 
 mod condition;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, UInt64Array};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::Target;
 use pelorus_functions::{Arg, Call, EvalContext, Value, array_of, value_at};
@@ -283,12 +284,39 @@ impl Node {
         match self {
             Node::Column(at, _) => Ok(Arc::clone(column(*at))),
             Node::Constant(array, _) => Ok(Arc::clone(array)),
+            Node::Call(call, args) if call.is_lazy() => {
+                call.evaluate_lazily(rows, &mut |arg, chosen| args[arg].of_rows(rows, chosen, column))
+            }
             Node::Call(call, args) => {
                 let args: Vec<ArrayRef> =
                     args.iter().map(|arg| arg.evaluate(rows, column)).collect::<Result<_>>()?;
                 call.evaluate(&args, rows)
             }
         }
+    }
+}
+
+impl Node {
+    /// The values of some of the rows, the only ones that are computed.
+    fn of_rows<'a>(
+        &self,
+        rows: usize,
+        chosen: &[usize],
+        column: &dyn Fn(usize) -> &'a ArrayRef,
+    ) -> Result<ArrayRef> {
+        if chosen.len() == rows {
+            return self.evaluate(rows, column);
+        }
+        let mut named = Vec::new();
+        self.columns(&mut named);
+        let numbers = UInt64Array::from_iter_values(chosen.iter().map(|row| *row as u64));
+        let some = named.iter().map(|at| {
+            let taken = arrow::compute::take(column(*at).as_ref(), &numbers, None);
+            let failed = |error| Error::internal("rows cannot be taken").caused_by(error);
+            Ok((*at, taken.map_err(failed)?))
+        });
+        let some: HashMap<usize, ArrayRef> = some.collect::<Result<_>>()?;
+        self.evaluate(chosen.len(), &|at| &some[&at])
     }
 }
 
