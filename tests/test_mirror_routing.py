@@ -158,3 +158,24 @@ def test_last_insert_id_is_what_the_server_made(pair):
           "SET last_insert_id = 9", "INSERT INTO a (id, v) VALUES (600, 1)", "SELECT LAST_INSERT_ID()",
           "INSERT INTO a (v) SELECT LAST_INSERT_ID()", "SELECT v FROM a WHERE id > 600")
     pair.server.run("DROP DATABASE ids")
+
+
+def test_modes_that_only_the_server_follows(pair):
+    live(pair, "modes", "CREATE TABLE t (id INT PRIMARY KEY, c CHAR(5), f DOUBLE)",
+         "INSERT INTO t VALUES (1, 'ab', 12.5), (2, 'b', 1)")
+    alike(pair, "modes", "SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'",
+          "SELECT c, CHAR_LENGTH(c), CONCAT(c, '|') FROM t ORDER BY id",
+          "SELECT id FROM t WHERE c LIKE 'ab'")
+    alike(pair, "modes", "SET sql_mode = 'REAL_AS_FLOAT'", "SELECT CAST(f / 3 AS REAL) FROM t")
+    pair.through.run("UNMIRROR DATABASE modes")
+    pair.server.run("DROP DATABASE modes")
+
+
+def test_padded_chars_of_native_tables_are_refused(pelorus_mariadb):
+    pelorus_mariadb.run("DROP DATABASE IF EXISTS padded", "CREATE DATABASE padded")
+    given = answers(pelorus_mariadb, "padded", "CREATE TABLE t (c CHAR(5) PRIMARY KEY)",
+                    "INSERT INTO t VALUES ('ab')",
+                    "SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'", "SELECT c FROM t",
+                    "SET sql_mode = ''", "SELECT c FROM t")
+    assert given[3] == 1235 and given[5] == [(b"ab",)]
+    pelorus_mariadb.run("DROP DATABASE padded")

@@ -46,6 +46,8 @@ pub struct PlanOptions {
     pub memory_bytes: usize,
     /// Whether `ONLY_FULL_GROUP_BY` is set.
     pub only_full_group_by: bool,
+    /// Whether `REAL_AS_FLOAT` is set.
+    pub real_as_float: bool,
 }
 
 impl Default for PlanOptions {
@@ -55,6 +57,7 @@ impl Default for PlanOptions {
             split_rows_min: 100_000,
             memory_bytes: 256 << 20,
             only_full_group_by: true,
+            real_as_float: false,
         }
     }
 }

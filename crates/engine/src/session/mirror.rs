@@ -243,6 +243,10 @@ impl Session {
         if engine.mirrors().is_empty() || !self.variables.is_on("pelorus_mirrors") {
             return None;
         }
+        // Columns of CHAR are read without the spaces at their end.
+        if self.pads_char() {
+            return None;
+        }
         let mut by_link: BTreeMap<String, (Link, Vec<(String, String)>)> = BTreeMap::new();
         let mut databases = BTreeMap::new();
         for table in tables {

@@ -264,6 +264,7 @@ impl Session {
             split_rows_min: self.variables.count("pelorus_min_split_rows"),
             memory_bytes: memory.unwrap_or(default.memory_bytes),
             only_full_group_by: self.has_sql_mode("ONLY_FULL_GROUP_BY"),
+            real_as_float: self.has_sql_mode("REAL_AS_FLOAT"),
         };
         let mut eval = self.eval_context(view);
         if let Some(mirrored) = &mirrored {
@@ -279,6 +280,11 @@ impl Session {
             mode: self.mode,
             options,
         }
+    }
+
+    /// Whether CHAR columns show their spaces, which they do on servers only.
+    pub(super) fn pads_char(&self) -> bool {
+        self.has_sql_mode("PAD_CHAR_TO_FULL_LENGTH")
     }
 
     pub(super) fn has_sql_mode(&self, word: &str) -> bool {
@@ -351,7 +357,7 @@ impl Session {
             no_zero_date: self.has_sql_mode("NO_ZERO_DATE"),
             no_zero_in_date: self.has_sql_mode("NO_ZERO_IN_DATE"),
             no_backslash_escapes: self.mode.no_backslash_escapes,
-            pad_char_to_full_length: self.has_sql_mode("PAD_CHAR_TO_FULL_LENGTH"),
+            pad_char_to_full_length: self.pads_char(),
             time_truncate_fractional: self.has_sql_mode("TIME_TRUNCATE_FRACTIONAL"),
             allow_invalid_dates: self.has_sql_mode("ALLOW_INVALID_DATES"),
         }

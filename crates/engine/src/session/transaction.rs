@@ -231,8 +231,11 @@ impl Session {
     ///
     /// # Errors
     /// A transaction that is on a linked server (1235), when the statement writes; one that only
-    /// reads sees the newest version.
+    /// reads sees the newest version. An `sql_mode` that native tables do not follow (1235).
     pub(super) fn join_native(&mut self, pin: &Arc<Snapshot>, writes: bool) -> Result<()> {
+        if self.pads_char() {
+            return Err(Error::unsupported("PAD_CHAR_TO_FULL_LENGTH with native tables"));
+        }
         self.begin_implicitly();
         let Some(open) = &mut self.transaction.open else { return Ok(()) };
         match &open.link {

@@ -551,6 +551,9 @@ impl ExprBinder<'_> {
     }
 
     fn cast(&self, expr: &ast::Expr, to: &ast::DataType) -> Result<Typed> {
+        if *to == ast::DataType::Real && self.context.options.real_as_float {
+            return self.cast_to(expr, CastTarget::Float);
+        }
         self.cast_to(expr, super::cast::target(to, self.context.eval.collation)?)
     }
 
