@@ -137,6 +137,11 @@ impl Link {
         Ok(self.inner.lend(&SessionSettings::default()).await?.version().is_mariadb)
     }
 
+    /// The same as far as it was heard of, without asking.
+    pub fn is_known_mariadb(&self) -> Option<bool> {
+        self.inner.servers.first().and_then(|primary| primary.is_mariadb())
+    }
+
     /// The server's global `sql_mode`.
     ///
     /// # Errors

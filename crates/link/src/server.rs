@@ -147,6 +147,11 @@ impl Server {
         self.health.lock().state = Some(state);
     }
 
+    /// Whether it is a MariaDB; `None` before the first connection.
+    pub(crate) fn is_mariadb(&self) -> Option<bool> {
+        self.health.lock().version.as_ref().map(|version| version.is_mariadb)
+    }
+
     /// Whether it is worth asking: not known to be down.
     pub(crate) fn seems_up(&self) -> bool {
         self.health.lock().state != Some(ServerState::Down)

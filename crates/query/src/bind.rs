@@ -13,6 +13,7 @@
 //! | [`from`] | FROM clauses |
 //! | [`leaf`] | tables of a FROM clause |
 //! | [`literal`] | constants |
+//! | [`mariadb`] | what a MariaDB computes otherwise, which is refused |
 //! | [`native`], [`condition`] | native tables, and what of WHERE their scans can use |
 //! | [`select`] | one SELECT block |
 //! | [`correlated`] | subqueries that depend on the row |
@@ -32,6 +33,7 @@ pub(crate) mod from;
 mod guard;
 pub(crate) mod leaf;
 pub(crate) mod literal;
+pub(crate) mod mariadb;
 pub(crate) mod native;
 pub(crate) mod query;
 pub(crate) mod rollup;

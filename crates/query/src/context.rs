@@ -31,6 +31,17 @@ pub struct QueryContext {
     pub mode: pelorus_sql::Mode,
     /// How work is split.
     pub options: PlanOptions,
+    /// The kind of server whose tables are read from copies; `None` where none are.
+    pub copies_of: Option<Flavour>,
+}
+
+/// The kind of a linked server, whose answer a query must have where the server could give one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// A MySQL.
+    MySql,
+    /// A MariaDB.
+    MariaDb,
 }
 
 /// How work on linked servers is split; session variables set it.

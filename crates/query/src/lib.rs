@@ -26,8 +26,8 @@ mod udwf;
 
 pub use bind::cast::target as cast_target;
 pub use context::{
-    AsOf, Catalog, Database, InfoSchema, NativeDatabase, NativeTable, OwnWrites, PartitionPruner,
-    PlanOptions, QueryContext, TablePart, Variables,
+    AsOf, Catalog, Database, Flavour, InfoSchema, NativeDatabase, NativeTable, OwnWrites,
+    PartitionPruner, PlanOptions, QueryContext, TablePart, Variables,
 };
 pub use result::{Block, BlockStream, QueryResult, RowForm};
 

@@ -22,7 +22,7 @@ use pelorus_types::Column;
 use sqlparser::ast;
 
 use crate::bind::query::{Binder, BoundQuery, Reach};
-use crate::context::{Database, QueryContext};
+use crate::context::{Database, Flavour, QueryContext};
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
 use crate::federate::{block, decide, place, render};
@@ -186,6 +186,9 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
     if decide::takes_whole(&estimate, &context.options) {
         return Ok(go_whole(&format!("the server expects {} rows", estimate.rows_examined)));
     }
+    let flavour = if estimate.is_mariadb { Flavour::MariaDb } else { Flavour::MySql };
+    // What is put together here must be what this server would give.
+    binder.answer.get_or_init(|| flavour);
     let Some(bound) = binder.split(&link, &parsed.query, &estimate).await? else {
         return Ok(go_whole("it cannot be split"));
     };

@@ -11,6 +11,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;
 use pelorus_link::Link;
 use pelorus_mirror::{Fresh, MirrorName, MirrorStatus, State};
+use pelorus_query::Flavour;
 use pelorus_sql::Mode;
 use pelorus_sql::statement::{
     MirrorAction, MirrorFilter, MirrorStatement, MirrorTarget, TableName,
@@ -38,6 +39,8 @@ pub(crate) struct Mirrored {
     pub(crate) time_zone: TimeZone,
     /// Copies of a part of their table are read as if they were the whole.
     pub(crate) as_whole: bool,
+    /// The kind of the one server whose answer this must be; of several, no server has the answer.
+    pub(crate) of: Option<Flavour>,
     fresh: Vec<Fresh>,
 }
 
@@ -45,7 +48,7 @@ impl Mirrored {
     /// Copies as they are, whatever part of their table they have. `databases` are pairs of a linked
     /// database's name here, and the hidden one.
     pub(crate) fn as_whole(databases: BTreeMap<String, String>, time_zone: TimeZone) -> Self {
-        Self { databases, time_zone, as_whole: true, fresh: Vec::new() }
+        Self { databases, time_zone, as_whole: true, of: None, fresh: Vec::new() }
     }
 
     /// The hidden database for a linked one, given by its name here.
@@ -272,7 +275,7 @@ impl Session {
         });
         let patience = Duration::from_millis(self.variables.count("pelorus_mirror_timeout"));
         let reads_own = self.variables.is_on("pelorus_read_your_writes");
-        let (mut zone, mut fresh) = (None, Vec::new());
+        let (mut zone, mut fresh, mut of) = (None, Vec::new(), None);
         for (name, (link, tables)) in &by_link {
             let own = reads_own && self.wrote_to.contains(name);
             fresh.push(engine.mirrors().fresh(name, tables, most, own, patience).await?);
@@ -280,12 +283,14 @@ impl Session {
             if own && !self.transaction.is_open() {
                 self.wrote_to.remove(name);
             }
+            of = Some(if link.is_known_mariadb()? { Flavour::MariaDb } else { Flavour::MySql });
             let of_link = self.zone_of(link, tables, patience).await?;
             if *zone.get_or_insert(of_link) != of_link {
                 return None;
             }
         }
-        Some(Mirrored { databases, time_zone: zone?, as_whole: false, fresh })
+        let of = of.filter(|_| by_link.len() == 1);
+        Some(Mirrored { databases, time_zone: zone?, as_whole: false, of, fresh })
     }
 
     /// The time zone in which the server runs this session's statements; `None` where it is not

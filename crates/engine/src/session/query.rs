@@ -273,6 +273,7 @@ impl Session {
         }
         QueryContext {
             database: self.database.clone(),
+            copies_of: mirrored.as_ref().and_then(|it| it.of),
             catalog: Arc::new(SessionCatalog::new(view.clone(), mirrored)),
             variables: view.clone(),
             eval: Arc::new(eval),

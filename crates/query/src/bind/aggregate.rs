@@ -11,6 +11,7 @@ use pelorus_sql::normalise::{Node, calls, has_aggregate, is_aggregate_name, walk
 use sqlparser::ast::{self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 use super::expr::{Computed, ExprBinder, canonical};
+use super::mariadb;
 use super::native::extremes;
 use super::native::groups::{Part, part_of};
 use super::query::{Binder, column_expr};
@@ -248,6 +249,9 @@ impl Binder<'_> {
     ) -> Result<(Expr, Typed)> {
         let call = call_of(function)?;
         let args = call.args.iter().map(|arg| binder.value(arg)).collect::<Result<Vec<_>>>()?;
+        if binder.is_mariadb() {
+            mariadb::check_aggregate(&call.name, &args)?;
+        }
         if !call.distinct
             && let [arg] = args.as_slice()
             && let Some((expr, done)) =

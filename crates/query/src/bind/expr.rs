@@ -22,10 +22,11 @@ use super::aggregate::name_of;
 use super::condition::zero_is_null;
 use super::correlated;
 use super::guard;
+use super::mariadb;
 use super::query::BoundQuery;
 use super::scope::Scope;
 use super::typed::Typed;
-use crate::context::QueryContext;
+use crate::context::{Flavour, QueryContext};
 use crate::lazy;
 use crate::udf::from_datafusion;
 
@@ -66,6 +67,8 @@ pub(crate) struct ExprBinder<'a> {
     pub(crate) subqueries: &'a Subqueries,
     /// The name that errors give the clause.
     pub(crate) clause: &'static str,
+    /// Whose answer the query must have; `None` where it is ours.
+    pub(crate) answer: Option<Flavour>,
 }
 
 impl ExprBinder<'_> {
@@ -265,6 +268,7 @@ impl ExprBinder<'_> {
             }
         }
         let value = self.value(expr)?;
+        mariadb::check_digits(&value)?;
         value.truth(&self.context.eval)
     }
 
@@ -274,6 +278,8 @@ impl ExprBinder<'_> {
             return Ok(None);
         }
         let (left, right) = (self.value(left)?, self.value(right)?);
+        mariadb::check_digits(&left)?;
+        mariadb::check_digits(&right)?;
         let numbers = left.ty.is_integer() && right.ty.is_integer()
             || left.ty.is_decimal() && right.ty.is_decimal();
         let same_numbers = numbers && left.ty.arrow() == right.ty.arrow();
@@ -422,7 +428,18 @@ impl ExprBinder<'_> {
     }
 
     fn call(&self, name: &str, args: Vec<Typed>) -> Result<Typed> {
-        Typed::apply(name, args, &self.context.eval)
+        if !self.is_mariadb() {
+            return Typed::apply(name, args, &self.context.eval);
+        }
+        let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
+        mariadb::check(name, &described)?;
+        let is_quotient = mariadb::is_quotient(name, &args)?;
+        Ok(Typed::apply(name, args, &self.context.eval)?.with_quotient(is_quotient))
+    }
+
+    /// Whether the answer is to be that of a MariaDB.
+    pub(crate) fn is_mariadb(&self) -> bool {
+        self.answer == Some(Flavour::MariaDb)
     }
 
     fn apply(&self, name: &str, args: &[&ast::Expr]) -> Result<Typed> {
@@ -589,6 +606,10 @@ impl ExprBinder<'_> {
 
     fn cast_to(&self, expr: &ast::Expr, target: CastTarget) -> Result<Typed> {
         let value = self.value(expr)?;
+        if self.is_mariadb() {
+            mariadb::check_digits(&value)?;
+            mariadb::check_cast(target, &value.arg())?;
+        }
         let call = functions::cast(target, &value.arg(), &self.context.eval)?;
         Ok(Typed::of_call(call, vec![value]))
     }
@@ -673,7 +694,9 @@ impl ExprBinder<'_> {
                 return Err(self.correlated("that is not one aggregate of the rows that fit"));
             }
         }
-        Ok(Typed::computed(Expr::ScalarSubquery(plan_of(bound)), column.value.ty.nullable()))
+        let value =
+            Typed::computed(Expr::ScalarSubquery(plan_of(bound)), column.value.ty.nullable());
+        Ok(value.with_quotient(column.value.is_quotient()))
     }
 
     fn correlated(&self, what: &str) -> Error {
@@ -712,6 +735,7 @@ impl ExprBinder<'_> {
     fn in_subquery(&self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
         let bound = self.subquery(query)?;
         let left = self.value(expr)?;
+        mariadb::check_digits(&left)?;
         let [column] = &bound.columns[..] else {
             return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
         };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use datafusion::common::Column as DfColumn;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
@@ -22,7 +22,7 @@ use super::leaf::Mentioned;
 use super::scope::Scope;
 use super::select::Ordering as BlockOrder;
 use super::typed::Typed;
-use crate::context::QueryContext;
+use crate::context::{Flavour, QueryContext};
 use crate::federate::place::{Place, place};
 use crate::federate::scan::Journal;
 use crate::udf::from_datafusion;
@@ -80,6 +80,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) mentioned: Mentioned,
     /// What servers are asked.
     pub(crate) journal: Journal,
+    /// Whose answer the statement must have, once that is known; `None` where it is ours.
+    pub(crate) answer: OnceLock<Flavour>,
     /// The one moment at which the statement reads each link, by the link's name.
     pub(crate) moments: Mutex<HashMap<String, Moment>>,
     names: AtomicUsize,
@@ -93,6 +95,7 @@ impl<'a> Binder<'a> {
             parsed,
             mentioned: Mentioned::of(&parsed.query),
             journal: Journal::default(),
+            answer: context.copies_of.map_or_else(OnceLock::new, OnceLock::from),
             moments: Mutex::default(),
             names: AtomicUsize::new(0),
         }

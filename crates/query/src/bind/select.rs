@@ -15,6 +15,7 @@ use super::query::{
 };
 use super::scope::Scope;
 use super::typed::Typed;
+use crate::context::Flavour;
 use crate::udf::from_datafusion;
 
 /// ORDER BY and LIMIT of a block.
@@ -52,6 +53,13 @@ impl Binder<'_> {
         scope.outer = reach.outer.clone();
         let items = items(select, &scope, self.parsed.names(select))?;
         let subqueries = self.subqueries(select, order.by, reach, &scope).await?;
+        if let Some(condition) = &select.selection
+            && !scope.tested.is_empty()
+            && self.answer.get() == Some(&Flavour::MariaDb)
+        {
+            // What the scan tests may mean something else there, too.
+            self.clause(&scope, &subqueries, "where clause").predicate(condition)?;
+        }
         let plan = match untested(select, &scope) {
             Some(condition) => {
                 let binder = self.clause(&scope, &subqueries, "where clause");
@@ -271,6 +279,8 @@ impl Binder<'_> {
         };
         let mut output = Typed::column(column_expr(&name), &meta).listed_like(&value);
         output.key = key;
+        // The block may be merged into the one around it.
+        let output = output.with_quotient(value.is_quotient());
         BoundColumn { meta, value: output }
     }
 
@@ -291,6 +301,7 @@ impl Binder<'_> {
             clash: Clash::Column,
             subqueries,
             clause,
+            answer: self.answer.get().copied(),
         }
     }
 

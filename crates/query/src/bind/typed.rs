@@ -31,6 +31,8 @@ pub(crate) struct Typed {
     pub(crate) origin: Option<Arc<Column>>,
     /// The list that it is sorted by where it is the value of an ENUM or SET column.
     listed: Option<Listed>,
+    /// Whether it is a quotient that a MariaDB would have more digits of.
+    quotient: bool,
 }
 
 /// The list that values are sorted by.
@@ -56,6 +58,7 @@ impl Typed {
             key: None,
             origin: Some(Arc::new(column.clone())),
             listed: unknown(&column.ty),
+            quotient: false,
         }
     }
 
@@ -77,7 +80,7 @@ impl Typed {
     /// A value that is neither a constant nor a column, in the form of its type.
     pub(crate) fn computed(expr: Expr, ty: ColumnType) -> Self {
         let arg = Arg::column(ty, String::new());
-        Self { expr, ty, arg, key: None, origin: None, listed: unknown(&ty) }
+        Self { expr, ty, arg, key: None, origin: None, listed: unknown(&ty), quotient: false }
     }
 
     /// A literal.
@@ -86,13 +89,14 @@ impl Typed {
         let array = functions::array_of(&value, &arg.ty)?;
         let scalar = ScalarValue::try_from_array(&array, 0).map_err(udf::from_datafusion)?;
         let expr = Expr::Literal(scalar, None);
-        Ok(Self { expr, ty: arg.ty, arg, key: None, origin: None, listed: None })
+        let ty = arg.ty;
+        Ok(Self { expr, ty, arg, key: None, origin: None, listed: None, quotient: false })
     }
 
     /// The result of an aggregate, found in a column of a plan.
     pub(crate) fn of_aggregate(expr: Expr, call: &AggregateCall) -> Self {
         let ty = call.return_type();
-        Self { expr, ty, arg: call.as_arg(), key: None, origin: None, listed: unknown(&ty) }
+        Self { arg: call.as_arg(), ..Self::computed(expr, ty) }
     }
 
     /// How the least or greatest of some values is sorted: MySQL keeps it in a column of the type
@@ -116,7 +120,18 @@ impl Typed {
         arg.constant = None;
         arg.complains = false;
         let (origin, listed) = (self.origin.clone(), self.listed.clone());
-        Self { expr, key, arg, ty: self.ty, origin, listed }
+        Self { expr, key, arg, ty: self.ty, origin, listed, quotient: self.quotient }
+    }
+
+    /// Says whether it is a quotient, or has passed one on. Floating-point ones are as they are.
+    #[must_use]
+    pub(crate) fn with_quotient(self, quotient: bool) -> Self {
+        Self { quotient: quotient && self.ty.is_decimal(), ..self }
+    }
+
+    /// Whether it is a quotient that a MariaDB would have more digits of.
+    pub(crate) fn is_quotient(&self) -> bool {
+        self.quotient
     }
 
     /// The same value without the key that a server made.
@@ -147,7 +162,7 @@ impl Typed {
         let arg = Arg::of(&call, None);
         let name = call.name().to_owned();
         let expr = udf::call(&name, call, args.into_iter().map(|arg| arg.expr).collect());
-        Typed { expr, ty, arg, key: None, origin: None, listed: unknown(&ty) }
+        Typed { arg, ..Typed::computed(expr, ty) }
     }
 
     /// The same value in another type, as in assignments and UNION.
@@ -249,6 +264,7 @@ fn folded(call: &Call, args: &[Typed]) -> Option<Typed> {
         key: None,
         origin: None,
         listed: None,
+        quotient: false,
     })
 }
 

@@ -17,6 +17,7 @@ use sqlparser::ast::{self, NamedWindowExpr, WindowSpec, WindowType};
 
 use super::aggregate::{self, name_of};
 use super::expr::{Computed, ExprBinder, canonical, plain_arguments};
+use super::mariadb;
 use super::query::{Binder, column_expr, sort_term};
 use super::typed::Typed;
 use crate::udf::from_datafusion;
@@ -93,6 +94,9 @@ impl Binder<'_> {
         let order = spec.order_by.iter().map(|term| binder.value(&term.expr));
         let order = order.collect::<Result<Vec<_>>>()?;
         refuse_listed(function, &order, binder)?;
+        if binder.is_mariadb() && order.iter().any(|key| pelorus_functions::is_listed(&key.ty)) {
+            return Err(Error::unsupported("ENUM and SET in the order of a window, on a MariaDB"));
+        }
         let sorted = |(key, term): (&Typed, _)| sort_term(key.order_key(context)?, term);
         let order_by = order.iter().zip(&spec.order_by).map(sorted);
         let order_by: Vec<SortExpr> = order_by.collect::<Result<_>>()?;
@@ -176,6 +180,9 @@ impl Binder<'_> {
             return Err(Error::unsupported(format_args!("{} over a window", call.name)));
         }
         let args = call.args.iter().map(|arg| binder.value(arg)).collect::<Result<Vec<_>>>()?;
+        if binder.is_mariadb() {
+            mariadb::check_aggregate(&call.name, &args)?;
+        }
         let described: Vec<_> = args.iter().map(Typed::arg).collect();
         let resolved =
             functions::aggregate::resolve(&call.name, false, &described, &self.context.eval)?;

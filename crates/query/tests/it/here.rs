@@ -81,6 +81,7 @@ fn context() -> QueryContext {
         settings: SessionSettings::default(),
         mode: pelorus_sql::Mode::default(),
         options: PlanOptions::default(),
+        copies_of: None,
     }
 }
 
