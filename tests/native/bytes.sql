@@ -11,7 +11,7 @@ INSERT INTO b SELECT 5, b.v, b.w, b.w, b.v FROM b WHERE id = 2;
 SELECT id, i, d FROM b ORDER BY id;
 SELECT x'41' + 0, 0x41 + 0.5, -x'41', CAST(0x41 AS UNSIGNED), b'101' + 0;
 SET @h = x'41';
-SELECT @h + 0, HEX(@h);
+SELECT @h + 0, LENGTH(@h);
 UPDATE b SET w = '6' WHERE id = 4;
 ALTER TABLE b MODIFY w INT NOT NULL;
 SELECT id, w FROM b ORDER BY id;

@@ -284,9 +284,8 @@ impl Node {
         match self {
             Node::Column(at, _) => Ok(Arc::clone(column(*at))),
             Node::Constant(array, _) => Ok(Arc::clone(array)),
-            Node::Call(call, args) if call.is_lazy() => {
-                call.evaluate_lazily(rows, &mut |arg, chosen| args[arg].of_rows(rows, chosen, column))
-            }
+            Node::Call(call, args) if call.is_lazy() => call
+                .evaluate_lazily(rows, &mut |arg, chosen| args[arg].of_rows(rows, chosen, column)),
             Node::Call(call, args) => {
                 let args: Vec<ArrayRef> =
                     args.iter().map(|arg| arg.evaluate(rows, column)).collect::<Result<_>>()?;
