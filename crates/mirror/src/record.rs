@@ -116,8 +116,8 @@ pub struct MirrorRecord {
     /// Foreign keys that change its rows, and whose doings the binlog may not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign_keys: Vec<ForeignKey>,
-    /// The definition that is about to be changed: the event, and the copy's number and generation
-    /// before. After a crash it tells whether the change was made.
+    /// The definition that is about to be changed, and what it was before. When the statement is met
+    /// once more, after a crash or a stop, it tells whether the change was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changing: Option<Changing>,
 }
@@ -129,8 +129,10 @@ pub struct Changing {
     pub event: String,
     /// The copy's number in the store.
     pub table: u64,
-    /// Its generation before the change.
-    pub generation: u64,
+    /// The length and the checksum of its definition before the change: these outlive a restart,
+    /// which generations do not. Records of earlier versions lack it.
+    #[serde(default)]
+    pub definition: Option<u64>,
 }
 
 /// A database all of whose tables are mirrored.

@@ -169,14 +169,16 @@ fn change(
     if mirror.record().early {
         return again(source, mirror, format!("its definition changed while it was read: {text}"));
     }
-    let before =
-        Changing { event: event.to_owned(), table: copy.id().0, generation: copy.generation() };
-    let begun = mirror.record().changing;
-    if begun.is_some_and(|it| {
-        it.event == event && (it.table, it.generation) != (before.table, before.generation)
-    }) {
-        // It was carried out, and the process ended before the position was kept.
-        return Ok(());
+    let definition = source.store().table(copy.id()).map(|table| fingerprint(&table.definition()));
+    let before = Changing { event: event.to_owned(), table: copy.id().0, definition };
+    if let Some(begun) = mirror.record().changing.filter(|it| it.event == event) {
+        if begun.definition.is_none() {
+            return again(source, mirror, format!("nobody knows whether it was changed: {text}"));
+        }
+        if begun != before {
+            // It was carried out, and the stream ended before the position was kept.
+            return Ok(());
+        }
     }
     mirror.update(source.store(), |record| record.changing = Some(before))?;
     drop(held);
@@ -207,6 +209,12 @@ fn change(
             format!("a change could not be followed ({}): {text}", error.message()),
         ),
     }
+}
+
+/// What tells a definition from the one before it.
+fn fingerprint(definition: &[u8]) -> u64 {
+    let length = u64::try_from(definition.len()).unwrap_or(u64::MAX);
+    length << 32 | u64::from(crc32c::crc32c(definition))
 }
 
 /// Forgets foreign keys that are gone.

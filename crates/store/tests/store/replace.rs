@@ -115,7 +115,11 @@ fn every_crash_leaves_names_from_before_or_after_a_swap() {
             let machine = Machine::new(at);
             machine.disk.fail_after(at, Fault::Crash);
             let mut done = (Vec::new(), 0);
-            swaps(&machine, &mut done).unwrap_err();
+            if swaps(&machine, &mut done).is_ok() {
+                // With other seeds a few operations more or less are needed.
+                assert!(total - at < 8, "no crash at {at} of {total}");
+                continue;
+            }
             machine.disk.crash_with(tear);
             let &[one, two] = &done.0[..] else { continue };
             let database = machine.open().unwrap();
