@@ -11,6 +11,7 @@
 //! | `servers`, `seal` | definitions of linked servers, and their passwords on disk |
 //! | `links` | open links, and which of them shows which database |
 //! | `native` | databases and tables that Pelorus holds itself |
+//! | `memory` | how much memory native tables may take |
 //! | `variables` | system variables |
 //! | `info` | `information_schema`, `mysql` and `pelorus` |
 //! | `diagnostics`, `status` | warnings and counters |
@@ -30,6 +31,7 @@ pub mod handle;
 mod hex;
 mod info;
 mod links;
+mod memory;
 mod mirror;
 mod native;
 mod pattern;
