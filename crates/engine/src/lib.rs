@@ -15,6 +15,7 @@
 //! | `variables` | system variables |
 //! | `info` | `information_schema`, `mysql` and `pelorus` |
 //! | `diagnostics`, `status` | warnings and counters |
+//! | `files` | what became of a small file |
 //! | `grid`, `collect`, `scalar`, `pattern` | small results and single values |
 //!
 //! It knows no protocol: edges translate bytes to the calls of [`Session`] and back. Files of the
@@ -26,6 +27,7 @@ mod collect;
 pub mod config;
 mod diagnostics;
 pub mod engine;
+mod files;
 mod grid;
 pub mod handle;
 mod hex;

@@ -349,7 +349,9 @@ impl Database {
         self.check()?;
         let prepared = self.prepare(commit)?;
         check_distinct(&prepared)?;
-        self.make_room()?;
+        if !prepared.is_empty() {
+            self.make_room()?;
+        }
         for change in &prepared {
             self.slow_down(&change.table, change.rows());
         }
@@ -440,7 +442,11 @@ impl Database {
         for (key, value) in &commit.values {
             record.push(&Change::Value { key, value: value.as_deref() });
         }
-        let lsn = self.log.append(&record.parts()).inspect_err(|error| self.on_append(error))?;
+        let appended = match commit.only_forgets() {
+            true => self.log.append_freeing(&record.parts()),
+            false => self.log.append(&record.parts()),
+        };
+        let lsn = appended.inspect_err(|error| self.on_append(error))?;
         // From here on the commit is in the log: memory must follow or nothing more be written.
         let written = write_all(&fresh, &decided, &mut writers, (version, oldest));
         written.inspect_err(|error| self.fail(error))?;
