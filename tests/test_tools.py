@@ -109,3 +109,39 @@ def test_a_damaged_block(server, data, tmp_path):
     done = _run(server, "fsck", "--data", copy)
     assert done.returncode == 1
     assert _last_line(done).startswith("DAMAGED: "), done.stdout
+
+
+def test_a_server_names_the_table_of_a_damaged_block(server):
+    server.stop()
+    path = server.folder / "data" / "native" / "table-1.blocks"
+    whole = path.read_bytes()
+    lines = [line.split() for line in _run(server, "inspect", path).stdout.splitlines()]
+    damaged = bytearray(whole)
+    for line in lines:
+        if line[1:2] == ["chunk"] and line[0].isdigit():
+            begin = int(line[2]) + 72
+            damaged[begin:begin + 1000] = bytes(1000)
+    path.write_bytes(damaged)
+    server.start()
+    connection = rows.connect(server)
+    error = rows.ask(connection, "SELECT id, v FROM kept.t ORDER BY v").error
+    assert error is not None and error[0] == 1034, error
+    assert "table kept.t: " in error[1] and "restore the data folder" in error[1], error
+    connection.close()
+    server.stop()
+    path.write_bytes(whole)
+    server.start()
+
+
+def test_a_start_without_a_catalog_says_what_to_do(server):
+    server.stop()
+    catalog = server.folder / "data" / "native" / "catalog.blocks"
+    whole = catalog.read_bytes()
+    for content in (b"", b"\xa5" * 8192 + whole[8192:]):
+        catalog.write_bytes(content)
+        done = subprocess.run(server.command(), capture_output=True, text=True, timeout=60,
+                              stdin=subprocess.DEVNULL, check=False)
+        assert done.returncode == 1
+        assert "put back the original file, or restore the data folder" in done.stderr, done.stderr
+    catalog.write_bytes(whole)
+    server.start()

@@ -62,7 +62,11 @@ pub(crate) fn recover(
         segments.insert(number, first.min(next));
     }
     let Some(mut last) = chain.pop() else {
-        let text = format!("log folder {} holds no segment of a log", folder.display());
+        let text = format!(
+            "log folder {} holds no segment of a log; nothing was changed: put back its files, or \
+             restore the database from a backup",
+            folder.display()
+        );
         return Err(Error::new(Code::FileDamaged, text));
     };
     let ends = chain.iter().skip(1).map(|scan| scan.header.first);

@@ -267,7 +267,7 @@ impl Database {
 
     /// A table, or why there is none.
     pub(crate) fn require(&self, id: TableId) -> Result<Arc<Table>> {
-        self.table(id).ok_or_else(|| self.broken(id).unwrap_or_else(|| no_table(id)))
+        self.table(id).ok_or_else(|| self.broken(id).unwrap_or_else(table_changed))
     }
 
     /// A value of the engine's.
@@ -467,7 +467,7 @@ impl Database {
     fn check_current(&self, change: &Prepared) -> Result<()> {
         let table = self.table(change.table.id());
         let is_current = table.is_some_and(|table| Arc::ptr_eq(&table.layout(), &change.layout));
-        if is_current { Ok(()) } else { Err(no_table(change.table.id())) }
+        if is_current { Ok(()) } else { Err(table_changed()) }
     }
 
     /// A full disk is a refusal, everything else the end of writing.
@@ -570,8 +570,4 @@ fn write_all(
         }
     }
     Ok(())
-}
-
-pub(crate) fn no_table(id: TableId) -> Error {
-    Error::new(Code::TableChanged, format!("table {} is gone, please retry transaction", id.0))
 }

@@ -234,6 +234,21 @@ fn a_flush_that_fails_leaves_no_slots_or_blocks_behind() {
 }
 
 #[test]
+fn damage_names_the_table_and_says_what_to_do() {
+    let world = World::new(12);
+    let file = &world.table.file;
+    let explain = |code| file.explain(Error::new(code, "block 5 is damaged")).message().to_owned();
+    file.call(b"shop\0sale\0ANSI\0CREATE TABLE sale");
+    assert!(explain(Code::FileDamaged).starts_with("table shop.sale: block 5 is damaged; "));
+    assert!(explain(Code::FileDamaged).contains("restore the data folder"));
+    assert_eq!(explain(Code::DiskFull), "block 5 is damaged");
+    for nameless in [&b""[..], b"shop", b"\0sale\0", b"\xff\0sale\0"] {
+        file.call(nameless);
+        assert!(explain(Code::FileDamaged).starts_with("block 5 is damaged; "));
+    }
+}
+
+#[test]
 fn a_checkpoint_that_fails_leaves_no_blocks_behind() {
     let world = World::new(5);
     for at in 0..20 {
