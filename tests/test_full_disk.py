@@ -1,4 +1,4 @@
-"""A full disk: what is refused, what is not, and starting on it. Takes root, for a disk of its own."""
+"""A full disk: what is refused there, what is not, and a start. Takes root, to mount a disk."""
 
 from __future__ import annotations
 

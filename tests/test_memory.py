@@ -60,4 +60,5 @@ def test_data_above_the_budgets(connection):
             [COUNT, expected, len(changed)]]
         _ask(connection, "OPTIMIZE TABLE small.t")
     found = _ask(connection, "SELECT v FROM small.t WHERE id = 399999")
-    assert [bytes(value) for (value,) in found] == [f"value {399999 * 7919 % 1000003} of many".encode()]
+    value = f"value {399999 * 7919 % 1000003} of many"
+    assert [bytes(text) for (text,) in found] == [value.encode()]

@@ -82,8 +82,8 @@ impl Render for Report {
             line(
                 out,
                 &format!(
-                    "table {}{name}: checkpoint {} up to log position {}; {} partitions, {} chunks, {} \
-                     columns; {} rows stored, {} of them dead; {live} rows with the log; {} \
+                    "table {}{name}: checkpoint {} up to log position {}; {} partitions, {} chunks, \
+                     {} columns; {} rows stored, {} of them dead; {live} rows with the log; {} \
                      blocks, {} verified",
                     table.table,
                     table.checkpoint,
