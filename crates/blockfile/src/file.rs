@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pelorus_env::sync::{Mutex, RwLock};
-use pelorus_env::{Disk, DiskFile, Open, write_all_at};
+use pelorus_env::{Disk, DiskFile, Open, is_disk_full, write_all_at};
 use pelorus_error::{Code, Error, Result};
 
 use crate::format::{BlockId, Header, Identity, Places, RESERVED};
@@ -133,12 +133,17 @@ impl BlockFile {
 }
 
 fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
+    is_disk_full(error) || error.kind() == io::ErrorKind::FileTooLarge
 }
 
 fn write_error(path: &Path, code: Code, what: &str, error: io::Error) -> Error {
-    Error::new(code, format!("file {} {what}", path.display())).caused_by(error)
+    let path = path.display();
+    let text = match code {
+        Code::DiskFull => format!(
+            "the disk is full: file {path} {what}; make room, or drop native tables or partitions, \
+             which works on a full disk"
+        ),
+        _ => format!("file {path} {what}"),
+    };
+    Error::new(code, text).caused_by(error)
 }

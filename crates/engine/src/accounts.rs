@@ -225,9 +225,10 @@ impl Accounts {
         }
         accounts
             .sort_by(|a, b| (a.name.specificity(), &a.name).cmp(&(b.name.specificity(), &b.name)));
-        self.env.files.replace(&self.path, &format::encode(&accounts)?).map_err(|error| {
-            Error::internal(format!("cannot write {}", self.path.display())).caused_by(error)
-        })?;
+        self.env
+            .files
+            .replace(&self.path, &format::encode(&accounts)?)
+            .map_err(|error| crate::files::write_error(&self.path, error))?;
         *guard = Arc::new(accounts);
         Ok(skipped)
     }

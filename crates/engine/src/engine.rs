@@ -17,6 +17,7 @@ use crate::config::{EngineConfig, SERVER_VERSION, Settings};
 use crate::handle::Handle;
 use crate::info::RemoteInfo;
 use crate::links::Links;
+use crate::memory::{self, Budgets};
 use crate::mirror::copies::EngineCopies;
 use crate::mirror::wanted::Wanted;
 use crate::native::Catalog;
@@ -73,12 +74,11 @@ impl Engine {
         let (accounts, generated_root_password) =
             Accounts::open(&env, &config.data, &config.root_password)?;
         let servers = Servers::open(&env, &config.data, &config.links)?;
-        let native = Catalog::open(&env, &config.data, pelorus_store::Options::default())?;
         let zone = Zone::of_machine(&env);
         let data = config.data.display().to_string();
         let globals = computed(&data, &config.settings, &zone, &env);
         let globals = Arc::new(Globals::new(globals, &config.variables)?);
-        let native = Arc::new(native);
+        let native = Arc::new(Catalog::open(&env, &config.data, memory::options(&globals))?);
         let links = Arc::new(Links::new(&env));
         let copies = Arc::new(EngineCopies::new(Arc::clone(&native), Arc::clone(&globals)));
         let mirrors = Mirrors::open(copies, Arc::clone(&links) as Arc<dyn FindLink>, env.clone())?;
@@ -398,6 +398,7 @@ fn computed(
         .ok()
         .flatten()
         .and_then(|bytes| String::from_utf8(bytes).ok());
+    let budgets = Budgets::of_machine(env);
     vec![
         ("basedir", text("")),
         ("bind_address", text(&settings.bind_address)),
@@ -408,6 +409,9 @@ fn computed(
         ("max_connections", VarValue::UInt(settings.max_connections as u64)),
         ("net_read_timeout", seconds(settings.net_read_timeout)),
         ("net_write_timeout", seconds(settings.net_write_timeout)),
+        ("pelorus_block_cache", VarValue::UInt(budgets.cache)),
+        ("pelorus_delta_memory", VarValue::UInt(budgets.delta)),
+        ("pelorus_index_memory", VarValue::UInt(budgets.index)),
         ("port", VarValue::UInt(u64::from(settings.port))),
         ("require_secure_transport", VarValue::Bool(settings.require_secure_transport)),
         ("secure_file_priv", VarValue::Null),

@@ -11,9 +11,11 @@
 //! | `servers`, `seal` | definitions of linked servers, and their passwords on disk |
 //! | `links` | open links, and which of them shows which database |
 //! | `native` | databases and tables that Pelorus holds itself |
+//! | `memory` | how much memory native tables may take |
 //! | `variables` | system variables |
 //! | `info` | `information_schema`, `mysql` and `pelorus` |
 //! | `diagnostics`, `status` | warnings and counters |
+//! | `files` | what became of a small file |
 //! | `grid`, `collect`, `scalar`, `pattern` | small results and single values |
 //!
 //! It knows no protocol: edges translate bytes to the calls of [`Session`] and back. Files of the
@@ -25,11 +27,13 @@ mod collect;
 pub mod config;
 mod diagnostics;
 pub mod engine;
+mod files;
 mod grid;
 pub mod handle;
 mod hex;
 mod info;
 mod links;
+mod memory;
 mod mirror;
 mod native;
 mod pattern;

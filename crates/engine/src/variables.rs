@@ -65,6 +65,8 @@ pub(crate) enum Change {
     NoEffect,
     /// It can be set to the value that it has; others are refused as not supported.
     OnlyDefault,
+    /// The configuration file can set it; a running server cannot (1238).
+    AtStart,
     /// It cannot be set (1238).
     Never,
 }
@@ -146,6 +148,7 @@ mod tests {
                 Change::Relayed => "handed to linked servers",
                 Change::NoEffect => "no effect",
                 Change::OnlyDefault => "only the default",
+                Change::AtStart => "in the configuration",
                 Change::Never => "read only",
             };
             let default = match variable.default {

@@ -270,6 +270,11 @@ fn open_direct(file: &File) -> io::Result<File> {
     }
 }
 
+/// Whether a disk, or the part of it that this user may take, is full.
+pub fn is_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// Whether nothing could be opened since this process, or the machine, has as much open as it may.
 pub fn is_out_of_files(error: &io::Error) -> bool {
     use rustix::io::Errno;

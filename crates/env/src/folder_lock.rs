@@ -15,7 +15,8 @@ const NAME: &str = "lock";
 /// A folder that is in nobody else's use, until this is dropped.
 #[derive(Debug)]
 pub struct FolderLock {
-    _file: File,
+    /// Nothing where the folder has no lock that could be taken.
+    _file: Option<File>,
 }
 
 impl FolderLock {
@@ -30,8 +31,33 @@ impl FolderLock {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(folder.join(NAME))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Self { _file: file })),
+            Ok(()) => Ok(Some(Self { _file: Some(file) })),
             Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Keeps the lock of a folder from being taken while the folder is read; `None` while somebody
+    /// has it. Any number of readers can share it. Nothing is written: a folder that was never in
+    /// use has no file to lock, and a folder that cannot be written to has nobody who writes to it.
+    ///
+    /// # Errors
+    /// A file that is there and cannot be opened or locked.
+    pub fn try_share(folder: &Path) -> io::Result<Option<Self>> {
+        let file = match File::open(folder.join(NAME)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Some(Self { _file: None }));
+            }
+            Err(error) => return Err(error),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Self { _file: Some(file) })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            // Without locks no server runs there either.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                Ok(Some(Self { _file: None }))
+            }
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
@@ -56,6 +82,22 @@ mod tests {
         assert!(FolderLock::try_take(&one).unwrap().is_some());
         assert!(FolderLock::try_take(&folder.join("missing")).is_err());
         drop(other);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn readers_share_a_folder_and_leave_no_trace() {
+        let folder = std::env::temp_dir().join(format!("pelorus-share-{}", std::process::id()));
+        DiskFiles.create_folder(&folder).unwrap();
+        assert!(FolderLock::try_share(&folder).unwrap().is_some());
+        assert!(!folder.join(NAME).try_exists().unwrap(), "a reader has made the file");
+        let user = FolderLock::try_take(&folder).unwrap().unwrap();
+        assert!(FolderLock::try_share(&folder).unwrap().is_none());
+        drop(user);
+        let readers = [(); 2].map(|()| FolderLock::try_share(&folder).unwrap().unwrap());
+        assert!(FolderLock::try_take(&folder).unwrap().is_none());
+        drop(readers);
+        assert!(FolderLock::try_take(&folder).unwrap().is_some());
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use aligned::{ALIGNMENT, AlignedBytes};
 pub use disk::{
-    Disk, DiskFile, Open, RealDisk, is_out_of_files, raise_file_limit, read_exact_at, write_all_at,
-    write_all_direct,
+    Disk, DiskFile, Open, RealDisk, is_disk_full, is_out_of_files, raise_file_limit, read_exact_at,
+    write_all_at, write_all_direct,
 };
 pub use files::{DiskFiles, Files, MemoryFiles};
 pub use folder_lock::FolderLock;

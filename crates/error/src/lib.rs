@@ -54,6 +54,12 @@ impl Error {
         self
     }
 
+    /// The same failure with another text, which says more.
+    #[must_use]
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
+    }
+
     /// The stable code.
     pub fn code(&self) -> Code {
         self.code

@@ -19,6 +19,8 @@ pub(crate) struct Catalog {
 #[derive(Clone, Debug)]
 pub(crate) struct TableEntry {
     pub(crate) schema: Schema,
+    /// What people call it, if its definition says.
+    pub(crate) name: Option<String>,
     /// Log positions of the records that made it, and that last changed it.
     pub(crate) created: u64,
     pub(crate) changed: u64,
@@ -67,7 +69,7 @@ impl Catalog {
 
 fn parse_table(from: &mut Cursor<'_>) -> Decoded<TableEntry> {
     let schema = Schema::parse(from)?;
-    let _definition = from.bytes()?;
+    let name = name_of(from.bytes()?);
     let (next_column, created, changed) = (from.u32()?, from.u64()?, from.u64()?);
     if let Some(column) = schema.columns.iter().find(|column| column.id >= next_column) {
         return Err(format!("column {} is there, but the next is {next_column}", column.id));
@@ -75,5 +77,28 @@ fn parse_table(from: &mut Cursor<'_>) -> Decoded<TableEntry> {
     if created > changed {
         return Err(format!("it was changed at {changed}, but made at {created}"));
     }
-    Ok(TableEntry { schema, created, changed })
+    Ok(TableEntry { schema, name, created, changed })
+}
+
+/// The name in a definition: the database's and the table's, each with a zero byte behind it. A
+/// table that is being made to take another's place has none.
+pub(crate) fn name_of(definition: &[u8]) -> Option<String> {
+    let mut parts = definition.split(|byte| *byte == 0);
+    let mut next = || std::str::from_utf8(parts.next()?).ok().filter(|it| !it.is_empty());
+    let (database, table) = (next()?, next()?);
+    Some(format!("{}.{}", database.escape_debug(), table.escape_debug()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_begin_with_names() {
+        let name = name_of(b"shop\0order\0ANSI\0CREATE TABLE ...");
+        assert_eq!(name.as_deref(), Some("shop.order"));
+        for nameless in [&b""[..], b"shop", b"\0order\0", b"shop\0\0", b"\xff\0order\0"] {
+            assert_eq!(name_of(nameless), None);
+        }
+    }
 }

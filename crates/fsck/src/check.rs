@@ -11,7 +11,7 @@ use crate::catalog::Catalog;
 use crate::log::{self, Needed};
 use crate::part::CATALOG;
 use crate::replay::{Replay, TableLog};
-use crate::report::{Findings, LogReport, Place, Report, advice};
+use crate::report::{Findings, LogReport, Place, Report, TableReport, advice};
 use crate::rows::Sink;
 use crate::table::TableFile;
 
@@ -180,6 +180,7 @@ fn needed(
 fn begin(catalog: &Catalog, lsn: u64, tables: &BTreeMap<u64, TableFile>) -> Replay {
     let mut replay = Replay::new(lsn, catalog.version);
     for (&number, entry) in &catalog.tables {
+        replay.call(number, entry.name.clone());
         match tables.get(&number).and_then(TableFile::state) {
             Some((lsn, manifest)) => {
                 replay.version = replay.version.max(manifest.map_or(0, |it| it.version));
@@ -216,12 +217,15 @@ fn check_tables(
             findings.note(Place::file(&path), what, advice::LEFT_OVER);
             continue;
         }
-        report.tables.push(table.check(newest, log, sink, &mut report.not_checked));
+        let of_table = table.check(newest, log, sink, &mut report.not_checked);
+        let name = replay.names.get(number).cloned();
+        report.tables.push(TableReport { name, ..of_table });
         findings.append(&mut table.findings);
     }
     for number in replay.lost.iter().filter(|number| !tables.contains_key(number)) {
         let path = report.folder.join(format!("table-{number}.blocks"));
-        let what = format!("the file of table {number} is missing");
+        let name = replay.names.get(number).map(|name| format!(" ({name})")).unwrap_or_default();
+        let what = format!("the file of table {number}{name} is missing");
         findings.damage(Place::file(&path), what, advice::MISSING);
     }
 }

@@ -1,6 +1,7 @@
 //! Records of the log: commits and their changes (`docs/format-store.md`).
 
 use crate::bytes::{Cursor, Decoded};
+use crate::catalog::name_of;
 use crate::schema::Schema;
 
 const COLUMNS_MAX: usize = 4096;
@@ -12,8 +13,8 @@ pub(crate) enum Change<'a> {
     Remove { table: u64, partition: u32, batch: &'a [u8] },
     AddPartition { table: u64, partition: u32, key: &'a [u8] },
     DropPartition { table: u64, partition: u32 },
-    CreateTable { table: u64, schema: Schema },
-    AlterTable { table: u64, schema: Schema },
+    CreateTable { table: u64, schema: Schema, name: Option<String> },
+    AlterTable { table: u64, schema: Schema, name: Option<String> },
     DropTable { table: u64 },
     EndHistory,
     Value,
@@ -54,10 +55,10 @@ fn change(kind: u8, bytes: &[u8]) -> Decoded<Change<'_>> {
         4 => Change::DropPartition { table, partition: from.u32()? },
         5 | 6 => {
             let schema = Schema::parse(from)?;
-            let _definition = from.bytes()?;
+            let name = name_of(from.bytes()?);
             match kind {
-                5 => Change::CreateTable { table, schema },
-                _ => Change::AlterTable { table, schema },
+                5 => Change::CreateTable { table, schema, name },
+                _ => Change::AlterTable { table, schema, name },
             }
         }
         7 => Change::DropTable { table },

@@ -78,11 +78,12 @@ impl Render for Report {
         line(out, &format!("database {}, version {}", self.folder.display(), self.version));
         for table in &self.tables {
             let live = table.live_rows.map_or("an unknown number of".into(), |it| it.to_string());
+            let name = table.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
             line(
                 out,
                 &format!(
-                    "table {}: checkpoint {} up to log position {}; {} partitions, {} chunks, {} \
-                     columns; {} rows stored, {} of them dead; {live} rows with the log; {} \
+                    "table {}{name}: checkpoint {} up to log position {}; {} partitions, {} chunks, \
+                     {} columns; {} rows stored, {} of them dead; {live} rows with the log; {} \
                      blocks, {} verified",
                     table.table,
                     table.checkpoint,
@@ -130,6 +131,24 @@ impl Render for Report {
 
 impl Render for FileView {
     fn render_to(&self, out: &mut String) {
+        if self.is_usable() {
+            self.render_usable(out);
+        } else {
+            line(out, &self.path.display().to_string());
+        }
+        for it in &self.findings {
+            finding(out, it);
+        }
+        let result = match self.damage() {
+            None => "sound".to_owned(),
+            Some(damage) => format!("DAMAGED: {}", damage.what),
+        };
+        line(out, &result);
+    }
+}
+
+impl FileView {
+    fn render_usable(&self, out: &mut String) {
         let database: String = self.database.iter().map(|byte| format!("{byte:02x}")).collect();
         line(
             out,
@@ -166,13 +185,8 @@ impl Render for FileView {
         for chunk in &self.chunks {
             render_chunk(chunk, out);
         }
-        for it in &self.findings {
-            finding(out, it);
-        }
     }
-}
 
-impl FileView {
     fn render_blocks(&self, out: &mut String) {
         out.push_str("\n       block  kind                offset        bytes  checkpoint  of\n");
         for block in &self.blocks {

@@ -88,6 +88,8 @@ pub(crate) struct Replay {
     pub(crate) tables: BTreeMap<u64, TableLog>,
     /// Tables of the catalog whose files cannot be used.
     pub(crate) lost: BTreeSet<u64>,
+    /// What people call tables.
+    pub(crate) names: BTreeMap<u64, String>,
     /// Position and version of the last record.
     last: Option<u64>,
 }
@@ -95,7 +97,16 @@ pub(crate) struct Replay {
 impl Replay {
     pub(crate) fn new(catalog_lsn: u64, version: u64) -> Self {
         let (tables, lost) = (BTreeMap::new(), BTreeSet::new());
-        Self { catalog_lsn, version, tables, lost, last: None }
+        let names = BTreeMap::new();
+        Self { catalog_lsn, version, tables, lost, names, last: None }
+    }
+
+    /// Notes what people call a table from now on.
+    pub(crate) fn call(&mut self, table: u64, name: Option<String>) {
+        match name {
+            Some(name) => self.names.insert(table, name),
+            None => self.names.remove(&table),
+        };
     }
 
     /// Takes in a record that ends at `lsn`. `open` gives the log position and the manifest of a
@@ -129,7 +140,8 @@ impl Replay {
     ) -> Decoded<()> {
         let in_catalog = lsn > self.catalog_lsn;
         match change {
-            Change::CreateTable { table, schema } if in_catalog => {
+            Change::CreateTable { table, schema, name } if in_catalog => {
+                self.call(table, name);
                 match open(table) {
                     Some((holds, manifest)) => {
                         let holds = holds.max(lsn);
@@ -141,7 +153,8 @@ impl Replay {
                 }
                 Ok(())
             }
-            Change::AlterTable { table, schema } if in_catalog => {
+            Change::AlterTable { table, schema, name } if in_catalog => {
+                self.call(table, name);
                 let Some(it) = self.tables.get_mut(&table) else { return Ok(()) };
                 let checked = it.schema.check_same_table(&schema);
                 it.is_broken |= checked.is_err();

@@ -142,6 +142,8 @@ impl Findings {
 pub struct TableReport {
     /// The number of the table.
     pub table: u64,
+    /// Its database and name, if that can be told.
+    pub name: Option<String>,
     /// The number of the checkpoint that the file is opened by.
     pub checkpoint: u64,
     /// The log position up to which the file holds everything.

@@ -1,9 +1,9 @@
 //! One data file to look at: headers, blocks, holes, chunks, columns.
 //!
-//! Only what is needed for that is read: headers, translation tables, the root, descriptions of
-//! chunks. Whether everything else is whole is the business of a check.
+//! All blocks are read, and their checksums compared. Whether what they hold fits together, and
+//! fits the rest of the database, is the business of a check.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use pelorus_env::Disk;
@@ -16,7 +16,7 @@ use crate::catalog::Catalog;
 use crate::chunk::codec_name;
 use crate::manifest::{ChunkAt, Manifest, Part, Partition};
 use crate::part::{CATALOG, CHUNK, DELTAS, MANIFEST, describe, parse_description};
-use crate::report::{Finding, Findings, Place, advice};
+use crate::report::{Finding, Findings, Place, Severity, advice};
 use crate::schema::Schema;
 use crate::table::read_manifest;
 
@@ -156,6 +156,22 @@ pub struct FileView {
     pub findings: Vec<Finding>,
 }
 
+impl FileView {
+    /// Whether a checkpoint was found by which the file can be opened. Without one only
+    /// `findings` say anything.
+    pub fn is_usable(&self) -> bool {
+        self.headers.iter().any(|header| header.state == NEWEST)
+    }
+
+    /// The first damage that was found; warnings and notes may be there without.
+    pub fn damage(&self) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.severity == Severity::Damage)
+    }
+}
+
+/// What is said of the header by which a file is opened.
+const NEWEST: &str = "newest";
+
 /// Looks at a file.
 pub(crate) fn inspect(disk: &dyn Disk, path: &Path) -> FileView {
     let mut findings = Findings::default();
@@ -177,6 +193,7 @@ fn look(file: &BlockFile, view: &mut FileView, findings: &mut Findings) {
     view.table = chosen.header.table;
     view.blocks = blocks(chosen, file.fallback.as_ref());
     view.holes = holes(&view.blocks, chosen.header.length);
+    verify(file, findings);
     let Some(root) = chosen.entries.get(&chosen.header.root) else { return };
     match root.kind {
         CATALOG => {
@@ -194,9 +211,36 @@ fn look(file: &BlockFile, view: &mut FileView, findings: &mut Findings) {
                     chunk(file, chosen, &manifest, (partition, part, layout, at))
                 };
                 view.chunks = manifest.chunks().map(one).collect();
+                for (block, why) in unknown_columns(&view.chunks) {
+                    let place = Place::file(&file.path).block(block);
+                    let what = format!("the columns of its chunk cannot be told: {why}");
+                    findings.damage(place, what, advice::REWRITE);
+                }
             }
         }
     }
+}
+
+/// Verifies the checksums of all blocks that a checkpoint refers to.
+fn verify(file: &BlockFile, findings: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    let generations = [(&file.chosen, advice::REWRITE), (&file.fallback, advice::SPARE)];
+    for (generation, advice) in generations {
+        let Some(generation) = generation else { continue };
+        for entry in generation.entries.values() {
+            if seen.insert((entry.number, entry.offset))
+                && let Err(why) = file.read(&generation.header, entry)
+            {
+                let place = Place::file(&file.path).block(entry.number).at(entry.offset);
+                findings.damage(place, format!("the block is damaged: {why}"), advice);
+            }
+        }
+    }
+}
+
+/// The blocks of chunks whose descriptions cannot be read, and why.
+fn unknown_columns(chunks: &[ChunkView]) -> impl Iterator<Item = (u64, &String)> {
+    chunks.iter().filter_map(|chunk| Some((chunk.block, chunk.columns.as_ref().err()?)))
 }
 
 fn header(file: &BlockFile, at: u64, slot: &Slot) -> HeaderView {
@@ -210,7 +254,7 @@ fn header(file: &BlockFile, at: u64, slot: &Slot) -> HeaderView {
     };
     let is = |of: &Option<Generation>| of.as_ref().is_some_and(|it| it.header == *header);
     let state = match (is(&file.chosen), is(&file.fallback)) {
-        (true, _) => "newest",
+        (true, _) => NEWEST,
         (_, true) => "fallback",
         _ => "not usable",
     };
@@ -273,7 +317,8 @@ fn of_catalog(catalog: &Catalog) -> Vec<String> {
         format!("the next table gets number {}", catalog.next_table),
     ];
     for (number, entry) in &catalog.tables {
-        facts.push(format!("table {number}: {}", of_schema(&entry.schema)));
+        let name = entry.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        facts.push(format!("table {number}{name}: {}", of_schema(&entry.schema)));
     }
     facts
 }

@@ -19,7 +19,7 @@ use pelorus_env::sync::{Condvar, Mutex};
 use pelorus_env::{Disk, rare};
 use pelorus_error::{Code, Error, Result};
 
-use crate::format::{GROUP_HEADER, Lsn, RECORD_BYTES_MAX, RECORD_HEADER, SegmentHeader};
+use crate::format::{BLOCK, GROUP_HEADER, Lsn, RECORD_BYTES_MAX, RECORD_HEADER, SegmentHeader};
 use crate::recover::{Checkpoint, Recovered, recover};
 use crate::segment;
 use group::{State, used_up};
@@ -30,7 +30,8 @@ pub struct Options {
     /// Bytes after which a new segment is begun. A segment grows beyond by what its last group
     /// takes, and further while the disk is too full for a new segment or too many files are open.
     pub segment_bytes: u64,
-    /// Bytes of zeros that are written ahead of the records.
+    /// Bytes of zeros that are written ahead of the records. A quarter of them, in whole blocks, is
+    /// kept for records that free space ([`Log::append_freeing`]).
     pub reserve_bytes: u64,
     /// The most bytes that wait in memory or are being written; a record larger than this goes
     /// alone.
@@ -38,6 +39,14 @@ pub struct Options {
     /// At most so many files of segments that are not needed any more are set aside for new ones,
     /// until [`Log::remove_spares`].
     pub spare_segments: usize,
+}
+
+impl Options {
+    /// Bytes of the space ahead that only records take which free more: with small ones, all that
+    /// is needed to drop dozens of tables on a full disk.
+    fn kept_bytes(&self) -> u64 {
+        self.reserve_bytes / 4 / BLOCK * BLOCK
+    }
 }
 
 impl Default for Options {
@@ -103,7 +112,8 @@ impl Log {
     /// # Errors
     /// [`Code::FileDamaged`] when acknowledged records are damaged or missing; records may have
     /// been replayed by then. [`Code::FileVersion`], [`Code::FileRead`], [`Code::FileWrite`] and
-    /// [`Code::DiskFull`] (opening takes 4 KiB and the size of the last group). Errors of `replay`.
+    /// [`Code::DiskFull`] (opening takes 4 KiB and the size of the last group; where there is no
+    /// room, of what was taken ahead when the log was written). Errors of `replay`.
     pub fn open(
         disk: Arc<dyn Disk>,
         folder: &Path,
@@ -113,7 +123,10 @@ impl Log {
         replay: &mut dyn FnMut(Lsn, &[u8]) -> Result<()>,
     ) -> Result<Self> {
         let recovered = recover(&*disk, folder, &uuid, checkpoint, replay)?;
-        Ok(Self::new(disk, folder, options, recovered))
+        let log = Self::new(disk, folder, options, recovered);
+        // Or others may have taken it when it is needed.
+        log.keep_space();
+        Ok(log)
     }
 
     fn new(disk: Arc<dyn Disk>, folder: &Path, options: Options, from: Recovered) -> Self {
@@ -133,6 +146,20 @@ impl Log {
     /// for the record: nothing has changed then, and a later call may succeed.
     /// [`Code::TableFailed`] when the log is poisoned.
     pub fn append(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        self.append_keeping(parts, self.options.kept_bytes())
+    }
+
+    /// As [`append`](Self::append), of a small record that leads to space being free: it can use
+    /// space that is kept for such records when the disk is full.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn append_freeing(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        self.append_keeping(parts, 0)
+    }
+
+    /// Appends a record that leaves so many bytes of space behind it.
+    fn append_keeping(&self, parts: &[&[u8]], kept: u64) -> Result<Lsn> {
         let bytes = parts.iter().try_fold(0_usize, |sum, part| sum.checked_add(part.len()));
         let bytes = bytes.filter(|&bytes| bytes <= RECORD_BYTES_MAX).ok_or_else(|| {
             let text = format!("a log record is larger than {RECORD_BYTES_MAX} bytes");
@@ -154,7 +181,7 @@ impl Log {
         }
         let inside = state.buffer.len().max(GROUP_HEADER) + bytes;
         let end = state.start.plus(inside as u64).ok_or_else(used_up)?;
-        self.reserve(&mut state, end)?;
+        self.reserve(&mut state, end, kept)?;
         if state.buffer.is_empty() {
             state.buffer.resize(GROUP_HEADER, 0);
         }
@@ -204,7 +231,7 @@ impl Log {
         self.check(&state)?;
         if state.unproven && !state.leading && state.buffer.is_empty() {
             let end = state.start.plus(GROUP_HEADER as u64).ok_or_else(used_up)?;
-            self.reserve(&mut state, end)?;
+            self.reserve(&mut state, end, self.options.kept_bytes())?;
             self.lead(&mut state);
             self.check(&state)?;
         }

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::{AlignedBytes, Disk, DiskFile, write_all_direct};
+use pelorus_env::{AlignedBytes, Disk, DiskFile, Open, write_all_direct};
 use pelorus_error::{Code, Error, Result};
 
 use crate::Lsn;
@@ -62,7 +62,11 @@ pub(crate) fn recover(
         segments.insert(number, first.min(next));
     }
     let Some(mut last) = chain.pop() else {
-        let text = format!("log folder {} holds no segment of a log", folder.display());
+        let text = format!(
+            "log folder {} holds no segment of a log; nothing was changed: put back its files, or \
+             restore the database from a backup",
+            folder.display()
+        );
         return Err(Error::new(Code::FileDamaged, text));
     };
     let ends = chain.iter().skip(1).map(|scan| scan.header.first);
@@ -79,7 +83,12 @@ pub(crate) fn recover(
     if let Some(bad) = tail.read(&mut last, None, checkpoint.lsn, replay)? {
         tail.accept_end(&mut last, &bad)?;
     }
-    let (header, file) = begin_segment(disk, folder, &mut last, &tail)?;
+    let (header, file) = match begin_segment(disk, folder, &mut last, &tail) {
+        Err(error) if error.code() == Code::DiskFull && cut_tail(disk, &last, &tail)? => {
+            begin_segment(disk, folder, &mut last, &tail)?
+        }
+        begun => begun?,
+    };
     segments.insert(header.number, header.first);
     Ok(Recovered { header, file, segments })
 }
@@ -224,6 +233,20 @@ fn read_group(
         at = end;
     }
     Ok(at)
+}
+
+/// Cuts the space off the last segment that was taken ahead of its records, where the disk is full;
+/// whether there was any. What stands there was never acknowledged: the log ends before it.
+fn cut_tail(disk: &dyn Disk, last: &Scan, tail: &Tail) -> Result<bool> {
+    let failed = |error| segment::write_error(&last.path, error);
+    let end = last.offset_of(tail.position);
+    let file = disk.open(&last.path, Open::Write).map_err(failed)?;
+    if file.length().map_err(failed)? <= end {
+        return Ok(false);
+    }
+    // Some file systems have the space only when that is durable.
+    file.set_len(end).and_then(|()| file.sync()).map_err(failed)?;
+    Ok(true)
 }
 
 /// Begins the segment behind the last one, with the groups that nothing says were durable.

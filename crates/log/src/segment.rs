@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pelorus_env::{
-    ALIGNMENT, Disk, DiskFile, Open, is_out_of_files, read_exact_at, write_all_at, write_all_direct,
+    ALIGNMENT, Disk, DiskFile, Open, is_disk_full, is_out_of_files, read_exact_at, write_all_at,
+    write_all_direct,
 };
 use pelorus_error::{Code, Error, Result};
 
@@ -202,16 +203,19 @@ pub(crate) fn reserve(
     (at, Ok(()))
 }
 
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
 pub(crate) fn write_error(path: &Path, error: io::Error) -> Error {
-    let (code, what) = match is_full(&error) {
-        true => (Code::DiskFull, "the disk is full: cannot write"),
-        false => (Code::FileWrite, "cannot write"),
+    let path = path.display();
+    let (code, text) = match is_disk_full(&error) {
+        true => (
+            Code::DiskFull,
+            format!(
+                "the disk is full: cannot write {path}: {error}; make room, or drop native tables \
+                 or partitions, which works on a full disk"
+            ),
+        ),
+        false => (Code::FileWrite, format!("cannot write {path}: {error}")),
     };
-    Error::new(code, format!("{what} {}: {error}", path.display())).caused_by(error)
+    Error::new(code, text).caused_by(error)
 }
 
 pub(crate) fn read_error(path: &Path, error: io::Error) -> Error {

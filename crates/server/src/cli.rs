@@ -1,10 +1,11 @@
 //! Commands and options.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
+use pelorus_env::FolderLock;
 
 use crate::config::{self, Config};
 use crate::server;
@@ -100,7 +101,6 @@ pub struct Failure {
 /// # Errors
 /// Wrong options or configuration, or a server that cannot start.
 pub fn run() -> Result<(), Failure> {
-    let wrong_input = |error| Failure { error, code: 2 };
     match Cli::parse().command {
         Command::Serve(options) => {
             let config = config::load(&options).map_err(wrong_input)?;
@@ -113,16 +113,38 @@ pub fn run() -> Result<(), Failure> {
                 .map_err(|error| Failure { error, code: 1 })
         }
         Command::Fsck { data } => fsck(&data),
-        Command::Inspect { file } => {
-            let view = pelorus_fsck::inspect(&pelorus_env::RealDisk, &file);
-            show(&pelorus_fsck::render(&view))
-        }
+        Command::Inspect { file } => inspect(&file),
     }
 }
 
+fn wrong_input(error: anyhow::Error) -> Failure {
+    Failure { error, code: 2 }
+}
+
+/// Sees that no server uses a data folder, and keeps it so until the result is dropped: files that
+/// are being written look damaged.
+fn share_folder(data: &Path) -> Result<FolderLock, Failure> {
+    let shown = data.display();
+    let taken = FolderLock::try_share(data);
+    let taken = taken.with_context(|| format!("cannot look at the lock of {shown}"));
+    taken.map_err(wrong_input)?.ok_or_else(|| {
+        wrong_input(anyhow::anyhow!(
+            "another Pelorus uses the data folder {shown}; stop it, or copy the folder (by a \
+             snapshot of its file system, all at one moment) and look at the copy"
+        ))
+    })
+}
+
 /// Checks the native tables of a data folder; damage ends with code 1.
-fn fsck(data: &std::path::Path) -> Result<(), Failure> {
+fn fsck(data: &Path) -> Result<(), Failure> {
     let folder = data.join("native");
+    if !folder.is_dir() {
+        return Err(wrong_input(anyhow::anyhow!(
+            "{} is no data folder: it has no folder native; name one with --data",
+            data.display()
+        )));
+    }
+    let _shared = share_folder(data)?;
     let report = pelorus_fsck::check(&pelorus_env::RealDisk, &folder);
     show(&pelorus_fsck::render(&report))?;
     if report.is_sound() {
@@ -132,8 +154,41 @@ fn fsck(data: &std::path::Path) -> Result<(), Failure> {
     Err(Failure { error, code: 1 })
 }
 
+/// Draws one file; damage, and a file that is none of a native table's, ends with code 1.
+fn inspect(file: &Path) -> Result<(), Failure> {
+    let shown = file.display();
+    let failure = |error| Failure { error, code: 1 };
+    if file.is_dir() {
+        return Err(failure(anyhow::anyhow!(
+            "{shown} is a folder; name a file, for example {}, or check all of a data folder with \
+             pelorus fsck --data",
+            file.join("table-1.blocks").display()
+        )));
+    }
+    let _shared = data_folder_of(file).map(|data| share_folder(&data)).transpose()?;
+    let view = pelorus_fsck::inspect(&pelorus_env::RealDisk, file);
+    show(&pelorus_fsck::render(&view))?;
+    match view.damage() {
+        None => Ok(()),
+        Some(damage) if view.is_usable() => {
+            Err(failure(anyhow::anyhow!("{shown} is damaged: {}", damage.what)))
+        }
+        Some(damage) => Err(failure(anyhow::anyhow!(
+            "{shown} cannot be read as a file of native tables: {}",
+            damage.what
+        ))),
+    }
+}
+
+/// The data folder that a file of native tables stands in, if it stands in one.
+fn data_folder_of(file: &Path) -> Option<PathBuf> {
+    let file = std::fs::canonicalize(file).ok()?;
+    let native = file.parent().filter(|folder| folder.ends_with("native"))?;
+    native.parent().map(Path::to_owned)
+}
+
 fn show(text: &str) -> Result<(), Failure> {
-    writeln!(std::io::stdout(), "{text}")
+    write!(std::io::stdout(), "{text}")
         .context("cannot write")
         .map_err(|error| Failure { error, code: 1 })
 }

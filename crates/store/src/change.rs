@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pelorus_blockfile::{BlockFile, Identity};
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_log::Lsn;
 use pelorus_types::Collation;
 
@@ -35,8 +35,11 @@ impl Database {
             for change in pending.changes() {
                 record.push(&change);
             }
-            let lsn =
-                self.log.append(&record.parts()).inspect_err(|error| self.on_append(error))?;
+            let appended = match pending.needs_room() {
+                true => self.log.append(&record.parts()),
+                false => self.log.append_freeing(&record.parts()),
+            };
+            let lsn = appended.inspect_err(|error| self.on_append(error))?;
             self.enter(&mut committing, pending, lsn, version);
             let longest = longest_history(self.tables.read().values());
             committing.longest_history = longest;
@@ -121,15 +124,24 @@ impl Database {
         };
         let path = table_path(&self.folder, id);
         let identity = Identity { database: self.identity, table: id.0 };
-        let blocks = BlockFile::create(&self.env.disk, &path, identity)?;
-        let file = DataFile::new(path, blocks, Arc::clone(&self.cache));
+        let blocks = BlockFile::create(&self.env.disk, &path, identity)
+            .inspect_err(|error| self.remove_unmade(&path, error))?;
+        let file = DataFile::new(path.clone(), blocks, Arc::clone(&self.cache));
         let weigher = Arc::clone(&self.weigher);
         let named = (schema.clone(), definition);
         let memory = Arc::clone(&self.delta_bytes);
         let table = Arc::new(Table::new(id, named, Arc::new(file), weigher, self.seed, memory));
         let definition = definition.to_vec();
-        self.commit_change(|_| Ok(Some(Pending::Create { table, schema, definition })))?;
+        self.commit_change(|_| Ok(Some(Pending::Create { table, schema, definition })))
+            .inspect_err(|error| self.remove_unmade(&path, error))?;
         Ok(id)
+    }
+
+    /// Removes the file of a table for which the disk had no room: no record speaks of it.
+    fn remove_unmade(&self, path: &Path, error: &Error) {
+        if error.code() == Code::DiskFull {
+            self.env.disk.remove(path).ok();
+        }
     }
 
     /// Gives a table another schema: columns may be added, dropped, renamed and reordered; a
@@ -291,6 +303,18 @@ enum Pending {
 }
 
 impl Pending {
+    /// Whether it can wait until there is room on a full disk. What drops something cannot, nor the
+    /// new definition of a table that has lost partitions.
+    fn needs_room(&self) -> bool {
+        match self {
+            Pending::Create { .. } | Pending::Replace { .. } => true,
+            Pending::Alter { .. }
+            | Pending::Drop { .. }
+            | Pending::EndHistory { .. }
+            | Pending::DropPartitions { .. } => false,
+        }
+    }
+
     fn changes<'a>(&'a self) -> Vec<Change<'a>> {
         match self {
             Pending::Create { table, schema, definition } => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pelorus_env::{rare, rare_if};
-use pelorus_error::Result;
+use pelorus_error::{Code, Error, Result};
 use pelorus_log::Lsn;
 
 use crate::catalog::Catalog;
@@ -40,9 +40,15 @@ impl Database {
 
     pub(crate) fn checkpoint_where(&self, is_due: impl Fn(&Table) -> bool) -> Result<()> {
         let state = &mut *self.checkpointing.lock();
-        let result = self.checkpoint_all(state, is_due);
+        let mut result = self.checkpoint_all(state, &is_due);
+        let is_full = |error: &Error| error.code() == Code::DiskFull;
+        if result.as_ref().is_err_and(is_full) && self.log.lend_space() {
+            // It takes little to give back what was dropped.
+            result = self.checkpoint_all(state, &is_due);
+            self.log.keep_space();
+        }
         if let Err(error) = &result
-            && error.code() != pelorus_error::Code::DiskFull
+            && !is_full(error)
         {
             self.fail(error);
         }

@@ -3,6 +3,7 @@
 //! The payload of the block is the columns' bytes, then their description, then zeros. When rows of
 //! several versions are in it that somebody may still read apart, the versions are one more column.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::AsArray;
@@ -72,7 +73,7 @@ impl Chunk {
             return Ok(opened);
         }
         let end = self.at.meta_at.saturating_add(u64::from(self.at.meta_length));
-        let bytes = self.file.blocks.read_part(self.at.block, self.at.meta_at..end)?;
+        let bytes = self.read(self.at.meta_at..end)?;
         if crc32c::crc32c(&bytes) != self.at.meta_check {
             return Err(self.damaged(&Error::internal("the description of its columns is another")));
         }
@@ -82,6 +83,12 @@ impl Chunk {
         }
         let resident = Resident::new(Arc::clone(&self.file.cache), meta.columns.len());
         Ok(self.opened.get_or_init(|| Opened { meta: Arc::new(meta), resident }))
+    }
+
+    /// Bytes of the block.
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        let read = self.file.blocks.read_part(self.at.block, range);
+        read.map_err(|error| self.file.explain(error))
     }
 
     /// A column by its position.
@@ -108,7 +115,7 @@ impl Chunk {
         resident.get_or_read(positions, |position| {
             let column = &meta.columns[position];
             let range = column.offset..column.offset + column.length;
-            let bytes = self.file.blocks.read_part(self.at.block, range)?;
+            let bytes = self.read(range)?;
             Column::parse(Buffer::from_vec(bytes), column).map_err(|error| self.damaged(&error))
         })
     }
@@ -148,10 +155,10 @@ impl Chunk {
     fn damaged(&self, error: &Error) -> Error {
         let path = self.file.path.display();
         let block = self.at.block.get();
-        Error::new(
+        self.file.explain(Error::new(
             Code::FileDamaged,
             format!("block {block} of {path} is damaged: {}", error.message()),
-        )
+        ))
     }
 }
 

@@ -267,7 +267,7 @@ impl Database {
 
     /// A table, or why there is none.
     pub(crate) fn require(&self, id: TableId) -> Result<Arc<Table>> {
-        self.table(id).ok_or_else(|| self.broken(id).unwrap_or_else(|| no_table(id)))
+        self.table(id).ok_or_else(|| self.broken(id).unwrap_or_else(table_changed))
     }
 
     /// A value of the engine's.
@@ -349,7 +349,9 @@ impl Database {
         self.check()?;
         let prepared = self.prepare(commit)?;
         check_distinct(&prepared)?;
-        self.make_room()?;
+        if !prepared.is_empty() {
+            self.make_room()?;
+        }
         for change in &prepared {
             self.slow_down(&change.table, change.rows());
         }
@@ -440,7 +442,11 @@ impl Database {
         for (key, value) in &commit.values {
             record.push(&Change::Value { key, value: value.as_deref() });
         }
-        let lsn = self.log.append(&record.parts()).inspect_err(|error| self.on_append(error))?;
+        let appended = match commit.only_forgets() {
+            true => self.log.append_freeing(&record.parts()),
+            false => self.log.append(&record.parts()),
+        };
+        let lsn = appended.inspect_err(|error| self.on_append(error))?;
         // From here on the commit is in the log: memory must follow or nothing more be written.
         let written = write_all(&fresh, &decided, &mut writers, (version, oldest));
         written.inspect_err(|error| self.fail(error))?;
@@ -461,7 +467,7 @@ impl Database {
     fn check_current(&self, change: &Prepared) -> Result<()> {
         let table = self.table(change.table.id());
         let is_current = table.is_some_and(|table| Arc::ptr_eq(&table.layout(), &change.layout));
-        if is_current { Ok(()) } else { Err(no_table(change.table.id())) }
+        if is_current { Ok(()) } else { Err(table_changed()) }
     }
 
     /// A full disk is a refusal, everything else the end of writing.
@@ -564,8 +570,4 @@ fn write_all(
         }
     }
     Ok(())
-}
-
-pub(crate) fn no_table(id: TableId) -> Error {
-    Error::new(Code::TableChanged, format!("table {} is gone, please retry transaction", id.0))
 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pelorus_blockfile::{BlockFile, BlockId};
+use pelorus_env::sync::RwLock;
+use pelorus_error::{Code, Error};
 
 use crate::cache::Cache;
 
@@ -29,6 +31,8 @@ pub(crate) struct DataFile {
     pub(crate) path: PathBuf,
     pub(crate) blocks: BlockFile,
     pub(crate) cache: Arc<Cache>,
+    /// What people call the table, if its definition says.
+    name: RwLock<Option<String>>,
     /// Nothing is given back any more.
     closed: AtomicBool,
     /// A length of the file at which no block at its end fits into a hole before it.
@@ -45,7 +49,28 @@ impl DataFile {
     pub(crate) fn new(path: PathBuf, blocks: BlockFile, cache: Arc<Cache>) -> Self {
         let (closed, settled) = (AtomicBool::new(false), AtomicU64::new(0));
         let (peak, peak_micros) = (AtomicU64::new(blocks.usage().live), AtomicU64::new(BEFORE));
-        Self { path, blocks, cache, closed, settled, peak, peak_micros }
+        let name = RwLock::new(None);
+        Self { path, blocks, cache, name, closed, settled, peak, peak_micros }
+    }
+
+    /// Notes what people call the table from now on.
+    pub(crate) fn call(&self, definition: &[u8]) {
+        *self.name.write() = name_of(definition);
+    }
+
+    /// Says in an error of reading whose file it is, and what to do next.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        let next = match error.code() {
+            Code::FileDamaged => {
+                "other tables work; restore the data folder from a backup, or drop the table and \
+                 load it again (pelorus fsck lists all damage while the server is stopped)"
+            }
+            Code::FileRead => "see that the disk can be read, and try again",
+            _ => return error,
+        };
+        let name = self.name.read().as_ref().map(|name| format!("table {name}: "));
+        let text = format!("{}{}; {next}", name.unwrap_or_default(), error.message());
+        error.with_message(text)
     }
 
     /// Notes that at this length no block at the end of the file fits into a hole before it.
@@ -95,4 +120,13 @@ impl DataFile {
             );
         }
     }
+}
+
+/// The name that a definition begins with: the database's and the table's, each with a zero byte
+/// behind it. The rest of it means nothing here.
+fn name_of(definition: &[u8]) -> Option<String> {
+    let mut parts = definition.split(|byte| *byte == 0);
+    let mut next = || std::str::from_utf8(parts.next()?).ok().filter(|it| !it.is_empty());
+    let (database, table) = (next()?, next()?);
+    Some(format!("{database}.{table}"))
 }

@@ -17,6 +17,7 @@
 //! | [`table`], [`partition`], [`part`], [`rows`] | where rows are |
 //! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
 //! | [`rewrite`], [`maintain`] | flush, merge, waiting for room |
+//! | [`warm`] | key indexes after a start |
 //! | [`checkpoint`], [`recover`] | data files and the log |
 //! | [`snapshot`], [`scan`], [`matches`], [`point`] | reading |
 //! | [`sample`], [`statistics`] | what is known of the values of columns |
@@ -63,6 +64,7 @@ mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
+mod warm;
 mod write;
 
 pub use pelorus_blockfile::Usage;

@@ -118,12 +118,21 @@ impl Partition {
 
     /// Builds the index unless it is there, so that the next writer need not.
     pub(crate) fn prepare(&self, seed: u64) -> Result<()> {
+        self.prepare_until(seed, &|| false)
+    }
+
+    /// As [`Self::prepare`], but gives it up when `stop` says so.
+    pub(crate) fn prepare_until(&self, seed: u64, stop: &dyn Fn() -> bool) -> Result<()> {
         let is_there = self.lookup.read().index.is_some();
-        if is_there { Ok(()) } else { self.build_index(seed) }
+        if is_there { Ok(()) } else { self.build_index_until(seed, stop) }
     }
 
     /// Builds the index from the parts, unless it is there.
     pub(crate) fn build_index(&self, seed: u64) -> Result<()> {
+        self.build_index_until(seed, &|| false)
+    }
+
+    fn build_index_until(&self, seed: u64, stop: &dyn Fn() -> bool) -> Result<()> {
         self.use_index();
         // Nobody replaces parts meanwhile; nobody writes without an index.
         let _alone = self.maintenance.lock();
@@ -132,6 +141,9 @@ impl Partition {
         }
         let mut index = KeyIndex::new();
         for part in self.parts().iter() {
+            if stop() {
+                return Ok(());
+            }
             let found = part.keys()?;
             index.reserve(found.len());
             let mut entries = Vec::with_capacity(found.len());

@@ -78,6 +78,19 @@ fn log_folder(folder: &Path) -> PathBuf {
 /// The identity of the log and of the data files, which the catalog's name for itself holds.
 const CATALOG_TABLE: u64 = 0;
 
+/// Says what to do about a catalog without which nothing can be opened.
+fn put_back(error: Error) -> Error {
+    if !matches!(error.code(), Code::FileDamaged | Code::FileRead) {
+        return error;
+    }
+    let text = format!(
+        "{}; nothing was changed: put back the original file, or restore the data folder from a \
+         backup (pelorus fsck says what is damaged)",
+        error.message()
+    );
+    error.with_message(text)
+}
+
 /// Makes an empty database. The catalog comes last: until it is there, nothing is.
 fn create(env: &Env, folder: &Path, names: &[String], options: &Options) -> Result<()> {
     if let Some(name) = names.iter().find(|name| name.starts_with("table-")) {
@@ -162,19 +175,20 @@ impl Recovery {
         weigher: Arc<dyn Weigher>,
         catalog_path: &Path,
     ) -> Result<Self> {
-        let whose = BlockFile::identity_of(&env.disk, catalog_path)?;
+        let whose = BlockFile::identity_of(&env.disk, catalog_path).map_err(put_back)?;
         let identity = whose.database;
         let whose = Identity { database: identity, table: CATALOG_TABLE };
-        let catalog_file = BlockFile::open(&env.disk, catalog_path, whose)?;
+        let catalog_file = BlockFile::open(&env.disk, catalog_path, whose).map_err(put_back)?;
         let header = catalog_file.header();
         let Some(root) = header.root else {
-            return Err(Error::new(
+            return Err(put_back(Error::new(
                 Code::FileDamaged,
                 format!("file {} has no catalog in it", catalog_path.display()),
-            ));
+            )));
         };
         let what = format!("the catalog (block {root}) of {}", catalog_path.display());
-        let catalog = Catalog::from_bytes(&catalog_file.read(root)?, &what)?;
+        let bytes = catalog_file.read(root).map_err(put_back)?;
+        let catalog = Catalog::from_bytes(&bytes, &what).map_err(put_back)?;
         let mut seed = [0; 8];
         env.random.fill(&mut seed);
         let checkpoint = CheckpointState {

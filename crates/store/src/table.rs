@@ -82,6 +82,7 @@ impl Table {
         delta_bytes: Arc<AtomicUsize>,
     ) -> Self {
         let next_column = AtomicU32::new(schema.next_column_id());
+        file.call(definition);
         Self {
             id,
             layout: RwLock::new(Arc::new(Layout::new(schema, &weigher, 1))),
@@ -197,6 +198,7 @@ impl Table {
         let generation = layout.generation + 1;
         *layout = Arc::new(Layout::new(schema, &self.weigher, generation));
         *self.definition.write() = definition.into();
+        self.file.call(definition);
     }
 
     /// Error 1062 for a row. The engine puts the values into the text; here the row's number

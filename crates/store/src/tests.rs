@@ -234,6 +234,45 @@ fn a_flush_that_fails_leaves_no_slots_or_blocks_behind() {
 }
 
 #[test]
+fn damage_names_the_table_and_says_what_to_do() {
+    let world = World::new(12);
+    let file = &world.table.file;
+    let explain = |code| file.explain(Error::new(code, "block 5 is damaged")).message().to_owned();
+    file.call(b"shop\0sale\0ANSI\0CREATE TABLE sale");
+    assert!(explain(Code::FileDamaged).starts_with("table shop.sale: block 5 is damaged; "));
+    assert!(explain(Code::FileDamaged).contains("restore the data folder"));
+    assert_eq!(explain(Code::DiskFull), "block 5 is damaged");
+    for nameless in [&b""[..], b"shop", b"\0sale\0", b"\xff\0sale\0"] {
+        file.call(nameless);
+        assert!(explain(Code::FileDamaged).starts_with("block 5 is damaged; "));
+    }
+}
+
+#[test]
+fn the_partition_that_was_written_last_has_its_index_soon_after_a_start() {
+    let mut world = World::new(13);
+    let other = world.database.create_table(schema(), b"").unwrap();
+    put(&world.database, other, 0..10).unwrap();
+    world.put(0..1000).unwrap();
+    world.remove(0..10);
+    world.flush();
+    world.database.close().unwrap();
+    world.reopen();
+    let other = world.database.table(other).unwrap().partition(&[1]).unwrap();
+    let partition = world.partition();
+    assert_eq!((partition.index_memory(), other.index_memory()), (0, 0));
+    let newest = [&partition, &other].map(Arc::as_ptr);
+    assert_eq!(world.database.written_last().iter().map(Arc::as_ptr).collect::<Vec<_>>(), newest);
+    // Who is told to stop does not begin.
+    partition.prepare_until(0, &|| true).unwrap();
+    assert_eq!(partition.index_memory(), 0);
+    world.database.warm_indexes();
+    assert!(partition.index_memory() > 0 && other.index_memory() > 0);
+    world.put(5..1005).unwrap();
+    assert_eq!(world.rows(), 1000);
+}
+
+#[test]
 fn a_checkpoint_that_fails_leaves_no_blocks_behind() {
     let world = World::new(5);
     for at in 0..20 {

@@ -71,6 +71,13 @@ pub struct Commit {
     pub durability: Durability,
 }
 
+impl Commit {
+    /// Whether it does nothing but take values of the engine's away.
+    pub(crate) fn only_forgets(&self) -> bool {
+        self.writes.is_empty() && self.values.iter().all(|(_, value)| value.is_none())
+    }
+}
+
 /// What one change of a commit did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {

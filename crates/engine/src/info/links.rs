@@ -161,6 +161,7 @@ fn variables(view: &View, grid: &mut Grid) {
             Change::Relayed => "handed to linked servers",
             Change::NoEffect => "no effect",
             Change::OnlyDefault => "only the default is supported",
+            Change::AtStart => "in the configuration",
             Change::Never => "read only",
         };
         grid.push(vec![

@@ -56,6 +56,8 @@ pub(crate) struct Catalog {
     maintenance: Mutex<Option<std::thread::JoinHandle<()>>>,
     /// Syncs the log after commits that did not wait for it.
     syncing: Mutex<Option<std::thread::JoinHandle<()>>>,
+    /// Makes key indexes ahead of the first writes.
+    warming: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
 impl Catalog {
@@ -69,6 +71,7 @@ impl Catalog {
         let databases = load(&store)?;
         let maintenance = spawn("pelorus-native", &store, Database::run_maintenance)?;
         let syncing = spawn("pelorus-sync", &store, Database::run_syncing)?;
+        let warming = spawn("pelorus-warm", &store, Database::warm_indexes)?;
         Ok(Self {
             statistics: Statistics::open(&store),
             store,
@@ -76,6 +79,7 @@ impl Catalog {
             defining: Mutex::default(),
             maintenance: Mutex::new(Some(maintenance)),
             syncing: Mutex::new(Some(syncing)),
+            warming: Mutex::new(Some(warming)),
         })
     }
 
@@ -85,8 +89,8 @@ impl Catalog {
         let closed = self.keep_counters().and_then(|()| self.store.close());
         self.store.stop_maintenance();
         self.store.stop_syncing();
-        let syncing = self.syncing.lock().take();
-        for thread in [Some(thread), syncing].into_iter().flatten() {
+        let (syncing, warming) = (self.syncing.lock().take(), self.warming.lock().take());
+        for thread in [Some(thread), syncing, warming].into_iter().flatten() {
             thread.join().map_err(|_| Error::internal("a thread for native tables panicked"))?;
         }
         closed
@@ -265,8 +269,8 @@ impl Drop for Catalog {
     fn drop(&mut self) {
         self.store.stop_maintenance();
         self.store.stop_syncing();
-        let threads = [self.maintenance.get_mut().take(), self.syncing.get_mut().take()];
-        for thread in threads.into_iter().flatten() {
+        let threads = [&mut self.maintenance, &mut self.syncing, &mut self.warming];
+        for thread in threads.map(|thread| thread.get_mut().take()).into_iter().flatten() {
             thread.join().ok();
         }
     }

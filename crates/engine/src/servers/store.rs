@@ -122,9 +122,10 @@ impl Servers {
         change(&mut all)?;
         let stored = all.values().filter(|server| !server.configured);
         let bytes = format::encode(stored, &self.seal)?;
-        self.env.files.replace(&self.path, &bytes).map_err(|error| {
-            Error::internal(format!("cannot write {}", self.path.display())).caused_by(error)
-        })?;
+        self.env
+            .files
+            .replace(&self.path, &bytes)
+            .map_err(|error| crate::files::write_error(&self.path, error))?;
         *guard = all;
         Ok(())
     }

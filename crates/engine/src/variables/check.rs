@@ -49,7 +49,7 @@ pub(crate) fn convert(variable: &Variable, value: &VarValue) -> Result<(VarValue
 /// Refuses a value that has no meaning here, for variables that only keep their default.
 pub(crate) fn allowed(variable: &Variable, old: &VarValue, new: &VarValue) -> Result<()> {
     match variable.change {
-        Change::Never => Err(Error::new(
+        Change::AtStart | Change::Never => Err(Error::new(
             Code::ReadOnlyVariable,
             format!("Variable '{}' is a read only variable", variable.name),
         )),

@@ -36,7 +36,11 @@ impl Globals {
         let globals = Self { values, chosen: RwLock::default() };
         for (name, value) in configured {
             let variable = find(name)?;
-            globals.set(variable, &VarValue::Text(value.clone()))?;
+            let value = VarValue::Text(value.clone());
+            match variable.change {
+                Change::AtStart => globals.set_checked(variable, &value)?,
+                _ => globals.set(variable, &value)?,
+            };
         }
         Ok(globals)
     }
@@ -70,8 +74,14 @@ impl Globals {
             ));
         }
         check::allowed(variable, &VarValue::Null, &VarValue::Null)?;
+        let (converted, _) = check::convert(variable, value)?;
+        check::allowed(variable, &self.get(variable.name), &converted)?;
+        self.set_checked(variable, value)
+    }
+
+    /// Sets a variable that may be set, to a value of its kind.
+    fn set_checked(&self, variable: &'static Variable, value: &VarValue) -> Result<Option<String>> {
         let (value, note) = check::convert(variable, value)?;
-        check::allowed(variable, &self.get(variable.name), &value)?;
         self.chosen.write().insert(variable.name);
         Arc::make_mut(&mut self.values.write()).insert(variable.name, value);
         Ok(note)

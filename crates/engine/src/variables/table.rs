@@ -3,7 +3,7 @@
 //! Names, bounds and defaults are MySQL 8.4's where it has the variable. Those that begin with
 //! `pelorus_` are our own.
 
-use crate::variables::Change::{Here, Never, NoEffect, OnlyDefault, Relayed};
+use crate::variables::Change::{AtStart, Here, Never, NoEffect, OnlyDefault, Relayed};
 use crate::variables::Kind::{
     Bool, Charset, Collation, Double, Enum, Int, NullableCharset, NullableText, SqlMode, Switches,
     Text, TimeZone,
@@ -109,7 +109,10 @@ pub(crate) const TABLE: &[Variable] = &[
     variable("optimizer_prune_level", Both, Int(0, 1), Some("1"), Relayed, "How thoroughly linked servers look for plans."),
     variable("optimizer_search_depth", Both, Int(0, 62), Some("62"), Relayed, "How thoroughly linked servers look for plans."),
     variable("optimizer_switch", Both, Switches, Some(""), Relayed, "Switches for the optimizers of linked servers; empty leaves theirs."),
+    variable("pelorus_block_cache", Global, Int(1_048_576, 1 << 44), None, AtStart, "Bytes of memory that columns of native tables may take that were read; a quarter of the machine's memory, 16 GiB at most, if nobody says."),
+    variable("pelorus_delta_memory", Global, Int(1_048_576, 1 << 44), None, AtStart, "Bytes of memory that rows of native tables may take that are not in chunks yet; writers wait above it. A sixteenth of the machine's memory, 1 GiB at most, if nobody says."),
     variable("pelorus_durability", Both, Enum(&["TABLE", "SYNC", "ASYNC"]), Some("TABLE"), Here, "When commits to native tables are acknowledged: as the tables say, when durable, or at once and durable a tenth of a second later."),
+    variable("pelorus_index_memory", Global, Int(1_048_576, 1 << 44), None, AtStart, "Bytes of memory that the key indexes of native tables may take; those of partitions that are written stay even above it. A quarter of the machine's memory, 16 GiB at most, if nobody says."),
     variable("pelorus_max_staleness", Both, Double(0.0, 1e9), Some("10.000000"), Here, "Seconds by which what a mirror shows may be old; where it is older, or 0, the server is asked how far it is, and waited for. Queries that find no mirror fresh enough run on the linked server."),
     variable("pelorus_min_split_rows", Both, Int(0, u64::MAX), Some("100000"), Here, "Statements for which a linked server expects to examine fewer rows are handed to it whole."),
     variable("pelorus_mirror_timeout", Both, Int(0, 3_600_000), Some("1000"), Here, "Milliseconds that a query waits for a mirror to become fresh enough before it runs on the linked server."),

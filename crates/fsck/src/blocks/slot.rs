@@ -1,5 +1,7 @@
 //! Header slots.
 
+use std::io;
+
 use pelorus_env::{DiskFile, read_exact_at};
 
 use crate::blocks::UNIT;
@@ -42,7 +44,11 @@ pub(crate) struct Expected {
 pub(crate) fn read_slot(file: &dyn DiskFile, number: u32, expected: Expected) -> Slot {
     let mut bytes = vec![0; 4096];
     if let Err(error) = read_exact_at(file, &mut bytes, u64::from(number) * UNIT) {
-        return Slot::Invalid(format!("it cannot be read: {error}"));
+        let why = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "the file is too short for it".to_owned(),
+            _ => format!("it cannot be read: {error}"),
+        };
+        return Slot::Invalid(why);
     }
     parse_slot(&bytes, number, expected).unwrap_or_else(Slot::Invalid)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt64Array};
-use pelorus_env::SimDisk;
+use pelorus_env::{Disk as _, Open, SimDisk};
 use pelorus_fsck::{FileView, Kind, UsedBy, check, inspect, render};
 
 use crate::harness::{
@@ -61,7 +61,9 @@ fn reports_and_views_fit_a_terminal() {
         let view = inspect(&disk, &folder().join(format!("{name}.blocks")));
         assert_eq!(view.findings, []);
         is_covered(&view);
-        fits(&render(&view));
+        let text = render(&view);
+        fits(&text);
+        assert!(text.ends_with("\nsound\n"), "{text}");
     }
     let path = folder().join("table-1.blocks");
     let view = inspect(&disk, &path);
@@ -72,6 +74,25 @@ fn reports_and_views_fit_a_terminal() {
     let name = format!("block {}, offset {}", chunk.number, chunk.offset);
     assert!(text.contains(&name) && text.contains("what to do:"), "{text}");
     assert!(text.contains("DAMAGED"), "{text}");
+    let view = inspect(&disk, &path);
+    assert_eq!(view.damage().unwrap().block, Some(chunk.number));
+    let text = render(&view);
+    fits(&text);
+    assert!(text.contains("\nDAMAGED: the block is damaged: the checksum"), "{text}");
+}
+
+#[test]
+fn tables_have_their_names() {
+    let machine = Machine::new(SimDisk::new(3), 3);
+    let database = machine.open();
+    database.create_table(narrow_schema(), b"shop\0sale\0\0CREATE TABLE sale").unwrap();
+    let later = database.create_table(narrow_schema(), b"shop\0old\0\0").unwrap();
+    database.checkpoint().unwrap();
+    // The log knows better than the checkpoint.
+    database.define_tables(vec![(later, b"shop\0new\0\0".to_vec())]).unwrap();
+    drop(database);
+    let text = render(&check(&machine.disk, &folder()));
+    assert!(text.contains("table 1 (shop.sale): ") && text.contains("table 2 (shop.new): "));
 }
 
 #[test]
@@ -108,8 +129,15 @@ fn the_map_shows_every_kind_in_its_place() {
 fn a_file_that_is_none_is_told() {
     let disk = disk();
     let view = inspect(&disk, &folder().join("nothing"));
-    assert!(render(&view).contains("missing"));
+    let text = render(&view);
+    assert_eq!(text.lines().next(), Some("/data/nothing"));
+    assert!(text.ends_with("DAMAGED: the file is missing\n"), "{text}");
     let (segment, _) = files(&disk).into_iter().next_back().unwrap();
     let view = inspect(&disk, &segment);
     assert_eq!(view.findings.iter().filter(|it| it.what.contains("not valid")).count(), 2);
+    assert!(!view.is_usable() && view.damage().is_some());
+    let path = folder().join("empty");
+    drop(disk.open(&path, Open::Create).unwrap());
+    let text = render(&inspect(&disk, &path));
+    assert!(text.ends_with("too short for it\n"), "{text}");
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pelorus_env::sync::MutexGuard;
-use pelorus_env::{AlignedBytes, DiskFile, rare, rare_if, write_all_direct};
+use pelorus_env::{AlignedBytes, DiskFile, is_disk_full, rare, rare_if, write_all_direct};
 use pelorus_error::{Code, Error, Result};
 
 use super::Log;
@@ -155,26 +155,28 @@ impl Log {
         self.changed.notify_all();
     }
 
-    /// Makes sure that the file of the segment has space up to a position and its padding.
-    pub(super) fn reserve(&self, state: &mut State, end: Lsn) -> Result<()> {
+    /// Makes sure that the file of the segment has space up to a position and its padding, and
+    /// `kept` bytes behind it.
+    pub(super) fn reserve(&self, state: &mut State, end: Lsn, kept: u64) -> Result<()> {
         let end = end.align_up().ok_or_else(used_up)?;
         let segment = &mut state.segment;
-        let needed = offset_of(segment.first, end);
+        let needed = offset_of(segment.first, end).saturating_add(kept);
         if needed <= segment.reserved {
             return Ok(());
         }
-        let ahead = self.options.segment_bytes.saturating_sub(needed);
+        let usual = self.options.segment_bytes.saturating_add(kept);
+        let ahead = usual.saturating_sub(needed);
         let ahead = self.options.reserve_bytes.min(ahead);
         let (reserved, result) = segment::reserve(&*segment.file, segment.reserved, needed, ahead);
         segment.reserved = reserved;
         let Err(error) = result else { return Ok(()) };
-        let is_full = segment::is_full(&error);
+        let is_full = is_disk_full(&error);
         if is_full && reserved >= needed {
             return Ok(());
         }
         if is_full && !state.spares.is_empty() {
             segment::remove_spares(&*self.disk, &self.folder, &mut state.spares);
-            return self.reserve(state, end);
+            return self.reserve(state, end, kept);
         }
         let error = segment::write_error(&state.segment.path, error);
         if is_full {
@@ -182,6 +184,41 @@ impl Log {
         }
         self.poison(state, &error);
         self.check(state)
+    }
+
+    /// Takes the space that is kept for records which free more ([`Log::append_freeing`]), if there
+    /// is room.
+    pub fn keep_space(&self) {
+        let kept = self.options.kept_bytes();
+        if kept == 0 {
+            return;
+        }
+        let mut state = self.state.lock();
+        let end = state.end();
+        if state.failure.is_none() {
+            // What there is of it is better than nothing.
+            self.reserve(&mut state, end, kept).ok();
+        }
+    }
+
+    /// Gives the space behind the last record back, for somebody who frees more with it, until
+    /// [`Self::keep_space`]. Whether there was any.
+    pub fn lend_space(&self) -> bool {
+        if self.options.kept_bytes() == 0 {
+            return false;
+        }
+        let mut state = self.state.lock();
+        let Some(end) = state.end().align_up() else { return false };
+        let used = offset_of(state.segment.first, end);
+        if state.failure.is_some() || used >= state.segment.reserved {
+            return false;
+        }
+        // What is being written ends before that.
+        let is_cut = state.segment.file.set_len(used).is_ok();
+        if is_cut {
+            state.segment.reserved = used;
+        }
+        is_cut
     }
 
     /// Begins the next segment, with the space that `buffer` needs. Everything before it is

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pelorus_env::{Fault, SimDisk, SyncFailure, Tear};
+use pelorus_env::{Disk as _, Fault, Open, SimDisk, SyncFailure, Tear};
 use pelorus_error::{Code, Result};
 use pelorus_log::{Checkpoint, Log, Lsn, Options};
 
@@ -196,6 +196,94 @@ fn opening_on_a_full_disk_fails_cleanly_and_works_later() {
     }
     disk.set_capacity(None);
     oracle.reopen(&disk, SMALL).unwrap().unwrap();
+}
+
+/// Enough is taken ahead for a part of it to be kept: 16 KiB.
+const ROOMY: Options = Options { segment_bytes: 1 << 20, reserve_bytes: 64 << 10, ..SMALL };
+
+/// Lets a disk take no more than it holds.
+fn fill(disk: &SimDisk) {
+    let length =
+        |name: &String| disk.open(&folder().join(name), Open::Read).unwrap().length().unwrap();
+    disk.set_capacity(Some(disk.list(folder()).unwrap().iter().map(length).sum()));
+}
+
+/// Appends records until there is no room for another one; gives how many there were.
+fn append_until_full(log: &Log) -> usize {
+    for count in 0..100 {
+        match log.append(&[&[7; 3000]]) {
+            Ok(lsn) => log.wait(lsn).unwrap(),
+            Err(error) => {
+                assert_eq!(error.code(), Code::DiskFull);
+                return count;
+            }
+        }
+    }
+    panic!("the disk was never full");
+}
+
+#[test]
+fn records_that_free_space_have_some_on_a_full_disk() {
+    let disk = SimDisk::new(1);
+    let log = create(&disk, ROOMY).unwrap();
+    log.wait(log.append(&[b"first"]).unwrap()).unwrap();
+    fill(&disk);
+    let many = append_until_full(&log);
+    for _ in 0..3 {
+        log.wait(log.append_freeing(&[b"something is dropped"]).unwrap()).unwrap();
+        assert_eq!(append_until_full(&log), 0);
+    }
+    disk.set_capacity(None);
+    log.wait(log.append(&[b"more"]).unwrap()).unwrap();
+    drop(log);
+    disk.crash();
+    let (_, records) = open(&disk, ROOMY, Checkpoint::default()).unwrap();
+    assert_eq!(records.len(), 1 + many + 3 + 1);
+}
+
+#[test]
+fn space_is_lent_and_taken_back() {
+    let disk = SimDisk::new(1);
+    let log = create(&disk, ROOMY).unwrap();
+    log.wait(log.append(&[b"first"]).unwrap()).unwrap();
+    fill(&disk);
+    let other = disk.open(&folder().join("other"), Open::Create).unwrap();
+    assert!(other.write_at(&[1; 4096], 0).is_err(), "the disk is full");
+    assert!(log.lend_space());
+    assert!(!log.lend_space(), "there is nothing more");
+    assert_eq!(other.write_at(&[1; 4096], 0).unwrap(), 4096);
+    log.keep_space();
+    log.wait(log.append_freeing(&[b"something is dropped"]).unwrap()).unwrap();
+    drop(log);
+    disk.crash();
+    let (_, records) = open(&disk, ROOMY, Checkpoint::default()).unwrap();
+    assert_eq!(records.len(), 2);
+    // Those who keep none have none to lend.
+    let disk = SimDisk::new(1);
+    let log = create(&disk, SMALL).unwrap();
+    log.wait(log.append(&[b"first"]).unwrap()).unwrap();
+    assert!(!log.lend_space());
+}
+
+/// Whatever becomes of the cut, and however often it is opened.
+#[test]
+fn a_log_is_opened_on_a_full_disk_in_the_space_that_it_took_ahead() {
+    for tear in Tear::ALL {
+        let disk = SimDisk::new(1);
+        let mut log = create(&disk, ROOMY).unwrap();
+        let mut count = 1;
+        log.wait(log.append(&[b"first"]).unwrap()).unwrap();
+        fill(&disk);
+        for _ in 0..3 {
+            drop(log);
+            disk.crash_with(tear);
+            let (again, records) = open(&disk, ROOMY, Checkpoint::default()).unwrap();
+            assert_eq!(records.len(), count, "{tear:?}");
+            log = again;
+            log.wait(log.append_freeing(&[b"something is dropped"]).unwrap()).unwrap();
+            count += 1;
+        }
+    }
 }
 
 #[test]

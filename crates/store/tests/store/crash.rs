@@ -1,13 +1,14 @@
 //! Crashes at every operation of a workload, and at every operation of the recovery that follows
 //! (T2); failing syncs (T6); full disks (T7).
 
+use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::{Fault, SimDisk, SyncFailure, Tear, scaled};
+use pelorus_env::{Disk as _, Fault, Open, SimDisk, SyncFailure, Tear, scaled};
 use pelorus_error::{Code, Error};
-use pelorus_store::{Database, Mode, TableId};
+use pelorus_store::{Commit, Database, Mode, TableId};
 
-use crate::harness::{Content, Machine, commit, put, read, remove, row, schema};
+use crate::harness::{Content, Machine, commit, options, put, read, remove, row, schema};
 
 /// What a workload got done: every content that was acknowledged, and the one it was at.
 #[derive(Clone, Debug, Default)]
@@ -236,6 +237,64 @@ fn a_full_disk_refuses_writes_and_is_well_again_when_there_is_room() {
     machine.disk.crash();
     let database = machine.open().unwrap();
     assert_eq!(read(&database.snapshot(), table).unwrap(), content);
+}
+
+/// Lets a disk take no more than it holds, or a little more.
+fn fill(machine: &Machine) {
+    let length = |folder: &Path| -> u64 {
+        let names = machine.disk.list(folder).unwrap();
+        let open = |name: &String| machine.disk.open(&folder.join(name), Open::Read);
+        names.iter().filter_map(|name| open(name).ok()?.length().ok()).sum()
+    };
+    machine.disk.set_capacity(Some(length(Path::new("/data")) + length(Path::new("/data/log"))));
+}
+
+#[test]
+fn a_full_disk_drops_tables_and_is_opened_again() {
+    let machine = Machine::new(9);
+    let mut roomy = options();
+    // As usual: the log keeps some space.
+    roomy.log.segment_bytes = 1 << 20;
+    roomy.log.reserve_bytes = 64 << 10;
+    roomy.delta_bytes = 64 << 20;
+    let open = || machine.open_with(roomy.clone()).unwrap();
+    let database = open();
+    let [kept, emptied, gone] = [(); 3].map(|()| database.create_table(schema(), b"t").unwrap());
+    let rows: Vec<_> = (0..50).map(|k| ((1, k), row(k))).collect();
+    for table in [kept, emptied, gone] {
+        commit(&database, vec![put(table, &rows, Mode::Insert)]).unwrap();
+    }
+    database.checkpoint().unwrap();
+    fill(&machine);
+    let until_full = |database: &Database| {
+        let write = |k| commit(database, vec![put(kept, &[((1, k), row(k))], Mode::Replace)]);
+        (0..1000).find_map(|k| write(k).err()).expect("the disk was never full")
+    };
+    let refused = until_full(&database);
+    assert_eq!(refused.code(), Code::DiskFull);
+    assert!(refused.message().contains("make room, or drop"), "{refused}");
+    assert_eq!(database.create_table(schema(), b"u").unwrap_err().code(), Code::DiskFull);
+    let names = machine.disk.list(Path::new("/data")).unwrap();
+    assert_eq!(names.iter().filter(|name| name.starts_with("table-")).count(), 3);
+    let content = read(&database.snapshot(), kept).unwrap();
+    // Stopped without having been able to write anything down.
+    drop(database);
+    let database = open();
+    assert_eq!(read(&database.snapshot(), kept).unwrap(), content);
+    assert_eq!(until_full(&database).code(), Code::DiskFull);
+    database.truncate_table(emptied).unwrap();
+    let forget = Commit { values: vec![(b"counter".to_vec(), None)], ..Commit::default() };
+    database.commit(&forget).unwrap();
+    database.drop_table(gone).unwrap();
+    assert!(database.failure().is_none());
+    let content = read(&database.snapshot(), kept).unwrap();
+    machine.disk.set_capacity(None);
+    machine.disk.crash();
+    let database = open();
+    assert_eq!(read(&database.snapshot(), kept).unwrap(), content);
+    assert_eq!(read(&database.snapshot(), emptied).unwrap(), Content::new());
+    assert!(database.table(gone).is_none());
+    commit(&database, vec![put(kept, &rows, Mode::Replace)]).unwrap();
 }
 
 /// A table whose drop was cut short is whole, or gone; never half gone.

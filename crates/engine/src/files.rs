@@ -1,0 +1,37 @@
+//! What became of a small file of the data folder that was to be written: accounts, linked servers.
+
+use std::io;
+use std::path::Path;
+
+use pelorus_env::is_disk_full;
+use pelorus_error::{Code, Error};
+
+/// The error of a file that cannot be written: MySQL's 1021 where the disk is full.
+pub(crate) fn write_error(path: &Path, error: io::Error) -> Error {
+    let path = path.display();
+    let (code, text) = match is_disk_full(&error) {
+        true => (
+            Code::DiskFull,
+            format!(
+                "the disk is full: cannot write {path}; make room, or drop native tables or \
+                 partitions, which works on a full disk"
+            ),
+        ),
+        false => (Code::Internal, format!("cannot write {path}")),
+    };
+    Error::new(code, text).caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_has_mysqls_number() {
+        let of = |kind: io::ErrorKind| write_error(Path::new("accounts.json"), kind.into());
+        let full = of(io::ErrorKind::StorageFull);
+        assert_eq!(full.errno(), 1021);
+        assert!(full.message().starts_with("the disk is full: cannot write accounts.json;"));
+        assert_eq!(of(io::ErrorKind::PermissionDenied).errno(), 1105);
+    }
+}
