@@ -280,6 +280,7 @@ impl Session {
             settings: self.link_settings(),
             mode: self.mode,
             options,
+            scratch: self.engine.scratch(),
         }
     }
 
