@@ -63,6 +63,9 @@ pub struct PlanOptions {
     pub only_full_group_by: bool,
     /// Whether `REAL_AS_FLOAT` is set.
     pub real_as_float: bool,
+    /// Whether the rows of one arm of UNION ALL come before those of the next, as where they are
+    /// written.
+    pub in_order: bool,
 }
 
 impl Default for PlanOptions {
@@ -73,6 +76,7 @@ impl Default for PlanOptions {
             memory_bytes: 256 << 20,
             only_full_group_by: true,
             real_as_float: false,
+            in_order: false,
         }
     }
 }

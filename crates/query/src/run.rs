@@ -20,8 +20,9 @@ use pelorus_sql::{Parsed, Unparsed, parse_query, parse_versioned_query};
 use pelorus_types::Column;
 use sqlparser::ast;
 
+use crate::arms::Arms;
 use crate::bind::query::{Binder, BoundQuery, Reach};
-use crate::context::{Database, Flavour, QueryContext};
+use crate::context::{Database, Flavour, PlanOptions, QueryContext};
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
 use crate::federate::{block, decide, place, render};
@@ -489,9 +490,14 @@ pub(crate) fn output(bound: BoundQuery, context: &QueryContext) -> Result<Logica
 
 /// DataFusion's physical optimizer without its last check, which refuses plans that are right: where
 /// a filter makes terms of ORDER BY constant, it forgets that its own sort has left them out.
-fn rules(memory: usize, way: Way) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+fn rules(
+    options: &PlanOptions,
+    memory: usize,
+    way: Way,
+) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "SanityCheckPlan");
+    rules.push(Arc::new(Arms { is_ordered: options.in_order }));
     rules.push(Arc::new(SmallGroups));
     rules.push(Arc::new(Narrow::new(memory, way.is_careful)));
     rules
@@ -512,7 +518,7 @@ pub(crate) fn state(context: &QueryContext, way: Way) -> SessionState {
         .set_bool("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", false);
     SessionStateBuilder::new()
         .with_config(config)
-        .with_physical_optimizer_rules(rules(memory, way))
+        .with_physical_optimizer_rules(rules(&context.options, memory, way))
         .with_runtime_env(context.scratch.runtime(memory))
         .build()
 }
