@@ -12,7 +12,7 @@ import time
 
 import pymysql
 import pytest
-from pelorus_tools import machine, pelorus, rows, sqlfile
+from pelorus_tools import machine, pelorus, processes, rows, sqlfile
 
 NATIVE = machine.ROOT / "tests" / "native"
 
@@ -1246,14 +1246,16 @@ def test_more_than_memory(linked_maker):
     assert not answer.error or "pelorus_query_memory" in answer.error[1], answer.error
     assert not answer.error or "atafusion" not in answer.error[1], answer.error
     folder = server.folder / "data" / "tmp"
-    assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+    def is_empty() -> bool:
+        return not any(path.is_file() for path in folder.rglob("*"))
+    processes.wait_for("what was spilled to be removed", is_empty, 10, server.process)
     (folder / "datafusion-left").mkdir()
     (folder / "datafusion-left" / "file").write_text("of a process that was killed")
     connection.close()
     server.kill()
     server.start()
-    assert len(list(folder.iterdir())) == 1
-    assert [path for path in folder.rglob("*") if path.is_file()] == []
+    assert len(list(folder.iterdir())) == 1 and is_empty()
 
 
 def test_few_wide_rows(native):

@@ -457,6 +457,8 @@ async fn start(
                 context.eval.take_warnings();
                 failure = error;
             }
+            // The careful ways know fewer kinds of keys; what is missing is memory.
+            Err(error) if way.is_careful && error.code() == Code::NotSupportedYet => break,
             Err(error) => return Err(error),
         }
     }

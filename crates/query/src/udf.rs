@@ -62,11 +62,11 @@ pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
 /// that.
 fn foreign(error: &(dyn std::error::Error + 'static)) -> Error {
     let text = error.to_string();
-    if text.contains("Resources exhausted") {
+    if text.contains("Resources exhausted") || text.contains("ran out of memory") {
         tracing::debug!(text, "out of memory");
         return Error::new(
             Code::OutOfMemory,
-            "The query needs more than pelorus_query_memory bytes",
+            "The query needs more memory than pelorus_query_memory allows",
         );
     }
     let is_full = |error: &std::io::Error| error.kind() == std::io::ErrorKind::StorageFull;
@@ -454,5 +454,36 @@ mod tests {
         assert_eq!(from_datafusion(within(one)).errno(), 1690);
         let other = DataFusionError::External(Box::new(Arc::clone(&both)));
         assert_eq!(from_datafusion(other).errno(), 1690);
+    }
+
+    #[test]
+    fn a_lack_of_memory_has_our_words_however_it_is_wrapped() {
+        let lack = || DataFusionError::ResourcesExhausted("too many bytes".to_owned());
+        let within = |inner| DataFusionError::Context("datafusion.x".to_owned(), Box::new(inner));
+        let wrapped = [
+            lack(),
+            within(lack()),
+            DataFusionError::External(Box::new(Arc::new(within(lack())))),
+            DataFusionError::External(Box::new(within(lack()))),
+            DataFusionError::ArrowError(
+                Box::new(ArrowError::ExternalError(Box::new(lack()))),
+                None,
+            ),
+            DataFusionError::Shared(Arc::new(lack())),
+            DataFusionError::Collection(vec![lack()]),
+        ];
+        for error in wrapped {
+            let ours = from_datafusion(error);
+            assert_eq!(ours.errno(), 1041);
+            assert!(ours.message().contains("pelorus_query_memory"), "{}", ours.message());
+            assert!(!ours.message().contains("datafusion"), "{}", ours.message());
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_known_below_what_wraps_it() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let written = std::io::Error::other(DataFusionError::IoError(full));
+        assert_eq!(from_datafusion(DataFusionError::IoError(written)).errno(), 1021);
     }
 }
