@@ -79,9 +79,8 @@ fn in_order(plan: &Plan) -> DfResult<Option<Plan>> {
             _ => Ok(None),
         };
     }
-    let is_row_by_row = plan.downcast_ref::<ProjectionExec>().is_some()
-        || plan.downcast_ref::<FilterExec>().is_some()
-        || plan.downcast_ref::<LocalLimitExec>().is_some();
+    let is_row_by_row =
+        plan.is::<ProjectionExec>() || plan.is::<FilterExec>() || plan.is::<LocalLimitExec>();
     let input = plan.children().first().map(|&child| Arc::clone(child));
     let Some(input) = input.filter(|_| is_row_by_row) else { return Ok(None) };
     let Some(input) = in_order(&input)? else { return Ok(None) };

@@ -88,10 +88,10 @@ impl PhysicalOptimizerRule for Narrow {
 
 /// Whether an operator keeps the batches of its first input.
 fn holds_first(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.downcast_ref::<SortExec>().is_some()
-        || plan.downcast_ref::<HashJoinExec>().is_some()
-        || plan.downcast_ref::<NestedLoopJoinExec>().is_some()
-        || plan.downcast_ref::<CrossJoinExec>().is_some()
+    plan.is::<SortExec>()
+        || plan.is::<HashJoinExec>()
+        || plan.is::<NestedLoopJoinExec>()
+        || plan.is::<CrossJoinExec>()
 }
 
 /// Whether rows can be of any width.
