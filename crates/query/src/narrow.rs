@@ -21,6 +21,7 @@ use datafusion::common::tree_node::{
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::limit::LocalLimitExec;
@@ -99,10 +100,30 @@ fn is_wide(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.schema().fields().iter().any(|field| field.data_type().primitive_width().is_none())
 }
 
-/// Whether a plan sorts all rows of a kind that can be of any width.
-pub(crate) fn sorts_wide(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let sorts = plan.downcast_ref::<SortExec>().is_some_and(|sort| sort.fetch().is_none());
-    sorts && is_wide(plan) || plan.children().into_iter().any(sorts_wide)
+/// How many rows a batch has at most in a plan that may hold so many bytes. A merge of what was
+/// spilled holds several batches of each part: the fewer of them fit, the more often it is written.
+pub(crate) fn batch_rows(plan: &Arc<dyn ExecutionPlan>, memory: usize) -> usize {
+    /// Enough for groups, which seldom spill, in batches of the usual size.
+    const AMPLE: usize = 128 << 20;
+    let sorts = |plan: &Arc<dyn ExecutionPlan>| {
+        plan.downcast_ref::<SortExec>().is_some_and(|sort| sort.fetch().is_none())
+    };
+    if has_wide(plan, &sorts) {
+        (memory >> 18).clamp(64, 1024)
+    } else if memory < AMPLE && has_wide(plan, &|plan| plan.is::<AggregateExec>()) {
+        (memory >> 17).clamp(64, 1024)
+    } else {
+        usize::MAX
+    }
+}
+
+/// Whether a plan has an operator of some kind whose rows can be of any width.
+fn has_wide(
+    plan: &Arc<dyn ExecutionPlan>,
+    is_meant: &dyn Fn(&Arc<dyn ExecutionPlan>) -> bool,
+) -> bool {
+    is_meant(plan) && is_wide(plan)
+        || plan.children().into_iter().any(|child| has_wide(child, is_meant))
 }
 
 /// A sort of all rows in place of one that keeps the first of them in memory, if these are many.

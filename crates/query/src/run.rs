@@ -27,7 +27,7 @@ use crate::federate::place::Place;
 use crate::federate::remote::is_final;
 use crate::federate::{block, decide, place, render};
 use crate::memory::bytes_of_query;
-use crate::narrow::{Narrow, sorts_wide};
+use crate::narrow::{Narrow, batch_rows};
 use crate::result::{Block, QueryResult, RowForm};
 use crate::small_groups::SmallGroups;
 use crate::udf::from_datafusion;
@@ -530,12 +530,10 @@ async fn execute(
     plan: LogicalPlan,
     way: Way,
 ) -> Result<SendableRecordBatchStream> {
-    /// Rows of a batch where wide rows are sorted: merges hold several batches of each sorted part.
-    const SORTED_ROWS: usize = 1024;
     let state = state(context, way);
     let physical = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
-    let rows = if sorts_wide(&physical) { way.rows.min(SORTED_ROWS) } else { way.rows };
-    let config = state.config().clone().with_batch_size(rows);
+    let most = batch_rows(&physical, bytes_of_query(context.options.memory_bytes));
+    let config = state.config().clone().with_batch_size(way.rows.min(most));
     let task = TaskContext::from(&state).with_session_config(config);
     execute_stream(physical, Arc::new(task)).map_err(from_datafusion)
 }
