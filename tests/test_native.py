@@ -12,7 +12,7 @@ import time
 
 import pymysql
 import pytest
-from pelorus_tools import machine, pelorus, rows, sqlfile
+from pelorus_tools import machine, pelorus, processes, rows, sqlfile
 
 NATIVE = machine.ROOT / "tests" / "native"
 
@@ -1196,3 +1196,76 @@ class TestStatistics:
         assert about("few IN (0, 1)") == 2000
         assert about("few IS NULL") == about("few = 7") == 1
         assert about("few <> 1") == 1000
+
+
+def _answer(connection, statement: str) -> list[tuple]:
+    answer = rows.ask(connection, statement)
+    assert answer.error is None, (statement, answer.error)
+    return answer.rows
+
+
+def test_more_than_memory(linked_maker):
+    """Sorts, windows, groups, joins and DISTINCT over ten times the memory that a query may hold
+    give every row, in order; nothing of what they spill is left."""
+    server = linked_maker(name="pelorus-spill")
+    connection = _open(server, "spill")
+    count, prime = 80_000, 1_000_003
+    _answer(connection, "CREATE TABLE n (i INT PRIMARY KEY)")
+    _answer(connection, "INSERT INTO n VALUES " + ",".join(f"({i})" for i in range(1000)))
+    _answer(connection, "CREATE TABLE big (id INT PRIMARY KEY, v VARCHAR(4000), k INT)")
+    for first in range(0, count // 1000, 40):
+        _answer(connection,
+                "INSERT INTO big SELECT a.i * 1000 + b.i, CONCAT(LPAD((a.i * 1000 + b.i) * 7919 % "
+                f"{prime}, 7, '0'), REPEAT('x', 800)), a.i FROM n a, n b "
+                f"WHERE a.i >= {first} AND a.i < {first + 40}")
+    _answer(connection, "SET pelorus_query_memory = 16777216")
+    in_order = sorted(range(count), key=lambda id: id * 7919 % prime)
+    total = str(sum(range(count))).encode()
+    number = str(count).encode()
+    content = _answer(connection, "SELECT SUM(CRC32(v)), SUM(id) FROM big")
+    for stored in (False, True):
+        if stored:
+            _answer(connection, "OPTIMIZE TABLE big")
+        assert [int(id) for id, in _answer(connection, "SELECT id FROM big ORDER BY v")] == in_order
+        assert [int(id) for id, in _answer(
+            connection, "SELECT id FROM big ORDER BY v DESC LIMIT 3 OFFSET 50000")
+        ] == in_order[::-1][50_000:50_003]
+        window = "SELECT id, v, k, ROW_NUMBER() OVER (ORDER BY v) AS r FROM big"
+        assert _answer(connection, f"SELECT SUM(CRC32(v)), SUM(id) FROM ({window}) x") == content
+        assert _answer(connection, f"SELECT id FROM ({window}) x WHERE r = 5") == [
+            (str(in_order[4]).encode(),)]
+    assert _answer(connection, "SELECT COUNT(*), SUM(c), SUM(m) FROM (SELECT v, COUNT(*) AS c, "
+                               "SUM(id) AS m FROM big GROUP BY v) g") == [(number, number, total)]
+    assert _answer(connection, "SELECT COUNT(*), SUM(a.id), SUM(b.id) FROM big a JOIN big b "
+                               "ON a.v = b.v") == [(number, total, total)]
+    assert _answer(connection, "SELECT SUM(CRC32(v)) FROM (SELECT DISTINCT v FROM big) d") == [
+        content[0][:1]]
+    # What cannot be done in so little memory says so in our words.
+    answer = rows.ask(connection, "SELECT COUNT(DISTINCT v) FROM big")
+    assert answer.rows == [(number,)] or answer.error[0] == 1041, answer.error
+    assert not answer.error or "pelorus_query_memory" in answer.error[1], answer.error
+    assert not answer.error or "atafusion" not in answer.error[1], answer.error
+    folder = server.folder / "data" / "tmp"
+
+    def is_empty() -> bool:
+        return not any(path.is_file() for path in folder.rglob("*"))
+    processes.wait_for("what was spilled to be removed", is_empty, 10, server.process)
+    (folder / "datafusion-left").mkdir()
+    (folder / "datafusion-left" / "file").write_text("of a process that was killed")
+    connection.close()
+    server.kill()
+    server.start()
+    assert len(list(folder.iterdir())) == 1 and is_empty()
+
+
+def test_few_wide_rows(native):
+    """Rows of many MiB are sorted, and the first of them found."""
+    connection = _open(native, "wide_rows")
+    _answer(connection, "CREATE TABLE w (id INT PRIMARY KEY, b LONGBLOB)")
+    for id in range(12):
+        _answer(connection, f"INSERT INTO w VALUES ({id}, REPEAT(CHAR({97 + id * 7 % 12}), 16777216))")
+    in_order = sorted(range(12), key=lambda id: id * 7 % 12)
+    found = _answer(connection, "SELECT id, LENGTH(b) FROM w ORDER BY b LIMIT 1")
+    assert found == [(str(in_order[0]).encode(), b"16777216")]
+    found = _answer(connection, "SELECT id FROM w ORDER BY b DESC")
+    assert [int(id) for id, in found] == in_order[::-1]

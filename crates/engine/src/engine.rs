@@ -1,6 +1,7 @@
 //! One server: its accounts, links and sessions.
 
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;
 use pelorus_mirror::Mirrors;
 use pelorus_mirror::mirrors::FindLink;
+use pelorus_query::Scratch;
 
 use crate::accounts::{Account, Accounts};
 use crate::api::{Credential, Login};
@@ -49,6 +51,7 @@ pub struct Engine {
     counters: Counters,
     zone: Zone,
     cores: usize,
+    scratch: Scratch,
     started: Duration,
     next_id: AtomicU64,
     most_sessions: AtomicUsize,
@@ -75,8 +78,9 @@ impl Engine {
             Accounts::open(&env, &config.data, &config.root_password)?;
         let servers = Servers::open(&env, &config.data, &config.links)?;
         let zone = Zone::of_machine(&env);
+        let (scratch, spills_to) = scratch(&env, &config.data)?;
         let data = config.data.display().to_string();
-        let globals = computed(&data, &config.settings, &zone, &env);
+        let globals = computed((data.as_str(), spills_to.as_path()), &config.settings, &zone, &env);
         let globals = Arc::new(Globals::new(globals, &config.variables)?);
         let native = Arc::new(Catalog::open(&env, &config.data, memory::options(&globals))?);
         let links = Arc::new(Links::new(&env));
@@ -90,6 +94,7 @@ impl Engine {
             started: env.clock.monotonic(),
             settings: config.settings,
             cores: std::thread::available_parallelism().map_or(2, usize::from),
+            scratch,
             env,
             accounts,
             generated_root_password,
@@ -307,6 +312,11 @@ impl Engine {
         self.cores
     }
 
+    /// Where queries spill to.
+    pub(crate) fn scratch(&self) -> Scratch {
+        self.scratch.clone()
+    }
+
     /// The account of a login that the edge has verified; it may have gone since.
     pub(crate) fn account_of(&self, login: &Login) -> Result<Account> {
         let address = login.peer.map(|peer| peer.ip());
@@ -383,9 +393,29 @@ pub struct LinkReport {
     pub failure: Option<String>,
 }
 
+/// Where queries spill to: a folder of the data folder, without what a process that was killed has
+/// left in it. Where files are kept elsewhere than on the disk, the system has a folder.
+fn scratch(env: &Env, data: &Path) -> Result<(Scratch, PathBuf)> {
+    let folder = data.join("tmp");
+    let left = env.files.remove_folders(&folder, Scratch::PREFIX);
+    let made = left.and_then(|()| env.files.create_folder(&folder));
+    let made = made.map_err(|error| Error::internal("it cannot be used").caused_by(error));
+    match made.and_then(|()| Scratch::new(Some(&folder))) {
+        Ok(scratch) => Ok((scratch, folder)),
+        Err(error) => {
+            tracing::warn!(
+                folder = %folder.display(),
+                error = pelorus_error::display_chain(&error),
+                "queries spill to the system's folder for temporary files"
+            );
+            Ok((Scratch::new(None)?, std::env::temp_dir()))
+        }
+    }
+}
+
 /// Values of variables that are known only now.
 fn computed(
-    data: &str,
+    (data, spills_to): (&str, &Path),
     settings: &Settings,
     zone: &Zone,
     env: &Env,
@@ -394,7 +424,7 @@ fn computed(
     let seconds = |time: Duration| VarValue::UInt(time.as_secs());
     let hostname = env
         .files
-        .read(std::path::Path::new("/etc/hostname"))
+        .read(Path::new("/etc/hostname"))
         .ok()
         .flatten()
         .and_then(|bytes| String::from_utf8(bytes).ok());
@@ -418,7 +448,7 @@ fn computed(
         ("server_uuid", text(&uuid(env))),
         ("socket", text(&settings.socket)),
         ("system_time_zone", text(&zone.name)),
-        ("tmpdir", text(&std::env::temp_dir().display().to_string())),
+        ("tmpdir", text(&spills_to.display().to_string())),
         ("version", text(SERVER_VERSION)),
         ("version_compile_machine", text(std::env::consts::ARCH)),
         ("version_compile_os", text(std::env::consts::OS)),

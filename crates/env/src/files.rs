@@ -15,6 +15,9 @@ pub trait Files: Send + Sync + std::fmt::Debug {
     fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
     /// Creates a folder and its parents, for its owner only.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
+    /// Removes the folders in one, with everything in them, whose names begin like this. It need
+    /// not be there itself.
+    fn remove_folders(&self, within: &Path, prefix: &str) -> io::Result<()>;
 }
 
 /// The disk.
@@ -54,6 +57,22 @@ impl Files for DiskFiles {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(path)
     }
+
+    fn remove_folders(&self, within: &Path, prefix: &str) -> io::Result<()> {
+        let entries = match fs::read_dir(within) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let entry = entry?;
+            let is_meant = entry.file_name().to_string_lossy().starts_with(prefix);
+            if is_meant && entry.file_type()?.is_dir() {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Files that live as long as the value, for tests.
@@ -74,6 +93,15 @@ impl Files for MemoryFiles {
     }
 
     fn create_folder(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn remove_folders(&self, within: &Path, prefix: &str) -> io::Result<()> {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.retain(|file, _| {
+            let inside = file.strip_prefix(within).ok().and_then(|rest| rest.to_str());
+            !inside.is_some_and(|rest| rest.starts_with(prefix))
+        });
         Ok(())
     }
 }
@@ -99,5 +127,20 @@ mod tests {
             assert_eq!(mode & 0o777, 0o600);
         }
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn folders_are_removed_by_the_beginning_of_their_names() {
+        let folder = std::env::temp_dir().join(format!("pelorus-env-in-{}", std::process::id()));
+        DiskFiles.remove_folders(&folder, "left-").unwrap();
+        for inside in ["left-1/deep", "left-2", "kept"] {
+            DiskFiles.create_folder(&folder.join(inside)).unwrap();
+        }
+        DiskFiles.replace(&folder.join("left-1").join("deep").join("file"), b"rows").unwrap();
+        DiskFiles.remove_folders(&folder, "left-").unwrap();
+        let left: Vec<_> =
+            fs::read_dir(&folder).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(left, ["kept"]);
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -14,6 +14,8 @@ use pelorus_link::{Link, SessionSettings};
 use pelorus_types::{Column, ColumnType};
 use sqlparser::ast;
 
+use crate::memory::Scratch;
+
 /// Everything that one statement sees of its session.
 #[derive(Clone)]
 pub struct QueryContext {
@@ -33,6 +35,8 @@ pub struct QueryContext {
     pub options: PlanOptions,
     /// The kind of server whose tables are read from copies; `None` where none are.
     pub copies_of: Option<Flavour>,
+    /// Where sorts, joins and groups spill to.
+    pub scratch: Scratch,
 }
 
 /// The kind of a linked server, whose answer a query must have where the server could give one.
@@ -52,13 +56,16 @@ pub struct PlanOptions {
     /// Statements for which the server expects to examine fewer rows are handed over whole
     /// (`pelorus_min_split_rows`).
     pub split_rows_min: u64,
-    /// Bytes that sorts, joins and groups may hold here before they spill
+    /// Bytes that sorts, joins and groups of one query may hold here before they spill
     /// (`pelorus_query_memory`).
     pub memory_bytes: usize,
     /// Whether `ONLY_FULL_GROUP_BY` is set.
     pub only_full_group_by: bool,
     /// Whether `REAL_AS_FLOAT` is set.
     pub real_as_float: bool,
+    /// Whether the rows of one arm of UNION ALL come before those of the next, as where they are
+    /// written.
+    pub in_order: bool,
 }
 
 impl Default for PlanOptions {
@@ -69,6 +76,7 @@ impl Default for PlanOptions {
             memory_bytes: 256 << 20,
             only_full_group_by: true,
             real_as_float: false,
+            in_order: false,
         }
     }
 }

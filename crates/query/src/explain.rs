@@ -62,7 +62,7 @@ pub(crate) async fn explain(context: &QueryContext, sql: &str) -> Result<QueryRe
 
 /// The operators that run here, outermost first.
 async fn here(context: &QueryContext, plan: &LogicalPlan) -> Result<Vec<Step>> {
-    let state = run::state(context)?;
+    let state = run::state(context, run::WAYS[0]);
     let physical = state.create_physical_plan(plan).await.map_err(from_datafusion)?;
     let text = displayable(physical.as_ref()).indent(false).to_string();
     Ok(text

@@ -8,16 +8,21 @@
 //! | [`context`] | what a query needs to know of its session |
 //! | `bind` | syntax tree to DataFusion plan, with MySQL's names and types |
 //! | `federate` | what linked servers do, whole or split |
+//! | `arms` | the arms of UNION ALL one after another |
+//! | `memory`, `narrow` | what a query may hold, where it spills to, and batches that fit |
 //! | `small_groups` | groups of small whole numbers without a hash table |
 //! | `udf` | MySQL's functions as DataFusion sees them |
 //! | `run` | whole or here, and the execution |
 //! | `explain` | the plan for people |
 
+mod arms;
 mod bind;
 pub mod context;
 mod explain;
 mod federate;
 mod lazy;
+mod memory;
+mod narrow;
 mod result;
 mod run;
 mod small_groups;
@@ -29,6 +34,7 @@ pub use context::{
     AsOf, Catalog, Database, Flavour, InfoSchema, NativeDatabase, NativeTable, OwnWrites,
     PartitionPruner, PlanOptions, QueryContext, TablePart, Variables,
 };
+pub use memory::Scratch;
 pub use result::{Block, BlockStream, QueryResult, RowForm};
 
 use pelorus_error::Result;

@@ -1,12 +1,11 @@
 //! Runs a statement: handed over whole, or planned and executed here.
 
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
-use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use arrow::record_batch::RecordBatch;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -21,11 +20,14 @@ use pelorus_sql::{Parsed, Unparsed, parse_query, parse_versioned_query};
 use pelorus_types::Column;
 use sqlparser::ast;
 
+use crate::arms::Arms;
 use crate::bind::query::{Binder, BoundQuery, Reach};
-use crate::context::{Database, Flavour, QueryContext};
+use crate::context::{Database, Flavour, PlanOptions, QueryContext};
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
 use crate::federate::{block, decide, place, render};
+use crate::memory::bytes_of_query;
+use crate::narrow::{Narrow, batch_rows};
 use crate::result::{Block, QueryResult, RowForm};
 use crate::small_groups::SmallGroups;
 use crate::udf::from_datafusion;
@@ -114,7 +116,8 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
             Err(Error::new(Code::Syntax, "a '?' has a value only in prepared statements"))
         }
         Plan::Here { bound, columns, otherwise } => {
-            match start(context, bound, &columns).await {
+            let ways = if is_repeatable(&binder) { &WAYS[..] } else { &WAYS[..1] };
+            match start(context, bound, &columns, ways).await {
                 Ok(result) => Ok(result),
                 // No row has left yet: the server's own answer, or error, is the right one.
                 Err(error) if !is_final(&error) => {
@@ -407,18 +410,70 @@ async fn relay(
     }
 }
 
+/// How a plan is executed. What runs out of memory before it has given a row is executed again in
+/// another way: joins sort both sides instead of holding one, and fewer rows are handled at a time,
+/// so that wide ones take less.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// Rows of a batch.
+    rows: usize,
+    /// Everything that can be large is sorted, and so can spill.
+    is_careful: bool,
+}
+
+/// The usual way comes first.
+pub(crate) const WAYS: [Way; 3] = [
+    Way { rows: 8192, is_careful: false },
+    Way { rows: 64, is_careful: true },
+    Way { rows: 4, is_careful: true },
+];
+
+/// Whether a statement can be executed more than once: servers are read once, at one moment.
+fn is_repeatable(binder: &Binder<'_>) -> bool {
+    binder.journal.entries().iter().all(|entry| entry.what != "fragment")
+}
+
 /// Executes a plan up to its first rows, so that what cannot be done here shows in time.
 async fn start(
     context: &QueryContext,
     bound: BoundQuery,
     columns: &[Column],
+    ways: &[Way],
 ) -> Result<QueryResult> {
-    let mut stream = execute(context, output(bound, context)?).await?;
+    let plan = output(bound, context)?;
+    let mut failure = Error::internal("a plan was not executed");
+    for way in ways {
+        match first_rows(context, plan.clone(), *way).await {
+            Ok((first, stream)) => {
+                let rows = futures::stream::iter(first.map(Ok))
+                    .chain(stream)
+                    .map(|batch| batch.map(Block::Batch).map_err(from_datafusion));
+                let (columns, rows) = (columns.to_vec(), Box::pin(rows));
+                return Ok(QueryResult { columns, rows, warnings: Vec::new() });
+            }
+            Err(error) if error.code() == Code::OutOfMemory => {
+                tracing::debug!(?way, "a query ran out of memory");
+                // The rows will warn again.
+                context.eval.take_warnings();
+                failure = error;
+            }
+            // The careful ways know fewer kinds of keys; what is missing is memory.
+            Err(error) if way.is_careful && error.code() == Code::NotSupportedYet => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(failure)
+}
+
+/// The first batch of a plan, and the rest.
+async fn first_rows(
+    context: &QueryContext,
+    plan: LogicalPlan,
+    way: Way,
+) -> Result<(Option<RecordBatch>, SendableRecordBatchStream)> {
+    let mut stream = execute(context, plan, way).await?;
     let first = stream.next().await.transpose().map_err(from_datafusion)?;
-    let rows = futures::stream::iter(first.map(Ok))
-        .chain(stream)
-        .map(|batch| batch.map(Block::Batch).map_err(from_datafusion));
-    Ok(QueryResult { columns: columns.to_vec(), rows: Box::pin(rows), warnings: Vec::new() })
+    Ok((first, stream))
 }
 
 /// The plan less the columns that only order and group.
@@ -435,44 +490,50 @@ pub(crate) fn output(bound: BoundQuery, context: &QueryContext) -> Result<Logica
         .map_err(from_datafusion)
 }
 
-/// The memory and disk that all queries share.
-fn runtime(memory_bytes: usize) -> Result<Arc<RuntimeEnv>> {
-    static RUNTIME: OnceLock<Arc<RuntimeEnv>> = OnceLock::new();
-    if let Some(runtime) = RUNTIME.get() {
-        return Ok(Arc::clone(runtime));
-    }
-    let pool: Arc<dyn MemoryPool> = Arc::new(FairSpillPool::new(memory_bytes));
-    let runtime =
-        RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().map_err(from_datafusion)?;
-    Ok(Arc::clone(RUNTIME.get_or_init(|| runtime)))
-}
-
 /// DataFusion's physical optimizer without its last check, which refuses plans that are right: where
 /// a filter makes terms of ORDER BY constant, it forgets that its own sort has left them out.
-fn rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+fn rules(
+    options: &PlanOptions,
+    memory: usize,
+    way: Way,
+) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "SanityCheckPlan");
+    rules.push(Arc::new(Arms { is_ordered: options.in_order }));
     rules.push(Arc::new(SmallGroups));
+    rules.push(Arc::new(Narrow::new(memory, way.is_careful)));
     rules
 }
 
 /// DataFusion's side of a statement: none of its own functions, MySQL's are in the plan.
-pub(crate) fn state(context: &QueryContext) -> Result<SessionState> {
+pub(crate) fn state(context: &QueryContext, way: Way) -> SessionState {
+    let memory = bytes_of_query(context.options.memory_bytes);
+    // Joins are sorted only where there are several streams.
+    let streams = if way.is_careful { 2 } else { context.options.streams.max(1) };
     let config = SessionConfig::new()
-        .with_target_partitions(context.options.streams.max(1))
+        .with_target_partitions(streams)
         .with_information_schema(false)
-        .with_batch_size(8192)
+        .with_batch_size(way.rows)
+        .with_sort_spill_reservation_bytes((memory / 32).min(10 << 20))
+        .set_bool("datafusion.optimizer.prefer_hash_join", !way.is_careful)
         // It asks a MAX for its value after each batch, and ours give theirs away.
         .set_bool("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", false);
-    Ok(SessionStateBuilder::new()
+    SessionStateBuilder::new()
         .with_config(config)
-        .with_physical_optimizer_rules(rules())
-        .with_runtime_env(runtime(context.options.memory_bytes)?)
-        .build())
+        .with_physical_optimizer_rules(rules(&context.options, memory, way))
+        .with_runtime_env(context.scratch.runtime(memory))
+        .build()
 }
 
-async fn execute(context: &QueryContext, plan: LogicalPlan) -> Result<SendableRecordBatchStream> {
-    let state = state(context)?;
+async fn execute(
+    context: &QueryContext,
+    plan: LogicalPlan,
+    way: Way,
+) -> Result<SendableRecordBatchStream> {
+    let state = state(context, way);
     let physical = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
-    execute_stream(physical, state.task_ctx()).map_err(from_datafusion)
+    let most = batch_rows(&physical, bytes_of_query(context.options.memory_bytes));
+    let config = state.config().clone().with_batch_size(way.rows.min(most));
+    let task = TaskContext::from(&state).with_session_config(config);
+    execute_stream(physical, Arc::new(task)).map_err(from_datafusion)
 }

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use pelorus_error::Error;
+use pelorus_error::{Code, Error};
 use pelorus_functions::aggregate::{self, AggregateCall, Take};
 use pelorus_functions::{Call, Formula};
 
@@ -32,7 +32,7 @@ pub(crate) fn into_datafusion(error: Error) -> DataFusionError {
 }
 
 /// Finds our error in what DataFusion gives back; anything else becomes an internal error, except
-/// exhausted memory, which has a class of its own.
+/// exhausted memory and full disks, which have classes of their own.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
     match error {
         DataFusionError::External(inner) => match inner.downcast::<Error>() {
@@ -53,17 +53,31 @@ pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
             Ok(inner) => from_datafusion(inner),
             Err(inner) => copied(&inner),
         },
-        DataFusionError::ResourcesExhausted(text) => exhausted(&text),
         DataFusionError::NotImplemented(text) => Error::unsupported(text),
-        other => Error::internal(format!("query failed: {other}")),
+        other => foreign(&other),
     }
 }
 
-fn exhausted(text: &str) -> Error {
-    Error::new(
-        pelorus_error::Code::OutOfMemory,
-        format!("the query needs more memory than pelorus_query_memory allows: {text}"),
-    )
+/// An error that is none of ours. What is wrapped so often that only its text is left is known by
+/// that.
+fn foreign(error: &(dyn std::error::Error + 'static)) -> Error {
+    let text = error.to_string();
+    if text.contains("Resources exhausted") || text.contains("ran out of memory") {
+        tracing::debug!(text, "out of memory");
+        return Error::new(
+            Code::OutOfMemory,
+            "The query needs more memory than pelorus_query_memory allows",
+        );
+    }
+    let is_full = |error: &std::io::Error| error.kind() == std::io::ErrorKind::StorageFull;
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<std::io::Error>().is_some_and(is_full) {
+            return Error::new(Code::DiskFull, "The disk is full where queries spill to (tmpdir)");
+        }
+        cause = error.source();
+    }
+    Error::internal(format!("query failed: {text}"))
 }
 
 /// The same for an error that several streams hold, as those of a join do: text and code are
@@ -74,16 +88,15 @@ fn copied(error: &DataFusionError) -> Error {
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => copied(inner),
         DataFusionError::ArrowError(inner, _) => copied_of_arrow(inner),
         DataFusionError::Shared(inner) => copied(inner),
-        DataFusionError::ResourcesExhausted(text) => exhausted(text),
         DataFusionError::NotImplemented(text) => Error::unsupported(text),
-        other => Error::internal(format!("query failed: {other}")),
+        other => foreign(other),
     }
 }
 
 fn copied_of_arrow(error: &ArrowError) -> Error {
     match error {
         ArrowError::ExternalError(inner) => copied_of_any(inner.as_ref()),
-        other => Error::internal(format!("query failed: {other}")),
+        other => foreign(other),
     }
 }
 
@@ -97,7 +110,7 @@ fn copied_of_any(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Err
     } else if let Some(inner) = error.downcast_ref::<ArrowError>() {
         copied_of_arrow(inner)
     } else {
-        Error::internal(format!("query failed: {error}"))
+        foreign(error)
     }
 }
 
@@ -441,5 +454,36 @@ mod tests {
         assert_eq!(from_datafusion(within(one)).errno(), 1690);
         let other = DataFusionError::External(Box::new(Arc::clone(&both)));
         assert_eq!(from_datafusion(other).errno(), 1690);
+    }
+
+    #[test]
+    fn a_lack_of_memory_has_our_words_however_it_is_wrapped() {
+        let lack = || DataFusionError::ResourcesExhausted("too many bytes".to_owned());
+        let within = |inner| DataFusionError::Context("datafusion.x".to_owned(), Box::new(inner));
+        let wrapped = [
+            lack(),
+            within(lack()),
+            DataFusionError::External(Box::new(Arc::new(within(lack())))),
+            DataFusionError::External(Box::new(within(lack()))),
+            DataFusionError::ArrowError(
+                Box::new(ArrowError::ExternalError(Box::new(lack()))),
+                None,
+            ),
+            DataFusionError::Shared(Arc::new(lack())),
+            DataFusionError::Collection(vec![lack()]),
+        ];
+        for error in wrapped {
+            let ours = from_datafusion(error);
+            assert_eq!(ours.errno(), 1041);
+            assert!(ours.message().contains("pelorus_query_memory"), "{}", ours.message());
+            assert!(!ours.message().contains("datafusion"), "{}", ours.message());
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_known_below_what_wraps_it() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let written = std::io::Error::other(DataFusionError::IoError(full));
+        assert_eq!(from_datafusion(DataFusionError::IoError(written)).errno(), 1021);
     }
 }

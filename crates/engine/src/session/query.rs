@@ -265,6 +265,7 @@ impl Session {
             memory_bytes: memory.unwrap_or(default.memory_bytes),
             only_full_group_by: self.has_sql_mode("ONLY_FULL_GROUP_BY"),
             real_as_float: self.has_sql_mode("REAL_AS_FLOAT"),
+            ..default
         };
         let mut eval = self.eval_context(view);
         if let Some(mirrored) = &mirrored {
@@ -280,6 +281,7 @@ impl Session {
             settings: self.link_settings(),
             mode: self.mode,
             options,
+            scratch: self.engine.scratch(),
         }
     }
 

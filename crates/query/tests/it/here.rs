@@ -13,7 +13,7 @@ use pelorus_functions::{EvalContext, Value};
 use pelorus_link::SessionSettings;
 use pelorus_mysql_wire::rows::{Format, RowEncoder};
 use pelorus_query::{
-    Block, Catalog, Database, InfoSchema, PlanOptions, QueryContext, RowForm, Variables,
+    Block, Catalog, Database, InfoSchema, PlanOptions, QueryContext, RowForm, Scratch, Variables,
 };
 use pelorus_types::{Column, ColumnType, collation};
 
@@ -82,6 +82,7 @@ fn context() -> QueryContext {
         mode: pelorus_sql::Mode::default(),
         options: PlanOptions::default(),
         copies_of: None,
+        scratch: Scratch::new(None).expect("a folder of the system"),
     }
 }
 

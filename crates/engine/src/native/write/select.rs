@@ -26,7 +26,10 @@ impl Statement<'_> {
         given: Vec<usize>,
         sql: &str,
     ) -> Result<Vec<NewRows>> {
-        let mut answer = self.ask(&self.context, sql).await?;
+        let mut context = self.context.clone();
+        // Of rows with one key the last stays.
+        context.options.in_order = true;
+        let mut answer = self.ask(&context, sql).await?;
         if answer.columns.len() != given.len() {
             return Err(Error::new(
                 Code::WrongValueCount,
