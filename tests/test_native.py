@@ -859,6 +859,7 @@ class TestDumps:
                      "-12:30:00.5", 2000 + at, "it's", "p,r", '{"a": [1, 2.5, "x\\"y"], "b": null}'))
         dump = mysql.dump(server, "shop")
         assert b"_binary" in dump
+        assert (b"GTID_PURGED=" in dump) == (kind == "mysql")
         native.run("DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop")
         client = [machine.find("mariadb"), "--no-defaults", "-h127.0.0.1", f"-P{native.port}", "-uroot",
                   f"-p{pelorus.ROOT_PASSWORD}", "shop"]
@@ -882,6 +883,45 @@ class TestDumps:
                     cursor.execute(f"SHOW CREATE TABLE {name}")
                     shown = cursor.fetchone()[1].replace("ENGINE=Pelorus", "ENGINE=InnoDB")
                     assert shown == theirs.fetchone()[1]
+        connection.close()
+
+
+    def test_what_dumps_set_and_drop(self, native):
+        """The lines of dumps beside tables: of `mysqldump` of MySQL 9.7, also `--all-databases`."""
+        native.run("DROP DATABASE IF EXISTS lines", "CREATE DATABASE lines")
+        connection = rows.connect(native)
+        for statement, expected in (
+                ("SET @MYSQLDUMP_TEMP_LOG_BIN = @@SESSION.SQL_LOG_BIN", []),
+                ("SET @@SESSION.SQL_LOG_BIN= 0", []),
+                ("SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '1eccd6d9-e8b1-11f1-8441-02fc00000001:1-30,\n"
+                 "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5'", [(b"Warning", b"1235")]),
+                ("/*!50606 SET @OLD_INNODB_STATS_AUTO_RECALC=@@INNODB_STATS_AUTO_RECALC */", []),
+                ("/*!50606 SET GLOBAL INNODB_STATS_AUTO_RECALC=OFF */", []),
+                ("USE `lines`", []),
+                ("DROP TABLE IF EXISTS `v`", [(b"Note", b"1051")]),
+                ("/*!50001 DROP VIEW IF EXISTS `v`*/", [(b"Note", b"1051")]),
+                ("/*!50106 DROP EVENT IF EXISTS `ev` */", [(b"Note", b"1305")]),
+                ("/*!50003 DROP FUNCTION IF EXISTS `fn` */", [(b"Note", b"1305")]),
+                ("/*!50003 DROP PROCEDURE IF EXISTS `pr` */", [(b"Note", b"1305")]),
+                ("/*!50032 DROP TRIGGER IF EXISTS tr */", [(b"Note", b"1360")]),
+                ("/*!50606 SET GLOBAL INNODB_STATS_AUTO_RECALC=@OLD_INNODB_STATS_AUTO_RECALC */", []),
+                ("SET @@SESSION.SQL_LOG_BIN = @MYSQLDUMP_TEMP_LOG_BIN", [])):
+            answer = rows.ask(connection, statement)
+            assert answer.error is None, (statement, answer.error)
+            found = [tuple(row[:2]) for row in rows.ask(connection, "SHOW WARNINGS").rows]
+            assert found == expected, (statement, found)
+        assert rows.ask(connection, "SELECT @@GLOBAL.GTID_PURGED").rows == [(b"",)]
+        for statement, advice in (
+                ("/*!50001 CREATE VIEW `v` AS SELECT \n 1 AS `id`*/", "--ignore-table"),
+                ("/*!50001 CREATE ALGORITHM=UNDEFINED */\n/*!50013 DEFINER=`a`@`%` SQL SECURITY DEFINER */\n"
+                 "/*!50001 VIEW `v` AS select 1 AS `id` */", "--ignore-table"),
+                ("/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`%`*/ /*!50003 TRIGGER `tr` BEFORE INSERT ON `t` "
+                 "FOR EACH ROW SET NEW.v = 1 */", "--skip-triggers"),
+                ("/*!50106 CREATE*/ /*!50117 DEFINER=`a`@`%`*/ /*!50106 EVENT `ev` ON SCHEDULE EVERY 1 DAY "
+                 "DO SELECT 1 */", "--events"),
+                ("CREATE DEFINER=`a`@`%` PROCEDURE `pr`()\nSELECT 1", "--routines")):
+            number, text = rows.ask(connection, statement).error
+            assert number == 1235 and advice in text, (statement, number, text)
         connection.close()
 
 

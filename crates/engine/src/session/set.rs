@@ -12,8 +12,9 @@ use super::Session;
 use super::pinned::variable_name;
 use super::view::View;
 use crate::api::{Done, Outcome};
+use crate::info::InfoTables;
 use crate::scalar::{Typed, for_variable, text_of};
-use crate::variables::check::{check_charset, find_collation, wrong_value};
+use crate::variables::check::{check_charset, convert, find_collation, wrong_value};
 use crate::variables::{VarValue, Variable, find};
 
 /// Warning of a value that was cut to a variable's bounds.
@@ -92,10 +93,34 @@ impl Session {
                  privilege(s) for this operation",
             ));
         }
+        if variable.name == "gtid_purged" {
+            return self.pass_over_gtids(variable, value.as_ref());
+        }
         let default = || VarValue::Text(variable.default.unwrap_or_default().to_owned());
         let value = value.unwrap_or_else(default);
         let note = self.engine.globals().set(variable, &value)?;
         self.note_truncation(note);
+        Ok(())
+    }
+
+    /// `SET GLOBAL gtid_purged`, with which the dumps of servers begin. There is no binlog of native
+    /// tables whose beginning it could say; for a linked server it would change what replicas of
+    /// that server get.
+    fn pass_over_gtids(&self, variable: &Variable, value: Option<&VarValue>) -> Result<()> {
+        if let Some(value) = value {
+            convert(variable, value)?;
+        }
+        let is_ours = |name: &str| self.engine.native().has(name) || InfoTables::is_schema(name);
+        if self.database.as_deref().is_some_and(|name| !is_ours(name)) {
+            return Err(Error::unsupported(
+                "SET GLOBAL gtid_purged for a linked server; set it there, or dump with \
+                 --set-gtid-purged=OFF",
+            ));
+        }
+        self.diagnostics.warn(
+            Code::NotSupportedYet.errno(),
+            "gtid_purged has no effect: Pelorus writes no binlog of native tables",
+        );
         Ok(())
     }
 
