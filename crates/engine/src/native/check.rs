@@ -23,14 +23,11 @@ const KEY_PARTS_MAX: usize = 16;
 /// Most keys of a table.
 const KEYS_MAX: usize = 64;
 
-/// Something that is kept but has no effect: the text of a warning.
-pub(crate) type Unheeded = Vec<String>;
-
-/// Checks a definition as it is written. Gives what has no effect.
+/// Checks a definition as it is written.
 ///
 /// # Errors
 /// What MySQL refuses, and what native tables do not have (1235).
-pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -> Result<Unheeded> {
+pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -> Result<()> {
     table_name(&definition.name.name)?;
     if definition.temporary {
         return Err(Error::unsupported("TEMPORARY tables in native databases"));
@@ -58,8 +55,7 @@ pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -
     keys(definition, collation)?;
     auto_increment(definition)?;
     unique_keys(definition)?;
-    super::durability::check(definition)?;
-    others(definition)
+    super::durability::check(definition)
 }
 
 /// Error 1060.
@@ -384,19 +380,4 @@ fn auto_increment(definition: &TableDefinition) -> Result<()> {
     };
     let is_key = column.primary || column.unique || definition.keys.iter().any(leads);
     if columns.next().is_some() || !is_key { Err(wrong()) } else { Ok(()) }
-}
-
-/// Foreign keys and options.
-fn others(definition: &TableDefinition) -> Result<Unheeded> {
-    let mut out = Unheeded::new();
-    for key in &definition.foreign_keys {
-        let name = key.name.clone().unwrap_or_else(|| key.columns.join(", "));
-        out.push(format!("foreign key '{name}' is kept but not enforced in native tables"));
-    }
-    for option in &definition.options {
-        if matches!(option.name.as_str(), "UNION" | "CONNECTION" | "DATA DIRECTORY") {
-            return Err(Error::unsupported(format_args!("the table option {}", option.name)));
-        }
-    }
-    Ok(out)
 }

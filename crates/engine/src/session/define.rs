@@ -80,6 +80,7 @@ impl Session {
             return self.drop_absent(ddl);
         }
         let statement = pelorus_sql::table::parse(sql, self.mode)?;
+        crate::native::options::check(&statement)?;
         if let TableStatement::Create(create) = &statement
             && create.query.is_some()
         {

@@ -100,7 +100,20 @@ impl Session {
         let value = value.unwrap_or_else(default);
         let note = self.engine.globals().set(variable, &value)?;
         self.note_truncation(note);
+        self.warn_of_isolation(variable, &self.engine.globals().get(variable.name));
         Ok(())
+    }
+
+    /// Says that native tables have no isolation above that of snapshots, where there are any.
+    fn warn_of_isolation(&self, variable: &Variable, value: &VarValue) {
+        let is_wanted = variable.name == "transaction_isolation" && value.text() == "SERIALIZABLE";
+        if is_wanted && !self.engine.native().databases().is_empty() {
+            self.diagnostics.warn(
+                Code::NotSupportedYet.errno(),
+                "SERIALIZABLE holds for linked servers; transactions of native tables have snapshot \
+                 isolation: what they read may change before they commit, what they write may not",
+            );
+        }
     }
 
     /// `SET GLOBAL gtid_purged`, with which the dumps of servers begin. There is no binlog of native
@@ -151,6 +164,7 @@ impl Session {
             Some(value) => {
                 let note = self.variables.set(variable, &value)?;
                 self.note_truncation(note);
+                self.warn_of_isolation(variable, &self.variables.get(variable.name));
             }
         }
         self.after_set(variable.name, &old_autocommit).await
@@ -252,6 +266,10 @@ impl Session {
             if self.transaction.is_open() {
                 return Err(transaction_in_progress());
             }
+            if let Some(level) = isolation {
+                let value = VarValue::Text(isolation_value(level).to_owned());
+                self.warn_of_isolation(find("transaction_isolation")?, &value);
+            }
             self.transaction.next_isolation = isolation.or(self.transaction.next_isolation);
             self.transaction.next_read_only = read_only.or(self.transaction.next_read_only);
             return Ok(());
@@ -267,6 +285,7 @@ impl Session {
                 self.set_global(variable, Some(value))?;
             } else {
                 self.variables.set(variable, &value)?;
+                self.warn_of_isolation(variable, &value);
             }
         }
         Ok(())
