@@ -330,6 +330,47 @@ class TestOwn:
         with pytest.raises(pymysql.MySQLError) as error:
             native.run("SELECT * FROM past.t FOR SYSTEM_TIME AS OF TIMESTAMP '2001-01-01 00:00:00'")
         assert error.value.args[0] == 9006
+        for then in ("@then", "TIMESTAMP @then", "@then + INTERVAL 0 SECOND"):
+            found = native.run(f"SET @then = '{moment}'",
+                               f"SELECT * FROM past.t FOR SYSTEM_TIME AS OF {then} ORDER BY a")
+            assert found == ((1, 10), (2, 20)), then
+        now = native.run("SELECT * FROM past.t FOR SYSTEM_TIME AS OF NOW(6) - INTERVAL 0 SECOND")
+        assert now == ((1, 11),)
+        ((version,),) = native.run("SELECT @@pelorus_version")
+        for words, expected in ((f"VERSION {version + 1000}", 1210), ("TIMESTAMP '2037-01-01'", 1210),
+                                ("TIMESTAMP '2050-01-01'", 1210), ("NOW() + INTERVAL 1 MINUTE", 1210),
+                                ("NOW() - INTERVAL 1 YEAR", 9006)):
+            with pytest.raises(pymysql.MySQLError) as error:
+                native.run(f"SELECT * FROM past.t FOR SYSTEM_TIME AS OF {words}")
+            assert error.value.args[0] == expected, words
+
+    def test_how_long_the_past_can_be_read(self, native):
+        """`HISTORY` when a table is made, and changed."""
+        def optimise():
+            time.sleep(2.5)
+            for table in ("short", "usual"):
+                assert native.run(f"OPTIMIZE TABLE hist.{table}")[0][3] == "OK"
+
+        def past(table, version):
+            try:
+                return native.run(f"SELECT v FROM hist.{table} FOR SYSTEM_TIME AS OF VERSION {version}")
+            except pymysql.MySQLError as error:
+                return error.args[0]
+
+        native.run("DROP DATABASE IF EXISTS hist", "CREATE DATABASE hist",
+                   "CREATE TABLE hist.short (id INT PRIMARY KEY, v INT) HISTORY=1",
+                   "CREATE TABLE hist.usual (id INT PRIMARY KEY, v INT)",
+                   "INSERT INTO hist.short VALUES (1, 1)", "INSERT INTO hist.usual VALUES (1, 1)")
+        ((first,),) = native.run("SELECT @@pelorus_version")
+        native.run("UPDATE hist.short SET v = 2", "UPDATE hist.usual SET v = 2")
+        assert past("usual", first) == ((1,),)
+        optimise()
+        assert (past("short", first), past("usual", first)) == (9006, ((1,),))
+        native.run("ALTER TABLE hist.short HISTORY='1 HOUR'", "ALTER TABLE hist.usual HISTORY=1")
+        ((second,),) = native.run("SELECT @@pelorus_version")
+        native.run("UPDATE hist.short SET v = 3", "UPDATE hist.usual SET v = 3")
+        optimise()
+        assert (past("short", second), past("usual", second)) == (((2,),), 9006)
 
     def test_partition_by_values(self, native):
         native.run(

@@ -122,6 +122,7 @@ pub(crate) const TABLE: &[Variable] = &[
     variable("pelorus_read_your_writes", Both, Bool, Some("OFF"), Here, "Whether queries wait until mirrors have what this session has written to linked servers."),
     variable("pelorus_snapshot", Global, Enum(&["LOCKED", "BEST_EFFORT"]), Some("BEST_EFFORT"), Never, "How readers agree on one moment; pelorus.links shows what each link reached."),
     variable("pelorus_streams", Both, Int(0, 256), Some("0"), Here, "Connections per server that one query uses; 0 leaves it to the link."),
+    variable("pelorus_version", Session, Int(0, u64::MAX), None, Never, "The version of native tables that statements read now, for FOR SYSTEM_TIME AS OF VERSION."),
     variable("performance_schema", Global, Bool, Some("OFF"), Never, "There is no performance_schema here."),
     variable("pid_file", Global, Text, Some(""), Never, "No pid file is written."),
     variable("port", Global, Int(0, 65535), None, Never, "TCP port."),

@@ -186,7 +186,8 @@ impl Binder<'_> {
         }
         match place {
             Database::Native(database) => {
-                let at = version.map(|version| self.as_of(version)).transpose()?.flatten();
+                let version = version.map(|version| self.settled_version(version)).transpose()?;
+                let at = version.as_ref().map(|version| self.as_of(version)).transpose()?.flatten();
                 let found = database.table(table, &partitions, at)?.ok_or_else(|| {
                     Error::new(Code::NoSuchTable, format!("Table '{local}.{table}' doesn't exist"))
                 })?;
