@@ -136,6 +136,35 @@ def test_files_into_partitions(mysql, native, tmp_path):
     assert found[0][0][2] == ((1, 10), (5, 50)) and found[0][3] == 1735
 
 
+def test_files_that_are_not_read(mysql, native, tmp_path):
+    """`LOAD DATA` of the server's own files, which both are told not to read, and what comes before."""
+    path = tmp_path / "rows.tsv"
+    path.write_text("1\n")
+    found = []
+    for server in (mysql, native):
+        server.run("SET GLOBAL local_infile = ON", "DROP DATABASE IF EXISTS load_n",
+                   "CREATE DATABASE load_n", "CREATE TABLE load_n.t (a INT PRIMARY KEY)")
+        assert server.run("SHOW VARIABLES LIKE 'secure_file_priv'") == (("secure_file_priv", "NULL"),)
+        steps = [server.run("SELECT @@secure_file_priv")]
+        connection = server.connect(local_infile=True)
+        with connection.cursor() as cursor:
+            for words in (f"INFILE '{path}' INTO TABLE load_n.t", f"INFILE '{path}' INTO TABLE load_n.u",
+                          f"INFILE '{path}' INTO TABLE load_n.t FIELDS ENCLOSED BY 'ab'",
+                          f"INFILE '{path}' INTO TABLE load_n.t FIELDS ESCAPED BY 'ab'",
+                          f"INFILE '{path}' INTO TABLE load_n.t CHARACTER SET klingon",
+                          f"LOCAL INFILE '{path}' INTO TABLE load_n.t CHARACTER SET klingon",
+                          f"LOCAL INFILE '{path}' INTO TABLE load_n.t FIELDS ENCLOSED BY 'ab'"):
+                with pytest.raises(pymysql.MySQLError) as error:
+                    cursor.execute(f"LOAD DATA {words}")
+                steps.append(error.value.args[0])
+                if error.value.args[0] == 1290 and server is native:
+                    assert "LOCAL" in error.value.args[1]
+        connection.close()
+        found.append(steps)
+    assert found[0] == found[1]
+    assert found[1][1:] == [1290, 1146, 1083, 1083, 1115, 1115, 1083]
+
+
 def test_files_with_assignments(mysql, native, tmp_path):
     """`LOAD DATA ... SET` of columns that have no default, or a computed one."""
     path = tmp_path / "rows.tsv"

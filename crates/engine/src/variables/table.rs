@@ -136,7 +136,7 @@ pub(crate) const TABLE: &[Variable] = &[
     variable("read_rnd_buffer_size", Both, Int(1, 2147483647), Some("262144"), NoEffect, "Buffer of MyISAM, which is not here."),
     variable("require_secure_transport", Global, Bool, Some("OFF"), Here, "Whether connections over TCP must be encrypted."),
     variable("resultset_metadata", Session, Enum(&["NONE", "FULL"]), Some("FULL"), OnlyDefault, "Whether results describe their columns."),
-    variable("secure_file_priv", Global, NullableText, None, Never, "No statement here reads or writes files."),
+    variable("secure_file_priv", Global, NullableText, None, Never, "NULL: no statement here reads or writes files of this machine; LOAD DATA LOCAL reads the client's."),
     variable("server_id", Global, Int(0, 4_294_967_295), Some("0"), Never, "This server takes no part in replication."),
     variable("server_uuid", Global, Text, None, Never, "Number of this data folder."),
     variable("session_track_gtids", Both, Enum(&["OFF", "OWN_GTID", "ALL_GTIDS"]), Some("OFF"), OnlyDefault, "Whether OK packets carry GTIDs."),
