@@ -11,7 +11,7 @@ use pelorus_store::COLUMNS_MAX;
 use pelorus_types::Collation;
 use sqlparser::ast::{Expr, Value};
 
-use super::definition::{key_name, table_collation};
+use super::definition::table_collation;
 use super::rules;
 use super::types::{self, invalid_default};
 use super::weigher;
@@ -231,7 +231,10 @@ pub(crate) fn no_primary_key() -> Error {
 
 fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) -> Result<()> {
     if key.kind == KeyKind::Spatial {
-        return Err(Error::unsupported(format_args!("SPATIAL KEY '{}'", key_name(key))));
+        return Err(Error::unsupported(format_args!(
+            "SPATIAL KEY '{}' in native tables",
+            shown_name(key)
+        )));
     }
     if key.parts.len() > KEY_PARTS_MAX {
         let text = format!("Too many key parts specified; max {KEY_PARTS_MAX} parts allowed");
@@ -259,6 +262,14 @@ fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) 
         key_column(column, part.length, key.kind, collation)?;
     }
     Ok(())
+}
+
+/// The name of a key, or what it will be called.
+fn shown_name(key: &KeyDefinition) -> &str {
+    match (&key.name, key.parts.first().map(|part| &part.target)) {
+        (Some(name), _) | (None, Some(KeyTarget::Column(name))) => name,
+        _ => "functional_index",
+    }
 }
 
 /// A column as part of a key.
@@ -345,13 +356,7 @@ fn unique_keys(definition: &TableDefinition) -> Result<()> {
             })
         };
         if !primary.iter().all(whole) {
-            let first = key.parts.first().map(|part| &part.target);
-            let name = match (&key.name, first) {
-                (Some(name), _) => name.as_str(),
-                (None, Some(KeyTarget::Column(name))) => name.as_str(),
-                _ => "functional_index",
-            };
-            return Err(refused(name));
+            return Err(refused(shown_name(key)));
         }
     }
     let column = definition.columns.iter().find(|column| {

@@ -11,7 +11,7 @@ use pelorus_store::{Snapshot, TableSnapshot};
 use pelorus_types::Column;
 
 use super::catalog::Catalog;
-use super::definition::NativeDef;
+use super::definition::{NativeDef, key_name};
 use super::partition::only::NamedPartitions;
 use super::transaction::NativeReads;
 use crate::mirror::{filter, is_hidden};
@@ -147,6 +147,26 @@ impl NativeDatabase for NativeView {
             part: self.part(&def),
         }))
     }
+
+    fn check_keys(&self, table: &str, alias: &str, keys: &[&str]) -> Result<()> {
+        let Some(def) = self.catalog.table(&self.database, table) else { return Ok(()) };
+        match keys.iter().find(|key| !has_key(&def, key)) {
+            Some(key) => {
+                let text = format!("Key '{key}' doesn't exist in table '{alias}'");
+                Err(Error::new(Code::NoSuchKey, text))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a table has a key of a name, or just one whose name begins so, as hints may say it.
+fn has_key(def: &NativeDef, wanted: &str) -> bool {
+    let begins = |name: &str| {
+        name.get(..wanted.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(wanted))
+    };
+    def.key_named(wanted).is_some()
+        || def.definition.keys.iter().filter(|key| begins(key_name(key))).count() == 1
 }
 
 /// A table of a version, as its definition describes it: positions of columns mean the same in

@@ -76,7 +76,7 @@ impl Session {
     /// A charset that there is not (1115), files of this machine, which nothing here reads (1290),
     /// and LOCAL ones where `local_infile` is off (3948).
     fn load_native(&mut self, load: &LoadData) -> Result<Outcome> {
-        if let Some(charset) = load.charset.as_deref().filter(|name| *name != "utf8") {
+        if let Some(charset) = &load.charset {
             check_charset(charset)?;
         }
         if !load.local {

@@ -143,6 +143,12 @@ impl<'d> Draft<'d> {
                 self.definer.diagnostics.note(1031, text);
                 Ok(())
             }
+            AlterAction::ImportTablespace(imports) => {
+                let word = if *imports { "IMPORT" } else { "DISCARD" };
+                Err(Error::unsupported(format_args!(
+                    "ALTER TABLE ... {word} TABLESPACE of a native table"
+                )))
+            }
             other => {
                 let words = format!("{other:?}");
                 let end = words.find([' ', '(', '{']).unwrap_or(words.len());

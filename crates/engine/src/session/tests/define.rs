@@ -58,6 +58,9 @@ async fn tables_are_shown_as_they_were_made() {
     assert_eq!(found[2], ["price", "decimal", "10", "NULL"]);
     assert_eq!(rows(&mut root, "SHOW INDEX FROM t").await.len(), 2);
     assert_eq!(rows(&mut root, "SHOW TABLE STATUS").await[0][..2], ["t", "Pelorus"]);
+    let sql = "SELECT DATA_LENGTH >= 0, DATA_FREE >= 0, AVG_ROW_LENGTH, INDEX_LENGTH FROM \
+               information_schema.TABLES WHERE TABLE_NAME = 't'";
+    assert_eq!(rows(&mut root, sql).await, [["1", "1", "0", "0"]]);
     assert_eq!(rows(&mut root, "ANALYZE TABLE t").await, [["shop.t", "analyze", "status", "OK"]]);
     assert_eq!(rows(&mut root, "CHECK TABLE t").await, [["shop.t", "check", "status", "OK"]]);
     engine.close().await;
