@@ -412,6 +412,34 @@ class TestOwn:
         assert native.run("SELECT SUM(n) FROM taxi.trips WHERE medallion = 'AB01'") == ((3,),)
         native.run("REPLACE INTO taxi.trips VALUES ('ab01', '2013-01-01 00:00:00', 10)")
         assert native.run("SELECT COUNT(*), SUM(n) FROM taxi.trips") == ((3, 15),)
+        (first,), (_,) = native.run("SELECT PARTITION_NAME FROM information_schema.PARTITIONS WHERE "
+                                    "TABLE_SCHEMA = 'taxi' AND TABLE_NAME = 'trips'")
+        native.run(f"ALTER TABLE taxi.trips DROP PARTITION `{first}`")
+        assert native.run("SELECT COUNT(DISTINCT LEFT(medallion, 2)) FROM taxi.trips") == ((1,),)
+
+    def test_partitions_by_value_go_by_their_names(self, native):
+        native.run("DROP DATABASE IF EXISTS days", "CREATE DATABASE days",
+                   "CREATE TABLE days.t (t DATETIME, n INT, PRIMARY KEY (t, n)) "
+                   "PARTITION BY (TIME_SLICE(t, INTERVAL 1 DAY), n)",
+                   "INSERT INTO days.t VALUES ('2024-01-01 01:00:00', 1), ('2024-01-01 02:00:00', 1), "
+                   "('2024-01-02 01:00:00', 1), ('2024-01-03 01:00:00', 2)")
+        shown = {name for (name,) in native.run(
+            "SELECT PARTITION_NAME FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = 'days'")}
+        one, two, three = (f"'2024-01-0{day} 00:00:00',{n}" for day, n in ((1, 1), (2, 1), (3, 2)))
+        assert shown == {one, two, three}
+        native.run(f"ALTER TABLE days.t DROP PARTITION `{one}`")
+        assert native.run("SELECT COUNT(*) FROM days.t") == ((2,),)
+        native.run(f"ALTER TABLE days.t TRUNCATE PARTITION `{two}`")
+        assert native.run("SELECT n FROM days.t") == ((2,),)
+        for words, expected in (("DROP PARTITION nope", 1507), (f"DROP PARTITION `{three}`, `nope`", 1507),
+                                ("TRUNCATE PARTITION nope", 1735), ("ADD PARTITION (PARTITION p)", 1235)):
+            with pytest.raises(pymysql.MySQLError) as error:
+                native.run(f"ALTER TABLE days.t {words}")
+            assert error.value.args[0] == expected, words
+        native.run("ALTER TABLE days.t DROP PARTITION IF EXISTS nope",
+                   "INSERT INTO days.t VALUES ('2024-01-01 01:00:00', 1)",
+                   f"ALTER TABLE days.t DROP PARTITION IF EXISTS `{three}`, nope")
+        assert native.run("SELECT n FROM days.t") == ((1,),)
 
     def test_slices_of_dates_that_are_none(self, native):
         """Such a date is a slice of its own, which lies within one of real dates."""
