@@ -136,6 +136,35 @@ def test_files_into_partitions(mysql, native, tmp_path):
     assert found[0][0][2] == ((1, 10), (5, 50)) and found[0][3] == 1735
 
 
+def test_files_that_are_not_read(mysql, native, tmp_path):
+    """`LOAD DATA` of the server's own files, which both are told not to read, and what comes before."""
+    path = tmp_path / "rows.tsv"
+    path.write_text("1\n")
+    found = []
+    for server in (mysql, native):
+        server.run("SET GLOBAL local_infile = ON", "DROP DATABASE IF EXISTS load_n",
+                   "CREATE DATABASE load_n", "CREATE TABLE load_n.t (a INT PRIMARY KEY)")
+        assert server.run("SHOW VARIABLES LIKE 'secure_file_priv'") == (("secure_file_priv", "NULL"),)
+        steps = [server.run("SELECT @@secure_file_priv")]
+        connection = server.connect(local_infile=True)
+        with connection.cursor() as cursor:
+            for words in (f"INFILE '{path}' INTO TABLE load_n.t", f"INFILE '{path}' INTO TABLE load_n.u",
+                          f"INFILE '{path}' INTO TABLE load_n.t FIELDS ENCLOSED BY 'ab'",
+                          f"INFILE '{path}' INTO TABLE load_n.t FIELDS ESCAPED BY 'ab'",
+                          f"INFILE '{path}' INTO TABLE load_n.t CHARACTER SET klingon",
+                          f"LOCAL INFILE '{path}' INTO TABLE load_n.t CHARACTER SET klingon",
+                          f"LOCAL INFILE '{path}' INTO TABLE load_n.t FIELDS ENCLOSED BY 'ab'"):
+                with pytest.raises(pymysql.MySQLError) as error:
+                    cursor.execute(f"LOAD DATA {words}")
+                steps.append(error.value.args[0])
+                if error.value.args[0] == 1290 and server is native:
+                    assert "LOCAL" in error.value.args[1]
+        connection.close()
+        found.append(steps)
+    assert found[0] == found[1]
+    assert found[1][1:] == [1290, 1146, 1083, 1083, 1115, 1115, 1083]
+
+
 def test_files_with_assignments(mysql, native, tmp_path):
     """`LOAD DATA ... SET` of columns that have no default, or a computed one."""
     path = tmp_path / "rows.tsv"
@@ -330,6 +359,47 @@ class TestOwn:
         with pytest.raises(pymysql.MySQLError) as error:
             native.run("SELECT * FROM past.t FOR SYSTEM_TIME AS OF TIMESTAMP '2001-01-01 00:00:00'")
         assert error.value.args[0] == 9006
+        for then in ("@then", "TIMESTAMP @then", "@then + INTERVAL 0 SECOND"):
+            found = native.run(f"SET @then = '{moment}'",
+                               f"SELECT * FROM past.t FOR SYSTEM_TIME AS OF {then} ORDER BY a")
+            assert found == ((1, 10), (2, 20)), then
+        now = native.run("SELECT * FROM past.t FOR SYSTEM_TIME AS OF NOW(6) - INTERVAL 0 SECOND")
+        assert now == ((1, 11),)
+        ((version,),) = native.run("SELECT @@pelorus_version")
+        for words, expected in ((f"VERSION {version + 1000}", 1210), ("TIMESTAMP '2037-01-01'", 1210),
+                                ("TIMESTAMP '2050-01-01'", 1210), ("NOW() + INTERVAL 1 MINUTE", 1210),
+                                ("NOW() - INTERVAL 1 YEAR", 9006)):
+            with pytest.raises(pymysql.MySQLError) as error:
+                native.run(f"SELECT * FROM past.t FOR SYSTEM_TIME AS OF {words}")
+            assert error.value.args[0] == expected, words
+
+    def test_how_long_the_past_can_be_read(self, native):
+        """`HISTORY` when a table is made, and changed."""
+        def optimise():
+            time.sleep(2.5)
+            for table in ("short", "usual"):
+                assert native.run(f"OPTIMIZE TABLE hist.{table}")[0][3] == "OK"
+
+        def past(table, version):
+            try:
+                return native.run(f"SELECT v FROM hist.{table} FOR SYSTEM_TIME AS OF VERSION {version}")
+            except pymysql.MySQLError as error:
+                return error.args[0]
+
+        native.run("DROP DATABASE IF EXISTS hist", "CREATE DATABASE hist",
+                   "CREATE TABLE hist.short (id INT PRIMARY KEY, v INT) HISTORY=1",
+                   "CREATE TABLE hist.usual (id INT PRIMARY KEY, v INT)",
+                   "INSERT INTO hist.short VALUES (1, 1)", "INSERT INTO hist.usual VALUES (1, 1)")
+        ((first,),) = native.run("SELECT @@pelorus_version")
+        native.run("UPDATE hist.short SET v = 2", "UPDATE hist.usual SET v = 2")
+        assert past("usual", first) == ((1,),)
+        optimise()
+        assert (past("short", first), past("usual", first)) == (9006, ((1,),))
+        native.run("ALTER TABLE hist.short HISTORY='1 HOUR'", "ALTER TABLE hist.usual HISTORY=1")
+        ((second,),) = native.run("SELECT @@pelorus_version")
+        native.run("UPDATE hist.short SET v = 3", "UPDATE hist.usual SET v = 3")
+        optimise()
+        assert (past("short", second), past("usual", second)) == (((2,),), 9006)
 
     def test_partition_by_values(self, native):
         native.run(
@@ -342,6 +412,34 @@ class TestOwn:
         assert native.run("SELECT SUM(n) FROM taxi.trips WHERE medallion = 'AB01'") == ((3,),)
         native.run("REPLACE INTO taxi.trips VALUES ('ab01', '2013-01-01 00:00:00', 10)")
         assert native.run("SELECT COUNT(*), SUM(n) FROM taxi.trips") == ((3, 15),)
+        (first,), (_,) = native.run("SELECT PARTITION_NAME FROM information_schema.PARTITIONS WHERE "
+                                    "TABLE_SCHEMA = 'taxi' AND TABLE_NAME = 'trips'")
+        native.run(f"ALTER TABLE taxi.trips DROP PARTITION `{first}`")
+        assert native.run("SELECT COUNT(DISTINCT LEFT(medallion, 2)) FROM taxi.trips") == ((1,),)
+
+    def test_partitions_by_value_go_by_their_names(self, native):
+        native.run("DROP DATABASE IF EXISTS days", "CREATE DATABASE days",
+                   "CREATE TABLE days.t (t DATETIME, n INT, PRIMARY KEY (t, n)) "
+                   "PARTITION BY (TIME_SLICE(t, INTERVAL 1 DAY), n)",
+                   "INSERT INTO days.t VALUES ('2024-01-01 01:00:00', 1), ('2024-01-01 02:00:00', 1), "
+                   "('2024-01-02 01:00:00', 1), ('2024-01-03 01:00:00', 2)")
+        shown = {name for (name,) in native.run(
+            "SELECT PARTITION_NAME FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = 'days'")}
+        one, two, three = (f"'2024-01-0{day} 00:00:00',{n}" for day, n in ((1, 1), (2, 1), (3, 2)))
+        assert shown == {one, two, three}
+        native.run(f"ALTER TABLE days.t DROP PARTITION `{one}`")
+        assert native.run("SELECT COUNT(*) FROM days.t") == ((2,),)
+        native.run(f"ALTER TABLE days.t TRUNCATE PARTITION `{two}`")
+        assert native.run("SELECT n FROM days.t") == ((2,),)
+        for words, expected in (("DROP PARTITION nope", 1507), (f"DROP PARTITION `{three}`, `nope`", 1507),
+                                ("TRUNCATE PARTITION nope", 1735), ("ADD PARTITION (PARTITION p)", 1235)):
+            with pytest.raises(pymysql.MySQLError) as error:
+                native.run(f"ALTER TABLE days.t {words}")
+            assert error.value.args[0] == expected, words
+        native.run("ALTER TABLE days.t DROP PARTITION IF EXISTS nope",
+                   "INSERT INTO days.t VALUES ('2024-01-01 01:00:00', 1)",
+                   f"ALTER TABLE days.t DROP PARTITION IF EXISTS `{three}`, nope")
+        assert native.run("SELECT n FROM days.t") == ((1,),)
 
     def test_slices_of_dates_that_are_none(self, native):
         """Such a date is a slice of its own, which lies within one of real dates."""
@@ -859,6 +957,7 @@ class TestDumps:
                      "-12:30:00.5", 2000 + at, "it's", "p,r", '{"a": [1, 2.5, "x\\"y"], "b": null}'))
         dump = mysql.dump(server, "shop")
         assert b"_binary" in dump
+        assert (b"GTID_PURGED=" in dump) == (kind == "mysql")
         native.run("DROP DATABASE IF EXISTS shop", "CREATE DATABASE shop")
         client = [machine.find("mariadb"), "--no-defaults", "-h127.0.0.1", f"-P{native.port}", "-uroot",
                   f"-p{pelorus.ROOT_PASSWORD}", "shop"]
@@ -882,6 +981,45 @@ class TestDumps:
                     cursor.execute(f"SHOW CREATE TABLE {name}")
                     shown = cursor.fetchone()[1].replace("ENGINE=Pelorus", "ENGINE=InnoDB")
                     assert shown == theirs.fetchone()[1]
+        connection.close()
+
+
+    def test_what_dumps_set_and_drop(self, native):
+        """The lines of dumps beside tables: of `mysqldump` of MySQL 9.7, also `--all-databases`."""
+        native.run("DROP DATABASE IF EXISTS lines", "CREATE DATABASE lines")
+        connection = rows.connect(native)
+        for statement, expected in (
+                ("SET @MYSQLDUMP_TEMP_LOG_BIN = @@SESSION.SQL_LOG_BIN", []),
+                ("SET @@SESSION.SQL_LOG_BIN= 0", []),
+                ("SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '1eccd6d9-e8b1-11f1-8441-02fc00000001:1-30,\n"
+                 "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5'", [(b"Warning", b"1235")]),
+                ("/*!50606 SET @OLD_INNODB_STATS_AUTO_RECALC=@@INNODB_STATS_AUTO_RECALC */", []),
+                ("/*!50606 SET GLOBAL INNODB_STATS_AUTO_RECALC=OFF */", []),
+                ("USE `lines`", []),
+                ("DROP TABLE IF EXISTS `v`", [(b"Note", b"1051")]),
+                ("/*!50001 DROP VIEW IF EXISTS `v`*/", [(b"Note", b"1051")]),
+                ("/*!50106 DROP EVENT IF EXISTS `ev` */", [(b"Note", b"1305")]),
+                ("/*!50003 DROP FUNCTION IF EXISTS `fn` */", [(b"Note", b"1305")]),
+                ("/*!50003 DROP PROCEDURE IF EXISTS `pr` */", [(b"Note", b"1305")]),
+                ("/*!50032 DROP TRIGGER IF EXISTS tr */", [(b"Note", b"1360")]),
+                ("/*!50606 SET GLOBAL INNODB_STATS_AUTO_RECALC=@OLD_INNODB_STATS_AUTO_RECALC */", []),
+                ("SET @@SESSION.SQL_LOG_BIN = @MYSQLDUMP_TEMP_LOG_BIN", [])):
+            answer = rows.ask(connection, statement)
+            assert answer.error is None, (statement, answer.error)
+            found = [tuple(row[:2]) for row in rows.ask(connection, "SHOW WARNINGS").rows]
+            assert found == expected, (statement, found)
+        assert rows.ask(connection, "SELECT @@GLOBAL.GTID_PURGED").rows == [(b"",)]
+        for statement, advice in (
+                ("/*!50001 CREATE VIEW `v` AS SELECT \n 1 AS `id`*/", "--ignore-table"),
+                ("/*!50001 CREATE ALGORITHM=UNDEFINED */\n/*!50013 DEFINER=`a`@`%` SQL SECURITY DEFINER */\n"
+                 "/*!50001 VIEW `v` AS select 1 AS `id` */", "--ignore-table"),
+                ("/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`%`*/ /*!50003 TRIGGER `tr` BEFORE INSERT ON `t` "
+                 "FOR EACH ROW SET NEW.v = 1 */", "--skip-triggers"),
+                ("/*!50106 CREATE*/ /*!50117 DEFINER=`a`@`%`*/ /*!50106 EVENT `ev` ON SCHEDULE EVERY 1 DAY "
+                 "DO SELECT 1 */", "--events"),
+                ("CREATE DEFINER=`a`@`%` PROCEDURE `pr`()\nSELECT 1", "--routines")):
+            number, text = rows.ask(connection, statement).error
+            assert number == 1235 and advice in text, (statement, number, text)
         connection.close()
 
 

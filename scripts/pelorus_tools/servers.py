@@ -229,11 +229,9 @@ class MySql(Server):
         """What `mysqldump` says of a database of a server, this one or another."""
         command = [machine.find("chroot") or "chroot", str(self.root), "mysqldump", "--no-defaults",
                    "-h127.0.0.1", f"-P{of.port}", f"-u{USER}", f"-p{PASSWORD}", "--no-tablespaces",
-                   "--skip-triggers", "--column-statistics=0"]
-        if of.kind == self.kind:
-            command.append("--set-gtid-purged=OFF")
-        done = subprocess.run([*command, database], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                   "--skip-triggers", "--column-statistics=0", database]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
         if done.returncode != 0:
             raise RuntimeError(f"mysqldump failed:\n{done.stderr.decode(errors='replace')[-3000:]}")
         return done.stdout

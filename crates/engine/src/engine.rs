@@ -444,7 +444,7 @@ fn computed(
         ("pelorus_index_memory", VarValue::UInt(budgets.index)),
         ("port", VarValue::UInt(u64::from(settings.port))),
         ("require_secure_transport", VarValue::Bool(settings.require_secure_transport)),
-        ("secure_file_priv", VarValue::Null),
+        ("secure_file_priv", text("NULL")),
         ("server_uuid", text(&uuid(env))),
         ("socket", text(&settings.socket)),
         ("system_time_zone", text(&zone.name)),

@@ -6,6 +6,7 @@
 //! | `definition` | one table: its definition and everything that is derived from it |
 //! | `types` | column types, as clients see them and as values are stored |
 //! | `check` | what MySQL refuses in a `CREATE TABLE` |
+//! | `options` | options of tables and partitions that are refused |
 //! | `partition` | which partition a row belongs to, which partitions a condition leaves |
 //! | `expression` | expressions over the columns of one table |
 //! | `row_id` | the hidden row number of tables without a primary key |
@@ -33,6 +34,7 @@ pub(crate) mod durability;
 pub(crate) mod expression;
 pub(crate) mod info;
 mod maintain;
+pub(crate) mod options;
 pub(crate) mod partition;
 mod rename;
 pub(crate) mod row_id;

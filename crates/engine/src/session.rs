@@ -13,10 +13,12 @@
 //! | `prepared` | prepared statements |
 //! | `change` | statements that change rows of native tables |
 //! | `define` | statements that define native databases and tables |
+//! | `absent` | views, triggers, events and routines, which native databases do not have |
 //! | `users`, `links` | accounts and linked servers |
 //! | `show` | `SHOW`, `DESCRIBE` |
 //! | `stream` | results on their way to the client |
 
+mod absent;
 mod change;
 mod define;
 mod dispatch;

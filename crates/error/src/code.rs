@@ -333,6 +333,8 @@ codes! {
     CannotDropColumnOrKey = 1091, b"42000", NotFound;
     /// A table that is written is also read.
     UpdateTableUsed = 1093, b"HY000", InvalidInput;
+    /// What encloses or escapes fields of a file is no single byte.
+    WrongFieldSeparator = 1083, b"42000", InvalidInput;
     /// A TEXT or BLOB with a default.
     BlobCannotHaveDefault = 1101, b"42000", InvalidInput;
     /// A table name that cannot be.

@@ -14,6 +14,7 @@
 //! | [`leaf`] | tables of a FROM clause |
 //! | [`literal`] | constants |
 //! | [`mariadb`] | what a MariaDB computes otherwise, which is refused |
+//! | `version` | the moment of `FOR SYSTEM_TIME AS OF` |
 //! | [`native`], [`condition`] | native tables, and what of WHERE their scans can use |
 //! | [`select`] | one SELECT block |
 //! | [`correlated`] | subqueries that depend on the row |
@@ -41,4 +42,5 @@ pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod subquery;
 pub(crate) mod typed;
+mod version;
 pub(crate) mod window;

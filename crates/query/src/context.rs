@@ -111,6 +111,15 @@ pub trait NativeDatabase: Send + Sync + std::fmt::Debug {
         partitions: &[&str],
         at: Option<AsOf>,
     ) -> Result<Option<NativeTable>>;
+
+    /// Looks whether a table has the keys that index hints name; its alias is what an error names.
+    /// Whoever shows other keys than those of the table knows of none.
+    ///
+    /// # Errors
+    /// A key that is not there (1176).
+    fn check_keys(&self, _table: &str, _alias: &str, _keys: &[&str]) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The moment that `FOR SYSTEM_TIME AS OF` asks for.

@@ -17,7 +17,7 @@ mod plan;
 mod rewrite;
 mod rows;
 
-use pelorus_error::{Code, Error, Result};
+use pelorus_error::{Error, Result};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{AlterAction, AlterTable, TableDefinition};
 use pelorus_store::TableSchema;
@@ -81,12 +81,11 @@ impl Definer {
         repartitions: bool,
     ) -> Result<u64> {
         rules::check_kept(def, &definition, origins)?;
-        for text in check::check(&definition, def.mode, &super::types::definition_policy())? {
-            self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
-        }
+        check::check(&definition, def.mode, &super::types::definition_policy())?;
         let counter = first_number(&definition)?;
         definition.options.retain(|option| option.name != "AUTO_INCREMENT");
         definition.normalise();
+        self.warn_unheeded(&definition, &def.definition.foreign_keys);
         if definition == def.definition && counter.is_none() {
             return Ok(0);
         }

@@ -11,7 +11,7 @@ use pelorus_store::COLUMNS_MAX;
 use pelorus_types::Collation;
 use sqlparser::ast::{Expr, Value};
 
-use super::definition::{key_name, table_collation};
+use super::definition::table_collation;
 use super::rules;
 use super::types::{self, invalid_default};
 use super::weigher;
@@ -23,14 +23,11 @@ const KEY_PARTS_MAX: usize = 16;
 /// Most keys of a table.
 const KEYS_MAX: usize = 64;
 
-/// Something that is kept but has no effect: the text of a warning.
-pub(crate) type Unheeded = Vec<String>;
-
-/// Checks a definition as it is written. Gives what has no effect.
+/// Checks a definition as it is written.
 ///
 /// # Errors
 /// What MySQL refuses, and what native tables do not have (1235).
-pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -> Result<Unheeded> {
+pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -> Result<()> {
     table_name(&definition.name.name)?;
     if definition.temporary {
         return Err(Error::unsupported("TEMPORARY tables in native databases"));
@@ -58,8 +55,7 @@ pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -
     keys(definition, collation)?;
     auto_increment(definition)?;
     unique_keys(definition)?;
-    super::durability::check(definition)?;
-    others(definition)
+    super::durability::check(definition)
 }
 
 /// Error 1060.
@@ -235,7 +231,10 @@ pub(crate) fn no_primary_key() -> Error {
 
 fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) -> Result<()> {
     if key.kind == KeyKind::Spatial {
-        return Err(Error::unsupported(format_args!("SPATIAL KEY '{}'", key_name(key))));
+        return Err(Error::unsupported(format_args!(
+            "SPATIAL KEY '{}' in native tables",
+            shown_name(key)
+        )));
     }
     if key.parts.len() > KEY_PARTS_MAX {
         let text = format!("Too many key parts specified; max {KEY_PARTS_MAX} parts allowed");
@@ -263,6 +262,14 @@ fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) 
         key_column(column, part.length, key.kind, collation)?;
     }
     Ok(())
+}
+
+/// The name of a key, or what it will be called.
+fn shown_name(key: &KeyDefinition) -> &str {
+    match (&key.name, key.parts.first().map(|part| &part.target)) {
+        (Some(name), _) | (None, Some(KeyTarget::Column(name))) => name,
+        _ => "functional_index",
+    }
 }
 
 /// A column as part of a key.
@@ -349,13 +356,7 @@ fn unique_keys(definition: &TableDefinition) -> Result<()> {
             })
         };
         if !primary.iter().all(whole) {
-            let first = key.parts.first().map(|part| &part.target);
-            let name = match (&key.name, first) {
-                (Some(name), _) => name.as_str(),
-                (None, Some(KeyTarget::Column(name))) => name.as_str(),
-                _ => "functional_index",
-            };
-            return Err(refused(name));
+            return Err(refused(shown_name(key)));
         }
     }
     let column = definition.columns.iter().find(|column| {
@@ -384,19 +385,4 @@ fn auto_increment(definition: &TableDefinition) -> Result<()> {
     };
     let is_key = column.primary || column.unique || definition.keys.iter().any(leads);
     if columns.next().is_some() || !is_key { Err(wrong()) } else { Ok(()) }
-}
-
-/// Foreign keys and options.
-fn others(definition: &TableDefinition) -> Result<Unheeded> {
-    let mut out = Unheeded::new();
-    for key in &definition.foreign_keys {
-        let name = key.name.clone().unwrap_or_else(|| key.columns.join(", "));
-        out.push(format!("foreign key '{name}' is kept but not enforced in native tables"));
-    }
-    for option in &definition.options {
-        if matches!(option.name.as_str(), "UNION" | "CONNECTION" | "DATA DIRECTORY") {
-            return Err(Error::unsupported(format_args!("the table option {}", option.name)));
-        }
-    }
-    Ok(out)
 }

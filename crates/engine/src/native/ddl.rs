@@ -12,7 +12,7 @@ use pelorus_functions::{EvalContext, TimeZone, Value};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
     AlterAction, Base, ColumnDefault, ColumnDefinition, CreateIndex, DatabaseDefinition,
-    DropDatabase, DropIndex, DropTables, TableDefinition, TableOption, TableStatement,
+    DropDatabase, DropIndex, DropTables, ForeignKey, TableDefinition, TableOption, TableStatement,
     option_value,
 };
 use pelorus_sql::{Mode, literal};
@@ -208,6 +208,7 @@ impl Definer {
             definition.options.retain(|option| option.name != "AUTO_INCREMENT");
             definition.foreign_keys.clear();
         } else {
+            definition.complete_foreign_keys();
             add_collation(&mut definition, &options);
             if self.generates_keys {
                 row_id::add(&mut definition)?;
@@ -238,9 +239,7 @@ impl Definer {
     pub(super) fn prepare(&self, definition: &mut TableDefinition, mode: Mode) -> Result<()> {
         definition.columns.iter_mut().for_each(types::restore_json);
         let policy = self.policy();
-        for text in check::check(definition, mode, &policy)? {
-            self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
-        }
+        check::check(definition, mode, &policy)?;
         self.settle_engine(definition)?;
         let collation = table_collation(definition)?;
         for column in &mut definition.columns {
@@ -250,7 +249,20 @@ impl Definer {
             partition::settle(partitioning, mode, &self.context)?;
         }
         definition.normalise();
+        self.warn_unheeded(definition, &[]);
         Ok(())
+    }
+
+    /// Warns of foreign keys of a definition in normal form that were not there before.
+    pub(super) fn warn_unheeded(&self, definition: &TableDefinition, before: &[ForeignKey]) {
+        for key in &definition.foreign_keys {
+            if before.iter().any(|it| it.name == key.name) {
+                continue;
+            }
+            let name = key.name.as_deref().unwrap_or_default();
+            let text = format!("foreign key '{name}' is kept but not enforced in native tables");
+            self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
+        }
     }
 
     /// Makes a table of a definition in normal form.

@@ -84,7 +84,8 @@ impl Question<'_> {
         match table {
             "TABLES" => {
                 let rows = rows(def, snapshot);
-                add(grid, |column| table_cell(def, rows, column));
+                let sizes = Sizes::of(def, rows);
+                add(grid, |column| table_cell(def, (rows, &sizes), column));
             }
             "COLUMNS" => {
                 for at in 0..def.columns.len() {
@@ -167,6 +168,25 @@ pub(super) fn rows(def: &NativeDef, snapshot: &Snapshot) -> Option<u64> {
     snapshot.table(def.id).ok().map(|table| table.rows())
 }
 
+/// Bytes of a table's file. Rows that are in memory alone count when they have been written into it.
+#[derive(Debug)]
+pub(super) struct Sizes {
+    /// What the present state takes.
+    pub(super) data: u64,
+    /// The rest of the file.
+    pub(super) free: u64,
+    /// What a row takes on average.
+    pub(super) row: u64,
+}
+
+impl Sizes {
+    pub(super) fn of(def: &NativeDef, rows: Option<u64>) -> Self {
+        let usage = def.table.file_usage();
+        let row = usage.live.checked_div(rows.unwrap_or(0)).unwrap_or(0);
+        Self { data: usage.live, free: usage.length.saturating_sub(usage.live), row }
+    }
+}
+
 fn schema_cell(database: &str, options: &DatabaseOptions, name: &str) -> Option<Cell> {
     Some(match name {
         "CATALOG_NAME" => "def".into(),
@@ -190,7 +210,7 @@ fn broken_cell((database, name): (&str, &str), error: &Error, column: &str) -> O
     })
 }
 
-fn table_cell(def: &NativeDef, rows: Option<u64>, name: &str) -> Option<Cell> {
+fn table_cell(def: &NativeDef, (rows, sizes): (Option<u64>, &Sizes), name: &str) -> Option<Cell> {
     Some(match name {
         "TABLE_CATALOG" => "def".into(),
         "TABLE_SCHEMA" => def.database.as_str().into(),
@@ -200,6 +220,10 @@ fn table_cell(def: &NativeDef, rows: Option<u64>, name: &str) -> Option<Cell> {
         "VERSION" => Cell::Int(10),
         "ROW_FORMAT" => "Compressed".into(),
         "TABLE_ROWS" => rows.into(),
+        "AVG_ROW_LENGTH" => sizes.row.into(),
+        "DATA_LENGTH" => sizes.data.into(),
+        "MAX_DATA_LENGTH" | "INDEX_LENGTH" => Cell::UInt(0),
+        "DATA_FREE" => sizes.free.into(),
         "AUTO_INCREMENT" => auto_increment(def).into(),
         // When a table was made is not kept.
         "CREATE_TIME" => Cell::Null,

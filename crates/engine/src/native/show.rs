@@ -116,17 +116,19 @@ fn table_status(catalog: &Catalog, database: &str) -> Grid {
     ]);
     let snapshot = catalog.store().snapshot();
     for def in catalog.tables(database) {
+        let rows = info::rows(&def, &snapshot);
+        let sizes = info::Sizes::of(&def, rows);
         grid.push(vec![
             def.name.as_str().into(),
             ENGINE.into(),
             Cell::UInt(10),
             "Compressed".into(),
-            info::rows(&def, &snapshot).into(),
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
+            rows.into(),
+            sizes.row.into(),
+            sizes.data.into(),
+            Cell::UInt(0),
+            Cell::UInt(0),
+            sizes.free.into(),
             info::auto_increment(&def).into(),
             Cell::Null,
             Cell::Null,

@@ -11,7 +11,7 @@ use pelorus_store::{Snapshot, TableSnapshot};
 use pelorus_types::Column;
 
 use super::catalog::Catalog;
-use super::definition::NativeDef;
+use super::definition::{NativeDef, key_name};
 use super::partition::only::NamedPartitions;
 use super::transaction::NativeReads;
 use crate::mirror::{filter, is_hidden};
@@ -25,6 +25,8 @@ pub(crate) struct NativeView {
     shown: String,
     reads: NativeReads,
     time_zone: TimeZone,
+    /// Now, in microseconds since 1970; nothing is known of what comes after.
+    now_micros: i64,
     /// Copies of a part of their table are read as if they were the whole.
     as_whole: bool,
 }
@@ -38,7 +40,13 @@ impl NativeView {
         time_zone: TimeZone,
     ) -> Self {
         let (database, shown) = (database.to_owned(), shown.to_owned());
-        Self { catalog, database, shown, reads, time_zone, as_whole: false }
+        let (now_micros, as_whole) = (i64::MAX, false);
+        Self { catalog, database, shown, reads, time_zone, now_micros, as_whole }
+    }
+
+    /// The same, for a statement that began at a moment.
+    pub(crate) fn at(self, now_micros: i64) -> Self {
+        Self { now_micros, ..self }
     }
 
     /// The same, for who knows that copies may have a part of their table.
@@ -67,7 +75,14 @@ impl NativeView {
     /// The version of a moment.
     fn pin(&self, at: AsOf) -> Result<Arc<Snapshot>> {
         let store = self.catalog.store();
+        let newest = store.version();
         let version = match at {
+            AsOf::Version(version) if version > newest => {
+                return Err(in_future(&format!("version {version}"), newest));
+            }
+            AsOf::Timestamp(micros) if micros > self.now_micros => {
+                return Err(in_future("the moment", newest));
+            }
             AsOf::Version(version) => version,
             AsOf::Timestamp(micros) => {
                 let micros = u64::try_from(micros).unwrap_or(0);
@@ -132,6 +147,26 @@ impl NativeDatabase for NativeView {
             part: self.part(&def),
         }))
     }
+
+    fn check_keys(&self, table: &str, alias: &str, keys: &[&str]) -> Result<()> {
+        let Some(def) = self.catalog.table(&self.database, table) else { return Ok(()) };
+        match keys.iter().find(|key| !has_key(&def, key)) {
+            Some(key) => {
+                let text = format!("Key '{key}' doesn't exist in table '{alias}'");
+                Err(Error::new(Code::NoSuchKey, text))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a table has a key of a name, or just one whose name begins so, as hints may say it.
+fn has_key(def: &NativeDef, wanted: &str) -> bool {
+    let begins = |name: &str| {
+        name.get(..wanted.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(wanted))
+    };
+    def.key_named(wanted).is_some()
+        || def.definition.keys.iter().filter(|key| begins(key_name(key))).count() == 1
 }
 
 /// A table of a version, as its definition describes it: positions of columns mean the same in
@@ -150,6 +185,13 @@ pub(crate) fn table_of(pin: &Snapshot, def: &NativeDef) -> Result<Arc<TableSnaps
 
 fn same(def: &NativeDef, table: Arc<TableSnapshot>) -> Result<Arc<TableSnapshot>> {
     if table.generation() == def.generation { Ok(table) } else { Err(changed()) }
+}
+
+/// Error 1210: what is read now would be something else later.
+fn in_future(what: &str, newest: u64) -> Error {
+    let text =
+        format!("{what} lies in the future; the newest version is {newest} (@@pelorus_version)");
+    Error::new(Code::WrongArguments, text)
 }
 
 /// Error 1412.

@@ -16,6 +16,7 @@ use crate::native::write::change::Counts;
 use crate::native::write::load::Loader;
 use crate::native::write::lookup::duplicate_text;
 use crate::native::write::{Plan, Statement, commit};
+use crate::variables::check::check_charset;
 
 /// How often a statement outside of transactions is tried when others were faster.
 const TRIES: u32 = 20;
@@ -72,14 +73,21 @@ impl Session {
     /// Begins `LOAD DATA`.
     ///
     /// # Errors
-    /// Files of the server's own, which nothing here reads (1290), and LOCAL ones where
-    /// `local_infile` is off (3948).
+    /// A charset that there is not (1115), files of this machine, which nothing here reads (1290),
+    /// and LOCAL ones where `local_infile` is off (3948).
     fn load_native(&mut self, load: &LoadData) -> Result<Outcome> {
+        if let Some(charset) = &load.charset {
+            check_charset(charset)?;
+        }
         if !load.local {
+            // As on a server, what else is wrong is told first.
+            let view = self.view();
+            self.native_statement(&view).loader(load)?;
             return Err(Error::new(
                 Code::OptionPreventsStatement,
                 "The MySQL server is running with the --secure-file-priv option so it cannot \
-                 execute this statement",
+                 execute this statement; Pelorus reads no files of its machine, LOAD DATA LOCAL \
+                 reads the client's",
             ));
         }
         if !self.engine.globals().get("local_infile").is_on() {

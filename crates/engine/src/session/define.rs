@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::literal;
-use pelorus_sql::statement::{Completion, Ddl, Maintenance, TableName};
+use pelorus_sql::statement::{Completion, Ddl, DdlAction, Maintenance, TableName};
 use pelorus_sql::table::{DropTables, TableDefinition, TableStatement};
 
 use super::Session;
+use super::absent;
 use super::dispatch::done;
 use super::place::unknown_database;
 use super::stream;
@@ -46,8 +47,9 @@ impl Session {
         sql: &str,
         ddl: &Ddl,
     ) -> Result<Outcome> {
-        if !matches!(ddl.object.as_str(), "TABLE" | "INDEX" | "DATABASE" | "SCHEMA") {
-            return Err(Error::unsupported(format_args!("{} in native databases", ddl.object)));
+        let is_kept = matches!(ddl.object.as_str(), "TABLE" | "INDEX" | "DATABASE" | "SCHEMA");
+        if !is_kept && ddl.action != DdlAction::Drop {
+            return Err(absent::refused(&ddl.object));
         }
         if crate::links::is_own(&ddl.names.first().map(|it| it.name.clone()).unwrap_or_default())
             && ddl.object == "DATABASE"
@@ -74,7 +76,11 @@ impl Session {
         if self.transaction.is_open() {
             self.end_transaction("COMMIT", Completion::default()).await?;
         }
+        if !is_kept {
+            return self.drop_absent(ddl);
+        }
         let statement = pelorus_sql::table::parse(sql, self.mode)?;
+        crate::native::options::check(&statement)?;
         if let TableStatement::Create(create) = &statement
             && create.query.is_some()
         {

@@ -12,8 +12,9 @@ use super::Session;
 use super::pinned::variable_name;
 use super::view::View;
 use crate::api::{Done, Outcome};
+use crate::info::InfoTables;
 use crate::scalar::{Typed, for_variable, text_of};
-use crate::variables::check::{check_charset, find_collation, wrong_value};
+use crate::variables::check::{check_charset, convert, find_collation, wrong_value};
 use crate::variables::{VarValue, Variable, find};
 
 /// Warning of a value that was cut to a variable's bounds.
@@ -92,10 +93,47 @@ impl Session {
                  privilege(s) for this operation",
             ));
         }
+        if variable.name == "gtid_purged" {
+            return self.pass_over_gtids(variable, value.as_ref());
+        }
         let default = || VarValue::Text(variable.default.unwrap_or_default().to_owned());
         let value = value.unwrap_or_else(default);
         let note = self.engine.globals().set(variable, &value)?;
         self.note_truncation(note);
+        self.warn_of_isolation(variable, &self.engine.globals().get(variable.name));
+        Ok(())
+    }
+
+    /// Says that native tables have no isolation above that of snapshots, where there are any.
+    fn warn_of_isolation(&self, variable: &Variable, value: &VarValue) {
+        let is_wanted = variable.name == "transaction_isolation" && value.text() == "SERIALIZABLE";
+        if is_wanted && !self.engine.native().databases().is_empty() {
+            self.diagnostics.warn(
+                Code::NotSupportedYet.errno(),
+                "SERIALIZABLE holds for linked servers; transactions of native tables have snapshot \
+                 isolation: what they read may change before they commit, what they write may not",
+            );
+        }
+    }
+
+    /// `SET GLOBAL gtid_purged`, with which the dumps of servers begin. There is no binlog of native
+    /// tables whose beginning it could say; for a linked server it would change what replicas of
+    /// that server get.
+    fn pass_over_gtids(&self, variable: &Variable, value: Option<&VarValue>) -> Result<()> {
+        if let Some(value) = value {
+            convert(variable, value)?;
+        }
+        let is_ours = |name: &str| self.engine.native().has(name) || InfoTables::is_schema(name);
+        if self.database.as_deref().is_some_and(|name| !is_ours(name)) {
+            return Err(Error::unsupported(
+                "SET GLOBAL gtid_purged for a linked server; set it there, or dump with \
+                 --set-gtid-purged=OFF",
+            ));
+        }
+        self.diagnostics.warn(
+            Code::NotSupportedYet.errno(),
+            "gtid_purged has no effect: Pelorus writes no binlog of native tables",
+        );
         Ok(())
     }
 
@@ -126,6 +164,7 @@ impl Session {
             Some(value) => {
                 let note = self.variables.set(variable, &value)?;
                 self.note_truncation(note);
+                self.warn_of_isolation(variable, &self.variables.get(variable.name));
             }
         }
         self.after_set(variable.name, &old_autocommit).await
@@ -227,6 +266,10 @@ impl Session {
             if self.transaction.is_open() {
                 return Err(transaction_in_progress());
             }
+            if let Some(level) = isolation {
+                let value = VarValue::Text(isolation_value(level).to_owned());
+                self.warn_of_isolation(find("transaction_isolation")?, &value);
+            }
             self.transaction.next_isolation = isolation.or(self.transaction.next_isolation);
             self.transaction.next_read_only = read_only.or(self.transaction.next_read_only);
             return Ok(());
@@ -242,6 +285,7 @@ impl Session {
                 self.set_global(variable, Some(value))?;
             } else {
                 self.variables.set(variable, &value)?;
+                self.warn_of_isolation(variable, &value);
             }
         }
         Ok(())

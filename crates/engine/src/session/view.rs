@@ -55,6 +55,7 @@ impl View {
             "error_count" => VarValue::UInt(self.error_count as u64),
             "last_insert_id" | "identity" => VarValue::UInt(self.last_insert_id),
             "pseudo_thread_id" => VarValue::UInt(self.id),
+            "pelorus_version" => VarValue::UInt(self.native.pin.version()),
             "timestamp" => match self.variables.get("timestamp") {
                 VarValue::Double(moment) if moment > 0.0 => VarValue::Double(moment),
                 #[expect(clippy::cast_precision_loss, reason = "microseconds since 1970 fit 2^53")]
@@ -139,7 +140,8 @@ impl Catalog for SessionCatalog {
         let native = self.view.engine.native();
         if native.has(name) {
             let (catalog, reads) = (Arc::clone(native), self.view.native.clone());
-            let view = NativeView::new(catalog, (name, name), reads, self.view.time_zone);
+            let view = NativeView::new(catalog, (name, name), reads, self.view.time_zone)
+                .at(self.view.now_micros);
             return Some(Database::Native(Arc::new(view)));
         }
         // A name that two links show was refused before planning.

@@ -101,7 +101,11 @@ fn of_text(context: &QueryContext, value: &ast::Value, mode: Mode) -> Option<i64
         return None;
     };
     let packed = date(&text, &context.eval)?;
-    let utc = assign::timestamp_to_utc(packed, context.eval.time_zone).taken()?;
+    // Far from now, where TIMESTAMP has no values, hours do not matter.
+    let utc = match (1971..2038).contains(&DateTime::unpack(packed).year) {
+        true => assign::timestamp_to_utc(packed, context.eval.time_zone).taken()?,
+        false => packed,
+    };
     let moment = DateTime::unpack(utc);
     /// Days from year 0 to 1970.
     const EPOCH: i64 = 719_528;

@@ -58,6 +58,8 @@ struct Part<'a> {
     partitions: &'a [ast::Ident],
     /// `FOR SYSTEM_TIME`
     version: Option<&'a ast::TableVersion>,
+    /// `USE INDEX` and its kin, which say nothing here.
+    hints: &'a [ast::TableIndexHints],
 }
 
 impl Binder<'_> {
@@ -111,9 +113,17 @@ impl Binder<'_> {
     ) -> BoxFuture<'b, Result<(LogicalPlan, Scope)>> {
         async move {
             match factor {
-                TableFactor::Table { name, alias, args: None, partitions, version, .. } => {
+                TableFactor::Table {
+                    name,
+                    alias,
+                    args: None,
+                    partitions,
+                    version,
+                    index_hints: hints,
+                    ..
+                } => {
                     let alias = alias.as_ref().map(|alias| alias.name.value.as_str());
-                    let part = Part { partitions, version: version.as_ref() };
+                    let part = Part { partitions, version: version.as_ref(), hints };
                     self.table(name, alias, part, reach, around).await
                 }
                 TableFactor::Derived { lateral: false, subquery, alias, .. } => {
@@ -150,7 +160,7 @@ impl Binder<'_> {
         &self,
         name: &ast::ObjectName,
         alias: Option<&str>,
-        Part { partitions, version }: Part<'_>,
+        Part { partitions, version, hints }: Part<'_>,
         reach: &Reach,
         around: Around<'_>,
     ) -> Result<(LogicalPlan, Scope)> {
@@ -186,10 +196,14 @@ impl Binder<'_> {
         }
         match place {
             Database::Native(database) => {
-                let at = version.map(|version| self.as_of(version)).transpose()?.flatten();
+                let version = version.map(|version| self.settled_version(version)).transpose()?;
+                let at = version.as_ref().map(|version| self.as_of(version)).transpose()?.flatten();
                 let found = database.table(table, &partitions, at)?.ok_or_else(|| {
                     Error::new(Code::NoSuchTable, format!("Table '{local}.{table}' doesn't exist"))
                 })?;
+                let keys = hints.iter().flat_map(|hint| &hint.index_names);
+                let keys: Vec<&str> = keys.map(|key| key.value.as_str()).collect();
+                database.check_keys(table, alias, &keys)?;
                 self.native_leaf(found, (local, alias), around)
             }
             Database::Info(schema) => self.info_table(local, table, alias, schema, select).await,

@@ -133,10 +133,8 @@ impl Splitter {
     /// A splitter at the beginning of a file.
     ///
     /// # Errors
-    /// [`WrongArguments`] when what encloses or escapes is more than one byte; 1235 for
-    /// files without terminators of fields or lines, whose fields have fixed widths.
-    ///
-    /// [`WrongArguments`]: pelorus_error::Code::WrongArguments
+    /// 1083 when what encloses or escapes is more than one byte; 1235 for files without
+    /// terminators of fields or lines, whose fields have fixed widths.
     pub fn new(format: &FileFormat) -> Result<Self> {
         let rules = Rules::new(format)?;
         Ok(Self {

@@ -17,7 +17,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes over an expression, up to a comma, a word of `stops` or the end, and gives its text.
+    /// Passes over an expression, up to a comma, a word of `stops` or the end, and gives its text
+    /// without comments: one that is executed may begin or end within it.
     pub(super) fn expression_text(&mut self, stops: &[&str]) -> Result<String> {
         let start = self.position();
         let mut open = 0usize;
@@ -38,7 +39,7 @@ impl Parser<'_> {
         if open > 0 || self.position() == start {
             return self.unexpected();
         }
-        Ok(self.text_since(start))
+        Ok(self.plain_since(start))
     }
 
     /// The words from here to the end in upper case, other tokens as written.

@@ -209,6 +209,11 @@ fn set_reads_every_kind_of_assignment() {
         }]
     );
     assert_eq!(set("SET ROLE NONE"), [Assignment::Other("ROLE".to_owned())]);
+    // As mysqldump writes it: a comment that is executed is part of the expression.
+    assert_eq!(
+        set("SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ 'a:1'"),
+        [variable(Scope::Global, "GTID_PURGED", expression("'+' 'a:1'"))]
+    );
     assert_eq!(
         set("SET sql_mode=(SELECT REPLACE(@@sql_mode,'ONLY_FULL_GROUP_BY',''))"),
         [variable(

@@ -147,7 +147,7 @@ pub struct ColumnDefinition {
     pub generated: Option<Generated>,
     /// `CHECK (...)` at the column.
     pub checks: Vec<CheckDefinition>,
-    /// `REFERENCES ...` at the column, which MySQL 8 reads and forgets.
+    /// `REFERENCES ...` at the column, of which MySQL makes a foreign key since version 9.
     pub references: Option<Reference>,
     /// `SRID n`
     pub srid: Option<u32>,

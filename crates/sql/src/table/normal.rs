@@ -4,8 +4,8 @@
 use sqlparser::ast::{Expr, Value};
 
 use super::definition::{
-    Base, ColumnDefault, ColumnDefinition, Expression, KeyDefinition, KeyKind, KeyPart, KeyTarget,
-    TableDefinition, TypeName,
+    Base, ColumnDefault, ColumnDefinition, Expression, ForeignKey, KeyDefinition, KeyKind, KeyPart,
+    KeyTarget, TableDefinition, TypeName,
 };
 
 impl TableDefinition {
@@ -18,7 +18,8 @@ impl TableDefinition {
     ///   default;
     /// - types have their default lengths, and integers no display width except `tinyint(1)` and
     ///   with `ZEROFILL`;
-    /// - references at columns, which MySQL does not heed, are gone.
+    /// - references at columns are gone; [`Self::take_references`] makes foreign keys of them
+    ///   before.
     ///
     /// Doing it twice changes nothing more. Nothing is checked: columns of keys may be missing and
     /// names may occur twice.
@@ -32,6 +33,54 @@ impl TableDefinition {
         }
         self.order_keys();
         self.name_constraints();
+    }
+
+    /// Makes foreign keys of the references at columns, as MySQL 9 does, and gives each foreign key
+    /// of a definition that was just written the plain key that MySQL gives it.
+    pub fn complete_foreign_keys(&mut self) {
+        let written = std::mem::take(&mut self.foreign_keys);
+        self.take_references();
+        for key in written {
+            self.add_foreign_key(key);
+        }
+    }
+
+    /// Makes foreign keys of the references at columns.
+    pub fn take_references(&mut self) {
+        let taken: Vec<_> = self
+            .columns
+            .iter_mut()
+            .filter_map(|column| Some((column.name.clone(), column.references.take()?)))
+            .collect();
+        for (column, references) in taken {
+            let columns = vec![column];
+            self.add_foreign_key(ForeignKey { name: None, index: None, columns, references });
+        }
+    }
+
+    /// Adds a foreign key, and a plain key unless one begins with its columns.
+    pub fn add_foreign_key(&mut self, key: ForeignKey) {
+        if !self.has_key_for(&key.columns) {
+            let name = key.name.clone().or_else(|| key.index.clone());
+            let mut plain = KeyDefinition::new(KeyKind::Index, name);
+            let part = |column: &String| KeyPart {
+                target: KeyTarget::Column(column.clone()),
+                length: None,
+                descending: false,
+            };
+            plain.parts = key.columns.iter().map(part).collect();
+            self.keys.push(plain);
+        }
+        self.foreign_keys.push(key);
+    }
+
+    /// Whether a key begins with some columns.
+    fn has_key_for(&self, columns: &[String]) -> bool {
+        let is_key = |column: &ColumnDefinition| {
+            (column.primary || column.unique)
+                && matches!(columns, [only] if only.eq_ignore_ascii_case(&column.name))
+        };
+        self.columns.iter().any(is_key) || self.keys.iter().any(|key| key.begins_with(columns))
     }
 
     fn move_column_constraints(&mut self) {
@@ -123,6 +172,17 @@ fn name_all(names: Vec<&mut Option<String>>, prefix: &str) {
 }
 
 impl KeyDefinition {
+    /// Whether whole columns are its first ones, in this order, and can be looked up by it.
+    fn begins_with(&self, columns: &[String]) -> bool {
+        let is = |(part, column): (&KeyPart, &String)| {
+            part.length.is_none()
+                && matches!(&part.target, KeyTarget::Column(it) if it.eq_ignore_ascii_case(column))
+        };
+        !matches!(self.kind, KeyKind::FullText | KeyKind::Spatial)
+            && self.parts.len() >= columns.len()
+            && self.parts.iter().zip(columns).all(is)
+    }
+
     /// Whether a column, or the beginning of one, is part of the key.
     pub fn holds(&self, column: &str) -> bool {
         self.parts.iter().any(|part| {

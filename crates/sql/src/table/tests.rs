@@ -248,6 +248,25 @@ fn keys_and_constraints() {
 }
 
 #[test]
+fn references_become_foreign_keys() {
+    let mut table = create(
+        "CREATE TABLE t (id INT PRIMARY KEY REFERENCES p (id), a INT REFERENCES p ON DELETE CASCADE, b \
+         INT, c INT, KEY (b, c), CONSTRAINT f FOREIGN KEY (c) REFERENCES p (id), FOREIGN KEY (b) \
+         REFERENCES p (id))",
+    );
+    table.complete_foreign_keys();
+    table.normalise();
+    let keys: Vec<_> =
+        table.foreign_keys.iter().map(|it| (it.name.as_deref(), it.columns.join(","))).collect();
+    let expected = [("t_ibfk_1", "id"), ("t_ibfk_2", "a"), ("f", "c"), ("t_ibfk_3", "b")];
+    assert_eq!(keys, expected.map(|(name, column)| (Some(name), column.to_owned())));
+    assert_eq!(table.foreign_keys[1].references.on_delete, Some(ReferenceAction::Cascade));
+    let names: Vec<_> = table.keys.iter().map(|key| key.name.as_deref()).collect();
+    assert_eq!(names, [None, Some("b"), Some("a"), Some("f")]);
+    assert!(table.columns.iter().all(|column| column.references.is_none()));
+}
+
+#[test]
 fn options_of_tables() {
     let table = create(
         "CREATE TABLE t (a INT) ENGINE InnoDB, AUTO_INCREMENT=5 DEFAULT CHARACTER SET = utf8mb4 \

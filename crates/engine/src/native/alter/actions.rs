@@ -3,7 +3,7 @@
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
-    AlterAction, ColumnDefault, ColumnDefinition, KeyDefinition, KeyKind, KeyTarget,
+    AlterAction, ColumnDefault, ColumnDefinition, ForeignKey, KeyDefinition, KeyKind, KeyTarget,
     PartitionMethod, Place, TableDefinition, TableOption,
 };
 
@@ -75,7 +75,7 @@ impl<'d> Draft<'d> {
         match action {
             AlterAction::AddKey(key) => self.add_key(key),
             AlterAction::AddForeignKey(key) => {
-                self.definition.foreign_keys.push(key.as_ref().clone());
+                self.definition.add_foreign_key(key.as_ref().clone());
                 Ok(())
             }
             AlterAction::AddCheck(check) => {
@@ -143,6 +143,12 @@ impl<'d> Draft<'d> {
                 self.definer.diagnostics.note(1031, text);
                 Ok(())
             }
+            AlterAction::ImportTablespace(imports) => {
+                let word = if *imports { "IMPORT" } else { "DISCARD" };
+                Err(Error::unsupported(format_args!(
+                    "ALTER TABLE ... {word} TABLESPACE of a native table"
+                )))
+            }
             other => {
                 let words = format!("{other:?}");
                 let end = words.find([' ', '(', '{']).unwrap_or(words.len());
@@ -186,6 +192,7 @@ impl<'d> Draft<'d> {
             Some(Place::After(name)) => self.column(name)? + 1,
         };
         self.definition.columns.insert(at, column);
+        self.definition.take_references();
         self.origins.insert(at, None);
         Ok(())
     }
@@ -208,6 +215,7 @@ impl<'d> Draft<'d> {
             return Err(Error::new(Code::CannotDropColumnOrKey, text));
         };
         self.check_not_placing(name, "DROP COLUMN")?;
+        self.check_not_referring(name)?;
         self.definition.columns.remove(at);
         self.origins.remove(at);
         // A column leaves the keys that hold it; keys of nothing are gone.
@@ -223,6 +231,18 @@ impl<'d> Draft<'d> {
             names.is_empty() || !names.iter().all(|it| it.eq_ignore_ascii_case(name))
         });
         Ok(())
+    }
+
+    /// Refuses to drop a column of a foreign key.
+    fn check_not_referring(&self, name: &str) -> Result<()> {
+        let holds =
+            |key: &&ForeignKey| key.columns.iter().any(|column| column.eq_ignore_ascii_case(name));
+        let Some(key) = self.definition.foreign_keys.iter().find(holds) else { return Ok(()) };
+        let constraint = key.name.as_deref().unwrap_or_default();
+        let text = format!(
+            "Cannot drop column '{name}': needed in a foreign key constraint '{constraint}'"
+        );
+        Err(Error::remote(1828, *b"HY000", text))
     }
 
     /// Refuses to touch the name of a column that partitions or segments are made of.

@@ -4,7 +4,7 @@
 //! write before a definition changed plans it again, since the store refuses what was made for an
 //! older definition; therefore a table is frozen while its partitions go.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
@@ -134,7 +134,47 @@ impl Definer {
         self.change(def, definition, &origins, false).map(drop)
     }
 
+    /// The keys of partitions by value, which have the names that `information_schema.PARTITIONS`
+    /// shows, and the names that no partition has.
+    fn find_by_value<'n>(
+        &self,
+        def: &NativeDef,
+        names: &'n [String],
+    ) -> Result<(Vec<Vec<u8>>, Vec<&'n String>)> {
+        let snapshot = self.catalog.store().snapshot();
+        let table = snapshot.table(def.id)?;
+        let named = |it: &pelorus_store::PartitionSnapshot| {
+            Some((def.partitioner.describe(it.key())?, it.key().to_vec()))
+        };
+        let known: HashMap<String, Vec<u8>> = table.partitions().iter().filter_map(named).collect();
+        let (found, missing): (Vec<_>, Vec<_>) =
+            names.iter().partition(|name| known.contains_key(*name));
+        let keys = found.into_iter().filter_map(|name| known.get(name).cloned()).collect();
+        Ok((keys, missing))
+    }
+
+    /// Drops partitions by value. The definition does not name them, and they are there again as
+    /// soon as they have rows.
+    fn drop_by_value(&self, def: &NativeDef, names: &[String], if_exists: bool) -> Result<()> {
+        let (keys, missing) = self.find_by_value(def, names)?;
+        if !missing.is_empty() && !if_exists {
+            let text = "Error in list of partitions to DROP";
+            return Err(Error::new(Code::DropPartitionMissing, text));
+        }
+        for name in missing {
+            let text = format!("Unknown partition '{name}' in table '{}'", def.name);
+            self.diagnostics.note(Code::DropPartitionMissing.errno(), text);
+        }
+        if keys.is_empty() {
+            return Ok(());
+        }
+        self.catalog.store().drop_partitions(def.id, &keys).map(drop)
+    }
+
     fn drop_partitions(&self, def: &NativeDef, names: &[String], if_exists: bool) -> Result<()> {
+        if is_by_value(&def.definition) {
+            return self.drop_by_value(def, names, if_exists);
+        }
         let mut definition = def.definition.clone();
         let partitions = listed(&mut definition, "DROP")?;
         let mut keys = Vec::new();
@@ -177,9 +217,15 @@ impl Definer {
             PartitionList::All => return self.catalog.store().truncate_table(def.id),
             PartitionList::Names(names) => names,
         };
+        if is_by_value(&def.definition) {
+            let (keys, missing) = self.find_by_value(def, names)?;
+            return match missing.first() {
+                Some(name) => Err(unknown_partition(name, &def.name)),
+                None => self.catalog.store().drop_partitions(def.id, &keys).map(drop),
+            };
+        }
         let key = |name: &String| match def.partitioner.find(name) {
             Some(named) => Ok(named.key.clone()),
-            None if def.partitioner.named().is_empty() => Err(by_value("TRUNCATE")),
             None => Err(unknown_partition(name, &def.name)),
         };
         let keys: Vec<Vec<u8>> = names.iter().map(key).collect::<Result<_>>()?;
@@ -292,10 +338,17 @@ pub(super) fn not_partitioned() -> Error {
     Error::new(Code::NotPartitioned, text)
 }
 
-/// What has no names cannot be managed by name.
+/// Whether the table has partitions by value.
+fn is_by_value(definition: &TableDefinition) -> bool {
+    let method = definition.partitioning.as_ref().map(|it| &it.method);
+    matches!(method, Some(PartitionMethod::Value(_)))
+}
+
+/// Which values partitions have, their expressions say alone.
 fn by_value(word: &str) -> Error {
     Error::unsupported(format_args!(
-        "{word} PARTITION of a table with PARTITION BY (expressions); delete the rows instead"
+        "{word} PARTITION of a table with PARTITION BY (expressions), whose partitions come with \
+         their rows; ALTER TABLE ... PARTITION BY distributes them anew"
     ))
 }
 

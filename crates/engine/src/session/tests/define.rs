@@ -58,6 +58,9 @@ async fn tables_are_shown_as_they_were_made() {
     assert_eq!(found[2], ["price", "decimal", "10", "NULL"]);
     assert_eq!(rows(&mut root, "SHOW INDEX FROM t").await.len(), 2);
     assert_eq!(rows(&mut root, "SHOW TABLE STATUS").await[0][..2], ["t", "Pelorus"]);
+    let sql = "SELECT DATA_LENGTH >= 0, DATA_FREE >= 0, AVG_ROW_LENGTH, INDEX_LENGTH FROM \
+               information_schema.TABLES WHERE TABLE_NAME = 't'";
+    assert_eq!(rows(&mut root, sql).await, [["1", "1", "0", "0"]]);
     assert_eq!(rows(&mut root, "ANALYZE TABLE t").await, [["shop.t", "analyze", "status", "OK"]]);
     assert_eq!(rows(&mut root, "CHECK TABLE t").await, [["shop.t", "check", "status", "OK"]]);
     engine.close().await;
@@ -121,6 +124,53 @@ async fn rows_survive_what_changes_their_table() {
     assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM u").await, [["3"]]);
     run(&mut root, "TRUNCATE TABLE u").await;
     assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM u").await, [["0"]]);
+    engine.close().await;
+}
+
+/// What a definition says and native tables do not do leaves a warning, once, or is an error.
+#[tokio::test]
+async fn nothing_is_passed_over_in_silence() {
+    let (engine, mut root) = shop().await;
+    run(&mut root, "CREATE TABLE p (id INT PRIMARY KEY)").await;
+    run(&mut root, "CREATE TABLE c (id INT PRIMARY KEY, v INT REFERENCES p (id))").await;
+    let unheeded = |name: &str| {
+        let text = format!("foreign key '{name}' is kept but not enforced in native tables");
+        vec![vec!["Warning".to_owned(), "1235".to_owned(), text]]
+    };
+    assert_eq!(rows(&mut root, "SHOW WARNINGS").await, unheeded("c_ibfk_1"));
+    run(&mut root, "ALTER TABLE c ADD w INT REFERENCES p (id) ON DELETE CASCADE").await;
+    assert_eq!(rows(&mut root, "SHOW WARNINGS").await, unheeded("c_ibfk_2"));
+    let shown = rows(&mut root, "SHOW CREATE TABLE c").await;
+    let keys = "  KEY `v` (`v`),\n  KEY `w` (`w`),\n  CONSTRAINT `c_ibfk_1` FOREIGN KEY (`v`) \
+                REFERENCES `p` (`id`),\n  CONSTRAINT `c_ibfk_2` FOREIGN KEY (`w`) REFERENCES `p` \
+                (`id`) ON DELETE CASCADE\n)";
+    assert!(shown[0][1].contains(keys), "{}", shown[0][1]);
+    run(&mut root, "ALTER TABLE c ADD x INT, RENAME TO d").await;
+    assert!(rows(&mut root, "SHOW WARNINGS").await.is_empty());
+    for (sql, expected) in [
+        ("ALTER TABLE d DROP COLUMN v", 1828),
+        ("CREATE TABLE e (id INT PRIMARY KEY, FOREIGN KEY (nope) REFERENCES p (id))", 1072),
+        ("CREATE TABLE e (id INT PRIMARY KEY) COMMIT=ASYNC COMMIT=SYNC", 1064),
+        ("CREATE TABLE e (id INT PRIMARY KEY) HISTRY='1 DAY'", 1064),
+        ("ALTER TABLE d COMIT=SYNC", 1064),
+        ("CREATE TABLE e (id INT PRIMARY KEY) ENCRYPTION='Y'", 1235),
+        ("CREATE TABLE e (id INT PRIMARY KEY) SECONDARY_ENGINE=rapid", 1235),
+        ("ALTER TABLE d INDEX DIRECTORY='/x'", 1235),
+    ] {
+        assert_eq!(errno(&mut root, sql).await, expected, "{sql}");
+    }
+    run(&mut root, "ALTER TABLE d DROP FOREIGN KEY c_ibfk_1, DROP COLUMN v").await;
+    run(&mut root, "CREATE TABLE e (id INT PRIMARY KEY) ENCRYPTION='N' STATS_PERSISTENT=1").await;
+    for sql in [
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "SET transaction_isolation = 'serializable'",
+    ] {
+        run(&mut root, sql).await;
+        assert_eq!(rows(&mut root, "SHOW WARNINGS").await[0][..2], ["Warning", "1235"], "{sql}");
+    }
+    run(&mut root, "SET transaction_isolation = 'READ-COMMITTED'").await;
+    assert!(rows(&mut root, "SHOW WARNINGS").await.is_empty());
     engine.close().await;
 }
 

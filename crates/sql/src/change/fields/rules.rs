@@ -47,7 +47,7 @@ impl Rules {
             [byte] => Ok(Some(byte)),
             _ => {
                 let text = "Field separator argument is not what is expected; check the manual";
-                Err(Error::new(Code::WrongArguments, text))
+                Err(Error::new(Code::WrongFieldSeparator, text))
             }
         };
         let (enclosed, escape) = (one(&format.enclosed)?, one(&format.escaped)?);

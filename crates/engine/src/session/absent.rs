@@ -1,0 +1,60 @@
+//! What native databases do not have: views, triggers, events and routines. Dumps of servers drop
+//! them before they make them, so `DROP` answers as a server does that has none of the name, and
+//! what would make one says how to leave it out of the dump.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_sql::statement::{Ddl, TableName};
+
+use super::Session;
+use super::dispatch::done;
+use crate::api::Outcome;
+
+impl Session {
+    /// `DROP VIEW`, `DROP TRIGGER` and the like.
+    ///
+    /// # Errors
+    /// Unless the statement says `IF EXISTS`, what MySQL says of an object that is not there.
+    pub(super) fn drop_absent(&self, ddl: &Ddl) -> Result<Outcome> {
+        for name in &ddl.names {
+            let error = self.missing(ddl, name)?;
+            if !ddl.if_exists {
+                return Err(error);
+            }
+            self.diagnostics.note(error.errno(), error.message());
+        }
+        Ok(done())
+    }
+
+    /// What MySQL says of an object that is not there, and of a table that is no view.
+    fn missing(&self, ddl: &Ddl, name: &TableName) -> Result<Error> {
+        let database = self.database_of(name)?;
+        let name = &name.name;
+        Ok(match ddl.object.as_str() {
+            "VIEW" if self.engine.native().id_of(database, name).is_some() => {
+                Error::remote(1347, *b"HY000", format!("'{database}.{name}' is not VIEW"))
+            }
+            "VIEW" => Error::new(Code::UnknownTable, format!("Unknown table '{database}.{name}'")),
+            "TRIGGER" => Error::remote(1360, *b"HY000", "Trigger does not exist"),
+            "EVENT" if !ddl.if_exists => {
+                Error::remote(1539, *b"HY000", format!("Unknown event '{name}'"))
+            }
+            "EVENT" => Error::new(Code::NoSuchFunction, format!("Event {name} does not exist")),
+            kind => {
+                let text = format!("{kind} {database}.{name} does not exist");
+                Error::new(Code::NoSuchFunction, text)
+            }
+        })
+    }
+}
+
+/// Error 1235 for making or changing such an object.
+pub(super) fn refused(object: &str) -> Error {
+    let advice = match object {
+        "VIEW" => "; dump without views: mysqldump --ignore-table=database.view for each of them",
+        "TRIGGER" => "; dump without triggers: mysqldump --skip-triggers",
+        "EVENT" => "; dump without events: mysqldump without --events",
+        "FUNCTION" | "PROCEDURE" => "; dump without routines: mysqldump without --routines",
+        _ => "",
+    };
+    Error::unsupported(format_args!("{object} in native databases{advice}"))
+}
