@@ -99,7 +99,7 @@ impl NativeScan {
         };
         let partitions = Cell::new(0);
         let all = [predicates.as_slice(), &texts].concat();
-        let units = table.table.scan(request, |partition| {
+        let units = table.table.scan_within(request, &texts, |partition| {
             let pruner = table.pruner.as_ref();
             let may = pruner.is_none_or(|it| it.may_contain(partition.key(), &all));
             partitions.set(partitions.get() + usize::from(may));
