@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, StringArray};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use pelorus_chunk::{Op, Predicate, Scalar, VECTOR_ROWS};
 use pelorus_error::Result;
@@ -98,6 +98,7 @@ fn the_order_of_rows_leaves_vectors_out() {
     drop(database);
     // Now nothing is known of the chunk but what its description says.
     let database = machine.open().unwrap();
+    while database.maintain().unwrap() {}
     let snapshot = database.snapshot();
     let seen = snapshot.table(table).unwrap();
     for number in [0, 777, 2047, 2048, 13_000, ROWS - 1] {
