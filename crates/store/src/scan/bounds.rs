@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
 use pelorus_chunk::{Op, Predicate, Scalar, VECTOR_ROWS, may_match, vectors_of};
 use pelorus_error::Result;
 use pelorus_types::ColumnType;
@@ -34,10 +35,14 @@ impl Bounds {
         predicates: &[(usize, Predicate)],
         texts: &[(usize, Predicate)],
     ) -> Option<Self> {
-        let keys = layout.key_ranges(&[predicates, texts].concat());
+        let ty = |column: usize| layout.schema.columns.get(column).map(|it| it.ty);
+        // Texts that stand there are compared by their bytes, which keys are not ordered by.
+        let is_plain = |column: usize| ty(column).is_some_and(|it| it.arrow() != DataType::Utf8);
+        let plain = predicates.iter().filter(|(column, _)| is_plain(*column));
+        let conditions: Vec<(usize, Predicate)> = plain.chain(texts).cloned().collect();
+        let keys = layout.key_ranges(&conditions);
         let zone = |(column, predicate): &(usize, Predicate)| {
-            let ty = &layout.schema.columns.get(*column)?.ty;
-            Some((*column, of_bytes(ty, predicate)?))
+            Some((*column, of_bytes(&ty(*column)?, predicate)?))
         };
         let zones: Vec<(usize, Predicate)> = texts.iter().filter_map(zone).collect();
         (keys.is_some() || !zones.is_empty()).then_some(Self { keys, zones })
@@ -45,13 +50,21 @@ impl Bounds {
 
     /// Whether a chunk may have rows that fulfil the conditions, by what is in memory of it.
     pub(super) fn may_hold(&self, unit: &ScanUnit, chunk: &Chunk) -> Result<bool> {
-        Ok(self.zones_allow(unit, chunk, None)?
-            && !self.key_vectors(unit, chunk, false)?.is_empty())
+        if !self.zones_allow(unit, chunk, None)? {
+            return Ok(false);
+        }
+        let Some((ranges, columns)) = &self.keys else { return Ok(true) };
+        let Some(fences) = fences(unit, chunk, (ranges.depth, columns), false)? else {
+            return Ok(true);
+        };
+        // A range that lies between the ends meets a vector, too.
+        let last = fences.len().checked_sub(1);
+        Ok(last.is_some_and(|last| ranges.meet(fences.get(0), fences.get(last))))
     }
 
     /// The vectors of a chunk that may have such rows.
     pub(super) fn vectors(&self, unit: &ScanUnit, chunk: &Chunk) -> Result<Vec<usize>> {
-        let mut found = self.key_vectors(unit, chunk, true)?;
+        let mut found = self.key_vectors(unit, chunk)?;
         let mut failed = None;
         found.retain(|&vector| {
             let allowed = self.zones_allow(unit, chunk, Some(vector));
@@ -78,10 +91,10 @@ impl Bounds {
     }
 
     /// The vectors in which such keys can be: all, where nothing is known of the keys.
-    fn key_vectors(&self, unit: &ScanUnit, chunk: &Chunk, reads: bool) -> Result<Vec<usize>> {
+    fn key_vectors(&self, unit: &ScanUnit, chunk: &Chunk) -> Result<Vec<usize>> {
         let all = 0..vectors_of(chunk.rows() as usize);
         let Some((ranges, columns)) = &self.keys else { return Ok(all.collect()) };
-        let Some(fences) = fences(unit, chunk, (ranges.depth, columns), reads)? else {
+        let Some(fences) = fences(unit, chunk, (ranges.depth, columns), true)? else {
             return Ok(all.collect());
         };
         let meets = |&vector: &usize| ranges.meet(fences.get(vector), fences.get(vector + 1));
@@ -98,11 +111,11 @@ fn fences(
     (depth, columns): (usize, &[usize]),
     reads: bool,
 ) -> Result<Option<Arc<Keys>>> {
-    if let Some(known) = chunk.fences(depth) {
-        return Ok(Some(known));
-    }
     if !unit.part.layout.sorts_like(&unit.layout) {
         return Ok(None);
+    }
+    if let Some(known) = chunk.fences(depth) {
+        return Ok(Some(known));
     }
     let sources = unit.part.layout.sources(&unit.layout, columns)?;
     let Some(positions) = sources.iter().map(Source::stored).collect::<Option<Vec<usize>>>() else {
