@@ -259,7 +259,9 @@ mod tests {
         fn rows_that_match_lie_within(
             rows in prop::collection::vec(row(), 1..30),
             conditions in prop::collection::vec((0_usize..3, any::<u8>(), row(), row()), 1..4),
-            order in prop::sample::select(vec![vec![0, 1, 2], vec![0], vec![2, 0], vec![1, 2, 0]]),
+            order in prop::sample::select(
+                vec![vec![0_usize, 1, 2], vec![0], vec![2, 0], vec![1, 2, 0]],
+            ),
             segment: bool,
         ) {
             let of_segment = KeyFunction { column: 2, function: Function::RoundDown(2) };
@@ -267,8 +269,8 @@ mod tests {
             let predicates: Vec<(usize, Predicate)> = conditions
                 .iter()
                 .map(|(column, kind, one, two)| {
-                    let (one, two) = (&scalars(one)[*column], &scalars(two)[*column]);
-                    (*column, predicate(*kind, one.clone(), two.clone()))
+                    let one = scalars(one)[*column].clone();
+                    (*column, predicate(*kind, one, scalars(two)[*column].clone()))
                 })
                 .collect();
             let Some(ranges) = encoder.ranges(&predicates) else { return Ok(()) };
