@@ -230,3 +230,84 @@ impl Node {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pelorus_functions::literal as make;
+    use pelorus_types::{ColumnType, collation};
+
+    use super::*;
+
+    /// A function of the column and texts; `?` is the column.
+    fn call(name: &str, args: &[&str]) -> Node {
+        let context = Arc::new(EvalContext::default());
+        let ty = ColumnType::varchar(9, collation::UTF8MB4_BIN);
+        let (mut operands, mut given) = (Vec::new(), Vec::new());
+        for text in args {
+            let arg = match *text {
+                "?" => Arg::column(ty, "c"),
+                text => make::text(text, &context),
+            };
+            operands.push(match &arg.constant {
+                None => Operand::Column,
+                Some(value) => Operand::Constant(functions::array_of(value, &arg.ty).unwrap()),
+            });
+            given.push(arg);
+        }
+        let comparison = comparison(name, &operands);
+        Node::Call(functions::resolve(name, &given, &context).unwrap(), operands, comparison)
+    }
+
+    fn texts(list: &[&str]) -> Vec<Scalar> {
+        list.iter().map(|text| Scalar::Bytes(text.as_bytes().to_vec())).collect()
+    }
+
+    fn compare(op: Op, text: &str) -> Predicate {
+        Predicate::Compare(op, Scalar::Bytes(text.as_bytes().to_vec()))
+    }
+
+    fn and(left: Node, right: Node) -> Node {
+        Node::And(Box::new([left, right]))
+    }
+
+    fn or(left: Node, right: Node) -> Node {
+        Node::Or(Box::new([left, right]))
+    }
+
+    #[test]
+    fn comparisons_say_what_they_are() {
+        assert_eq!(call("=", &["?", "a"]).implied(), [compare(Op::Eq, "a")]);
+        assert_eq!(call("<", &["?", "a"]).implied(), [compare(Op::Lt, "a")]);
+        assert_eq!(call("<", &["a", "?"]).implied(), [compare(Op::Gt, "a")]);
+        let between = Predicate::Between(texts(&["a"])[0].clone(), texts(&["b"])[0].clone());
+        assert_eq!(call("BETWEEN", &["?", "a", "b"]).implied(), [between]);
+        assert_eq!(call("IN", &["?", "a", "b"]).implied(), [Predicate::In(texts(&["a", "b"]))]);
+        for (name, args) in [
+            ("<>", &["?", "a"][..]),
+            ("LIKE", &["?", "a"][..]),
+            ("NOT IN", &["?", "a", "b"][..]),
+            ("NOT BETWEEN", &["?", "a", "b"][..]),
+            ("BETWEEN", &["a", "?", "b"][..]),
+            ("IN", &["a", "?"][..]),
+            ("=", &["?", "?"][..]),
+        ] {
+            assert!(call(name, args).implied().is_empty(), "{name} {args:?}");
+        }
+    }
+
+    #[test]
+    fn all_of_and_or_is_listed_or_nothing() {
+        let is = |text: &str| call("=", &["?", text]);
+        let below = |text: &str| call("<", &["?", text]);
+        let listed = |list: &[&str]| [Predicate::In(texts(list))];
+        assert_eq!(
+            and(is("a"), below("b")).implied(),
+            [compare(Op::Eq, "a"), compare(Op::Lt, "b")]
+        );
+        assert_eq!(or(is("a"), call("IN", &["?", "b", "c"])).implied(), listed(&["a", "b", "c"]));
+        assert_eq!(or(is("a"), and(below("x"), is("b"))).implied(), listed(&["a", "b"]));
+        assert!(or(is("a"), below("b")).implied().is_empty());
+        assert!(Node::Not(Box::new(is("a"))).implied().is_empty());
+        assert!(or(is("a"), Node::Not(Box::new(is("b")))).implied().is_empty());
+    }
+}
