@@ -60,7 +60,8 @@ def _found(statement, expected, given) -> list[str]:
 FILES = [(path, False) for path in sorted(NATIVE.glob("*.sql"))]
 # Read again from chunks: what was just written is in memory otherwise.
 FILES += [(path, True) for path, _ in FILES if path.stem in (
-    "decimals", "distinct", "extremes", "groups", "joins", "listed", "queries", "small_groups")]
+    "decimals", "distinct", "extremes", "groups", "joins", "listed", "queries", "small_groups",
+    "text_keys")]
 
 
 def _store_rows(connection) -> None:
@@ -1115,6 +1116,130 @@ class TestSizes:
             cursor.execute("INSERT INTO d.t VALUES (3, %s, NULL)", ("x" * (65 << 20),))
         assert error.value.args[0] in (1153, 2006, 2013)
         assert server.run("SELECT COUNT(*) FROM d.t") == ((5,),)
+        server.stop()
+
+
+def _partitions(server, statement: str) -> tuple[int, int]:
+    """How many partitions of how many a query reads, by EXPLAIN."""
+    (how,) = [row[2] for row in server.run(f"EXPLAIN {statement}") if row[2].startswith("scan: ")]
+    left, all_ = how.removeprefix("scan: ").removesuffix(" partitions").split(" of ")
+    return int(left), int(all_)
+
+
+class TestTextKeys:
+    """Conditions on texts of the primary key leave out partitions, chunks and vectors."""
+
+    def _make(self, server, ty: str, partitioning: str) -> None:
+        server.run("DROP DATABASE IF EXISTS texts", "CREATE DATABASE texts",
+                   f"CREATE TABLE texts.m (t DATETIME, medallion {ty}, n INT, "
+                   f"PRIMARY KEY (medallion, t)) PARTITION BY {partitioning}",
+                   "INSERT INTO texts.m VALUES ('2024-01-01', 'AB1', 1), ('2024-01-02', 'AB2', 2), "
+                   "('2024-01-03', 'CD3', 3), ('2024-01-04', 'EF4', 4)")
+
+    @pytest.mark.parametrize("ty", [
+        "VARCHAR(32)", "CHAR(32)", "VARCHAR(32) CHARACTER SET ascii", "VARCHAR(32) CHARACTER SET latin1",
+        "VARCHAR(32) COLLATE utf8mb4_bin", "VARCHAR(32) COLLATE utf8mb4_0900_bin",
+        "VARCHAR(32) COLLATE utf8mb4_general_ci", "VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin"])
+    @pytest.mark.parametrize(("partitioning", "all_", "one", "below"), [
+        ("(LEFT(medallion, 2))", 3, 1, 2), ("(medallion)", 4, 1, 2),
+        ("(LEFT(medallion, 1), t)", 4, 2, 3)])
+    def test_partitions_by_value(self, native, ty, partitioning, all_, one, below):
+        self._make(native, ty, partitioning)
+
+        def left(where: str) -> tuple[int, int]:
+            return _partitions(native, f"SELECT n FROM texts.m WHERE {where}")
+        assert left("n > 0") == (all_, all_)
+        assert left("medallion = 'AB1'") == (one, all_)
+        assert left("'CD3' = medallion") == (1, all_)
+        assert left("medallion IN ('CD3', 'EF4')") == (2, all_)
+        assert left("medallion = 'CD3' OR medallion = 'EF4' OR medallion = 'XX'") == (2, all_)
+        assert left("medallion = 'XX1'") == (0, all_)
+        assert left("medallion = 'CD3' AND t = '2024-01-03'") == (1, all_)
+        is_bin = "_bin" in ty
+        assert left("medallion = 'cd3'") == (0 if is_bin else 1, all_)
+        assert native.run("SELECT n FROM texts.m WHERE medallion = 'cd3'") == (() if is_bin else ((3,),))
+        if "COLLATE utf8mb4_bin" not in ty:
+            assert left("medallion >= 'EF'") == (1, all_)
+            assert left("medallion < 'CD'") == (below, all_)
+        for where in ("medallion LIKE 'AB%'", "medallion <> 'AB1'", "UPPER(medallion) = 'AB1'",
+                      "medallion = 'AB1' OR n = 4"):
+            assert left(where) == (all_, all_), where
+        assert native.run("SELECT n FROM texts.m WHERE medallion = 'AB2'") == ((2,),)
+
+    @pytest.mark.parametrize("partitioning", [
+        "KEY (medallion) PARTITIONS 16", "LINEAR KEY (medallion) PARTITIONS 16", "(HASH(medallion, 16))",
+        "LIST COLUMNS (medallion) (PARTITION a VALUES IN ('AB1', 'AB2'), PARTITION c VALUES IN ('CD3'), "
+        "PARTITION e VALUES IN ('EF4'))",
+        "RANGE COLUMNS (medallion) (PARTITION a VALUES LESS THAN ('C'), PARTITION c VALUES LESS THAN "
+        "('E'), PARTITION e VALUES LESS THAN (MAXVALUE))"])
+    def test_other_partitions(self, native, partitioning):
+        self._make(native, "VARCHAR(32)", partitioning)
+        _, all_ = _partitions(native, "SELECT n FROM texts.m")
+        assert all_ > 1
+        for medallion, number in (("AB1", 1), ("ab2", 2), ("Cd3", 3), ("EF4", 4)):
+            where = f"SELECT n FROM texts.m WHERE medallion = '{medallion}'"
+            assert _partitions(native, where) == (1, all_)
+            assert native.run(where) == ((number,),)
+        if partitioning.startswith("RANGE"):
+            assert _partitions(native, "SELECT n FROM texts.m WHERE medallion >= 'e'") == (1, all_)
+            assert _partitions(native, "SELECT n FROM texts.m WHERE medallion BETWEEN 'a' AND 'b'") == (
+                1, all_)
+
+    def test_equal_texts_that_begin_otherwise(self, native):
+        self._make(native, "VARCHAR(32)", "(LEFT(medallion, 1))")
+        native.run("INSERT INTO texts.m VALUES ('2024-02-01', 'Æ', 5), ('2024-02-01', 'ß', 6)")
+        for medallion, number in (("ae", 5), ("AE", 5), ("æ", 5), ("SS", 6), ("ß", 6)):
+            where = f"SELECT n FROM texts.m WHERE medallion = '{medallion}'"
+            assert _partitions(native, where)[0] == 1
+            assert native.run(where) == ((number,),)
+
+    @pytest.mark.parametrize(("collation", "key"), [
+        ("utf8mb4_0900_ai_ci", "m, n"), ("utf8mb4_0900_ai_ci", "g, m"), ("utf8mb4_bin", "m"),
+        ("utf8mb4_0900_bin", "m, n"), ("utf8mb4_general_ci", "m")])
+    def test_many_rows(self, linked_maker, collation, key):
+        """Rows of many vectors, some chunks and of memory are found, before and after a restart."""
+        server = linked_maker(name="pelorus-text-keys")
+        server.run("DROP DATABASE IF EXISTS d", "CREATE DATABASE d",
+                   f"CREATE TABLE d.t (m VARCHAR(20) COLLATE {collation}, n INT, g INT, v INT, "
+                   f"PRIMARY KEY ({key}))")
+        texts = [f"{number * 7919 % 40000:010}" for number in range(40000)]
+        for begin in range(0, 40000, 10000):
+            values = ", ".join(f"('{texts[at]}', {at}, {at % 3}, {at})" for at in range(begin, begin + 10000))
+            server.run(f"INSERT INTO d.t VALUES {values}")
+            if begin == 10000:
+                server.run("OPTIMIZE TABLE d.t")
+
+        def check() -> None:
+            run = server.run
+            for at in (0, 1, 777, 19999, 20000, 39999):
+                assert run(f"SELECT n, v FROM d.t WHERE m = '{texts[at]}'") == ((at, at),)
+                assert run(f"SELECT v FROM d.t WHERE m = '{texts[at]}' AND n = {at} AND g = {at % 3}") == ((at,),)
+                assert run(f"SELECT v FROM d.t WHERE m = '{texts[at]}' AND n = {at + 1}") == ()
+            three = ", ".join(f"'{texts[at]}'" for at in (5, 30000, 17))
+            assert run(f"SELECT n FROM d.t WHERE m IN ({three}) ORDER BY n") == ((5,), (17,), (30000,))
+            assert run("SELECT COUNT(*) FROM d.t WHERE m >= '0000001000' AND m < '0000003000'") == ((2000,),)
+            assert run("SELECT COUNT(*) FROM d.t WHERE m BETWEEN '0000039990' AND 'x'") == ((10,),)
+            assert run("SELECT COUNT(*) FROM d.t WHERE m < '0000000010' AND g = 1")[0][0] == sum(
+                text < "0000000010" and at % 3 == 1 for at, text in enumerate(texts))
+            assert run("SELECT n FROM d.t WHERE m = 'none'") == ()
+
+        check()
+        server.run("OPTIMIZE TABLE d.t")
+        check()
+        check()
+        server.process.kill()
+        server.start()
+        check()
+        connection = server.connect()
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            assert cursor.execute(f"UPDATE d.t SET v = -1 WHERE m = '{texts[777]}'") == 1
+            assert cursor.execute(f"DELETE FROM d.t WHERE m = '{texts[5]}'") == 1
+            cursor.execute("INSERT INTO d.t VALUES ('own', 50000, 0, 1)")
+            cursor.execute(f"SELECT v FROM d.t WHERE m IN ('{texts[777]}', '{texts[5]}', 'own') ORDER BY v")
+            assert cursor.fetchall() == ((-1,), (1,))
+            cursor.execute("ROLLBACK")
+        check()
         server.stop()
 
 

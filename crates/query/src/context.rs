@@ -185,6 +185,7 @@ pub struct OwnWrites {
 /// Knows what the keys of partitions mean.
 pub trait PartitionPruner: Send + Sync + std::fmt::Debug {
     /// Whether a partition can hold rows that fulfil all conditions on columns, given by position.
+    /// Those on texts are meant under the columns' collations.
     fn may_contain(&self, partition_key: &[u8], predicates: &[(usize, Predicate)]) -> bool;
 }
 

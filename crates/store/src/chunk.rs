@@ -11,10 +11,12 @@ use arrow::buffer::Buffer;
 use arrow::datatypes::UInt64Type;
 use pelorus_blockfile::BlockId;
 use pelorus_chunk::{ChunkMeta, Column, Value};
+use pelorus_env::sync::Mutex;
 use pelorus_error::{Code, Error, Result};
 
 use crate::cache::{Columns, Resident};
 use crate::datafile::DataFile;
+use crate::key::Keys;
 use crate::schema::Version;
 
 /// What the manifest says of a chunk.
@@ -42,6 +44,8 @@ pub(crate) struct Chunk {
     pub(crate) at: ChunkRef,
     file: Arc<DataFile>,
     opened: OnceLock<Opened>,
+    /// The beginnings of some rows' sort keys, by how many parts they have.
+    fences: Mutex<Vec<(usize, Arc<Keys>)>>,
 }
 
 /// What there is once the description has been read.
@@ -53,7 +57,7 @@ struct Opened {
 
 impl Chunk {
     pub(crate) fn new(file: Arc<DataFile>, at: ChunkRef) -> Self {
-        Self { at, file, opened: OnceLock::new() }
+        Self { at, file, opened: OnceLock::new(), fences: Mutex::default() }
     }
 
     pub(crate) fn rows(&self) -> u32 {
@@ -118,6 +122,21 @@ impl Chunk {
             let bytes = self.read(range)?;
             Column::parse(Buffer::from_vec(bytes), column).map_err(|error| self.damaged(&error))
         })
+    }
+
+    /// The first parts of the sort keys of each vector's first row and of the last row, if they
+    /// are known.
+    pub(crate) fn fences(&self, parts: usize) -> Option<Arc<Keys>> {
+        let known = self.fences.lock();
+        known.iter().find(|(of, _)| *of == parts).map(|(_, keys)| Arc::clone(keys))
+    }
+
+    /// Keeps what [`Self::fences`] gives.
+    pub(crate) fn keep_fences(&self, parts: usize, keys: &Arc<Keys>) {
+        let mut known = self.fences.lock();
+        if known.iter().all(|(of, _)| *of != parts) {
+            known.push((parts, Arc::clone(keys)));
+        }
     }
 
     /// Whether a column is in memory.

@@ -5,6 +5,8 @@
 //! at the end of the key, where nothing follows that they could be mixed up with. Texts are stood
 //! for by their weights under the column's collation, so that keys that MySQL calls equal are.
 
+mod ranges;
+
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -14,8 +16,10 @@ use arrow::datatypes::{
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::{Collation, ColumnType, collation};
 
-use crate::function::KeyFunction;
+use crate::function::{Function, KeyFunction};
 use crate::schema::TableSchema;
+
+pub(crate) use self::ranges::KeyRanges;
 
 /// Gives texts their weights.
 pub trait Weigher: Send + Sync + std::fmt::Debug {
@@ -120,6 +124,11 @@ impl KeyEncoder {
         this
     }
 
+    /// What keys are made of: the column's position, and what is made of it.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, Option<Function>)> {
+        self.parts.iter().map(|part| (part.column, part.function.map(|key| key.function)))
+    }
+
     /// Positions of the columns that keys are made of.
     pub fn columns(&self) -> impl Iterator<Item = usize> {
         self.parts.iter().map(|part| part.column)
@@ -130,9 +139,22 @@ impl KeyEncoder {
     /// # Errors
     /// NULL in a key (1048), a collation that is not known.
     pub fn encode<'a>(&self, rows: usize, column: impl Fn(usize) -> &'a ArrayRef) -> Result<Keys> {
-        let mut inputs = Vec::with_capacity(self.parts.len());
+        self.encode_first(self.parts.len(), rows, column)
+    }
+
+    /// Encodes the first parts of the keys of all rows: the bytes that the keys begin with.
+    ///
+    /// # Errors
+    /// As [`Self::encode`].
+    pub(crate) fn encode_first<'a>(
+        &self,
+        parts: usize,
+        rows: usize,
+        column: impl Fn(usize) -> &'a ArrayRef,
+    ) -> Result<Keys> {
+        let mut inputs = Vec::with_capacity(parts);
         let last = self.parts.len().saturating_sub(1);
-        for (at, part) in self.parts.iter().enumerate() {
+        for (at, part) in self.parts.iter().enumerate().take(parts) {
             let array = column(part.column);
             let array = match part.function {
                 Some(function) => function.function.apply(array)?,
@@ -252,7 +274,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::function::Function;
     use crate::schema::{History, StoredColumn};
 
     fn schema(types: &[ColumnType]) -> TableSchema {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array, new_null_array};
 use arrow::datatypes::DataType;
+use pelorus_chunk::Predicate;
 use pelorus_error::{Error, Result};
 
 use crate::batch;
 use crate::bytes::{Reader, Writer};
-use crate::key::{KeyEncoder, Keys, Weigher};
+use crate::function::Function;
+use crate::key::{KeyEncoder, KeyRanges, Keys, Weigher};
 use crate::schema::{StoredColumn, TableSchema};
 use crate::write::table_changed;
 
@@ -61,6 +63,39 @@ impl Layout {
     /// What whole rows are sorted by.
     pub(crate) fn sort_keys(&self, columns: &[ArrayRef]) -> Result<Keys> {
         self.sorting.encode(self.rows_of(columns), |at| &columns[at])
+    }
+
+    /// The first parts of what rows are sorted by; `column` gives the array of a position.
+    pub(crate) fn first_sort_keys<'a>(
+        &self,
+        parts: usize,
+        rows: usize,
+        column: impl Fn(usize) -> &'a ArrayRef,
+    ) -> Result<Keys> {
+        self.sorting.encode_first(parts, rows, column)
+    }
+
+    /// What conditions on columns leave of the order of rows: ranges, and the positions of the
+    /// columns that they are of.
+    pub(crate) fn key_ranges(
+        &self,
+        conditions: &[(usize, Predicate)],
+    ) -> Option<(KeyRanges, Vec<usize>)> {
+        let ranges = self.sorting.ranges(conditions)?;
+        let columns = self.sorting.columns().take(ranges.depth).collect();
+        Some((ranges, columns))
+    }
+
+    /// Whether rows of both are sorted alike.
+    pub(crate) fn sorts_like(&self, other: &Self) -> bool {
+        let of = |layout: &Self| -> Vec<_> {
+            let part = |(column, function): (usize, Option<Function>)| {
+                let column = &layout.schema.columns[column];
+                (column.id, column.ty.arrow(), column.ty.collation, function)
+            };
+            layout.sorting.parts().map(part).collect()
+        };
+        std::ptr::eq(self, other) || of(self) == of(other)
     }
 
     /// Where columns of another layout, by position, are in this one.

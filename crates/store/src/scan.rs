@@ -2,21 +2,23 @@
 //!
 //! A scan is a list of units, one for each part that may hold rows, which threads take as they
 //! like. A chunk is left out by its zone maps, then vectors by theirs; the rest is selected on
-//! encoded values, and only selected rows of wanted columns are decoded.
+//! encoded values, and only selected rows of wanted columns are decoded. Conditions on texts leave
+//! out chunks and vectors by the order of the rows ([`bounds`]).
 
+mod bounds;
 mod cursor;
 
 use std::collections::HashSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::SchemaRef;
-use pelorus_chunk::{Codec, Predicate, Selection, VECTOR_ROWS, Zone, may_match};
+use pelorus_chunk::{Codec, Predicate, Selection, VECTOR_ROWS, Zone, may_match, vectors_of};
 use pelorus_env::rare;
 use pelorus_error::Result;
 
+use self::bounds::Bounds;
 pub use self::cursor::ScanCursor;
 use crate::chunk::Chunk;
 use crate::layout::{Layout, Source, filler};
@@ -62,6 +64,8 @@ pub struct ScanUnit {
     layout: Arc<Layout>,
     version: Version,
     request: Arc<ScanRequest>,
+    /// What conditions on texts leave.
+    bounds: Option<Arc<Bounds>>,
     /// Keeps the version readable.
     _pin: Arc<Pin>,
 }
@@ -76,6 +80,22 @@ impl TableSnapshot {
         request: ScanRequest,
         picked: impl Fn(&PartitionSnapshot) -> bool,
     ) -> Result<Vec<ScanUnit>> {
+        self.scan_within(request, &[], picked)
+    }
+
+    /// The same, where all rows that are given fulfil further conditions on texts, which are meant
+    /// under the columns' collations, since the tests of the request say so. What cannot have such
+    /// rows is not looked at; they are not tested of rows.
+    ///
+    /// # Errors
+    /// As [`Self::scan`].
+    pub fn scan_within(
+        &self,
+        request: ScanRequest,
+        texts: &[(usize, Predicate)],
+        picked: impl Fn(&PartitionSnapshot) -> bool,
+    ) -> Result<Vec<ScanUnit>> {
+        let bounds = Bounds::of(&self.layout, &request.predicates, texts).map(Arc::new);
         let request = Arc::new(request);
         let mut units = Vec::new();
         for partition in self.partitions.iter().filter(|it| picked(it)) {
@@ -85,6 +105,7 @@ impl TableSnapshot {
                     layout: Arc::clone(&self.layout),
                     version: self.version,
                     request: Arc::clone(&request),
+                    bounds: bounds.clone(),
                     _pin: Arc::clone(&self.pin),
                 };
                 if unit.may_have_rows()? {
@@ -204,7 +225,7 @@ impl ScanUnit {
                         return Ok(false);
                     }
                 }
-                Ok(true)
+                self.bounds.as_ref().map_or(Ok(true), |bounds| bounds.may_hold(self, chunk))
             }
         }
     }
@@ -235,7 +256,17 @@ impl ScanUnit {
     /// The rows of a chunk that are seen and fulfil all conditions.
     fn select(&self, chunk: &Chunk) -> Result<Selection> {
         let rows = chunk.rows() as usize;
-        let mut selection = Selection::all(rows);
+        let vectors = match &self.bounds {
+            Some(bounds) => bounds.vectors(self, chunk)?,
+            None => (0..vectors_of(rows)).collect(),
+        };
+        let (Some(&first), Some(&last)) = (vectors.first(), vectors.last()) else {
+            return Ok(Selection::none(rows));
+        };
+        let rows_of = |vector: usize| vector * VECTOR_ROWS..((vector + 1) * VECTOR_ROWS).min(rows);
+        let range = rows_of(first).start..rows_of(last).end;
+        let mut selection = Selection::none(rows);
+        vectors.iter().for_each(|&vector| selection.insert(rows_of(vector)));
         let dead = self.part.deletes.at(self.version);
         if dead.count() > 0 {
             selection.subtract(dead.words());
@@ -255,11 +286,11 @@ impl ScanUnit {
                     let column = chunk.column(position)?;
                     // There is a description of every column.
                     let Some(zones) = meta.columns.get(position) else { continue };
-                    for (number, vector) in vectors(rows).enumerate() {
-                        if may_match(zones, Some(number), predicate) {
-                            column.select(predicate, vector, &mut selection)?;
+                    for &vector in &vectors {
+                        if may_match(zones, Some(vector), predicate) {
+                            column.select(predicate, rows_of(vector), &mut selection)?;
                         } else {
-                            selection.remove(vector);
+                            selection.remove(rows_of(vector));
                         }
                     }
                 }
@@ -278,7 +309,8 @@ impl ScanUnit {
             let keep = |values: &ArrayRef| test.keep(values);
             match source {
                 Source::Stored(position) => {
-                    chunk.column(*position)?.select_with(&keep, 0..rows, &mut selection)?;
+                    let column = chunk.column(*position)?;
+                    column.select_with(&keep, range.clone(), &mut selection)?;
                 }
                 Source::Filler(column) if !keeps(test.as_ref(), &filler(column, 1)?)?.value(0) => {
                     selection = Selection::none(rows);
@@ -295,8 +327,4 @@ fn keeps(test: &dyn ValueTest, values: &ArrayRef) -> Result<BooleanArray> {
     let found = test.keep(values)?;
     let kept = |row| values.is_valid(row) && found.is_valid(row) && found.value(row);
     Ok(BooleanArray::new(BooleanBuffer::collect_bool(values.len(), kept), None))
-}
-
-fn vectors(rows: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..rows).step_by(VECTOR_ROWS).map(move |begin| begin..(begin + VECTOR_ROWS).min(rows))
 }

@@ -72,9 +72,10 @@ impl Column {
     }
 
     /// Keeps the rows of a range whose values a test keeps: any test of single values, for
-    /// example under a collation. It is asked once for all values of a dictionary or of runs,
-    /// otherwise for the decoded rows of each vector in which a row is still selected. NULL is
-    /// never kept, and neither is a value for which the test answers NULL.
+    /// example under a collation. It is asked once for all values of runs, or of a dictionary that
+    /// has no more of them than the range has rows, otherwise for the decoded rows of each vector in
+    /// which a row is still selected. NULL is never kept, and neither is a value for which the test
+    /// answers NULL.
     ///
     /// # Errors
     /// Those of the test; `Internal` for rows outside, a selection of another chunk, or a test
@@ -103,7 +104,7 @@ impl Column {
                 }
                 self.retain_valid(rows, selection);
             }
-            Data::Dictionary(codes, values) => {
+            Data::Dictionary(codes, values) if values.len() <= rows.len() => {
                 let kept = ask(values)?;
                 let test = test_of(kept.len(), |code| holds(&kept, code));
                 codes.select(&test, rows, |word| self.valid_word(word), selection);
@@ -119,7 +120,7 @@ impl Column {
                 }
                 self.retain_valid(rows, selection);
             }
-            Data::Runs(_) | Data::Plain(_) | Data::Ints(_) => {
+            Data::Runs(_) | Data::Plain(_) | Data::Ints(_) | Data::Dictionary(..) => {
                 for vector in rows.start / VECTOR_ROWS..vectors_of(rows.end) {
                     let start = rows.start.max(vector * VECTOR_ROWS);
                     let end = rows.end.min((vector + 1) * VECTOR_ROWS);

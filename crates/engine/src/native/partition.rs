@@ -52,8 +52,8 @@ pub(crate) struct Partitioner {
     types: Vec<ColumnType>,
     /// Partitions by name, in order; those of `PARTITION BY (expressions)` have none.
     named: Vec<Named>,
-    /// The partitions that the conditions of the latest question leave.
-    candidates: Mutex<Option<prune::Candidates>>,
+    /// What the latest question asked: many partitions are asked the same.
+    latest: Mutex<Option<prune::Question>>,
 }
 
 /// A partition by name.
@@ -103,7 +103,7 @@ impl Partitioner {
     ) -> Result<Self> {
         let (kind, named) = method::read(definition, targets, key, mode)?;
         let types = targets.iter().map(|target| target.ty).collect();
-        Ok(Self { kind, types, named, candidates: Mutex::default() })
+        Ok(Self { kind, types, named, latest: Mutex::default() })
     }
 
     /// Whether all rows are in one partition.

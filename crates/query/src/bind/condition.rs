@@ -280,7 +280,7 @@ fn operator(op: &BinaryOperator) -> Option<Op> {
 }
 
 /// The operator with its sides exchanged.
-fn turned(op: Op) -> Op {
+pub(super) fn turned(op: Op) -> Op {
     match op {
         Op::Lt => Op::Gt,
         Op::Le => Op::Ge,

@@ -20,16 +20,14 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use pelorus_chunk::Predicate;
 use pelorus_error::{Error, Result};
 use pelorus_functions::needs_key;
 use pelorus_sql::normalise;
-use pelorus_store::ValueTest;
 use pelorus_types::{Column, WireType};
 use sqlparser::ast::{self, GroupByExpr, SelectItem};
 
 use self::groups::{GroupNumbers, TextGroups};
-use self::scan::{Grouped, NativeScan};
+use self::scan::{Conditions, Grouped, NativeScan};
 use super::condition::{self, Of};
 use super::dependent::TableKey;
 use super::from::Around;
@@ -58,15 +56,18 @@ impl Binder<'_> {
         let of = Of { table: &table, alias, only_table };
         implied::check_rows(self.context, of, around)?;
         let selection = select.selection.as_ref().filter(|_| filtered);
-        let (mut predicates, mut tests) = (Vec::new(), Vec::new());
+        let mut conditions = Conditions::default();
         let mut scope = Scope::default();
         for part in selection.map(normalise::conjuncts).unwrap_or_default() {
             let mut is_exact = true;
             if let Some(tested) = condition::tested(self.context, part, of) {
-                predicates.extend(tested.predicates.into_iter().map(|it| (tested.column, it)));
+                let on_column = tested.predicates.into_iter().map(|it| (tested.column, it));
+                conditions.predicates.extend(on_column);
                 is_exact = tested.exact;
-            } else if let Some(test) = text::test(self.context, part, of) {
-                tests.push(test);
+            } else if let Some(tested) = text::tested(self.context, part, of) {
+                let on_column = tested.implied.into_iter().map(|it| (tested.column, it));
+                conditions.texts.extend(on_column);
+                conditions.tests.push((tested.column, tested.test));
             } else {
                 continue;
             }
@@ -98,8 +99,8 @@ impl Binder<'_> {
             }
         }
         let arrow = Arc::new(Schema::new(fields));
-        let what = describe(&table, &columns, &predicates, &tests);
-        let mut scan = NativeScan::new(&table, &read, (&predicates, tests), &arrow)?;
+        let what = describe(&table, &columns, &conditions);
+        let mut scan = NativeScan::new(&table, &read, conditions, &arrow)?;
         self.journal.note(Entry {
             link: "pelorus".to_owned(),
             what: "scan",
@@ -250,12 +251,7 @@ fn keys_of(select: &ast::Select, of: Of<'_>) -> Vec<usize> {
 }
 
 /// A scan for people.
-fn describe(
-    table: &NativeTable,
-    columns: &[&Column],
-    predicates: &[(usize, Predicate)],
-    tests: &[(usize, Arc<dyn ValueTest>)],
-) -> String {
+fn describe(table: &NativeTable, columns: &[&Column], conditions: &Conditions) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let mut text = format!(
         "{}.{} at version {}: {}",
@@ -264,7 +260,8 @@ fn describe(
         table.table.version(),
         names.join(", ")
     );
-    let places = predicates.iter().map(|(at, _)| *at).chain(tests.iter().map(|(at, _)| *at));
+    let on_values = conditions.predicates.iter().map(|(at, _)| *at);
+    let places = on_values.chain(conditions.tests.iter().map(|(at, _)| *at));
     let mut tested: Vec<&str> = places.map(|at| table.columns[at].name.as_str()).collect();
     tested.dedup();
     if !tested.is_empty() {

@@ -17,4 +17,5 @@ mod retention;
 mod rows;
 mod rules;
 mod soon;
+mod texts;
 mod threads;

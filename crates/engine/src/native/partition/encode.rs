@@ -78,11 +78,13 @@ impl Part {
         collation.is_binary_order() && collation.charset().starts_with("utf8")
     }
 
-    /// Whether larger values of the column, as bytes or numbers, never encode to smaller bytes.
+    /// Whether larger values of the column, as numbers, as bytes or under the collation of texts,
+    /// never encode to smaller bytes. Weights have the collation's order; texts that are padded and
+    /// stand as they are have not, since a character below the space makes a text smaller.
     pub(super) fn keeps_order(&self) -> bool {
         let is_text = self.ty.arrow() == DataType::Utf8;
-        self.function.is_monotonic()
-            && (!is_text || (self.is_plain() && self.ty.collation.is_no_pad()))
+        let is_padded = is_text && self.is_plain() && !self.ty.collation.is_no_pad();
+        self.function.is_monotonic() && !is_padded
     }
 
     /// Whether an encoded value has its place in the order of the others: dates that are none are

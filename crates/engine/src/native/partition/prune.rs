@@ -1,5 +1,9 @@
 //! Which partitions a condition leaves. A partition is left out only when no row of it can fulfil
 //! all conditions; whatever is not understood leaves all partitions in.
+//!
+//! Conditions on texts are meant under the columns' collations. The keys of partitions are made of
+//! weights, so texts that are equal under a collation have one image also under `LEFT` and `HASH`,
+//! whatever their characters are.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,12 +20,30 @@ use crate::native::expression::RowExpression;
 /// Most combinations of values that are tried out.
 const COMBINATIONS_MAX: usize = 1024;
 
-/// The partitions that the equalities of some conditions leave.
+/// Some conditions, and what they say of partitions.
 #[derive(Debug)]
-pub(super) struct Candidates {
+pub(super) struct Question {
     predicates: Vec<(usize, Predicate)>,
-    /// `None`: all of them.
-    keys: Option<Arc<HashSet<Vec<u8>>>>,
+    ready: Arc<Ready>,
+}
+
+/// Conditions made ready to be asked of many partitions.
+#[derive(Debug)]
+struct Ready {
+    /// The partitions that equalities leave; `None`: all of them.
+    keys: Option<HashSet<Vec<u8>>>,
+    /// Conditions on parts of the key, by the numbers of the parts.
+    images: Vec<(usize, Images)>,
+}
+
+/// A condition on a part of the key, its constants as that encodes them; `None` where it cannot.
+#[derive(Debug)]
+enum Images {
+    Compare(Op, Option<Vec<u8>>),
+    Between(Option<Vec<u8>>, Option<Vec<u8>>),
+    In(Option<Vec<Vec<u8>>>),
+    IsNull,
+    IsNotNull,
 }
 
 /// The smallest and the largest value that a partition can have; `None` is without end.
@@ -34,16 +56,20 @@ struct Interval {
 impl Partitioner {
     /// Whether a partition can hold rows that fulfil all conditions.
     pub(super) fn may_hold(&self, key: &[u8], predicates: &[(usize, Predicate)]) -> bool {
+        if self.is_whole() {
+            return true;
+        }
+        let ready = self.ready(predicates);
         let place = || self.named.iter().position(|named| named.key == key);
         let by_order = match &self.kind {
-            Kind::Whole => return true,
-            Kind::Value(parts) => return value_may_hold(parts, key, predicates),
+            Kind::Whole => true,
+            Kind::Value(parts) => value_may_hold(parts, key, &ready.images),
             Kind::Hash { .. } | Kind::Key { .. } | Kind::ListColumns { .. } => true,
             Kind::Range { expression, bounds } => place().is_none_or(|place| {
                 range_may_hold(expression, &self.types, bounds, place, predicates)
             }),
             Kind::RangeColumns { parts, bounds } => {
-                place().is_none_or(|place| tuples_may_hold(parts, bounds, place, predicates))
+                place().is_none_or(|place| tuples_may_hold(parts, bounds, place, &ready.images))
             }
             Kind::List { expression, places } => place().is_none_or(|place| {
                 let Some(("", column)) = expression.single() else { return true };
@@ -54,28 +80,43 @@ impl Partitioner {
                 })
             }),
         };
-        by_order && self.candidates(predicates).is_none_or(|keys| keys.contains(key))
+        by_order && ready.keys.as_ref().is_none_or(|keys| keys.contains(key))
+    }
+
+    /// Conditions made ready: once for all partitions that are asked one after the other.
+    fn ready(&self, predicates: &[(usize, Predicate)]) -> Arc<Ready> {
+        let mut latest = self.latest.lock();
+        if let Some(latest) = &*latest
+            && latest.predicates == predicates
+        {
+            return Arc::clone(&latest.ready);
+        }
+        let (keys, images) = match &self.kind {
+            Kind::Value(parts) => (None, images(parts, predicates)),
+            Kind::RangeColumns { parts, .. } => {
+                (self.candidates(predicates), images(parts, predicates))
+            }
+            _ => (self.candidates(predicates), Vec::new()),
+        };
+        let ready = Arc::new(Ready { keys, images });
+        let predicates = predicates.to_vec();
+        *latest = Some(Question { predicates, ready: Arc::clone(&ready) });
+        ready
     }
 
     /// The keys of the partitions of all combinations of values that `=` and `IN` leave.
-    fn candidates(&self, predicates: &[(usize, Predicate)]) -> Option<Arc<HashSet<Vec<u8>>>> {
-        let mut known = self.candidates.lock();
-        if let Some(known) = &*known
-            && known.predicates == predicates
-        {
-            return known.keys.clone();
-        }
-        let keys = self.find_candidates(predicates).map(Arc::new);
-        *known = Some(Candidates { predicates: predicates.to_vec(), keys: keys.clone() });
-        keys
-    }
-
-    fn find_candidates(&self, predicates: &[(usize, Predicate)]) -> Option<HashSet<Vec<u8>>> {
+    fn candidates(&self, predicates: &[(usize, Predicate)]) -> Option<HashSet<Vec<u8>>> {
         let columns = self.columns();
+        let of_function =
+            matches!(self.kind, Kind::Hash { .. } | Kind::Range { .. } | Kind::List { .. });
         let mut lists = Vec::new();
         for column in &columns {
             let scalars = on(predicates, *column).find_map(equals)?;
             let ty = self.types.get(*column)?;
+            // Functions of equal texts can differ.
+            if of_function && ty.arrow() == DataType::Utf8 {
+                return None;
+            }
             let arrays: Option<Vec<ArrayRef>> =
                 scalars.into_iter().map(|scalar| array_of_scalar(scalar, ty)).collect();
             lists.push(arrays?);
@@ -135,35 +176,62 @@ fn array_of_scalar(scalar: &Scalar, ty: &ColumnType) -> Option<ArrayRef> {
     })
 }
 
+/// The conditions on the parts of a key.
+fn images(parts: &[Part], predicates: &[(usize, Predicate)]) -> Vec<(usize, Images)> {
+    let mut out = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        out.extend(on(predicates, part.column).map(|it| (number, Images::of(part, it))));
+    }
+    out
+}
+
+impl Images {
+    fn of(part: &Part, predicate: &Predicate) -> Self {
+        let image = |scalar: &Scalar| part.image(&array_of_scalar(scalar, &part.ty)?);
+        match predicate {
+            Predicate::Compare(op, scalar) => Self::Compare(*op, image(scalar)),
+            Predicate::Between(low, high) => Self::Between(image(low), image(high)),
+            Predicate::In(list) => Self::In(list.iter().map(image).collect()),
+            Predicate::IsNull => Self::IsNull,
+            Predicate::IsNotNull => Self::IsNotNull,
+        }
+    }
+}
+
 /// `PARTITION BY (expressions)`: each part of the key by itself.
-fn value_may_hold(parts: &[Part], key: &[u8], predicates: &[(usize, Predicate)]) -> bool {
+fn value_may_hold(parts: &[Part], key: &[u8], images: &[(usize, Images)]) -> bool {
     let Some(fields) = encode::fields(parts, key) else { return true };
-    parts.iter().zip(fields).all(|(part, field)| {
-        on(predicates, part.column).all(|predicate| part_may_hold(part, field, predicate))
+    images.iter().all(|(number, images)| match (parts.get(*number), fields.get(*number)) {
+        (Some(part), Some(field)) => part_may_hold(part, field, images),
+        _ => true,
     })
 }
 
 /// Whether a value with this image can fulfil a condition. Images keep equality; where they keep
 /// order too, they may only become equal. (Of slices of time only those of real dates do.)
-fn part_may_hold(part: &Part, field: &[u8], predicate: &Predicate) -> bool {
-    let image = |scalar: &Scalar| part.image(&array_of_scalar(scalar, &part.ty)?);
+fn part_may_hold(part: &Part, field: &[u8], images: &Images) -> bool {
     let is_null = field == [0];
     let keeps_order = part.keeps_order() && part.is_in_order(field);
     // The image of a constant that takes part in the order.
-    let bound = |scalar: &Scalar| image(scalar).filter(|it| keeps_order && part.is_in_order(it));
-    let at_most = |scalar: &Scalar| bound(scalar).is_none_or(|bound| field <= bound.as_slice());
-    let at_least = |scalar: &Scalar| bound(scalar).is_none_or(|bound| field >= bound.as_slice());
-    let same = |scalar: &Scalar| image(scalar).is_none_or(|image| field == image.as_slice());
-    match predicate {
-        Predicate::IsNull => is_null,
-        Predicate::IsNotNull => !is_null,
+    let is_bound = |image: &[u8]| keeps_order && part.is_in_order(image);
+    let at_most = |image: &Option<Vec<u8>>| {
+        image.as_ref().is_none_or(|image| !is_bound(image) || field <= image.as_slice())
+    };
+    let at_least = |image: &Option<Vec<u8>>| {
+        image.as_ref().is_none_or(|image| !is_bound(image) || field >= image.as_slice())
+    };
+    match images {
+        Images::IsNull => is_null,
+        Images::IsNotNull => !is_null,
         _ if is_null => false,
-        Predicate::Compare(Op::Eq, scalar) => same(scalar),
-        Predicate::Compare(Op::Ne, _) => true,
-        Predicate::Compare(Op::Lt | Op::Le, scalar) => at_most(scalar),
-        Predicate::Compare(Op::Gt | Op::Ge, scalar) => at_least(scalar),
-        Predicate::Between(low, high) => at_least(low) && at_most(high),
-        Predicate::In(list) => list.iter().any(same),
+        Images::Compare(Op::Eq, image) => image.as_ref().is_none_or(|image| field == image),
+        Images::Compare(Op::Ne, _) => true,
+        Images::Compare(Op::Lt | Op::Le, image) => at_most(image),
+        Images::Compare(Op::Gt | Op::Ge, image) => at_least(image),
+        Images::Between(low, high) => at_least(low) && at_most(high),
+        Images::In(list) => {
+            list.as_ref().is_none_or(|list| list.iter().any(|image| field == image.as_slice()))
+        }
     }
 }
 
@@ -187,7 +255,7 @@ fn range_may_hold(
     if place == 0 && !name.is_empty() {
         return true;
     }
-    let Some(ty) = types.get(column) else { return true };
+    let Some(ty) = types.get(column).filter(|ty| ty.arrow() != DataType::Utf8) else { return true };
     let image = |scalar: &Scalar| -> Option<i128> {
         let array = array_of_scalar(scalar, ty)?;
         integers(expression, 1, &|_| &array).ok()?.first().copied().flatten()
@@ -235,7 +303,7 @@ fn tuples_may_hold(
     parts: &[Part],
     bounds: &[Vec<u8>],
     place: usize,
-    predicates: &[(usize, Predicate)],
+    images: &[(usize, Images)],
 ) -> bool {
     let Some(part) = parts.first() else { return true };
     // The first value of a tuple; MAXVALUE is without end.
@@ -243,38 +311,31 @@ fn tuples_may_hold(
     let low = place.checked_sub(1).and_then(|before| bounds.get(before)).and_then(&head);
     let high = bounds.get(place).and_then(&head);
     let single = parts.len() == 1;
-    on(predicates, part.column).all(|predicate| {
-        let image = |scalar: &Scalar| part.image(&array_of_scalar(scalar, &part.ty)?);
-        let above_low = |image: &Option<Vec<u8>>| match (image, &low) {
-            (Some(image), Some(low)) => image >= low,
-            _ => true,
-        };
-        let below_high = |image: &Option<Vec<u8>>| match (image, &high) {
-            (Some(image), Some(high)) => {
-                if single {
-                    image < high
-                } else {
-                    image <= high
-                }
+    let above_low = |image: Option<&Vec<u8>>| match (image, &low) {
+        (Some(image), Some(low)) => image >= low,
+        _ => true,
+    };
+    let below_high = |image: Option<&Vec<u8>>| match (image, &high) {
+        (Some(image), Some(high)) => {
+            if single {
+                image < high
+            } else {
+                image <= high
             }
-            _ => true,
-        };
-        let ordered = part.keeps_order();
-        match predicate {
-            Predicate::Compare(Op::Eq, scalar) => {
-                let image = image(scalar);
-                above_low(&image) && below_high(&image)
-            }
-            Predicate::In(list) => list.iter().any(|scalar| {
-                let image = image(scalar);
-                above_low(&image) && below_high(&image)
-            }),
-            Predicate::Compare(Op::Lt | Op::Le, scalar) if ordered => above_low(&image(scalar)),
-            Predicate::Compare(Op::Gt | Op::Ge, scalar) if ordered => below_high(&image(scalar)),
-            Predicate::Between(least, most) if ordered => {
-                above_low(&image(most)) && below_high(&image(least))
-            }
-            _ => true,
         }
+        _ => true,
+    };
+    let within = |image: Option<&Vec<u8>>| above_low(image) && below_high(image);
+    let ordered = part.keeps_order();
+    let of_first = images.iter().filter(|(number, _)| *number == 0);
+    of_first.map(|(_, images)| images).all(|images| match images {
+        Images::Compare(Op::Eq, image) => within(image.as_ref()),
+        Images::In(Some(list)) => list.iter().any(|image| within(Some(image))),
+        Images::Compare(Op::Lt | Op::Le, image) if ordered => above_low(image.as_ref()),
+        Images::Compare(Op::Gt | Op::Ge, image) if ordered => below_high(image.as_ref()),
+        Images::Between(least, most) if ordered => {
+            above_low(most.as_ref()) && below_high(least.as_ref())
+        }
+        _ => true,
     })
 }

@@ -9,10 +9,12 @@ use pelorus_functions::EvalContext;
 use pelorus_sql::Mode;
 use pelorus_sql::table::{TableDefinition, TableStatement};
 use pelorus_types::temporal::DateTime;
+use pelorus_types::{Collation, collation};
 use proptest::prelude::*;
 
 use super::*;
 use crate::native::definition::{Derived, decode, encode};
+use crate::native::weigher;
 
 fn definition(sql: &str) -> TableDefinition {
     let statement = pelorus_sql::table::parse(sql, Mode::default()).unwrap();
@@ -82,6 +84,42 @@ const METHODS: [&str; 12] = [
     "PARTITION BY (HASH(b, 4), d, a)",
 ];
 
+const COLLATIONS: [&str; 7] = [
+    "utf8mb4_0900_ai_ci",
+    "utf8mb4_0900_bin",
+    "utf8mb4_bin",
+    "utf8mb4_general_ci",
+    "utf8mb4_unicode_ci",
+    "latin1_swedish_ci",
+    "latin1_bin",
+];
+
+const TEXT_METHODS: [&str; 7] = [
+    "PARTITION BY (s)",
+    "PARTITION BY (LEFT(s, 1))",
+    "PARTITION BY (LEFT(s, 2), a)",
+    "PARTITION BY (HASH(s, 4))",
+    "PARTITION BY KEY (s) PARTITIONS 5",
+    "PARTITION BY RANGE COLUMNS (s) (PARTITION p0 VALUES LESS THAN ('ae'), PARTITION p1 VALUES \
+     LESS THAN ('s '), PARTITION p2 VALUES LESS THAN (MAXVALUE))",
+    "PARTITION BY RANGE COLUMNS (s, a) (PARTITION p0 VALUES LESS THAN ('b', 3), PARTITION p1 VALUES \
+     LESS THAN (MAXVALUE, MAXVALUE))",
+];
+
+/// The table with a text under a collation.
+fn table_of_texts(collation: &str, partitioning: &str) -> Partitioner {
+    let charset = Collation::by_name(collation).unwrap().charset();
+    let ty = format!("s VARCHAR(10) CHARACTER SET {charset} COLLATE {collation}");
+    let sql = create(partitioning).replace("s VARCHAR(10)", &ty);
+    derived(&sql).unwrap().partitioner
+}
+
+/// Texts of letters that count as others or as several, spaces, and a character below the space,
+/// which is not compared behind a space.
+fn text() -> impl Strategy<Value = String> {
+    "[aAbäÆeEsSß \u{1}]{0,4}".prop_filter("has one", |text| !text.contains(" \u{1}"))
+}
+
 fn row() -> impl Strategy<Value = Row> {
     (-10_i64..15, -4_i64..5, -20_i64..400, "[aAbBß]{0,3}")
 }
@@ -96,13 +134,38 @@ fn scalar(column: usize, values: &[ArrayRef], row: usize) -> Scalar {
     }
 }
 
-/// What a condition gives for a row, by the definition.
-fn fulfils(row: usize, values: &[ArrayRef], predicates: &[(usize, Predicate)]) -> bool {
+/// What a condition gives for a row, by the definition: texts compare by their weights.
+fn fulfils(
+    row: usize,
+    values: &[ArrayRef],
+    predicates: &[(usize, Predicate)],
+    collation: Collation,
+) -> bool {
     predicates.iter().all(|(column, predicate)| {
-        let scalar = scalar(*column, values, row);
+        let scalar = weighed(&scalar(*column, values, row), collation);
         let value: Value<'_> = scalar.as_value();
-        predicate.matches(value)
+        weighed_in(predicate, collation).matches(value)
     })
+}
+
+/// A text as its weights.
+fn weighed(scalar: &Scalar, collation: Collation) -> Scalar {
+    let Scalar::Bytes(bytes) = scalar else { return scalar.clone() };
+    let text = std::str::from_utf8(bytes).unwrap();
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![text]));
+    let weights = weigher::weights(&texts, collation).unwrap();
+    Scalar::Bytes(weights.as_binary::<i32>().value(0).to_vec())
+}
+
+/// A condition whose texts are weights.
+fn weighed_in(predicate: &Predicate, collation: Collation) -> Predicate {
+    let of = |scalar: &Scalar| weighed(scalar, collation);
+    match predicate {
+        Predicate::Compare(op, scalar) => Predicate::Compare(*op, of(scalar)),
+        Predicate::Between(low, high) => Predicate::Between(of(low), of(high)),
+        Predicate::In(list) => Predicate::In(list.iter().map(of).collect()),
+        other => other.clone(),
+    }
 }
 
 fn predicate(kind: u8, one: Scalar, two: Scalar) -> Predicate {
@@ -163,8 +226,34 @@ proptest! {
             .collect();
         for (key, rows) in partitioner.split(&values).unwrap() {
             let rows: &UInt32Array = &rows;
-            let has = rows.values().iter().any(|row| fulfils(*row as usize, &values, &predicates));
-            if has {
+            let fulfils = |row: &u32| {
+                fulfils(*row as usize, &values, &predicates, collation::UTF8MB4_0900_AI_CI)
+            };
+            if rows.values().iter().any(fulfils) {
+                prop_assert!(partitioner.may_hold(&key, &predicates), "{predicates:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_leave_out_no_partition_with_a_matching_row(
+        texts in prop::collection::vec(text(), 1..30),
+        method in 0..TEXT_METHODS.len(),
+        collation in 0..COLLATIONS.len(),
+        kind in any::<u8>(), one in text(), two in text(), given: bool,
+    ) {
+        let partitioner = table_of_texts(COLLATIONS[collation], TEXT_METHODS[method]);
+        let rows: Vec<Row> = texts.iter().map(|text| (0, 0, 0, text.clone())).collect();
+        let values = columns(&rows);
+        // A constant of the rows, as a rule, and sometimes another one.
+        let one = if given { texts[0].clone() } else { one };
+        let bytes = |text: &str| Scalar::Bytes(text.as_bytes().to_vec());
+        let predicates = [(3, predicate(kind, bytes(&one), bytes(&two)))];
+        let collation = Collation::by_name(COLLATIONS[collation]).unwrap();
+        for (key, rows) in partitioner.split(&values).unwrap() {
+            let rows: &UInt32Array = &rows;
+            let fulfils = |row: &u32| fulfils(*row as usize, &values, &predicates, collation);
+            if rows.values().iter().any(fulfils) {
                 prop_assert!(partitioner.may_hold(&key, &predicates), "{predicates:?}");
             }
         }
@@ -200,6 +289,54 @@ fn pruning_drops_what_cannot_match() {
     let list = "PARTITION BY LIST (a) (PARTITION x VALUES IN (1, 2), PARTITION y VALUES IN (3))";
     assert_eq!(partitions(list, &[(0, below(3))]), ["x"]);
     assert_eq!(partitions(METHODS[8], &[(0, below(-4))]), ["p0"]);
+}
+
+#[test]
+fn one_partition_is_left_of_equal_texts() {
+    for collation in COLLATIONS {
+        for method in &TEXT_METHODS[..3] {
+            let partitioner = table_of_texts(collation, method);
+            let texts = ["AB1", "AC2", "BB3", "", "ab1 "];
+            let rows: Vec<Row> = texts.iter().map(|text| (0, 0, 0, (*text).to_owned())).collect();
+            let groups = partitioner.split(&columns(&rows)).unwrap();
+            let one_of = |texts: &[&str]| {
+                let list = texts.iter().map(|text| Scalar::Bytes(text.as_bytes().to_vec()));
+                [(3, Predicate::In(list.collect()))]
+            };
+            let left = |predicates: &[(usize, Predicate)]| -> Vec<u32> {
+                let left = groups.iter().filter(|(key, _)| partitioner.may_hold(key, predicates));
+                left.map(|(_, rows)| rows.value(0)).collect()
+            };
+            assert_eq!(left(&one_of(&["BB3"])), [2], "{collation}: {method}");
+            assert_eq!(left(&one_of(&["", "BB3"])), [2, 3], "{collation}: {method}");
+            assert_eq!(left(&one_of(&["CC"])), [0_u32; 0], "{collation}: {method}");
+            assert_eq!(left(&one_of(&["AB1"]))[0], 0, "{collation}: {method}");
+        }
+    }
+    // Equal texts may begin with other characters.
+    let partitioner = table_of_texts("utf8mb4_0900_ai_ci", "PARTITION BY (LEFT(s, 1))");
+    let groups = partitioner.split(&columns(&[(0, 0, 0, "Æ".to_owned())])).unwrap();
+    let equals = |text: &str| [(3, Predicate::Compare(Op::Eq, Scalar::Bytes(text.into())))];
+    assert!(partitioner.may_hold(&groups[0].0, &equals("ae")));
+    assert!(!partitioner.may_hold(&groups[0].0, &equals("be")));
+}
+
+#[test]
+fn ranges_of_texts_leave_out_partitions() {
+    let left = |collation: &str, op: Op| -> Vec<String> {
+        let partitioner = table_of_texts(collation, TEXT_METHODS[5]);
+        let predicates = [(3, Predicate::Compare(op, Scalar::Bytes(b"Ad".to_vec())))];
+        let named = partitioner.named().iter();
+        let left = named.filter(|named| partitioner.may_hold(&named.key, &predicates));
+        left.map(|named| named.name.clone()).collect()
+    };
+    assert_eq!(left("utf8mb4_0900_ai_ci", Op::Lt), ["p0"]);
+    assert_eq!(left("latin1_swedish_ci", Op::Lt), ["p0"]);
+    assert_eq!(left("utf8mb4_0900_bin", Op::Lt), ["p0"]);
+    assert_eq!(left("utf8mb4_0900_ai_ci", Op::Gt), ["p0", "p1", "p2"]);
+    // A text with a character below the space could be smaller than what is before it.
+    assert_eq!(left("utf8mb4_bin", Op::Lt), ["p0", "p1", "p2"]);
+    assert_eq!(left("utf8mb4_bin", Op::Eq), ["p0"]);
 }
 
 #[test]

@@ -59,6 +59,18 @@ pub(super) struct NativeScan {
     pub(super) is_tested: bool,
 }
 
+/// What a scan knows of WHERE, by the positions of columns.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    /// Conditions on stored values.
+    pub(super) predicates: Vec<(usize, Predicate)>,
+    /// Conditions on texts.
+    pub(super) tests: Vec<(usize, Arc<dyn ValueTest>)>,
+    /// What the tests of texts say as comparisons under the columns' collations, for leaving out
+    /// what need not be asked.
+    pub(super) texts: Vec<(usize, Predicate)>,
+}
+
 /// Columns that are only grouped by.
 #[derive(Clone, Debug)]
 pub(super) struct Grouped {
@@ -71,23 +83,25 @@ impl NativeScan {
     pub(super) fn new(
         table: &NativeTable,
         positions: &[usize],
-        (predicates, tests): (&[(usize, Predicate)], Vec<(usize, Arc<dyn ValueTest>)>),
+        conditions: Conditions,
         schema: &SchemaRef,
     ) -> Result<Self> {
+        let Conditions { predicates, tests, texts } = conditions;
         let on_texts = tests.clone();
         let is_tested = !predicates.is_empty() || !tests.is_empty();
         let request = ScanRequest {
             columns: positions.to_vec(),
-            predicates: predicates.to_vec(),
+            predicates: predicates.clone(),
             tests,
             schema: Arc::clone(schema),
             hidden: table.own.as_ref().map(|own| Arc::clone(&own.hidden)),
             batch_rows: BATCH_ROWS,
         };
         let partitions = Cell::new(0);
-        let units = table.table.scan(request, |partition| {
+        let all = [predicates.as_slice(), &texts].concat();
+        let units = table.table.scan_within(request, &texts, |partition| {
             let pruner = table.pruner.as_ref();
-            let may = pruner.is_none_or(|it| it.may_contain(partition.key(), predicates));
+            let may = pruner.is_none_or(|it| it.may_contain(partition.key(), &all));
             partitions.set(partitions.get() + usize::from(may));
             may
         })?;
@@ -113,7 +127,7 @@ impl NativeScan {
             units,
             own,
             pin: Arc::clone(&table.pin),
-            estimate: Estimate::of(table, (predicates, &on_texts), (rows, own_rows))?,
+            estimate: Estimate::of(table, (&predicates, &on_texts), (rows, own_rows))?,
             streams: 1,
             partitions: partitions.get(),
             is_tested,

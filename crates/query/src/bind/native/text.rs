@@ -3,11 +3,16 @@
 //! Taken are comparisons with texts, and what AND, OR and NOT make of them: they give neither
 //! errors nor warnings, so it does not matter for which rows they are asked. `IS NULL` and `<=>`
 //! are not taken, because a scan never asks for NULL, which fulfils nothing here.
+//!
+//! A literal has less to say on the collation than a column, so that all of them compare under the
+//! column's, as keys and partitions do. What a condition says as comparisons of the column alone
+//! goes with it: partitions, and chunks and vectors of sorted rows, are left out by that.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::{and_kleene, not, or_kleene};
+use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::{Error, Result};
 use pelorus_functions::{self as functions, Arg, Call, EvalContext, needs_key};
 use pelorus_sql::literal::{Constant, constant};
@@ -17,7 +22,7 @@ use pelorus_store::ValueTest;
 use pelorus_types::WireType;
 use sqlparser::ast::{Expr, UnaryOperator};
 
-use crate::bind::condition::Of;
+use crate::bind::condition::{Of, turned};
 use crate::bind::literal;
 use crate::context::QueryContext;
 
@@ -30,8 +35,9 @@ struct TextTest {
 
 #[derive(Debug)]
 enum Node {
-    /// A function of the column and constants that gives a truth value.
-    Call(Call, Vec<Operand>),
+    /// A function of the column and constants that gives a truth value, and what it says as a
+    /// comparison under the column's collation.
+    Call(Call, Vec<Operand>, Option<Predicate>),
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),
     Not(Box<Node>),
@@ -44,16 +50,23 @@ enum Operand {
     Constant(ArrayRef),
 }
 
-/// A condition as a test of one column, by its position; `None` where it is something else.
-pub(super) fn test(
-    context: &QueryContext,
-    expr: &Expr,
-    of: Of<'_>,
-) -> Option<(usize, Arc<dyn ValueTest>)> {
+/// A condition on one text column.
+pub(super) struct TestedText {
+    /// The position of the column.
+    pub(super) column: usize,
+    /// The condition.
+    pub(super) test: Arc<dyn ValueTest>,
+    /// What every text fulfils that passes the test, under the column's collation.
+    pub(super) implied: Vec<Predicate>,
+}
+
+/// A condition as a test of one column; `None` where it is something else.
+pub(super) fn tested(context: &QueryContext, expr: &Expr, of: Of<'_>) -> Option<TestedText> {
     let mut reader = Reader { context, of, column: None };
     let node = reader.node(expr)?;
+    let implied = node.implied();
     let test = TextTest { node, context: Arc::clone(&context.eval) };
-    Some((reader.column?, Arc::new(test)))
+    Some(TestedText { column: reader.column?, test: Arc::new(test), implied })
 }
 
 struct Reader<'a> {
@@ -101,7 +114,8 @@ impl Reader<'_> {
         }
         let has_column = operands.iter().any(|it| matches!(it, Operand::Column));
         let call = functions::resolve(name, &args, &self.context.eval).ok();
-        call.filter(|_| has_column).map(|call| Node::Call(call, operands))
+        let comparison = comparison(name, &operands);
+        call.filter(|_| has_column).map(|call| Node::Call(call, operands, comparison))
     }
 
     fn operand(&mut self, expr: &Expr) -> Option<(Operand, Arg)> {
@@ -124,6 +138,39 @@ impl Reader<'_> {
     }
 }
 
+/// What a function of the column and constants says as a comparison, where it says just that.
+fn comparison(name: &str, operands: &[Operand]) -> Option<Predicate> {
+    Some(match (name, operands) {
+        ("BETWEEN", [Operand::Column, low, high]) => Predicate::Between(text(low)?, text(high)?),
+        ("IN", [Operand::Column, list @ ..]) => {
+            Predicate::In(list.iter().map(text).collect::<Option<_>>()?)
+        }
+        (_, [Operand::Column, constant]) => Predicate::Compare(operator(name)?, text(constant)?),
+        (_, [constant, Operand::Column]) => {
+            Predicate::Compare(turned(operator(name)?), text(constant)?)
+        }
+        _ => return None,
+    })
+}
+
+fn operator(name: &str) -> Option<Op> {
+    Some(match name {
+        "=" => Op::Eq,
+        "<" => Op::Lt,
+        "<=" => Op::Le,
+        ">" => Op::Gt,
+        ">=" => Op::Ge,
+        _ => return None,
+    })
+}
+
+/// A constant as a text; `None` for the column, and where the connection's literals are bytes.
+fn text(operand: &Operand) -> Option<Scalar> {
+    let Operand::Constant(value) = operand else { return None };
+    let texts = value.as_string_opt::<i32>().filter(|it| it.len() == 1 && it.is_valid(0))?;
+    Some(Scalar::Bytes(texts.value(0).as_bytes().to_vec()))
+}
+
 impl ValueTest for TextTest {
     fn keep(&self, values: &ArrayRef) -> Result<BooleanArray> {
         self.node.keep(values, &self.context)
@@ -131,10 +178,34 @@ impl ValueTest for TextTest {
 }
 
 impl Node {
+    /// What every text fulfils that fulfils this, as comparisons under the column's collation.
+    fn implied(&self) -> Vec<Predicate> {
+        match self {
+            Self::Call(_, _, comparison) => comparison.iter().cloned().collect(),
+            Self::And(sides) => sides.iter().flat_map(Self::implied).collect(),
+            Self::Or(_) => self.one_of().map(Predicate::In).into_iter().collect(),
+            Self::Not(_) => Vec::new(),
+        }
+    }
+
+    /// The texts one of which every text equals that fulfils this; `None` where there are others.
+    fn one_of(&self) -> Option<Vec<Scalar>> {
+        match self {
+            Self::Call(_, _, Some(Predicate::Compare(Op::Eq, text))) => Some(vec![text.clone()]),
+            Self::Call(_, _, Some(Predicate::In(list))) => Some(list.clone()),
+            Self::And(sides) => sides.iter().find_map(Self::one_of),
+            Self::Or(sides) => {
+                let [left, right] = sides.as_ref();
+                Some([left.one_of()?, right.one_of()?].concat())
+            }
+            Self::Call(..) | Self::Not(_) => None,
+        }
+    }
+
     fn keep(&self, values: &ArrayRef, context: &EvalContext) -> Result<BooleanArray> {
         let broken = |error| Error::internal("a test of texts").caused_by(error);
         match self {
-            Self::Call(call, operands) => {
+            Self::Call(call, operands, _) => {
                 let args: Vec<ArrayRef> = operands
                     .iter()
                     .map(|operand| match operand {
@@ -157,5 +228,86 @@ impl Node {
             }
             Self::Not(inner) => not(&inner.keep(values, context)?).map_err(broken),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pelorus_functions::literal as make;
+    use pelorus_types::{ColumnType, collation};
+
+    use super::*;
+
+    /// A function of the column and texts; `?` is the column.
+    fn call(name: &str, args: &[&str]) -> Node {
+        let context = Arc::new(EvalContext::default());
+        let ty = ColumnType::varchar(9, collation::UTF8MB4_BIN);
+        let (mut operands, mut given) = (Vec::new(), Vec::new());
+        for text in args {
+            let arg = match *text {
+                "?" => Arg::column(ty, "c"),
+                text => make::text(text, &context),
+            };
+            operands.push(match &arg.constant {
+                None => Operand::Column,
+                Some(value) => Operand::Constant(functions::array_of(value, &arg.ty).unwrap()),
+            });
+            given.push(arg);
+        }
+        let comparison = comparison(name, &operands);
+        Node::Call(functions::resolve(name, &given, &context).unwrap(), operands, comparison)
+    }
+
+    fn texts(list: &[&str]) -> Vec<Scalar> {
+        list.iter().map(|text| Scalar::Bytes(text.as_bytes().to_vec())).collect()
+    }
+
+    fn compare(op: Op, text: &str) -> Predicate {
+        Predicate::Compare(op, Scalar::Bytes(text.as_bytes().to_vec()))
+    }
+
+    fn and(left: Node, right: Node) -> Node {
+        Node::And(Box::new([left, right]))
+    }
+
+    fn or(left: Node, right: Node) -> Node {
+        Node::Or(Box::new([left, right]))
+    }
+
+    #[test]
+    fn comparisons_say_what_they_are() {
+        assert_eq!(call("=", &["?", "a"]).implied(), [compare(Op::Eq, "a")]);
+        assert_eq!(call("<", &["?", "a"]).implied(), [compare(Op::Lt, "a")]);
+        assert_eq!(call("<", &["a", "?"]).implied(), [compare(Op::Gt, "a")]);
+        let between = Predicate::Between(texts(&["a"])[0].clone(), texts(&["b"])[0].clone());
+        assert_eq!(call("BETWEEN", &["?", "a", "b"]).implied(), [between]);
+        assert_eq!(call("IN", &["?", "a", "b"]).implied(), [Predicate::In(texts(&["a", "b"]))]);
+        for (name, args) in [
+            ("<>", &["?", "a"][..]),
+            ("LIKE", &["?", "a"][..]),
+            ("NOT IN", &["?", "a", "b"][..]),
+            ("NOT BETWEEN", &["?", "a", "b"][..]),
+            ("BETWEEN", &["a", "?", "b"][..]),
+            ("IN", &["a", "?"][..]),
+            ("=", &["?", "?"][..]),
+        ] {
+            assert!(call(name, args).implied().is_empty(), "{name} {args:?}");
+        }
+    }
+
+    #[test]
+    fn all_of_and_or_is_listed_or_nothing() {
+        let is = |text: &str| call("=", &["?", text]);
+        let below = |text: &str| call("<", &["?", text]);
+        let listed = |list: &[&str]| [Predicate::In(texts(list))];
+        assert_eq!(
+            and(is("a"), below("b")).implied(),
+            [compare(Op::Eq, "a"), compare(Op::Lt, "b")]
+        );
+        assert_eq!(or(is("a"), call("IN", &["?", "b", "c"])).implied(), listed(&["a", "b", "c"]));
+        assert_eq!(or(is("a"), and(below("x"), is("b"))).implied(), listed(&["a", "b"]));
+        assert!(or(is("a"), below("b")).implied().is_empty());
+        assert!(Node::Not(Box::new(is("a"))).implied().is_empty());
+        assert!(or(is("a"), Node::Not(Box::new(is("b")))).implied().is_empty());
     }
 }
