@@ -1,0 +1,70 @@
+"""Mirrors of servers that are away, lose things, or do not say everything: what is no longer what the
+server has is not shown, and what is wrong is."""
+
+from __future__ import annotations
+
+import pytest
+from pelorus_tools import machine, servers
+from pelorus_tools.mirrored import Mirrored
+
+T = ("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
+
+
+def make(kind: str, number: int, *options: str) -> servers.Server:
+    """A server of the tests' own."""
+    if kind == "mariadb":
+        return servers.MariaDb("mariadb-trouble", number, options=options)
+    if machine.mysql_root()[0] is None:
+        pytest.skip("no MySQL")
+    return servers.MySql("mysql-trouble", number, options=options)
+
+
+@pytest.fixture(scope="module", params=["mariadb", "mysql"])
+def server(request):
+    """A server that tests may stop."""
+    server = make(request.param, 45 if request.param == "mariadb" else 46)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own(server, linked_maker):
+    """It and a Pelorus of the test's own."""
+    through = linked_maker(server.url(), name=f"pelorus-trouble-{server.kind}")
+    yield Mirrored(server, through)
+    through.stop()
+
+
+def restart(server: servers.Server, *more: str) -> None:
+    """Starts a server again, with further options this time."""
+    options = server._options
+    server.stop()
+    server._options = (*options, *more)
+    try:
+        server.start()
+    finally:
+        server._options = options
+
+
+def live(pair: Mirrored, database: str, *begin: str) -> None:
+    """A database all of which is mirrored and live."""
+    pair.begin(database, *(begin or T))
+    pair.through.run(f"MIRROR DATABASE {database}")
+    pair.wait_live(database)
+
+
+def test_the_binlog_is_off_for_a_while(own):
+    """What is changed meanwhile is in no binlog, also not in the one that comes then."""
+    live(own, "unlogged")
+    restart(own.server, "--skip-log-bin")
+    own.server.run("INSERT INTO unlogged.t VALUES (3, 3)")
+    found = own.wait_state("unlogged", "t", "waiting")
+    assert "binlog" in found["Reason"], found
+    assert own.through.run("SELECT COUNT(*) FROM unlogged.t") == ((3,),)
+    # It is not forgotten.
+    own.through.process.kill()
+    restart(own.server)
+    own.through.start()
+    own.wait_live("unlogged", "t")
+    own.same_tables("unlogged", "t")
+    assert own.state("unlogged", "t")["Loads"] == 2
