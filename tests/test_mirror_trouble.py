@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from pelorus_tools import machine, servers
 from pelorus_tools.mirrored import Mirrored
+from pelorus_tools.processes import wait_for
 
 T = ("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
 
@@ -68,3 +69,18 @@ def test_the_binlog_is_off_for_a_while(own):
     own.wait_live("unlogged", "t")
     own.same_tables("unlogged", "t")
     assert own.state("unlogged", "t")["Loads"] == 2
+
+
+def test_reasons_of_the_past_do_not_hide_those_of_now(own):
+    live(own, "reasons")
+    own.through.run("ALTER MIRROR reasons.t RESYNC")
+    wait_for("another load", lambda: own.state("reasons", "t")["Loads"] == 2)
+    own.wait_live("reasons", "t")
+    assert own.state("reasons", "t")["Reason"] is None
+    own.server.stop()
+    try:
+        wait_for("the reason", lambda: own.state("reasons", "t")["Reason"])
+        found = own.state("reasons", "t")
+        assert found["State"] == "live" and "RESYNC" not in found["Reason"], found
+    finally:
+        own.server.start()

@@ -11,7 +11,7 @@ use pelorus_link::{Link, SessionSettings};
 use super::Source;
 use super::stream::HEARTBEAT;
 use crate::mirror::Mirror;
-use crate::record::State;
+use crate::record::{MirrorRecord, State};
 use crate::status::MirrorStatus;
 
 /// How often the server is asked how far it is, and how long that is waited for.
@@ -119,8 +119,7 @@ impl Source {
         let of = |mirror: &Arc<Mirror>| {
             let record = mirror.record();
             let done = record.ranges.iter().filter(|range| range.done).count();
-            let trouble = || mirror.trouble.lock().clone();
-            let ended = || status.error.clone().filter(|_| record.state != State::Paused);
+            let trouble = mirror.trouble.lock().clone();
             MirrorStatus {
                 name: mirror.name.clone(),
                 state: record.state,
@@ -134,9 +133,46 @@ impl Source {
                 staleness: self.staleness().filter(|_| record.state == State::Live),
                 transactions: transactions.filter(|_| record.state.follows()),
                 position: position.clone(),
-                reason: trouble().or_else(|| record.reason.clone()).or_else(ended),
+                reason: reason(&record, trouble, status.error.as_deref()),
             }
         };
         self.mirrors().iter().map(of).collect()
+    }
+}
+
+/// What people are told of a mirror: what keeps it from going on now, else why it is being read anew.
+/// One that has failed or was paused waits for nothing that the stream could do.
+fn reason(record: &MirrorRecord, trouble: Option<String>, ended: Option<&str>) -> Option<String> {
+    let own = record.reason.clone();
+    match record.state {
+        State::Failed | State::Paused => own.or(trouble),
+        _ => trouble.or_else(|| ended.map(str::to_owned)).or(own),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_now_comes_first() {
+        let text = |text: &str| Some(text.to_owned());
+        let record = |state| MirrorRecord { state, reason: text("own"), ..MirrorRecord::default() };
+        for state in [State::Waiting, State::Loading, State::CatchingUp] {
+            let record = record(state);
+            assert_eq!(reason(&record, text("trouble"), Some("ended")), text("trouble"));
+            assert_eq!(reason(&record, None, Some("ended")), text("ended"));
+            assert_eq!(reason(&record, None, None), text("own"));
+        }
+        let live = MirrorRecord { state: State::Live, ..MirrorRecord::default() };
+        assert_eq!(reason(&live, None, Some("ended")), text("ended"));
+        assert_eq!(reason(&live, None, None), None);
+        for state in [State::Failed, State::Paused] {
+            assert_eq!(reason(&record(state), None, Some("ended")), text("own"));
+        }
+        assert_eq!(
+            reason(&MirrorRecord { reason: None, ..record(State::Paused) }, None, Some("x")),
+            None
+        );
     }
 }

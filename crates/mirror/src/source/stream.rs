@@ -365,6 +365,8 @@ impl<'s> Reader<'s> {
                     }
                     if is_live {
                         it.state = State::Live;
+                        // Why it was read anew is of no interest any more.
+                        it.reason = None;
                         it.early = false;
                         it.until = None;
                     }
