@@ -3,6 +3,7 @@ server has is not shown, and what is wrong is."""
 
 from __future__ import annotations
 
+import pymysql
 import pytest
 from pelorus_tools import machine, servers
 from pelorus_tools.mirrored import Mirrored
@@ -84,3 +85,32 @@ def test_reasons_of_the_past_do_not_hide_those_of_now(own):
         assert found["State"] == "live" and "RESYNC" not in found["Reason"], found
     finally:
         own.server.start()
+
+
+def test_mirrors_of_databases_that_are_gone(own):
+    """They are known by their names, and begin again when the databases come back."""
+    live(own, "gone_all")
+    own.begin("gone_one", *T)
+    own.through.run("MIRROR TABLE gone_one.t")
+    own.wait_live("gone_one", "t")
+    own.server.run("DROP DATABASE gone_one", "DROP DATABASE gone_all")
+    own.wait_state("gone_one", "t", "failed")
+    wait_for("the database to be gone",
+             lambda: not own.through.run("SHOW DATABASES LIKE 'gone_one'"))
+    with pytest.raises(pymysql.MySQLError, match="1007"):
+        own.through.run("MIRROR DATABASE gone_all")
+    own.server.run(*(statement for name in ("gone_one", "gone_all")
+                     for statement in (f"CREATE DATABASE {name}", f"USE {name}", *T)))
+    own.wait_live("gone_one", "t")
+    own.wait_live("gone_all", "t")
+    own.same_tables("gone_all", "t")
+    own.server.run("DROP DATABASE gone_one", "DROP DATABASE gone_all")
+    own.wait_state("gone_one", "t", "failed")
+    assert "failed" in own.through.run("CHECK MIRROR gone_one.t")[0][3]
+    own.through.run("ALTER MIRROR gone_one.t PAUSE", "ALTER MIRROR gone_one.t RESYNC")
+    own.wait_state("gone_one", "t", "failed")
+    own.through.run("UNMIRROR TABLE gone_one.t", "UNMIRROR TABLE IF EXISTS gone_one.t",
+                    "UNMIRROR DATABASE gone_all", "UNMIRROR DATABASE IF EXISTS gone_all")
+    assert not own.of_database("gone_one") and not own.of_database("gone_all")
+    with pytest.raises(pymysql.MySQLError, match="1049"):
+        own.through.run("UNMIRROR DATABASE gone_all")

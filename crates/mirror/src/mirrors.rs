@@ -282,6 +282,15 @@ impl Mirrors {
         source.mirrors_of(database).iter().map(|mirror| mirror.name.table.clone()).collect()
     }
 
+    /// Databases that are mirrored or have mirrors: link, and name there.
+    pub fn databases(&self) -> Vec<(String, String)> {
+        let sources = self.sources.read();
+        let of = |(link, source): (&String, &Arc<Source>)| {
+            source.all_databases().into_iter().map(|name| (link.clone(), name)).collect::<Vec<_>>()
+        };
+        sources.iter().flat_map(of).collect()
+    }
+
     /// All mirrors.
     pub fn list(&self) -> Vec<MirrorStatus> {
         let sources: Vec<_> = self.sources.read().values().cloned().collect();

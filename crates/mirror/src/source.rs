@@ -293,6 +293,13 @@ impl Source {
         self.databases.read().iter().any(|it| self.is_same(it, database))
     }
 
+    /// Databases that are mirrored or have mirrors.
+    pub(crate) fn all_databases(&self) -> BTreeSet<String> {
+        let mut all = self.databases.read().clone();
+        all.extend(self.mirrors.read().values().map(|mirror| mirror.name.database.clone()));
+        all
+    }
+
     /// The name of a table of this source.
     pub(crate) fn name_of(&self, database: &str, table: &str) -> MirrorName {
         let name =

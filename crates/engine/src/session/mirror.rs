@@ -102,10 +102,44 @@ impl Session {
         self.engine.links().database(database)?.ok_or_else(|| unknown_database(database))
     }
 
+    /// Where a database that has mirrors is: its link, and its name there. What the server shows now
+    /// does not matter: it may be away, and the database gone.
+    fn mirrored_database(&self, database: &str) -> Result<(String, String)> {
+        let links = self.engine.links();
+        let all = self.engine.mirrors().databases();
+        let local = |(link, remote): &(String, String)| {
+            let local = links.get(link).and_then(|it| it.local_database(remote));
+            local.unwrap_or_else(|| remote.clone())
+        };
+        let named = |same: fn(&str, &str) -> bool| -> Vec<(String, String)> {
+            all.iter().filter(|&it| same(&local(it), database)).cloned().collect()
+        };
+        if let [only] = named(|a, b| a == b).as_slice() {
+            return Ok(only.clone());
+        }
+        match (self.linked(database), named(str::eq_ignore_ascii_case).as_slice()) {
+            (Ok(found), _) => Ok((found.link.name().to_lowercase(), found.remote)),
+            (Err(_), [only]) => Ok(only.clone()),
+            (Err(error), _) => Err(error),
+        }
+    }
+
     /// The name that a mirror of a table has.
     fn mirror_name(&self, table: &TableName) -> Result<MirrorName> {
-        let found = self.linked(self.database_of(table)?)?;
-        Ok(mirror_name(&found, &table.name))
+        let (link, database) = self.mirrored_database(self.database_of(table)?)?;
+        Ok(MirrorName { link, database, table: table.name.clone() })
+    }
+
+    /// The same for `IF EXISTS`: `None`, with a note, where there is no mirror of that name.
+    fn mirror_if_exists(&self, table: &TableName) -> Result<Option<MirrorName>> {
+        let text = match self.mirror_name(table) {
+            Ok(name) if self.engine.mirrors().has(&name) => return Ok(Some(name)),
+            Ok(name) => format!("Table '{name}' is not mirrored"),
+            Err(error) if error.code() == Code::UnknownDatabase => error.message().to_owned(),
+            Err(error) => return Err(error),
+        };
+        self.diagnostics.note(Code::UnknownTable.errno(), text);
+        Ok(None)
     }
 
     async fn create_mirrors(
@@ -161,10 +195,8 @@ impl Session {
                 }
             }
             MirrorTarget::Database(database) => {
-                let found = self.linked(database)?;
-                check_source(&found.link).await?;
-                let link = found.link.name().to_lowercase();
-                if mirrors.has_database(&link, &found.remote) {
+                let (link, remote) = self.mirrored_database(database)?;
+                if mirrors.has_database(&link, &remote) {
                     let text = format!("Database '{database}' is mirrored already");
                     if if_not_exists {
                         self.diagnostics.note(Code::DatabaseExists.errno(), text);
@@ -172,6 +204,8 @@ impl Session {
                     }
                     return Err(Error::new(Code::DatabaseExists, text));
                 }
+                let found = self.linked(database)?;
+                check_source(&found.link).await?;
                 let tables = found.link.tables(&found.local).await?;
                 let tables: Vec<String> =
                     tables.into_iter().filter(|it| !it.is_view).map(|it| it.name).collect();
@@ -186,28 +220,34 @@ impl Session {
         match target {
             MirrorTarget::Tables(tables) => {
                 for table in tables {
-                    let name = self.mirror_name(table)?;
-                    if !mirrors.has(&name) && if_exists {
-                        let text = format!("Table '{name}' is not mirrored");
-                        self.diagnostics.note(Code::UnknownTable.errno(), text);
-                        continue;
+                    let name = match if_exists {
+                        true => self.mirror_if_exists(table)?,
+                        false => Some(self.mirror_name(table)?),
+                    };
+                    if let Some(name) = name {
+                        mirrors.drop_mirror(&name)?;
                     }
-                    mirrors.drop_mirror(&name)?;
                 }
             }
             MirrorTarget::Database(database) => {
-                let found = self.linked(database)?;
-                let link = found.link.name().to_lowercase();
-                let is_empty = mirrors.tables(&link, &found.remote).is_empty();
-                if is_empty && !mirrors.has_database(&link, &found.remote) {
+                let found = match self.mirrored_database(database) {
+                    Ok((link, remote)) => {
+                        let has_tables = !mirrors.tables(&link, &remote).is_empty();
+                        let is_there = has_tables || mirrors.has_database(&link, &remote);
+                        is_there.then_some((link, remote))
+                    }
+                    Err(error) if if_exists && error.code() == Code::UnknownDatabase => None,
+                    Err(error) => return Err(error),
+                };
+                let Some((link, remote)) = found else {
                     let text = format!("Database '{database}' is not mirrored");
                     if if_exists {
                         self.diagnostics.note(Code::DatabaseDropExists.errno(), text);
                         return Ok(done());
                     }
                     return Err(Error::new(Code::DatabaseDropExists, text));
-                }
-                mirrors.drop_database(&link, &found.remote)?;
+                };
+                mirrors.drop_database(&link, &remote)?;
             }
         }
         Ok(done())
@@ -231,10 +271,11 @@ impl Session {
                 })
                 .collect(),
             MirrorTarget::Database(database) => {
-                let found = self.linked(database)?;
-                let link = found.link.name().to_lowercase();
-                let tables = mirrors.tables(&link, &found.remote);
-                Ok(tables.iter().map(|table| mirror_name(&found, table)).collect())
+                let (link, database) = self.mirrored_database(database)?;
+                let tables = mirrors.tables(&link, &database).into_iter();
+                let name =
+                    |table| MirrorName { link: link.clone(), database: database.clone(), table };
+                Ok(tables.map(name).collect())
             }
         }
     }
