@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pymysql
 import pytest
-from pelorus_tools import machine, servers
+from pelorus_tools import machine, rows, servers
 from pelorus_tools.mirrored import Mirrored
 from pelorus_tools.processes import wait_for
 
@@ -114,3 +114,37 @@ def test_mirrors_of_databases_that_are_gone(own):
     assert not own.of_database("gone_one") and not own.of_database("gone_all")
     with pytest.raises(pymysql.MySQLError, match="1049"):
         own.through.run("UNMIRROR DATABASE gone_all")
+
+
+def test_pelorus_starts_while_the_server_is_away(own):
+    """What mirrors there are is known, and what they show may be asked for."""
+    own.begin("away", *T, "CREATE TABLE u (id INT, KEY (id))")
+    own.through.run("MIRROR TABLE away.t")
+    own.wait_live("away", "t")
+    own.server.run("INSERT INTO away.t VALUES (3, 3)")
+    # The server's time zone must be known for that.
+    wait_for("a query of the mirror", lambda: own.through.run("SELECT COUNT(*) FROM away.t")
+             and own.state("away", "t")["Queries"] > 0)
+    own.same_tables("away", "t")
+    own.through.stop()
+    own.server.stop()
+    try:
+        own.through.start()
+        assert own.through.run("SHOW DATABASES LIKE 'away'")
+        with own.through.connect(database="away") as connection:
+            old = rows.ask(connection, "SET pelorus_max_staleness = 1e9")
+            assert old.error is None
+            answer = rows.ask(connection, "SELECT COUNT(*), MAX(v) FROM t WHERE YEAR(NOW()) > 2020")
+            assert answer.rows == [(b"3", b"3")], answer
+            # Not 1049: the table may be there.
+            assert rows.ask(connection, "SELECT * FROM u").error[0] == 1429
+            rows.ask(connection, "SET pelorus_max_staleness = 0.001")
+            assert rows.ask(connection, "SELECT * FROM t").error[0] == 1429
+        found = own.state("away", "t")
+        assert found["State"] == "live" and float(found["Seconds_behind"]) > 0, found
+        own.through.run("ALTER MIRROR away.t PAUSE", "ALTER MIRROR away.t RESUME")
+    finally:
+        own.server.start()
+    own.wait_live("away", "t")
+    own.same_tables("away", "t")
+    assert own.state("away", "t")["Loads"] == 1

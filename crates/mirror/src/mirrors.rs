@@ -297,6 +297,17 @@ impl Mirrors {
         sources.iter().flat_map(|source| source.list()).collect()
     }
 
+    /// Whether the server of a link is a MariaDB (else a MySQL), by what was read of its binlog.
+    pub fn is_mariadb(&self, link: &str) -> Option<bool> {
+        let source = self.existing(link)?;
+        source.position().map(|_| source.is_mariadb())
+    }
+
+    /// Whether the binlog of a link's server is being read.
+    pub fn is_connected(&self, link: &str) -> bool {
+        self.existing(link).is_some_and(|source| source.is_connected())
+    }
+
     /// Live mirrors of all of some tables of one link, when they show what was committed no longer
     /// than `most` ago. Where what is known is older, the server is asked how far it is, and the
     /// stream is waited for, `patience` at most. `now` asks for everything that was committed
@@ -321,7 +332,9 @@ impl Mirrors {
         }
         let is_fresh = match !now && source.staleness().is_some_and(|it| it <= most) {
             true => true,
-            false => source.catch_up(patience).await,
+            false if source.catch_up(patience).await => true,
+            // It may be that nothing was heard of the server yet.
+            false => !now && source.remembered_staleness().is_some_and(|it| it <= most),
         };
         is_fresh.then_some(fresh)
     }

@@ -324,7 +324,8 @@ impl Session {
             if own && !self.transaction.is_open() {
                 self.wrote_to.remove(name);
             }
-            of = Some(if link.is_known_mariadb()? { Flavour::MariaDb } else { Flavour::MySql });
+            let is_mariadb = link.is_known_mariadb().or_else(|| engine.mirrors().is_mariadb(name));
+            of = Some(if is_mariadb? { Flavour::MariaDb } else { Flavour::MySql });
             let of_link = self.zone_of(link, tables, patience).await?;
             if *zone.get_or_insert(of_link) != of_link {
                 return None;
@@ -346,7 +347,12 @@ impl Session {
         if self.variables.get("time_zone").text() != "SYSTEM" {
             return Some(self.time_zone());
         }
-        let found = self.engine.zones().of(link, self.engine.env(), patience).await?;
+        let (zones, store) = (self.engine.zones(), self.engine.native().store());
+        let Some(found) = zones.of(link, store, self.engine.env(), patience).await else {
+            // One that is away is what it was.
+            let is_away = !self.engine.mirrors().is_connected(&link.name().to_lowercase());
+            return is_away.then(|| zones::kept(store, link)).flatten();
+        };
         match found.zone {
             Some(zone) => Some(zone),
             None => (!self.has_timestamps(link, tables)).then_some(found.at_present),
