@@ -148,3 +148,24 @@ def test_pelorus_starts_while_the_server_is_away(own):
     own.wait_live("away", "t")
     own.same_tables("away", "t")
     assert own.state("away", "t")["Loads"] == 1
+
+
+def test_open_transactions_without_gtids(plain_mysql, linked_maker):
+    """What the reading of a table waits for is said."""
+    through = linked_maker(plain_mysql.url(), name="pelorus-trouble-plain")
+    own = Mirrored(plain_mysql, through)
+    own.begin("opened", *T)
+    plain_mysql.run("FLUSH BINARY LOGS")
+    with plain_mysql.connect(database="opened", autocommit=False) as held, held.cursor() as cursor:
+        cursor.execute("UPDATE t SET v = v + 1")
+        through.run("MIRROR TABLE opened.t")
+        wait_for("the reason", lambda: "transactions that are open on 'opened.t'"
+                 in str(own.state("opened", "t")["Reason"]))
+        assert own.state("opened", "t")["State"] == "waiting"
+        held.commit()
+    own.wait_live("opened", "t")
+    own.same_tables("opened", "t")
+    assert own.state("opened", "t")["Reason"] is None
+    assert through.log().count("the reading of a table waits") == 1
+    through.run("UNMIRROR TABLE opened.t")
+    through.stop()

@@ -137,9 +137,20 @@ impl Mirror {
         self.inner.lock().copy = Some(copy);
     }
 
+    /// Says once what the reading of its table waits for.
+    pub(crate) fn wait_for(&self, what: String) {
+        let mut trouble = self.trouble.lock();
+        if trouble.as_ref() != Some(&what) {
+            tracing::info!(mirror = %self.name, what, "the reading of a table waits");
+            *trouble = Some(what);
+        }
+    }
+
     /// Whoever works for it must stop.
     pub(crate) fn end_turn(&self) {
         self.inner.lock().turn += 1;
+        // What it waited for is of no interest any more.
+        *self.trouble.lock() = None;
     }
 
     /// Which time of being begun this is.
