@@ -12,6 +12,9 @@ use crate::cascade::{self, ForeignKey};
 use crate::charsets;
 use crate::copies::Definition;
 
+/// The first column of a MariaDB's sequence.
+const OF_SEQUENCES: &str = "next_not_cached_value";
+
 /// A table that can be mirrored.
 #[derive(Debug)]
 pub struct Mirrorable {
@@ -55,6 +58,9 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
     if found.is_view {
         return Err(Error::unsupported(format_args!("mirrors of {name}, which is a view")));
     }
+    if found.columns.first().is_some_and(|it| it.name == OF_SEQUENCES) {
+        return Err(Error::unsupported(format_args!("mirrors of {name}, which is a sequence")));
+    }
     if !found.keys.iter().any(|key| key.name == "PRIMARY") {
         return Err(Error::unsupported(format_args!(
             "mirrors of {name}, which has no primary key: its rows could not be told apart; add one \
@@ -75,6 +81,11 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         )));
     }
     let text = definition(link, database, &found.name).await?;
+    if let Some(what) = unknown_feature(&text) {
+        return Err(Error::unsupported(format_args!(
+            "mirrors of {name}, {what}; queries of it go to the server"
+        )));
+    }
     let collations = charsets::of_table(link, &local, &found.name).await?;
     charsets::check(link, &name, &collations).await?;
     if facts.is_mariadb
@@ -99,6 +110,20 @@ fn foreign_keys(database: &str, text: &str) -> Result<Vec<ForeignKey>> {
     match pelorus_sql::table::parse(text, pelorus_sql::Mode::default())? {
         TableStatement::Create(definition) => cascade::foreign_keys(database, &definition),
         _ => Ok(Vec::new()),
+    }
+}
+
+/// What a definition has that copies do not, in words.
+fn unknown_feature(text: &str) -> Option<&'static str> {
+    let tokens = pelorus_sql::tokens(text, pelorus_sql::Mode::default());
+    let has = |first: &str, second: &str| {
+        let mut pairs = tokens.iter().zip(tokens.iter().skip(1));
+        pairs.any(|(one, other)| one.is_word(text, first) && other.is_word(text, second))
+    };
+    match () {
+        () if has("SYSTEM", "VERSIONING") => Some("which is system-versioned"),
+        () if has("PERIOD", "FOR") => Some("which has a period (PERIOD FOR)"),
+        () => None,
     }
 }
 
@@ -150,6 +175,18 @@ pub(crate) async fn logs_cascades(link: &Link) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn features_that_copies_lack_are_named() {
+        for (text, word) in [
+            ("CREATE TABLE `t` (`a` int) ENGINE=InnoDB WITH SYSTEM VERSIONING", "system-versioned"),
+            ("CREATE TABLE `t` (`a` date, `b` date, PERIOD FOR `p` (`a`, `b`))", "PERIOD FOR"),
+        ] {
+            assert!(unknown_feature(text).unwrap().contains(word), "{text}");
+        }
+        let plain = "CREATE TABLE `t` (`system` int COMMENT 'SYSTEM VERSIONING', `period` int)";
+        assert_eq!(unknown_feature(plain), None);
+    }
 
     #[test]
     fn counters_are_no_part_of_definitions() {
