@@ -169,3 +169,31 @@ def test_open_transactions_without_gtids(plain_mysql, linked_maker):
     assert through.log().count("the reading of a table waits") == 1
     through.run("UNMIRROR TABLE opened.t")
     through.stop()
+
+
+def test_a_right_that_was_taken_away(own, linked_maker):
+    """It is named, and the table is mirrored when it is back."""
+    own.begin("rightful", *T)
+    own.server.run("DROP USER IF EXISTS reader@'%'", "CREATE USER reader@'%' IDENTIFIED BY 'Reader-1'",
+                   "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO reader@'%'",
+                   "GRANT SELECT ON rightful.* TO reader@'%'")
+    through = linked_maker(f"mysql://reader:Reader-1@127.0.0.1:{own.server.port}/rightful",
+                           name=f"pelorus-reader-{own.server.kind}")
+    pair = Mirrored(own.server, through)
+    through.run("MIRROR TABLE rightful.t")
+    pair.wait_live("rightful", "t")
+    own.server.run("REVOKE SELECT ON rightful.* FROM reader@'%'")
+    through.run("ALTER MIRROR rightful.t RESYNC")
+    wait_for("the reason", lambda: "GRANT SELECT ON" in str(pair.state("rightful", "t")["Reason"]))
+    assert pair.state("rightful", "t")["State"] == "waiting"
+    own.server.run("GRANT SELECT ON rightful.* TO reader@'%'")
+    pair.wait_live("rightful", "t")
+    pair.same_tables("rightful", "t")
+    # A table that is not there is another thing.
+    own.server.run("DROP TABLE rightful.t")
+    pair.wait_state("rightful", "t", "failed")
+    through.run("ALTER MIRROR rightful.t RESUME")
+    wait_for("the reason", lambda: "RESUME" in str(pair.state("rightful", "t")["Reason"]))
+    own.server.run("CREATE TABLE rightful.t (id INT PRIMARY KEY)")
+    pair.wait_live("rightful", "t")
+    through.stop()

@@ -15,6 +15,11 @@ use crate::copies::Definition;
 /// The first column of a MariaDB's sequence.
 const OF_SEQUENCES: &str = "next_not_cached_value";
 
+/// No such table, no such database.
+const NO_TABLE: [u16; 2] = [1146, 1049];
+/// Access denied: to a database, to a table, to a column, for want of another right.
+const DENIED: [u16; 4] = [1044, 1142, 1143, 1227];
+
 /// A table that can be mirrored.
 #[derive(Debug)]
 pub struct Mirrorable {
@@ -52,9 +57,9 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         let text = format!("database '{database}' is not among those of server '{}'", link.name());
         Error::new(Code::UnknownDatabase, text)
     })?;
-    let found = link.table(&local, table).await?.ok_or_else(|| {
-        Error::new(Code::NoSuchTable, format!("Table {name} doesn't exist on its server"))
-    })?;
+    let Some(found) = link.table(&local, table).await? else {
+        return Err(why_absent(link, database, table).await);
+    };
     if found.is_view {
         return Err(Error::unsupported(format_args!("mirrors of {name}, which is a view")));
     }
@@ -103,6 +108,33 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         false => foreign_keys(database, &text)?,
     };
     Ok(Mirrorable { table: found, text, collations, keys })
+}
+
+/// Why a server does not show a table: it shows none that the account may not read.
+async fn why_absent(link: &Link, database: &str, table: &str) -> Error {
+    let quoted = format!("{}.{}", quote_name(database), quote_name(table));
+    let ask = format!("SELECT 1 FROM {quoted} LIMIT 0");
+    match link.ask(&SessionSettings::as_stored(), &ask).await {
+        Err(error) if NO_TABLE.contains(&error.errno()) => Error::new(
+            Code::NoSuchTable,
+            format!("Table '{database}.{table}' doesn't exist on its server"),
+        ),
+        Err(error) if DENIED.contains(&error.errno()) => {
+            let said = error.message();
+            let text = format!(
+                "the account of server '{}' may not read '{database}.{table}': GRANT SELECT ON \
+                 {quoted} to it ({said})",
+                link.name()
+            );
+            Error::remote(error.errno(), *b"42000", text)
+        }
+        Err(error) => error,
+        // It has come meanwhile.
+        Ok(_) => Error::new(
+            Code::QueryOnForeign,
+            format!("Table '{database}.{table}' was not shown by its server"),
+        ),
+    }
 }
 
 /// The foreign keys of a definition that change its table's rows.
