@@ -197,3 +197,25 @@ def test_a_right_that_was_taken_away(own, linked_maker):
     own.server.run("CREATE TABLE rightful.t (id INT PRIMARY KEY)")
     pair.wait_live("rightful", "t")
     through.stop()
+
+
+def test_all_databases_those_to_come_included(server, linked_maker):
+    through = linked_maker(server.url(), options=["--mirror", "all"],
+                           name=f"pelorus-all-{server.kind}")
+    pair = Mirrored(server, through)
+    pair.begin("to_come", *T)
+    pair.wait_live("to_come", "t", seconds=30)
+    server.run("CREATE TABLE to_come.u (id INT PRIMARY KEY)")
+    pair.wait_live("to_come", "t", "u")
+    pair.same_tables("to_come", "t", "u")
+    through.stop()
+    server.run("DROP DATABASE to_come")
+
+
+def test_tables_that_were_made_a_moment_ago(own):
+    """The list of a database's tables that was read before does not count."""
+    own.begin("moment", *T)
+    own.through.run("SHOW TABLES FROM moment")
+    own.server.run("CREATE TABLE moment.u (id INT PRIMARY KEY)")
+    own.through.run("MIRROR DATABASE moment")
+    own.wait_live("moment", "t", "u")

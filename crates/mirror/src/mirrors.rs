@@ -160,16 +160,38 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Mirrors all tables of a database, those to come included. `tables` are those that there are.
+    /// Mirrors the tables of a database that are made from now on. Those that there are should be
+    /// listed after this, for [`Self::add_tables`]: so none comes in between.
     ///
     /// # Errors
     /// What the store gives.
-    pub fn create_database(&self, link: &str, database: &str, tables: &[String]) -> Result<()> {
+    pub fn begin_database(&self, link: &str, database: &str) -> Result<()> {
         let source = self.source(link)?;
         let value = record::encode(&record::DatabaseRecord {})?;
         let values = vec![(record::database_key(link, database), Some(value))];
         self.shared.store().commit(&Commit { values, ..Commit::default() })?;
         source.add_database(database);
+        Ok(())
+    }
+
+    /// Mirrors no further tables of a database.
+    ///
+    /// # Errors
+    /// What the store gives.
+    pub fn end_database(&self, link: &str, database: &str) -> Result<()> {
+        let Some(source) = self.existing(link) else { return Ok(()) };
+        let values = vec![(record::database_key(link, database), None)];
+        self.shared.store().commit(&Commit { values, ..Commit::default() })?;
+        source.forget_database(database);
+        Ok(())
+    }
+
+    /// Mirrors the tables that a database has which is mirrored.
+    ///
+    /// # Errors
+    /// What the store gives.
+    pub fn add_tables(&self, link: &str, database: &str, tables: &[String]) -> Result<()> {
+        let source = self.source(link)?;
         for table in tables {
             let name = MirrorName {
                 link: link.to_owned(),
@@ -203,10 +225,8 @@ impl Mirrors {
     /// # Errors
     /// What the store gives.
     pub fn drop_database(&self, link: &str, database: &str) -> Result<()> {
+        self.end_database(link, database)?;
         let Some(source) = self.existing(link) else { return Ok(()) };
-        let values = vec![(record::database_key(link, database), None)];
-        self.shared.store().commit(&Commit { values, ..Commit::default() })?;
-        source.forget_database(database);
         for mirror in source.mirrors_of(database) {
             source.remove(database, &mirror.name.table)?;
         }

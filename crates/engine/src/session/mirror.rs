@@ -26,7 +26,7 @@ use crate::api::Outcome;
 use crate::grid::{Cell, Grid, nullable_text, nullable_uint, text, uint};
 use crate::links::LinkedDatabase;
 use crate::mirror::copies::check_wanted;
-use crate::mirror::hidden_database;
+use crate::mirror::{hidden_database, mirror_database};
 
 pub(crate) use zones::Zones;
 
@@ -206,10 +206,7 @@ impl Session {
                 }
                 let found = self.linked(database)?;
                 check_source(&found.link).await?;
-                let tables = found.link.tables(&found.local).await?;
-                let tables: Vec<String> =
-                    tables.into_iter().filter(|it| !it.is_view).map(|it| it.name).collect();
-                mirrors.create_database(&link, &found.remote, &tables)?;
+                mirror_database(mirrors, &found).await?;
             }
         }
         Ok(done())
