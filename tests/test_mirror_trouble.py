@@ -219,3 +219,12 @@ def test_tables_that_were_made_a_moment_ago(own):
     own.server.run("CREATE TABLE moment.u (id INT PRIMARY KEY)")
     own.through.run("MIRROR DATABASE moment")
     own.wait_live("moment", "t", "u")
+
+
+def test_layouts_are_shown(own):
+    own.begin("laid_out", *T)
+    with pytest.raises(pymysql.MySQLError, match="1235.*MIRROR TABLE"):
+        own.through.run("MIRROR DATABASE laid_out SEGMENT BY (v)")
+    own.through.run("MIRROR TABLE laid_out.t SEGMENT BY (v)", "MIRROR DATABASE laid_out")
+    own.wait_live("laid_out", "t")
+    assert own.state("laid_out", "t")["Layout"] == "SEGMENT BY (v)"

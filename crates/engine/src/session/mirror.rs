@@ -408,6 +408,7 @@ pub(crate) fn mirrors(view: &View, database: Option<&str>) -> Grid {
         nullable_text("Reason", 2048),
         uint("Queries"),
         nullable_text("Filter", 4096),
+        nullable_text("Layout", 4096),
     ]);
     for mut row in rows(view, database) {
         // The table first, for LIKE.
@@ -443,6 +444,7 @@ pub(crate) fn rows(view: &View, database: Option<&str>) -> Vec<Vec<Cell>> {
             mirror.reason.clone().into(),
             Cell::UInt(mirror.queries),
             mirror.filter.clone().into(),
+            mirror.layout.clone().into(),
         ]);
     }
     rows

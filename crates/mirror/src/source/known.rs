@@ -163,6 +163,7 @@ impl Source {
                 loads: record.loads,
                 queries: mirror.queries.load(Ordering::Relaxed),
                 filter: record.filter.clone(),
+                layout: record.layout.clone(),
                 staleness: staleness.filter(|_| record.state == State::Live),
                 transactions: transactions.filter(|_| record.state.follows()),
                 position: position.clone(),
