@@ -3,10 +3,12 @@ server has is not shown, and what is wrong is."""
 
 from __future__ import annotations
 
+import time
+
 import pymysql
 import pytest
-from pelorus_tools import machine, rows, servers
-from pelorus_tools.mirrored import Mirrored
+from pelorus_tools import machine, mirror_soak, rows, servers
+from pelorus_tools.mirrored import Mirrored, is_of_mirrors, plan_of
 from pelorus_tools.processes import wait_for
 
 T = ("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
@@ -228,3 +230,83 @@ def test_layouts_are_shown(own):
     own.through.run("MIRROR TABLE laid_out.t SEGMENT BY (v)", "MIRROR DATABASE laid_out")
     own.wait_live("laid_out", "t")
     assert own.state("laid_out", "t")["Layout"] == "SEGMENT BY (v)"
+
+
+def test_own_writes_while_the_stream_stands_still(own, linked_maker):
+    """A session that reads its writes waits for no longer than it wants to, and reads them."""
+    own.begin("own_writes", *T)
+    own.server.run("DROP USER IF EXISTS writer@'%'", "CREATE USER writer@'%' IDENTIFIED BY 'Writer-1'",
+                   "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO writer@'%'",
+                   "GRANT ALL ON own_writes.* TO writer@'%'")
+    through = linked_maker(f"mysql://writer:Writer-1@127.0.0.1:{own.server.port}/own_writes",
+                           name=f"pelorus-writer-{own.server.kind}")
+    pair = Mirrored(own.server, through)
+    through.run("MIRROR TABLE own_writes.t")
+    pair.wait_live("own_writes", "t")
+    # Known from the first moment on, also where nothing happens.
+    assert pair.state("own_writes", "t")["Seconds_behind"] is not None
+    own.server.run("REVOKE REPLICATION SLAVE ON *.* FROM writer@'%'")
+    mirror_soak.kill_dumps(own.server)
+    wait_for("the stream to end", lambda: pair.state("own_writes", "t")["Reason"])
+    query = "SELECT COUNT(*), SUM(v) FROM t"
+    with through.connect(database="own_writes") as connection:
+        for setting in ("time_zone = '+00:00'", "pelorus_read_your_writes = ON", "pelorus_max_staleness = 3600",
+                        "pelorus_mirror_timeout = 500"):
+            rows.ask(connection, f"SET {setting}")
+        assert is_of_mirrors(plan_of(connection, query))
+        assert rows.ask(connection, "INSERT INTO t VALUES (3, 3)").affected == 1
+        begun = time.monotonic()
+        assert rows.ask(connection, query).rows == [(b"3", b"6")]
+        assert time.monotonic() - begun < 5
+        assert not is_of_mirrors(plan_of(connection, query))
+        (_, _, why), = rows.ask(connection, "SHOW WARNINGS").rows
+        assert b"what this session has written" in why
+        # What is too old says so.
+        rows.ask(connection, "SET pelorus_read_your_writes = OFF")
+        rows.ask(connection, "SET pelorus_max_staleness = 0.001")
+        assert not is_of_mirrors(plan_of(connection, query))
+        (_, _, why), = rows.ask(connection, "SHOW WARNINGS").rows
+        assert b"seconds old" in why
+        own.server.run("GRANT REPLICATION SLAVE ON *.* TO writer@'%'")
+        rows.ask(connection, "SET pelorus_mirror_timeout = 20000")
+        wait_for("the mirror to be read", lambda: is_of_mirrors(plan_of(connection, query)))
+        assert rows.ask(connection, query).rows == [(b"3", b"6")]
+    through.stop()
+
+
+def test_invisible_columns(own):
+    live(own, "unseen", "CREATE TABLE t (id INT PRIMARY KEY, a INT, hid INT INVISIBLE DEFAULT 7)",
+         "INSERT INTO t (id, a) VALUES (1, 1)", "INSERT INTO t (id, a, hid) VALUES (2, 2, 8)")
+    queries = ("SELECT * FROM t", "SELECT id, hid FROM t", "SELECT SUM(hid) FROM t WHERE hid > 7")
+    own.same("unseen", *queries)
+    own.server.run("INSERT INTO t (id, a) VALUES (3, 3)", "UPDATE t SET hid = 9 WHERE id = 1",
+                   "ALTER TABLE t ADD COLUMN more INT INVISIBLE DEFAULT 5", database="unseen")
+    own.same("unseen", *queries, "SELECT id, more FROM t")
+    shown = ("ALTER TABLE t MODIFY hid INT DEFAULT 7" if own.server.kind == "mariadb"
+             else "ALTER TABLE t ALTER COLUMN hid SET VISIBLE")
+    own.server.run(shown, "INSERT INTO t VALUES (4, 4, 4)", database="unseen")
+    own.wait_live("unseen", "t")
+    own.same("unseen", *queries)
+
+
+def test_compressed_binlogs(linked_maker):
+    """What a MariaDB compresses in its binlog is read, also after a kill in the middle."""
+    server = make("mariadb", 47, "--log-bin-compress=ON", "--log-bin-compress-min-len=10")
+    through = linked_maker(server.url(), name="pelorus-compressed")
+    pair = Mirrored(server, through)
+    live(pair, "packed", "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(2000))")
+    with server.connect(database="packed") as connection, connection.cursor() as cursor:
+        for number in range(200):
+            if number == 100:
+                through.process.kill()
+            cursor.execute("INSERT INTO t VALUES (%s, REPEAT('abc', 600))", (number,))
+            cursor.execute("UPDATE t SET v = CONCAT(v, id) WHERE id %% 7 = %s", (number % 7,))
+        cursor.execute("DELETE FROM t WHERE id % 5 = 1")
+        cursor.execute("ALTER TABLE t ADD COLUMN n INT DEFAULT 3, COMMENT = 'a long statement, too'")
+    through.start()
+    pair.wait_for_database("packed")
+    pair.wait_live("packed", "t")
+    pair.same_tables("packed", "t")
+    assert pair.state("packed", "t")["Loads"] == 1
+    through.stop()
+    server.stop()

@@ -307,10 +307,7 @@ impl Session {
                 .1
                 .push((name.database, name.table));
         }
-        let most = Duration::from_secs_f64(match self.variables.get("pelorus_max_staleness") {
-            crate::variables::VarValue::Double(seconds) => seconds.clamp(0.0, 1e9),
-            _ => 0.0,
-        });
+        let most = self.max_staleness();
         let patience = Duration::from_millis(self.variables.count("pelorus_mirror_timeout"));
         let reads_own = self.variables.is_on("pelorus_read_your_writes");
         let (mut zone, mut fresh, mut of) = (None, Vec::new(), None);
@@ -330,6 +327,46 @@ impl Session {
         }
         let of = of.filter(|_| by_link.len() == 1);
         Some(Mirrored { databases, time_zone: zone?, as_whole: false, of, fresh })
+    }
+
+    /// How old answers of mirrors may be.
+    fn max_staleness(&self) -> Duration {
+        Duration::from_secs_f64(match self.variables.get("pelorus_max_staleness") {
+            crate::variables::VarValue::Double(seconds) => seconds.clamp(0.0, 1e9),
+            _ => 0.0,
+        })
+    }
+
+    /// Why no mirrors are read although all linked tables have some: for `EXPLAIN`.
+    pub(super) fn why_unread(&self, tables: &[TableName]) -> Option<String> {
+        const LATE: &str = "did not arrive within pelorus_mirror_timeout";
+        if !self.variables.is_on("pelorus_mirrors") {
+            return None;
+        }
+        let name = |table: &TableName| {
+            let found = self.engine.links().database(self.database_of(table).ok()?).ok()??;
+            Some(mirror_name(&found, &table.name))
+        };
+        let names: Vec<MirrorName> = tables.iter().filter_map(name).collect();
+        let all = self.engine.mirrors().list();
+        let status = |name: &MirrorName| all.iter().find(|it| it.name == *name);
+        let found: Vec<&MirrorStatus> = names.iter().map(status).collect::<Option<_>>()?;
+        if let Some(other) = found.iter().find(|it| it.state != State::Live) {
+            return Some(format!("the mirror of '{}' is {}", other.name, other.state.word()));
+        }
+        let most = self.max_staleness();
+        let is_stale = |it: &&&MirrorStatus| it.staleness.is_none_or(|age| age > most);
+        if let Some(stale) = found.iter().find(is_stale) {
+            let age = stale.staleness.map(|it| format!("up to {:.1}", it.as_secs_f64()));
+            let (name, age) = (&stale.name, age.unwrap_or_else(|| "an unknown number of".into()));
+            return Some(format!(
+                "the mirror of '{name}' is {age} seconds old, which is more than \
+                 pelorus_max_staleness, and what the server has since {LATE}"
+            ));
+        }
+        let waits = self.variables.is_on("pelorus_read_your_writes");
+        let wrote = found.iter().any(|it| self.wrote_to.contains(&it.name.link));
+        (waits && wrote).then(|| format!("what this session has written {LATE}"))
     }
 
     /// The time zone in which the server runs this session's statements; `None` where it is not

@@ -374,6 +374,10 @@ impl<'s> Reader<'s> {
             )?;
             if is_live {
                 tracing::info!(mirror = %mirror.name, link = self.source.link, "a mirror is live");
+                // On a server where nothing happens, heartbeats may say so late.
+                if let Some(asked) = mirror.until_at() {
+                    self.source.note_whole(asked);
+                }
             }
         }
         Ok(())
