@@ -126,6 +126,7 @@ impl Engine {
         match link {
             Ok(link) => {
                 self.links.insert(link);
+                self.remember_databases(&server.name);
             }
             Err(error) => tracing::warn!(
                 server = server.name,
@@ -133,6 +134,15 @@ impl Engine {
                 "a linked server cannot be opened; it is tried again"
             ),
         }
+    }
+
+    /// Where a server is away from the start, its mirrors are found by what is kept of them.
+    fn remember_databases(&self, server: &str) {
+        let link = server.to_lowercase();
+        let mut known = self.mirrors.databases();
+        known.retain(|(of, _)| *of == link);
+        let names: Vec<String> = known.into_iter().map(|(_, name)| name).collect();
+        self.links.remember(&link, &names);
     }
 
     /// The password of `root`, when this start made one up.

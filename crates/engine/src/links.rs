@@ -37,6 +37,8 @@ struct Entry {
 struct Known {
     /// (name here, name there).
     databases: Arc<Vec<(String, String)>>,
+    /// They are what is remembered of it: it has not said so itself since the start.
+    is_remembered: bool,
     /// The server's global `sql_mode`.
     sql_mode: Option<String>,
     /// When to ask again, on the monotonic clock; `None` before the first answer.
@@ -80,6 +82,24 @@ impl Links {
         self.entries.write().insert(key, entry).map(|old| old.link.clone())
     }
 
+    /// Notes databases that a server had, by its names, until it says itself which it has.
+    pub(crate) fn remember(&self, name: &str, remotes: &[String]) {
+        let Some(entry) = self.entries.read().get(&name.to_lowercase()).cloned() else { return };
+        let mut known = entry.known.write();
+        if known.sql_mode.is_some() {
+            return;
+        }
+        let mut all = known.databases.to_vec();
+        for remote in remotes {
+            let Some(local) = entry.link.local_database(remote) else { continue };
+            if all.iter().all(|(other, _)| *other != local) {
+                all.push((local, remote.clone()));
+            }
+        }
+        known.is_remembered = all.len() > entry.link.config().databases.len();
+        known.databases = Arc::new(all);
+    }
+
     /// Takes a link away; the caller closes it.
     pub(crate) fn remove(&self, name: &str) -> Option<Link> {
         self.entries.write().remove(&name.to_lowercase()).map(|entry| entry.link.clone())
@@ -113,7 +133,7 @@ impl Links {
             .cloned()
             .collect();
         let questions = due.into_iter().map(|entry| {
-            let is_known = !entry.known.read().databases.is_empty();
+            let is_known = entry.known.read().is_heard_of();
             let limit = if is_known { patience } else { PATIENCE_AT_FIRST };
             // Ordering: the flag only keeps two questions from running at once.
             let is_asked = entry.is_asked.swap(true, Ordering::Relaxed);
@@ -210,6 +230,13 @@ impl FindLink for Links {
     }
 }
 
+impl Known {
+    /// Whether there is something to go on with when the server does not answer at once.
+    fn is_heard_of(&self) -> bool {
+        !self.databases.is_empty() && (!self.is_remembered || self.failure.is_some())
+    }
+}
+
 impl Entry {
     /// The databases and the `sql_mode`.
     async fn ask(&self) -> Result<(Vec<String>, String)> {
@@ -224,6 +251,7 @@ impl Entry {
         match answer {
             Ok((names, sql_mode)) => {
                 known.sql_mode = Some(sql_mode);
+                known.is_remembered = false;
                 let config = self.link.config();
                 let pair = |name: String| {
                     let remote = config.remote_database(&name).unwrap_or(&name).to_owned();

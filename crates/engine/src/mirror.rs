@@ -11,6 +11,30 @@ mod opaque;
 mod retyped;
 pub(crate) mod wanted;
 
+use pelorus_error::Result;
+use pelorus_mirror::Mirrors;
+
+use crate::links::LinkedDatabase;
+
+/// Mirrors all tables of a database, those to come included.
+pub(crate) async fn mirror_database(mirrors: &Mirrors, database: &LinkedDatabase) -> Result<()> {
+    let LinkedDatabase { link, local, remote } = database;
+    let name = link.name().to_lowercase();
+    mirrors.begin_database(&name, remote)?;
+    // One that was made a moment ago is in no list of before.
+    link.forget();
+    match link.tables(local).await {
+        Ok(tables) => {
+            let tables = tables.into_iter().filter(|it| !it.is_view).map(|it| it.name);
+            mirrors.add_tables(&name, remote, &tables.collect::<Vec<_>>())
+        }
+        Err(error) => {
+            mirrors.end_database(&name, remote)?;
+            Err(error)
+        }
+    }
+}
+
 /// What names of hidden databases begin with.
 pub(crate) const HIDDEN: char = '\u{1}';
 

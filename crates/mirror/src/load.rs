@@ -59,10 +59,11 @@ pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -
     let mut is_whole = false;
     while !is_whole {
         load.read_ranges().await?;
+        let asked = load.source.env().clock.monotonic();
         let until = load.link.binlog_end().await?;
         // Where `gtid_mode` has changed meanwhile the stream must begin again to find it out.
         load.source.note_end(Some(until.clone()));
-        is_whole = load.mirror.end_reading(load.source.store(), turn, &until)?;
+        is_whole = load.mirror.end_reading(load.source.store(), turn, (&until, asked))?;
     }
     load.source.wake();
     // Not before: while it takes its time, rows would change that must be read again.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use pelorus_binlog::Position;
@@ -47,6 +48,9 @@ struct Inner {
     from: Option<Position>,
     /// `record.until`, read.
     until: Option<Position>,
+    /// When the server was asked for that, on the monotonic clock: once it is passed, all that was
+    /// committed before is in the copy.
+    until_at: Option<Duration>,
     /// Counts the times that it was begun anew: whoever works for an earlier one must stop.
     turn: u64,
     /// Which rows can be later in the copy than the stream is, while the table is read.
@@ -89,6 +93,7 @@ impl Mirror {
                 copy,
                 from,
                 until,
+                until_at: None,
                 turn: 0,
                 later: Later::default(),
                 is_forgotten: false,
@@ -137,9 +142,20 @@ impl Mirror {
         self.inner.lock().copy = Some(copy);
     }
 
+    /// Says once what the reading of its table waits for.
+    pub(crate) fn wait_for(&self, what: String) {
+        let mut trouble = self.trouble.lock();
+        if trouble.as_ref() != Some(&what) {
+            tracing::info!(mirror = %self.name, what, "the reading of a table waits");
+            *trouble = Some(what);
+        }
+    }
+
     /// Whoever works for it must stop.
     pub(crate) fn end_turn(&self) {
         self.inner.lock().turn += 1;
+        // What it waited for is of no interest any more.
+        *self.trouble.lock() = None;
     }
 
     /// Which time of being begun this is.
@@ -290,7 +306,8 @@ impl Mirror {
     }
 
     /// All ranges are in the copy, with those that were asked for again: when the stream has
-    /// passed a position, it is whole. Whether there is still something to be read.
+    /// passed a position, it is whole. `asked` is when the server was asked for that. Whether there is
+    /// still something to be read.
     ///
     /// # Errors
     /// 1317 when the mirror was begun anew, and what the store gives.
@@ -298,7 +315,7 @@ impl Mirror {
         &self,
         store: &Database,
         turn: u64,
-        until: &Position,
+        (until, asked): (&Position, Duration),
     ) -> Result<bool> {
         let mut is_whole = false;
         self.update_in_turn(store, turn, |record| {
@@ -310,7 +327,15 @@ impl Mirror {
                 record.ranges = Vec::new();
             }
         })?;
+        if is_whole {
+            self.inner.lock().until_at = Some(asked);
+        }
         Ok(is_whole)
+    }
+
+    /// When the server was asked for the position at which the copy became whole.
+    pub(crate) fn until_at(&self) -> Option<Duration> {
+        self.inner.lock().until_at
     }
 
     /// Begins anew from nothing: whoever works for it stops.

@@ -12,6 +12,14 @@ use crate::cascade::{self, ForeignKey};
 use crate::charsets;
 use crate::copies::Definition;
 
+/// The first column of a MariaDB's sequence.
+const OF_SEQUENCES: &str = "next_not_cached_value";
+
+/// No such table, no such database.
+const NO_TABLE: [u16; 2] = [1146, 1049];
+/// Access denied: to a database, to a table, to a column, for want of another right.
+const DENIED: [u16; 4] = [1044, 1142, 1143, 1227];
+
 /// A table that can be mirrored.
 #[derive(Debug)]
 pub struct Mirrorable {
@@ -49,11 +57,14 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         let text = format!("database '{database}' is not among those of server '{}'", link.name());
         Error::new(Code::UnknownDatabase, text)
     })?;
-    let found = link.table(&local, table).await?.ok_or_else(|| {
-        Error::new(Code::NoSuchTable, format!("Table {name} doesn't exist on its server"))
-    })?;
+    let Some(found) = link.table(&local, table).await? else {
+        return Err(why_absent(link, database, table).await);
+    };
     if found.is_view {
         return Err(Error::unsupported(format_args!("mirrors of {name}, which is a view")));
+    }
+    if found.columns.first().is_some_and(|it| it.name == OF_SEQUENCES) {
+        return Err(Error::unsupported(format_args!("mirrors of {name}, which is a sequence")));
     }
     if !found.keys.iter().any(|key| key.name == "PRIMARY") {
         return Err(Error::unsupported(format_args!(
@@ -75,6 +86,11 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         )));
     }
     let text = definition(link, database, &found.name).await?;
+    if let Some(what) = unknown_feature(&text) {
+        return Err(Error::unsupported(format_args!(
+            "mirrors of {name}, {what}; queries of it go to the server"
+        )));
+    }
     let collations = charsets::of_table(link, &local, &found.name).await?;
     charsets::check(link, &name, &collations).await?;
     if facts.is_mariadb
@@ -94,11 +110,52 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
     Ok(Mirrorable { table: found, text, collations, keys })
 }
 
+/// Why a server does not show a table: it shows none that the account may not read.
+async fn why_absent(link: &Link, database: &str, table: &str) -> Error {
+    let quoted = format!("{}.{}", quote_name(database), quote_name(table));
+    let ask = format!("SELECT 1 FROM {quoted} LIMIT 0");
+    match link.ask(&SessionSettings::as_stored(), &ask).await {
+        Err(error) if NO_TABLE.contains(&error.errno()) => Error::new(
+            Code::NoSuchTable,
+            format!("Table '{database}.{table}' doesn't exist on its server"),
+        ),
+        Err(error) if DENIED.contains(&error.errno()) => {
+            let said = error.message();
+            let text = format!(
+                "the account of server '{}' may not read '{database}.{table}': GRANT SELECT ON \
+                 {quoted} to it ({said})",
+                link.name()
+            );
+            Error::remote(error.errno(), *b"42000", text)
+        }
+        Err(error) => error,
+        // It has come meanwhile.
+        Ok(_) => Error::new(
+            Code::QueryOnForeign,
+            format!("Table '{database}.{table}' was not shown by its server"),
+        ),
+    }
+}
+
 /// The foreign keys of a definition that change its table's rows.
 fn foreign_keys(database: &str, text: &str) -> Result<Vec<ForeignKey>> {
     match pelorus_sql::table::parse(text, pelorus_sql::Mode::default())? {
         TableStatement::Create(definition) => cascade::foreign_keys(database, &definition),
         _ => Ok(Vec::new()),
+    }
+}
+
+/// What a definition has that copies do not, in words.
+fn unknown_feature(text: &str) -> Option<&'static str> {
+    let tokens = pelorus_sql::tokens(text, pelorus_sql::Mode::default());
+    let has = |first: &str, second: &str| {
+        let mut pairs = tokens.iter().zip(tokens.iter().skip(1));
+        pairs.any(|(one, other)| one.is_word(text, first) && other.is_word(text, second))
+    };
+    match () {
+        () if has("SYSTEM", "VERSIONING") => Some("which is system-versioned"),
+        () if has("PERIOD", "FOR") => Some("which has a period (PERIOD FOR)"),
+        () => None,
     }
 }
 
@@ -150,6 +207,18 @@ pub(crate) async fn logs_cascades(link: &Link) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn features_that_copies_lack_are_named() {
+        for (text, word) in [
+            ("CREATE TABLE `t` (`a` int) ENGINE=InnoDB WITH SYSTEM VERSIONING", "system-versioned"),
+            ("CREATE TABLE `t` (`a` date, `b` date, PERIOD FOR `p` (`a`, `b`))", "PERIOD FOR"),
+        ] {
+            assert!(unknown_feature(text).unwrap().contains(word), "{text}");
+        }
+        let plain = "CREATE TABLE `t` (`system` int COMMENT 'SYSTEM VERSIONING', `period` int)";
+        assert_eq!(unknown_feature(plain), None);
+    }
 
     #[test]
     fn counters_are_no_part_of_definitions() {

@@ -160,16 +160,38 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Mirrors all tables of a database, those to come included. `tables` are those that there are.
+    /// Mirrors the tables of a database that are made from now on. Those that there are should be
+    /// listed after this, for [`Self::add_tables`]: so none comes in between.
     ///
     /// # Errors
     /// What the store gives.
-    pub fn create_database(&self, link: &str, database: &str, tables: &[String]) -> Result<()> {
+    pub fn begin_database(&self, link: &str, database: &str) -> Result<()> {
         let source = self.source(link)?;
         let value = record::encode(&record::DatabaseRecord {})?;
         let values = vec![(record::database_key(link, database), Some(value))];
         self.shared.store().commit(&Commit { values, ..Commit::default() })?;
         source.add_database(database);
+        Ok(())
+    }
+
+    /// Mirrors no further tables of a database.
+    ///
+    /// # Errors
+    /// What the store gives.
+    pub fn end_database(&self, link: &str, database: &str) -> Result<()> {
+        let Some(source) = self.existing(link) else { return Ok(()) };
+        let values = vec![(record::database_key(link, database), None)];
+        self.shared.store().commit(&Commit { values, ..Commit::default() })?;
+        source.forget_database(database);
+        Ok(())
+    }
+
+    /// Mirrors the tables that a database has which is mirrored.
+    ///
+    /// # Errors
+    /// What the store gives.
+    pub fn add_tables(&self, link: &str, database: &str, tables: &[String]) -> Result<()> {
+        let source = self.source(link)?;
         for table in tables {
             let name = MirrorName {
                 link: link.to_owned(),
@@ -203,10 +225,8 @@ impl Mirrors {
     /// # Errors
     /// What the store gives.
     pub fn drop_database(&self, link: &str, database: &str) -> Result<()> {
+        self.end_database(link, database)?;
         let Some(source) = self.existing(link) else { return Ok(()) };
-        let values = vec![(record::database_key(link, database), None)];
-        self.shared.store().commit(&Commit { values, ..Commit::default() })?;
-        source.forget_database(database);
         for mirror in source.mirrors_of(database) {
             source.remove(database, &mirror.name.table)?;
         }
@@ -282,10 +302,30 @@ impl Mirrors {
         source.mirrors_of(database).iter().map(|mirror| mirror.name.table.clone()).collect()
     }
 
+    /// Databases that are mirrored or have mirrors: link, and name there.
+    pub fn databases(&self) -> Vec<(String, String)> {
+        let sources = self.sources.read();
+        let of = |(link, source): (&String, &Arc<Source>)| {
+            source.all_databases().into_iter().map(|name| (link.clone(), name)).collect::<Vec<_>>()
+        };
+        sources.iter().flat_map(of).collect()
+    }
+
     /// All mirrors.
     pub fn list(&self) -> Vec<MirrorStatus> {
         let sources: Vec<_> = self.sources.read().values().cloned().collect();
         sources.iter().flat_map(|source| source.list()).collect()
+    }
+
+    /// Whether the server of a link is a MariaDB (else a MySQL), by what was read of its binlog.
+    pub fn is_mariadb(&self, link: &str) -> Option<bool> {
+        let source = self.existing(link)?;
+        source.position().map(|_| source.is_mariadb())
+    }
+
+    /// Whether the binlog of a link's server is being read.
+    pub fn is_connected(&self, link: &str) -> bool {
+        self.existing(link).is_some_and(|source| source.is_connected())
     }
 
     /// Live mirrors of all of some tables of one link, when they show what was committed no longer
@@ -312,7 +352,9 @@ impl Mirrors {
         }
         let is_fresh = match !now && source.staleness().is_some_and(|it| it <= most) {
             true => true,
-            false => source.catch_up(patience).await,
+            false if source.catch_up(patience).await => true,
+            // It may be that nothing was heard of the server yet.
+            false => !now && source.remembered_staleness().is_some_and(|it| it <= most),
         };
         is_fresh.then_some(fresh)
     }

@@ -11,12 +11,15 @@ use pelorus_link::{Fragment, KeyRange, Link, Scan, ScanRequest, SessionSettings}
 
 use crate::copies::{CopyColumn, CopyTable};
 use crate::mirrors::MirrorName;
+use crate::record::State;
 use crate::source::Source;
 
 /// How long the server may take to show what its binlog has already.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(60);
 /// How often it is asked.
 const ASK_EVERY: Duration = Duration::from_millis(5);
+/// After how long it is said what is waited for.
+const SAY_AFTER: Duration = Duration::from_secs(1);
 
 /// Begins to read the rows of a range: the columns that the copy keeps, of the rows that it may
 /// have. One statement reads them, on the server that is followed.
@@ -78,6 +81,9 @@ pub(crate) async fn wait_until_visible(
     name: &MirrorName,
 ) -> Result<()> {
     let begun = source.env().clock.monotonic();
+    let mirror = source.mirror(&name.database, &name.table);
+    let mirror = mirror.filter(|it| it.state() != State::Live);
+    let mut is_said = false;
     while let Some(applied) = source.position() {
         let (is_visible, visible) = shows(link, name, &applied).await?;
         if is_visible {
@@ -90,12 +96,35 @@ pub(crate) async fn wait_until_visible(
             source.begin_stream_again();
         }
         if is_other || waited > VISIBLE_WITHIN {
-            let text = format!("the server is at {visible}, the stream at {applied}");
+            let text = what_lacks(name, &visible, &applied);
             return Err(Error::new(Code::QueryOnForeign, text));
+        }
+        if waited > SAY_AFTER
+            && !is_said
+            && let Some(mirror) = &mirror
+        {
+            mirror.wait_for(what_lacks(name, &visible, &applied));
+            is_said = true;
         }
         tokio::time::sleep(ASK_EVERY).await;
     }
+    if let Some(mirror) = mirror.filter(|_| is_said) {
+        *mirror.trouble.lock() = None;
+    }
     Ok(())
+}
+
+/// What is waited for, when snapshots do not show everything up to a position.
+fn what_lacks(name: &MirrorName, visible: &Position, applied: &Position) -> String {
+    match visible {
+        // Where there are no GTIDs it is found out by a lock, which waits for all of them.
+        Position::File { .. } if visible.is_like(applied) => format!(
+            "it waits for the transactions that are open on '{name}' to end (SHOW PROCESSLIST on the \
+             server shows them); where the account may not lock the table (GRANT LOCK TABLES), for \
+             the next binlog file"
+        ),
+        _ => format!("the server is at {visible}, the stream at {applied}"),
+    }
 }
 
 /// Whether snapshots show everything up to a position, and up to where they do.
@@ -147,4 +176,19 @@ fn cannot(error: arrow::error::ArrowError) -> Error {
 /// None but bugs.
 pub(crate) fn copy_of(mirror: &crate::mirror::Mirror) -> Result<Arc<dyn CopyTable>> {
     mirror.copy().ok_or_else(|| Error::internal("a mirror without a copy"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_what_is_waited_for() {
+        let name = MirrorName { link: "l".into(), database: "d".into(), table: "t".into() };
+        let place = |text: &str| text.parse::<Position>().unwrap();
+        let said = what_lacks(&name, &place("file:bin.000001:4"), &place("file:bin.000001:99"));
+        assert!(said.contains("open on 'd.t'"), "{said}");
+        let said = what_lacks(&name, &place("mariadb:0-1-4"), &place("mariadb:0-1-5"));
+        assert!(said.contains("0-1-4") && said.contains("0-1-5"), "{said}");
+    }
 }

@@ -6,8 +6,10 @@
 //! | `mirrored/LINK/0DATABASE` | a database all of whose tables are mirrored: [`DatabaseRecord`], JSON |
 //! | `source/LINK` | [`SourceRecord`], JSON |
 //! | `at/LINK` | the position up to which the stream has been applied, as text |
+//! | `whole/LINK` | when the copies were known to be whole, in microseconds since 1970, as text |
 //!
-//! The position is apart, because it is written with every batch of changes.
+//! The position is apart, because it is written with every batch of changes. (The engine keeps
+//! `zone/LINK`, the server's time zone.)
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::Database;
@@ -179,6 +181,11 @@ pub(crate) fn source_key(link: &str) -> Vec<u8> {
 /// The key of a source's position.
 pub(crate) fn position_key(link: &str) -> Vec<u8> {
     format!("at/{link}").into_bytes()
+}
+
+/// The key of the moment at which a source's copies were known to be whole.
+pub(crate) fn whole_key(link: &str) -> Vec<u8> {
+    format!("whole/{link}").into_bytes()
 }
 
 /// All mirrors.

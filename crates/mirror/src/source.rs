@@ -61,6 +61,10 @@ pub(crate) struct Source {
     /// When the copies were known to be whole for the last time, on the monotonic clock, in
     /// microseconds plus one; 0 for never.
     whole_at: AtomicU64,
+    /// The same of the last run, on the clock of the world, in microseconds.
+    was_whole_at: Option<u64>,
+    /// When that was last kept, on the monotonic clock.
+    whole_kept: Mutex<Option<Duration>>,
     status: Mutex<SourceStatus>,
     /// How far the server was when it was last asked, or said so; `None` when it does not answer.
     server_end: Mutex<Option<Position>>,
@@ -84,6 +88,7 @@ impl Source {
         let kept = shared.store().value(&record::position_key(link));
         let position =
             kept.map(|bytes| String::from_utf8_lossy(&bytes).parse::<Position>()).transpose()?;
+        let whole = shared.store().value(&record::whole_key(link));
         Ok(Arc::new(Self {
             link: link.to_owned(),
             shared,
@@ -95,6 +100,8 @@ impl Source {
             moving: Mutex::default(),
             moved: AtomicBool::new(false),
             whole_at: AtomicU64::new(0),
+            was_whole_at: whole.and_then(|it| String::from_utf8_lossy(&it).parse().ok()),
+            whole_kept: Mutex::default(),
             status: Mutex::default(),
             server_end: Mutex::default(),
             is_another: AtomicBool::new(false),
@@ -167,6 +174,11 @@ impl Source {
     /// Whether it is a MariaDB, as far as the stream's position tells.
     pub(crate) fn is_mariadb(&self) -> bool {
         matches!(self.position(), Some(Position::MariaDb(_)))
+    }
+
+    /// Whether the stream is open.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.status.lock().connected
     }
 
     fn folds_names(&self) -> bool {
@@ -291,6 +303,13 @@ impl Source {
 
     pub(crate) fn has_database(&self, database: &str) -> bool {
         self.databases.read().iter().any(|it| self.is_same(it, database))
+    }
+
+    /// Databases that are mirrored or have mirrors.
+    pub(crate) fn all_databases(&self) -> BTreeSet<String> {
+        let mut all = self.databases.read().clone();
+        all.extend(self.mirrors.read().values().map(|mirror| mirror.name.database.clone()));
+        all
     }
 
     /// The name of a table of this source.

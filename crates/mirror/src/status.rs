@@ -26,6 +26,8 @@ pub struct MirrorStatus {
     pub queries: u64,
     /// `COLUMNS`, `EXCEPT COLUMNS` and `WHERE` of the user.
     pub filter: Option<String>,
+    /// `PARTITION BY` and `SEGMENT BY` of the user.
+    pub layout: Option<String>,
     /// How old what it shows may be; `None` before it is live.
     pub staleness: Option<Duration>,
     /// How many transactions its server has that have not been applied, as of a second ago at most;

@@ -119,6 +119,7 @@ const OWN: &[OwnTable] = &[
             ("reason", NullableText(65_535)),
             ("queries", Int),
             ("filter", NullableText(65_535)),
+            ("layout", NullableText(65_535)),
         ],
     ),
     (

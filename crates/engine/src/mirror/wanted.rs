@@ -1,24 +1,31 @@
 //! The mirrors that the configuration asks for.
 //!
-//! They are made once after the start, as soon as their servers answer. What is mirrored already is
-//! left as it is; what a statement ends later stays ended until the next start.
+//! They are made once after the start, as soon as their servers answer; with `all`, databases that
+//! come later are, too. What is mirrored already is left as it is; what a statement ends later stays
+//! ended until the next start.
+
+use std::collections::BTreeSet;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_mirror::MirrorName;
 use pelorus_sql::statement::{MirrorFilter, MirrorStatement, Statement};
 
 use super::copies::check_wanted;
+use super::mirror_database;
 use crate::engine::Engine;
 use crate::links::{LinkedDatabase, is_own};
 
-/// What is still to be made.
+/// What is to be made.
 #[derive(Debug)]
-pub(crate) struct Wanted(Vec<Item>);
+pub(crate) struct Wanted {
+    /// What is still to be made.
+    left: Vec<Item>,
+    /// With `all`: the databases that were made, by link and name there.
+    all: Option<BTreeSet<(String, String)>>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Item {
-    /// `all`
-    All,
     /// All tables of a database.
     Database(String),
     /// One table: its database, its name, and what behind it says how it is mirrored.
@@ -58,7 +65,6 @@ impl Wanted {
                 Error::new(Code::WrongArguments, what)
             };
             match text.split_once('.') {
-                _ if text.eq_ignore_ascii_case("all") => Ok(Item::All),
                 None if text.is_empty() => Err(wrong()),
                 None => Ok(Item::Database(text)),
                 Some((database, table)) if database.is_empty() || table.is_empty() => Err(wrong()),
@@ -68,13 +74,19 @@ impl Wanted {
                 }
             }
         };
-        texts.into_iter().map(read).collect::<Result<_>>().map(Self)
+        let is_all = |text: &String| text.eq_ignore_ascii_case("all");
+        let all = texts.iter().any(is_all).then(BTreeSet::new);
+        let others = texts.into_iter().filter(|text| !is_all(text));
+        Ok(Self { left: others.map(read).collect::<Result<_>>()?, all })
     }
 
     /// Makes what can be made now.
     pub(crate) async fn make(&mut self, engine: &Engine) {
+        if let Some(made) = &mut self.all {
+            make_all(engine, made).await;
+        }
         let mut left = Vec::new();
-        for item in std::mem::take(&mut self.0) {
+        for item in std::mem::take(&mut self.left) {
             match make(engine, &item).await {
                 Ok(true) => {}
                 Ok(false) => left.push(item),
@@ -89,23 +101,37 @@ impl Wanted {
                 }
             }
         }
-        self.0 = left;
+        self.left = left;
+    }
+}
+
+/// Mirrors the databases that there are now and that were not there before.
+async fn make_all(engine: &Engine, made: &mut BTreeSet<(String, String)>) {
+    for database in engine.links().databases().iter().filter(|it| !is_own(&it.local)) {
+        let name = (database.link.name().to_lowercase(), database.remote.clone());
+        if made.contains(&name) {
+            continue;
+        }
+        match make_database(engine, database).await {
+            Ok(()) => {
+                made.insert(name);
+            }
+            Err(error) => {
+                let error = pelorus_error::display_chain(&error);
+                tracing::warn!(
+                    link = name.0,
+                    database = name.1,
+                    error,
+                    "what the configuration mirrors cannot be mirrored yet"
+                );
+            }
+        }
     }
 }
 
 /// Makes the mirrors of one item; `false` while its server has not answered.
 async fn make(engine: &Engine, item: &Item) -> Result<bool> {
     match item {
-        Item::All => {
-            let links = engine.links();
-            let away = engine.servers().all().iter().any(|server| {
-                links.get(&server.name).is_none() || links.failure(&server.name).is_some()
-            });
-            for database in links.databases().iter().filter(|it| !is_own(&it.local)) {
-                make_database(engine, database).await?;
-            }
-            Ok(!away)
-        }
         Item::Database(name) => match engine.links().database(name)? {
             None => Ok(false),
             Some(database) => make_database(engine, &database).await.map(|()| true),
@@ -136,10 +162,7 @@ async fn make_database(engine: &Engine, database: &LinkedDatabase) -> Result<()>
     if engine.mirrors().has_database(&link, &database.remote) {
         return Ok(());
     }
-    let tables = database.link.tables(&database.local).await?;
-    let tables: Vec<String> =
-        tables.into_iter().filter(|it| !it.is_view).map(|it| it.name).collect();
-    engine.mirrors().create_database(&link, &database.remote, &tables)
+    mirror_database(engine.mirrors(), database).await
 }
 
 #[cfg(test)]
@@ -148,8 +171,9 @@ mod tests {
 
     #[test]
     fn items_are_read() {
-        let read = |text: &str| Wanted::new(vec![text.to_owned()]).map(|it| it.0);
-        assert_eq!(read("ALL").unwrap(), [Item::All]);
+        let read = |text: &str| Wanted::new(vec![text.to_owned()]).map(|it| it.left);
+        let all = Wanted::new(vec!["ALL".to_owned(), "shop".to_owned()]).unwrap();
+        assert!(all.all.is_some_and(|made| made.is_empty()) && all.left.len() == 1);
         assert_eq!(read("shop").unwrap(), [Item::Database("shop".to_owned())]);
         let table = |how: &str| Item::Table("a".to_owned(), "b".to_owned(), How::new(how).unwrap());
         assert_eq!(read("a.b").unwrap(), [table("")]);

@@ -202,7 +202,14 @@ impl Session {
                 let mirrored = self.mirrored(&facts.tables).await;
                 let context = self.context(view);
                 let result = match mirrored {
-                    None => pelorus_query::explain(&context, text).await?,
+                    None => {
+                        let result = pelorus_query::explain(&context, text).await?;
+                        if let Some(why) = self.why_unread(&facts.tables) {
+                            let why = format!("no mirror is read: {why}");
+                            self.diagnostics.note(Code::NotSupportedYet.errno(), why);
+                        }
+                        result
+                    }
                     Some(mirrored) => {
                         let mirrored = self.context_over(&self.view(), Some(Arc::new(mirrored)));
                         match pelorus_query::explain(&mirrored, text).await {

@@ -26,7 +26,7 @@ use crate::api::Outcome;
 use crate::grid::{Cell, Grid, nullable_text, nullable_uint, text, uint};
 use crate::links::LinkedDatabase;
 use crate::mirror::copies::check_wanted;
-use crate::mirror::hidden_database;
+use crate::mirror::{hidden_database, mirror_database};
 
 pub(crate) use zones::Zones;
 
@@ -102,10 +102,44 @@ impl Session {
         self.engine.links().database(database)?.ok_or_else(|| unknown_database(database))
     }
 
+    /// Where a database that has mirrors is: its link, and its name there. What the server shows now
+    /// does not matter: it may be away, and the database gone.
+    fn mirrored_database(&self, database: &str) -> Result<(String, String)> {
+        let links = self.engine.links();
+        let all = self.engine.mirrors().databases();
+        let local = |(link, remote): &(String, String)| {
+            let local = links.get(link).and_then(|it| it.local_database(remote));
+            local.unwrap_or_else(|| remote.clone())
+        };
+        let named = |same: fn(&str, &str) -> bool| -> Vec<(String, String)> {
+            all.iter().filter(|&it| same(&local(it), database)).cloned().collect()
+        };
+        if let [only] = named(|a, b| a == b).as_slice() {
+            return Ok(only.clone());
+        }
+        match (self.linked(database), named(str::eq_ignore_ascii_case).as_slice()) {
+            (Ok(found), _) => Ok((found.link.name().to_lowercase(), found.remote)),
+            (Err(_), [only]) => Ok(only.clone()),
+            (Err(error), _) => Err(error),
+        }
+    }
+
     /// The name that a mirror of a table has.
     fn mirror_name(&self, table: &TableName) -> Result<MirrorName> {
-        let found = self.linked(self.database_of(table)?)?;
-        Ok(mirror_name(&found, &table.name))
+        let (link, database) = self.mirrored_database(self.database_of(table)?)?;
+        Ok(MirrorName { link, database, table: table.name.clone() })
+    }
+
+    /// The same for `IF EXISTS`: `None`, with a note, where there is no mirror of that name.
+    fn mirror_if_exists(&self, table: &TableName) -> Result<Option<MirrorName>> {
+        let text = match self.mirror_name(table) {
+            Ok(name) if self.engine.mirrors().has(&name) => return Ok(Some(name)),
+            Ok(name) => format!("Table '{name}' is not mirrored"),
+            Err(error) if error.code() == Code::UnknownDatabase => error.message().to_owned(),
+            Err(error) => return Err(error),
+        };
+        self.diagnostics.note(Code::UnknownTable.errno(), text);
+        Ok(None)
     }
 
     async fn create_mirrors(
@@ -161,10 +195,8 @@ impl Session {
                 }
             }
             MirrorTarget::Database(database) => {
-                let found = self.linked(database)?;
-                check_source(&found.link).await?;
-                let link = found.link.name().to_lowercase();
-                if mirrors.has_database(&link, &found.remote) {
+                let (link, remote) = self.mirrored_database(database)?;
+                if mirrors.has_database(&link, &remote) {
                     let text = format!("Database '{database}' is mirrored already");
                     if if_not_exists {
                         self.diagnostics.note(Code::DatabaseExists.errno(), text);
@@ -172,10 +204,9 @@ impl Session {
                     }
                     return Err(Error::new(Code::DatabaseExists, text));
                 }
-                let tables = found.link.tables(&found.local).await?;
-                let tables: Vec<String> =
-                    tables.into_iter().filter(|it| !it.is_view).map(|it| it.name).collect();
-                mirrors.create_database(&link, &found.remote, &tables)?;
+                let found = self.linked(database)?;
+                check_source(&found.link).await?;
+                mirror_database(mirrors, &found).await?;
             }
         }
         Ok(done())
@@ -186,28 +217,34 @@ impl Session {
         match target {
             MirrorTarget::Tables(tables) => {
                 for table in tables {
-                    let name = self.mirror_name(table)?;
-                    if !mirrors.has(&name) && if_exists {
-                        let text = format!("Table '{name}' is not mirrored");
-                        self.diagnostics.note(Code::UnknownTable.errno(), text);
-                        continue;
+                    let name = match if_exists {
+                        true => self.mirror_if_exists(table)?,
+                        false => Some(self.mirror_name(table)?),
+                    };
+                    if let Some(name) = name {
+                        mirrors.drop_mirror(&name)?;
                     }
-                    mirrors.drop_mirror(&name)?;
                 }
             }
             MirrorTarget::Database(database) => {
-                let found = self.linked(database)?;
-                let link = found.link.name().to_lowercase();
-                let is_empty = mirrors.tables(&link, &found.remote).is_empty();
-                if is_empty && !mirrors.has_database(&link, &found.remote) {
+                let found = match self.mirrored_database(database) {
+                    Ok((link, remote)) => {
+                        let has_tables = !mirrors.tables(&link, &remote).is_empty();
+                        let is_there = has_tables || mirrors.has_database(&link, &remote);
+                        is_there.then_some((link, remote))
+                    }
+                    Err(error) if if_exists && error.code() == Code::UnknownDatabase => None,
+                    Err(error) => return Err(error),
+                };
+                let Some((link, remote)) = found else {
                     let text = format!("Database '{database}' is not mirrored");
                     if if_exists {
                         self.diagnostics.note(Code::DatabaseDropExists.errno(), text);
                         return Ok(done());
                     }
                     return Err(Error::new(Code::DatabaseDropExists, text));
-                }
-                mirrors.drop_database(&link, &found.remote)?;
+                };
+                mirrors.drop_database(&link, &remote)?;
             }
         }
         Ok(done())
@@ -231,10 +268,11 @@ impl Session {
                 })
                 .collect(),
             MirrorTarget::Database(database) => {
-                let found = self.linked(database)?;
-                let link = found.link.name().to_lowercase();
-                let tables = mirrors.tables(&link, &found.remote);
-                Ok(tables.iter().map(|table| mirror_name(&found, table)).collect())
+                let (link, database) = self.mirrored_database(database)?;
+                let tables = mirrors.tables(&link, &database).into_iter();
+                let name =
+                    |table| MirrorName { link: link.clone(), database: database.clone(), table };
+                Ok(tables.map(name).collect())
             }
         }
     }
@@ -269,10 +307,7 @@ impl Session {
                 .1
                 .push((name.database, name.table));
         }
-        let most = Duration::from_secs_f64(match self.variables.get("pelorus_max_staleness") {
-            crate::variables::VarValue::Double(seconds) => seconds.clamp(0.0, 1e9),
-            _ => 0.0,
-        });
+        let most = self.max_staleness();
         let patience = Duration::from_millis(self.variables.count("pelorus_mirror_timeout"));
         let reads_own = self.variables.is_on("pelorus_read_your_writes");
         let (mut zone, mut fresh, mut of) = (None, Vec::new(), None);
@@ -283,7 +318,8 @@ impl Session {
             if own && !self.transaction.is_open() {
                 self.wrote_to.remove(name);
             }
-            of = Some(if link.is_known_mariadb()? { Flavour::MariaDb } else { Flavour::MySql });
+            let is_mariadb = link.is_known_mariadb().or_else(|| engine.mirrors().is_mariadb(name));
+            of = Some(if is_mariadb? { Flavour::MariaDb } else { Flavour::MySql });
             let of_link = self.zone_of(link, tables, patience).await?;
             if *zone.get_or_insert(of_link) != of_link {
                 return None;
@@ -291,6 +327,46 @@ impl Session {
         }
         let of = of.filter(|_| by_link.len() == 1);
         Some(Mirrored { databases, time_zone: zone?, as_whole: false, of, fresh })
+    }
+
+    /// How old answers of mirrors may be.
+    fn max_staleness(&self) -> Duration {
+        Duration::from_secs_f64(match self.variables.get("pelorus_max_staleness") {
+            crate::variables::VarValue::Double(seconds) => seconds.clamp(0.0, 1e9),
+            _ => 0.0,
+        })
+    }
+
+    /// Why no mirrors are read although all linked tables have some: for `EXPLAIN`.
+    pub(super) fn why_unread(&self, tables: &[TableName]) -> Option<String> {
+        const LATE: &str = "did not arrive within pelorus_mirror_timeout";
+        if !self.variables.is_on("pelorus_mirrors") {
+            return None;
+        }
+        let name = |table: &TableName| {
+            let found = self.engine.links().database(self.database_of(table).ok()?).ok()??;
+            Some(mirror_name(&found, &table.name))
+        };
+        let names: Vec<MirrorName> = tables.iter().filter_map(name).collect();
+        let all = self.engine.mirrors().list();
+        let status = |name: &MirrorName| all.iter().find(|it| it.name == *name);
+        let found: Vec<&MirrorStatus> = names.iter().map(status).collect::<Option<_>>()?;
+        if let Some(other) = found.iter().find(|it| it.state != State::Live) {
+            return Some(format!("the mirror of '{}' is {}", other.name, other.state.word()));
+        }
+        let most = self.max_staleness();
+        let is_stale = |it: &&&MirrorStatus| it.staleness.is_none_or(|age| age > most);
+        if let Some(stale) = found.iter().find(is_stale) {
+            let age = stale.staleness.map(|it| format!("up to {:.1}", it.as_secs_f64()));
+            let (name, age) = (&stale.name, age.unwrap_or_else(|| "an unknown number of".into()));
+            return Some(format!(
+                "the mirror of '{name}' is {age} seconds old, which is more than \
+                 pelorus_max_staleness, and what the server has since {LATE}"
+            ));
+        }
+        let waits = self.variables.is_on("pelorus_read_your_writes");
+        let wrote = found.iter().any(|it| self.wrote_to.contains(&it.name.link));
+        (waits && wrote).then(|| format!("what this session has written {LATE}"))
     }
 
     /// The time zone in which the server runs this session's statements; `None` where it is not
@@ -305,7 +381,12 @@ impl Session {
         if self.variables.get("time_zone").text() != "SYSTEM" {
             return Some(self.time_zone());
         }
-        let found = self.engine.zones().of(link, self.engine.env(), patience).await?;
+        let (zones, store) = (self.engine.zones(), self.engine.native().store());
+        let Some(found) = zones.of(link, store, self.engine.env(), patience).await else {
+            // One that is away is what it was.
+            let is_away = !self.engine.mirrors().is_connected(&link.name().to_lowercase());
+            return is_away.then(|| zones::kept(store, link)).flatten();
+        };
         match found.zone {
             Some(zone) => Some(zone),
             None => (!self.has_timestamps(link, tables)).then_some(found.at_present),
@@ -364,6 +445,7 @@ pub(crate) fn mirrors(view: &View, database: Option<&str>) -> Grid {
         nullable_text("Reason", 2048),
         uint("Queries"),
         nullable_text("Filter", 4096),
+        nullable_text("Layout", 4096),
     ]);
     for mut row in rows(view, database) {
         // The table first, for LIKE.
@@ -399,6 +481,7 @@ pub(crate) fn rows(view: &View, database: Option<&str>) -> Vec<Vec<Cell>> {
             mirror.reason.clone().into(),
             Cell::UInt(mirror.queries),
             mirror.filter.clone().into(),
+            mirror.layout.clone().into(),
         ]);
     }
     rows

@@ -171,6 +171,12 @@ impl SourceFacts {
         kept && !named(&self.binlog_ignore_db)
     }
 
+    /// Whether all that is changed goes into the binlog. What was changed while that was not so is
+    /// missing in it for good, also when it is so again.
+    pub fn logs_changes(&self) -> bool {
+        self.log_bin && (self.is_replica != Some(true) || self.log_replica_updates)
+    }
+
     /// All that makes it impossible to follow the server exactly, one error each, saying what to
     /// set or grant; empty when there is nothing.
     pub fn check(&self) -> Vec<Error> {
@@ -233,7 +239,7 @@ mod tests {
 
     #[test]
     fn each_thing_that_is_wrong_is_one_error_that_says_what_to_do() {
-        assert!(good().check().is_empty());
+        assert!(good().check().is_empty() && good().logs_changes());
         // Rows in part are put together by whoever reads them.
         let mut parts = good();
         parts.binlog_row_image = "MINIMAL".into();
@@ -263,6 +269,8 @@ mod tests {
             assert_eq!(errors[0].errno(), errno);
             assert!(errors[0].message().contains(words), "{}", errors[0]);
             assert!(errors[0].message().starts_with("server 'shop': "), "{}", errors[0]);
+            let hides = ["start it with log_bin", "log_replica_updates"].contains(&words);
+            assert_eq!(facts.logs_changes(), !hides, "{words}");
         }
     }
 

@@ -38,12 +38,21 @@ pub(super) async fn visible(inner: &Arc<Inner>, tables: &[(String, String)]) -> 
 pub(super) async fn end(inner: &Arc<Inner>) -> Result<Position> {
     let mut lent = inner.lend(&SessionSettings::default()).await?;
     if lent.version().is_mariadb {
-        let rows = lent.rows("SELECT @@global.gtid_binlog_pos").await?;
-        return Ok(Position::MariaDb(rows.single().unwrap_or_default().parse()?));
+        return written_by_mariadb(&mut lent).await;
     }
     match executed(&mut lent).await? {
         Some(executed) => Ok(executed),
         None => written(&mut lent).await,
+    }
+}
+
+/// How far the binlog of a MariaDB is. Without one it says that nothing is in it, which everything
+/// has passed.
+async fn written_by_mariadb(lent: &mut Lent) -> Result<Position> {
+    let rows = lent.rows("SELECT @@global.gtid_binlog_pos, @@global.log_bin").await?;
+    match rows.rows.first().map(Vec::as_slice).unwrap_or_default() {
+        [Some(gtids), Some(log_bin)] if log_bin == "1" => Ok(Position::MariaDb(gtids.parse()?)),
+        _ => Err(no_binlog(lent)),
     }
 }
 

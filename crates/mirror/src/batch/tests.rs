@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use arrow::array::{Array as _, AsArray as _, BooleanArray, Int64Array, StringArray};
 use arrow::datatypes::Int64Type;
@@ -482,7 +483,8 @@ fn read_meanwhile(seed: u64, length: u64, documents: bool) {
         if world.mirror.state() == State::Loading && is_read && roll.chance(2) {
             // The last range was read at a moment that is not later than now.
             let now = (at + usize::try_from(roll.below(6)).unwrap()).max(read).min(changes.len());
-            assert!(world.mirror.end_reading(&world.store, 0, &position(now)).unwrap());
+            let until = (&position(now), Duration::ZERO);
+            assert!(world.mirror.end_reading(&world.store, 0, until).unwrap());
             read = 0;
         }
         if world.mirror.has_caught_up(&position(at)) {

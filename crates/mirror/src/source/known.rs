@@ -7,13 +7,17 @@ use std::time::Duration;
 use pelorus_binlog::Position;
 use pelorus_error::Result;
 use pelorus_link::{Link, SessionSettings};
+use pelorus_store::{Commit, Durability};
 
 use super::Source;
 use super::stream::HEARTBEAT;
+use crate::batch::blocking;
 use crate::mirror::Mirror;
-use crate::record::State;
+use crate::record::{self, MirrorRecord, State};
 use crate::status::MirrorStatus;
 
+/// How often it is kept when the copies were whole.
+const KEEP_WHOLE_EVERY: Duration = Duration::from_secs(5);
 /// How often the server is asked how far it is, and how long that is waited for.
 const ASK_END_EVERY: Duration = Duration::from_secs(1);
 const END_WITHIN: Duration = Duration::from_secs(2);
@@ -33,6 +37,34 @@ impl Source {
     pub(super) fn note_whole(&self, at: Duration) {
         let micros = u64::try_from(at.as_micros()).unwrap_or(u64::MAX - 1) + 1;
         self.whole_at.fetch_max(micros, Ordering::AcqRel);
+        self.keep_whole();
+    }
+
+    /// Keeps now and then when the copies were whole, for the time after a restart. What is lost of it
+    /// makes them look older than they are.
+    fn keep_whole(&self) {
+        let now = self.now();
+        {
+            let mut kept = self.whole_kept.lock();
+            if kept.is_some_and(|kept| now.saturating_sub(kept) < KEEP_WHOLE_EVERY) {
+                return;
+            }
+            *kept = Some(now);
+        }
+        let Some(age) = self.staleness() else { return };
+        let at = self.env().clock.since_epoch().saturating_sub(age).as_micros().to_string();
+        let values = vec![(record::whole_key(&self.link), Some(at.into_bytes()))];
+        let commit = Commit { values, durability: Durability::Soon, ..Commit::default() };
+        if let Err(error) = blocking(|| self.store().commit(&commit)) {
+            tracing::debug!(link = self.link, %error, "the age of the copies cannot be kept");
+        }
+    }
+
+    /// How old what the copies show may be, by what was kept of the time before the start: for as
+    /// long as nothing has been heard of the server since. `None` where the clock was set back.
+    pub(crate) fn remembered_staleness(&self) -> Option<Duration> {
+        let at = Duration::from_micros(self.was_whole_at?);
+        self.env().clock.since_epoch().checked_sub(at)
     }
 
     /// Asks the server how far it is and waits until the stream has been applied up to there.
@@ -116,11 +148,11 @@ impl Source {
         let status = self.status.lock().clone();
         let transactions = self.transactions_behind();
         let position = self.position().map(|it| it.to_string());
+        let staleness = self.staleness().or_else(|| self.remembered_staleness());
         let of = |mirror: &Arc<Mirror>| {
             let record = mirror.record();
             let done = record.ranges.iter().filter(|range| range.done).count();
-            let trouble = || mirror.trouble.lock().clone();
-            let ended = || status.error.clone().filter(|_| record.state != State::Paused);
+            let trouble = mirror.trouble.lock().clone();
             MirrorStatus {
                 name: mirror.name.clone(),
                 state: record.state,
@@ -131,12 +163,50 @@ impl Source {
                 loads: record.loads,
                 queries: mirror.queries.load(Ordering::Relaxed),
                 filter: record.filter.clone(),
-                staleness: self.staleness().filter(|_| record.state == State::Live),
+                layout: record.layout.clone(),
+                staleness: staleness.filter(|_| record.state == State::Live),
                 transactions: transactions.filter(|_| record.state.follows()),
                 position: position.clone(),
-                reason: trouble().or_else(|| record.reason.clone()).or_else(ended),
+                reason: reason(&record, trouble, status.error.as_deref()),
             }
         };
         self.mirrors().iter().map(of).collect()
+    }
+}
+
+/// What people are told of a mirror: what keeps it from going on now, else why it is being read anew.
+/// One that has failed or was paused waits for nothing that the stream could do.
+fn reason(record: &MirrorRecord, trouble: Option<String>, ended: Option<&str>) -> Option<String> {
+    let own = record.reason.clone();
+    match record.state {
+        State::Failed | State::Paused => own.or(trouble),
+        _ => trouble.or_else(|| ended.map(str::to_owned)).or(own),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_now_comes_first() {
+        let text = |text: &str| Some(text.to_owned());
+        let record = |state| MirrorRecord { state, reason: text("own"), ..MirrorRecord::default() };
+        for state in [State::Waiting, State::Loading, State::CatchingUp] {
+            let record = record(state);
+            assert_eq!(reason(&record, text("trouble"), Some("ended")), text("trouble"));
+            assert_eq!(reason(&record, None, Some("ended")), text("ended"));
+            assert_eq!(reason(&record, None, None), text("own"));
+        }
+        let live = MirrorRecord { state: State::Live, ..MirrorRecord::default() };
+        assert_eq!(reason(&live, None, Some("ended")), text("ended"));
+        assert_eq!(reason(&live, None, None), None);
+        for state in [State::Failed, State::Paused] {
+            assert_eq!(reason(&record(state), None, Some("ended")), text("own"));
+        }
+        assert_eq!(
+            reason(&MirrorRecord { reason: None, ..record(State::Paused) }, None, Some("x")),
+            None
+        );
     }
 }

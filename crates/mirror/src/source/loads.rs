@@ -87,7 +87,12 @@ impl Source {
 
     /// Failures of the world are tried again; what the table is cannot be helped by that.
     pub(super) fn note_load_failure(&self, mirror: &Mirror, error: &Error) {
-        let text = pelorus_error::display_chain(error);
+        let mut text = pelorus_error::display_chain(error);
+        if error.code() == Code::NoSuchTable {
+            text.push_str(
+                "; it is mirrored when it is made, or when ALTER MIRROR ... RESUME finds it",
+            );
+        }
         let name = &mirror.name;
         let is_transient = matches!(
             error.code(),

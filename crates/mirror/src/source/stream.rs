@@ -365,6 +365,8 @@ impl<'s> Reader<'s> {
                     }
                     if is_live {
                         it.state = State::Live;
+                        // Why it was read anew is of no interest any more.
+                        it.reason = None;
                         it.early = false;
                         it.until = None;
                     }
@@ -372,6 +374,10 @@ impl<'s> Reader<'s> {
             )?;
             if is_live {
                 tracing::info!(mirror = %mirror.name, link = self.source.link, "a mirror is live");
+                // On a server where nothing happens, heartbeats may say so late.
+                if let Some(asked) = mirror.until_at() {
+                    self.source.note_whole(asked);
+                }
             }
         }
         Ok(())

@@ -103,6 +103,7 @@ impl Source {
             Error::new(Code::NoSuchServer, format!("there is no server '{}'", self.link))
         })?;
         let facts = link.source_facts().await?;
+        self.check_logged(&facts)?;
         if let Some(error) = facts.check().into_iter().next() {
             return Err(error);
         }
@@ -178,6 +179,29 @@ impl Source {
         }
         let logs_cascades = known.and_then(|it| it.logs_cascades);
         self.keep(&SourceRecord { identity, logs_cascades, ..SourceRecord::default() })
+    }
+
+    /// What is changed while a server does not write it into its binlog is in no stream, whatever it
+    /// writes later: the tables are read anew, once it can be followed. This is done as soon as it is
+    /// seen, and so neither forgotten by a restart nor late.
+    pub(super) fn check_logged(&self, facts: &SourceFacts) -> Result<()> {
+        if !facts.logs_changes() {
+            // Without a position all of them wait to be read.
+            if self.position().is_none() {
+                return Ok(());
+            }
+            let reason = "the server did not write all changes into its binlog";
+            tracing::warn!(link = self.link, reason, "all tables are mirrored anew");
+            return self.begin_all_again(reason);
+        }
+        for mirror in self.mirrors() {
+            if mirror.state().follows() && !facts.logs(&mirror.name.database) {
+                let reason = "the server leaves its database out of its binlog";
+                tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
+                mirror.begin_again(self.store(), Some(reason.to_owned()))?;
+            }
+        }
+        Ok(())
     }
 
     /// What is remembered of the server.

@@ -154,7 +154,10 @@ impl Parser<'_> {
             return self.unsupported("COLUMNS and WHERE of more than one mirror; name one table");
         }
         if layout.is_some() && !is_one {
-            return self.unexpected();
+            return self.unsupported(
+                "PARTITION BY and SEGMENT BY of more than one mirror; lay out each table by a MIRROR \
+                 TABLE of its own",
+            );
         }
         self.finish()?;
         Ok(Statement::Mirror(MirrorStatement::Create { target, if_not_exists, filter, layout }))

@@ -577,6 +577,11 @@ fn mirrors_are_read_whole() {
     ] {
         assert!(classify(bad, Mode::default()).is_err(), "{bad}");
     }
+    // What is known and not for several says so.
+    for several in ["MIRROR TABLE t, u PARTITION BY (a)", "MIRROR DATABASE d SEGMENT BY (a)"] {
+        let error = classify(several, Mode::default()).unwrap_err();
+        assert!(error.errno() == 1235 && error.message().contains("MIRROR TABLE"), "{several}");
+    }
 }
 
 #[test]

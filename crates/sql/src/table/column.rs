@@ -58,6 +58,8 @@ impl Parser<'_> {
     fn column_attribute(&mut self, column: &mut ColumnDefinition) -> Result<bool> {
         if self.take_words(&["NOT", "NULL"]) {
             column.nullable = Some(false);
+        } else if self.take_words(&["NOT", "SECONDARY"]) {
+            // Secondary engines do not load it; there are none here.
         } else if self.take_word("NULL") {
             column.nullable = Some(true);
         } else if self.take_word("DEFAULT") {

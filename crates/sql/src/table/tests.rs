@@ -184,6 +184,8 @@ fn attributes_of_columns() {
     ] {
         assert_eq!(text(column(sql).default), expected, "{sql}");
     }
+    let secondary = column("INT NOT SECONDARY DEFAULT 7");
+    assert_eq!((secondary.nullable, text(secondary.default)), (None, "7".to_owned()));
     let all = column(
         "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE KEY PRIMARY KEY COMMENT 'it''s' \
          COLUMN_FORMAT FIXED STORAGE DISK /*!80023 INVISIBLE */ CHECK (c > 0) NOT ENFORCED \

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use pelorus_env::Env;
 use pelorus_functions::TimeZone;
 use pelorus_link::{Link, SessionSettings};
+use pelorus_store::{Commit, Database};
 use tokio::sync::watch;
 
 /// TIMESTAMPs begin here, and servers' tables of zones end with 2037.
@@ -60,6 +61,7 @@ impl Zones {
     pub(super) async fn of(
         &self,
         link: &Link,
+        store: &Arc<Database>,
         env: &Env,
         patience: Duration,
     ) -> Option<ServerZone> {
@@ -70,7 +72,7 @@ impl Zones {
         let fresh = known.as_ref().filter(|it| now.saturating_sub(it.since) < keep(it)).cloned();
         let known = match fresh {
             Some(fresh) => fresh,
-            None => self.ask_again(link, known.and_then(|it| it.zone), (now, moment)),
+            None => self.ask_again(link, store, known.and_then(|it| it.zone), (now, moment)),
         };
         match known.zone {
             Some(zone) => Some(zone),
@@ -82,6 +84,7 @@ impl Zones {
     fn ask_again(
         &self,
         link: &Link,
+        store: &Arc<Database>,
         zone: Option<ServerZone>,
         (now, moment): (Duration, i64),
     ) -> Known {
@@ -89,8 +92,10 @@ impl Zones {
         let known = Known { since: now, zone, told };
         self.0.lock().insert(link.name().to_owned(), known.clone());
         let (zones, link, before) = (self.clone(), link.clone(), known.clone());
+        let store = Arc::clone(store);
         tokio::spawn(async move {
             let Some(zone) = ask(&link, before.zone.as_ref(), moment).await else { return };
+            keep_for_restarts(&store, &link, &zone);
             let known = Known { zone: Some(zone.clone()), ..before };
             zones.0.lock().insert(link.name().to_owned(), known);
             // Perhaps nobody waits any more.
@@ -104,6 +109,48 @@ impl Zones {
 async fn heard(mut told: Told, patience: Duration) -> Option<ServerZone> {
     let zone = tokio::time::timeout(patience, told.wait_for(Option::is_some)).await.ok()?.ok()?;
     zone.clone()
+}
+
+/// The key of a server's zone in the store.
+fn key(link: &Link) -> Vec<u8> {
+    format!("zone/{}", link.name().to_lowercase()).into_bytes()
+}
+
+/// Keeps the zone of a server, for mirrors that are asked after a start while it is away.
+fn keep_for_restarts(store: &Database, link: &Link, zone: &ServerZone) {
+    let is_system = zone.name.starts_with("SYSTEM");
+    let text = zone.zone.map(|zone| written(zone, is_system).into_bytes());
+    if store.value(&key(link)) == text {
+        return;
+    }
+    let commit = Commit { values: vec![(key(link), text)], ..Commit::default() };
+    if let Err(error) = crate::native::blocking(|| store.commit(&commit)) {
+        tracing::debug!(link = link.name(), %error, "the time zone of the server is not kept");
+    }
+}
+
+/// The zone that a server had when it was last asked.
+pub(super) fn kept(store: &Database, link: &Link) -> Option<TimeZone> {
+    read(&String::from_utf8(store.value(&key(link))?).ok()?)
+}
+
+/// A zone as text: seconds east, or its name, with a word where it is that of a machine.
+fn written(zone: TimeZone, is_system: bool) -> String {
+    match zone {
+        TimeZone::Utc => "0".to_owned(),
+        TimeZone::Offset(seconds) => seconds.to_string(),
+        TimeZone::Rules(rules) if is_system => format!("SYSTEM/{}", rules.name()),
+        TimeZone::Rules(rules) => rules.name().to_owned(),
+    }
+}
+
+/// The zone of such a text.
+fn read(text: &str) -> Option<TimeZone> {
+    match (text.parse::<i32>(), text.strip_prefix("SYSTEM/")) {
+        (Ok(seconds), _) => Some(TimeZone::fixed(seconds)),
+        (_, Some(name)) => TimeZone::of_system(name),
+        _ => TimeZone::named(text),
+    }
 }
 
 async fn ask(link: &Link, known: Option<&ServerZone>, now: i64) -> Option<ServerZone> {
@@ -177,6 +224,21 @@ mod tests {
 
     fn zone() -> ServerZone {
         ServerZone { name: "+05:00".to_owned(), at_present: TimeZone::fixed(18_000), zone: None }
+    }
+
+    #[test]
+    fn zones_are_read_as_they_were_written() {
+        let system = TimeZone::of_system("Europe/Berlin").unwrap();
+        let named = TimeZone::named("Europe/Berlin").unwrap();
+        for (zone, is_system) in [
+            (TimeZone::Utc, true),
+            (TimeZone::fixed(-12_600), false),
+            (system, true),
+            (named, false),
+        ] {
+            assert_eq!(read(&written(zone, is_system)), Some(zone));
+        }
+        assert_eq!(read("No/Where"), None);
     }
 
     #[tokio::test]
