@@ -60,14 +60,16 @@ def live(pair: Mirrored, database: str, *begin: str) -> None:
 def test_the_binlog_is_off_for_a_while(own):
     """What is changed meanwhile is in no binlog, also not in the one that comes then."""
     live(own, "unlogged")
-    restart(own.server, "--skip-log-bin")
-    own.server.run("INSERT INTO unlogged.t VALUES (3, 3)")
-    found = own.wait_state("unlogged", "t", "waiting")
-    assert "binlog" in found["Reason"], found
-    assert own.through.run("SELECT COUNT(*) FROM unlogged.t") == ((3,),)
-    # It is not forgotten.
-    own.through.process.kill()
-    restart(own.server)
+    try:
+        restart(own.server, "--skip-log-bin")
+        own.server.run("INSERT INTO unlogged.t VALUES (3, 3)")
+        wait_for("the reason", lambda: "binlog" in str(own.state("unlogged", "t")["Reason"]))
+        assert own.state("unlogged", "t")["State"] == "waiting"
+        assert own.through.run("SELECT COUNT(*) FROM unlogged.t") == ((3,),)
+        # It is not forgotten.
+        own.through.process.kill()
+    finally:
+        restart(own.server)
     own.through.start()
     own.wait_live("unlogged", "t")
     own.same_tables("unlogged", "t")
@@ -114,7 +116,7 @@ def test_mirrors_of_databases_that_are_gone(own):
     own.through.run("UNMIRROR TABLE gone_one.t", "UNMIRROR TABLE IF EXISTS gone_one.t",
                     "UNMIRROR DATABASE gone_all", "UNMIRROR DATABASE IF EXISTS gone_all")
     assert not own.of_database("gone_one") and not own.of_database("gone_all")
-    with pytest.raises(pymysql.MySQLError, match="1049"):
+    with pytest.raises(pymysql.MySQLError, match="1008|1049"):
         own.through.run("UNMIRROR DATABASE gone_all")
 
 
@@ -133,7 +135,7 @@ def test_pelorus_starts_while_the_server_is_away(own):
     try:
         own.through.start()
         assert own.through.run("SHOW DATABASES LIKE 'away'")
-        with own.through.connect(database="away") as connection:
+        with rows.connect(own.through, database="away") as connection:
             old = rows.ask(connection, "SET pelorus_max_staleness = 1e9")
             assert old.error is None
             answer = rows.ask(connection, "SELECT COUNT(*), MAX(v) FROM t WHERE YEAR(NOW()) > 2020")
@@ -163,7 +165,7 @@ def test_open_transactions_without_gtids(plain_mysql, linked_maker):
         through.run("MIRROR TABLE opened.t")
         wait_for("the reason", lambda: "transactions that are open on 'opened.t'"
                  in str(own.state("opened", "t")["Reason"]))
-        assert own.state("opened", "t")["State"] == "waiting"
+        assert own.state("opened", "t")["State"] in ("waiting", "loading")
         held.commit()
     own.wait_live("opened", "t")
     own.same_tables("opened", "t")
@@ -249,7 +251,7 @@ def test_own_writes_while_the_stream_stands_still(own, linked_maker):
     mirror_soak.kill_dumps(own.server)
     wait_for("the stream to end", lambda: pair.state("own_writes", "t")["Reason"])
     query = "SELECT COUNT(*), SUM(v) FROM t"
-    with through.connect(database="own_writes") as connection:
+    with rows.connect(through, database="own_writes") as connection:
         for setting in ("time_zone = '+00:00'", "pelorus_read_your_writes = ON", "pelorus_max_staleness = 3600",
                         "pelorus_mirror_timeout = 500"):
             rows.ask(connection, f"SET {setting}")

@@ -379,26 +379,26 @@ class TestOwn:
         def optimise():
             time.sleep(2.5)
             for table in ("short", "usual"):
-                assert native.run(f"OPTIMIZE TABLE hist.{table}")[0][3] == "OK"
+                assert native.run(f"OPTIMIZE TABLE past_of.{table}")[0][3] == "OK"
 
         def past(table, version):
             try:
-                return native.run(f"SELECT v FROM hist.{table} FOR SYSTEM_TIME AS OF VERSION {version}")
+                return native.run(f"SELECT v FROM past_of.{table} FOR SYSTEM_TIME AS OF VERSION {version}")
             except pymysql.MySQLError as error:
                 return error.args[0]
 
-        native.run("DROP DATABASE IF EXISTS hist", "CREATE DATABASE hist",
-                   "CREATE TABLE hist.short (id INT PRIMARY KEY, v INT) HISTORY=1",
-                   "CREATE TABLE hist.usual (id INT PRIMARY KEY, v INT)",
-                   "INSERT INTO hist.short VALUES (1, 1)", "INSERT INTO hist.usual VALUES (1, 1)")
+        native.run("DROP DATABASE IF EXISTS past_of", "CREATE DATABASE past_of",
+                   "CREATE TABLE past_of.short (id INT PRIMARY KEY, v INT) HISTORY=1",
+                   "CREATE TABLE past_of.usual (id INT PRIMARY KEY, v INT)",
+                   "INSERT INTO past_of.short VALUES (1, 1)", "INSERT INTO past_of.usual VALUES (1, 1)")
         ((first,),) = native.run("SELECT @@pelorus_version")
-        native.run("UPDATE hist.short SET v = 2", "UPDATE hist.usual SET v = 2")
+        native.run("UPDATE past_of.short SET v = 2", "UPDATE past_of.usual SET v = 2")
         assert past("usual", first) == ((1,),)
         optimise()
         assert (past("short", first), past("usual", first)) == (9006, ((1,),))
-        native.run("ALTER TABLE hist.short HISTORY='1 HOUR'", "ALTER TABLE hist.usual HISTORY=1")
+        native.run("ALTER TABLE past_of.short HISTORY='1 HOUR'", "ALTER TABLE past_of.usual HISTORY=1")
         ((second,),) = native.run("SELECT @@pelorus_version")
-        native.run("UPDATE hist.short SET v = 3", "UPDATE hist.usual SET v = 3")
+        native.run("UPDATE past_of.short SET v = 3", "UPDATE past_of.usual SET v = 3")
         optimise()
         assert (past("short", second), past("usual", second)) == (((2,),), 9006)
 
@@ -987,7 +987,7 @@ class TestDumps:
 
     def test_what_dumps_set_and_drop(self, native):
         """The lines of dumps beside tables: of `mysqldump` of MySQL 9.7, also `--all-databases`."""
-        native.run("DROP DATABASE IF EXISTS lines", "CREATE DATABASE lines")
+        native.run("DROP DATABASE IF EXISTS dump_lines", "CREATE DATABASE dump_lines")
         connection = rows.connect(native)
         for statement, expected in (
                 ("SET @MYSQLDUMP_TEMP_LOG_BIN = @@SESSION.SQL_LOG_BIN", []),
@@ -996,7 +996,7 @@ class TestDumps:
                  "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5'", [(b"Warning", b"1235")]),
                 ("/*!50606 SET @OLD_INNODB_STATS_AUTO_RECALC=@@INNODB_STATS_AUTO_RECALC */", []),
                 ("/*!50606 SET GLOBAL INNODB_STATS_AUTO_RECALC=OFF */", []),
-                ("USE `lines`", []),
+                ("USE `dump_lines`", []),
                 ("DROP TABLE IF EXISTS `v`", [(b"Note", b"1051")]),
                 ("/*!50001 DROP VIEW IF EXISTS `v`*/", [(b"Note", b"1051")]),
                 ("/*!50106 DROP EVENT IF EXISTS `ev` */", [(b"Note", b"1305")]),
@@ -1526,9 +1526,11 @@ def test_few_wide_rows(native):
     connection = _open(native, "wide_rows")
     _answer(connection, "CREATE TABLE w (id INT PRIMARY KEY, b LONGBLOB)")
     for id in range(12):
-        _answer(connection, f"INSERT INTO w VALUES ({id}, REPEAT(CHAR({97 + id * 7 % 12}), 16777216))")
+        _answer(connection, f"INSERT INTO w VALUES ({id}, REPEAT('{chr(97 + id * 7 % 12)}', 16777216))")
     in_order = sorted(range(12), key=lambda id: id * 7 % 12)
     found = _answer(connection, "SELECT id, LENGTH(b) FROM w ORDER BY b LIMIT 1")
     assert found == [(str(in_order[0]).encode(), b"16777216")]
+    # All of them are held while they are sorted.
+    _answer(connection, "SET pelorus_query_memory = 1073741824")
     found = _answer(connection, "SELECT id FROM w ORDER BY b DESC")
     assert [int(id) for id, in found] == in_order[::-1]

@@ -8,7 +8,7 @@ SELECT tiny, COUNT(*), COUNT(n), MIN(id), MAX(price) FROM g GROUP BY tiny ORDER 
 SELECT small, SUM(n), AVG(price) FROM g GROUP BY small ORDER BY small;
 SELECT tiny, AVG(price), SUM(price), SUM(n), AVG(n), COUNT(*), AVG(price), SUM(price + 1) FROM g GROUP BY tiny ORDER BY tiny;
 SELECT LOWER(word), SUM(n), AVG(n), SUM(DISTINCT n), AVG(DISTINCT n), SUM(n * 2), AVG(n + 2) FROM g GROUP BY word ORDER BY 1;
-SELECT n, COUNT(*), SUM(price), MIN(word) FROM g GROUP BY n ORDER BY n;
+SELECT n, COUNT(*), SUM(price), LOWER(MIN(word)) FROM g GROUP BY n ORDER BY n;
 SELECT u, COUNT(*) FROM g GROUP BY u ORDER BY u;
 SELECT big, COUNT(DISTINCT tiny) FROM g GROUP BY big ORDER BY big;
 SELECT huge, COUNT(*) FROM g GROUP BY huge ORDER BY huge;

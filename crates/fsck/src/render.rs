@@ -143,7 +143,9 @@ impl Render for FileView {
             None => "sound".to_owned(),
             Some(damage) => format!("DAMAGED: {}", damage.what),
         };
-        line(out, &result);
+        // In one line, for scripts.
+        out.push_str(&result);
+        out.push('\n');
     }
 }
 

@@ -192,13 +192,17 @@ pub(crate) fn reserve(
         }
     }
     let to = needed.saturating_add(ahead);
-    let mut at = from;
+    let (mut at, mut step) = (from, ZEROS.0.len());
     while at < to {
-        let count = usize::try_from(to - at).unwrap_or(usize::MAX).min(ZEROS.0.len());
-        if let Err(error) = write_all_direct(file, &ZEROS.0[..count], at) {
-            return (at, Err(error));
+        let count = usize::try_from(to - at).unwrap_or(usize::MAX).min(step);
+        match write_all_direct(file, &ZEROS.0[..count], at) {
+            Ok(()) => at += count as u64,
+            // There may be room for a part of it.
+            Err(error) if is_disk_full(&error) && count > BLOCK_BYTES => {
+                step = (count / 2).next_multiple_of(BLOCK_BYTES);
+            }
+            Err(error) => return (at, Err(error)),
         }
-        at += count as u64;
     }
     (at, Ok(()))
 }

@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn rows_are_not_cut_and_small_batches_stay() {
-        assert_eq!(cut(texts(2, 1 << 20), 1 << 10).len(), 2);
+        assert_eq!(cut(texts(2, 60_000), 1 << 10).len(), 2);
         assert_eq!(cut(texts(100, 10), 1 << 20).len(), 1);
         assert_eq!(cut(texts(0, 10), 1 << 20).len(), 1);
     }

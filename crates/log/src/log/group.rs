@@ -189,15 +189,12 @@ impl Log {
     /// Takes the space that is kept for records which free more ([`Log::append_freeing`]), if there
     /// is room.
     pub fn keep_space(&self) {
-        let kept = self.options.kept_bytes();
-        if kept == 0 {
-            return;
-        }
+        let mut kept = self.options.kept_bytes();
         let mut state = self.state.lock();
         let end = state.end();
-        if state.failure.is_none() {
-            // What there is of it is better than nothing.
-            self.reserve(&mut state, end, kept).ok();
+        // What there is of it is better than nothing.
+        while kept > 0 && state.failure.is_none() && self.reserve(&mut state, end, kept).is_err() {
+            kept = kept / 2 / BLOCK * BLOCK;
         }
     }
 

@@ -311,6 +311,12 @@ impl Parser<'_> {
     fn predicate(&mut self, left: Expr) -> Result<Expr> {
         let negated = self.take_word("NOT");
         let expr = Box::new(left);
+        if self.take_word("IN") { self.is_in(expr, negated) } else { self.matching(expr, negated) }
+    }
+
+    /// The predicates but `IN`, whose lists nest: each has a frame of the stack of its own.
+    #[inline(never)]
+    fn matching(&mut self, expr: Box<Expr>, negated: bool) -> Result<Expr> {
         if self.take_word("LIKE") {
             let pattern = Box::new(self.expr_of(CONCAT)?);
             let escape_char = match self.take_word("ESCAPE") {
@@ -324,9 +330,6 @@ impl Parser<'_> {
             self.expect_word("AND")?;
             let high = Box::new(self.expr_of(PREDICATE)?);
             return Ok(Expr::Between { expr, negated, low, high });
-        }
-        if self.take_word("IN") {
-            return self.is_in(expr, negated);
         }
         let regexp = self.is_word("REGEXP");
         if regexp || self.is_word("RLIKE") {
