@@ -117,6 +117,12 @@ impl Engine {
         Ok(engine)
     }
 
+    /// Asks a server that has mirrors for its time zone: queries of mirrors need it, and it may be
+    /// away when they come.
+    pub(crate) async fn learn_zone(&self, link: &Link) {
+        self.zones.learn(link, self.native.store(), &self.env).await;
+    }
+
     /// Opens the link of a definition. What is wrong is logged; [`watch`] tries again.
     async fn open_link(&self, server: &Server) {
         let link = match server.link_config(&self.env, self.cores) {
@@ -495,5 +501,10 @@ async fn watch(engine: std::sync::Weak<Engine>, mut wanted: Wanted) {
             }
         }
         engine.links.refresh().await;
+        for (name, _) in engine.mirrors.databases() {
+            if let Some(link) = engine.links.get(&name) {
+                engine.learn_zone(&link).await;
+            }
+        }
     }
 }

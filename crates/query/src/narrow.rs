@@ -105,8 +105,11 @@ fn is_wide(plan: &Arc<dyn ExecutionPlan>) -> bool {
 pub(crate) fn batch_rows(plan: &Arc<dyn ExecutionPlan>, memory: usize) -> usize {
     /// Enough for groups, which seldom spill, in batches of the usual size.
     const AMPLE: usize = 128 << 20;
+    // Groups are mostly few, and their scan is slower in small batches; where they are many after
+    // all, the next try has the small ones.
     let sorts = |plan: &Arc<dyn ExecutionPlan>| {
-        plan.downcast_ref::<SortExec>().is_some_and(|sort| sort.fetch().is_none())
+        let sort = plan.downcast_ref::<SortExec>();
+        sort.is_some_and(|sort| sort.fetch().is_none() && !has_groups(sort.input()))
     };
     if has_wide(plan, &sorts) {
         (memory >> 18).clamp(64, 1024)
@@ -124,6 +127,10 @@ fn has_wide(
 ) -> bool {
     is_meant(plan) && is_wide(plan)
         || plan.children().into_iter().any(|child| has_wide(child, is_meant))
+}
+
+fn has_groups(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<AggregateExec>() || plan.children().into_iter().any(has_groups)
 }
 
 /// A sort of all rows in place of one that keeps the first of them in memory, if these are many.

@@ -159,6 +159,7 @@ impl Session {
                 for table in tables {
                     let found = self.linked(self.database_of(table)?)?;
                     check_source(&found.link).await?;
+                    self.engine.learn_zone(&found.link).await;
                     found.link.forget();
                     let there =
                         pelorus_mirror::check(&found.link, &found.remote, &table.name).await?;
@@ -206,6 +207,7 @@ impl Session {
                 }
                 let found = self.linked(database)?;
                 check_source(&found.link).await?;
+                self.engine.learn_zone(&found.link).await;
                 mirror_database(mirrors, &found).await?;
             }
         }

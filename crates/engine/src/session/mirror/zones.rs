@@ -80,6 +80,14 @@ impl Zones {
         }
     }
 
+    /// Asks a server whose zone was never known, for the time when it is away.
+    pub(crate) async fn learn(&self, link: &Link, store: &Arc<Database>, env: &Env) {
+        let is_known = self.0.lock().get(link.name()).is_some_and(|it| it.zone.is_some());
+        if !is_known {
+            self.of(link, store, env, Duration::ZERO).await;
+        }
+    }
+
     /// Asks a server beside the statement. Whoever came first asks; two may do so at once.
     fn ask_again(
         &self,
