@@ -396,7 +396,7 @@ fn an_index_that_is_used_is_kept_above_the_budget() {
     assert_eq!(partition.index_idle(20), 0);
     assert_eq!(partition.index_idle(25), 5);
 
-    /// What indexes take after maintenance.
+    // What indexes take after maintenance.
     let left = |folder: &str, index_bytes, index_idle_micros| {
         let limits = Options { index_bytes, index_idle_micros, ..options() };
         let env = Env::in_memory(13);

@@ -254,8 +254,8 @@ fn a_full_disk_drops_tables_and_is_opened_again() {
     let machine = Machine::new(9);
     let mut roomy = options();
     // As usual: the log keeps some space.
-    roomy.log.segment_bytes = 1 << 20;
-    roomy.log.reserve_bytes = 64 << 10;
+    roomy.log.segment_bytes = 4 << 20;
+    roomy.log.reserve_bytes = 256 << 10;
     roomy.delta_bytes = 64 << 20;
     let open = || machine.open_with(roomy.clone()).unwrap();
     let database = open();
