@@ -218,6 +218,7 @@ class TestMariaDb:
     PLAIN = [
         "SELECT v, COUNT(*), SUM(n), AVG(n), SUM(n) / COUNT(*), MIN(d), MAX(dt) FROM t GROUP BY v",
         "SELECT 100.00 * SUM(n) / SUM(v), SUM(n) / 7.0, IFNULL(SUM(n) / SUM(v), 0) FROM t",
+        "SELECT v, ROUND(SUM(IF(n > 12, 1, 0)) / COUNT(*), 2), ROUND(SUM(n) / 7, 1), ROUND(n / 0, 2) FROM t GROUP BY v, n",
         "SELECT YEAR(d), MONTH(d), SUM(n * (1 - 0.1)) FROM t GROUP BY YEAR(d), MONTH(d)",
         "SELECT id FROM t WHERE d >= '2024-01-01' AND d < '2024-01-01' + INTERVAL 1 MONTH AND v <> 0",
         "SELECT id FROM t WHERE s = 'abc' OR s LIKE 'q%' OR tm > '10:00:00'",

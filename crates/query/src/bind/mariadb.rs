@@ -256,11 +256,7 @@ fn kind(arg: &Arg) -> Kind {
         WireType::Time => Kind::Time,
         WireType::Enum | WireType::Set => Kind::Listed,
         WireType::Json | WireType::Geometry | WireType::Vector => Kind::Other,
-        WireType::VarString
-            if is_literal && ty.collation == collation::BINARY && ty.decimals == 0 =>
-        {
-            Kind::Bits
-        }
+        WireType::VarString if is_literal && ty.is_bits() => Kind::Bits,
         _ if ty.is_date() => Kind::Date,
         _ if ty.is_integer() || ty.is_decimal() => Kind::Exact,
         _ if ty.is_float() => Kind::Real,
