@@ -11,7 +11,6 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
@@ -22,7 +21,7 @@ use pelorus_error::{Error, Result};
 use pelorus_functions::Call;
 
 use crate::bind::typed::FormUdf;
-use crate::udf::{DfResult, as_call, by_identity, into_datafusion, next_id, signature};
+use crate::udf::{DfResult, as_call, by_identity, next_id, over_arrays, signature};
 
 /// Whether computing an expression can leave an error or a warning.
 pub(crate) fn complains(expr: &Expr) -> bool {
@@ -303,20 +302,6 @@ impl ScalarUDFImpl for LazyUdf {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
-        let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
-        let leaves = args
-            .args
-            .iter()
-            .map(|arg| match arg {
-                ColumnarValue::Array(array) => Ok(Arc::clone(array)),
-                ColumnarValue::Scalar(value) => value.to_array_of_size(1),
-            })
-            .collect::<DfResult<Vec<ArrayRef>>>()?;
-        let rows = if constant { 1 } else { args.number_rows };
-        let result = self.root.evaluate(&leaves, rows).map_err(into_datafusion)?;
-        if result.len() == 1 && (constant || rows != 1) {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
-        }
-        Ok(ColumnarValue::Array(result))
+        over_arrays(&args, true, |leaves, rows| self.root.evaluate(leaves, rows))
     }
 }

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use pelorus_error::{Code, Error};
+use pelorus_error::{Code, Error, Result};
 use pelorus_functions::aggregate::{self, AggregateCall, Take};
 use pelorus_functions::{Call, Formula};
 
@@ -160,6 +160,27 @@ pub(crate) fn signature(arguments: usize, volatility: Volatility) -> Signature {
     Signature::new(types, volatility)
 }
 
+/// Runs a function over arrays, in which one value stands for all rows; over constants alone it runs
+/// for one row where `once` says that this tells all.
+pub(crate) fn over_arrays(
+    args: &ScalarFunctionArgs,
+    once: bool,
+    evaluate: impl FnOnce(&[ArrayRef], usize) -> Result<ArrayRef>,
+) -> DfResult<ColumnarValue> {
+    let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+    let arrays = args.args.iter().map(|arg| match arg {
+        ColumnarValue::Array(array) => Ok(Arc::clone(array)),
+        ColumnarValue::Scalar(value) => value.to_array_of_size(1),
+    });
+    let arrays = arrays.collect::<DfResult<Vec<ArrayRef>>>()?;
+    let rows = if constant && once { 1 } else { args.number_rows };
+    let result = evaluate(&arrays, rows).map_err(into_datafusion)?;
+    if result.len() == 1 && (constant || rows != 1) {
+        return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
+    }
+    Ok(ColumnarValue::Array(result))
+}
+
 by_identity!(CallUdf);
 
 impl ScalarUDFImpl for CallUdf {
@@ -176,21 +197,9 @@ impl ScalarUDFImpl for CallUdf {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
-        let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
-        let arrays = args
-            .args
-            .iter()
-            .map(|arg| match arg {
-                ColumnarValue::Array(array) => Ok(Arc::clone(array)),
-                ColumnarValue::Scalar(value) => value.to_array_of_size(1),
-            })
-            .collect::<DfResult<Vec<ArrayRef>>>()?;
-        let rows = if constant && self.call.is_deterministic() { 1 } else { args.number_rows };
-        let result = self.call.evaluate(&arrays, rows).map_err(into_datafusion)?;
-        if constant && result.len() == 1 {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
-        }
-        Ok(ColumnarValue::Array(result))
+        over_arrays(&args, self.call.is_deterministic(), |arrays, rows| {
+            self.call.evaluate(arrays, rows)
+        })
     }
 }
 

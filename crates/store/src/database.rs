@@ -41,8 +41,8 @@ pub struct Options {
     pub cache_bytes: usize,
     /// Bytes of key indexes in memory; partitions that were not written lately give theirs up.
     pub index_bytes: usize,
-    /// Microseconds for which an index is kept after its last use, even above that: one that is dropped
-    /// in between is built again at once, from the keys of all rows.
+    /// Microseconds for which an index is kept after its last use, up to twice as many bytes: one that is
+    /// dropped in between is built again at once, from the keys of all rows.
     pub index_idle_micros: u64,
     /// Dead rows of a table that can still be read at older versions; with more its history ends
     /// early. Each checkpoint writes when they died, 12 bytes a row, and that must fit a block.
