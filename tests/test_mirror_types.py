@@ -190,9 +190,27 @@ def test_members_are_sorted_by_their_numbers(pair):
     pair.same("sizes", *queries, ordered=True)
     pair.server.run("INSERT INTO t VALUES (5, 'm', 'r,p')",
                     "ALTER TABLE t MODIFY e ENUM('l','s','new','m')",
-                    "INSERT INTO t VALUES (6, 'new', NULL)", database="sizes")
+                    "INSERT INTO t VALUES (6, 'new', NULL)",
+                    "ALTER TABLE t MODIFY s SET('r','new','q','p')",
+                    "INSERT INTO t VALUES (7, 's', 'p,new,q')", "UPDATE t SET s = 'q' WHERE id = 1", database="sizes")
     pair.same("sizes", *queries, ordered=True)
+    assert pair.state("sizes", "t")["Loads"] == 1, "members that move are followed"
     pair.through.run("UNMIRROR DATABASE sizes")
+
+
+def test_members_of_keys_move(pair):
+    pair.begin("moved", "CREATE TABLE t (e ENUM('s','m','l'), i INT, v INT, PRIMARY KEY (e, i))",
+               "INSERT INTO t VALUES ('s', 1, 1), ('m', 1, 2), ('l', 1, 3), ('l', 2, 4)")
+    pair.through.run("MIRROR TABLE moved.t")
+    pair.wait_live("moved", "t")
+    pair.server.run("UPDATE t SET v = 5 WHERE e = 'm'",
+                    "ALTER TABLE t MODIFY e ENUM('l','s','new','m')",
+                    "INSERT INTO t VALUES ('new', 1, 6), ('s', 2, 7)", "DELETE FROM t WHERE e = 'l' AND i = 1",
+                    "UPDATE t SET v = 8 WHERE e = 's' AND i = 1", database="moved")
+    pair.same("moved", "SELECT * FROM t ORDER BY e, i", "SELECT v FROM t WHERE e = 'm'",
+              "SELECT COUNT(*), MIN(v) FROM t WHERE e IN ('s', 'l')", ordered=True)
+    assert pair.state("moved", "t")["Loads"] == 1, "members that move are followed"
+    pair.through.run("UNMIRROR DATABASE moved")
 
 
 # Types whose values are shown as they are: by kind of server the columns, rows, and queries that are

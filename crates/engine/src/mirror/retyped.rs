@@ -61,7 +61,7 @@ fn keeps_values(from: &TypeName, to: &TypeName) -> bool {
     match from.base {
         base if is_exact(base) => is_exact(to.base),
         base if is_characters(base) => is_characters(to.base),
-        Base::Enum | Base::Set => is_same && to.values.starts_with(&from.values),
+        Base::Enum | Base::Set => is_same && keeps_members(&from.values, &to.values),
         Base::Bit | Base::Binary => is_same && length(from) == length(to),
         Base::VarBinary => is_same && length(from) <= length(to),
         Base::Float | Base::Double => {
@@ -72,6 +72,14 @@ fn keeps_values(from: &TypeName, to: &TypeName) -> bool {
         // what is only shown there are no other lengths.
         _ => is_same,
     }
+}
+
+/// Whether the values of an ENUM or SET stay what they were. They are carried over by their texts, so
+/// that members may move. A member that is the empty text looks like the value of none: with one,
+/// members stay where they are.
+fn keeps_members(from: &[String], to: &[String]) -> bool {
+    let is_told_apart = from.iter().chain(to).all(|it| !it.is_empty());
+    to.starts_with(from) || (is_told_apart && from.iter().all(|it| to.contains(it)))
 }
 
 /// Whether NULL becomes what the server makes of it, where it is no longer allowed. Strict sessions
@@ -125,7 +133,9 @@ mod tests {
             "MODIFY b VARBINARY(20)",
             "MODIFY y BINARY(4) NULL",
             "MODIFY e ENUM('a','b','c') DEFAULT 'c'",
+            "MODIFY e ENUM('c','b','a')",
             "CHANGE s s2 SET('a','b','c')",
+            "MODIFY s SET('b','c','a')",
             "MODIFY dt DATETIME",
             "MODIFY ts TIMESTAMP(6) NULL FIRST",
             "MODIFY bi BIT(8) DEFAULT b'1'",
@@ -160,7 +170,9 @@ mod tests {
             "MODIFY l LONGBLOB",
             "MODIFY e TIME",
             "MODIFY e VARCHAR(9)",
-            "MODIFY e ENUM('b','a')",
+            "MODIFY e ENUM('b')",
+            "MODIFY e ENUM('','a','b')",
+            "MODIFY e ENUM('A','b')",
             "MODIFY s SET('a')",
             "MODIFY dt DATE",
             "MODIFY ts DATETIME",
