@@ -11,6 +11,8 @@
 //! distance from the smallest, and bytes by the eight bytes that follow the prefix that smallest
 //! and largest value share, both shifted right until the largest fits 16 bits.
 
+mod verify;
+
 use std::cmp::Ordering;
 
 use arrow::datatypes::i256;

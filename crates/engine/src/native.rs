@@ -12,7 +12,7 @@
 //! | `row_id` | the hidden row number of tables without a primary key |
 //! | `ddl`, `alter` | statements that define databases and tables |
 //! | `durability` | when a commit is acknowledged |
-//! | `maintain`, `analyze` | `CHECK`, `OPTIMIZE`, `ANALYZE TABLE` |
+//! | `maintain`, `analyze`, `verify` | `OPTIMIZE`, `ANALYZE`, `CHECK TABLE` |
 //! | `statistics` | what `ANALYZE TABLE` found: kept and shown |
 //! | `show` | `SHOW` and `DESCRIBE` of native databases |
 //! | `info` | rows of the information schema |
@@ -43,6 +43,7 @@ pub(crate) mod show;
 pub(crate) mod statistics;
 pub(crate) mod transaction;
 pub(crate) mod types;
+mod verify;
 mod view;
 mod weigher;
 pub(crate) mod write;

@@ -50,7 +50,7 @@ impl RowReader<'_, '_, '_> {
             let collations: BTreeSet<u16> = schema.key_columns().map(|it| it.collation).collect();
             self.not_checked.push(format!(
                 "table {}: whether primary keys are unique, since that depends on collations \
-                 {collations:?}",
+                 {collations:?}; CHECK TABLE finds it out while the server runs",
                 self.table
             ));
         }

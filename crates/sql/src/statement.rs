@@ -390,6 +390,8 @@ pub struct Maintenance {
     pub tables: Vec<TableName>,
     /// `UPDATE HISTOGRAM` or `DROP HISTOGRAM` behind the tables.
     pub histogram: Option<HistogramChange>,
+    /// `QUICK` behind the tables.
+    pub quick: bool,
 }
 
 /// What `ANALYZE TABLE` does with the histograms of some columns.

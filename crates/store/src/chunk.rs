@@ -172,12 +172,13 @@ impl Chunk {
     }
 
     fn damaged(&self, error: &Error) -> Error {
-        let path = self.file.path.display();
-        let block = self.at.block.get();
-        self.file.explain(Error::new(
-            Code::FileDamaged,
-            format!("block {block} of {path} is damaged: {}", error.message()),
-        ))
+        let text = format!("{} is damaged: {}", self.place(), error.message());
+        self.file.explain(Error::new(Code::FileDamaged, text))
+    }
+
+    /// Where it is, for people.
+    pub(crate) fn place(&self) -> String {
+        format!("block {} of {}", self.at.block.get(), self.file.path.display())
     }
 }
 

@@ -20,6 +20,7 @@
 //! | [`warm`] | key indexes after a start |
 //! | [`checkpoint`], [`recover`] | data files and the log |
 //! | [`snapshot`], [`scan`], [`matches`], [`point`] | reading |
+//! | [`verify`] | whether what is kept beside rows is true of them |
 //! | [`sample`], [`statistics`] | what is known of the values of columns |
 //! | [`schema`], [`key`], [`function`], [`layout`] | columns and keys |
 //! | [`record`], [`manifest`], [`catalog`], [`batch`] | bytes on disk (`docs/format-store.md`) |
@@ -64,6 +65,7 @@ mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
+mod verify;
 mod warm;
 mod write;
 
@@ -85,6 +87,7 @@ pub use statistics::{
     distinct_of_sample, selectivity, share_kept,
 };
 pub use table::{PartsUsage, Table};
+pub use verify::{PROBLEMS_MAX, Problem};
 pub use write::{Commit, Mode, Outcome, Write};
 
 /// Most rows of a chunk: 64 vectors.

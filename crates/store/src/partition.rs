@@ -10,6 +10,7 @@
 //! is made while parts are exchanged.
 
 mod lookup;
+mod verify;
 mod writer;
 
 use std::sync::Arc;

@@ -130,7 +130,8 @@ impl TableSnapshot {
         parts.map(|part| self.live(part)).sum()
     }
 
-    fn live(&self, part: &Part) -> Result<u64> {
+    /// How many rows of a part this version sees, by the counts that are kept.
+    pub(crate) fn live(&self, part: &Part) -> Result<u64> {
         let seen = match &part.body {
             Body::Delta(delta) => delta.rows_at(self.version) as usize,
             // Rows of younger versions are only there while somebody reads older ones.

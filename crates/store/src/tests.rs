@@ -1,5 +1,7 @@
 //! What only the inside shows: slots, blocks, memory, and moments between two steps.
 
+mod verify;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

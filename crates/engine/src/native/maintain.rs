@@ -1,19 +1,12 @@
 //! The statements on whole tables: `ANALYZE`, `CHECK`, `OPTIMIZE`, `REPAIR` and `CHECKSUM TABLE` of native tables.
 
-use arrow::datatypes::{Field, Schema};
-use std::sync::Arc;
-
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::Maintenance;
-use pelorus_store::ScanRequest;
 
 use super::analyze;
 use super::ddl::Definer;
 use super::definition::NativeDef;
 use crate::grid::{Grid, nullable_text};
-
-/// Rows of a batch when a table is read only to be checked.
-const BATCH_ROWS: usize = 8192;
 
 /// MySQL's words for histograms of several tables.
 const ONE_TABLE: &str = "Only one table can be specified while modifying histogram statistics.";
@@ -22,13 +15,17 @@ const ONE_TABLE: &str = "Only one table can be specified while modifying histogr
 pub(super) type Message = (&'static str, String);
 
 impl Definer {
-    /// Runs one of the statements on tables.
+    /// Runs one of the statements on tables. `CHECK` ends when `stop` says so.
     ///
     /// # Errors
-    /// A name without database (1046), verbs that native tables do not have (1235), and what MySQL
-    /// refuses in `UPDATE HISTOGRAM`.
-    pub(crate) fn maintain(&self, maintenance: &Maintenance) -> Result<Grid> {
-        let Maintenance { verb, tables, histogram } = maintenance;
+    /// A name without database (1046), verbs that native tables do not have (1235), what MySQL
+    /// refuses in `UPDATE HISTOGRAM`, and 1317 for what was stopped.
+    pub(crate) fn maintain(
+        &self,
+        maintenance: &Maintenance,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Grid> {
+        let Maintenance { verb, tables, histogram, quick } = maintenance;
         if !matches!(verb.as_str(), "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR") {
             return Err(Error::unsupported(format_args!("{verb} TABLE of native tables")));
         }
@@ -51,6 +48,10 @@ impl Definer {
                 Ok(def) => match histogram {
                     Some(_) if tables.len() > 1 => vec![("Error", ONE_TABLE.to_owned())],
                     Some(change) => self.change_histograms(&def, change)?,
+                    None if verb == "CHECK" => match self.check_table(&def, *quick, stop) {
+                        Err(error) if error.code() == Code::QueryInterrupted => return Err(error),
+                        checked => checked.unwrap_or_else(|error| failed(&error)),
+                    },
                     None => self.maintain_one(verb, &def),
                 },
                 Err(error) => vec![
@@ -72,18 +73,8 @@ impl Definer {
 
     fn maintain_one(&self, verb: &str, def: &NativeDef) -> Vec<Message> {
         let ok = || vec![("status", "OK".to_owned())];
-        let failed = |error: &Error| {
-            vec![
-                ("error", pelorus_error::display_chain(error)),
-                ("status", "Operation failed".to_owned()),
-            ]
-        };
         match verb {
             "ANALYZE" => match self.analyze(def) {
-                Ok(()) => ok(),
-                Err(error) => failed(&error),
-            },
-            "CHECK" => match self.read_all(def) {
                 Ok(()) => ok(),
                 Err(error) => failed(&error),
             },
@@ -96,33 +87,9 @@ impl Definer {
             }
         }
     }
+}
 
-    /// Reads every value of every row, which checks every checksum.
-    fn read_all(&self, def: &NativeDef) -> Result<()> {
-        let snapshot = self.catalog.store().snapshot();
-        let table = snapshot.table(def.id)?;
-        let fields: Vec<Field> = def.columns.iter().map(pelorus_types::Column::field).collect();
-        let request = ScanRequest {
-            columns: (0..def.columns.len()).collect(),
-            predicates: Vec::new(),
-            tests: Vec::new(),
-            schema: Arc::new(Schema::new(fields)),
-            hidden: None,
-            batch_rows: BATCH_ROWS,
-        };
-        let mut rows = 0_u64;
-        for unit in table.scan(request, |_| true)? {
-            let mut cursor = unit.open()?;
-            while let Some(batch) = cursor.next_batch()? {
-                rows += batch.num_rows() as u64;
-            }
-        }
-        let counted = table.rows();
-        if rows != counted {
-            return Err(Error::internal(format!(
-                "{rows} rows were read where {counted} are known"
-            )));
-        }
-        Ok(())
-    }
+/// What is said when a statement could not be carried out.
+fn failed(error: &Error) -> Vec<Message> {
+    vec![("error", pelorus_error::display_chain(error)), ("status", "Operation failed".to_owned())]
 }

@@ -163,6 +163,29 @@ impl Partitioner {
         Ok(numbers.filter_map(|(row, number)| Some((row, error(number)?))).collect())
     }
 
+    /// How many rows that lie in a partition, given by its key, belong into others or none.
+    ///
+    /// # Errors
+    /// A collation whose rules are not known (1235).
+    pub(crate) fn strays<'a>(
+        &self,
+        key: &[u8],
+        rows: usize,
+        column: &dyn Fn(usize) -> &'a ArrayRef,
+    ) -> Result<usize> {
+        if self.is_whole() {
+            return Ok(if key.is_empty() { 0 } else { rows });
+        }
+        if let Kind::Value(parts) = &self.kind {
+            let encoded = encode::encode(parts, rows, column)?;
+            return Ok(encoded.iter().take(rows).filter(|own| *own != key).count());
+        }
+        let place = self.place_of(key).and_then(|place| u32::try_from(place).ok());
+        let numbers = self.numbers(rows, column)?;
+        let is_here = |own: &&Result<u32, String>| place.is_some_and(|it| **own == Ok(it));
+        Ok(rows - numbers.iter().filter(is_here).count())
+    }
+
     fn group<'a>(&self, rows: usize, column: &dyn Fn(usize) -> &'a ArrayRef) -> Result<Vec<Group>> {
         if rows == 0 {
             return Ok(Vec::new());

@@ -129,7 +129,11 @@ impl Session {
             self.end_transaction("COMMIT", Completion::default()).await?;
         }
         let definer = self.definer(view);
-        let grid = blocking(|| definer.maintain(maintenance))?;
+        let handle = self.handle();
+        let mark = handle.mark();
+        // Nothing ends the work but itself.
+        let stop = || handle.mark() != mark || handle.is_killed();
+        let grid = blocking(|| definer.maintain(maintenance, &stop))?;
         stream::grid(&grid).map(Outcome::Rows)
     }
 

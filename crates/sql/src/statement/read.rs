@@ -347,7 +347,7 @@ impl Parser<'_> {
         }
         let tables = self.take_word("TABLE") || self.take_word("TABLES");
         if tables || self.take_word("INDEX") || self.take_word("VIEW") {
-            let mut histogram = None;
+            let (mut histogram, mut quick) = (None, false);
             let tables = self.list(|parser| {
                 let table = parser.table_name()?;
                 if verb == "ANALYZE" {
@@ -357,12 +357,13 @@ impl Parser<'_> {
                 while let Some(token) = parser.peek()
                     && !token.is_symbol(parser.sql, ",")
                 {
+                    quick |= parser.is_word("QUICK");
                     parser.advance();
                 }
                 Ok(table)
             })?;
             let verb = verb.to_owned();
-            return Ok(Statement::Maintenance(Maintenance { verb, tables, histogram }));
+            return Ok(Statement::Maintenance(Maintenance { verb, tables, histogram, quick }));
         }
         if verb != "ANALYZE" {
             return self.unexpected();

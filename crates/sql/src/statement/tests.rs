@@ -312,6 +312,13 @@ fn explain_and_describe() {
         assert_eq!(histogram(sql), Some((columns.to_owned(), action)), "{sql}");
     }
     assert_eq!(histogram("ANALYZE TABLE t"), None);
+    let is_quick = |sql: &str| match read(sql) {
+        Statement::Maintenance(found) if found.tables == tables("t u") => found.quick,
+        other => panic!("{other:?}"),
+    };
+    assert!(is_quick("CHECK TABLE t, u QUICK"));
+    assert!(!is_quick("CHECK TABLE t, u"));
+    assert!(!is_quick("CHECK TABLE t, u EXTENDED"));
 }
 
 #[test]

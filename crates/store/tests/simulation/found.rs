@@ -39,6 +39,7 @@ pub(crate) fn newest(
         let seen = snapshot.table(table.id()).unwrap();
         let content = rows(&seen).unwrap();
         assert_eq!(seen.count_rows().unwrap(), content.len() as u64);
+        assert_eq!(seen.verify(&|| false).unwrap(), []);
         let columns = added(table.id(), &table.schema(), fillers);
         state.tables.insert(table.id(), Table::new(columns, content));
     }

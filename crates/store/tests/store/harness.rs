@@ -175,7 +175,9 @@ pub(crate) fn read(snapshot: &Snapshot, table: TableId) -> Result<Content> {
 pub(crate) fn newest(database: &Arc<Database>, table: TableId) -> Content {
     let snapshot = database.snapshot();
     let content = read(&snapshot, table).unwrap();
-    assert_eq!(snapshot.table(table).unwrap().rows(), content.len() as u64);
+    let seen = snapshot.table(table).unwrap();
+    assert_eq!(seen.rows(), content.len() as u64);
+    assert_eq!(seen.verify(&|| false).unwrap(), []);
     content
 }
 

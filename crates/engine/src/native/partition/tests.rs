@@ -424,3 +424,31 @@ fn values_of_partitions_are_shown() {
     assert!(shown.starts_with("'2020-02-01',-7,"), "{shown}");
     assert_eq!(partitioner.describe(b"no key"), None);
 }
+
+#[test]
+fn rows_that_lie_in_another_partition_than_theirs_are_counted() {
+    let rows: Vec<Row> = (0..60_i64)
+        .map(|at| {
+            (
+                at % 12 - 5,
+                at % 4,
+                at * 5,
+                ["a", "b", "Ab"][usize::try_from(at).unwrap() % 3].to_owned(),
+            )
+        })
+        .collect();
+    let all = columns(&rows);
+    for method in METHODS {
+        let partitioner = table(method);
+        for (key, positions) in partitioner.split(&all).unwrap() {
+            let take = |it: &ArrayRef| arrow::compute::take(it, &positions, None).unwrap();
+            let own: Vec<ArrayRef> = all.iter().map(take).collect();
+            let strays = |key: &[u8], columns: &[ArrayRef]| {
+                partitioner.strays(key, columns[0].len(), &|at| &columns[at]).unwrap()
+            };
+            assert_eq!(strays(&key, &own), 0, "{method}");
+            assert_eq!(strays(b"elsewhere", &own), own[0].len(), "{method}");
+            assert_eq!(strays(&key, &all), rows.len() - own[0].len(), "{method}");
+        }
+    }
+}

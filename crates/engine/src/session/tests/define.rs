@@ -320,3 +320,31 @@ async fn tables_are_there_after_a_restart() {
     run(&mut root, "DROP TABLE d.t").await;
     engine.close().await;
 }
+
+#[tokio::test]
+async fn a_row_in_a_partition_of_others_is_told_by_check_table() {
+    let (engine, mut root) = shop().await;
+    let sql = "CREATE TABLE p (a INT PRIMARY KEY, b INT) PARTITION BY RANGE (a) (PARTITION p0 \
+               VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))";
+    run(&mut root, sql).await;
+    run(&mut root, "INSERT INTO p VALUES (1, 1), (11, 1)").await;
+    assert_eq!(rows(&mut root, "CHECK TABLE p").await, [["shop.p", "check", "status", "OK"]]);
+    let column = |value: i64| -> arrow::array::ArrayRef {
+        Arc::new(arrow::array::Int64Array::from(vec![value]))
+    };
+    let write = pelorus_store::Write::Put {
+        table: engine.native().id_of("shop", "p").unwrap(),
+        partition: b"p0".to_vec(),
+        columns: vec![column(15), column(1)],
+        mode: pelorus_store::Mode::Insert,
+    };
+    let commit = pelorus_store::Commit { writes: vec![write], ..Default::default() };
+    engine.native().store().commit(&commit).unwrap();
+    let told = "table shop.p, partition p0: 1 rows belong into other partitions";
+    assert_eq!(
+        rows(&mut root, "CHECK TABLE p EXTENDED").await,
+        [["shop.p", "check", "error", told], ["shop.p", "check", "error", "Corrupt"]]
+    );
+    assert_eq!(rows(&mut root, "CHECK TABLE p QUICK").await, [["shop.p", "check", "status", "OK"]]);
+    engine.close().await;
+}

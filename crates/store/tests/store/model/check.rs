@@ -30,6 +30,8 @@ impl World {
         let newest = self.database.snapshot();
         for table in 0..2 {
             self.check_all(table, &newest);
+            let seen = newest.table(self.tables[table].id).unwrap();
+            assert_eq!(seen.verify(&|| false).unwrap(), []);
             self.check_some(table, &newest);
             for held in &self.held {
                 // Under the newest schema what is held can always be read.
