@@ -1,9 +1,9 @@
 //! Exact numbers computed from columns by `+`, `-` and `*`, a batch at a time in 64 bits.
 //!
 //! An aggregate takes such a formula in place of its argument, so that no array of 128 or 256 bits
-//! is made on the way. Every vector of numbers carries a bound of its magnitudes, found once for
-//! each column of a batch; where a bound could leave 64 bits nothing is computed, and the calls
-//! that the formula was made of are evaluated one by one, which tell overflows as MySQL does.
+//! is made on the way. Every vector of numbers carries bounds, found for each column of a batch and
+//! computed for all others; where they could leave 64 bits nothing is computed, and the calls that
+//! the formula was made of are evaluated one by one, which tell overflows as MySQL does.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -45,11 +45,17 @@ pub enum Formula {
 pub(crate) struct Narrow<'a> {
     /// The unscaled numbers, one for each row; those of NULLs mean nothing.
     pub(crate) values: Cow<'a, [i64]>,
-    /// No number is further from zero.
-    pub(crate) most: u64,
+    pub(crate) bounds: Bounds,
     /// Digits after the point.
     pub(crate) scale: u8,
     pub(crate) nulls: Option<NullBuffer>,
+}
+
+/// Between which numbers all of a vector lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    least: i64,
+    most: i64,
 }
 
 /// One operand on the way: a vector or a constant.
@@ -64,10 +70,9 @@ impl Formula {
         if let Self::Units(at, ty, digits) = self {
             let units = args.get(*at)?;
             // What a batch comes to must fit, or nothing is gained.
-            let most = 10_u64.checked_pow((*digits).into())? - 1;
-            let fits = most.checked_mul(units.len() as u64).and_then(|it| i64::try_from(it).ok());
-            if fits.is_some() {
-                return Narrow::of_units(units, ty, most);
+            let bounds = Bounds::of_digits(*digits).filter(|it| it.fit(units.len()));
+            if let Some(bounds) = bounds {
+                return Narrow::of_units(units, ty, bounds);
             }
         }
         match self.operand(args)? {
@@ -102,9 +107,9 @@ impl Formula {
             Self::Column(at) => narrow(args.get(*at)?).map(Operand::Vector),
             Self::Units(at, ty, _) => {
                 let units = args.get(*at)?;
-                // Products need a closer bound than that of all digits.
-                let most = most_of(units.as_primitive_opt::<Int64Type>()?.values());
-                Narrow::of_units(units, ty, most).map(Operand::Vector)
+                // Products need closer bounds than those of all digits.
+                let bounds = Bounds::of(units.as_primitive_opt::<Int64Type>()?.values());
+                Narrow::of_units(units, ty, bounds).map(Operand::Vector)
             }
             Self::Constant(array) => {
                 let narrow = narrow(array).filter(|it| it.nulls.is_none())?;
@@ -119,15 +124,15 @@ impl Formula {
 }
 
 impl<'a> Narrow<'a> {
-    fn of_units(units: &'a ArrayRef, ty: &DataType, most: u64) -> Option<Self> {
+    fn of_units(units: &'a ArrayRef, ty: &DataType, bounds: Bounds) -> Option<Self> {
         let DataType::Decimal128(_, scale) = ty else { return None };
         let nulls = units.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
         let values = Cow::Borrowed(&units.as_primitive_opt::<Int64Type>()?.values()[..]);
-        Some(Self { values, most, scale: u8::try_from(*scale).ok()?, nulls })
+        Some(Self { values, bounds, scale: u8::try_from(*scale).ok()?, nulls })
     }
 
     /// Other numbers in the place of these.
-    fn map(self, most: u64, scale: u8, new: impl Fn(i64) -> i64) -> Self {
+    fn map(self, bounds: Bounds, scale: u8, new: impl Fn(i64) -> i64) -> Self {
         let values = match self.values {
             Cow::Borrowed(values) => values.iter().map(|value| new(*value)).collect(),
             Cow::Owned(mut values) => {
@@ -135,11 +140,17 @@ impl<'a> Narrow<'a> {
                 Cow::Owned(values)
             }
         };
-        Self { values, most, scale, nulls: self.nulls }
+        Self { values, bounds, scale, nulls: self.nulls }
     }
 
     /// Numbers made of these and others, row by row.
-    fn zip(self, other: Self, most: u64, scale: u8, new: impl Fn(i64, i64) -> i64) -> Option<Self> {
+    fn zip(
+        self,
+        other: Self,
+        bounds: Bounds,
+        scale: u8,
+        new: impl Fn(i64, i64) -> i64,
+    ) -> Option<Self> {
         if self.values.len() != other.values.len() {
             return None;
         }
@@ -155,14 +166,56 @@ impl<'a> Narrow<'a> {
             }
             (values, others) => values.iter().zip(&*others).map(|(a, b)| new(*a, *b)).collect(),
         };
-        Some(Self { values, most, scale, nulls })
+        Some(Self { values, bounds, scale, nulls })
     }
 }
 
-/// A bound of the magnitudes of numbers: the bits of all (less one where negative) together are
-/// found faster than the largest, and are less than twice as much.
-fn most_of(values: &[i64]) -> u64 {
-    values.iter().fold(0, |bits, value| bits | (value ^ (value >> 63))).unsigned_abs() + 1
+impl Bounds {
+    /// Close bounds: the bits of all numbers (of what they are less than -1 where negative) together
+    /// are found faster than the largest, and are less than twice as much.
+    fn of(values: &[i64]) -> Self {
+        let (bits, signs) = values.iter().fold((0, 0), |(bits, signs), value| {
+            let sign = value >> 63;
+            (bits | (value ^ sign), signs | sign)
+        });
+        Self { least: if signs == 0 { 0 } else { !bits }, most: bits }
+    }
+
+    /// Those of all numbers with so many digits.
+    fn of_digits(digits: u8) -> Option<Self> {
+        let most = 10_i64.checked_pow(digits.into())? - 1;
+        Some(Self { least: -most, most })
+    }
+
+    /// Whether the sum of so many numbers fits 64 bits.
+    pub(crate) fn fit(self, count: usize) -> bool {
+        i64::try_from(count).is_ok_and(|count| {
+            self.least.checked_mul(count).is_some() && self.most.checked_mul(count).is_some()
+        })
+    }
+
+    fn add(self, other: Self) -> Option<Self> {
+        let least = self.least.checked_add(other.least)?;
+        Some(Self { least, most: self.most.checked_add(other.most)? })
+    }
+
+    fn sub(self, other: Self) -> Option<Self> {
+        let least = self.least.checked_sub(other.most)?;
+        Some(Self { least, most: self.most.checked_sub(other.least)? })
+    }
+
+    fn mul(self, other: Self) -> Option<Self> {
+        let of = |one: i64| [one.checked_mul(other.least), one.checked_mul(other.most)];
+        let [a, b] = of(self.least);
+        let [c, d] = of(self.most);
+        let ends = [a?, b?, c?, d?];
+        Some(Self { least: ends.into_iter().min()?, most: ends.into_iter().max()? })
+    }
+
+    /// Whether all numbers are of 32 bits and none is negative.
+    fn is_half(self) -> bool {
+        self.least >= 0 && u32::try_from(self.most).is_ok()
+    }
 }
 
 /// The numbers of an array, if all fit.
@@ -188,8 +241,8 @@ fn narrow(array: &ArrayRef) -> Option<Narrow<'_>> {
         let values: Option<Vec<i128>> = array.values().iter().map(|it| it.to_i128()).collect();
         of_128(&values?)?.into()
     };
-    let most = most_of(&values);
-    Some(Narrow { values, most, scale, nulls })
+    let bounds = Bounds::of(&values);
+    Some(Narrow { values, bounds, scale, nulls })
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "what is lost is looked at")]
@@ -206,35 +259,41 @@ fn apply<'a>(op: ExactOp, scale: u8, left: Operand<'a>, right: Operand<'a>) -> O
         ExactOp::Mul => return None,
         ExactOp::Add | ExactOp::Sub => (left.raised(scale)?, right.raised(scale)?),
     };
-    let most = match op {
-        ExactOp::Mul => left.most().checked_mul(right.most())?,
-        ExactOp::Add | ExactOp::Sub => left.most().checked_add(right.most())?,
-    };
-    i64::try_from(most).ok()?;
+    let (one, two) = (left.bounds(), right.bounds());
     // One loop an operator, or the choice would be made for every number.
     match op {
-        ExactOp::Mul => combine(left, right, most, scale, i64::wrapping_mul),
-        ExactOp::Add => combine(left, right, most, scale, i64::wrapping_add),
-        ExactOp::Sub => combine(left, right, most, scale, i64::wrapping_sub),
+        // Processors multiply several numbers of 32 bits at once.
+        ExactOp::Mul if one.is_half() && two.is_half() => {
+            combine(left, right, one.mul(two)?, scale, product_of_halves)
+        }
+        ExactOp::Mul => combine(left, right, one.mul(two)?, scale, i64::wrapping_mul),
+        ExactOp::Add => combine(left, right, one.add(two)?, scale, i64::wrapping_add),
+        ExactOp::Sub => combine(left, right, one.sub(two)?, scale, i64::wrapping_sub),
     }
+}
+
+/// The product of numbers that have 32 bits at most.
+fn product_of_halves(a: i64, b: i64) -> i64 {
+    const HALF: i64 = 0xffff_ffff;
+    (a & HALF).wrapping_mul(b & HALF)
 }
 
 fn combine<'a>(
     left: Operand<'a>,
     right: Operand<'a>,
-    most: u64,
+    bounds: Bounds,
     scale: u8,
     new: impl Fn(i64, i64) -> i64,
 ) -> Option<Operand<'a>> {
     Some(match (left, right) {
         (Operand::One(a, _), Operand::One(b, _)) => Operand::One(new(a, b), scale),
         (Operand::Vector(a), Operand::One(b, _)) => {
-            Operand::Vector(a.map(most, scale, |a| new(a, b)))
+            Operand::Vector(a.map(bounds, scale, |a| new(a, b)))
         }
         (Operand::One(a, _), Operand::Vector(b)) => {
-            Operand::Vector(b.map(most, scale, |b| new(a, b)))
+            Operand::Vector(b.map(bounds, scale, |b| new(a, b)))
         }
-        (Operand::Vector(a), Operand::Vector(b)) => Operand::Vector(a.zip(b, most, scale, new)?),
+        (Operand::Vector(a), Operand::Vector(b)) => Operand::Vector(a.zip(b, bounds, scale, new)?),
     })
 }
 
@@ -246,23 +305,22 @@ impl Operand<'_> {
         }
     }
 
-    fn most(&self) -> u64 {
+    fn bounds(&self) -> Bounds {
         match self {
-            Self::Vector(narrow) => narrow.most,
-            Self::One(value, _) => value.unsigned_abs(),
+            Self::Vector(narrow) => narrow.bounds,
+            Self::One(value, _) => Bounds { least: *value, most: *value },
         }
     }
 
     /// The same numbers with more digits after the point.
     fn raised(self, scale: u8) -> Option<Self> {
         let factor = 10_i64.checked_pow(scale.checked_sub(self.scale())?.into())?;
-        let most = self.most().checked_mul(factor.unsigned_abs())?;
-        i64::try_from(most).ok()?;
+        let bounds = self.bounds().mul(Bounds { least: factor, most: factor })?;
         Some(match self {
             Self::One(value, _) => Self::One(value * factor, scale),
             Self::Vector(narrow) if factor == 1 => Self::Vector(Narrow { scale, ..narrow }),
             Self::Vector(narrow) => {
-                Self::Vector(narrow.map(most, scale, |value| value.wrapping_mul(factor)))
+                Self::Vector(narrow.map(bounds, scale, |value| value.wrapping_mul(factor)))
             }
         })
     }
@@ -311,7 +369,8 @@ mod tests {
     fn given(formula: &Formula, args: &[ArrayRef]) -> Option<Vec<Option<i128>>> {
         let narrow = formula.narrow(args)?;
         let valid = |row: usize| narrow.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-        assert!(narrow.values.iter().all(|value| value.unsigned_abs() <= narrow.most));
+        let Bounds { least, most } = narrow.bounds;
+        assert!(narrow.values.iter().all(|value| (least..=most).contains(value)));
         let numbers = narrow.values.iter().enumerate();
         Some(numbers.map(|(row, value)| valid(row).then(|| i128::from(*value))).collect())
     }
@@ -352,9 +411,33 @@ mod tests {
         assert!(Formula::Column(0).narrow(&[wide]).is_none());
         let least = decimals(&[Some(i128::from(i64::MIN))], 38, 2);
         let args = [Arc::clone(&least)];
-        assert_eq!(Formula::Column(0).narrow(&args).expect("64 bits").most, 1 << 63);
+        let bounds = Formula::Column(0).narrow(&args).expect("64 bits").bounds;
+        assert_eq!((bounds.least, bounds.fit(1), bounds.fit(2)), (i64::MIN, true, false));
         let less = of("-", ((38, 2), Formula::Column(0)), ((38, 2), Formula::Column(0)));
         assert!(less.narrow(&[least]).is_none());
+    }
+
+    /// Products of halves and others, at the ends of what both are for.
+    #[test]
+    fn products_of_all_widths() {
+        let product = of(
+            "*",
+            ((18, 2), Formula::Units(0, DataType::Decimal128(18, 2), 18)),
+            ((18, 3), Formula::Units(1, DataType::Decimal128(18, 3), 18)),
+        );
+        let ends = [0, 1, 2, 1 << 31, (1 << 31) - 1, u32::MAX.into(), -1, -(1 << 31), 1 << 32];
+        let mut computed = 0;
+        for a in ends {
+            for b in ends {
+                let column = |value: i64| Arc::new(Int64Array::from(vec![value; 5])) as ArrayRef;
+                let args = [column(a), column(b)];
+                if let Some(given) = given(&product, &args) {
+                    assert_eq!(given, [Some(i128::from(a) * i128::from(b)); 5], "{a} * {b}");
+                    computed += 1;
+                }
+            }
+        }
+        assert!(computed > 60, "{computed}");
     }
 
     #[test]
@@ -369,13 +452,14 @@ mod tests {
         let args = [units];
         assert_eq!(given(&twice, &args), Some(vec![Some(1650), None, Some(-77)]));
         let many: [ArrayRef; 1] = [Arc::new(Int64Array::from(vec![100; 8192]))];
+        let most = |formula: &Formula| formula.narrow(&many).map(|it| it.bounds.most);
         let alone = Formula::Units(0, DataType::Decimal128(38, 2), 5);
-        assert_eq!(alone.narrow(&many).map(|it| it.most), Some(99_999), "by its type");
+        assert_eq!(most(&alone), Some(99_999), "by its type");
         let wide = Formula::Units(0, DataType::Decimal128(38, 2), 18);
-        assert_eq!(wide.narrow(&many).map(|it| it.most), Some(101), "by its numbers");
+        assert_eq!(most(&wide), Some(100), "by its numbers");
         let both = || ((5, 2), alone.clone());
         let sum = of("+", both(), both());
-        assert_eq!(sum.narrow(&many).map(|it| it.most), Some(202), "by its numbers");
+        assert_eq!(most(&sum), Some(200), "by its numbers");
         assert_eq!(told(&twice, &args), [Some(1650), None, Some(-77)]);
     }
 

@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::database::Database;
 use crate::part::Part;
@@ -19,10 +20,23 @@ const LATELY: u64 = 3_600_000_000;
 /// About how many bytes of an index a row takes.
 const ROW_BYTES: usize = 14;
 
+/// What is asked right after a start has the processors for itself for so long.
+const PAUSE: Duration = Duration::from_secs(2);
+
 impl Database {
-    /// Makes indexes, up to half of what they may take; returns when that is done, or soon after
+    /// Makes indexes a little later; returns when that is done, or soon after
     /// [`Self::stop_maintenance`]. To be run by a thread of its own after a start.
-    pub fn warm_indexes(&self) {
+    pub fn warm_indexes_soon(&self) {
+        let mut wanted = self.work.wanted.lock();
+        if !wanted.stop {
+            self.work.slow.wait_for(&mut wanted, PAUSE);
+        }
+        drop(wanted);
+        self.warm_indexes();
+    }
+
+    /// Makes indexes, up to half of what they may take.
+    pub(crate) fn warm_indexes(&self) {
         let mut left = self.options.index_bytes / 2;
         for partition in self.written_last() {
             let rows = partition.parts().iter().map(|part| part.rows() as usize).sum::<usize>();

@@ -71,7 +71,7 @@ impl Catalog {
         let databases = load(&store)?;
         let maintenance = spawn("pelorus-native", &store, Database::run_maintenance)?;
         let syncing = spawn("pelorus-sync", &store, Database::run_syncing)?;
-        let warming = spawn("pelorus-warm", &store, Database::warm_indexes)?;
+        let warming = spawn("pelorus-warm", &store, Database::warm_indexes_soon)?;
         Ok(Self {
             statistics: Statistics::open(&store),
             store,

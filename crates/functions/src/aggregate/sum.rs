@@ -220,8 +220,7 @@ impl ExactSum {
         let filter = filter.map(|filter| NullBuffer::new(truths(filter)));
         let kept = NullBuffer::union(filter.as_ref(), narrow.nulls.as_ref());
         let rows = || narrow.values.iter().zip(groups);
-        let fits = narrow.most.checked_mul(groups.len() as u64).map(i64::try_from);
-        if self.counts.len() > FEW || !matches!(fits, Some(Ok(_))) {
+        if self.counts.len() > FEW || !narrow.bounds.fit(groups.len()) {
             for (row, (value, group)) in rows().enumerate() {
                 if kept.as_ref().is_none_or(|kept| kept.is_valid(row)) {
                     self.add_small(*group, i128::from(*value), 1)?;

@@ -28,6 +28,9 @@ pub(super) struct Table {
     /// The group at each place, or none yet; a power of two of them, no more than are needed: most
     /// queries have a few groups.
     places: Vec<u32>,
+    /// So many values of the only key, from 0 on, are the numbers of their groups: then nothing has
+    /// to be looked up. That is so where a scan numbers groups.
+    straight: u32,
 }
 
 /// What stands at a place, without a look at bounds: a place beyond all is taken for another, and who
@@ -72,7 +75,7 @@ impl Table {
     pub(super) fn new(schema: SchemaRef) -> DfResult<Self> {
         let keys = vec![Key::default(); schema.fields().len()];
         let values = new_group_values(schema, &GroupOrdering::None)?;
-        Ok(Self { values, keys, places: vec![NONE] })
+        Ok(Self { values, keys, places: vec![NONE], straight: 0 })
     }
 
     pub(super) fn groups(&self) -> usize {
@@ -86,6 +89,7 @@ impl Table {
     /// Gives the keys of all groups in their order, and begins anew.
     pub(super) fn take(&mut self) -> DfResult<Vec<ArrayRef>> {
         self.places.fill(NONE);
+        self.straight = 0;
         let keys = self.values.emit(EmitTo::All);
         // It would find the groups that it gave away.
         self.values.clear_shrink(0);
@@ -99,9 +103,16 @@ impl Table {
         if let [key] = keys
             && key.null_count() == 0
             && let Some(numbers) = key.as_primitive_opt::<UInt32Type>()
-            && !self.look_one_up(numbers.values().iter().map(|value| i64::from(*value)), groups)
         {
-            return Ok(true);
+            let numbers = numbers.values();
+            if numbers.iter().fold(0, |most, number| most.max(*number)) < self.straight {
+                groups.clear();
+                groups.extend(numbers.iter().map(|number| *number as usize));
+                return Ok(true);
+            }
+            if !self.look_one_up(numbers.iter().map(|value| i64::from(*value)), groups) {
+                return Ok(true);
+            }
         }
         let numbers = keys.iter().map(|key| Ok(cast(key, &DataType::Int64)?));
         let numbers = numbers.collect::<DfResult<Vec<_>>>()?;
@@ -215,7 +226,14 @@ impl Table {
         let places = self.places_of(numbers);
         let group = |place: &u64| at(&self.places, *place);
         let rows = (0_u32..).zip(&places).filter(|(_, place)| group(place) == NONE);
-        let rows: UInt32Array = rows.map(|(row, _)| row).collect();
+        let mut rows: Vec<u32> = rows.map(|(row, _)| row).collect();
+        if let [key] = keys
+            && *key.data_type() == DataType::UInt32
+        {
+            // Groups in the order of their values are found without looking them up, see `straight`.
+            rows.sort_by_key(|row| places[*row as usize]);
+        }
+        let rows = UInt32Array::from(rows);
         let taken = keys.iter().map(|key| Ok(take(key, &rows, None)?));
         let mut found = Vec::with_capacity(rows.len());
         self.values.intern(&taken.collect::<DfResult<Vec<_>>>()?, &mut found)?;
@@ -227,7 +245,18 @@ impl Table {
         }
         groups.clear();
         groups.extend(places.into_iter().map(|place| at(&self.places, place) as usize));
+        self.straighten();
         Ok(())
+    }
+
+    /// Finds out which values are the numbers of their groups.
+    fn straighten(&mut self) {
+        self.straight = 0;
+        if let [Key { least: 0, count }] = self.keys.as_slice() {
+            let values = (0..).zip(&self.places).take_while(|(value, group)| value == *group);
+            let straight = values.take(usize::try_from(*count).unwrap_or(usize::MAX)).count();
+            self.straight = u32::try_from(straight).unwrap_or(0);
+        }
     }
 }
 
@@ -298,6 +327,47 @@ mod tests {
                 assert_eq!(found[group], [one, two]);
             }
         }
+    }
+
+    /// Numbers that mostly come in the order of the groups, and such that do not.
+    #[test]
+    fn numbers_of_groups_are_found() {
+        let mut state = 3_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            u32::try_from((state >> 33) % below).unwrap()
+        };
+        let (mut all, mut some) = (0, 0);
+        for round in 0..300 {
+            let mut table = table(&[DataType::UInt32]);
+            let mut known: HashMap<Option<u32>, usize> = HashMap::new();
+            for batch in 1..6 {
+                let (least, count) = (next(1 + round % 3), 1 + u64::from(next(4 * batch)));
+                let nulls = round % 5 == 0;
+                let rows: Vec<Option<u32>> = (0..1 + next(40))
+                    .map(|_| (!nulls || next(9) > 0).then(|| least + next(count)))
+                    .collect();
+                let mut groups = Vec::new();
+                let column: [ArrayRef; 1] = [Arc::new(UInt32Array::from(rows.clone()))];
+                assert!(table.find(&column, &mut groups).unwrap());
+                assert_eq!(groups.len(), rows.len());
+                for (row, group) in rows.iter().zip(groups) {
+                    assert_eq!(*known.entry(*row).or_insert(group), group);
+                }
+                assert_eq!(table.groups(), known.len());
+                match table.straight as usize {
+                    0 => {}
+                    straight if straight == known.len() => all += 1,
+                    _ => some += 1,
+                }
+            }
+            let found = keys(&mut table);
+            assert_eq!(table.straight, 0);
+            for (value, group) in known {
+                assert_eq!(found[group], [value.map(i64::from)]);
+            }
+        }
+        assert!(all > 50 && some > 50, "{all} {some}");
     }
 
     #[test]
