@@ -50,9 +50,14 @@ impl SimDisk {
     }
 
     /// How many operations that change something were begun: creations, removals, renames, folder
-    /// creations and removals, writes, length changes, syncs.
+    /// creations and removals, writes, length changes, allocations, syncs.
     pub fn operations(&self) -> u64 {
         lock(&self.state).operations
+    }
+
+    /// How many reads of files were begun.
+    pub fn reads(&self) -> u64 {
+        lock(&self.state).reads
     }
 
     /// Lets `count` more changing operations pass; the first one after them that the fault can hit
@@ -64,13 +69,34 @@ impl SimDisk {
         state.faults.push((from, fault));
     }
 
-    /// Forgets all faults that have not hit yet; returns how many there were.
-    pub fn clear_faults(&self) -> usize {
-        std::mem::take(&mut lock(&self.state).faults).len()
+    /// Lets `count` more reads pass and hits the one after them, once, with a fault of reads.
+    pub fn fail_read_after(&self, count: u64, fault: Fault) {
+        let mut state = lock(&self.state);
+        let from = state.reads.saturating_add(count);
+        state.read_faults.push((from, fault));
     }
 
-    /// Limits the bytes of all files together, in pages of 4 KiB that were written; a write beyond
-    /// is cut short, or fails with [`io::ErrorKind::StorageFull`] if no page of it fits.
+    /// Forgets all faults that have not hit yet; returns how many there were.
+    pub fn clear_faults(&self) -> usize {
+        let mut state = lock(&self.state);
+        let of_reads = std::mem::take(&mut state.read_faults).len();
+        of_reads + std::mem::take(&mut state.faults).len()
+    }
+
+    /// Says whether space can be taken without writing, as it can at first; a disk that cannot says
+    /// [`io::ErrorKind::Unsupported`].
+    pub fn set_allocates(&self, allocates: bool) {
+        lock(&self.state).allocates = allocates;
+    }
+
+    /// Whether space can be taken without writing.
+    pub fn allocates(&self) -> bool {
+        lock(&self.state).allocates
+    }
+
+    /// Limits the bytes of all files together, in pages of 4 KiB that were written or allocated; a
+    /// write beyond is cut short, or fails with [`io::ErrorKind::StorageFull`] if no page of it
+    /// fits, and an allocation that does not fit as a whole fails.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         lock(&self.state).capacity = bytes;
     }

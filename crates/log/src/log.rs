@@ -31,7 +31,8 @@ pub struct Options {
     /// takes, and further while the disk is too full for a new segment or too many files are open.
     pub segment_bytes: u64,
     /// Bytes of zeros that are written ahead of the records. A quarter of them, in whole blocks, is
-    /// kept for records that free space ([`Log::append_freeing`]).
+    /// kept for records that free space ([`Log::append_freeing`]). Where records need more than so
+    /// much at once, it is allocated, and no zeros are written.
     pub reserve_bytes: u64,
     /// The most bytes that wait in memory or are being written; a record larger than this goes
     /// alone.

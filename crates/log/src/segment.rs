@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pelorus_env::{
-    ALIGNMENT, Disk, DiskFile, Open, is_disk_full, is_out_of_files, read_exact_at, write_all_at,
-    write_all_direct,
+    ALIGNMENT, Disk, DiskFile, Open, is_disk_full, is_out_of_files, rare, read_exact_at,
+    write_all_at, write_all_direct,
 };
 use pelorus_error::{Code, Error, Result};
 
@@ -176,17 +176,20 @@ static ZEROS: Zeros = Zeros([0; 1 << 20]);
 const _: () = assert!(align_of::<Zeros>() == ALIGNMENT, "zeros are written directly");
 
 /// Takes space from the end of a file up to `needed`, and by writing zeros `ahead` bytes more, so
-/// that small groups do not change the file's metadata. Where `needed` itself is much, it is not
+/// that small groups do not change the file's metadata. Where more than `much` is needed, it is not
 /// written twice. Returns up to where it came, with the error that ended it there.
 pub(crate) fn reserve(
     file: &dyn DiskFile,
     from: u64,
     needed: u64,
-    ahead: u64,
+    (ahead, much): (u64, u64),
 ) -> (u64, io::Result<()>) {
-    if needed.saturating_sub(from) > ZEROS.0.len() as u64 {
+    if needed.saturating_sub(from) > much {
         match file.allocate(from, needed) {
-            Ok(()) => return (needed, Ok(())),
+            Ok(()) => {
+                rare("the log takes space without writing");
+                return (needed, Ok(()));
+            }
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(error) => return (from, Err(error)),
         }

@@ -1,6 +1,7 @@
 //! The bytes of a simulated file: sparse pages, shared between copies until one of them changes.
 //!
-//! A page that was never written reads as zeros and takes no space, as in a real sparse file.
+//! A page that was never written reads as zeros, and takes no space unless it was allocated, as in
+//! a real sparse file.
 //! Invariant: bytes of a page beyond `length` are zero, so that extending needs no work.
 
 use std::collections::BTreeMap;
@@ -42,7 +43,7 @@ impl Content {
         self.length
     }
 
-    /// Bytes that the written pages take.
+    /// Bytes that the pages take which were written or allocated.
     pub(super) fn allocated(&self) -> u64 {
         self.pages.len() as u64 * PAGE
     }
@@ -72,6 +73,21 @@ impl Content {
         if !bytes.is_empty() {
             self.length = self.length.max(offset + bytes.len() as u64);
         }
+    }
+
+    /// Pages of a range that take no space yet.
+    pub(super) fn missing(&self, from: u64, to: u64) -> u64 {
+        let pages = pages_of(from, to.saturating_sub(from));
+        pages.filter(|page| !self.pages.contains_key(page)).count() as u64
+    }
+
+    /// Takes the space of a range, which reads as zeros where nothing was written.
+    pub(super) fn allocate(&mut self, from: u64, to: u64) {
+        let zeros = Arc::new([0; PAGE_SIZE]);
+        for page in pages_of(from, to.saturating_sub(from)) {
+            self.pages.entry(page).or_insert_with(|| Arc::clone(&zeros));
+        }
+        self.length = self.length.max(to);
     }
 
     pub(super) fn set_len(&mut self, length: u64) {

@@ -48,7 +48,7 @@ impl State {
             .flat_map(|file| &file.pending)
             .filter_map(|pending| match pending {
                 Pending::Write { operation, .. } => Some(*operation),
-                Pending::SetLen(_) => None,
+                Pending::SetLen(_) | Pending::Allocate { .. } => None,
             })
             .max();
         let inodes: Vec<u64> = self.inodes.keys().copied().collect();
@@ -60,6 +60,7 @@ impl State {
         self.epoch += 1;
         self.down = false;
         self.faults.clear();
+        self.read_faults.clear();
     }
 
     fn crash_names(&mut self, tear: Tear, survival: u64) {
@@ -85,6 +86,11 @@ impl State {
                     Pending::SetLen(length) => {
                         if tear != Tear::Random || self.below(8) < survival {
                             content.set_len(length);
+                        }
+                    }
+                    Pending::Allocate { from, to } => {
+                        if tear != Tear::Random || self.below(8) < survival {
+                            content.allocate(from, to);
                         }
                     }
                     Pending::Write { operation, offset, bytes } => {

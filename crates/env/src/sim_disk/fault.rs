@@ -9,7 +9,8 @@ pub enum Fault {
     Crash,
     /// A read fails.
     ReadError,
-    /// A write, a length change or a change of names fails; a part of a write may have happened.
+    /// A write, a length change, an allocation or a change of names fails; a part of a write may
+    /// have happened.
     WriteError,
     /// A read returns less than asked for.
     ShortRead,
@@ -19,7 +20,8 @@ pub enum Fault {
     InterruptedRead,
     /// A write is interrupted and wants to be tried again.
     InterruptedWrite,
-    /// A write or a change of names finds no space; a part of a write may have happened.
+    /// A write, an allocation or a change of names finds no space; a part of a write may have
+    /// happened.
     DiskFull,
     /// A file cannot be created or opened, since too many are open.
     TooManyFiles,
@@ -80,6 +82,8 @@ pub(super) enum Operation {
     Read,
     Write,
     Length,
+    /// Space is taken without writing.
+    Allocate,
     Sync,
     /// A file or folder gets, changes or loses its name.
     Name,
@@ -109,9 +113,13 @@ impl Fault {
                 operation == Operation::Read
             }
             Self::WriteError => {
-                matches!(operation, Operation::Write | Operation::Length) || operation.is_of_names()
+                matches!(operation, Operation::Write | Operation::Length | Operation::Allocate)
+                    || operation.is_of_names()
             }
-            Self::DiskFull => operation == Operation::Write || operation.is_of_names(),
+            Self::DiskFull => {
+                matches!(operation, Operation::Write | Operation::Allocate)
+                    || operation.is_of_names()
+            }
             Self::TooManyFiles => matches!(operation, Operation::Create | Operation::Open),
             Self::ShortWrite
             | Self::InterruptedWrite

@@ -45,6 +45,10 @@ impl DiskFile for SimFile {
         self.state(false)?.sync(self.inode)
     }
 
+    fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
+        self.state(true)?.allocate(self.inode, from, to)
+    }
+
     fn set_len(&self, length: u64) -> io::Result<()> {
         self.state(true)?.set_len(self.inode, length)
     }

@@ -14,6 +14,7 @@ use super::names::{Entry, Names, has_folder};
 pub(super) enum Pending {
     Write { operation: u64, offset: u64, bytes: Arc<[u8]> },
     SetLen(u64),
+    Allocate { from: u64, to: u64 },
 }
 
 /// A file, named or not.
@@ -41,6 +42,7 @@ impl Inode {
                 }
                 // The page that the length cuts is changed as well.
                 Pending::SetLen(length) => self.durable.adopt_tail(length / PAGE, &self.current),
+                Pending::Allocate { from, to } => self.durable.allocate(from, to),
             }
         }
         self.durable.set_len(self.current.length());
@@ -67,10 +69,15 @@ pub(super) struct State {
     /// Crashes so far; a handle of an older epoch is dead.
     pub(super) epoch: u64,
     pub(super) operations: u64,
+    pub(super) reads: u64,
     /// Faults that have not hit, with the count of operations from which on they can.
     pub(super) faults: Vec<(u64, Fault)>,
+    /// The same of reads, with the count of reads.
+    pub(super) read_faults: Vec<(u64, Fault)>,
     pub(super) down: bool,
     pub(super) capacity: Option<u64>,
+    /// Whether space can be taken without writing.
+    pub(super) allocates: bool,
 }
 
 fn crashed() -> io::Error {
@@ -91,6 +98,12 @@ pub(super) fn fail(fault: Option<Fault>) -> io::Result<()> {
     }
 }
 
+/// Takes the first fault that can hit an operation after so many others.
+fn take_due(faults: &mut Vec<(u64, Fault)>, count: u64, operation: Operation) -> Option<Fault> {
+    let place = faults.iter().position(|(from, fault)| *from <= count && fault.hits(operation))?;
+    Some(faults.remove(place).1)
+}
+
 impl State {
     pub(super) fn new(seed: u64) -> Self {
         Self {
@@ -100,9 +113,12 @@ impl State {
             random: seed,
             epoch: 0,
             operations: 0,
+            reads: 0,
             faults: Vec::new(),
+            read_faults: Vec::new(),
             down: false,
             capacity: None,
+            allocates: true,
         }
     }
 
@@ -127,8 +143,11 @@ impl State {
     /// disk are reported at once; the others are for the operation to act on.
     pub(super) fn begin(&mut self, operation: Operation) -> io::Result<Option<Fault>> {
         self.alive()?;
-        let due = |(from, fault): &(u64, Fault)| *from <= self.operations && fault.hits(operation);
-        let hit = self.faults.iter().position(due).map(|place| self.faults.remove(place).1);
+        let mut hit = take_due(&mut self.faults, self.operations, operation);
+        if operation == Operation::Read {
+            hit = hit.or_else(|| take_due(&mut self.read_faults, self.reads, operation));
+            self.reads += 1;
+        }
         if operation.is_change() {
             self.operations += 1;
         }
@@ -183,17 +202,22 @@ impl State {
         }
     }
 
+    /// Pages that the capacity has left, if there is one.
+    fn free_pages(&self) -> Option<u64> {
+        let capacity = self.capacity?;
+        // A file that is removed gives its space back at once.
+        let named = self.names.now.values().filter_map(|entry| match entry {
+            Entry::File(inode) => self.inodes.get(inode),
+            Entry::Folder => None,
+        });
+        let used: u64 = named.map(|file| file.current.allocated()).sum();
+        Some(capacity.saturating_sub(used) / PAGE)
+    }
+
     /// Writes as much as the capacity allows.
     fn put(&mut self, inode: u64, bytes: &[u8], offset: u64) -> io::Result<usize> {
         let mut bytes = bytes;
-        if let Some(capacity) = self.capacity {
-            // A file that is removed gives its space back at once.
-            let named = self.names.now.values().filter_map(|entry| match entry {
-                Entry::File(inode) => self.inodes.get(inode),
-                Entry::Folder => None,
-            });
-            let used: u64 = named.map(|file| file.current.allocated()).sum();
-            let mut free = capacity.saturating_sub(used) / PAGE;
+        if let Some(mut free) = self.free_pages() {
             let content = &self.inode(inode).current;
             for page in pages_of(offset, bytes.len() as u64) {
                 if content.page(page).is_none() {
@@ -214,6 +238,23 @@ impl State {
         file.current.write(bytes, offset);
         file.pending.push(Pending::Write { operation, offset, bytes: bytes.into() });
         Ok(bytes.len())
+    }
+
+    /// Takes all of a range or, where that does not fit, nothing.
+    pub(super) fn allocate(&mut self, inode: u64, from: u64, to: u64) -> io::Result<()> {
+        self.alive()?;
+        if !self.allocates || to <= from {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let fault = self.begin(Operation::Allocate)?;
+        let free = self.free_pages();
+        let file = self.inode(inode);
+        if free.is_some_and(|free| file.current.missing(from, to) > free) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        file.current.allocate(from, to);
+        file.pending.push(Pending::Allocate { from, to });
+        fail(fault)
     }
 
     pub(super) fn set_len(&mut self, inode: u64, length: u64) -> io::Result<()> {

@@ -276,10 +276,82 @@ fn damage_is_durable_and_copies_are_independent() {
     assert_eq!(disk.durable_bytes(Path::new("n")).unwrap_err().kind(), ErrorKind::NotFound);
 }
 
+#[test]
+fn allocated_space_reads_as_zeros_and_is_pending_until_a_sync() {
+    let length = |disk: &SimDisk| disk.durable_bytes(path()).unwrap().len();
+    let (disk, file) = disk_with(&[1; 5000], 1);
+    let before = disk.operations();
+    file.allocate(5000, 20_000).unwrap();
+    assert_eq!(disk.operations(), before + 1);
+    assert_eq!(read_all(&disk), [&[1; 5000][..], &[0; 15_000]].concat());
+    assert_eq!(length(&disk), 5000);
+    let lengths: BTreeSet<usize> = (0..60)
+        .map(|seed| {
+            let crashed = disk.fork(seed);
+            crashed.crash();
+            length(&crashed)
+        })
+        .collect();
+    assert_eq!(lengths, BTreeSet::from([5000, 20_000]), "it is kept or lost");
+    file.sync().unwrap();
+    assert_eq!(length(&disk.snapshot()), 20_000);
+    // What stands there stays, and an end further on does.
+    file.allocate(0, 6000).unwrap();
+    file.sync().unwrap();
+    assert_eq!(disk.durable_bytes(path()).unwrap(), [&[1; 5000][..], &[0; 15_000]].concat());
+}
+
+#[test]
+fn a_failed_allocation_changes_nothing() {
+    let (disk, file) = disk_with(&[1; 4096], 1);
+    for fault in [Fault::WriteError, Fault::DiskFull] {
+        disk.fail_after(0, fault);
+        file.allocate(4096, 8192).unwrap_err();
+        assert_eq!((disk.clear_faults(), file.length().unwrap()), (0, 4096), "{fault:?}");
+    }
+    disk.set_capacity(Some(3 * 4096));
+    let refused = file.allocate(4096, 4 * 4096).unwrap_err();
+    assert_eq!((refused.kind(), file.length().unwrap()), (ErrorKind::StorageFull, 4096));
+    file.allocate(4096, 3 * 4096).unwrap();
+    // It takes space, in which can be written.
+    let other = disk.open(Path::new("other"), Open::Create).unwrap();
+    assert_eq!(other.write_at(&[2; 1], 0).unwrap_err().kind(), ErrorKind::StorageFull);
+    assert_eq!(file.write_at(&[2; 8192], 4096).unwrap(), 8192);
+    disk.set_capacity(None);
+    disk.set_allocates(false);
+    let before = disk.operations();
+    let refused = file.allocate(3 * 4096, 4 * 4096).unwrap_err();
+    assert_eq!((refused.kind(), file.length().unwrap()), (ErrorKind::Unsupported, 3 * 4096));
+    assert_eq!(disk.operations(), before);
+    disk.set_allocates(true);
+    disk.fail_after(0, Fault::Crash);
+    file.allocate(3 * 4096, 4 * 4096).unwrap_err();
+    disk.crash_with(Tear::Everything);
+    assert_eq!(read_all(&disk).len(), 4 * 4096, "its effect was pending");
+}
+
+#[test]
+fn a_fault_of_a_read_hits_the_one_that_was_asked_for() {
+    let (disk, file) = disk_with(&[1; 100], 1);
+    let mut buffer = [0; 10];
+    file.read_at(&mut buffer, 0).unwrap();
+    disk.fail_read_after(2, Fault::ReadError);
+    for _ in 0..2 {
+        file.read_at(&mut buffer, 0).unwrap();
+        file.write_at(&[1], 0).unwrap();
+    }
+    file.read_at(&mut buffer, 0).unwrap_err();
+    file.read_at(&mut buffer, 0).unwrap();
+    disk.fail_read_after(0, Fault::ReadError);
+    assert_eq!(disk.clear_faults(), 1);
+    file.read_at(&mut buffer, 0).unwrap();
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Write(u64, usize, u8),
     SetLen(u64),
+    Allocate(u64, u64),
     Sync,
     Crash(usize),
 }
@@ -288,6 +360,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => (0..20_000_u64, 0..9000_usize, 1..=255_u8).prop_map(|(at, n, b)| Op::Write(at, n, b)),
         2 => (0..20_000_u64).prop_map(Op::SetLen),
+        2 => (0..20_000_u64, 1..9000_u64).prop_map(|(at, n)| Op::Allocate(at, at + n)),
         2 => Just(Op::Sync),
         2 => (0..6_usize).prop_map(Op::Crash),
     ]
@@ -345,6 +418,11 @@ proptest! {
                     other.set_len(length).unwrap();
                     model.current.resize(length as usize, 0);
                     model.cut = Some(model.cut.unwrap_or(usize::MAX).min(length as usize));
+                }
+                Op::Allocate(from, to) => {
+                    file.allocate(from, to).unwrap();
+                    other.allocate(from, to).unwrap();
+                    model.current.resize(model.current.len().max(to as usize), 0);
                 }
                 Op::Sync => {
                     file.sync().unwrap();

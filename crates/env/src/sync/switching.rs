@@ -141,9 +141,19 @@ impl DiskFile for SwitchingFile {
         self.inner.write_at(bytes, offset)
     }
 
+    fn write_direct(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.switch();
+        self.inner.write_direct(bytes, offset)
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.switch();
         self.inner.sync()
+    }
+
+    fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
+        self.switch();
+        self.inner.allocate(from, to)
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {

@@ -1,14 +1,17 @@
 //! Damaged bytes: what is damaged is noticed and named, nothing panics, and whatever the store
 //! refuses is complained about.
 
+use std::path::PathBuf;
+
 use pelorus_env::Disk as _;
-use pelorus_fsck::{Kind, Severity, UsedBy, check, inspect, render};
+use pelorus_fsck::{Finding, Kind, Severity, UsedBy, check, inspect, render};
 use proptest::prelude::*;
 
-use crate::harness::{Numbers, by_fsck, files, findings, folder};
+use crate::harness::{by_fsck, files, findings, folder};
 use crate::hostile::{
     self, agree_on_a_block, agree_on_a_record, data_files, database, store_reads,
 };
+use crate::referenced::{blocks, of_log, sample, slots};
 use crate::reseal::{bytes_of, reseal};
 
 #[test]
@@ -16,42 +19,30 @@ fn every_flipped_bit_of_a_block_is_noticed_and_named() {
     let disk = database(3);
     let (rows, report) = by_fsck(&disk);
     assert_eq!(findings(&report, Severity::Warning), "");
-    let mut numbers = Numbers(7);
+    let of_file = |path: &PathBuf| blocks(&disk, path);
+    let (pieces, blocks): (Vec<_>, Vec<_>) = data_files(&disk).iter().flat_map(of_file).unzip();
     let mut kinds = std::collections::BTreeSet::new();
-    for path in data_files(&disk) {
-        for block in inspect(&disk, &path).blocks {
-            kinds.insert(format!("{:?} {:?}", block.kind, block.used_by));
-            for round in 0..12 {
-                let at = match round {
-                    0..4 => numbers.below(72),
-                    _ => numbers.below(72 + block.payload),
-                };
-                let bit = u8::try_from(numbers.below(8)).unwrap();
-                let damaged = disk.fork(1);
-                damaged.flip_bit(&path, block.offset + at, bit).unwrap();
-                let (found, report) = by_fsck(&damaged);
-                let what = format!("{} {block:?} byte {at}", path.display());
-                assert!(
-                    report.findings.iter().any(|finding| {
-                        let names_it = match block.number {
-                            0 => finding.what.contains(&format!("offset {}", block.offset)),
-                            _ => {
-                                finding.block == Some(block.number)
-                                    || finding.what.contains(&format!("block {}", block.number))
-                            }
-                        };
-                        finding.severity >= Severity::Warning
-                            && finding.file == path
-                            && names_it
-                            && !finding.advice.is_empty()
-                    }),
-                    "{what}: {}",
-                    findings(&report, Severity::Note)
-                );
-                if block.used_by == UsedBy::Fallback {
-                    assert!(found == rows, "{what}");
+    for (number, at, bit) in sample(&pieces, 1500, 7) {
+        let (block, path) = (&blocks[number], &pieces[number].0);
+        kinds.insert(format!("{:?} {:?}", block.kind, block.used_by));
+        let damaged = disk.fork(1);
+        damaged.flip_bit(path, at, bit).unwrap();
+        let (found, report) = by_fsck(&damaged);
+        let what = format!("{} {block:?} byte {}", path.display(), at - block.offset);
+        let is_told = report.findings.iter().any(|finding| {
+            let names_it = match block.number {
+                0 => finding.what.contains(&format!("offset {}", block.offset)),
+                _ => {
+                    finding.block == Some(block.number)
+                        || finding.what.contains(&format!("block {}", block.number))
                 }
-            }
+            };
+            let is_complete = finding.file == *path && !finding.advice.is_empty();
+            finding.severity >= Severity::Warning && is_complete && names_it
+        });
+        assert!(is_told, "{what}: {}", findings(&report, Severity::Note));
+        if block.used_by == UsedBy::Fallback {
+            assert!(found == rows, "{what}");
         }
     }
     assert!(kinds.len() >= 10, "{kinds:?}");
@@ -61,25 +52,68 @@ fn every_flipped_bit_of_a_block_is_noticed_and_named() {
 fn every_flipped_bit_of_a_header_is_noticed_and_loses_nothing() {
     let disk = database(2);
     let (rows, _) = by_fsck(&disk);
-    let mut numbers = Numbers(8);
-    for path in data_files(&disk) {
-        for round in 0..40 {
-            let slot = numbers.below(2) * 4096;
-            let at = if round < 20 { numbers.below(136) } else { numbers.below(4096) };
+    let files = data_files(&disk);
+    let pieces: Vec<_> = files.iter().flat_map(|path| slots(&disk, path)).collect();
+    assert_eq!(pieces.len(), 2 * files.len());
+    for (number, at, bit) in sample(&pieces, 500, 8) {
+        let (path, slot) = &pieces[number];
+        let damaged = disk.fork(1);
+        damaged.flip_bit(path, at, bit).unwrap();
+        let (found, report) = by_fsck(&damaged);
+        assert!(
+            report.findings.iter().any(|finding| {
+                finding.severity == Severity::Warning
+                    && finding.file == *path
+                    && finding.offset == Some(slot.start)
+            }),
+            "{} slot at {}, byte {at}",
+            path.display(),
+            slot.start
+        );
+        assert!(report.is_sound() && found == rows);
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_the_log_is_noticed_as_far_as_it_was_durable() {
+    for seed in 0..4 {
+        let disk = database(seed);
+        let pieces = of_log(&disk, &folder());
+        assert!(pieces.len() > 2, "{pieces:?}");
+        for (number, at, bit) in sample(&pieces, 400, seed) {
+            let path = &pieces[number].0;
             let damaged = disk.fork(1);
-            damaged.flip_bit(&path, slot + at, 3).unwrap();
-            let (found, report) = by_fsck(&damaged);
-            assert!(
-                report.findings.iter().any(|finding| {
-                    finding.severity == Severity::Warning
-                        && finding.file == path
-                        && finding.offset == Some(slot)
-                }),
-                "{} slot at {slot}, byte {at}",
-                path.display()
-            );
-            assert!(report.is_sound() && found == rows);
+            damaged.flip_bit(path, at, bit).unwrap();
+            let report = check(&damaged, &folder());
+            let is_it = |it: &Finding| it.severity == Severity::Damage && it.file == *path;
+            assert!(report.findings.iter().any(is_it), "{} byte {at}", path.display());
         }
+    }
+}
+
+/// What no checkpoint refers to is of no account, whatever stands there.
+#[test]
+fn bytes_that_nothing_refers_to_may_change() {
+    let disk = database(3);
+    let (rows, _) = by_fsck(&disk);
+    let mut pieces = Vec::new();
+    for path in data_files(&disk) {
+        let view = inspect(&disk, &path);
+        let rests = view.blocks.iter().map(|it| {
+            let end = (it.offset + it.taken).min(view.bytes);
+            (it.offset + 72 + it.payload).min(end)..end
+        });
+        let holes = view.holes.iter().map(|it| it.offset..(it.offset + it.bytes).min(view.bytes));
+        let all =
+            rests.chain(holes).chain(std::iter::once(8192..65536)).filter(|it| it.start < it.end);
+        pieces.extend(all.map(|piece| (path.clone(), piece)));
+    }
+    for (number, at, bit) in sample(&pieces, 200, 9) {
+        let damaged = disk.fork(1);
+        damaged.flip_bit(&pieces[number].0, at, bit).unwrap();
+        let (found, report) = by_fsck(&damaged);
+        assert_eq!(findings(&report, Severity::Warning), "", "{:?} byte {at}", pieces[number]);
+        assert!(found == rows);
     }
 }
 

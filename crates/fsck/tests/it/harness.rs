@@ -138,10 +138,6 @@ impl Numbers {
         word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         word ^ (word >> 31)
     }
-
-    pub(crate) fn below(&mut self, most: u64) -> u64 {
-        self.next() % most
-    }
 }
 
 /// Columns of the wide table for some keys. `style` says how values are spread, so that every

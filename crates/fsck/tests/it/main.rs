@@ -5,6 +5,7 @@
 mod damage;
 mod harness;
 mod hostile;
+mod referenced;
 mod reseal;
 mod sound;
 mod stale;

@@ -166,7 +166,8 @@ impl Log {
         }
         let usual = self.options.segment_bytes.saturating_add(kept);
         let ahead = usual.saturating_sub(needed);
-        let ahead = self.options.reserve_bytes.min(ahead);
+        let much = self.options.reserve_bytes;
+        let ahead = (much.min(ahead), much);
         let (reserved, result) = segment::reserve(&*segment.file, segment.reserved, needed, ahead);
         segment.reserved = reserved;
         let Err(error) = result else { return Ok(()) };
@@ -226,7 +227,8 @@ impl Log {
         let first = state.start;
         let header = SegmentHeader { uuid: self.uuid, number, first, durable: first };
         let waiting = (state.buffer.len() as u64).next_multiple_of(BLOCK);
-        let ahead = self.options.reserve_bytes.min(self.options.segment_bytes);
+        let much = self.options.reserve_bytes;
+        let ahead = (much.min(self.options.segment_bytes), much);
         let needed = BLOCK.saturating_add(waiting);
         let path = segment::path(&self.folder, number);
         rare("a segment of the log is begun");

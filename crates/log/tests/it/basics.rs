@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::{Disk, Open, SimDisk};
+use pelorus_env::{Disk, Fault, Open, SimDisk, Tear};
 use pelorus_error::{Code, Error};
 use pelorus_log::{Checkpoint, Log, Lsn, Options, RECORD_BYTES_MAX};
 
@@ -123,9 +123,16 @@ fn old_files_become_new_segments() {
 /// Space that is set aside is not what a full disk lacks.
 #[test]
 fn a_full_disk_takes_what_is_set_aside() {
-    let disk = SimDisk::new(1);
+    for allocates in [true, false] {
+        let disk = SimDisk::new(1);
+        disk.set_allocates(allocates);
+        fill_what_is_set_aside(&disk);
+    }
+}
+
+fn fill_what_is_set_aside(disk: &SimDisk) {
     let mut oracle = Oracle::created();
-    let log = create(&disk, SMALL).unwrap();
+    let log = create(disk, SMALL).unwrap();
     for _ in 0..12 {
         oracle.append(&log, 3000).unwrap();
         oracle.sync(&log).unwrap();
@@ -140,7 +147,31 @@ fn a_full_disk_takes_what_is_set_aside() {
     oracle.append(&log, 20_000).unwrap();
     oracle.sync(&log).unwrap();
     assert!(!disk.list(folder()).unwrap().iter().any(|name| name.ends_with(".spare")));
-    oracle.reopen(&disk, SMALL).unwrap();
+    oracle.reopen(disk, SMALL).unwrap();
+}
+
+/// Where records need much space at once, the disk is asked for it, and no zeros are written.
+#[test]
+fn much_space_is_allocated_where_a_disk_can() {
+    let count = |allocates: bool, length: usize| {
+        let disk = SimDisk::new(1);
+        disk.set_allocates(allocates);
+        let log = create(&disk, SMALL).unwrap();
+        let mut oracle = Oracle::created();
+        disk.fail_after(0, Fault::LostWrite);
+        oracle.append(&log, length).unwrap();
+        let zeros = 1 - disk.clear_faults();
+        oracle.sync(&log).unwrap();
+        oracle.append(&log, 100).unwrap();
+        oracle.sync(&log).unwrap();
+        drop(log);
+        disk.crash_with(Tear::Nothing);
+        oracle.reopen(&disk, SMALL).unwrap();
+        assert_eq!(oracle.acked, 2);
+        zeros
+    };
+    assert_eq!([count(true, 20_000), count(false, 20_000)], [0, 1]);
+    assert_eq!([count(true, 5000), count(false, 5000)], [1, 1]);
 }
 
 /// Somebody may open the log from a later position than the one that somebody else still needs.

@@ -69,9 +69,10 @@ struct Seen {
     recovery_points: usize,
 }
 
-fn sweep(options: Options, seen: &mut Seen) {
+fn sweep(options: Options, allocates: bool, seen: &mut Seen) {
     for operation in 0.. {
         let probe = SimDisk::new(operation);
+        probe.set_allocates(allocates);
         probe.fail_after(operation, Fault::Crash);
         let mut oracle = Oracle::default();
         if workload(&probe, options, &mut oracle).is_ok() {
@@ -124,11 +125,14 @@ fn sweep_recovery(
 #[test]
 fn no_crash_point_loses_an_acknowledged_record() {
     let mut seen = Seen::default();
-    sweep(SMALL, &mut seen);
-    sweep(
-        Options { segment_bytes: 4096, reserve_bytes: 0, buffer_bytes: 8192, spare_segments: 0 },
-        &mut seen,
-    );
+    let tiny =
+        Options { segment_bytes: 4096, reserve_bytes: 0, buffer_bytes: 8192, spare_segments: 0 };
+    sweep(SMALL, false, &mut seen);
+    sweep(tiny, true, &mut seen);
+    if scaled(1) > 1 {
+        sweep(SMALL, true, &mut seen);
+        sweep(tiny, false, &mut seen);
+    }
     assert!(
         seen.points > 800 && seen.recovery_points > 5000 && seen.kept > 50 && seen.cut > 50,
         "{seen:?}"

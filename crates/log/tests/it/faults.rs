@@ -51,9 +51,11 @@ fn assert_poisoned(log: &Log, oracle: &Oracle) {
 fn a_failed_write_or_sync_poisons_the_log_and_loses_nothing_acknowledged() {
     let modes = SyncFailure::ALL.map(Fault::Sync);
     let (mut poisoned, mut failed_creation) = (0, 0);
-    for fault in modes.into_iter().chain([Fault::WriteError]) {
+    let both = |fault| [(fault, true), (fault, false)];
+    for (fault, allocates) in modes.into_iter().chain([Fault::WriteError]).flat_map(both) {
         for operation in 0.. {
             let disk = SimDisk::new(operation);
+            disk.set_allocates(allocates);
             disk.fail_after(operation, fault);
             let mut oracle = Oracle::default();
             if let Ok(log) = create(&disk, SMALL) {
@@ -131,8 +133,10 @@ fn records_that_only_the_memory_has_are_written_again_before_they_are_given_out(
 
 #[test]
 fn a_full_disk_refuses_records_and_goes_on_when_there_is_space() {
-    for capacity in (4..60).map(|pages| pages * 4096) {
+    let both = |pages| [(pages * 4096, true), (pages * 4096, false)];
+    for (capacity, allocates) in (4..60).flat_map(both) {
         let disk = SimDisk::new(capacity);
+        disk.set_allocates(allocates);
         let log = create(&disk, SMALL).unwrap();
         let mut oracle = Oracle::created();
         disk.set_capacity(Some(capacity));
@@ -288,34 +292,37 @@ fn a_log_is_opened_on_a_full_disk_in_the_space_that_it_took_ahead() {
 
 #[test]
 fn a_full_disk_at_any_operation_loses_nothing() {
-    let (mut refused, mut poisoned) = (0, 0);
-    for operation in 0.. {
-        let disk = SimDisk::new(operation);
-        let mut oracle = Oracle::created();
-        let log = create(&disk, SMALL).unwrap();
-        disk.fail_after(operation, Fault::DiskFull);
-        let first = run(&log, &mut oracle);
-        if disk.clear_faults() > 0 {
-            break;
-        }
-        match first.map_err(|error| error.code()) {
-            // Beginning a segment was put off.
-            Ok(()) => {}
-            Err(Code::DiskFull) => {
-                refused += 1;
-                run(&log, &mut oracle).unwrap();
+    for allocates in [true, false] {
+        let (mut refused, mut poisoned) = (0, 0);
+        for operation in 0.. {
+            let disk = SimDisk::new(operation);
+            disk.set_allocates(allocates);
+            let mut oracle = Oracle::created();
+            let log = create(&disk, SMALL).unwrap();
+            disk.fail_after(operation, Fault::DiskFull);
+            let first = run(&log, &mut oracle);
+            if disk.clear_faults() > 0 {
+                break;
             }
-            // A disk that has no space to overwrite what was reserved.
-            Err(Code::TableFailed) => {
-                poisoned += 1;
-                assert_poisoned_by_full_disk(&log);
+            match first.map_err(|error| error.code()) {
+                // Beginning a segment was put off.
+                Ok(()) => {}
+                Err(Code::DiskFull) => {
+                    refused += 1;
+                    run(&log, &mut oracle).unwrap();
+                }
+                // A disk that has no space to overwrite what was reserved.
+                Err(Code::TableFailed) => {
+                    poisoned += 1;
+                    assert_poisoned_by_full_disk(&log);
+                }
+                Err(code) => panic!("{code:?}"),
             }
-            Err(code) => panic!("{code:?}"),
+            disk.crash();
+            oracle.reopen(&disk, SMALL).unwrap().unwrap();
         }
-        disk.crash();
-        oracle.reopen(&disk, SMALL).unwrap().unwrap();
+        assert!(refused > 3 && poisoned > 3, "{allocates}: {refused}, {poisoned}");
     }
-    assert!(refused > 3 && poisoned > 3, "{refused}, {poisoned}");
 }
 
 /// Where no file can be opened, the segment that is written goes on; later there is a new one again.

@@ -58,6 +58,12 @@ impl DiskFile for HookedFile {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         self.0.write_at(bytes, offset)
     }
+    fn write_direct(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.0.write_direct(bytes, offset)
+    }
+    fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
+        self.0.allocate(from, to)
+    }
     fn sync(&self) -> io::Result<()> {
         (self.1.before_sync)();
         self.0.sync()

@@ -53,6 +53,7 @@ proptest! {
         ops in prop::collection::vec(op(), 1..60),
     ) {
         let disk = SimDisk::new(seed);
+        disk.set_allocates(seed.is_multiple_of(2));
         let mut oracle = Oracle::created();
         let mut log = create(&disk, options).unwrap();
         for op in ops {

@@ -11,7 +11,7 @@
 //!
 //! A seed decides everything, so a failure is seen again with `PELORUS_SIMULATION_SEED=n`; `m..n` is
 //! all seeds from one to another.
-//! Rare paths are counted; a run in which one was never taken fails.
+//! Rare paths are counted; a run of the usual seeds in which one was never taken fails.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
@@ -37,7 +37,7 @@ use pelorus_env::{scaled, take_rare};
 use plan::{Dice, Plan};
 
 /// What must have happened in some of the large worlds.
-const LARGE: [&str; 29] = [
+const LARGE: [&str; 30] = [
     "a checkpoint meets a merge",
     "a chunk has rows younger than the reader",
     "a conflict is tried again",
@@ -64,6 +64,7 @@ const LARGE: [&str; 29] = [
     "rows died while they were rewritten",
     "segments of the log are removed",
     "the disk is full",
+    "the log takes space without writing",
     "the machine crashes at work",
     "the machine crashes in a checkpoint or a merge",
     "the machine crashes while a database is opened",
@@ -90,7 +91,7 @@ fn world(seed: u64, plans: fn(&mut Dice) -> Vec<Plan>) -> String {
     came
 }
 
-/// Runs worlds of many seeds, or of the one that was asked for.
+/// Runs worlds of many seeds, or of those that were asked for.
 fn worlds(test: &str, usual: u32, plans: fn(&mut Dice) -> Vec<Plan>, expected: &[&str]) {
     let asked = std::env::var("PELORUS_SIMULATION_SEED").ok();
     let number = |text: &str| text.parse::<u64>().unwrap();
@@ -120,7 +121,8 @@ fn worlds(test: &str, usual: u32, plans: fn(&mut Dice) -> Vec<Plan>, expected: &
         println!("{path}: {count} times, with {seeds} seeds");
     }
     let missing: Vec<_> = expected.iter().filter(|path| !counts.contains_key(*path)).collect();
-    assert!(is_one || missing.is_empty(), "never happened: {missing:?}");
+    // A few seeds do not do everything.
+    assert!(asked.is_some() || missing.is_empty(), "never happened: {missing:?}");
 }
 
 fn large(dice: &mut Dice) -> Vec<Plan> {

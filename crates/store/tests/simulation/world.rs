@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pelorus_env::sync::switching::{JoinHandle, SwitchingDisk, spawn};
-use pelorus_env::{Disk as _, Fault, SimDisk, rare};
+use pelorus_env::{Disk as _, Fault, rare};
 use pelorus_store::{Database, Mode, TableId};
 
 use crate::found::{check_files, newest};
@@ -45,7 +45,7 @@ pub(crate) struct World {
 
 /// Runs a plan after another on one machine; what came of it in a few words, to compare.
 pub(crate) fn run(seed: u64, plans: &[Plan]) -> String {
-    let mut machine = Machine::with(SimDisk::new(seed), seed);
+    let mut machine = Machine::new(seed);
     machine.env.disk = Arc::new(SwitchingDisk::new(Arc::clone(&machine.env.disk)));
     let first = machine.open_with(plans[0].options.clone()).unwrap();
     let tables = [(); 3].map(|()| first.create_table(schema(), b"").unwrap());

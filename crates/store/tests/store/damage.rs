@@ -7,9 +7,11 @@ use std::sync::Arc;
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_env::SimDisk;
 use pelorus_error::{Code, Result};
+use pelorus_fsck::{Finding, Severity};
 use pelorus_store::{Commit, Database, Mode, TableId};
 
 use crate::harness::{Content, Machine, commit, put, read, read_where, remove, row, schema};
+use crate::referenced::{blocks, of_log, sample, slots};
 
 /// All that can be read of a database: its values, and its tables at several versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -232,6 +234,42 @@ fn damage_everything(specimen: &Specimen) {
         }
         assert!(found > 3, "{name}: {found} of {tried} were found out");
     }
+}
+
+/// A flipped bit of any byte that is referred to is found out when the database is opened and read,
+/// or, where the store has another copy of what it needs, by the second decoder.
+fn flip_what_is_referred_to(specimen: &Specimen) {
+    let folder = Path::new("/data");
+    let mut pieces = of_log(&specimen.disk, folder);
+    for path in specimen.files().iter().filter(|path| path.to_string_lossy().ends_with(".blocks")) {
+        pieces.extend(slots(&specimen.disk, path));
+        pieces.extend(blocks(&specimen.disk, path).into_iter().map(|(piece, _)| piece));
+    }
+    let samples = sample(&pieces, 1000, 3);
+    let mut by_store = 0;
+    for (number, at, bit) in &samples {
+        let path = &pieces[*number].0;
+        let what = format!("{}: bit {bit} of {at}", path.display());
+        let of_table = |id: &&TableId| path.ends_with(format!("table-{}.blocks", id.0));
+        let alone = specimen.tables.iter().find(of_table).copied();
+        let damage = |disk: &SimDisk| disk.flip_bit(path, *at, *bit).unwrap();
+        if specimen.check(&what, alone, damage) {
+            by_store += 1;
+            continue;
+        }
+        let disk = specimen.disk.fork(5);
+        damage(&disk);
+        let report = pelorus_fsck::check(&disk, folder);
+        let is_it = |it: &Finding| it.severity >= Severity::Warning && it.file == *path;
+        assert!(report.findings.iter().any(is_it), "{what}: nobody notices");
+    }
+    assert!(by_store > samples.len() / 10, "{by_store} of {}", samples.len());
+}
+
+#[test]
+fn what_is_referred_to_is_guarded() {
+    flip_what_is_referred_to(&specimen(true));
+    flip_what_is_referred_to(&specimen(false));
 }
 
 #[test]

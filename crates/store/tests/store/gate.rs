@@ -135,12 +135,9 @@ struct GateFile {
     shared: Arc<Shared>,
 }
 
-impl DiskFile for GateFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.inner.read_at(buffer, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+impl GateFile {
+    /// What happens before a write.
+    fn before_write(&self) -> io::Result<()> {
         let mut state = self.shared.state.lock();
         let is_meant = |name: &String| self.path.to_string_lossy().contains(name);
         if state.broken.as_ref().is_some_and(is_meant) {
@@ -157,7 +154,28 @@ impl DiskFile for GateFile {
         if let Some((.., Meanwhile(run))) = before {
             run();
         }
+        Ok(())
+    }
+}
+
+impl DiskFile for GateFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.inner.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.before_write()?;
         self.inner.write_at(bytes, offset)
+    }
+
+    fn write_direct(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.before_write()?;
+        self.inner.write_direct(bytes, offset)
+    }
+
+    fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
+        self.before_write()?;
+        self.inner.allocate(from, to)
     }
 
     fn sync(&self) -> io::Result<()> {

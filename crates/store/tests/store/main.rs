@@ -12,6 +12,9 @@ mod kills;
 mod model;
 mod moments;
 mod points;
+mod reads;
+#[path = "../../../fsck/tests/it/referenced.rs"]
+mod referenced;
 mod replace;
 mod retention;
 mod rows;
