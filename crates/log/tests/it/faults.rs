@@ -133,7 +133,7 @@ fn records_that_only_the_memory_has_are_written_again_before_they_are_given_out(
 
 #[test]
 fn a_full_disk_refuses_records_and_goes_on_when_there_is_space() {
-    let both = |pages| [(pages * 4096, true), (pages * 4096, false)];
+    let both = |pages: u64| [(pages * 4096, true), (pages * 4096, false)];
     for (capacity, allocates) in (4..60).flat_map(both) {
         let disk = SimDisk::new(capacity);
         disk.set_allocates(allocates);
