@@ -60,8 +60,8 @@ def _found(statement, expected, given) -> list[str]:
 FILES = [(path, False) for path in sorted(NATIVE.glob("*.sql"))]
 # Read again from chunks: what was just written is in memory otherwise.
 FILES += [(path, True) for path, _ in FILES if path.stem in (
-    "decimals", "distinct", "extremes", "groups", "joins", "listed", "queries", "small_groups",
-    "text_keys")]
+    "decimals", "distinct", "extremes", "group_concat", "groups", "joins", "listed", "queries",
+    "small_groups", "text_keys")]
 
 
 def _store_rows(connection) -> None:

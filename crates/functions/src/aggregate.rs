@@ -15,7 +15,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::DataType;
 use pelorus_error::{Error, Result};
-use pelorus_types::ColumnType;
+use pelorus_types::{ColumnType, WireType};
 
 use crate::context::EvalContext;
 use crate::errors::{no_such_function, parameter_count};
@@ -174,8 +174,9 @@ impl AggregateCall {
     }
 }
 
-/// Binds an aggregate. `COUNT` without arguments is `COUNT(*)`. The last argument of
-/// `GROUP_CONCAT` is the separator as a constant; the rows come in the order that ORDER BY asks for.
+/// Binds an aggregate. `COUNT` without arguments is `COUNT(*)`. Behind its values, `GROUP_CONCAT` is
+/// given the bytes that rows are sorted by (a constant where they are not) and the separator, a
+/// constant.
 ///
 /// `COUNT_MERGE(count)`, `SUM_MERGE(sum)` and `AVG_MERGE(sum, count)` unite columns of partial
 /// results that a server computed; the result of `SUM_MERGE` has the type of its argument.
@@ -211,7 +212,15 @@ pub fn resolve(
         "COUNT" | "SUM" | "AVG" if !args.is_empty() => {
             Ok(distinct::wrap(plain, (args, args), args.len(), ctx))
         }
-        "GROUP_CONCAT" => Ok(distinct::wrap(plain, (args, args), args.len() - 1, ctx)),
+        "GROUP_CONCAT" => {
+            let (values, order, _) = concat::parts(&upper, args)?;
+            if values.iter().any(|value| value.ty.wire == WireType::Json) {
+                return Err(Error::unsupported("GROUP_CONCAT(DISTINCT ...) of JSON values"));
+            }
+            // What the first of equal rows is sorted by is kept beside its values.
+            let kept = &args[..values.len() + usize::from(concat::is_ordered(order))];
+            Ok(distinct::wrap(plain, (kept, kept), values.len(), ctx))
+        }
         _ => Err(Error::unsupported(format_args!("{upper}(DISTINCT ...)"))),
     }
 }
@@ -254,7 +263,11 @@ fn plain(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<AggregateCa
         ("JSON_ARRAYAGG" | "JSON_OBJECTAGG" | "ST_COLLECT", _) => {
             Err(Error::unsupported(format_args!("the aggregate {name}")))
         }
-        _ if crate::names::is_aggregate(name) => Err(parameter_count(name)),
+        (
+            "SUM" | "AVG" | "MIN" | "MAX" | "ANY_VALUE" | "BIT_AND" | "BIT_OR" | "BIT_XOR" | "STD"
+            | "STDDEV" | "STDDEV_POP" | "STDDEV_SAMP" | "VARIANCE" | "VAR_POP" | "VAR_SAMP",
+            _,
+        ) => Err(parameter_count(name)),
         _ => Err(no_such_function(ctx.database.as_deref(), name)),
     }
 }

@@ -19,6 +19,7 @@
 //! | [`select`] | one SELECT block |
 //! | [`correlated`] | subqueries that depend on the row |
 //! | [`aggregate`] | GROUP BY, aggregates, HAVING |
+//! | `concat` | `GROUP_CONCAT` |
 //! | [`rollup`] | WITH ROLLUP |
 //! | [`window`] | window functions |
 //! | [`query`] | set operations, ORDER BY, LIMIT, WITH |
@@ -26,6 +27,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod cast;
 mod common;
+mod concat;
 pub(crate) mod condition;
 pub(crate) mod correlated;
 pub(crate) mod dependent;

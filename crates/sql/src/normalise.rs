@@ -162,8 +162,8 @@ fn is_variable(name: &Ident) -> bool {
     name.quote_style.is_none() && name.value.starts_with('@')
 }
 
-/// Aggregate functions, in order.
-const AGGREGATES: [&str; 21] = [
+/// Aggregate functions, in order. MariaDB's `MEDIAN` is a window function only.
+pub const AGGREGATES: [&str; 20] = [
     "ANY_VALUE",
     "AVG",
     "BIT_AND",
@@ -174,7 +174,6 @@ const AGGREGATES: [&str; 21] = [
     "JSON_ARRAYAGG",
     "JSON_OBJECTAGG",
     "MAX",
-    "MEDIAN",
     "MIN",
     "STD",
     "STDDEV",

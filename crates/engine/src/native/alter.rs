@@ -85,7 +85,7 @@ impl Definer {
         let counter = first_number(&definition)?;
         definition.options.retain(|option| option.name != "AUTO_INCREMENT");
         definition.normalise();
-        self.warn_unheeded(&definition, &def.definition.foreign_keys);
+        self.warn_unheeded(&definition, Some(&def.definition));
         if definition == def.definition && counter.is_none() {
             return Ok(0);
         }

@@ -8,7 +8,7 @@ use pelorus_sql::table::{
     Base, ColumnDefault, ColumnDefinition, KeyDefinition, KeyKind, KeyTarget, TableDefinition,
 };
 use pelorus_store::COLUMNS_MAX;
-use pelorus_types::Collation;
+use pelorus_types::{Collation, collation};
 use sqlparser::ast::{Expr, Value};
 
 use super::definition::table_collation;
@@ -240,13 +240,17 @@ fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) 
         let text = format!("Too many key parts specified; max {KEY_PARTS_MAX} parts allowed");
         return Err(Error::remote(1070, *b"42000", text));
     }
-    let mut names: Vec<&str> = Vec::new();
+    let (mut names, mut of_key): (Vec<&str>, _) = (Vec::new(), None);
     for part in &key.parts {
         let name = match &part.target {
             KeyTarget::Column(name) => name.as_str(),
             KeyTarget::Expression(_) if key.kind == KeyKind::Primary => {
                 let text = "The primary key cannot be a functional index";
                 return Err(Error::remote(3756, *b"HY000", text));
+            }
+            KeyTarget::Expression(_) if key.kind == KeyKind::FullText => {
+                let text = "Fulltext functional index is not supported.";
+                return Err(Error::remote(3759, *b"HY000", text));
             }
             KeyTarget::Expression(_) => continue,
         };
@@ -260,7 +264,37 @@ fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) 
         }
         names.push(name);
         key_column(column, part.length, key.kind, collation)?;
+        if key.kind == KeyKind::FullText {
+            full_text_column(column, collation, &mut of_key)?;
+        }
     }
+    Ok(())
+}
+
+/// A column as part of a FULLTEXT key: text, of one collation with the others.
+fn full_text_column(
+    column: &ColumnDefinition,
+    of_table: Collation,
+    of_key: &mut Option<Collation>,
+) -> Result<()> {
+    let is_wide = |it: Collation| matches!(it.charset(), "ucs2" | "utf16" | "utf16le" | "utf32");
+    let base = column.data_type.base;
+    let found = match base.is_text() && !matches!(base, Base::Enum | Base::Set) {
+        true => Some(types::type_collation(&column.data_type, of_table)?),
+        false => None,
+    };
+    let Some(found) = found.filter(|it| {
+        *it != collation::BINARY && !is_wide(*it) && of_key.is_none_or(|other| other == *it)
+    }) else {
+        let text = format!("Column '{}' cannot be part of FULLTEXT index", column.name);
+        return Err(Error::remote(1283, *b"HY000", text));
+    };
+    if column.generated.as_ref().is_some_and(|it| !it.stored) {
+        let text = "'Fulltext index on virtual generated column' is not supported for generated \
+                    columns.";
+        return Err(Error::remote(3106, *b"HY000", text));
+    }
+    *of_key = Some(found);
     Ok(())
 }
 

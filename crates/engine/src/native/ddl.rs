@@ -12,7 +12,7 @@ use pelorus_functions::{EvalContext, TimeZone, Value};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
     AlterAction, Base, ColumnDefault, ColumnDefinition, CreateIndex, DatabaseDefinition,
-    DropDatabase, DropIndex, DropTables, ForeignKey, TableDefinition, TableOption, TableStatement,
+    DropDatabase, DropIndex, DropTables, KeyKind, TableDefinition, TableOption, TableStatement,
     option_value,
 };
 use pelorus_sql::{Mode, literal};
@@ -249,19 +249,33 @@ impl Definer {
             partition::settle(partitioning, mode, &self.context)?;
         }
         definition.normalise();
-        self.warn_unheeded(definition, &[]);
+        self.warn_unheeded(definition, None);
         Ok(())
     }
 
-    /// Warns of foreign keys of a definition in normal form that were not there before.
-    pub(super) fn warn_unheeded(&self, definition: &TableDefinition, before: &[ForeignKey]) {
+    /// Warns of keys of a definition in normal form that do not do what they say, and that were
+    /// not there before.
+    pub(super) fn warn_unheeded(
+        &self,
+        definition: &TableDefinition,
+        before: Option<&TableDefinition>,
+    ) {
+        let warn = |text: String| self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
         for key in &definition.foreign_keys {
-            if before.iter().any(|it| it.name == key.name) {
+            if before.is_some_and(|it| it.foreign_keys.iter().any(|old| old.name == key.name)) {
                 continue;
             }
             let name = key.name.as_deref().unwrap_or_default();
-            let text = format!("foreign key '{name}' is kept but not enforced in native tables");
-            self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
+            warn(format!("foreign key '{name}' is kept but not enforced in native tables"));
+        }
+        for key in definition.keys.iter().filter(|key| key.kind == KeyKind::FullText) {
+            if before.is_some_and(|it| it.keys.iter().any(|old| old.name == key.name)) {
+                continue;
+            }
+            let name = key.name.as_deref().unwrap_or_default();
+            warn(format!(
+                "FULLTEXT key '{name}' is kept but not used: native tables have no MATCH"
+            ));
         }
     }
 

@@ -30,7 +30,8 @@ struct Distinct {
     slots: Vec<Slot>,
     /// What is kept of them: of texts that are added up their numbers.
     kept: Vec<Slot>,
-    /// What the plain aggregate gets beside the values: constants such as a separator.
+    /// How many of them, the first, tell rows apart.
+    values: usize,
     ctx: Arc<EvalContext>,
     inner: Arc<AggregateCall>,
     groups: Vec<Rows>,
@@ -42,14 +43,15 @@ impl std::fmt::Debug for Distinct {
     }
 }
 
-/// Wraps an aggregate, which takes `inner_args`. Only the first `values` arguments tell rows apart.
+/// Wraps an aggregate, which takes `inner_args` and may take constants behind them. Only the first
+/// `values` arguments tell rows apart.
 pub(super) fn wrap(
     inner: AggregateCall,
     (args, inner_args): (&[Arg], &[Arg]),
     values: usize,
     ctx: &Arc<EvalContext>,
 ) -> AggregateCall {
-    let slots = |args: &[Arg]| -> Vec<Slot> { args.iter().take(values).map(Slot::of).collect() };
+    let slots = |args: &[Arg]| -> Vec<Slot> { args.iter().map(Slot::of).collect() };
     let (slots, kept) = (slots(args), slots(inner_args));
     let inner = Arc::new(inner);
     let (ty, scale, name) = (inner.return_type(), inner.scale, inner.name().to_owned());
@@ -58,6 +60,7 @@ pub(super) fn wrap(
         Box::new(Distinct {
             slots: slots.clone(),
             kept: kept.clone(),
+            values,
             ctx: Arc::clone(&ctx),
             inner: Arc::clone(&inner),
             groups: Vec::new(),
@@ -154,7 +157,7 @@ impl Distinct {
 
     fn add(&mut self, group: usize, row: Vec<Value>) -> Result<()> {
         let mut bytes = Vec::new();
-        for (value, slot) in row.iter().zip(&self.kept) {
+        for (value, slot) in row.iter().zip(&self.kept).take(self.values) {
             key(value, slot, &mut bytes)?;
         }
         let rows = &mut self.groups[group];

@@ -140,20 +140,19 @@ impl Session {
             Expr::Aggregate { name, distinct, args, separator } => {
                 let found = self.all(args, ctx, rows)?;
                 let mut bound: Vec<Arg> = found.iter().map(|found| found.arg.clone()).collect();
-                if let Some(separator) = separator {
-                    bound.push(literal::text(separator.as_str(), ctx));
-                } else if name == "GROUP_CONCAT" {
-                    bound.push(literal::text(",", ctx));
+                if name == "GROUP_CONCAT" {
+                    // What the binder of queries adds to the values; nothing is sorted here.
+                    let separator = separator.as_deref().unwrap_or(",");
+                    bound.push(literal::text_of("", collation::BINARY));
+                    bound.push(literal::text(separator, ctx));
                 }
                 let call = aggregate::resolve(name, *distinct, &bound, ctx)?;
                 let mut states = call.accumulator();
                 let mut arrays: Vec<ArrayRef> =
                     found.iter().map(|found| spread(&found.array, rows)).collect();
-                if name == "GROUP_CONCAT" {
-                    arrays.push(array_of(
-                        &Value::Text(String::new()),
-                        &ColumnType::varchar(1, ctx.collation),
-                    )?);
+                for constant in &bound[found.len()..] {
+                    let value = constant.constant.clone().unwrap_or(Value::Null);
+                    arrays.push(spread(&array_of(&value, &constant.ty)?, rows));
                 }
                 // Through partial states, so that merging is tested too.
                 let half = rows / 2;
@@ -170,7 +169,7 @@ impl Session {
                         })
                         .collect()
                 };
-                if arrays.is_empty() || rows < 2 || name == "GROUP_CONCAT" {
+                if arrays.is_empty() || rows < 2 {
                     states.update(&arrays, &vec![0; rows], None, 1)?;
                 } else {
                     first.update(&slice(0, half), &vec![0; half], None, 1)?;

@@ -8,6 +8,7 @@ use pelorus_functions::names;
 use pelorus_link::split::quote_text;
 use pelorus_link::{Link, SessionSettings};
 use pelorus_sql::Mode;
+use pelorus_sql::normalise::is_aggregate_name;
 use pelorus_sql::statement::{Statement, TableName};
 
 use super::{Effect, Resolver, mode};
@@ -64,7 +65,7 @@ pub(crate) fn unclear(source: &Source, query: &Query, text: &str) -> Option<Uncl
 fn calls_stored(text: &str, mode: Mode) -> bool {
     let is_stored = |function: &TableName| {
         let name = function.name.to_ascii_uppercase();
-        function.database.is_some() || !(names::is_function(&name) || names::is_aggregate(&name))
+        function.database.is_some() || !(names::is_function(&name) || is_aggregate_name(&name))
     };
     pelorus_sql::statement::calls(text, mode).iter().any(is_stored)
 }

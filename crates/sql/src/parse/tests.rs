@@ -319,6 +319,25 @@ fn the_deepest_trees_need_little_stack() {
 }
 
 #[test]
+fn aggregates_take_distinct_and_all_as_in_mysql() {
+    for (sql, is_read) in [
+        ("SUM(DISTINCT a)", true),
+        ("COUNT(DISTINCT a, b)", true),
+        ("GROUP_CONCAT(DISTINCT a ORDER BY b)", true),
+        ("STD(ALL a)", true),
+        ("STD(DISTINCT a)", false),
+        ("BIT_OR(DISTINCT a)", false),
+        ("ANY_VALUE(a)", true),
+        ("ANY_VALUE(ALL a)", false),
+        ("ANY_VALUE(DISTINCT a)", false),
+        ("GROUP_CONCAT(ALL a)", false),
+        ("MEDIAN(a) OVER ()", true),
+    ] {
+        assert_eq!(parse_expression(sql, Mode::default()).is_ok(), is_read, "{sql}");
+    }
+}
+
+#[test]
 fn versions_of_tables_are_read_when_asked_for() {
     let mode = Mode::default();
     for (sql, printed) in [

@@ -342,28 +342,17 @@ impl Parser<'_> {
         if verb == "CHECK" && self.take_word("MIRROR") {
             return self.check_mirror();
         }
-        if !self.take_word("NO_WRITE_TO_BINLOG") {
+        let is_logged = matches!(verb, "ANALYZE" | "OPTIMIZE" | "REPAIR");
+        if is_logged && !self.take_word("NO_WRITE_TO_BINLOG") {
             self.take_word("LOCAL");
         }
-        let tables = self.take_word("TABLE") || self.take_word("TABLES");
-        if tables || self.take_word("INDEX") || self.take_word("VIEW") {
-            let (mut histogram, mut quick) = (None, false);
-            let tables = self.list(|parser| {
-                let table = parser.table_name()?;
-                if verb == "ANALYZE" {
-                    histogram = parser.histogram()?;
-                }
-                // `CACHE INDEX t KEY (a)`, options behind the last one.
-                while let Some(token) = parser.peek()
-                    && !token.is_symbol(parser.sql, ",")
-                {
-                    quick |= parser.is_word("QUICK");
-                    parser.advance();
-                }
-                Ok(table)
-            })?;
-            let verb = verb.to_owned();
-            return Ok(Statement::Maintenance(Maintenance { verb, tables, histogram, quick }));
+        // MariaDB checks views as well.
+        let views = matches!(verb, "CHECK" | "REPAIR") && self.take_word("VIEW");
+        if views
+            || verb == "CACHE" && self.take_word("INDEX")
+            || verb != "CACHE" && (self.take_word("TABLE") || self.take_word("TABLES"))
+        {
+            return self.maintained(verb, views);
         }
         if verb != "ANALYZE" {
             return self.unexpected();
@@ -380,6 +369,88 @@ impl Parser<'_> {
         Ok(Statement::Explain(Explain { analyze: true, extended: false, format, target }))
     }
 
+    /// The tables or views, and the options that the verb has.
+    fn maintained(&mut self, verb: &str, views: bool) -> Result<Statement> {
+        let tables = self.list(|parser| {
+            let table = parser.table_name()?;
+            if verb == "ANALYZE" && parser.take_words(&["PERSISTENT", "FOR"]) {
+                parser.persistent()?;
+            }
+            if verb == "CACHE" {
+                parser.skip_cached();
+            }
+            Ok(table)
+        })?;
+        let (mut histogram, mut quick) = (None, false);
+        match verb {
+            "ANALYZE" => histogram = self.histogram()?,
+            "CHECK" => {
+                let words = ["QUICK", "FAST", "MEDIUM", "EXTENDED", "CHANGED"];
+                quick = self.take_options(&words, &["FOR", "UPGRADE"]);
+            }
+            "REPAIR" => {
+                let last: &[&str] = if views { &["FROM", "MYSQL"] } else { &["USE_FRM"] };
+                quick = self.take_options(&["QUICK", "EXTENDED"], last);
+            }
+            "CHECKSUM" if self.is_any_word(&["QUICK", "EXTENDED"]) => self.advance(),
+            // MariaDB waits as long as it is told.
+            "OPTIMIZE" if self.is_word("WAIT") => {
+                self.advance();
+                self.integer()?;
+            }
+            "OPTIMIZE" if self.is_word("NOWAIT") => self.advance(),
+            _ => {}
+        }
+        self.finish()?;
+        let verb = verb.to_owned();
+        Ok(Statement::Maintenance(Maintenance { verb, tables, histogram, quick }))
+    }
+
+    /// Passes over what `CACHE INDEX` says of a table: `KEY (a, b)`, and `IN hot` behind the last.
+    fn skip_cached(&mut self) {
+        let mut depth = 0_usize;
+        while self.peek().is_some() && (depth > 0 || !self.is_symbol(",")) {
+            depth += usize::from(self.is_symbol("("));
+            depth = depth.saturating_sub(usize::from(self.is_symbol(")")));
+            self.advance();
+        }
+    }
+
+    /// Takes words and a phrase as often as they stand there; whether `QUICK` was among them.
+    fn take_options(&mut self, words: &[&str], phrase: &[&str]) -> bool {
+        let mut quick = false;
+        loop {
+            if self.is_any_word(words) {
+                quick |= self.is_word("QUICK");
+                self.advance();
+            } else if !self.take_words(phrase) {
+                return quick;
+            }
+        }
+    }
+
+    /// What stands behind `PERSISTENT FOR` in MariaDB's `ANALYZE TABLE`.
+    fn persistent(&mut self) -> Result<()> {
+        if self.take_word("ALL") {
+            return Ok(());
+        }
+        for word in ["COLUMNS", "INDEXES"] {
+            self.expect_word(word)?;
+            if self.take_word("ALL") {
+                continue;
+            }
+            self.expect_symbol("(")?;
+            if !self.is_symbol(")") {
+                self.list(|parser| match parser.take_word("PRIMARY") {
+                    true => Ok(()),
+                    false => parser.name_text().map(drop),
+                })?;
+            }
+            self.expect_symbol(")")?;
+        }
+        Ok(())
+    }
+
     /// `UPDATE HISTOGRAM` and `DROP HISTOGRAM`.
     fn histogram(&mut self) -> Result<Option<HistogramChange>> {
         let update = self.take_words(&["UPDATE", "HISTOGRAM", "ON"]);
@@ -390,6 +461,10 @@ impl Parser<'_> {
         let action = if !update {
             HistogramAction::Drop
         } else if self.take_words(&["USING", "DATA"]) {
+            match self.peek().map(|token| token.kind) {
+                Some(TokenKind::Text) => self.advance(),
+                _ => return self.unexpected(),
+            }
             HistogramAction::Given
         } else {
             let mut buckets = None;

@@ -322,6 +322,51 @@ fn explain_and_describe() {
 }
 
 #[test]
+fn maintenance_takes_the_options_of_its_verb() {
+    for (sql, named) in [
+        ("CHECK TABLE t, d.b FOR UPGRADE QUICK FAST MEDIUM EXTENDED CHANGED;", "t d.b"),
+        ("CHECK TABLES t", "t"),
+        ("CHECK VIEW v FOR UPGRADE", "v"),
+        ("OPTIMIZE NO_WRITE_TO_BINLOG TABLE t, u", "t u"),
+        ("OPTIMIZE TABLE t WAIT 5", "t"),
+        ("OPTIMIZE TABLE t NOWAIT", "t"),
+        ("REPAIR LOCAL TABLES t QUICK EXTENDED USE_FRM", "t"),
+        ("REPAIR VIEW v FROM MYSQL", "v"),
+        ("CHECKSUM TABLE t, u EXTENDED", "t u"),
+        ("ANALYZE TABLE t PERSISTENT FOR ALL, u", "t u"),
+        ("ANALYZE TABLE t PERSISTENT FOR COLUMNS (a, b) INDEXES (PRIMARY, k)", "t"),
+        ("ANALYZE TABLE t PERSISTENT FOR COLUMNS () INDEXES ALL", "t"),
+        ("CACHE INDEX t KEY (a, b) IN hot", "t"),
+    ] {
+        let Statement::Maintenance(found) = read(sql) else { panic!("{sql}") };
+        assert_eq!(found.tables, tables(named), "{sql}");
+    }
+    for sql in [
+        "CHECK TABLE t FOO",
+        "CHECK TABLE t QUICK, u",
+        "CHECK TABLE t FOR",
+        "CHECK LOCAL TABLE t",
+        "CHECK INDEX t",
+        "OPTIMIZE TABLE t QUICK",
+        "OPTIMIZE VIEW t",
+        "REPAIR TABLE t FOO",
+        "REPAIR TABLE t FROM MYSQL",
+        "CHECKSUM TABLE t QUICK EXTENDED",
+        "ANALYZE TABLE t BLAH",
+        "ANALYZE TABLE t PARTITION (p0)",
+        "ANALYZE TABLE t DROP HISTOGRAM ON a FOO",
+        "ANALYZE TABLE t UPDATE HISTOGRAM ON a WITH 4 BUCKETS UPDATE",
+        "ANALYZE TABLE t UPDATE HISTOGRAM ON a WITH 4 BUCKETS USING DATA '{}'",
+        "ANALYZE TABLE t UPDATE HISTOGRAM ON a USING DATA 5",
+        "ANALYZE TABLE t PERSISTENT FOR COLUMNS (a)",
+        "CACHE TABLE t IN hot",
+    ] {
+        let error = classify(sql, Mode::default()).expect_err(sql);
+        assert_eq!(error.errno(), 1064, "{sql}");
+    }
+}
+
+#[test]
 fn prepared_statements_and_kill() {
     assert_eq!(
         read("PREPARE s FROM 'SELECT ''a'''"),

@@ -63,6 +63,7 @@ async fn tables_are_shown_as_they_were_made() {
     assert_eq!(rows(&mut root, sql).await, [["1", "1", "0", "0"]]);
     assert_eq!(rows(&mut root, "ANALYZE TABLE t").await, [["shop.t", "analyze", "status", "OK"]]);
     assert_eq!(rows(&mut root, "CHECK TABLE t").await, [["shop.t", "check", "status", "OK"]]);
+    assert_eq!(errno(&mut root, "CHECK TABLE t FOO").await, 1064);
     engine.close().await;
 }
 
@@ -86,6 +87,17 @@ async fn errors_of_definitions_are_mysql_s() {
         ("CREATE TABLE u (a INT PRIMARY KEY, b INT UNIQUE)", 1235),
         ("CREATE TABLE u (a INT PRIMARY KEY, b JSON AS (JSON_OBJECT('a', a)))", 1235),
         ("CREATE TABLE u (a INT PRIMARY KEY, b JSON, CHECK (JSON_CONTAINS(b, '1')))", 1235),
+        ("CREATE TABLE u (a INT PRIMARY KEY, FULLTEXT KEY (a))", 1283),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b ENUM('x'), FULLTEXT KEY (b))", 1283),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b BLOB, FULLTEXT KEY (b))", 1283),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b VARBINARY(9), FULLTEXT KEY (b))", 1283),
+        (
+            "CREATE TABLE u (a INT PRIMARY KEY, b TEXT, c TEXT CHARSET latin1, FULLTEXT (b, c))",
+            1283,
+        ),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b TEXT, FULLTEXT KEY ((UPPER(b))))", 3759),
+        ("CREATE TABLE u (a INT PRIMARY KEY, b TEXT AS ('x'), FULLTEXT KEY (b))", 3106),
+        ("ALTER TABLE t ADD FULLTEXT KEY (a)", 1283),
         ("CREATE TABLE u (a INT PRIMARY KEY) ENGINE = nonsense", 1286),
         ("CREATE TABLE u (a INT PRIMARY KEY, b INT) PARTITION BY HASH (b)", 1503),
         ("CREATE TABLE nowhere.u (a INT PRIMARY KEY)", 1049),
@@ -146,6 +158,17 @@ async fn nothing_is_passed_over_in_silence() {
                 (`id`) ON DELETE CASCADE\n)";
     assert!(shown[0][1].contains(keys), "{}", shown[0][1]);
     run(&mut root, "ALTER TABLE c ADD x INT, RENAME TO d").await;
+    assert!(rows(&mut root, "SHOW WARNINGS").await.is_empty());
+    let unused = |name: &str| {
+        let text = "is kept but not used: native tables have no MATCH";
+        let text = format!("FULLTEXT key '{name}' {text}");
+        vec![vec!["Warning".to_owned(), "1235".to_owned(), text]]
+    };
+    run(&mut root, "CREATE TABLE f (id INT PRIMARY KEY, t TEXT, c CHAR(9), FULLTEXT (t, c))").await;
+    assert_eq!(rows(&mut root, "SHOW WARNINGS").await, unused("t"));
+    run(&mut root, "ALTER TABLE f ADD FULLTEXT KEY words (c)").await;
+    assert_eq!(rows(&mut root, "SHOW WARNINGS").await, unused("words"));
+    run(&mut root, "ALTER TABLE f ADD x INT").await;
     assert!(rows(&mut root, "SHOW WARNINGS").await.is_empty());
     for (sql, expected) in [
         ("ALTER TABLE d DROP COLUMN v", 1828),
