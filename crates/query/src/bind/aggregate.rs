@@ -250,7 +250,8 @@ impl Binder<'_> {
         let call = call_of(function)?;
         let args = call.args.iter().map(|arg| binder.value(arg)).collect::<Result<Vec<_>>>()?;
         if binder.is_mariadb() {
-            mariadb::check_aggregate(&call.name, &args)?;
+            let increment = self.context.eval.div_precision_increment;
+            mariadb::check_aggregate(&call.name, &args, increment)?;
         }
         if !call.distinct
             && let [arg] = args.as_slice()
