@@ -19,7 +19,7 @@ demo: ## Load real flights into a private MariaDB and compare it with Pelorus
 	@python3 scripts/setup.py demo
 	@$(VENV_PYTHON) -m pelorus_tools.demo
 
-test: ## All tests: formatting, tidy, Rust, SQL files, MariaDB and MySQL, Python clients
+test: ## The tests: formatting, tidy, Rust, SQL files, MariaDB and MySQL, Python clients
 	@python3 scripts/setup.py test
 	cargo fmt --all --check
 	$(MAKE) --no-print-directory test-rust

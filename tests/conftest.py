@@ -135,6 +135,13 @@ def pytest_testnodedown(node, error):
     _report.failures.extend(failures)
 
 
+def pytest_sessionstart():
+    """Where servers are required, as in CI, nothing is skipped for want of them."""
+    root, reason = machine.mysql_root()
+    if root is None and machine.requires_servers():
+        pytest.exit(f"no MySQL: {reason}", returncode=1)
+
+
 def pytest_terminal_summary(terminalreporter):
     """Prints the counts of the differential test, and keeps its failures in a file."""
     if not _report.counts:

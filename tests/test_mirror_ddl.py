@@ -270,6 +270,54 @@ CHANGES |= {
         "ALTER TABLE t ALTER n SET DEFAULT 'other'", "INSERT INTO t (id) VALUES (5)"],
         begin=("CREATE TABLE t (id INT PRIMARY KEY, n TEXT DEFAULT 'none', b VARCHAR(9) NOT NULL DEFAULT 'b')",
                "INSERT INTO t (id) VALUES (1)"), only="mariadb"),
+    # How it is done is the server's own affair.
+    "ways": Case([
+        "ALTER TABLE t ADD d INT DEFAULT 1, ALGORITHM=INSTANT", ROW.format(4),
+        "ALTER TABLE t ADD INDEX i (a), ALGORITHM=INPLACE, LOCK=NONE", ROW.format(5),
+        "ALTER TABLE t ALGORITHM=COPY, ADD e BIGINT AFTER a", "UPDATE t SET e = id WHERE id < 3",
+        "ALTER TABLE t DROP COLUMN d, ALGORITHM=COPY, LOCK=SHARED", ROW.format(6),
+        "CREATE INDEX j ON t (b) ALGORITHM=INPLACE LOCK=NONE", "DROP INDEX j ON t",
+        "ALTER TABLE t LOCK=EXCLUSIVE, MODIFY e BIGINT COMMENT 'e'", ROW.format(7)], True),
+    "options": Case([
+        "ALTER TABLE t FORCE", ROW.format(4), "ALTER TABLE t ROW_FORMAT=DYNAMIC, COMMENT='why', "
+        "AUTO_INCREMENT=1000", ROW.format(5), "ALTER TABLE t ENGINE=InnoDB, STATS_PERSISTENT=1, "
+        "STATS_AUTO_RECALC=DEFAULT", "ALTER TABLE t MAX_ROWS=5000 MIN_ROWS=1", ROW.format(6),
+        "ALTER TABLE t ORDER BY b", "ANALYZE TABLE t", "OPTIMIZE TABLE t", ROW.format(7),
+        "ALTER TABLE t DISABLE KEYS", "ALTER TABLE t ENABLE KEYS", ROW.format(8)], True),
+    "keys": Case([
+        "ALTER TABLE t ADD KEY i (a), ADD UNIQUE KEY u (b)", ROW.format(4), "ALTER TABLE t RENAME INDEX i TO j, "
+        "RENAME KEY u TO v", ROW.format(5), "ALTER TABLE t DROP INDEX j, DROP KEY v", ROW.format(6)], True),
+    "checks": Case([
+        "ALTER TABLE t ADD CHECK (id > 0)", "ALTER TABLE t ADD CONSTRAINT positive CHECK (a > 0)", ROW.format(4),
+        "ALTER TABLE t ADD CONSTRAINT one UNIQUE (b)", "ALTER TABLE t DROP CONSTRAINT positive", ROW.format(5),
+        "UPDATE t SET a = -5 WHERE id = 1", "ALTER TABLE t DROP CONSTRAINT one", ROW.format(6)], True),
+    "checks_of_mysql": Case([
+        "ALTER TABLE t ADD CONSTRAINT positive CHECK (a > 0)", ROW.format(4),
+        "ALTER TABLE t ALTER CHECK positive NOT ENFORCED", "UPDATE t SET a = -5 WHERE id = 1",
+        "ALTER TABLE t DROP CHECK positive", ROW.format(5)], True, only="mysql"),
+    "unseen_keys": Case([
+        "ALTER TABLE t ADD KEY i (a) INVISIBLE", ROW.format(4), "ALTER TABLE t ALTER INDEX i VISIBLE", ROW.format(5),
+        "ALTER TABLE t ALTER INDEX i INVISIBLE", "CREATE INDEX j ON t ((a + 1))", ROW.format(6),
+        "ALTER TABLE t DROP INDEX j"], True, only="mysql"),
+    "if_exists": Case([
+        "ALTER TABLE t ADD COLUMN IF NOT EXISTS d INT DEFAULT 5, ADD COLUMN IF NOT EXISTS a INT", ROW.format(4),
+        "ALTER TABLE t ADD COLUMN IF NOT EXISTS d INT DEFAULT 7", ROW.format(5),
+        "ALTER TABLE t DROP COLUMN IF EXISTS nothing, DROP COLUMN IF EXISTS a", ROW.format(6),
+        "ALTER TABLE IF EXISTS nothing ADD z INT", "CREATE INDEX IF NOT EXISTS i ON t (d)",
+        "DROP INDEX IF EXISTS nothing ON t", "DROP INDEX IF EXISTS i ON t", "ALTER TABLE t ADD KEY i (d) IGNORED",
+        "ALTER TABLE t DROP CONSTRAINT IF EXISTS c", ROW.format(7)], True, only="mariadb"),
+    # What Pelorus does not read makes the table be read anew.
+    "if_exists_more": Case([
+        "ALTER TABLE t ADD KEY i (a)", "ALTER TABLE t ALTER INDEX i IGNORED", ROW.format(4),
+        "ALTER TABLE IF EXISTS t ADD KEY IF NOT EXISTS j (a)", ROW.format(5),
+        "ALTER TABLE t MODIFY COLUMN IF EXISTS nothing INT, DROP INDEX IF EXISTS i", ROW.format(6),
+        "ALTER TABLE t ADD CONSTRAINT IF NOT EXISTS c CHECK (id > 0)", ROW.format(7),
+        "ALTER TABLE t WAIT 5 ADD f INT", ROW.format(8)], only="mariadb"),
+    "converted": Case([
+        "UPDATE t SET b = 'é' WHERE id = 1", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4",
+        "UPDATE t SET b = 'ü' WHERE id = 2", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE "
+        "utf8mb4_unicode_ci", "UPDATE t SET b = 'Ü' WHERE id = 3", "ALTER TABLE t DEFAULT CHARACTER SET = "
+        "utf8mb4 COLLATE = utf8mb4_general_ci, ADD n VARCHAR(9) DEFAULT 'ñ'", ROW.format(4)]),
     "engine": Case(["ALTER TABLE t ENGINE = MyISAM", ROW.format(4), "ALTER TABLE t ENGINE = InnoDB",
                     ROW.format(5)], False),
 }

@@ -52,6 +52,11 @@ def find(program: str) -> str | None:
     return shutil.which(program, path=path)
 
 
+def requires_servers() -> bool:
+    """Whether tests that lack their server are to fail: by `PELORUS_REQUIRE_SERVERS=1`, as in CI."""
+    return os.environ.get("PELORUS_REQUIRE_SERVERS") == "1"
+
+
 def prepare(purpose: str) -> None:
     """Makes the machine ready for `demo`, `test`, `clients`, `bench` or `power`."""
     if find("cargo") is None:

@@ -1,6 +1,7 @@
 """Runs a command that finds private servers in its environment: what the Rust tests of links need.
 
-`python -m pelorus_tools.with_servers cargo test ...`. MySQL is left out where it cannot be had.
+`python -m pelorus_tools.with_servers cargo test ...`. MySQL is left out where it cannot be had, unless
+`PELORUS_REQUIRE_SERVERS=1` says that this is a failure.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import subprocess
 import sys
 
 from . import machine, processes, servers
-from .show import Step, say
+from .show import Step, fail, say
 
 
 def address(server: servers.Server) -> str:
@@ -24,6 +25,8 @@ def start() -> dict[str, str]:
     kinds = {"MARIADB": servers.MariaDb, "MYSQL": servers.MySql}
     root, reason = machine.mysql_root()
     if root is None:
+        if machine.requires_servers():
+            fail(f"no MySQL: {reason}")
         say(f"without MySQL: {reason}")
         del kinds["MYSQL"]
     for number, (name, kind) in enumerate(kinds.items()):

@@ -143,6 +143,11 @@ impl Decimal {
         self.units.wrapping_abs() < pow10(76)
     }
 
+    /// Whether a column has room for its digits, whatever their scale.
+    pub(crate) fn fits_column(self) -> bool {
+        self.units.wrapping_abs() < pow10(MAX_PRECISION)
+    }
+
     pub(crate) fn is_zero(self) -> bool {
         self.units == i256::ZERO
     }

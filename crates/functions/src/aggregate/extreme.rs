@@ -46,6 +46,7 @@ pub(super) fn resolve(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<A
     let rules = Rules::of(arg.ty.collation);
     let scale = arg.scale;
     let state = storage.clone();
+    let is_year = which != Which::Any && arg.ty.wire == WireType::Year;
     let make = move || -> Box<dyn Accumulator> {
         if storage == DataType::Int64 {
             return Box::new(NumberExtreme::new(which, slot.clone(), Arc::clone(&ctx)));
@@ -56,6 +57,7 @@ pub(super) fn resolve(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<A
             rules,
             ctx: Arc::clone(&ctx),
             storage: storage.clone(),
+            is_year,
             values: Vec::new(),
             keys: Vec::new(),
         })
@@ -86,6 +88,7 @@ struct Extreme {
     rules: Rules,
     ctx: Arc<EvalContext>,
     storage: DataType,
+    is_year: bool,
     values: Vec<Value>,
     /// Sort keys of the texts among the values.
     keys: Vec<Vec<u8>>,
@@ -117,6 +120,20 @@ impl Extreme {
 }
 
 impl Extreme {
+    /// The values of groups, which are then forgotten.
+    fn take(&mut self, take: Take) -> Vec<Value> {
+        take.from(&mut self.keys);
+        take.from(&mut self.values)
+    }
+
+    fn array_of(&self, values: Vec<Value>) -> Result<ArrayRef> {
+        let mut output = Output::new(&self.storage, values.len())?;
+        for value in values {
+            output.push(value)?;
+        }
+        Ok(output.finish())
+    }
+
     /// A column of text: keys are compared, and a text is kept only when it is better.
     fn texts(
         &mut self,
@@ -181,17 +198,18 @@ impl Accumulator for Extreme {
     }
 
     fn evaluate(&mut self, take: Take) -> Result<ArrayRef> {
-        let values = take.from(&mut self.values);
-        take.from(&mut self.keys);
-        let mut output = Output::new(&self.storage, values.len())?;
-        for value in values {
-            output.push(value)?;
+        let is_zero = |it: &Value| matches!(it, Value::Int(0) | Value::UInt(0));
+        let values = self.take(take);
+        if self.is_year && values.iter().any(is_zero) {
+            // MySQL shows 0, and 0000 where groups go through a table.
+            return Err(Error::unsupported("MIN and MAX of YEAR that are 0000"));
         }
-        Ok(output.finish())
+        self.array_of(values)
     }
 
     fn state(&mut self, take: Take) -> Result<Vec<ArrayRef>> {
-        Ok(vec![self.evaluate(take)?])
+        let values = self.take(take);
+        Ok(vec![self.array_of(values)?])
     }
 
     fn size(&self) -> usize {

@@ -343,6 +343,10 @@ impl Accumulator for ExactSum {
         let mut output = Output::new(&storage(&self.plan.ty, self.plan.scale), rows.len())?;
         for (units, count) in rows {
             let sum = Decimal { units, scale: self.sum_scale };
+            if !sum.fits_column() {
+                // MySQL cuts it to 65 digits where groups go through a table, and nowhere else.
+                return Err(Error::unsupported("sums of more than 65 digits"));
+            }
             let value = match (count, self.plan.average) {
                 (0, _) => Value::Null,
                 (_, None) => Value::Decimal(sum),

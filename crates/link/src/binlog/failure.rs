@@ -15,6 +15,9 @@ pub enum FollowFailure {
     /// The source has begun its binlogs anew while they were read: what it has from now on is not
     /// what it gave the same names before. Everything must be loaded again.
     Reset,
+    /// The position lies beyond 4 GiB in a binlog file, where no replica can begin to read.
+    /// Everything must be loaded again.
+    Beyond,
     /// Another replica has the same `server_id`; choose another one.
     Collision,
     /// The account may not log in, or may not read the binlog.

@@ -143,7 +143,7 @@ fn start_of<'a>(position: &'a Position, label: &str) -> Result<From<'a>, FollowE
                     "{label}: no replica can ask for what lies beyond 4 GiB in a binlog file \
                      ({file}, {offset}); GTIDs would help"
                 );
-                FollowError::new(FollowFailure::Other, Error::new(Code::OutOfRange, text))
+                FollowError::new(FollowFailure::Beyond, Error::new(Code::OutOfRange, text))
             })?;
             Ok(From::Place(file, offset))
         }
@@ -174,4 +174,20 @@ fn introduction(request: &FollowRequest, is_mariadb: bool) -> String {
         variables.push("@slave_gtid_strict_mode = 0, @slave_gtid_ignore_duplicates = 0".to_owned());
     }
     format!("SET {}", variables.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dump_starts_below_4_gib() {
+        let place = |offset| Position::File { file: "bin.000007".to_owned(), offset };
+        let last = place(u64::from(u32::MAX));
+        let found = start_of(&last, "server 'shop'").unwrap();
+        assert!(matches!(found, From::Place("bin.000007", u32::MAX)));
+        let error = start_of(&place(1 << 32), "server 'shop'").err().unwrap();
+        assert_eq!(error.failure(), FollowFailure::Beyond);
+        assert!(error.to_string().contains("bin.000007, 4294967296"), "{error}");
+    }
 }

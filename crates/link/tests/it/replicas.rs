@@ -10,7 +10,7 @@ use pelorus_env::Env;
 use pelorus_link::{Format, Link, LinkConfig, ScanReport, ServerState, SnapshotMode};
 
 use crate::scan::{all, numbers, request, wait_for};
-use crate::servers::{DATABASE, address, config, run, settings, texts};
+use crate::servers::{DATABASE, address, config, run, settings, texts, variable};
 
 /// Links to a pair, to its primary alone and to its replica alone.
 struct Pair {
@@ -48,10 +48,7 @@ const MYSQL: Words = Words {
 async fn pairs() -> Vec<Pair> {
     let mut pairs = Vec::new();
     for words in [&MARIADB, &MYSQL] {
-        let Ok(text) = std::env::var(words.variable) else {
-            eprintln!("{} is not set: not tested", words.variable);
-            continue;
-        };
+        let Some(text) = variable(words.variable) else { continue };
         let (primary, replica) = text.split_once(',').unwrap();
         let (primary, replica) = (address(primary), address(replica));
         let both = LinkConfig { replicas: vec![replica.clone()], ..config(&primary) };

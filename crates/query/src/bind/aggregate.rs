@@ -266,7 +266,8 @@ impl Binder<'_> {
         let call = call_of(function)?;
         let mut args = call.args.iter().map(|arg| binder.value(arg)).collect::<Result<Vec<_>>>()?;
         if binder.is_mariadb() {
-            mariadb::check_aggregate(&call.name, &args)?;
+            let increment = self.context.eval.div_precision_increment;
+            mariadb::check_aggregate(&call.name, &args, increment)?;
         }
         if call.name == "GROUP_CONCAT" {
             args = self.concatenated(&call, args, binder)?;

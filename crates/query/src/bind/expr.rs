@@ -435,6 +435,9 @@ impl ExprBinder<'_> {
         }
         let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
         mariadb::check(name, &described)?;
+        if name == "/" {
+            mariadb::check_scale(&described, self.context.eval.div_precision_increment)?;
+        }
         let is_quotient = mariadb::is_quotient(name, &args)?;
         Ok(Typed::apply(name, args, &self.context.eval)?.with_quotient(is_quotient))
     }

@@ -18,6 +18,7 @@
 //! | fractions in `TIME_TO_SEC`, `SEC_TO_TIME`, `ADDTIME` and their like | kept or lost, and the limit of 838 hours |
 //! | `EXTRACT` of TIME | MariaDB counts days |
 //! | `UNIX_TIMESTAMP('0000-00-00')` | NULL or 0 |
+//! | `/` and `AVG` with more than 30 digits after the point | MySQL shows 30, MariaDB 38 |
 //! | `STD`, `VARIANCE` of exact numbers | as many digits as `AVG` has |
 //! | BIT | a number or bytes |
 //! | `LOCATE`, `FIND_IN_SET` | accents, spaces at the end |
@@ -163,16 +164,34 @@ pub(super) fn check(name: &str, args: &[Arg]) -> Result<()> {
     tell(name, RULES, args)
 }
 
-/// The same for an aggregate that the statement names.
+/// The same for an aggregate that the statement names; `increment` is as in [`check_scale`].
 ///
 /// # Errors
 /// 1235.
-pub(super) fn check_aggregate(name: &str, args: &[Typed]) -> Result<()> {
+pub(super) fn check_aggregate(name: &str, args: &[Typed], increment: u8) -> Result<()> {
     if name != "COUNT" {
         args.iter().try_for_each(check_digits)?;
     }
     let args: Vec<Arg> = args.iter().map(Typed::arg).collect();
+    if name == "AVG" {
+        check_scale(&args, increment)?;
+    }
     tell(name, AGGREGATES, &args)
+}
+
+/// Refuses quotients and averages that have `increment` digits more than their first argument
+/// (`div_precision_increment`), if these are more than a MySQL shows.
+///
+/// # Errors
+/// 1235.
+pub(super) fn check_scale(args: &[Arg], increment: u8) -> Result<()> {
+    const MOST: u8 = 30;
+    let is_long = |it: &Arg| it.ty.is_decimal() && it.ty.decimals.saturating_add(increment) > MOST;
+    if args.first().is_some_and(is_long) {
+        Err(differs("more than 30 digits after the point"))
+    } else {
+        Ok(())
+    }
 }
 
 /// The same for a cast.
@@ -451,11 +470,15 @@ mod tests {
         let typed = |ty| Typed::computed(datafusion::logical_expr::lit(0_i64), ty);
         let (int, double) = (typed(ColumnType::bigint()), typed(ColumnType::double()));
         let bit = typed(ColumnType { wire: WireType::Bit, ..ColumnType::bigint() });
-        assert!(check_aggregate("STD", std::slice::from_ref(&int)).is_err());
-        assert!(check_aggregate("STD", std::slice::from_ref(&double)).is_ok());
-        assert!(check_aggregate("MAX", std::slice::from_ref(&bit)).is_err());
-        assert!(check_aggregate("SUM", std::slice::from_ref(&int)).is_ok());
-        assert!(check_aggregate("ANY_VALUE", &[int]).is_err());
+        assert!(check_aggregate("STD", std::slice::from_ref(&int), 4).is_err());
+        assert!(check_aggregate("STD", std::slice::from_ref(&double), 4).is_ok());
+        assert!(check_aggregate("MAX", std::slice::from_ref(&bit), 4).is_err());
+        assert!(check_aggregate("SUM", std::slice::from_ref(&int), 4).is_ok());
+        assert!(check_aggregate("ANY_VALUE", &[int], 4).is_err());
+        let decimal = [typed(ColumnType::decimal(40, 26))];
+        assert!(check_aggregate("AVG", &decimal, 4).is_ok());
+        assert!(check_aggregate("AVG", &decimal, 5).is_err());
+        assert!(check_aggregate("SUM", &decimal, 5).is_ok());
     }
 
     #[test]

@@ -181,7 +181,8 @@ impl Binder<'_> {
         }
         let args = call.args.iter().map(|arg| binder.value(arg)).collect::<Result<Vec<_>>>()?;
         if binder.is_mariadb() {
-            mariadb::check_aggregate(&call.name, &args)?;
+            let increment = self.context.eval.div_precision_increment;
+            mariadb::check_aggregate(&call.name, &args, increment)?;
         }
         let described: Vec<_> = args.iter().map(Typed::arg).collect();
         let resolved =

@@ -19,6 +19,8 @@ pub(super) struct Transaction {
     pub(super) step: Option<Step>,
     /// Where it ends in files, if it is compressed: the events that come out of it do not say.
     end: Option<Step>,
+    /// Behind its last rows in files: it may be longer than what positions in headers can tell.
+    reached: u64,
     /// `BEGIN` has been seen: it ends with a commit.
     pub(super) begun: bool,
     /// When it was committed, in microseconds since 1970; 0 where that is not known.
@@ -53,6 +55,7 @@ impl Reader<'_> {
                 self.transaction = Some(Transaction {
                     step: gtid.gtid.as_ref().and_then(step).filter(|it| self.read.takes(it)),
                     end: None,
+                    reached: 0,
                     begun: gtid.mariadb.is_some() && !standalone,
                     committed: committed.unwrap_or(u64::from(header.timestamp) * 1_000_000),
                     apart: gtid
@@ -78,7 +81,14 @@ impl Reader<'_> {
             }
             Event::RowsQuery(text) => self.origin.begin_statement(text),
             Event::TableMap(table) => self.origin.note_table(&table),
-            Event::Rows(rows) => self.rows(&rows)?,
+            Event::Rows(rows) => {
+                if let Some(place) = self.place_behind(&header, event.inner)
+                    && let Some(transaction) = &mut self.transaction
+                {
+                    transaction.reached = place;
+                }
+                self.rows(&rows)?;
+            }
             Event::Heartbeat { file, position } if self.transaction.is_none() => {
                 if position > 0 {
                     self.rotate(&file, position)?;
@@ -98,17 +108,16 @@ impl Reader<'_> {
 
     /// The position behind an event, in files.
     pub(super) fn end_of(&self, header: &EventHeader, inner: bool) -> Option<Step> {
-        let Position::File { file, offset } = &self.read else { return None };
-        if inner || header.end_position == 0 {
-            return None;
-        }
-        // Positions have 32 bits in headers; they only grow within a file.
-        let low = u64::from(header.end_position);
-        let mut end = (offset & !0xFFFF_FFFF) | low;
-        if end < *offset {
-            end += 1 << 32;
-        }
-        Some(Step::File { file: file.clone(), offset: end })
+        let offset = self.place_behind(header, inner)?;
+        let Position::File { file, .. } = &self.read else { return None };
+        Some(Step::File { file: file.clone(), offset })
+    }
+
+    /// The offset behind an event, in files.
+    fn place_behind(&self, header: &EventHeader, inner: bool) -> Option<u64> {
+        let Position::File { offset, .. } = &self.read else { return None };
+        let reached = self.transaction.as_ref().map_or(0, |it| it.reached).max(*offset);
+        (!inner && header.end_position > 0).then(|| grown(reached, header.end_position))
     }
 
     /// A transaction without its end: the server stopped while it was written, and has rolled it
@@ -261,6 +270,13 @@ impl Reader<'_> {
     }
 }
 
+/// The offset in a file, not before `offset`, of which a header has the lower 32 bits.
+fn grown(offset: u64, low: u32) -> u64 {
+    let end = (offset & !0xFFFF_FFFF) | u64::from(low);
+    // Positions only grow within a file.
+    if end < offset { end + (1 << 32) } else { end }
+}
+
 /// What the end of a transaction makes of the position.
 fn step(gtid: &Gtid) -> Option<Step> {
     Some(match gtid {
@@ -279,4 +295,24 @@ fn step(gtid: &Gtid) -> Option<Step> {
             })
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND: u64 = 1 << 32;
+
+    #[test]
+    fn positions_in_headers_begin_again_after_4_gib() {
+        assert_eq!(grown(4, 126), 126);
+        assert_eq!(grown(126, 126), 126);
+        assert_eq!(grown(126, u32::MAX), ROUND - 1);
+        assert_eq!(grown(ROUND - 1, 0), ROUND);
+        assert_eq!(grown(ROUND - 1, 99), ROUND + 99);
+        assert_eq!(grown(ROUND, 99), ROUND + 99);
+        assert_eq!(grown(ROUND + 99, 99), ROUND + 99);
+        assert_eq!(grown(ROUND + 99, 98), 2 * ROUND + 98);
+        assert_eq!(grown(2 * ROUND - 5, u32::MAX), 2 * ROUND - 1);
+    }
 }

@@ -59,6 +59,7 @@ pub(super) fn lost(source: &Source, error: FollowError, position: &Position) -> 
     let what = match error.failure() {
         FollowFailure::Purged => "what was missing is no longer in the server's binlog",
         FollowFailure::Reset => "the server has begun its binlogs anew",
+        FollowFailure::Beyond => "a binlog file cannot be read on from where it was read to",
         FollowFailure::Diverged if source.has_diverged_for_long(position) => {
             "the server does not have all that was read of it before"
         }
