@@ -42,7 +42,7 @@ SELECT d.k, (SELECT COUNT(*) FROM f WHERE f.k = d.k) AS c FROM d ORDER BY d.k;
 SELECT d.name, SUM(f.price), COUNT(*) FROM f JOIN d ON f.k = d.k WHERE d.price > 0 GROUP BY d.name ORDER BY d.name;
 SELECT SUM(f.price), AVG(f.price), SUM(f.price * 2 + 1), SUM(f.price * d.price), MIN(f.price), MAX(f.price) FROM f JOIN d ON f.k = d.k;
 SELECT SUM(f.price), AVG(f.price), SUM(f.price + d.price), COUNT(f.price), COUNT(d.price) FROM d LEFT JOIN f ON f.k = d.k;
-SELECT SUM(f.price), SUM(DISTINCT f.price), STD(f.price), GROUP_CONCAT(f.price ORDER BY f.id) FROM f;
+SELECT SUM(f.price), SUM(DISTINCT f.price), GROUP_CONCAT(f.price ORDER BY f.id) FROM f;
 SELECT f.day, SUM(f.price), AVG(f.price) FROM f GROUP BY f.day ORDER BY f.day;
 SELECT f.price, SUM(f.price) FROM f GROUP BY f.price ORDER BY f.price;
 SELECT SUM(x.price), AVG(x.price * 2) FROM (SELECT price FROM f WHERE id > 2) AS x;
