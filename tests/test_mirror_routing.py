@@ -214,6 +214,15 @@ class TestMariaDb:
         "SELECT LOCATE('A', s), RPAD(s, 5, ''), X'41' + 0, 'a' = 'a ' FROM t ORDER BY id",
         "SELECT COUNT(*) FROM t x JOIN t y ON x.tm = y.s",
         "SELECT ANY_VALUE(v) FROM t",
+        "SELECT ROUND(AVG(rare), 6), TRUNCATE(AVG(rare), 6), -AVG(rare) * 1000, FLOOR(AVG(v)) FROM t",
+        "SELECT AVG(rare) BETWEEN 0.1795 AND 1, AVG(rare) IN (0.1795), AVG(rare) = 0.1795e0 FROM t",
+        "SELECT CASE AVG(rare) WHEN 0.1795 THEN 1 ELSE 2 END, IFNULL(AVG(rare), 0.000000) FROM t",
+        "SELECT (AVG(rare), 1) IN ((0.1795, 1)), IF(1, AVG(rare), 1e0) FROM t",
+        "SELECT ROUND(AVG(rare) OVER (), 6) FROM t",
+        "SELECT odd, ROUND(AVG(rare), 3) FROM t GROUP BY odd ORDER BY COUNT(*), odd",
+        "SELECT AVG(rare) FROM t UNION ALL SELECT 0.000000",
+        "SELECT n / 7, COUNT(*) FROM t GROUP BY n / 7",
+        "SELECT ROUND((SELECT AVG(rare) FROM t), 6)",
     ]
     PLAIN = [
         "SELECT v, COUNT(*), SUM(n), AVG(n), SUM(n) / COUNT(*), MIN(d), MAX(dt) FROM t GROUP BY v",
@@ -225,6 +234,14 @@ class TestMariaDb:
         "SELECT id, f * 2, f / 4, CAST(d AS CHAR), DATE_FORMAT(dt, '%Y-%m') FROM t",
         "SELECT s, CASE WHEN v > 1 THEN n ELSE 0 END, COALESCE(s, '-') FROM t",
         "SELECT id FROM t WHERE n > (SELECT AVG(n) FROM t)",
+        "SELECT AVG(rare), ROUND(AVG(rare), 3), ROUND(AVG(rare), 4), ROUND(AVG(rare)) FROM t",
+        "SELECT AVG(rare) = 0.1795, AVG(rare) < 0.1795, IF(AVG(rare) < 0.1795, 'lo', 'hi') FROM t",
+        "SELECT odd FROM t GROUP BY odd HAVING AVG(rare) > 0.17949",
+        "SELECT odd, ROUND(AVG(rare), 3) FROM t GROUP BY odd ORDER BY odd DESC",
+        "SELECT ROUND(a, 3), a * 1000 FROM (SELECT AVG(rare) a FROM t) d",
+        "SELECT ROUND(far / 10000000000000000, 0), ROUND(id * far / 10000000000000000) FROM t",
+        "SELECT ROUND(SUM(v), 2), TRUNCATE(SUM(n), 4), ROUND(1.5, 3), ROUND(MAX(n), 5) FROM t",
+        "SELECT COUNT(*) FROM t WHERE n / 7 = 1.785714",
     ]
 
     @pytest.fixture
@@ -232,11 +249,15 @@ class TestMariaDb:
         pair = Mirrored(mariadb, pelorus_mariadb)
         live(pair, "mixed",
              "CREATE TABLE t (id INT PRIMARY KEY, v INT, n DECIMAL(10,2), f DOUBLE, s VARCHAR(30), "
-             "bi BIT(8), d DATE, dt DATETIME(3), tm TIME)",
-             "INSERT INTO t VALUES (1, 1, 12.50, 12.5, 'abc', 5, '2024-01-02', "
+             "bi BIT(8), d DATE, dt DATETIME(3), tm TIME, "
+             "rare INT, odd INT DEFAULT 1, far BIGINT DEFAULT 4999999999999999)",
+             "INSERT INTO t (id, v, n, f, s, bi, d, dt, tm) VALUES "
+             "(1, 1, 12.50, 12.5, 'abc', 5, '2024-01-02', "
              "'2024-01-02 12:00:59.500', '26:30:00'), (2, -3, 0, 0, 'á ', 255, '0000-00-00', "
              "'2024-12-31 23:59:59.999', '-01:00:00'), (3, 0, 3.33, -1.5, NULL, NULL, NULL, NULL, NULL)",
              *(f"INSERT INTO t (id, v, n) VALUES ({n}, {n % 7}, {n}.37)" for n in range(4, 40)),
+             # An average of 7 / 39 = 0.179487.., which shows as 0.1795.
+             "UPDATE t SET rare = id < 8",
              "ANALYZE TABLE t")
         yield pair
         pelorus_mariadb.run("UNMIRROR DATABASE IF EXISTS mixed")

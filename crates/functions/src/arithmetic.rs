@@ -141,7 +141,7 @@ fn real_quotient_type(args: &[Arg], increment: u8) -> ColumnType {
     shape::double_type(length.min(shape::float_length(scale)), scale)
 }
 
-fn warn_division(ctx: &EvalContext) {
+pub(crate) fn warn_division(ctx: &EvalContext) {
     if ctx.sql_mode.error_for_division_by_zero {
         ctx.warn(1365, "Division by 0");
     }

@@ -279,9 +279,10 @@ impl ExprBinder<'_> {
         if matches!(left, ast::Expr::Tuple(_)) || matches!(right, ast::Expr::Tuple(_)) {
             return Ok(None);
         }
-        let (left, right) = (self.value(left)?, self.value(right)?);
-        mariadb::check_digits(&left)?;
-        mariadb::check_digits(&right)?;
+        let mut sides = [self.value(left)?, self.value(right)?];
+        mariadb::round_compared(&mut sides, &self.context.eval);
+        sides.iter().try_for_each(mariadb::check_digits)?;
+        let [left, right] = sides;
         let numbers = left.ty.is_integer() && right.ty.is_integer()
             || left.ty.is_decimal() && right.ty.is_decimal();
         let same_numbers = numbers && left.ty.arrow() == right.ty.arrow();
@@ -429,9 +430,12 @@ impl ExprBinder<'_> {
         Typed::literal(functions::literal::text(text, &self.context.eval))
     }
 
-    fn call(&self, name: &str, args: Vec<Typed>) -> Result<Typed> {
+    fn call(&self, name: &str, mut args: Vec<Typed>) -> Result<Typed> {
         if !self.is_mariadb() {
             return Typed::apply(name, args, &self.context.eval);
+        }
+        if mariadb::is_comparison(name) {
+            mariadb::round_compared(&mut args, &self.context.eval);
         }
         let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
         mariadb::check(name, &described)?;
@@ -539,6 +543,7 @@ impl ExprBinder<'_> {
 
     /// `(a, b) IN ((c, d), ...)`
     fn row_in(&self, row: &ast::Expr, list: &[ast::Expr]) -> Result<Typed> {
+        self.check_rows(std::iter::once(row).chain(list))?;
         let mut any: Option<Typed> = None;
         for other in list {
             let one = self.binary(row, &BinaryOperator::Eq, other)?;
@@ -587,12 +592,13 @@ impl ExprBinder<'_> {
         else_result: Option<&ast::Expr>,
     ) -> Result<Typed> {
         let mut args = Vec::new();
-        let operand = operand.map(|operand| self.value(operand)).transpose()?;
+        let operand = operand.map(|operand| self.exact(operand)).transpose()?;
         for when in conditions {
-            let condition = self.value(&when.condition)?;
             args.push(match &operand {
-                Some(operand) => self.call("=", vec![operand.clone(), condition])?,
-                None => condition,
+                Some(operand) => {
+                    self.call("=", vec![operand.clone(), self.exact(&when.condition)?])?
+                }
+                None => self.value(&when.condition)?,
             });
             args.push(self.value(&when.result)?);
         }
@@ -661,9 +667,8 @@ impl ExprBinder<'_> {
         {
             return self.constant(value, ty);
         }
-        if name == "ROUND"
-            && self.is_mariadb()
-            && let Some(rounded) = self.rounded_quotient(&args)?
+        if self.is_mariadb()
+            && let Some(rounded) = self.rounded(&name, &args)?
         {
             return Ok(rounded);
         }

@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
 use sqlparser::ast::{self, JoinConstraint, TableFactor};
 
+use super::aggregate;
 use super::common::Common;
 use super::expr::Subqueries;
 use super::query::{Binder, BoundQuery, Reach};
@@ -137,7 +138,7 @@ impl Binder<'_> {
                     if is_constant(self.context, subquery)? {
                         narrow(&mut bound, self.context);
                     }
-                    derived(bound, alias)
+                    derived(written(bound, subquery), alias)
                 }
                 TableFactor::NestedJoin { table_with_joins, alias: None } => {
                     let around = Around { filtered: false, joined: &[], own: None, ..around };
@@ -181,7 +182,7 @@ impl Binder<'_> {
             let bound = self.query(&cte.cte.query, &cte.seen).await?;
             let mut named = cte.cte.alias.clone();
             named.name = ast::Ident::new(alias);
-            return derived(bound, &named);
+            return derived(written(bound, &cte.cte.query), &named);
         }
         let local = database_name(self.context, database)?;
         let place = resolve(self.context, Some(local))?;
@@ -312,6 +313,33 @@ fn narrow(bound: &mut BoundQuery, context: &QueryContext) {
             column.meta.ty = to;
         }
     }
+}
+
+/// The columns of a query in a FROM clause: of one that makes groups, a MariaDB writes a table in
+/// which quotients have the digits that they show.
+fn written(mut bound: BoundQuery, query: &ast::Query) -> BoundQuery {
+    if let ast::SetExpr::Select(select) = query.body.as_ref()
+        && makes_groups(select)
+    {
+        for column in &mut bound.columns {
+            column.value = column.value.clone().with_quotient(false);
+        }
+    }
+    bound
+}
+
+fn makes_groups(select: &ast::Select) -> bool {
+    let has_keys = match &select.group_by {
+        ast::GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
+        ast::GroupByExpr::All(_) => true,
+    };
+    let aggregates = |item: &ast::SelectItem| match item {
+        ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
+            aggregate::contains(expr)
+        }
+        _ => false,
+    };
+    has_keys || select.projection.iter().any(aggregates)
 }
 
 /// A query under a name, its columns renamed where the alias says so.

@@ -8,6 +8,9 @@
 //! | what | the difference |
 //! | --- | --- |
 //! | `/` of exact numbers within an expression | MySQL rounds to the digits that the quotient shows, MariaDB goes on with all of them |
+//! | `AVG` of exact numbers, `IF` and its like of quotients beside more digits | the same |
+//! | `=`, `<` and their like of quotients | as shown, but not in `BETWEEN`, `IN`, `CASE x WHEN` |
+//! | `ROUND(decimal, digits)`, `TRUNCATE` with more digits than there are | MariaDB adds zeros |
 //! | products, quotients, signs, `ROUND` of floating-point numbers and texts | 0 with a sign, and the digits that are shown |
 //! | bits of floating-point numbers and texts | rounded or cut |
 //! | `x'41' + 0` | 65 or 0 |
@@ -25,8 +28,10 @@
 //! | literals | MariaDB's default collation ignores spaces at the end |
 //! | functions that one of them does not have, and REGEXP | |
 
+use std::sync::Arc;
+
 use pelorus_error::{Error, Result};
-use pelorus_functions::{Arg, CastTarget, Origin, Value};
+use pelorus_functions::{Arg, CastTarget, EvalContext, Origin, Value};
 use pelorus_types::{WireType, collation};
 
 use super::typed::Typed;
@@ -231,10 +236,39 @@ pub(super) fn check_digits(value: &Typed) -> Result<()> {
     if value.is_quotient() { Err(differs("the digits of a quotient")) } else { Ok(()) }
 }
 
+/// Whether an aggregate divides: over exact numbers it has other digits than it shows.
+pub(super) fn is_average(name: &str) -> bool {
+    name == "AVG"
+}
+
+/// Rounds what is compared by `=`, `<` and their like to the digits that it shows, where all of it
+/// is exact: so does a MariaDB, for which an average of 0.004987 equals 0.0050.
+pub(super) fn round_compared(args: &mut [Typed], context: &Arc<EvalContext>) {
+    if args.iter().all(|arg| EXACT.contains(&kind(&arg.arg()))) {
+        for arg in args.iter_mut().filter(|arg| arg.is_quotient()) {
+            *arg = arg.clone().settled(context).with_quotient(false);
+        }
+    }
+}
+
+/// Whether a function compares two values with [`round_compared`].
+pub(super) fn is_comparison(name: &str) -> bool {
+    matches!(name, "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=")
+}
+
+/// Whether a result that stands beside a quotient makes more digits of it show.
+pub(super) fn shows_more(result: &Typed, quotient: &Typed) -> bool {
+    match kind(&result.arg()) {
+        Kind::Null | Kind::Text => false,
+        Kind::Exact | Kind::Year => result.ty.decimals > quotient.ty.decimals,
+        _ => true,
+    }
+}
+
 /// Whether the result of a call is a quotient, or one of its arguments that is one.
 ///
 /// # Errors
-/// A quotient that the call computes with (1235).
+/// A quotient that the call computes with, or that it shows more digits of (1235).
 pub(super) fn is_quotient(name: &str, args: &[Typed]) -> Result<bool> {
     let last = args.len().saturating_sub(1);
     let passes = |at: usize| match name {
@@ -248,6 +282,10 @@ pub(super) fn is_quotient(name: &str, args: &[Typed]) -> Result<bool> {
     let mut passed = false;
     for (at, arg) in args.iter().enumerate() {
         if passes(at) {
+            let mut results = args.iter().enumerate().filter(|(at, _)| passes(*at));
+            if arg.is_quotient() && results.any(|(_, result)| shows_more(result, arg)) {
+                check_digits(arg)?;
+            }
             passed |= arg.is_quotient();
         } else if !is_tested {
             check_digits(arg)?;
@@ -482,6 +520,19 @@ mod tests {
     }
 
     #[test]
+    fn quotients_are_compared_as_shown() {
+        let context = Arc::default();
+        let typed = |ty| Typed::computed(datafusion::logical_expr::lit(0_i64), ty);
+        let quotient = || typed(ColumnType::decimal(12, 4)).with_quotient(true);
+        let mut exact = [quotient(), typed(ColumnType::bigint())];
+        round_compared(&mut exact, &context);
+        assert!(!exact[0].is_quotient());
+        let mut double = [quotient(), typed(ColumnType::double())];
+        round_compared(&mut double, &context);
+        assert!(double[0].is_quotient());
+    }
+
+    #[test]
     fn quotients_are_shown_and_nothing_else() {
         let ty = ColumnType::decimal(12, 4);
         let value = Typed::computed(datafusion::logical_expr::lit(0_i64), ty);
@@ -496,5 +547,10 @@ mod tests {
         assert!(is_quotient("CASE", &[quotient.clone(), value]).is_err());
         assert!(!is_quotient("IS NULL", std::slice::from_ref(&quotient)).unwrap());
         assert!(check_digits(&quotient).is_err());
+        // Beside more digits more of a quotient's show.
+        let typed = |ty| Typed::computed(datafusion::logical_expr::lit(0_i64), ty);
+        let finer = typed(ColumnType::decimal(12, 6));
+        assert!(is_quotient("IFNULL", &[quotient.clone(), finer]).is_err());
+        assert!(is_quotient("IFNULL", &[quotient, typed(ColumnType::double())]).is_err());
     }
 }

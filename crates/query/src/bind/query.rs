@@ -19,6 +19,7 @@ use sqlparser::ast::{
 
 use super::expr::Subqueries;
 use super::leaf::Mentioned;
+use super::mariadb;
 use super::scope::Scope;
 use super::select::Ordering as BlockOrder;
 use super::typed::Typed;
@@ -253,10 +254,14 @@ impl<'a> Binder<'a> {
     fn in_types(&self, query: BoundQuery, to: &[Column]) -> Result<BoundQuery> {
         let names: Vec<String> = to.iter().map(|_| self.fresh("c")).collect();
         let exprs = query.columns.into_iter().zip(to).zip(&names).map(|((column, to), name)| {
-            column.value.without_key().converted(to.ty, &self.context.eval).expr.alias(name)
+            if column.value.ty.decimals != to.ty.decimals {
+                mariadb::check_digits(&column.value)?;
+            }
+            let value = column.value.without_key().converted(to.ty, &self.context.eval);
+            Ok::<_, Error>(value.expr.alias(name))
         });
         let plan = LogicalPlanBuilder::from(query.plan)
-            .project(exprs.collect::<Vec<_>>())
+            .project(exprs.collect::<Result<Vec<_>>>()?)
             .and_then(LogicalPlanBuilder::build)
             .map_err(from_datafusion)?;
         Ok(BoundQuery { plan, columns: named(to, &names) })

@@ -9,7 +9,8 @@ use pelorus_types::Column;
 use sqlparser::ast::{self, Distinct, GroupByExpr, GroupByWithModifier, OrderByExpr, SelectItem};
 
 use super::aggregate::{self, Grouping};
-use super::expr::{Clash, Computed, ExprBinder, Subqueries};
+use super::expr::{Clash, Computed, ExprBinder, Subqueries, canonical};
+use super::mariadb;
 use super::query::{
     Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, ordinal, sort_term,
 };
@@ -89,6 +90,7 @@ impl Binder<'_> {
                 select: block.select,
                 aliases: block.aliases(),
                 rollup: is_rollup(block.select)?,
+                written: block.distinct || !block.is_ordered_by(&group_by, scope),
             };
             self.aggregate(plan, &binder, &grouping)?
         } else {
@@ -175,6 +177,10 @@ impl Binder<'_> {
         block: &Block<'_>,
         values: Vec<Typed>,
     ) -> Result<BoundQuery> {
+        if block.distinct {
+            // A MariaDB tells averages apart that look the same.
+            values.iter().try_for_each(mariadb::check_digits)?;
+        }
         let aliases = block.named(&values);
         let late = ExprBinder { aliases: &aliases, clash: Clash::Refuse, ..*binder };
         let late = ExprBinder { clause: "order clause", ..late };
@@ -397,6 +403,30 @@ impl<'a> Block<'a> {
     pub(crate) fn named(&self, values: &[Typed]) -> Vec<(String, Typed)> {
         let items = self.items.iter().zip(values);
         items.filter_map(|(item, value)| Some((item.alias.clone()?, value.clone()))).collect()
+    }
+
+    /// Whether groups of these keys come in the wanted order, and nothing is computed over them.
+    fn is_ordered_by(&self, keys: &[ast::Expr], scope: &Scope) -> bool {
+        let text = |expr: &ast::Expr| canonical(expr, scope);
+        let is_key = |(at, term): (usize, &OrderByExpr)| {
+            keys.get(at).is_some_and(|key| text(key) == text(self.meant(&term.expr)))
+        };
+        self.windows().is_empty() && self.order.by.iter().enumerate().all(is_key)
+    }
+
+    /// The item of the select list that a term of ORDER BY names, or the term itself.
+    fn meant<'b>(&'b self, term: &'b ast::Expr) -> &'b ast::Expr {
+        let item = match normalise::unnested(term) {
+            ast::Expr::Value(value) => {
+                let at = ordinal(&value.value, self.items.len()).ok().flatten();
+                at.and_then(|at| self.items.get(at))
+            }
+            ast::Expr::Identifier(name) => self.items.iter().find(|item| {
+                item.alias.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(&name.value))
+            }),
+            _ => None,
+        };
+        item.and_then(|item| item.expr.as_ref()).unwrap_or(term)
     }
 
     /// The window functions of the select list and of ORDER BY, the only places where they may be.

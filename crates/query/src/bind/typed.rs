@@ -123,10 +123,10 @@ impl Typed {
         Self { expr, key, arg, ty: self.ty, origin, listed, quotient: self.quotient }
     }
 
-    /// Says whether it is a quotient, or has passed one on. Floating-point ones are as they are.
+    /// Says whether it is a quotient, or a text that may be one. Floating-point ones stay out.
     #[must_use]
     pub(crate) fn with_quotient(self, quotient: bool) -> Self {
-        Self { quotient: quotient && self.ty.is_decimal(), ..self }
+        Self { quotient: quotient && (self.ty.is_decimal() || self.ty.is_string()), ..self }
     }
 
     /// Whether it is a quotient that a MariaDB would have more digits of.

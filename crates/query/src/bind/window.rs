@@ -89,9 +89,9 @@ impl Binder<'_> {
         refuse_places(&spec)?;
         let context = &self.context.eval;
         let partition_by =
-            spec.partition_by.iter().map(|key| Ok(binder.value(key)?.sort_key(context)));
+            spec.partition_by.iter().map(|key| Ok(binder.exact(key)?.sort_key(context)));
         let partition_by = partition_by.collect::<Result<Vec<_>>>()?;
-        let order = spec.order_by.iter().map(|term| binder.value(&term.expr));
+        let order = spec.order_by.iter().map(|term| binder.exact(&term.expr));
         let order = order.collect::<Result<Vec<_>>>()?;
         refuse_listed(function, &order, binder)?;
         if binder.is_mariadb() && order.iter().any(|key| pelorus_functions::is_listed(&key.ty)) {
@@ -196,7 +196,7 @@ impl Binder<'_> {
         let over = Over::Aggregate(Arc::clone(&resolved));
         let function = udwf::window(&call.name, over, resolved.arrow_type(), args.len());
         let value = match resolved.return_type() {
-            ty if is_kept(&ty) => Typed::of_aggregate(column, &resolved),
+            ty if is_kept(&ty) => binder.marked(&call.name, Typed::of_aggregate(column, &resolved)),
             ty => Typed::computed(column, widened(ty)),
         };
         Ok(Bound { function, args, value, frameless: false })
@@ -221,6 +221,8 @@ impl Binder<'_> {
         let mut ty = widened(args[0].ty).nullable();
         if let Some(otherwise) = otherwise {
             // The type that both have in common, as with COALESCE.
+            mariadb::check_digits(&args[0])?;
+            mariadb::check_digits(&otherwise)?;
             args.push(otherwise);
             let common = widened(Typed::apply("IFNULL", args.clone(), context)?.ty);
             ty = if args[1].ty.is_nullable() { common.nullable() } else { common };

@@ -24,6 +24,7 @@ use crate::bind::expr::{Computed, ExprBinder, Subqueries, canonical, plain_argum
 use crate::bind::query::{Binder, BoundQuery, column_expr};
 use crate::bind::select;
 use crate::bind::typed::Typed;
+use crate::context::Flavour;
 use crate::udf::from_datafusion;
 use pelorus_link::Estimate;
 
@@ -379,7 +380,13 @@ impl Binder<'_> {
         let name = self.fresh("a");
         let (expr, call) = aggregate::bind(function, false, args.clone(), &self.context.eval)?;
         level.aggregates.push(expr.alias(&name));
-        Ok(Typed::of_aggregate(column_expr(&name), &call).extreme_of(function, &args))
+        let is_quotient = self.answer.get() == Some(&Flavour::MariaDb) && function == "AVG_MERGE";
+        let value = Typed::of_aggregate(column_expr(&name), &call).extreme_of(function, &args);
+        // The server's groups are gone: it is not known whether it would have rounded them.
+        Ok(match is_quotient {
+            true => value.settled(&self.context.eval).with_quotient(true),
+            false => value,
+        })
     }
 
     /// HAVING, the select list, ORDER BY and LIMIT over merged groups.
