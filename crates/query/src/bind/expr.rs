@@ -27,7 +27,7 @@ use super::guard;
 use super::mariadb;
 use super::query::BoundQuery;
 use super::scope::Scope;
-use super::typed::Typed;
+use super::typed::{Constants, Typed};
 use crate::context::{Flavour, QueryContext};
 use crate::lazy;
 use crate::udf::from_datafusion;
@@ -71,6 +71,8 @@ pub(crate) struct ExprBinder<'a> {
     pub(crate) clause: &'static str,
     /// Whose answer the query must have; `None` where it is ours.
     pub(crate) answer: Option<Flavour>,
+    /// When constants are computed that leave warnings.
+    pub(crate) constants: Constants,
 }
 
 impl ExprBinder<'_> {
@@ -430,13 +432,21 @@ impl ExprBinder<'_> {
     }
 
     fn call(&self, name: &str, args: Vec<Typed>) -> Result<Typed> {
+        let context = &self.context.eval;
         if !self.is_mariadb() {
-            return Typed::apply(name, args, &self.context.eval);
+            let value = Typed::apply(name, args, context, self.constants)?;
+            return Ok(value.settled_by(name, context));
         }
         let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
         mariadb::check(name, &described)?;
         let is_quotient = mariadb::is_quotient(name, &args)?;
-        Ok(Typed::apply(name, args, &self.context.eval)?.with_quotient(is_quotient))
+        let value = Typed::apply(name, args, context, self.constants)?;
+        Ok(value.with_quotient(is_quotient))
+    }
+
+    /// A binder for what only some rows reach.
+    fn branch(&self) -> Self {
+        Self { constants: Constants::WhenReached, ..*self }
     }
 
     /// Whether the answer is to be that of a MariaDB.
@@ -585,16 +595,18 @@ impl ExprBinder<'_> {
     ) -> Result<Typed> {
         let mut args = Vec::new();
         let operand = operand.map(|operand| self.value(operand)).transpose()?;
-        for when in conditions {
-            let condition = self.value(&when.condition)?;
+        let branch = self.branch();
+        for (at, when) in conditions.iter().enumerate() {
+            let binder = if at == 0 { self } else { &branch };
+            let condition = binder.value(&when.condition)?;
             args.push(match &operand {
-                Some(operand) => self.call("=", vec![operand.clone(), condition])?,
+                Some(operand) => binder.call("=", vec![operand.clone(), condition])?,
                 None => condition,
             });
-            args.push(self.value(&when.result)?);
+            args.push(branch.value(&when.result)?);
         }
         if let Some(result) = else_result {
-            args.push(self.value(result)?);
+            args.push(branch.value(result)?);
         }
         self.call("CASE", args)
     }
@@ -613,7 +625,7 @@ impl ExprBinder<'_> {
             mariadb::check_cast(target, &value.arg())?;
         }
         let call = functions::cast(target, &value.arg(), &self.context.eval)?;
-        Ok(Typed::of_call(call, vec![value]))
+        Ok(Typed::of_call(call, vec![value], self.constants))
     }
 
     fn rounding(&self, name: &str, expr: &ast::Expr, kind: &CeilFloorKind) -> Result<Typed> {
@@ -665,8 +677,11 @@ impl ExprBinder<'_> {
             return Ok(rounded);
         }
         let mut bound = Vec::new();
+        let branch = self.branch();
+        let is_conditional = matches!(name.as_str(), "IF" | "IFNULL" | "COALESCE");
         for (at, arg) in args.into_iter().enumerate() {
             match arg {
+                arg if at > 0 && is_conditional => bound.push(branch.value(arg)?),
                 ast::Expr::Interval(interval) => bound.extend(self.interval(interval)?),
                 // TIMESTAMPDIFF(DAY, a, b) takes a unit, which parses as a name.
                 ast::Expr::Identifier(unit)

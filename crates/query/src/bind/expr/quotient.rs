@@ -32,7 +32,8 @@ impl ExprBinder<'_> {
         let context = &self.context.eval;
         let wide = CastTarget::Decimal(precision + MORE, ty.decimals + MORE);
         let cast = functions::cast(wide, &left.arg(), context)?;
-        let quotient = Typed::apply("/", vec![Typed::of_call(cast, vec![left]), right], context)?;
-        Typed::apply("ROUND", vec![quotient, digits], context).map(Some)
+        let left = Typed::of_call(cast, vec![left], self.constants);
+        let quotient = Typed::apply("/", vec![left, right], context, self.constants)?;
+        Typed::apply("ROUND", vec![quotient, digits], context, self.constants).map(Some)
     }
 }
