@@ -226,3 +226,24 @@ SELECT COLUMN_NAME, COLUMN_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHE
 -- operators in assignments
 UPDATE names SET n = (n | 8) & 12 ^ 1, c = NULL WHERE A = 1 XOR n > 100;
 SELECT * FROM names ORDER BY A;
+-- Numbers become members of an ENUM or SET by their text first.
+CREATE TABLE nm (n INT PRIMARY KEY, i INT, u BIGINT UNSIGNED, y YEAR, d DECIMAL(5,2), z INT(5) ZEROFILL, b BIT(8));
+INSERT INTO nm VALUES (1, 0, 0, 0, 1.00, 12, 1), (2, 1, 1, 2001, 2.00, 3, 2), (3, 2, 2, 2002, 2.00, 3, 3), (4, NULL, NULL, NULL, NULL, NULL, NULL);
+ALTER TABLE nm MODIFY i ENUM('2','1','0','x');
+ALTER TABLE nm MODIFY u SET('2','1','0','x');
+ALTER TABLE nm MODIFY y ENUM('2001','2002','0000','0');
+ALTER TABLE nm MODIFY d ENUM('2.00','1.00','2','1');
+ALTER TABLE nm MODIFY z ENUM('00012','12','3','00003');
+ALTER TABLE nm MODIFY b ENUM('2','1','0','x');
+SELECT * FROM nm ORDER BY n;
+CREATE TABLE nr (n INT PRIMARY KEY, i INT, s INT, z INT(5) ZEROFILL, y YEAR);
+INSERT INTO nr VALUES (1, 3, 3, 12, 0), (2, 4, 5, 3, 2001);
+ALTER TABLE nr MODIFY i ENUM('2','1','0','x'), MODIFY s SET('2','1','0','x'), MODIFY z VARCHAR(10), MODIFY y CHAR(6);
+SELECT * FROM nr ORDER BY n;
+CREATE TABLE ns (n INT PRIMARY KEY, i INT, s INT);
+INSERT INTO ns VALUES (1, 7, -1);
+ALTER TABLE ns MODIFY i ENUM('2','1','0','x');
+ALTER TABLE ns MODIFY s SET('2','1','0','x');
+UPDATE ns SET i = 0, s = 1;
+ALTER TABLE ns MODIFY i ENUM('a','b');
+SELECT * FROM ns;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef, UInt64Array, new_null_array};
+use arrow::compute::take;
 use arrow::datatypes::DataType;
 use pelorus_error::Result;
 use pelorus_types::ColumnType;
@@ -134,6 +135,11 @@ impl Call {
         self
     }
 
+    /// Where its warnings go.
+    pub fn context(&self) -> &Arc<EvalContext> {
+        &self.ctx
+    }
+
     /// The function's name as it was asked for.
     pub fn name(&self) -> &str {
         &self.name
@@ -202,8 +208,46 @@ impl Call {
             let args = (0..self.slots.len()).map(|arg| ask(arg, &all));
             return self.evaluate(&args.collect::<Result<Vec<_>>>()?, rows);
         };
+        if matches!(flow, Flow::First) {
+            return self.evaluate_unless_null(rows, ask);
+        }
         let Self { slots, ty, storage, ctx, .. } = self;
         Frame { slots, ty: *ty, storage, ctx }.run(flow, rows, ask)
+    }
+
+    /// Runs on the rows whose first argument is not NULL; of the others the result is NULL as well.
+    fn evaluate_unless_null(&self, rows: usize, ask: &mut Ask<'_>) -> Result<ArrayRef> {
+        let broken = |error: arrow::error::ArrowError| {
+            pelorus_error::Error::internal("rows that are not NULL").caused_by(error)
+        };
+        let all: Vec<usize> = (0..rows).collect();
+        let first = ask(0, &all)?;
+        let is_one = first.len() == 1;
+        let is_bare = *first.data_type() == DataType::Null;
+        let has_value = |row: &usize| !is_bare && first.is_valid(if is_one { 0 } else { *row });
+        let left: Vec<usize> = all.into_iter().filter(has_value).collect();
+        if left.is_empty() {
+            return Ok(new_null_array(&self.storage, rows));
+        }
+        let is_whole = left.len() == rows;
+        let numbers = UInt64Array::from_iter_values(left.iter().map(|row| *row as u64));
+        let mut args = vec![if is_one || is_whole {
+            first
+        } else {
+            take(first.as_ref(), &numbers, None).map_err(broken)?
+        }];
+        for arg in 1..self.slots.len() {
+            args.push(ask(arg, &left)?);
+        }
+        let values = self.evaluate(&args, left.len())?;
+        if is_whole {
+            return Ok(values);
+        }
+        let mut places = vec![None; rows];
+        for (at, row) in left.into_iter().enumerate() {
+            places[row] = Some(at as u64);
+        }
+        take(values.as_ref(), &UInt64Array::from(places), None).map_err(broken)
     }
 
     /// Runs on `rows` rows. Arrays of length 1 stand for the same value in every row. The result

@@ -130,8 +130,30 @@ impl EvalContext {
         std::mem::take(&mut *self.lock())
     }
 
+    /// Does work whose warnings nobody sees; what it gives, and whether it left any.
+    pub fn apart<T>(&self, work: impl FnOnce() -> T) -> (T, bool) {
+        let before = self.take_warnings();
+        let result = work();
+        let left = std::mem::replace(&mut *self.lock(), before);
+        (result, !left.is_empty())
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(u16, String)>> {
         // A panic while holding the lock leaves a vector that is still whole.
         self.warnings.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_apart_leaves_the_warnings_before_it() {
+        let context = EvalContext::default();
+        context.warn(1, "before");
+        assert_eq!(context.apart(|| context.warn(2, "within")), ((), true));
+        assert_eq!(context.apart(|| 7), (7, false));
+        assert_eq!(context.take_warnings(), [(1, "before".to_owned())]);
     }
 }

@@ -32,6 +32,8 @@ pub(crate) enum Flow {
     And,
     /// The first that is true, or none.
     Or,
+    /// The first, and all others where it is not NULL.
+    First,
 }
 
 impl Flow {
@@ -43,10 +45,55 @@ impl Flow {
             "IFNULL" | "COALESCE" => Self::Coalesce,
             "AND" => Self::And,
             "OR" => Self::Or,
+            _ if is_null_with_first(name, args) => Self::First,
             _ => return None,
         };
         args.iter().skip(1).any(|arg| arg.complains).then_some(flow)
     }
+}
+
+/// Whether a call is one that MySQL ends at a first argument that is NULL. (Sums, products and
+/// remainders look at both sides.) Constants are computed once in any case.
+fn is_null_with_first(name: &str, args: &[Arg]) -> bool {
+    let is_such = matches!(
+        name,
+        "=" | "<>"
+            | "!="
+            | "<"
+            | "<="
+            | ">"
+            | ">="
+            | "BETWEEN"
+            | "NOT BETWEEN"
+            | "LIKE"
+            | "GREATEST"
+            | "LEAST"
+            | "NULLIF"
+            | "&"
+            | "^"
+            | "<<"
+            | "POW"
+            | "ROUND"
+            | "TRUNCATE"
+            | "CONV"
+            | "CONCAT"
+            | "LEFT"
+            | "RIGHT"
+            | "SUBSTRING"
+            | "LPAD"
+            | "REPEAT"
+            | "REPLACE"
+            | "INSTR"
+            | "ELT"
+            | "STRCMP"
+            | "FIND_IN_SET"
+            | "SUBSTRING_INDEX"
+            | "DATE_ADD"
+            | "MAKETIME"
+    );
+    is_such
+        && args.first().is_some_and(|first| first.ty.is_nullable())
+        && args.iter().skip(1).any(|arg| arg.complains && arg.constant.is_none())
 }
 
 /// What a call knows of its arguments and its result.
@@ -68,6 +115,7 @@ impl Frame<'_> {
             Flow::Coalesce => run.first_value()?,
             Flow::And => run.first_truth(false)?,
             Flow::Or => run.first_truth(true)?,
+            Flow::First => return Err(Error::internal("a call that is no conditional")),
         }
         let mut output = Output::new(self.storage, rows)?;
         for value in run.values {
@@ -251,6 +299,35 @@ mod tests {
         let result = result.unwrap();
         let expected = Int64Array::from(vec![Some(0), Some(1), Some(0)]);
         assert_eq!(result.as_primitive::<Int64Type>(), &expected);
+    }
+
+    #[test]
+    fn a_first_argument_that_is_null_ends_a_comparison() {
+        let ctx = Arc::new(EvalContext::default());
+        let product = resolve("*", &[column("b"), column("b")], &ctx).unwrap();
+        let args = [column("a"), Arg::of(&product, None)];
+        let call = resolve("=", &args, &ctx).unwrap();
+        assert!(call.is_lazy());
+        // MySQL looks at both sides of a sum.
+        assert!(!resolve("+", &args, &ctx).unwrap().is_lazy());
+        let never_null = Arg::column(ColumnType::bigint().not_null(), "a");
+        assert!(!resolve("=", &[never_null, args[1].clone()], &ctx).unwrap().is_lazy());
+
+        let a: ArrayRef = Arc::new(Int64Array::from(vec![Some(4), None, Some(5)]));
+        let b: ArrayRef = Arc::new(Int64Array::from(vec![2, i64::MAX, 3]));
+        let mut asked = Vec::new();
+        let result = call.evaluate_lazily(3, &mut |arg, rows| {
+            asked.push((arg, rows.to_vec()));
+            let b = some(&b, rows);
+            match arg {
+                0 => Ok(some(&a, rows)),
+                _ => product.evaluate(&[Arc::clone(&b), b], rows.len()),
+            }
+        });
+        let result = result.unwrap();
+        let expected = Int64Array::from(vec![Some(1), None, Some(0)]);
+        assert_eq!(result.as_primitive::<Int64Type>(), &expected);
+        assert_eq!(asked, [(0, vec![0, 1, 2]), (1, vec![0, 2])]);
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub(crate) fn round(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
         None => Some(0),
         Some(places) => places.int64(row),
     };
+    let shown = i64::from(arg.ty.decimals);
     Ok(match kind {
         Numeric::Int => {
             let text = format!("{}({})", name.to_ascii_lowercase(), arg.text);
@@ -50,6 +51,8 @@ pub(crate) fn round(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
             else {
                 return Ok(Value::Null);
             };
+            // Digits that are not shown are cut off, not rounded.
+            let places = if truncate { places.min(shown) } else { places };
             Ok(Value::Decimal(round_decimal(value, places, truncate)))
         }),
         Numeric::Real => Call::rowwise(name, args, ctx, ty, move |batch, row| {

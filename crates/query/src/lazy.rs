@@ -69,13 +69,27 @@ pub(crate) fn all(conditions: &[&Expr]) -> Expr {
     })
 }
 
+/// The value of a lazy expression of literals alone, or why it has none; `None` of any other.
+pub(crate) fn of_literals(expr: &Expr) -> Option<Result<ArrayRef>> {
+    let Expr::ScalarFunction(function) = expr else { return None };
+    let lazy = function.func.inner().downcast_ref::<LazyUdf>()?;
+    let leaves = function.args.iter().map(|leaf| match leaf {
+        Expr::Literal(value, _) => value.to_array_of_size(1).ok(),
+        _ => None,
+    });
+    Some(lazy.root.evaluate(&leaves.collect::<Option<Vec<_>>>()?, 1))
+}
+
 fn function(name: &str, ty: DataType, root: impl FnOnce(&mut Vec<Expr>) -> Node) -> Expr {
     let mut leaves = Vec::new();
     let root = root(&mut leaves);
+    // Of constants alone DataFusion would compute it while it plans, whether or not a row comes.
+    let is_constant = leaves.iter().all(|leaf| matches!(leaf, Expr::Literal(..)));
+    let volatility = if is_constant { Volatility::Volatile } else { Volatility::Immutable };
     let udf = LazyUdf {
         name: name.to_ascii_lowercase(),
         id: next_id(),
-        signature: signature(leaves.len(), Volatility::Immutable),
+        signature: signature(leaves.len(), volatility),
         ty,
         root,
     };

@@ -167,6 +167,10 @@ pub(crate) fn over_arrays(
     once: bool,
     evaluate: impl FnOnce(&[ArrayRef], usize) -> Result<ArrayRef>,
 ) -> DfResult<ColumnarValue> {
+    if args.number_rows == 0 {
+        // No row, no warning.
+        return Ok(ColumnarValue::Array(new_empty_array(args.return_type())));
+    }
     let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
     let arrays = args.args.iter().map(|arg| match arg {
         ColumnarValue::Array(array) => Ok(Arc::clone(array)),
@@ -208,10 +212,11 @@ pub(crate) fn as_call(function: &ScalarFunction) -> Option<&Arc<Call>> {
     function.func.inner().downcast_ref::<CallUdf>().map(|udf| &udf.call)
 }
 
-/// A call of a resolved function as an expression. `name` is what EXPLAIN shows.
-pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>) -> Expr {
-    let volatility =
-        if call.is_deterministic() { Volatility::Immutable } else { Volatility::Volatile };
+/// A call of a resolved function as an expression. `name` is what EXPLAIN shows; `waits` says that
+/// it counts only when a row comes, although its arguments are constants.
+pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>, waits: bool) -> Expr {
+    let is_fixed = call.is_deterministic() && !waits;
+    let volatility = if is_fixed { Volatility::Immutable } else { Volatility::Volatile };
     let lazy_type = call.is_lazy().then(|| call.arrow_type());
     let udf = CallUdf {
         name: name.to_ascii_lowercase(),

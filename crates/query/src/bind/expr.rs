@@ -27,7 +27,7 @@ use super::guard;
 use super::mariadb;
 use super::query::BoundQuery;
 use super::scope::Scope;
-use super::typed::Typed;
+use super::typed::{Constants, Typed};
 use crate::context::{Flavour, QueryContext};
 use crate::lazy;
 use crate::udf::from_datafusion;
@@ -71,6 +71,8 @@ pub(crate) struct ExprBinder<'a> {
     pub(crate) clause: &'static str,
     /// Whose answer the query must have; `None` where it is ours.
     pub(crate) answer: Option<Flavour>,
+    /// When constants are computed that leave warnings.
+    pub(crate) constants: Constants,
 }
 
 impl ExprBinder<'_> {
@@ -431,19 +433,27 @@ impl ExprBinder<'_> {
     }
 
     fn call(&self, name: &str, mut args: Vec<Typed>) -> Result<Typed> {
+        let context = &self.context.eval;
         if !self.is_mariadb() {
-            return Typed::apply(name, args, &self.context.eval);
+            let value = Typed::apply(name, args, context, self.constants)?;
+            return Ok(value.settled_by(name, context));
         }
         if mariadb::is_comparison(name) {
-            mariadb::round_compared(&mut args, &self.context.eval);
+            mariadb::round_compared(&mut args, context);
         }
         let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
         mariadb::check(name, &described)?;
         if name == "/" {
-            mariadb::check_scale(&described, self.context.eval.div_precision_increment)?;
+            mariadb::check_scale(&described, context.div_precision_increment)?;
         }
         let is_quotient = mariadb::is_quotient(name, &args)?;
-        Ok(Typed::apply(name, args, &self.context.eval)?.with_quotient(is_quotient))
+        let value = Typed::apply(name, args, context, self.constants)?;
+        Ok(value.with_quotient(is_quotient))
+    }
+
+    /// A binder for what only some rows reach.
+    fn branch(&self) -> Self {
+        Self { constants: Constants::WhenReached, ..*self }
     }
 
     /// Whether the answer is to be that of a MariaDB.
@@ -593,17 +603,19 @@ impl ExprBinder<'_> {
     ) -> Result<Typed> {
         let mut args = Vec::new();
         let operand = operand.map(|operand| self.exact(operand)).transpose()?;
-        for when in conditions {
+        let branch = self.branch();
+        for (at, when) in conditions.iter().enumerate() {
+            let binder = if at == 0 { self } else { &branch };
             args.push(match &operand {
                 Some(operand) => {
-                    self.call("=", vec![operand.clone(), self.exact(&when.condition)?])?
+                    binder.call("=", vec![operand.clone(), binder.exact(&when.condition)?])?
                 }
-                None => self.value(&when.condition)?,
+                None => binder.value(&when.condition)?,
             });
-            args.push(self.value(&when.result)?);
+            args.push(branch.value(&when.result)?);
         }
         if let Some(result) = else_result {
-            args.push(self.value(result)?);
+            args.push(branch.value(result)?);
         }
         self.call("CASE", args)
     }
@@ -622,7 +634,7 @@ impl ExprBinder<'_> {
             mariadb::check_cast(target, &value.arg())?;
         }
         let call = functions::cast(target, &value.arg(), &self.context.eval)?;
-        Ok(Typed::of_call(call, vec![value]))
+        Ok(Typed::of_call(call, vec![value], self.constants))
     }
 
     fn rounding(&self, name: &str, expr: &ast::Expr, kind: &CeilFloorKind) -> Result<Typed> {
@@ -673,8 +685,11 @@ impl ExprBinder<'_> {
             return Ok(rounded);
         }
         let mut bound = Vec::new();
+        let branch = self.branch();
+        let is_conditional = matches!(name.as_str(), "IF" | "IFNULL" | "COALESCE");
         for (at, arg) in args.into_iter().enumerate() {
             match arg {
+                arg if at > 0 && is_conditional => bound.push(branch.value(arg)?),
                 ast::Expr::Interval(interval) => bound.extend(self.interval(interval)?),
                 // TIMESTAMPDIFF(DAY, a, b) takes a unit, which parses as a name.
                 ast::Expr::Identifier(unit)

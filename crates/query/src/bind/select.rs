@@ -15,7 +15,7 @@ use super::query::{
     Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, ordinal, sort_term,
 };
 use super::scope::Scope;
-use super::typed::Typed;
+use super::typed::{Constants, Typed};
 use crate::context::Flavour;
 use crate::udf::from_datafusion;
 
@@ -308,6 +308,10 @@ impl Binder<'_> {
             subqueries,
             clause,
             answer: self.answer.get().copied(),
+            constants: match clause {
+                "field list" => Constants::WhenReached,
+                _ => Constants::AtOnce,
+            },
         }
     }
 

@@ -13,6 +13,7 @@ use pelorus_functions::aggregate::AggregateCall;
 use pelorus_functions::{self as functions, Arg, Call, EvalContext, Members, Value};
 use pelorus_types::{Column, ColumnType};
 
+use crate::lazy;
 use crate::udf::{self, into_datafusion};
 
 /// A bound expression.
@@ -33,6 +34,31 @@ pub(crate) struct Typed {
     listed: Option<Listed>,
     /// Whether it is a quotient that a MariaDB would have more digits of.
     quotient: bool,
+}
+
+/// When a constant that leaves warnings is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Constants {
+    /// Once, whether or not a row comes: so MySQL has it of a condition on rows.
+    AtOnce,
+    /// When a row comes that asks for it.
+    WhenReached,
+}
+
+impl Constants {
+    /// The value of a constant, and whether its warnings are still to come. `None` where it fails:
+    /// whether anybody asks for it shows when rows come.
+    fn compute(
+        self,
+        context: &EvalContext,
+        work: impl FnOnce() -> Option<ArrayRef>,
+    ) -> Option<(ArrayRef, bool)> {
+        let (array, waits) = match self {
+            Self::AtOnce => (work(), false),
+            Self::WhenReached => context.apart(work),
+        };
+        Some((array?, waits))
+    }
 }
 
 /// The list that values are sorted by.
@@ -147,22 +173,37 @@ impl Typed {
     }
 
     /// Applies a function or operator by name.
-    pub(crate) fn apply(name: &str, args: Vec<Typed>, context: &Arc<EvalContext>) -> Result<Typed> {
+    pub(crate) fn apply(
+        name: &str,
+        args: Vec<Typed>,
+        context: &Arc<EvalContext>,
+        constants: Constants,
+    ) -> Result<Typed> {
         let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
         let call = functions::resolve(name, &described, context)?;
-        Ok(Self::of_call(call, args))
+        Ok(Self::of_call(call, args, constants))
     }
 
     /// The result of a resolved call; of constants it is a constant, which MySQL's types depend on.
-    pub(crate) fn of_call(call: Call, args: Vec<Typed>) -> Typed {
-        if let Some(folded) = folded(&call, &args) {
+    pub(crate) fn of_call(call: Call, args: Vec<Typed>, constants: Constants) -> Typed {
+        let context = Arc::clone(call.context());
+        let (ty, arg, name) = (call.return_type(), Arg::of(&call, None), call.name().to_owned());
+        let literals = literals(&args).filter(|_| call.is_deterministic());
+        let known = literals
+            .and_then(|literals| constants.compute(&context, || call.evaluate(&literals, 1).ok()));
+        if let Some(folded) = folded(known.as_ref(), &arg) {
             return folded;
         }
-        let ty = call.return_type();
-        let arg = Arg::of(&call, None);
-        let name = call.name().to_owned();
-        let expr = udf::call(&name, call, args.into_iter().map(|arg| arg.expr).collect());
-        Typed { arg, ..Typed::computed(expr, ty) }
+        let args = args.into_iter().map(|arg| arg.expr).collect();
+        let expr = udf::call(&name, call, args, known.is_some());
+        // A conditional may have chosen what it is among constants.
+        let known =
+            known.or_else(|| constants.compute(&context, || lazy::of_literals(&expr)?.ok()));
+        if let Some(folded) = folded(known.as_ref(), &arg) {
+            return folded;
+        }
+        let constant = known.and_then(|(array, _)| functions::value_at(&array, &ty, 0).ok());
+        Typed { arg: Arg { constant, ..arg }, ..Typed::computed(expr, ty) }
     }
 
     /// The same value in another type, as in assignments and UNION.
@@ -205,6 +246,17 @@ impl Typed {
         Typed { expr, arg: Arg { scale: self.ty.decimals, ..self.arg }, ..self }
     }
 
+    /// The result of a function as MySQL goes on with it: an AVG has more digits than it shows,
+    /// what is computed of it has not. (A MariaDB keeps them.)
+    #[must_use]
+    pub(crate) fn settled_by(self, name: &str, context: &Arc<EvalContext>) -> Typed {
+        let settles = matches!(
+            name,
+            "+" | "-" | "*" | "%" | "MOD" | "IFNULL" | "COALESCE" | "GREATEST" | "LEAST"
+        );
+        if settles { self.settled(context) } else { self }
+    }
+
     /// What to group, compare and join by: equal exactly where MySQL calls the values equal, and
     /// ordered as MySQL compares them (NULL aside).
     pub(crate) fn sort_key(&self, context: &Arc<EvalContext>) -> Expr {
@@ -244,23 +296,24 @@ fn unknown(ty: &ColumnType) -> Option<Listed> {
     functions::is_listed(ty).then_some(Listed::Unknown)
 }
 
-/// The value of a call of constants. `None` also where it fails: whether anybody asks for the value
-/// shows when rows come (`IF(TRUE, 1, 9223372036854775807 + 1)`).
-fn folded(call: &Call, args: &[Typed]) -> Option<Typed> {
-    if !call.is_deterministic() || args.iter().any(|arg| arg.arg.constant.is_none()) {
-        return None;
-    }
-    let literals = args.iter().map(|arg| match &arg.expr {
-        Expr::Literal(value, _) => value.to_array_of_size(1).ok(),
+/// The values of arguments that are literals, all of them.
+fn literals(args: &[Typed]) -> Option<Vec<ArrayRef>> {
+    let literal = |arg: &Typed| match &arg.expr {
+        Expr::Literal(value, _) if arg.arg.constant.is_some() => value.to_array_of_size(1).ok(),
         _ => None,
-    });
-    let array = call.evaluate(&literals.collect::<Option<Vec<_>>>()?, 1).ok()?;
-    let value = functions::value_at(&array, &call.return_type(), 0).ok()?;
-    let scalar = ScalarValue::try_from_array(&array, 0).ok()?;
+    };
+    args.iter().map(literal).collect()
+}
+
+/// A constant that is known, warnings and all, in the place of what it was computed by.
+fn folded(known: Option<&(ArrayRef, bool)>, arg: &Arg) -> Option<Typed> {
+    let (array, _) = known.filter(|(_, waits)| !waits)?;
+    let value = functions::value_at(array, &arg.ty, 0).ok()?;
+    let scalar = ScalarValue::try_from_array(array, 0).ok()?;
     Some(Typed {
         expr: Expr::Literal(scalar, None),
-        ty: call.return_type(),
-        arg: Arg::of(call, Some(value)),
+        ty: arg.ty,
+        arg: Arg { constant: Some(value), complains: false, ..arg.clone() },
         key: None,
         origin: None,
         listed: None,

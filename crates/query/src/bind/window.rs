@@ -199,6 +199,8 @@ impl Binder<'_> {
             ty if is_kept(&ty) => binder.marked(&call.name, Typed::of_aggregate(column, &resolved)),
             ty => Typed::computed(column, widened(ty)),
         };
+        // MySQL keeps it in a column of its type, with the digits that this has.
+        let value = if binder.is_mariadb() { value } else { value.settled(&self.context.eval) };
         Ok(Bound { function, args, value, frameless: false })
     }
 
@@ -224,7 +226,8 @@ impl Binder<'_> {
             mariadb::check_digits(&args[0])?;
             mariadb::check_digits(&otherwise)?;
             args.push(otherwise);
-            let common = widened(Typed::apply("IFNULL", args.clone(), context)?.ty);
+            let both = Typed::apply("IFNULL", args.clone(), context, binder.constants)?;
+            let common = widened(both.ty);
             ty = if args[1].ty.is_nullable() { common.nullable() } else { common };
             args = args.into_iter().map(|arg| arg.converted(ty, context)).collect();
         }

@@ -1,7 +1,16 @@
 //! Whether the stored values of a column are right under another type as they are.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, StringArray};
+use pelorus_error::{Error, Result};
+use pelorus_functions::EvalContext;
 use pelorus_functions::assign::Target;
+use pelorus_types::collation::UTF8MB4_BIN;
 use pelorus_types::{ColumnType, Flags, WireType};
+
+/// Characters that the longest number takes.
+const DIGITS_MAX: u32 = 80;
 
 /// Whether every value of one column is a value of another. `fixed` says that the bytes of the
 /// column decide where rows are, so that its collation cannot change.
@@ -16,11 +25,42 @@ pub(super) fn is_kept(old: &Target, new: &Target, fixed: bool) -> bool {
 pub(super) fn is_odd(from: &ColumnType, to: &ColumnType) -> bool {
     let whole = |ty: &ColumnType| integer_bytes(ty.wire).is_some() || ty.wire == WireType::Bit;
     match to.wire {
-        _ if is_listed(to) => !whole(from) && !from.is_string(),
+        _ if is_listed(to) => from.wire != WireType::Bit && !from.is_string() && !is_exact(from),
         WireType::Bit => !whole(from),
         WireType::Year => !whole(from) && from.wire != WireType::Year && !is_text(from),
         _ => is_listed(from) && to.is_temporal(),
     }
+}
+
+/// Whether MySQL's `ALTER TABLE` goes by the text that a number is shown as: to a member of an ENUM
+/// or SET, where an `INSERT` takes the number of the member, and to a text where zeros stand in
+/// front that an expression does not see.
+pub(super) fn is_by_text(from: &ColumnType, to: &ColumnType) -> bool {
+    let to_text = to.is_string() && to.wire != WireType::Json;
+    is_exact(from) && (is_listed(to) || to_text && zeros(from) > 0)
+}
+
+/// The texts that numbers are shown as, and their type.
+///
+/// # Errors
+/// What making texts of numbers gives.
+pub(super) fn texts(array: &ArrayRef, from: &ColumnType) -> Result<(ArrayRef, ColumnType)> {
+    let to = ColumnType::varchar(DIGITS_MAX, UTF8MB4_BIN);
+    let plain = pelorus_functions::convert(array, from, &to, &EvalContext::default())?;
+    let texts = plain.as_string_opt::<i32>();
+    let texts = texts.ok_or_else(|| Error::internal("numbers as texts that are none"))?;
+    let width = zeros(from);
+    let padded = texts.iter().map(|text| text.map(|text| format!("{text:0>width$}")));
+    Ok((Arc::new(padded.collect::<StringArray>()), to))
+}
+
+/// How many characters zeros in front of a number fill up.
+fn zeros(ty: &ColumnType) -> usize {
+    if ty.flags.has(Flags::ZEROFILL) { usize::try_from(ty.length).unwrap_or(0) } else { 0 }
+}
+
+fn is_exact(ty: &ColumnType) -> bool {
+    integer_bytes(ty.wire).is_some() || matches!(ty.wire, WireType::Year | WireType::NewDecimal)
 }
 
 fn is_text(ty: &ColumnType) -> bool {
@@ -133,6 +173,7 @@ fn room(target: &Target) -> Option<Room> {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::UInt64Array;
     use pelorus_types::collation::{BINARY, UTF8MB4_0900_AI_CI, UTF8MB4_BIN};
 
     use super::*;
@@ -184,5 +225,21 @@ mod tests {
         assert!(is_kept(&listed(&["a", "b"]), &listed(&["a", "b", "c"]), true));
         assert!(!is_kept(&listed(&["a", "b"]), &listed(&["b", "a"]), true));
         assert!(!is_kept(&listed(&["a", "b"]), &listed(&["a"]), true));
+    }
+    #[test]
+    fn numbers_become_members_by_the_text_that_they_are_shown_as() {
+        let mut padded = ColumnType::new(WireType::Long, BINARY, 5, 0);
+        padded.flags = Flags::UNSIGNED.with(Flags::ZEROFILL);
+        let numbers: ArrayRef = Arc::new(UInt64Array::from(vec![Some(12), None]));
+        let (shown, ty) = texts(&numbers, &padded).unwrap();
+        assert_eq!(shown.as_string::<i32>(), &StringArray::from(vec![Some("00012"), None]));
+        let mut listed = ty;
+        listed.flags = Flags::ENUM;
+        let plain = number(WireType::Long).ty;
+        assert!(is_by_text(&padded, &ty) && is_by_text(&padded, &listed));
+        assert!(is_by_text(&plain, &listed) && !is_by_text(&plain, &ty));
+        assert!(!is_by_text(&number(WireType::Bit).ty, &listed));
+        assert!(!is_odd(&number(WireType::Year).ty, &listed));
+        assert!(is_odd(&number(WireType::Double).ty, &listed));
     }
 }

@@ -250,6 +250,10 @@ impl<'a> Maker<'a> {
         if is_listed && !target.ty.is_string() && target.ty.wire != WireType::Json {
             return assign_array(target, policy, &numbers(source, array), &NUMBERS);
         }
+        if convert::is_by_text(&source.ty, &target.ty) {
+            let (texts, ty) = convert::texts(array, &source.ty).map_err(|it| failed(it, policy))?;
+            return assign_array(target, policy, &texts, &ty);
+        }
         let shown = self.shown(array, &source.ty).map_err(|error| failed(error, policy))?;
         assign_array(target, policy, &shown, &source.ty)
     }

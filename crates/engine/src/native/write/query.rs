@@ -24,13 +24,18 @@ const MEMORY: &str = "\u{1}rows";
 const NUMBER: &str = "\u{1}number";
 
 /// Problems of expressions that end a statement in strict mode.
-const STRICT: [(u16, [u8; 5]); 6] = [
+const STRICT: [(u16, [u8; 5]); 11] = [
+    (1260, *b"HY000"),
+    (1264, *b"22003"),
     (1265, *b"01000"),
     (1292, *b"22007"),
+    (1301, *b"HY000"),
     (1365, *b"22012"),
     (1366, *b"HY000"),
     (1411, *b"HY000"),
     (1441, *b"22008"),
+    (3020, *b"2201E"),
+    (6527, *b"22008"),
 ];
 
 /// The rows of a query as they come.

@@ -298,3 +298,42 @@ async fn files_are_loaded() {
     assert_eq!(done.info, "Records: 3  Deleted: 0  Skipped: 1  Warnings: 1");
     assert_eq!(client.rows("SELECT * FROM t ORDER BY id").await, ["1,10,a", "2,12,b"]);
 }
+
+#[tokio::test]
+async fn what_no_row_reaches_ends_no_statement() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    client.run("INSERT INTO t (id, a) VALUES (1, IF(1, 2, 1/0))").await;
+    client.run("INSERT INTO t (id, a) SELECT id + 1000, 1/0 FROM t WHERE id = 999").await;
+    client.run("UPDATE t SET a = CASE WHEN id > 0 THEN 5 ELSE CAST('x' AS SIGNED) END").await;
+    client.run("UPDATE t SET b = 'y' WHERE IF(id > 0, a = 5, CAST('x' AS SIGNED))").await;
+    client
+        .run(
+            "INSERT INTO t (id, a) VALUES (1, 1) ON DUPLICATE KEY UPDATE a = IF(VALUES(a), 9, 1/0)",
+        )
+        .await;
+    for sql in [
+        "UPDATE t SET a = IF(id > 1, 1, 1/0)",
+        "INSERT INTO t (id, a) VALUES (2, IF(0, 2, 1/0))",
+        "INSERT INTO t (id, a) SELECT 2, 1/0 + 1",
+        "DELETE FROM t WHERE id = 1 AND 1/0 IS NULL",
+    ] {
+        assert_eq!(client.error(sql).await.0, 1365, "{sql}");
+    }
+    assert_eq!(client.rows("SELECT * FROM t").await, ["1,9,y"]);
+}
+
+#[tokio::test]
+async fn strict_mode_refuses_what_expressions_cut_or_lack() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    client.run("INSERT INTO t (id, a) VALUES (1, 1)").await;
+    for (sql, code) in [
+        ("UPDATE t SET a = CAST(id + 99999 AS DECIMAL(6,2))", 1264),
+        ("UPDATE t SET a = 2 WHERE CAST(id + 99999 AS DECIMAL(6,2)) > 1", 1264),
+        ("UPDATE t SET a = 2 WHERE LOG(id - 2) IS NULL", 3020),
+        ("DELETE FROM t WHERE LOG(-1) IS NULL", 3020),
+    ] {
+        assert_eq!(client.error(sql).await.0, code, "{sql}");
+    }
+    client.run("UPDATE IGNORE t SET a = 3 WHERE LOG(id - 2) IS NULL").await;
+    assert_eq!(client.rows("SELECT id, a FROM t").await, ["1,3"]);
+}

@@ -79,7 +79,7 @@ impl ExprBinder<'_> {
         }
         let described = [left.arg(), right.arg()];
         let call = functions::rounded_quotient(&described, digits, &self.context.eval)?;
-        Ok(Some(Typed::of_call(call, vec![left, right])))
+        Ok(Some(Typed::of_call(call, vec![left, right], self.constants)))
     }
 
     /// `ROUND(AVG(x), digits)`, of an average that has the digits that a MariaDB has.
@@ -99,7 +99,7 @@ impl ExprBinder<'_> {
         bound.extend(
             args.iter().skip(1).map(|digits| self.value(digits)).collect::<Result<Vec<_>>>()?,
         );
-        Typed::apply("ROUND", bound, &self.context.eval).map(Some)
+        Typed::apply("ROUND", bound, &self.context.eval, self.constants).map(Some)
     }
 
     /// A decimal rounded to more digits than it has: a MariaDB shows the zeros.
@@ -115,6 +115,6 @@ impl ExprBinder<'_> {
         }
         let target = CastTarget::Decimal(precision, digits);
         let call = functions::cast(target, &value.arg(), &self.context.eval)?;
-        Ok(Some(Typed::of_call(call, vec![value])))
+        Ok(Some(Typed::of_call(call, vec![value], self.constants)))
     }
 }
