@@ -318,6 +318,16 @@ CHANGES |= {
         "UPDATE t SET b = 'ü' WHERE id = 2", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE "
         "utf8mb4_unicode_ci", "UPDATE t SET b = 'Ü' WHERE id = 3", "ALTER TABLE t DEFAULT CHARACTER SET = "
         "utf8mb4 COLLATE = utf8mb4_general_ci, ADD n VARCHAR(9) DEFAULT 'ñ'", ROW.format(4)]),
+    # The copy has no partitions, so rows that go with one make it begin anew.
+    "rest": Case([
+        "INSERT INTO t VALUES (3, 3)", "ALTER TABLE t DROP PARTITION a", "INSERT INTO t VALUES (1, 5)",
+        "ALTER TABLE t REORGANIZE PARTITION rest INTO (PARTITION b VALUES IN (1), PARTITION rest DEFAULT)",
+        "INSERT INTO t VALUES (1, 6)", "ALTER TABLE plain PARTITION BY LIST (id) (PARTITION a VALUES IN (1), "
+        "PARTITION rest DEFAULT)", "INSERT INTO plain VALUES (2)"],
+        begin=("CREATE TABLE t (k INT, v INT, PRIMARY KEY (k, v)) PARTITION BY LIST (k) "
+               "(PARTITION a VALUES IN (1, 2), PARTITION rest DEFAULT)", "INSERT INTO t VALUES (1, 1), (7, 2)",
+               "CREATE TABLE plain (id INT PRIMARY KEY)", "INSERT INTO plain VALUES (1)"),
+        tables=("t", "plain"), only="mariadb"),
     "engine": Case(["ALTER TABLE t ENGINE = MyISAM", ROW.format(4), "ALTER TABLE t ENGINE = InnoDB",
                     ROW.format(5)], False),
 }
