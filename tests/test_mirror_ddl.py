@@ -318,6 +318,8 @@ CHANGES |= {
         "UPDATE t SET b = 'ü' WHERE id = 2", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE "
         "utf8mb4_unicode_ci", "UPDATE t SET b = 'Ü' WHERE id = 3", "ALTER TABLE t DEFAULT CHARACTER SET = "
         "utf8mb4 COLLATE = utf8mb4_general_ci, ADD n VARCHAR(9) DEFAULT 'ñ'", ROW.format(4)]),
+    "json": Case(["ALTER TABLE t ADD j JSON", "UPDATE t SET j = '{\"b\": 1, \"a\":2}' WHERE id = 1",
+                  "ALTER TABLE t MODIFY j JSON COMMENT 'text'", ROW.format(4)], True, only="mariadb"),
     # The copy has no partitions, so rows that go with one make it begin anew.
     "rest": Case([
         "INSERT INTO t VALUES (3, 3)", "ALTER TABLE t DROP PARTITION a", "INSERT INTO t VALUES (1, 5)",

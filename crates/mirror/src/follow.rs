@@ -160,6 +160,7 @@ fn circumstances(source: &Source, query: &Query, timestamp: u32) -> Circumstance
     Circumstances {
         mode,
         micros: i64::from(timestamp) * 1_000_000 + micros,
+        is_mariadb: source.is_mariadb(),
         time_zone: query.status.time_zone.clone(),
         collations: charsets::of_session(&query.status, source.is_mariadb()),
         sql_mode,
