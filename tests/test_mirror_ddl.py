@@ -306,13 +306,14 @@ CHANGES |= {
         "ALTER TABLE IF EXISTS nothing ADD z INT", "CREATE INDEX IF NOT EXISTS i ON t (d)",
         "DROP INDEX IF EXISTS nothing ON t", "DROP INDEX IF EXISTS i ON t", "ALTER TABLE t ADD KEY i (d) IGNORED",
         "ALTER TABLE t DROP CONSTRAINT IF EXISTS c", ROW.format(7)], True, only="mariadb"),
-    # What Pelorus does not read makes the table be read anew.
     "if_exists_more": Case([
         "ALTER TABLE t ADD KEY i (a)", "ALTER TABLE t ALTER INDEX i IGNORED", ROW.format(4),
         "ALTER TABLE IF EXISTS t ADD KEY IF NOT EXISTS j (a)", ROW.format(5),
         "ALTER TABLE t MODIFY COLUMN IF EXISTS nothing INT, DROP INDEX IF EXISTS i", ROW.format(6),
         "ALTER TABLE t ADD CONSTRAINT IF NOT EXISTS c CHECK (id > 0)", ROW.format(7),
-        "ALTER TABLE t WAIT 5 ADD f INT", ROW.format(8)], only="mariadb"),
+        "ALTER TABLE t WAIT 5 ADD f INT", ROW.format(8), "ALTER TABLE IF EXISTS t NOWAIT CHANGE COLUMN IF EXISTS "
+        "f g BIGINT, CHANGE COLUMN IF EXISTS nothing h INT", ROW.format(9),
+        "ALTER TABLE IF EXISTS nothing RENAME TO something"], True, only="mariadb"),
     "converted": Case([
         "UPDATE t SET b = 'é' WHERE id = 1", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4",
         "UPDATE t SET b = 'ü' WHERE id = 2", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE "

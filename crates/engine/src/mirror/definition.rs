@@ -118,7 +118,8 @@ pub(super) fn alter_of_copy(alter: &AlterTable, partitions: bool) -> Option<Alte
             _ => {}
         }
     }
-    (!actions.is_empty()).then(|| AlterTable { table: alter.table.clone(), actions })
+    let table = alter.table.clone();
+    (!actions.is_empty()).then(|| AlterTable { if_exists: false, table, actions })
 }
 
 /// Whether an action moves rows between partitions, and leaves them as they are.
