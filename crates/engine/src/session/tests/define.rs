@@ -376,8 +376,8 @@ async fn a_row_in_a_partition_of_others_is_told_by_check_table() {
 async fn what_is_there_or_is_not_leaves_a_note() {
     let (engine, mut root) = shop().await;
     run(&mut root, "CREATE TABLE p (a INT PRIMARY KEY)").await;
-    let sql = "CREATE TABLE t (a INT PRIMARY KEY, b INT, KEY k (b), KEY b (b), CONSTRAINT c CHECK \
-               (b > 0), CONSTRAINT f FOREIGN KEY (b) REFERENCES p (a))";
+    let sql = "CREATE TABLE t (a INT PRIMARY KEY, b INT, z INT, KEY k (b), KEY b (b), CONSTRAINT c \
+               CHECK (b > 0), CONSTRAINT f FOREIGN KEY (b) REFERENCES p (a))";
     run(&mut root, sql).await;
     let before = rows(&mut root, "SHOW CREATE TABLE t").await;
     for (actions, code) in [
@@ -400,10 +400,10 @@ async fn what_is_there_or_is_not_leaves_a_note() {
     run(&mut root, "ALTER TABLE IF EXISTS nothing FORCE").await;
     assert_eq!(rows(&mut root, "SHOW WARNINGS").await[0][..2], ["Note", "1146"]);
     let sql = "ALTER TABLE t ADD CONSTRAINT IF NOT EXISTS d CHECK (b > 2), ALTER INDEX k IGNORED, \
-               MODIFY COLUMN IF EXISTS b BIGINT, ADD KEY IF NOT EXISTS l (b, a)";
+               MODIFY COLUMN IF EXISTS z BIGINT, ADD KEY IF NOT EXISTS l (b, a)";
     run(&mut root, sql).await;
     let after = &rows(&mut root, "SHOW CREATE TABLE t").await[0][1];
-    for part in ["CONSTRAINT `d`", "/*!80000 INVISIBLE */", "`b` bigint", "KEY `l` (`b`,`a`)"] {
+    for part in ["CONSTRAINT `d`", "/*!80000 INVISIBLE */", "`z` bigint", "KEY `l` (`b`,`a`)"] {
         assert!(after.contains(part), "{part} in {after}");
     }
     engine.close().await;
