@@ -207,6 +207,15 @@ LONG = ("REPEAT('a', 70000)", "CONCAT(REPEAT('a', 70000), 'b')", "CONCAT(REPEAT(
         "REPEAT(' ', 5000)", "''", "NULL")
 
 
+def test_groups_of_no_rows(pair):
+    """A MariaDB rolls no rows up to none, a MySQL to one."""
+    begin(pair, "of_none", "CREATE TABLE t (id INT PRIMARY KEY, g INT)", "INSERT INTO t VALUES (1, 1), (2, NULL)")
+    statements = [f"SELECT {what} FROM t WHERE id > {least} GROUP BY {keys} WITH ROLLUP"
+                  for least in (0, 1, 9) for what, keys in (("g, COUNT(*)", "g"), ("g, id, SUM(id)", "g, id"))]
+    assert answered(pair, "of_none", statements) == len(statements)
+    end(pair, "of_none")
+
+
 def test_long_texts(pair):
     """Texts that differ behind where servers cease to look when they sort (`max_sort_length`)."""
     begin(pair, "answers_long", "CREATE TABLE t (id INT PRIMARY KEY, v LONGTEXT, b LONGBLOB, n INT) "

@@ -306,18 +306,31 @@ CHANGES |= {
         "ALTER TABLE IF EXISTS nothing ADD z INT", "CREATE INDEX IF NOT EXISTS i ON t (d)",
         "DROP INDEX IF EXISTS nothing ON t", "DROP INDEX IF EXISTS i ON t", "ALTER TABLE t ADD KEY i (d) IGNORED",
         "ALTER TABLE t DROP CONSTRAINT IF EXISTS c", ROW.format(7)], True, only="mariadb"),
-    # What Pelorus does not read makes the table be read anew.
     "if_exists_more": Case([
         "ALTER TABLE t ADD KEY i (a)", "ALTER TABLE t ALTER INDEX i IGNORED", ROW.format(4),
         "ALTER TABLE IF EXISTS t ADD KEY IF NOT EXISTS j (a)", ROW.format(5),
         "ALTER TABLE t MODIFY COLUMN IF EXISTS nothing INT, DROP INDEX IF EXISTS i", ROW.format(6),
         "ALTER TABLE t ADD CONSTRAINT IF NOT EXISTS c CHECK (id > 0)", ROW.format(7),
-        "ALTER TABLE t WAIT 5 ADD f INT", ROW.format(8)], only="mariadb"),
+        "ALTER TABLE t WAIT 5 ADD f INT", ROW.format(8), "ALTER TABLE IF EXISTS t NOWAIT CHANGE COLUMN IF EXISTS "
+        "f g BIGINT, CHANGE COLUMN IF EXISTS nothing h INT", ROW.format(9),
+        "ALTER TABLE IF EXISTS nothing RENAME TO something"], True, only="mariadb"),
     "converted": Case([
         "UPDATE t SET b = 'é' WHERE id = 1", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4",
         "UPDATE t SET b = 'ü' WHERE id = 2", "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE "
         "utf8mb4_unicode_ci", "UPDATE t SET b = 'Ü' WHERE id = 3", "ALTER TABLE t DEFAULT CHARACTER SET = "
         "utf8mb4 COLLATE = utf8mb4_general_ci, ADD n VARCHAR(9) DEFAULT 'ñ'", ROW.format(4)]),
+    "json": Case(["ALTER TABLE t ADD j JSON", "UPDATE t SET j = '{\"b\": 1, \"a\":2}' WHERE id = 1",
+                  "ALTER TABLE t MODIFY j JSON COMMENT 'text'", ROW.format(4)], True, only="mariadb"),
+    # The copy has no partitions, so rows that go with one make it begin anew.
+    "rest": Case([
+        "INSERT INTO t VALUES (3, 3)", "ALTER TABLE t DROP PARTITION a", "INSERT INTO t VALUES (1, 5)",
+        "ALTER TABLE t REORGANIZE PARTITION rest INTO (PARTITION b VALUES IN (1), PARTITION rest DEFAULT)",
+        "INSERT INTO t VALUES (1, 6)", "ALTER TABLE plain PARTITION BY LIST (id) (PARTITION a VALUES IN (1), "
+        "PARTITION rest DEFAULT)", "INSERT INTO plain VALUES (2)"],
+        begin=("CREATE TABLE t (k INT, v INT, PRIMARY KEY (k, v)) PARTITION BY LIST (k) "
+               "(PARTITION a VALUES IN (1, 2), PARTITION rest DEFAULT)", "INSERT INTO t VALUES (1, 1), (7, 2)",
+               "CREATE TABLE plain (id INT PRIMARY KEY)", "INSERT INTO plain VALUES (1)"),
+        tables=("t", "plain"), only="mariadb"),
     "engine": Case(["ALTER TABLE t ENGINE = MyISAM", ROW.format(4), "ALTER TABLE t ENGINE = InnoDB",
                     ROW.format(5)], False),
 }

@@ -234,6 +234,22 @@ def test_layouts_are_shown(own):
     assert own.state("laid_out", "t")["Layout"] == "SEGMENT BY (v)"
 
 
+@pytest.mark.parametrize("layout, change", [
+    ("PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN MAXVALUE)", "RENAME COLUMN id TO other"),
+    ("SEGMENT BY (v)", "CHANGE v w INT")])
+def test_layouts_of_columns_that_are_renamed(own, layout, change):
+    own.begin("renamed_layout", *T)
+    own.through.run(f"MIRROR TABLE renamed_layout.t {layout}")
+    own.wait_live("renamed_layout", "t")
+    own.server.run(f"ALTER TABLE renamed_layout.t {change}")
+    found = own.wait_state("renamed_layout", "t", "failed")
+    assert "UNMIRROR TABLE" in found["Reason"] and "Unknown column" in found["Reason"], found
+    own.through.run("UNMIRROR TABLE renamed_layout.t", "MIRROR TABLE renamed_layout.t")
+    own.wait_live("renamed_layout", "t")
+    own.same_tables("renamed_layout", "t")
+    own.through.run("UNMIRROR TABLE renamed_layout.t")
+
+
 def test_own_writes_while_the_stream_stands_still(own, linked_maker):
     """A session that reads its writes waits for no longer than it wants to, and reads them."""
     own.begin("own_writes", *T)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from pelorus_tools import machine, mirrored, rows, servers
+from pelorus_tools.processes import wait_for
 
 BERLIN = "Europe/Berlin"
 ZONES = [BERLIN, "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"]
@@ -194,6 +195,49 @@ def test_mirrors_show_what_the_server_shows(name, request, linked_maker):
         expected, given = rows.ask(oracle, statement), rows.ask(ours, statement)
         assert (expected.rows, expected.error) == (given.rows, given.error), statement
     assert pair.state("clocks", "t")["Queries"] == before + len(OF_ROWS)
+
+
+@pytest.mark.parametrize("kind", [servers.MySql, servers.MariaDb])
+def test_a_server_that_gets_another_zone(kind, linked_maker):
+    """Started in another one, and by SET GLOBAL: mirrors show what new sessions of the server show."""
+    if kind is servers.MySql and machine.mysql_root()[0] is None:
+        pytest.skip("no MySQL")
+    name = f"{kind.__name__.lower()}-moved"
+    server = kind(name, 87 if kind is servers.MySql else 88, time_zone="UTC")
+    try:
+        through = linked_maker(server.url(), name=f"pelorus-of-{name}")
+        pair = mirrored.Mirrored(server, through)
+        pair.begin("clocks", "CREATE TABLE t (a INT PRIMARY KEY, b TIMESTAMP NULL)",
+                   "INSERT INTO t VALUES (1, '2024-07-01 12:00:00')")
+        through.run("MIRROR TABLE clocks.t")
+        pair.wait_live("clocks", "t")
+        ask = ["SET pelorus_max_staleness = 0", "SET pelorus_mirror_timeout = 60000"]
+        query = "SELECT b, TIMESTAMPDIFF(HOUR, UTC_TIMESTAMP(), NOW()) FROM clocks.t"
+
+        def shown(*more: str) -> tuple[str, int]:
+            (moment, hours), = through.run(*ask, *more, query)
+            return str(moment), hours
+
+        assert shown() == ("2024-07-01 12:00:00", 0)
+        server.stop()
+        server.set_time_zone("Asia/Kolkata")
+        server.start()
+        before, answers = pair.state("clocks", "t")["Queries"], []
+
+        def is_of_mirror() -> bool:
+            answers.append(shown())
+            return pair.state("clocks", "t")["Queries"] > before
+
+        wait_for("an answer of the mirror", is_of_mirror)
+        # Not even the first shows the zone of before.
+        assert set(answers) == {("2024-07-01 17:30:00", 5)}, answers
+        server.run("SET GLOBAL time_zone = '-03:00'")
+        moved = ("2024-07-01 09:00:00", -3)
+        wait_for("the zone", lambda: shown() == moved, 60)
+        # Sessions in which the server answers, too.
+        assert shown("SET pelorus_mirrors = OFF") == moved
+    finally:
+        server.stop()
 
 
 def test_a_server_in_no_known_zone(linked_maker):

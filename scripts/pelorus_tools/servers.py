@@ -30,6 +30,10 @@ class Server:
         # What the server is started with.
         self._environment: dict[str, str] | None = None
 
+    def set_time_zone(self, zone: str) -> None:
+        """The zone of the server's machine from its next start on."""
+        self._environment = {**os.environ, "TZ": zone}
+
     def connect(self, user: str = USER, password: str = PASSWORD, **more) -> pymysql.Connection:
         """A new connection; `more` goes to PyMySQL."""
         more.setdefault("charset", "utf8mb4")

@@ -118,3 +118,17 @@ SELECT a FROM n1 WHERE b IN (SELECT b FROM n2 JOIN n3 USING (f)) ORDER BY a;
 SELECT * FROM n1 JOIN n2 USING (zz);
 SELECT * FROM n1 JOIN n2 ON n1.b = n2.b JOIN n3 USING (b);
 SELECT b FROM n1 JOIN n2 USING (c);
+CREATE TABLE words (id INT NOT NULL PRIMARY KEY, w VARCHAR(10), v CHAR(10), b VARCHAR(10) COLLATE utf8mb4_bin, c VARBINARY(10));
+INSERT INTO words VALUES (1, 'Ab', 'ab', 'ab', 'ab'), (2, 'aB ', 'AB', 'AB', 'AB'), (3, 'ä', 'a', 'ä', 'a'), (4, NULL, 'x', NULL, NULL), (5, '', NULL, '', '');
+SELECT id FROM words WHERE w IN (SELECT v FROM words) ORDER BY id;
+SELECT id FROM words WHERE w IN (SELECT w FROM words WHERE id = 1) ORDER BY id;
+SELECT id FROM words WHERE w NOT IN (SELECT w FROM words WHERE id IN (1, 3)) ORDER BY id;
+SELECT id FROM words WHERE w NOT IN (SELECT w FROM words WHERE id = 4) ORDER BY id;
+SELECT id FROM words WHERE b IN (SELECT b FROM words WHERE id < 3) ORDER BY id;
+SELECT id FROM words WHERE c NOT IN (SELECT c FROM words WHERE id > 1 AND c IS NOT NULL) ORDER BY id;
+SELECT x.id FROM words AS x WHERE x.w IN (SELECT v FROM words AS y WHERE y.id >= x.id) ORDER BY x.id;
+-- refused: 1235
+SELECT id FROM words WHERE w IN (SELECT b FROM words) ORDER BY id;
+SELECT id FROM words WHERE id = (SELECT id FROM words);
+SELECT id FROM words WHERE id = (SELECT id FROM words WHERE w = 'ab' AND id < 2);
+SELECT (SELECT w FROM words WHERE id > 1);

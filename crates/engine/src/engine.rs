@@ -119,8 +119,9 @@ impl Engine {
 
     /// Asks a server that has mirrors for its time zone: queries of mirrors need it, and it may be
     /// away when they come.
-    pub(crate) async fn learn_zone(&self, link: &Link) {
-        self.zones.learn(link, self.native.store(), &self.env).await;
+    pub(crate) fn learn_zone(&self, link: &Link) {
+        let stream = self.mirrors.streams(&link.name().to_lowercase());
+        self.zones.learn(link, self.native.store(), &self.env, stream);
     }
 
     /// Opens the link of a definition. What is wrong is logged; [`watch`] tries again.
@@ -503,7 +504,7 @@ async fn watch(engine: std::sync::Weak<Engine>, mut wanted: Wanted) {
         engine.links.refresh().await;
         for (name, _) in engine.mirrors.databases() {
             if let Some(link) = engine.links.get(&name) {
-                engine.learn_zone(&link).await;
+                engine.learn_zone(&link);
             }
         }
     }

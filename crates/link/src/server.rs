@@ -29,6 +29,8 @@ pub(crate) struct Server {
     /// Connections that exist, lent or resting.
     open: AtomicUsize,
     closed: AtomicBool,
+    /// How often all connections were to be made anew.
+    renewed: AtomicU64,
     health: Mutex<Health>,
     pub(crate) ranges: AtomicU64,
     pub(crate) rows: AtomicU64,
@@ -70,6 +72,7 @@ impl Server {
             idle: Mutex::default(),
             open: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
+            renewed: AtomicU64::new(0),
             health: Mutex::default(),
             ranges: AtomicU64::new(0),
             rows: AtomicU64::new(0),
@@ -215,6 +218,16 @@ impl Server {
     /// Closes every connection that rests and lends no more.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
+        self.close_resting();
+    }
+
+    /// Closes every connection that rests, and those that are lent when they are given back.
+    pub(crate) fn renew(&self) {
+        self.renewed.fetch_add(1, Ordering::Relaxed);
+        self.close_resting();
+    }
+
+    fn close_resting(&self) {
         let all = std::mem::take(&mut *self.idle.lock());
         self.discard_all(all.into_iter().map(|resting| resting.connection).collect());
     }
@@ -277,6 +290,7 @@ impl Server {
             server: Arc::clone(self),
             runtime: Handle::current(),
             keep: true,
+            renewed: self.renewed.load(Ordering::Relaxed),
         }
     }
 
@@ -331,6 +345,8 @@ pub(crate) struct Lent {
     server: Arc<Server>,
     runtime: Handle,
     keep: bool,
+    /// That of its server when it was lent.
+    renewed: u64,
 }
 
 impl Lent {
@@ -365,7 +381,9 @@ impl DerefMut for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
-            self.server.take_back(connection, self.keep, &self.runtime);
+            // Ordering: nothing else depends on it.
+            let is_old = self.renewed != self.server.renewed.load(Ordering::Relaxed);
+            self.server.take_back(connection, self.keep && !is_old, &self.runtime);
         }
     }
 }

@@ -39,6 +39,8 @@ pub struct Circumstances {
     pub sql_mode: String,
     /// When it ran, in microseconds since 1970.
     pub micros: i64,
+    /// Whether it ran on a MariaDB.
+    pub is_mariadb: bool,
     /// The session's time zone, if it is known.
     pub time_zone: Option<String>,
     /// The collations of charsets that the session names alone, where they are not those that we

@@ -160,6 +160,7 @@ fn circumstances(source: &Source, query: &Query, timestamp: u32) -> Circumstance
     Circumstances {
         mode,
         micros: i64::from(timestamp) * 1_000_000 + micros,
+        is_mariadb: source.is_mariadb(),
         time_zone: query.status.time_zone.clone(),
         collations: charsets::of_session(&query.status, source.is_mariadb()),
         sql_mode,
@@ -340,9 +341,12 @@ impl Resolver<'_> {
             TableStatement::Alter(alter) => {
                 let others = self.exchanged(&alter.actions);
                 let Some(mirror) = self.mirror(&alter.table) else {
-                    return others
-                        .chain(self.renamed(&renames(&alter.table, &alter.actions)))
-                        .collect();
+                    let pairs = renames(&alter.table, &alter.actions);
+                    let mut renamed = self.renamed(&pairs);
+                    if alter.if_exists {
+                        renamed.retain(|it| self.may_happen(it, &pairs));
+                    }
+                    return others.chain(renamed).collect();
                 };
                 let altered = Altered::of(&mirror, implicit_timestamps);
                 let hazard = alter.actions.iter().find_map(|it| hazard(it, altered));

@@ -328,6 +328,12 @@ impl Mirrors {
         self.existing(link).is_some_and(|source| source.is_connected())
     }
 
+    /// How often the binlog of a link's server has been opened: behind each time there may be another
+    /// server, or one that was started anew.
+    pub fn streams(&self, link: &str) -> u64 {
+        self.existing(link).map_or(0, |source| source.streams())
+    }
+
     /// Live mirrors of all of some tables of one link, when they show what was committed no longer
     /// than `most` ago. Where what is known is older, the server is asked how far it is, and the
     /// stream is waited for, `patience` at most. `now` asks for everything that was committed

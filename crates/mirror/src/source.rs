@@ -37,6 +37,8 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 struct SourceStatus {
     /// Whether it is open.
     connected: bool,
+    /// How many there have been.
+    streams: u64,
     /// Why it ended the last time, while it is not open.
     error: Option<String>,
 }
@@ -179,6 +181,11 @@ impl Source {
     /// Whether the stream is open.
     pub(crate) fn is_connected(&self) -> bool {
         self.status.lock().connected
+    }
+
+    /// How often a stream has been opened since the start.
+    pub(crate) fn streams(&self) -> u64 {
+        self.status.lock().streams
     }
 
     fn folds_names(&self) -> bool {

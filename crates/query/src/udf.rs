@@ -69,6 +69,9 @@ fn foreign(error: &(dyn std::error::Error + 'static)) -> Error {
             "The query needs more memory than pelorus_query_memory allows",
         );
     }
+    if text.contains("Scalar subquery returned more than one row") {
+        return Error::new(Code::SubqueryRows, "Subquery returns more than 1 row");
+    }
     let is_full = |error: &std::io::Error| error.kind() == std::io::ErrorKind::StorageFull;
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -468,6 +471,18 @@ mod tests {
         assert_eq!(from_datafusion(within(one)).errno(), 1690);
         let other = DataFusionError::External(Box::new(Arc::clone(&both)));
         assert_eq!(from_datafusion(other).errno(), 1690);
+    }
+
+    #[test]
+    fn subqueries_of_several_rows_have_the_error_of_mysql() {
+        let several = || {
+            let text = "Scalar subquery returned more than one row";
+            DataFusionError::Execution(text.to_owned())
+        };
+        for error in [several(), DataFusionError::Shared(Arc::new(several()))] {
+            let ours = from_datafusion(error);
+            assert_eq!((ours.errno(), ours.message()), (1242, "Subquery returns more than 1 row"));
+        }
     }
 
     #[test]

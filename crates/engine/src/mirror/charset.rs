@@ -4,7 +4,7 @@
 //! must compare as their sources do.
 
 use pelorus_error::{Error, Result};
-use pelorus_sql::table::{AlterAction, AlterTable, TableDefinition, TableOption, TypeName};
+use pelorus_sql::table::{AlterAction, AlterTable, Base, TableDefinition, TableOption, TypeName};
 use pelorus_types::Collation;
 
 /// Gives a definition the collations that its columns have on the server, and its own by an empty name.
@@ -83,6 +83,22 @@ pub(super) fn name_collations(
     Ok(())
 }
 
+/// Makes columns of JSON what a MariaDB makes of them: text under a collation of its own.
+pub(super) fn json_as_text(alter: &mut AlterTable) {
+    for action in &mut alter.actions {
+        if let AlterAction::AddColumn { column, .. }
+        | AlterAction::ModifyColumn { column, .. }
+        | AlterAction::ChangeColumn { column, .. } = action
+            && column.data_type.base == Base::Json
+        {
+            let mut text = TypeName::new(Base::LongText);
+            text.charset = Some("utf8mb4".to_owned());
+            text.collation = Some("utf8mb4_bin".to_owned());
+            column.data_type = text;
+        }
+    }
+}
+
 fn is_collation(action: &AlterAction) -> bool {
     matches!(action, AlterAction::Option(option) if option.name == "COLLATE")
 }
@@ -90,9 +106,34 @@ fn is_collation(action: &AlterAction) -> bool {
 #[cfg(test)]
 mod tests {
     use pelorus_sql::Mode;
-    use pelorus_sql::table::TableStatement;
+    use pelorus_sql::table::{ColumnDefinition, TableStatement};
 
     use super::*;
+
+    #[test]
+    fn json_is_text() {
+        for actions in ["ADD j JSON", "MODIFY j JSON NOT NULL", "CHANGE i j JSON"] {
+            let sql = format!("ALTER TABLE t {actions}, ADD k INT");
+            let TableStatement::Alter(mut alter) =
+                pelorus_sql::table::parse(&sql, Mode::default()).unwrap()
+            else {
+                panic!("{sql}")
+            };
+            json_as_text(&mut alter);
+            let of = |action: &AlterAction| -> Box<ColumnDefinition> {
+                match action {
+                    AlterAction::AddColumn { column, .. }
+                    | AlterAction::ModifyColumn { column, .. }
+                    | AlterAction::ChangeColumn { column, .. } => column.clone(),
+                    other => panic!("{other:?}"),
+                }
+            };
+            let (json, other) = (of(&alter.actions[0]), of(&alter.actions[1]));
+            assert_eq!(json.data_type.base, Base::LongText, "{actions}");
+            assert_eq!(json.data_type.collation.as_deref(), Some("utf8mb4_bin"));
+            assert_eq!(other.data_type.base, Base::Int);
+        }
+    }
 
     #[test]
     fn charsets_alone_get_the_collations_of_the_server() {

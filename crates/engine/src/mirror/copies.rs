@@ -133,6 +133,7 @@ fn plain() -> Circumstances {
         mode: Mode::default(),
         sql_mode: "ALLOW_INVALID_DATES".to_owned(),
         micros: 0,
+        is_mariadb: false,
         time_zone: None,
         collations: Vec::new(),
     }
@@ -180,7 +181,7 @@ impl Copies for EngineCopies {
             copy.partitioning = None;
             definer.create_hidden(&database, copy)?;
         } else {
-            made?;
+            made.map_err(|error| unfit(definition, error))?;
         }
         self.required(name)
     }
@@ -210,6 +211,9 @@ impl Copies for EngineCopies {
                 let def =
                     self.catalog.table(&hidden_database(&name.link, &name.database), &name.table);
                 if let (Some(alter), Some(def)) = (&mut alter, def) {
+                    if circumstances.is_mariadb {
+                        charset::json_as_text(alter);
+                    }
                     charset::name_collations(alter, &circumstances.collations)?;
                     filter::alter(&def.definition, alter, filter)?;
                     opaque::check(&def.definition, alter)?;
@@ -251,6 +255,19 @@ impl Copies for EngineCopies {
         let rename = TableStatement::Rename(RenameTables { if_exists: false, pairs });
         self.definer(&plain())?.run(&rename).map(|_| ())
     }
+}
+
+/// What to do about a layout that names columns which the table does not have, or no longer.
+fn unfit(definition: &Definition, error: Error) -> Error {
+    if definition.layout.is_none() || error.code() != Code::UnknownColumn {
+        return error;
+    }
+    let text = format!(
+        "the layout that the mirror was given does not fit the table ({}); UNMIRROR TABLE, and MIRROR \
+         TABLE with columns that it has",
+        error.message()
+    );
+    error.with_message(text)
 }
 
 /// Looks whether there can be a copy of a definition.

@@ -4,8 +4,8 @@ use pelorus_error::{Error, Result};
 use pelorus_sql::Mode;
 use pelorus_sql::statement::MirrorFilter;
 use pelorus_sql::table::{
-    AlterAction, AlterTable, ColumnDefault, ColumnDefinition, KeyKind, PartitionMethod,
-    Partitioning, TableDefinition, TableStatement,
+    AlterAction, AlterTable, ColumnDefault, ColumnDefinition, KeyKind, PartitionDefinition,
+    PartitionMethod, PartitionValues, Partitioning, TableDefinition, TableStatement,
 };
 
 /// The definition of a copy: the columns and the primary key of the source, its ranges and lists
@@ -41,15 +41,18 @@ fn laid_out(text: &str, layout: Option<&str>) -> Result<TableDefinition> {
         definition.segment_by = wanted.segment_by;
         return Ok(definition);
     }
-    definition.partitioning = definition.partitioning.filter(|it| is_copied(&it.method));
+    definition.partitioning = definition.partitioning.filter(is_copied);
     definition.partitioning.iter_mut().for_each(plain_partitions);
     Ok(definition)
 }
 
 /// Whether a copy has such partitions of its source. Those by hash help no reader, and ours have
 /// other rows than the server's of the same name: what is done to one there would do harm here.
-fn is_copied(method: &PartitionMethod) -> bool {
-    !matches!(method, PartitionMethod::Hash { .. } | PartitionMethod::Key { .. })
+/// A partition for the rest of the values is not to be had here.
+fn is_copied(partitioning: &Partitioning) -> bool {
+    let is_rest = |it: &PartitionDefinition| it.values == Some(PartitionValues::Default);
+    !matches!(partitioning.method, PartitionMethod::Hash { .. } | PartitionMethod::Key { .. })
+        && !partitioning.partitions.iter().any(is_rest)
 }
 
 /// Partitions without what only servers need.
@@ -108,14 +111,15 @@ pub(super) fn alter_of_copy(alter: &AlterTable, partitions: bool) -> Option<Alte
             AlterAction::AddColumn { column, .. }
             | AlterAction::ModifyColumn { column, .. }
             | AlterAction::ChangeColumn { column, .. } => plain(column),
-            AlterAction::PartitionBy(partitioning) if is_copied(&partitioning.method) => {
+            AlterAction::PartitionBy(partitioning) if is_copied(partitioning) => {
                 plain_partitions(partitioning);
             }
             AlterAction::PartitionBy(_) => *action = AlterAction::RemovePartitioning,
             _ => {}
         }
     }
-    (!actions.is_empty()).then(|| AlterTable { table: alter.table.clone(), actions })
+    let table = alter.table.clone();
+    (!actions.is_empty()).then(|| AlterTable { if_exists: false, table, actions })
 }
 
 /// Whether an action moves rows between partitions, and leaves them as they are.
@@ -190,6 +194,12 @@ mod tests {
             let actions = alter(&format!("ALTER TABLE t PARTITION BY {method} PARTITIONS 4"));
             assert_eq!(actions, [AlterAction::RemovePartitioning], "{method}");
         }
+        let list = "PARTITION BY LIST (id) (PARTITION p VALUES IN (1), PARTITION d DEFAULT)";
+        let actions = alter(&format!("ALTER TABLE t {list}"));
+        assert_eq!(actions, [AlterAction::RemovePartitioning]);
+        let table = format!("CREATE TABLE t (id INT PRIMARY KEY) {list}");
+        let copy = copy_of(&table, None, &MirrorFilter::default()).unwrap();
+        assert_eq!(copy.partitioning, None);
         let actions = alter(
             "ALTER TABLE t PARTITION BY RANGE (id) SUBPARTITION BY HASH (id) SUBPARTITIONS 2 \
              (PARTITION p VALUES LESS THAN (5))",

@@ -17,7 +17,7 @@ mod plan;
 mod rewrite;
 mod rows;
 
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{AlterAction, AlterTable, TableDefinition};
 use pelorus_store::TableSchema;
@@ -35,7 +35,13 @@ pub(super) use rewrite::discard;
 impl Definer {
     /// `ALTER TABLE`. Gives the number of rows that MySQL says are affected: those that it copies.
     pub(super) fn alter(&self, alter: &AlterTable) -> Result<u64> {
-        self.alter_with(&alter.table, &alter.actions)
+        match self.require(&alter.table) {
+            Err(error) if alter.if_exists && error.code() == Code::NoSuchTable => {
+                self.diagnostics.note(error.errno(), error.message());
+                Ok(0)
+            }
+            _ => self.alter_with(&alter.table, &alter.actions),
+        }
     }
 
     /// Carries out actions on a table.

@@ -159,7 +159,7 @@ impl Session {
                 for table in tables {
                     let found = self.linked(self.database_of(table)?)?;
                     check_source(&found.link).await?;
-                    self.engine.learn_zone(&found.link).await;
+                    self.engine.learn_zone(&found.link);
                     found.link.forget();
                     let there =
                         pelorus_mirror::check(&found.link, &found.remote, &table.name).await?;
@@ -207,7 +207,7 @@ impl Session {
                 }
                 let found = self.linked(database)?;
                 check_source(&found.link).await?;
-                self.engine.learn_zone(&found.link).await;
+                self.engine.learn_zone(&found.link);
                 mirror_database(mirrors, &found).await?;
             }
         }
@@ -384,9 +384,14 @@ impl Session {
             return Some(self.time_zone());
         }
         let (zones, store) = (self.engine.zones(), self.engine.native().store());
-        let Some(found) = zones.of(link, store, self.engine.env(), patience).await else {
-            // One that is away is what it was.
-            let is_away = !self.engine.mirrors().is_connected(&link.name().to_lowercase());
+        let (mirrors, name) = (self.engine.mirrors(), link.name().to_lowercase());
+        // One that is away is what it was.
+        let is_away = !mirrors.is_connected(&name);
+        let last = if is_away { zones.last(link) } else { None };
+        let patience = if last.is_some() { Duration::ZERO } else { patience };
+        let stream = mirrors.streams(&name);
+        let found = zones.of(link, store, self.engine.env(), stream, patience).await;
+        let Some(found) = found.or(last) else {
             return is_away.then(|| zones::kept(store, link)).flatten();
         };
         match found.zone {

@@ -83,6 +83,7 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
     {
         let mut status = source.status.lock();
         status.connected = true;
+        status.streams += 1;
         status.error = None;
         *source.diverged_since.lock() = None;
         // Ordering: looked at by the same task.

@@ -253,7 +253,13 @@ impl Binder<'_> {
         }
         if grouping.rollup {
             rollup::add_calls(grouping, &texts, binder.scope, &mut computed)?;
-            return Ok((rollup::rolled_up(plan, groups, aggregates)?, computed));
+            // Over no rows a MySQL has the group of all of them, a MariaDB none.
+            let counted = binder.is_mariadb().then(|| self.fresh("n"));
+            if let Some(name) = &counted {
+                aggregates.push(bind("COUNT", false, Vec::new(), context)?.0.alias(name));
+            }
+            let plan = rollup::rolled_up(plan, groups, aggregates, counted.as_deref())?;
+            return Ok((plan, computed));
         }
         let plan = LogicalPlanBuilder::from(plan)
             .aggregate(groups, aggregates)

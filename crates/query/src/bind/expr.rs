@@ -2,14 +2,12 @@
 
 mod quotient;
 mod row;
+mod subquery;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use datafusion::logical_expr::Subquery as DfSubquery;
-use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, lit};
+use datafusion::logical_expr::{Expr, Operator, lit};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{self as functions, Arg, CastTarget, Value};
 use pelorus_sql::normalise::{self, is_aggregate_name};
@@ -31,7 +29,6 @@ use super::scope::Scope;
 use super::typed::{Constants, Typed};
 use crate::context::{Flavour, QueryContext};
 use crate::lazy;
-use crate::udf::from_datafusion;
 
 /// Subqueries of a block, bound beforehand, by their text.
 pub(crate) type Subqueries = HashMap<String, BoundQuery>;
@@ -277,6 +274,11 @@ impl ExprBinder<'_> {
         value.truth(&self.context.eval)
     }
 
+    /// What texts are compared by: the keys of a server are not ours.
+    fn own_key(&self, side: Typed) -> Expr {
+        side.without_key().sort_key(&self.context.eval)
+    }
+
     /// Binds `left = right` to an equality that DataFusion can hash, where that means the same.
     fn native_equality(&self, left: &ast::Expr, right: &ast::Expr) -> Result<Option<Expr>> {
         if matches!(left, ast::Expr::Tuple(_)) || matches!(right, ast::Expr::Tuple(_)) {
@@ -290,18 +292,11 @@ impl ExprBinder<'_> {
             || left.ty.is_decimal() && right.ty.is_decimal();
         let same_numbers = numbers && left.ty.arrow() == right.ty.arrow();
         let dates = left.ty.is_date() && right.ty.is_date();
-        let text = left.ty.is_string()
-            && right.ty.is_string()
-            && left.ty.wire != pelorus_types::WireType::Json
-            && right.ty.wire != pelorus_types::WireType::Json
-            && left.ty.collation == right.ty.collation;
         if same_numbers || dates {
             return Ok(Some(left.expr.eq(right.expr)));
         }
-        if text {
-            // The keys of a server are not ours: compare the values by our own keys.
-            let key = |side: Typed| side.without_key().sort_key(&self.context.eval);
-            return Ok(Some(key(left).eq(key(right))));
+        if are_texts(&left, &right) && left.ty.collation == right.ty.collation {
+            return Ok(Some(self.own_key(left).eq(self.own_key(right))));
         }
         Ok(None)
     }
@@ -658,101 +653,12 @@ impl ExprBinder<'_> {
         }
         self.call(&name, bound)
     }
-
-    fn subquery(&self, query: &ast::Query) -> Result<&BoundQuery> {
-        self.subqueries
-            .get(&query.to_string())
-            .ok_or_else(|| Error::unsupported(format_args!("subquery in {}", self.clause)))
-    }
-
-    fn scalar_subquery(&self, query: &ast::Query) -> Result<Typed> {
-        let bound = self.subquery(query)?;
-        let [column] = &bound.columns[..] else {
-            return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
-        };
-        if correlated::is_correlated(&bound.plan) {
-            let is_where = self.clause == "where clause";
-            let may_be = is_where || matches!(self.clause, "field list" | "order clause");
-            if self.only_computed || !may_be || !correlated::is_one_value(&bound.plan) {
-                return Err(self.correlated("that is not one aggregate of the rows that fit"));
-            }
-        }
-        let value =
-            Typed::computed(Expr::ScalarSubquery(plan_of(bound)), column.value.ty.nullable());
-        Ok(value.with_quotient(column.value.is_quotient()))
-    }
-
-    fn correlated(&self, what: &str) -> Error {
-        Error::unsupported(format_args!(
-            "a subquery in {} over native tables or several servers, which names a column outside of \
-             it, {what}; write it as a join",
-            self.clause
-        ))
-    }
-
-    /// EXISTS of a query that depends on the row.
-    fn correlated_exists(&self, bound: &BoundQuery, negated: bool) -> Result<Expr> {
-        let rows = correlated::existing(&bound.plan);
-        if !correlated::is_correlated(rows) {
-            return self.exists(rows, negated);
-        }
-        if self.clause != "where clause" || !correlated::pulls_up(rows) {
-            return Err(self.correlated("elsewhere than in joins and WHERE of its own"));
-        }
-        Ok(Expr::Exists(Exists { subquery: subquery_of(rows.clone()), negated }))
-    }
-
-    /// EXISTS of a query that does not depend on the row: a count, which may stand anywhere.
-    fn exists(&self, rows: &LogicalPlan, negated: bool) -> Result<Expr> {
-        let (count, _) = super::aggregate::bind("COUNT", false, Vec::new(), &self.context.eval)?;
-        let nothing: [Expr; 0] = [];
-        let plan = LogicalPlanBuilder::from(rows.clone())
-            .limit(0, Some(1))
-            .and_then(|plan| plan.aggregate(nothing, [count.alias("found")]))
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
-        let count = Expr::ScalarSubquery(subquery_of(plan));
-        Ok(if negated { count.eq(lit(0_i64)) } else { count.gt(lit(0_i64)) })
-    }
-
-    fn in_subquery(&self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
-        let bound = self.subquery(query)?;
-        let left = self.value(expr)?;
-        mariadb::check_digits(&left)?;
-        let [column] = &bound.columns[..] else {
-            return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
-        };
-        let is_correlated = correlated::is_correlated(&bound.plan);
-        if is_correlated
-            && (negated || self.clause != "where clause" || !correlated::pulls_up(&bound.plan))
-        {
-            return Err(
-                self.correlated("with NOT IN, or elsewhere than in joins and WHERE of its own")
-            );
-        }
-        let right = column.value.clone();
-        if left.ty.is_integer() && right.ty.is_integer() && left.ty.arrow() != right.ty.arrow() {
-            // Signed and unsigned ones meet as decimals.
-            let common = |it: Typed| it.converted(ColumnType::decimal(20, 0), &self.context.eval);
-            let plan = LogicalPlanBuilder::from(bound.plan.clone())
-                .project([common(right).expr.alias("found")])
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(from_datafusion)?;
-            return Ok(among(common(left), subquery_of(plan), negated));
-        }
-        let comparable = left.ty.arrow() == right.ty.arrow()
-            && (left.ty.is_integer() && right.ty.is_integer()
-                || left.ty.is_decimal() && right.ty.is_decimal()
-                || left.ty.is_date() && right.ty.is_date());
-        if !comparable {
-            return Err(Error::unsupported("IN (subquery) over values of different types"));
-        }
-        Ok(among(left, plan_of(bound), negated))
-    }
 }
 
-fn among(value: Typed, subquery: DfSubquery, negated: bool) -> Expr {
-    Expr::InSubquery(InSubquery { expr: Box::new(value.expr), subquery, negated })
+/// Whether both are texts, whatever their collations are.
+fn are_texts(left: &Typed, right: &Typed) -> bool {
+    let is_text = |it: &Typed| it.ty.is_string() && it.ty.wire != pelorus_types::WireType::Json;
+    is_text(left) && is_text(right)
 }
 
 fn is_row(expr: &ast::Expr) -> bool {
@@ -766,18 +672,6 @@ fn is_row(expr: &ast::Expr) -> bool {
 fn number(condition: Expr) -> Typed {
     let expr = datafusion::logical_expr::cast(condition, arrow::datatypes::DataType::Int64);
     Typed::computed(expr, ColumnType::boolean())
-}
-
-fn plan_of(bound: &BoundQuery) -> DfSubquery {
-    subquery_of(bound.plan.clone())
-}
-
-fn subquery_of(plan: LogicalPlan) -> DfSubquery {
-    DfSubquery {
-        outer_ref_columns: correlated::references(&plan),
-        subquery: Arc::new(plan),
-        spans: datafusion::common::Spans::new(),
-    }
 }
 
 fn is_scope(word: &str) -> bool {

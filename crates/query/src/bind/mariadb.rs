@@ -26,6 +26,7 @@
 //! | BIT | a number or bytes |
 //! | `LOCATE`, `FIND_IN_SET` | accents, spaces at the end |
 //! | literals | MariaDB's default collation ignores spaces at the end |
+//! | `WITH ROLLUP` over no rows | MySQL gives the row for all of them; this is done as the MariaDB does |
 //! | functions that one of them does not have, and REGEXP | |
 
 use std::sync::Arc;

@@ -24,11 +24,12 @@ pub(crate) fn unless_null(key: Expr, value: Expr) -> Result<Expr> {
 }
 
 /// The groups in MySQL's order: behind each run of groups the one that unites them. The groups have
-/// names.
+/// names. `counted` is an aggregate that counts rows: groups of none are left out.
 pub(crate) fn rolled_up(
     plan: LogicalPlan,
     groups: Vec<Expr>,
     aggregates: Vec<Expr>,
+    counted: Option<&str>,
 ) -> Result<LogicalPlan> {
     let mut order = Vec::new();
     for (at, group) in groups.iter().enumerate() {
@@ -39,6 +40,10 @@ pub(crate) fn rolled_up(
     let rollup = Expr::GroupingSet(GroupingSet::Rollup(groups));
     LogicalPlanBuilder::from(plan)
         .aggregate([rollup], aggregates)
+        .and_then(|plan| match counted {
+            Some(name) => plan.filter(column_expr(name).gt(lit(0_i64))),
+            None => Ok(plan),
+        })
         .and_then(|plan| plan.sort(order))
         .and_then(LogicalPlanBuilder::build)
         .map_err(from_datafusion)

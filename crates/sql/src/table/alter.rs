@@ -8,10 +8,12 @@ use crate::parse::cursor::{Parser, Result};
 impl Parser<'_> {
     /// What stands behind `ALTER TABLE`.
     pub(super) fn alter_table(&mut self) -> Result<AlterTable> {
+        let if_exists = self.if_exists();
         let table = self.table_name()?;
+        self.lock_wait()?;
         let mut actions = Vec::new();
         if self.peek().is_none() || self.is_symbol(";") {
-            return Ok(AlterTable { table, actions });
+            return Ok(AlterTable { if_exists, table, actions });
         }
         loop {
             let first = actions.is_empty();
@@ -22,7 +24,7 @@ impl Parser<'_> {
                 let options = matches!(actions.last(), Some(AlterAction::Option(_)));
                 let more = self.peek().is_some() && !self.is_symbol(";");
                 if !((partition && !first) || (more && (options || partition))) {
-                    return Ok(AlterTable { table, actions });
+                    return Ok(AlterTable { if_exists, table, actions });
                 }
             }
         }
@@ -36,15 +38,15 @@ impl Parser<'_> {
             self.alter_drop()?
         } else if self.take_word("MODIFY") {
             self.take_word("COLUMN");
-            self.if_exists();
+            let if_exists = self.if_exists();
             let column = Box::new(self.column_definition()?);
-            AlterAction::ModifyColumn { column, place: self.place()? }
+            AlterAction::ModifyColumn { if_exists, column, place: self.place()? }
         } else if self.take_word("CHANGE") {
             self.take_word("COLUMN");
-            self.if_exists();
+            let if_exists = self.if_exists();
             let from = self.name_text()?;
             let column = Box::new(self.column_definition()?);
-            AlterAction::ChangeColumn { from, column, place: self.place()? }
+            AlterAction::ChangeColumn { if_exists, from, column, place: self.place()? }
         } else if self.take_word("RENAME") {
             self.alter_rename()?
         } else if self.take_word("ALTER") {
@@ -211,7 +213,12 @@ impl Parser<'_> {
     fn alter_alter(&mut self) -> Result<AlterAction> {
         if self.take_word("INDEX") || self.take_word("KEY") {
             let name = self.name_text()?;
-            return Ok(AlterAction::KeyVisible(name, self.visible()?));
+            let visible = match () {
+                () if self.take_words(&["NOT", "IGNORED"]) => true,
+                () if self.take_word("IGNORED") => false,
+                () => self.visible()?,
+            };
+            return Ok(AlterAction::KeyVisible(name, visible));
         }
         if self.take_word("CHECK") || self.take_word("CONSTRAINT") {
             let name = self.name_text()?;

@@ -285,6 +285,8 @@ pub struct KeyDefinition {
     pub using: Option<String>,
     /// `INVISIBLE`, or MariaDB's `IGNORED`.
     pub invisible: bool,
+    /// `IF NOT EXISTS` (MariaDB), while it is added.
+    pub if_not_exists: bool,
     /// `COMMENT`
     pub comment: Option<String>,
     /// `WITH PARSER`
@@ -320,6 +322,8 @@ pub struct ForeignKey {
     pub name: Option<String>,
     /// The name behind `FOREIGN KEY`, which is that of its index.
     pub index: Option<String>,
+    /// `IF NOT EXISTS` (MariaDB), while it is added.
+    pub if_not_exists: bool,
     /// The columns of this table.
     pub columns: Vec<String>,
     /// The other table.
@@ -361,4 +365,6 @@ pub struct CheckDefinition {
     pub expression: Expression,
     /// Not `NOT ENFORCED`.
     pub enforced: bool,
+    /// `IF NOT EXISTS` (MariaDB), while it is added.
+    pub if_not_exists: bool,
 }

@@ -23,6 +23,7 @@ impl KeyDefinition {
             parts: Vec::new(),
             using: None,
             invisible: false,
+            if_not_exists: false,
             comment: None,
             parser: None,
             options: Vec::new(),
@@ -47,18 +48,29 @@ impl Parser<'_> {
 
     /// A key, foreign key or check.
     pub(super) fn constraint(&mut self) -> Result<Constraint> {
-        let named = self.constraint_name()?;
+        let mut if_not_exists = self.take_words(&["CONSTRAINT", "IF", "NOT", "EXISTS"]);
+        let named = match if_not_exists {
+            true => Some(Some(self.name_text()?)),
+            false => self.constraint_name()?,
+        };
         let name = named.clone().flatten();
         if self.take_word("CHECK") {
-            return self.check_behind(name).map(Constraint::Check);
+            let check = self.check_behind(name)?;
+            return Ok(Constraint::Check(CheckDefinition { if_not_exists, ..check }));
         }
         if self.take_words(&["FOREIGN", "KEY"]) {
-            self.if_not_exists();
+            if_not_exists |= self.if_not_exists();
             let index = if self.is_name() { Some(self.name_text()?) } else { None };
             let columns = self.parenthesised(Self::name_text)?;
             self.expect_word("REFERENCES")?;
             let references = self.reference()?;
-            return Ok(Constraint::ForeignKey(ForeignKey { name, index, columns, references }));
+            return Ok(Constraint::ForeignKey(ForeignKey {
+                name,
+                index,
+                if_not_exists,
+                columns,
+                references,
+            }));
         }
         let kind = if self.take_word("PRIMARY") {
             self.expect_word("KEY")?;
@@ -79,8 +91,9 @@ impl Parser<'_> {
         } else {
             return self.unexpected();
         };
-        self.if_not_exists();
-        self.key_behind(kind, name).map(Constraint::Key)
+        if_not_exists |= self.if_not_exists();
+        let key = self.key_behind(kind, name)?;
+        Ok(Constraint::Key(KeyDefinition { if_not_exists, ..key }))
     }
 
     fn take_key_word(&mut self) -> bool {
@@ -97,7 +110,8 @@ impl Parser<'_> {
         let name = name.filter(|_| kind != KeyKind::Primary);
         let mut key = KeyDefinition::new(kind, name);
         self.key_using(&mut key)?;
-        self.key_parts_and_options(&mut key)?;
+        self.key_parts(&mut key)?;
+        self.key_options(&mut key)?;
         Ok(key)
     }
 
@@ -113,9 +127,14 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// `(parts) options`
-    pub(super) fn key_parts_and_options(&mut self, key: &mut KeyDefinition) -> Result<()> {
+    /// `(parts)`
+    pub(super) fn key_parts(&mut self, key: &mut KeyDefinition) -> Result<()> {
         key.parts = self.parenthesised(Self::key_part)?;
+        Ok(())
+    }
+
+    /// What stands behind the parts.
+    pub(super) fn key_options(&mut self, key: &mut KeyDefinition) -> Result<()> {
         while self.key_option(key)? {}
         Ok(())
     }
@@ -163,7 +182,7 @@ impl Parser<'_> {
         if enforced {
             self.take_word("ENFORCED");
         }
-        Ok(CheckDefinition { name, expression, enforced })
+        Ok(CheckDefinition { name, expression, enforced, if_not_exists: false })
     }
 
     /// What stands behind `REFERENCES`.

@@ -33,6 +33,9 @@ impl TableDefinition {
         }
         self.order_keys();
         self.name_constraints();
+        self.keys.iter_mut().for_each(|it| it.if_not_exists = false);
+        self.foreign_keys.iter_mut().for_each(|it| it.if_not_exists = false);
+        self.checks.iter_mut().for_each(|it| it.if_not_exists = false);
     }
 
     /// Makes foreign keys of the references at columns, as MySQL 9 does, and gives each foreign key
@@ -54,7 +57,13 @@ impl TableDefinition {
             .collect();
         for (column, references) in taken {
             let columns = vec![column];
-            self.add_foreign_key(ForeignKey { name: None, index: None, columns, references });
+            self.add_foreign_key(ForeignKey {
+                name: None,
+                index: None,
+                if_not_exists: false,
+                columns,
+                references,
+            });
         }
     }
 

@@ -30,7 +30,9 @@ impl Parser<'_> {
             self.drop_statement()?
         } else if self.take_word("TRUNCATE") {
             self.take_word("TABLE");
-            TableStatement::Truncate(self.table_name()?)
+            let table = self.table_name()?;
+            self.lock_wait()?;
+            TableStatement::Truncate(table)
         } else {
             self.expect_word("RENAME")?;
             if !self.take_word("TABLES") {
@@ -75,7 +77,9 @@ impl Parser<'_> {
         self.key_using(&mut key)?;
         self.expect_word("ON")?;
         let table = self.table_name()?;
-        self.key_parts_and_options(&mut key)?;
+        self.key_parts(&mut key)?;
+        self.lock_wait()?;
+        self.key_options(&mut key)?;
         self.index_behaviour()?;
         Ok(TableStatement::CreateIndex(CreateIndex { if_not_exists, table, key }))
     }
@@ -141,6 +145,7 @@ impl Parser<'_> {
             };
             self.expect_word("ON")?;
             let table = self.table_name()?;
+            self.lock_wait()?;
             self.index_behaviour()?;
             return Ok(TableStatement::DropIndex(DropIndex { if_exists, table, name }));
         }
@@ -150,6 +155,7 @@ impl Parser<'_> {
         }
         let if_exists = self.if_exists();
         let tables = self.list(Self::table_name)?;
+        self.lock_wait()?;
         let cascade = match () {
             () if self.take_word("CASCADE") => Some(true),
             () if self.take_word("RESTRICT") => Some(false),
@@ -162,7 +168,9 @@ impl Parser<'_> {
 impl CreateIndex {
     /// The same as an `ALTER TABLE`, which is what MySQL makes of it.
     pub fn into_alter(self) -> AlterTable {
-        AlterTable { table: self.table, actions: vec![AlterAction::AddKey(Box::new(self.key))] }
+        let key = KeyDefinition { if_not_exists: self.if_not_exists, ..self.key };
+        let actions = vec![AlterAction::AddKey(Box::new(key))];
+        AlterTable { if_exists: false, table: self.table, actions }
     }
 }
 
@@ -173,6 +181,6 @@ impl DropIndex {
             true => AlterAction::DropPrimaryKey,
             false => AlterAction::DropKey { if_exists: self.if_exists, name: self.name },
         };
-        AlterTable { table: self.table, actions: vec![action] }
+        AlterTable { if_exists: false, table: self.table, actions: vec![action] }
     }
 }

@@ -78,6 +78,8 @@ pub enum PartitionValues {
     LessThan(Vec<PartitionBound>),
     /// `VALUES IN (values)`: each of as many values as there are columns.
     In(Vec<Vec<Expression>>),
+    /// `DEFAULT` (MariaDB): what no other partition by LIST takes.
+    Default,
 }
 
 /// An upper bound.
@@ -206,7 +208,7 @@ impl Parser<'_> {
 
     fn partition_values(&mut self) -> Result<Option<PartitionValues>> {
         if self.take_word("DEFAULT") {
-            return self.unsupported("a DEFAULT partition");
+            return Ok(Some(PartitionValues::Default));
         }
         if !self.take_word("VALUES") {
             return Ok(None);

@@ -351,6 +351,7 @@ fn partition_text(partition: &PartitionDefinition, mode: Mode) -> String {
             let values: Vec<String> = values.collect();
             put(&mut out, format_args!(" VALUES IN ({})", values.join(",")));
         }
+        Some(PartitionValues::Default) => out.push_str(" DEFAULT"),
         None => {}
     }
     for option in &partition.options {

@@ -54,6 +54,8 @@ impl TableStatement {
 /// `ALTER TABLE`
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterTable {
+    /// `IF EXISTS` (MariaDB)
+    pub if_exists: bool,
     /// The table.
     pub table: TableName,
     /// What is done, in order.
@@ -122,6 +124,8 @@ pub enum AlterAction {
     AlterCheck(String, bool),
     /// `MODIFY [COLUMN] definition`
     ModifyColumn {
+        /// `IF EXISTS` (MariaDB)
+        if_exists: bool,
         /// The column as it shall be.
         column: Box<ColumnDefinition>,
         /// Where; where it was when not said.
@@ -129,6 +133,8 @@ pub enum AlterAction {
     },
     /// `CHANGE [COLUMN] name definition`
     ChangeColumn {
+        /// `IF EXISTS` (MariaDB)
+        if_exists: bool,
         /// The column's name so far.
         from: String,
         /// The column as it shall be.
@@ -146,7 +152,8 @@ pub enum AlterAction {
     ColumnDefault(String, Option<ColumnDefault>),
     /// `ALTER [COLUMN] c SET VISIBLE | INVISIBLE`, with whether it is visible.
     ColumnVisible(String, bool),
-    /// `ALTER INDEX k VISIBLE | INVISIBLE`, with whether it is visible.
+    /// `ALTER INDEX k VISIBLE | INVISIBLE`, with whether it is visible; MariaDB says
+    /// `NOT IGNORED | IGNORED`.
     KeyVisible(String, bool),
     /// A table option.
     Option(TableOption),

@@ -338,6 +338,8 @@ fn ways_to_distribute_rows() {
     assert!(
         matches!(&list.partitions[0].values, Some(PartitionValues::In(values)) if values.len() == 4)
     );
+    let list = by("PARTITION BY LIST (a) (PARTITION p VALUES IN (1), PARTITION d DEFAULT)");
+    assert_eq!(list.partitions[1].values, Some(PartitionValues::Default));
     let table = create("CREATE TABLE t (a INT) HISTORY '1 DAY' SEGMENT BY (ROUND_DOWN(a, 100), b)");
     assert_eq!(texts(&table.segment_by), "ROUND_DOWN(a, 100); b");
     let table = create(

@@ -3,8 +3,8 @@
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
-    AlterAction, ColumnDefault, ColumnDefinition, ForeignKey, KeyDefinition, KeyKind, KeyTarget,
-    PartitionMethod, Place, TableDefinition, TableOption,
+    AlterAction, CheckDefinition, ColumnDefault, ColumnDefinition, ForeignKey, KeyDefinition,
+    KeyKind, KeyTarget, PartitionMethod, Place, TableDefinition, TableOption,
 };
 
 use super::partitions::not_partitioned;
@@ -45,10 +45,18 @@ impl<'d> Draft<'d> {
                 self.add_column(column, place.as_ref(), *if_not_exists)
             }
             AlterAction::DropColumn { if_exists, name } => self.drop_column(name, *if_exists),
-            AlterAction::ModifyColumn { column, place } => {
+            AlterAction::ModifyColumn { if_exists: true, column, .. }
+                if self.is_missing(&column.name) =>
+            {
+                Ok(())
+            }
+            AlterAction::ChangeColumn { if_exists: true, from, .. } if self.is_missing(from) => {
+                Ok(())
+            }
+            AlterAction::ModifyColumn { column, place, .. } => {
                 self.change_column(&column.name, column, place.as_ref())
             }
-            AlterAction::ChangeColumn { from, column, place } => {
+            AlterAction::ChangeColumn { from, column, place, .. } => {
                 self.change_column(from, column, place.as_ref())
             }
             // Its name has changed before.
@@ -75,11 +83,11 @@ impl<'d> Draft<'d> {
         match action {
             AlterAction::AddKey(key) => self.add_key(key),
             AlterAction::AddForeignKey(key) => {
-                self.definition.add_foreign_key(key.as_ref().clone());
+                self.add_foreign_key(key);
                 Ok(())
             }
             AlterAction::AddCheck(check) => {
-                self.definition.checks.push(check.as_ref().clone());
+                self.add_check(check);
                 Ok(())
             }
             AlterAction::DropPrimaryKey => self.drop_primary_key(),
@@ -158,6 +166,17 @@ impl<'d> Draft<'d> {
                 )))
             }
         }
+    }
+
+    /// Whether a column of `IF EXISTS` is not there, of which a note is left.
+    fn is_missing(&self, name: &str) -> bool {
+        let Err(error) = self.column_that_was(name) else { return false };
+        self.note(&error);
+        true
+    }
+
+    fn note(&self, error: &Error) {
+        self.definer.diagnostics.note(error.errno(), error.message());
     }
 
     /// The position of a column, or error 1054.
@@ -387,17 +406,54 @@ impl<'d> Draft<'d> {
     fn add_key(&mut self, key: &KeyDefinition) -> Result<()> {
         if key.kind == KeyKind::Primary {
             if self.has_primary_key() {
-                return Err(multiple_primary_keys());
+                return self.there_already(key.if_not_exists, multiple_primary_keys());
             }
             self.forbid_nulls(key);
         }
-        if let Some(name) = &key.name
+        // With IF NOT EXISTS, a key without a name is meant by that of its first column.
+        let first = match key.parts.first().map(|part| &part.target) {
+            Some(KeyTarget::Column(name)) if key.if_not_exists && key.kind != KeyKind::Primary => {
+                Some(name)
+            }
+            _ => None,
+        };
+        if let Some(name) = key.name.as_ref().or(first)
             && self.key(name).is_ok()
         {
-            return Err(duplicate_key_name(name));
+            return self.there_already(key.if_not_exists, duplicate_key_name(name));
         }
         self.definition.keys.push(key.clone());
         Ok(())
+    }
+
+    /// What is to be added is there: an error, or a note under IF NOT EXISTS.
+    fn there_already(&self, if_not_exists: bool, error: Error) -> Result<()> {
+        if !if_not_exists {
+            return Err(error);
+        }
+        self.note(&error);
+        Ok(())
+    }
+
+    fn add_foreign_key(&mut self, key: &ForeignKey) {
+        let name = key.name.as_ref().or(key.index.as_ref()).filter(|_| key.if_not_exists);
+        let mut known = self.definition.foreign_keys.iter().filter_map(|it| it.name.as_ref());
+        match name.filter(|name| known.any(|it| it.eq_ignore_ascii_case(name))) {
+            Some(name) => self.note(&duplicate_key_name(name)),
+            None => self.definition.add_foreign_key(key.clone()),
+        }
+    }
+
+    fn add_check(&mut self, check: &CheckDefinition) {
+        let name = check.name.as_ref().filter(|_| check.if_not_exists);
+        let mut known = self.definition.checks.iter().filter_map(|it| it.name.as_ref());
+        match name.filter(|name| known.any(|it| it.eq_ignore_ascii_case(name))) {
+            Some(name) => {
+                let text = format!("Duplicate CHECK constraint name '{name}'");
+                self.definer.diagnostics.note(1826, text);
+            }
+            None => self.definition.checks.push(check.clone()),
+        }
     }
 
     /// Columns that become part of the primary key can be NULL no longer.

@@ -67,6 +67,11 @@ impl Draft<'_> {
         for action in actions {
             let (from, to, what) = match action {
                 AlterAction::RenameColumn(from, to) => (from, to, "RENAME COLUMN"),
+                AlterAction::ChangeColumn { if_exists: true, from, .. }
+                    if self.column_that_was(from).is_err() =>
+                {
+                    continue;
+                }
                 AlterAction::ChangeColumn { from, column, .. } => (from, &column.name, "CHANGE"),
                 _ => continue,
             };

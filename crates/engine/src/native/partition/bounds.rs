@@ -213,7 +213,7 @@ fn less_than(partition: &PartitionDefinition) -> Result<&[PartitionBound]> {
     match &partition.values {
         Some(PartitionValues::LessThan(bounds)) => Ok(bounds),
         Some(PartitionValues::In(_)) => Err(only("LIST", "IN")),
-        None => Err(requires("RANGE", "LESS THAN")),
+        None | Some(PartitionValues::Default) => Err(requires("RANGE", "LESS THAN")),
     }
 }
 
@@ -221,7 +221,7 @@ fn list_of(partition: &PartitionDefinition) -> Result<&[Vec<Expression>]> {
     match &partition.values {
         Some(PartitionValues::In(values)) => Ok(values),
         Some(PartitionValues::LessThan(_)) => Err(only("RANGE", "LESS THAN")),
-        None => Err(requires("LIST", "IN")),
+        None | Some(PartitionValues::Default) => Err(requires("LIST", "IN")),
     }
 }
 

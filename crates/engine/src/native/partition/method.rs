@@ -3,7 +3,9 @@
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
 use pelorus_functions::assign::Target;
-use pelorus_sql::table::{Expression, PartitionMethod, Partitioning, TableDefinition};
+use pelorus_sql::table::{
+    Expression, PartitionMethod, PartitionValues, Partitioning, TableDefinition,
+};
 use pelorus_sql::{Mode, normalise};
 use pelorus_types::WireType;
 use sqlparser::ast::{Expr, UnaryOperator};
@@ -133,6 +135,9 @@ fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
         let comment = pelorus_sql::table::option_value(options, "COMMENT").unwrap_or_default();
         if given.is_some_and(|it| !it.subpartitions.is_empty()) {
             return Err(Error::unsupported("subpartitions in native tables"));
+        }
+        if given.is_some_and(|it| it.values == Some(PartitionValues::Default)) {
+            return Err(Error::unsupported("a DEFAULT partition"));
         }
         out.push(Named { name, key, description: None, comment: comment.to_owned() });
     }

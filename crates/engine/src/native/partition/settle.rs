@@ -56,7 +56,7 @@ fn settle_partition(
         Ok(())
     };
     match &mut partition.values {
-        None => Ok(()),
+        None | Some(PartitionValues::Default) => Ok(()),
         Some(PartitionValues::LessThan(bounds)) => bounds
             .iter_mut()
             .filter_map(|bound| match bound {

@@ -395,6 +395,8 @@ fn partitionings_that_cannot_be() {
             1517,
         ),
         ("PARTITION BY LIST (a) (PARTITION p VALUES IN (1, 1))", 1495),
+        ("PARTITION BY LIST (a) (PARTITION p VALUES IN (1), PARTITION q DEFAULT)", 1235),
+        ("PARTITION BY HASH (a) (PARTITION p DEFAULT)", 1235),
         ("PARTITION BY RANGE (a) (PARTITION p VALUES IN (1))", 1480),
         ("PARTITION BY RANGE COLUMNS (a, b) (PARTITION p VALUES LESS THAN (1))", 1653),
         ("PARTITION BY RANGE COLUMNS (a) (PARTITION p VALUES LESS THAN ('x'))", 1654),

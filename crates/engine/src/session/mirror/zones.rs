@@ -19,19 +19,34 @@ const QUARTER: usize = 7_889_400;
 /// How many moments one statement asks for.
 const AT_ONCE: usize = 500;
 
-/// The time zones of linked servers, asked for once in a while.
+/// The time zones of linked servers, asked for all the time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Zones(Arc<Mutex<HashMap<String, Known>>>);
 
 /// What is known of a server's zone.
 #[derive(Clone, Debug)]
 struct Known {
-    /// When it was asked.
-    since: Duration,
-    /// `None` while it never answered.
-    zone: Option<ServerZone>,
+    /// When it was asked last, and which stream of its binlog there was then.
+    asked: Asked,
+    /// What it answered last, and when it was asked for that.
+    answer: Option<(Asked, ServerZone)>,
     /// What the latest question finds out.
     told: Told,
+}
+
+/// When a server is asked: on the monotonic clock, and the number of the stream of its binlog. Behind
+/// another stream there may be another server, or one that has been started anew.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    at: Duration,
+    stream: u64,
+}
+
+impl Asked {
+    /// Whether it was not long ago, and of the same stream.
+    fn is_younger(self, than: Duration, now: Asked) -> bool {
+        self.stream == now.stream && now.at.saturating_sub(self.at) < than
+    }
 }
 
 /// The answer of a question that may be on its way; `None` so far, and closed without one where the
@@ -50,66 +65,87 @@ pub(crate) struct ServerZone {
 }
 
 impl Zones {
-    /// How long an answer is kept.
-    const KEEP: Duration = Duration::from_secs(60);
-    /// After how long one is asked again that did not answer.
+    /// How long an answer is believed. Servers with mirrors are asked more often, by [`Self::learn`].
+    const KEEP: Duration = Duration::from_secs(30);
+    /// How long a question is not asked again.
     const AGAIN: Duration = Duration::from_secs(5);
 
-    /// The zone of a server; `None` if it does not answer within `patience`. Nobody waits for one
-    /// whose zone is known: it is asked again beside the query. All who come while it is asked for
-    /// the first time wait for that answer.
+    /// The zone of a server whose binlog's stream has some number; `None` if it does not answer within
+    /// `patience`. All who come while it is asked wait for that answer.
     pub(super) async fn of(
         &self,
         link: &Link,
         store: &Arc<Database>,
         env: &Env,
+        stream: u64,
         patience: Duration,
     ) -> Option<ServerZone> {
-        let now = env.clock.monotonic();
-        let moment = i64::try_from(env.clock.since_epoch().as_secs()).unwrap_or(i64::MAX);
+        let now = Asked { at: env.clock.monotonic(), stream };
         let known = self.0.lock().get(link.name()).cloned();
-        let keep = |it: &Known| if it.zone.is_some() { Self::KEEP } else { Self::AGAIN };
-        let fresh = known.as_ref().filter(|it| now.saturating_sub(it.since) < keep(it)).cloned();
-        let known = match fresh {
-            Some(fresh) => fresh,
-            None => self.ask_again(link, store, known.and_then(|it| it.zone), (now, moment)),
-        };
-        match known.zone {
-            Some(zone) => Some(zone),
-            None => heard(known.told, patience).await,
+        let answer = known.as_ref().and_then(|it| it.answer.as_ref());
+        if let Some((_, zone)) = answer.filter(|(asked, _)| asked.is_younger(Self::KEEP, now)) {
+            return Some(zone.clone());
         }
+        let asked = known.filter(|it| it.asked.is_younger(Self::AGAIN, now));
+        // Of what one waits for nobody waits anew.
+        let waited = asked.as_ref().map_or(Duration::ZERO, |it| now.at.saturating_sub(it.asked.at));
+        let told = match asked {
+            Some(asked) => asked.told,
+            None => self.ask_again(link, store, env, now),
+        };
+        heard(told, patience.saturating_sub(waited)).await
     }
 
-    /// Asks a server whose zone was never known, for the time when it is away.
-    pub(crate) async fn learn(&self, link: &Link, store: &Arc<Database>, env: &Env) {
-        let is_known = self.0.lock().get(link.name()).is_some_and(|it| it.zone.is_some());
+    /// What a server answered last, however long ago.
+    pub(super) fn last(&self, link: &Link) -> Option<ServerZone> {
+        self.0.lock().get(link.name())?.answer.as_ref().map(|(_, zone)| zone.clone())
+    }
+
+    /// Asks a server that has mirrors: its zone may be another by now, and it may be away when queries
+    /// need it.
+    pub(crate) fn learn(&self, link: &Link, store: &Arc<Database>, env: &Env, stream: u64) {
+        let now = Asked { at: env.clock.monotonic(), stream };
+        let is_known =
+            self.0.lock().get(link.name()).is_some_and(|it| it.asked.is_younger(Self::AGAIN, now));
         if !is_known {
-            self.of(link, store, env, Duration::ZERO).await;
+            self.ask_again(link, store, env, now);
         }
     }
 
     /// Asks a server beside the statement. Whoever came first asks; two may do so at once.
-    fn ask_again(
-        &self,
-        link: &Link,
-        store: &Arc<Database>,
-        zone: Option<ServerZone>,
-        (now, moment): (Duration, i64),
-    ) -> Known {
+    fn ask_again(&self, link: &Link, store: &Arc<Database>, env: &Env, asked: Asked) -> Told {
         let (tell, told) = watch::channel(None);
-        let known = Known { since: now, zone, told };
-        self.0.lock().insert(link.name().to_owned(), known.clone());
-        let (zones, link, before) = (self.clone(), link.clone(), known.clone());
-        let store = Arc::clone(store);
+        let answer = {
+            let mut all = self.0.lock();
+            let answer = all.get(link.name()).and_then(|it| it.answer.clone());
+            let known = Known { asked, answer: answer.clone(), told: told.clone() };
+            all.insert(link.name().to_owned(), known);
+            answer
+        };
+        let moment = i64::try_from(env.clock.since_epoch().as_secs()).unwrap_or(i64::MAX);
+        let (zones, link, store) = (self.clone(), link.clone(), Arc::clone(store));
         tokio::spawn(async move {
-            let Some(zone) = ask(&link, before.zone.as_ref(), moment).await else { return };
+            let before = answer.as_ref().map(|(_, zone)| zone);
+            let Some(zone) = ask(&link, before, moment).await else { return };
+            if before.is_some_and(|it| it.name != zone.name) {
+                // Sessions keep the zone that they began with.
+                link.renew();
+            }
             keep_for_restarts(&store, &link, &zone);
-            let known = Known { zone: Some(zone.clone()), ..before };
-            zones.0.lock().insert(link.name().to_owned(), known);
+            zones.note(link.name(), asked, zone.clone());
             // Perhaps nobody waits any more.
             tell.send(Some(zone)).ok();
         });
-        known
+        told
+    }
+
+    /// Notes an answer, unless one is known that was asked for later.
+    fn note(&self, link: &str, asked: Asked, zone: ServerZone) {
+        if let Some(known) = self.0.lock().get_mut(link)
+            && known.answer.as_ref().is_none_or(|(it, _)| it.at <= asked.at)
+        {
+            known.answer = Some((asked, zone));
+        }
     }
 }
 
@@ -161,10 +197,19 @@ fn read(text: &str) -> Option<TimeZone> {
     }
 }
 
+/// What the clock of a server's new sessions shows at a moment that is given in universal time. That of
+/// the session that asks may be another: it has the zone with which it began.
+fn shown(moment: &str) -> String {
+    format!("CONVERT_TZ({moment}, '+00:00', @@GLOBAL.time_zone)")
+}
+
 async fn ask(link: &Link, known: Option<&ServerZone>, now: i64) -> Option<ServerZone> {
-    let ask = "SELECT CONCAT_WS(', ', @@GLOBAL.time_zone, @@system_time_zone), \
-               TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW())";
-    let rows = link.ask(&SessionSettings::default(), ask).await.ok()?;
+    let ask = format!(
+        "SELECT CONCAT_WS(', ', @@GLOBAL.time_zone, @@system_time_zone), \
+         TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), {})",
+        shown("UTC_TIMESTAMP()")
+    );
+    let rows = link.ask(&SessionSettings::default(), &ask).await.ok()?;
     let [Some(name), Some(offset)] = rows.first()?.as_slice() else { return None };
     let offset: i32 = offset.parse().ok()?;
     let at_present = TimeZone::fixed(offset);
@@ -212,7 +257,8 @@ async fn find(link: &Link, at_present: TimeZone) -> Option<Option<TimeZone>> {
 async fn keep(link: &Link, zones: &mut Vec<TimeZone>, moments: Vec<i64>) -> Option<()> {
     for some in moments.chunks(AT_ONCE) {
         let offset = |moment: &i64| {
-            format!("TIMESTAMPDIFF(SECOND, '1970-01-01', FROM_UNIXTIME({moment})) - {moment}")
+            let shown = shown(&format!("'1970-01-01' + INTERVAL {moment} SECOND"));
+            format!("TIMESTAMPDIFF(SECOND, '1970-01-01', {shown}) - {moment}")
         };
         let offsets: Vec<String> = some.iter().map(offset).collect();
         let sql = format!("SELECT {}", offsets.join(", "));
@@ -265,5 +311,29 @@ mod tests {
         assert!(heard(told.clone(), Duration::from_millis(1)).await.is_none());
         drop(tell);
         assert!(heard(told, Duration::from_secs(60)).await.is_none());
+    }
+
+    #[test]
+    fn answers_hold_for_a_while_and_for_one_stream() {
+        let asked = |seconds, stream| Asked { at: Duration::from_secs(seconds), stream };
+        let most = Duration::from_secs(30);
+        assert!(asked(10, 1).is_younger(most, asked(39, 1)));
+        assert!(!asked(10, 1).is_younger(most, asked(40, 1)));
+        assert!(!asked(10, 1).is_younger(most, asked(10, 2)));
+    }
+
+    #[test]
+    fn late_answers_do_not_replace_later_ones() {
+        let zones = Zones::default();
+        let asked = |seconds| Asked { at: Duration::from_secs(seconds), stream: 1 };
+        let told = watch::channel(None).1;
+        let known = Known { asked: asked(9), answer: Some((asked(5), zone())), told };
+        zones.0.lock().insert("s".to_owned(), known);
+        let named = |name: &str| ServerZone { name: name.to_owned(), ..zone() };
+        let name = || zones.0.lock()["s"].answer.as_ref().map(|(_, it)| it.name.clone());
+        zones.note("s", asked(4), named("old"));
+        assert_eq!(name(), Some(zone().name));
+        zones.note("s", asked(9), named("new"));
+        assert_eq!(name().as_deref(), Some("new"));
     }
 }

@@ -371,3 +371,40 @@ async fn a_row_in_a_partition_of_others_is_told_by_check_table() {
     assert_eq!(rows(&mut root, "CHECK TABLE p QUICK").await, [["shop.p", "check", "status", "OK"]]);
     engine.close().await;
 }
+
+#[tokio::test]
+async fn what_is_there_or_is_not_leaves_a_note() {
+    let (engine, mut root) = shop().await;
+    run(&mut root, "CREATE TABLE p (a INT PRIMARY KEY)").await;
+    let sql = "CREATE TABLE t (a INT PRIMARY KEY, b INT, z INT, KEY k (b), KEY b (b), CONSTRAINT c \
+               CHECK (b > 0), CONSTRAINT f FOREIGN KEY (b) REFERENCES p (a))";
+    run(&mut root, sql).await;
+    let before = rows(&mut root, "SHOW CREATE TABLE t").await;
+    for (actions, code) in [
+        ("ADD KEY IF NOT EXISTS k (b)", "1061"),
+        ("ADD KEY IF NOT EXISTS (b)", "1061"),
+        ("ADD CONSTRAINT IF NOT EXISTS k UNIQUE (b)", "1061"),
+        ("ADD CONSTRAINT IF NOT EXISTS c CHECK (b > 1)", "1826"),
+        ("ADD CONSTRAINT IF NOT EXISTS f FOREIGN KEY (b) REFERENCES p (a)", "1061"),
+        ("ADD PRIMARY KEY IF NOT EXISTS (b)", "1068"),
+        ("MODIFY COLUMN IF EXISTS x INT", "1054"),
+        ("CHANGE COLUMN IF EXISTS x y INT", "1054"),
+    ] {
+        run(&mut root, &format!("ALTER TABLE t WAIT 5 {actions}")).await;
+        let warnings = rows(&mut root, "SHOW WARNINGS").await;
+        assert_eq!(warnings[0][..2], ["Note", code], "{actions}");
+    }
+    assert_eq!(rows(&mut root, "SHOW CREATE TABLE t").await, before);
+    assert_eq!(errno(&mut root, "ALTER TABLE t ADD KEY k (b)").await, 1061);
+    assert_eq!(errno(&mut root, "ALTER TABLE t MODIFY x INT").await, 1054);
+    run(&mut root, "ALTER TABLE IF EXISTS nothing FORCE").await;
+    assert_eq!(rows(&mut root, "SHOW WARNINGS").await[0][..2], ["Note", "1146"]);
+    let sql = "ALTER TABLE t ADD CONSTRAINT IF NOT EXISTS d CHECK (b > 2), ALTER INDEX k IGNORED, \
+               MODIFY COLUMN IF EXISTS z BIGINT, ADD KEY IF NOT EXISTS l (b, a)";
+    run(&mut root, sql).await;
+    let after = &rows(&mut root, "SHOW CREATE TABLE t").await[0][1];
+    for part in ["CONSTRAINT `d`", "/*!80000 INVISIBLE */", "`z` bigint", "KEY `l` (`b`,`a`)"] {
+        assert!(after.contains(part), "{part} in {after}");
+    }
+    engine.close().await;
+}

@@ -100,7 +100,7 @@ fn alter_keeps_what_was_said() {
         [AlterAction::DropPartitions { if_exists: true, names: vec![name("p"), name("q")] }]
     );
     assert!(matches!(&actions("CHANGE a b INT FIRST")[0],
-        AlterAction::ChangeColumn { from, column, place: Some(Place::First) }
+        AlterAction::ChangeColumn { from, column, place: Some(Place::First), .. }
             if from == "a" && column.name == "b"));
     assert!(matches!(&actions("ADD c INT AFTER `x y`")[0],
         AlterAction::AddColumn { place: Some(Place::After(after)), .. } if after == "x y"));
@@ -112,6 +112,55 @@ fn alter_keeps_what_was_said() {
         &actions("EXCHANGE PARTITION p WITH TABLE x")[0],
         AlterAction::ExchangePartition { validation: true, .. }
     ));
+}
+
+#[test]
+fn what_mariadb_has_of_its_own() {
+    assert_eq!(
+        actions("ALTER INDEX k IGNORED, ALTER KEY k NOT IGNORED"),
+        [
+            AlterAction::KeyVisible("k".to_owned(), false),
+            AlterAction::KeyVisible("k".to_owned(), true)
+        ]
+    );
+    assert_eq!(kinds("NOWAIT ADD c INT"), "AddColumn");
+    assert_eq!(kinds("WAIT 5 ADD c INT, DROP d"), "AddColumn DropColumn");
+    let added = |sql: &str| match &actions(sql)[0] {
+        AlterAction::AddKey(key) => key.if_not_exists,
+        AlterAction::AddForeignKey(key) => key.if_not_exists,
+        AlterAction::AddCheck(check) => check.if_not_exists,
+        other => panic!("{other:?}"),
+    };
+    for what in ["UNIQUE (a)", "CHECK (a > 0)", "FOREIGN KEY (a) REFERENCES u (a)"] {
+        assert!(added(&format!("ADD CONSTRAINT IF NOT EXISTS c {what}")), "{what}");
+        assert!(!added(&format!("ADD CONSTRAINT c {what}")), "{what}");
+    }
+    assert!(added("ADD KEY IF NOT EXISTS k (a)") && !added("ADD KEY k (a)"));
+    assert!(added("ADD FOREIGN KEY IF NOT EXISTS f (a) REFERENCES u (a)"));
+    for (sql, expected) in [
+        ("MODIFY COLUMN IF EXISTS c INT", true),
+        ("CHANGE IF EXISTS a c INT", true),
+        ("MODIFY c INT", false),
+        ("CHANGE a c INT", false),
+    ] {
+        let found = actions(sql);
+        let (AlterAction::ModifyColumn { if_exists, .. }
+        | AlterAction::ChangeColumn { if_exists, .. }) = &found[0]
+        else {
+            panic!("{sql}")
+        };
+        assert_eq!(*if_exists, expected, "{sql}");
+    }
+    let if_exists = |sql: &str| match read(sql) {
+        TableStatement::Alter(alter) => alter.if_exists,
+        other => panic!("{other:?}"),
+    };
+    assert!(if_exists("ALTER TABLE IF EXISTS t FORCE") && !if_exists("ALTER TABLE t FORCE"));
+    let table = TableName { database: None, name: "t".to_owned() };
+    assert_eq!(read("TRUNCATE TABLE t WAIT 5"), TableStatement::Truncate(table));
+    assert!(matches!(read("DROP TABLE t NOWAIT"), TableStatement::Drop(_)));
+    assert!(matches!(read("DROP INDEX i ON t WAIT 1"), TableStatement::DropIndex(_)));
+    assert!(matches!(read("CREATE INDEX i ON t (a) NOWAIT"), TableStatement::CreateIndex(_)));
 }
 
 #[test]

@@ -1,0 +1,146 @@
+//! Subqueries as values and conditions.
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::Subquery as DfSubquery;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use pelorus_error::{Code, Error, Result};
+use pelorus_types::ColumnType;
+use sqlparser::ast;
+
+use super::{ExprBinder, Typed, are_texts, correlated, mariadb};
+use crate::bind::aggregate;
+use crate::bind::query::BoundQuery;
+use crate::udf::from_datafusion;
+
+impl ExprBinder<'_> {
+    pub(super) fn subquery(&self, query: &ast::Query) -> Result<&BoundQuery> {
+        self.subqueries
+            .get(&query.to_string())
+            .ok_or_else(|| Error::unsupported(format_args!("subquery in {}", self.clause)))
+    }
+
+    pub(super) fn scalar_subquery(&self, query: &ast::Query) -> Result<Typed> {
+        let bound = self.subquery(query)?;
+        let [column] = &bound.columns[..] else {
+            return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
+        };
+        if correlated::is_correlated(&bound.plan) {
+            let is_where = self.clause == "where clause";
+            let may_be = is_where || matches!(self.clause, "field list" | "order clause");
+            if self.only_computed || !may_be || !correlated::is_one_value(&bound.plan) {
+                return Err(self.correlated("that is not one aggregate of the rows that fit"));
+            }
+        }
+        let value =
+            Typed::computed(Expr::ScalarSubquery(plan_of(bound)), column.value.ty.nullable());
+        Ok(value.with_quotient(column.value.is_quotient()))
+    }
+
+    pub(super) fn correlated(&self, what: &str) -> Error {
+        Error::unsupported(format_args!(
+            "a subquery in {} over native tables or several servers, which names a column outside of \
+             it, {what}; write it as a join",
+            self.clause
+        ))
+    }
+
+    /// EXISTS of a query that depends on the row.
+    pub(super) fn correlated_exists(&self, bound: &BoundQuery, negated: bool) -> Result<Expr> {
+        let rows = correlated::existing(&bound.plan);
+        if !correlated::is_correlated(rows) {
+            return self.exists(rows, negated);
+        }
+        if self.clause != "where clause" || !correlated::pulls_up(rows) {
+            return Err(self.correlated("elsewhere than in joins and WHERE of its own"));
+        }
+        Ok(Expr::Exists(Exists { subquery: subquery_of(rows.clone()), negated }))
+    }
+
+    /// EXISTS of a query that does not depend on the row: a count, which may stand anywhere.
+    pub(super) fn exists(&self, rows: &LogicalPlan, negated: bool) -> Result<Expr> {
+        let (count, _) = aggregate::bind("COUNT", false, Vec::new(), &self.context.eval)?;
+        let nothing: [Expr; 0] = [];
+        let plan = LogicalPlanBuilder::from(rows.clone())
+            .limit(0, Some(1))
+            .and_then(|plan| plan.aggregate(nothing, [count.alias("found")]))
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        let count = Expr::ScalarSubquery(subquery_of(plan));
+        Ok(if negated { count.eq(lit(0_i64)) } else { count.gt(lit(0_i64)) })
+    }
+
+    pub(super) fn in_subquery(
+        &self,
+        expr: &ast::Expr,
+        query: &ast::Query,
+        negated: bool,
+    ) -> Result<Expr> {
+        let bound = self.subquery(query)?;
+        let left = self.value(expr)?;
+        mariadb::check_digits(&left)?;
+        let [column] = &bound.columns[..] else {
+            return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
+        };
+        let is_correlated = correlated::is_correlated(&bound.plan);
+        if is_correlated
+            && (negated || self.clause != "where clause" || !correlated::pulls_up(&bound.plan))
+        {
+            return Err(
+                self.correlated("with NOT IN, or elsewhere than in joins and WHERE of its own")
+            );
+        }
+        let right = column.value.clone();
+        if left.ty.is_integer() && right.ty.is_integer() && left.ty.arrow() != right.ty.arrow() {
+            // Signed and unsigned ones meet as decimals.
+            let common =
+                |it: Typed| it.converted(ColumnType::decimal(20, 0), &self.context.eval).expr;
+            let found = only(bound, common(right))?;
+            return Ok(among(common(left), found, negated));
+        }
+        if are_texts(&left, &right) {
+            if left.ty.collation != right.ty.collation {
+                return Err(Error::unsupported(
+                    "IN (subquery) over texts of different collations; COLLATE on both sides gives \
+                     them one",
+                ));
+            }
+            let found = only(bound, self.own_key(right))?;
+            return Ok(among(self.own_key(left), found, negated));
+        }
+        let comparable = left.ty.arrow() == right.ty.arrow()
+            && (left.ty.is_integer() && right.ty.is_integer()
+                || left.ty.is_decimal() && right.ty.is_decimal()
+                || left.ty.is_date() && right.ty.is_date());
+        if !comparable {
+            return Err(Error::unsupported("IN (subquery) over values of different types"));
+        }
+        Ok(among(left.expr, plan_of(bound), negated))
+    }
+}
+
+fn among(value: Expr, subquery: DfSubquery, negated: bool) -> Expr {
+    Expr::InSubquery(InSubquery { expr: Box::new(value), subquery, negated })
+}
+
+/// A subquery that gives one value, made of its column, instead of that.
+fn only(bound: &BoundQuery, value: Expr) -> Result<DfSubquery> {
+    let plan = LogicalPlanBuilder::from(bound.plan.clone())
+        .project([value.alias("found")])
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(from_datafusion)?;
+    Ok(subquery_of(plan))
+}
+
+fn plan_of(bound: &BoundQuery) -> DfSubquery {
+    subquery_of(bound.plan.clone())
+}
+
+fn subquery_of(plan: LogicalPlan) -> DfSubquery {
+    DfSubquery {
+        outer_ref_columns: correlated::references(&plan),
+        subquery: Arc::new(plan),
+        spans: datafusion::common::Spans::new(),
+    }
+}
