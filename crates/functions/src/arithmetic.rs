@@ -403,6 +403,10 @@ fn int_divide(
                 warn_division(batch.ctx);
                 return Ok(Value::Null);
             }
+            // MySQL divides the sizes, and no signed number has the size of this one.
+            if a == i128::from(i64::MIN) && !unsigned && a / b == a {
+                return Err(out_of_range(range_name(unsigned), &text));
+            }
             a / b
         } else {
             let (Some(a), Some(b)) = (left.decimal(row), right.decimal(row)) else {

@@ -73,9 +73,10 @@ pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Cal
                 let Some(bytes) = input.bytes(row)? else { return Ok(Value::Null) };
                 Ok(Value::Bytes(fit_bytes(&bytes, length, input)))
             })
+            .with_coercibility(Coercibility::Implicit)
         }
         CastTarget::Date => Call::rowwise("CAST", args, ctx, ty, |batch, row| {
-            let lenience = Lenience::of(batch.ctx);
+            let lenience = Lenience::of(batch.ctx).of_date();
             let date = read::datetime(&batch.inputs[0], row, lenience)?;
             Ok(date.map_or(Value::Null, |date| Value::Date(date.midnight().pack())))
         }),

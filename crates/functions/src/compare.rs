@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
 use arrow::datatypes::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type};
 use pelorus_error::{Error, Result};
-use pelorus_types::{ColumnType, WireType, collation};
+use pelorus_types::{Collation, ColumnType, WireType, collation};
 
 use crate::call::{Batch, Call};
 use crate::collate::mix::mix_to_compare;
@@ -33,6 +33,20 @@ pub(crate) enum Kind {
     Date,
     /// A TIME in microseconds.
     Time,
+    /// The same, where texts are rounded to the digits of a column first.
+    TimeOf(u8),
+}
+
+impl Kind {
+    /// Texts of a collation, or bytes where it is that of bytes.
+    pub(crate) fn under(collation: Collation) -> Self {
+        if collation == collation::BINARY { Kind::Bytes } else { Kind::Text(Rules::of(collation)) }
+    }
+
+    /// The same where constants are not taken to the type of a column.
+    pub(crate) fn as_given(self) -> Self {
+        if let Kind::TimeOf(_) = self { Kind::Time } else { self }
+    }
 }
 
 /// Chooses what the values of several arguments are compared as.
@@ -73,9 +87,15 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
         && all(|arg| arg.ty.wire == WireType::Time || arg.ty.is_string())
     {
         // A column takes the constant to its own type; otherwise both are text.
-        let column = any(|arg| arg.ty.wire == WireType::Time && arg.origin == Origin::Column)
-            && all(|arg| arg.ty.wire == WireType::Time || arg.constant_text().is_some());
-        return if column { Ok(Kind::Time) } else { text_kind(&real, ctx, operation) };
+        let is_column = |arg: &Arg| arg.ty.wire == WireType::Time && arg.origin == Origin::Column;
+        let column = real
+            .iter()
+            .find(|arg| is_column(arg))
+            .filter(|_| all(|arg| arg.ty.wire == WireType::Time || arg.constant_text().is_some()));
+        return match column {
+            Some(column) => Ok(Kind::TimeOf(column.ty.decimals)),
+            None => text_kind(&real, ctx, operation),
+        };
     }
     Ok(match real.iter().map(|arg| shape::numeric(arg)).max() {
         Some(Numeric::Int) | None => Kind::Int,
@@ -87,22 +107,19 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
 
 /// Compares as text, or as bytes when the arguments agree on that.
 pub(crate) fn text_kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
-    let mixed = mix_to_compare(args, ctx, operation)?;
-    Ok(if mixed.collation == collation::BINARY {
-        Kind::Bytes
-    } else {
-        Kind::Text(Rules::of(mixed.collation))
-    })
+    Ok(Kind::under(mix_to_compare(args, ctx, operation)?.collation))
 }
 
 /// Error 1525 for a constant text that is no date, beside dates; 1235 for a number or bytes that are
 /// none, which MySQL takes for something else than a date.
 fn check_constant_dates(args: &[&Arg], ctx: &EvalContext) -> Result<()> {
+    let any_day = ctx.sql_mode.allow_invalid_dates;
+    let number = |value: i128| parse::number_with(Decimal::from_i128(value), any_day);
     let odd = args.iter().find(|arg| match &arg.constant {
-        Some(Value::Int(value)) => parse::number(Decimal::from_i128(i128::from(*value))).is_none(),
-        Some(Value::UInt(value)) => parse::number(Decimal::from_i128(i128::from(*value))).is_none(),
+        Some(Value::Int(value)) => number(i128::from(*value)).is_none(),
+        Some(Value::UInt(value)) => number(i128::from(*value)).is_none(),
         Some(Value::Bytes(bytes)) => {
-            parse::datetime(&String::from_utf8_lossy(bytes)).value.is_none()
+            parse::datetime_with(&String::from_utf8_lossy(bytes), any_day).value.is_none()
         }
         _ => false,
     });
@@ -111,7 +128,7 @@ fn check_constant_dates(args: &[&Arg], ctx: &EvalContext) -> Result<()> {
     }
     let plain = args.iter().all(|arg| arg.ty.wire == WireType::Date || !arg.ty.is_date());
     for text in args.iter().filter_map(|arg| arg.constant_text()) {
-        let date = parse::datetime(text).value;
+        let date = parse::datetime_with(text, any_day).value;
         if !date.is_some_and(|date| crate::literal::allowed(date, ctx)) {
             let kind = if plain { "DATE" } else { "DATETIME" };
             return Err(Error::remote(
@@ -153,12 +170,25 @@ pub(crate) fn compare(
             read::for_comparison(a, row)?.zip(read::for_comparison(b, row)?).map(|(a, b)| a.cmp(&b))
         }
         Kind::Time => read::time(a, row)?.zip(read::time(b, row)?).map(|(a, b)| a.cmp(&b)),
+        Kind::TimeOf(digits) => {
+            let (a, b) = (rounded_time(a, row, *digits)?, rounded_time(b, row, *digits)?);
+            a.zip(b).map(|(a, b)| a.cmp(&b))
+        }
         Kind::Bytes => a.bytes(row)?.zip(b.bytes(row)?).map(|(a, b)| a.cmp(&b)),
         Kind::Text(rules) => match (a.text(row)?, b.text(row)?) {
             (Some(a), Some(b)) => Some(rules.compare(&a, &b, &mut Default::default())?),
             _ => None,
         },
     })
+}
+
+/// A TIME; a text as a column of so many digits after the point would store it.
+fn rounded_time(input: &Input<'_>, row: usize, digits: u8) -> Result<Option<i64>> {
+    let micros = read::time(input, row)?;
+    if !input.ty.is_string() {
+        return Ok(micros);
+    }
+    Ok(micros.map(|micros| crate::cast::round_time(micros, digits, input.ctx())))
 }
 
 /// Doubles of MySQL are never NaN; -0 equals 0.
@@ -379,6 +409,8 @@ fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Vec<Kind>> {
             (Some(shared), true) => Ok(*shared),
             _ => kind(&[value, item], ctx, "in"),
         })
+        // A list of one is an equality; the items of others are taken as they are.
+        .map(|kind| if list.len() > 1 { kind.map(Kind::as_given) } else { kind })
         .collect()
 }
 

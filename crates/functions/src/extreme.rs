@@ -7,6 +7,7 @@ use pelorus_error::{Error, Result};
 use pelorus_types::WireType;
 
 use crate::call::{Call, each_row};
+use crate::collate::mix::mix;
 use crate::common::{common, temporal_type};
 use crate::compare::{self, Kind};
 use crate::context::EvalContext;
@@ -62,9 +63,9 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
 fn comparison(args: &[&Arg], ctx: &EvalContext, name: &str) -> Result<Kind> {
     let real: Vec<&Arg> = args.iter().copied().filter(|arg| !arg.is_null()).collect();
     let strings = real.iter().any(|arg| arg.ty.is_string());
-    let others = real.iter().any(|arg| !arg.ty.is_string());
-    if strings && others && !real.iter().any(|arg| arg.ty.is_date()) {
-        return compare::text_kind(&real, ctx, &name.to_ascii_lowercase());
+    if strings && !real.iter().any(|arg| arg.ty.is_date()) {
+        // Collations that contradict each other are no error here.
+        return Ok(Kind::under(mix(&real, ctx, &name.to_ascii_lowercase())?.collation));
     }
-    compare::kind(args, ctx, &name.to_ascii_lowercase())
+    compare::kind(args, ctx, &name.to_ascii_lowercase()).map(Kind::as_given)
 }

@@ -1,6 +1,7 @@
 //! Literals as MySQL types them.
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_types::temporal::DateTime;
 use pelorus_types::{ColumnType, WireType, collation};
 
 use crate::common::temporal_type;
@@ -118,7 +119,7 @@ fn bits_of(bytes: Vec<u8>, unsigned: bool, shown: String) -> Arg {
 
 /// `DATE'2024-01-31'`.
 pub fn date(text: &str, ctx: &EvalContext) -> Result<Arg> {
-    let parsed = parse::datetime(text);
+    let parsed = parse::datetime_with(text, ctx.sql_mode.allow_invalid_dates);
     let date = parsed
         .value
         .filter(|date| !parsed.truncated && !parsed.has_time && allowed(*date, ctx))
@@ -129,8 +130,9 @@ pub fn date(text: &str, ctx: &EvalContext) -> Result<Arg> {
 
 /// `TIMESTAMP'2024-01-31 23:59:59.5'`.
 pub fn timestamp(text: &str, ctx: &EvalContext) -> Result<Arg> {
-    let parsed = parse::datetime(text);
-    let here = |date| match parsed.offset {
+    let parsed = parse::datetime_with(text, ctx.sql_mode.allow_invalid_dates);
+    let here = |date: DateTime| match parsed.offset {
+        Some(_) if !date.is_valid() => None,
         Some(offset) => at_offset(date, offset, ctx.time_zone),
         None => Some(date),
     };
@@ -154,7 +156,7 @@ pub fn time(text: &str) -> Result<Arg> {
 }
 
 /// Whether the session's `sql_mode` lets a constant date be.
-pub(crate) fn allowed(date: pelorus_types::temporal::DateTime, ctx: &EvalContext) -> bool {
+pub(crate) fn allowed(date: DateTime, ctx: &EvalContext) -> bool {
     let zero = date.year == 0 && date.month == 0 && date.day == 0;
     if zero {
         return !ctx.sql_mode.no_zero_date;

@@ -96,8 +96,7 @@ pub(crate) fn of_text(
     chars: impl Fn(bool) -> u32,
     row: impl Fn(&Batch<'_>, usize, bool) -> Result<Value> + Send + Sync + 'static,
 ) -> Result<Call> {
-    let mut mixed = mix(deciding, ctx, &name.to_ascii_lowercase())?;
-    // These take the charset of what they change, and a bare NULL has none.
+    // These take the collation of what they change, and a bare NULL has none.
     let changes = matches!(
         name,
         "REPLACE"
@@ -109,6 +108,8 @@ pub(crate) fn of_text(
             | "TRIM LEADING"
             | "TRIM TRAILING"
     );
+    let deciding = if changes { deciding.get(..1).unwrap_or(deciding) } else { deciding };
+    let mut mixed = mix(deciding, ctx, &name.to_ascii_lowercase())?;
     if changes && deciding.first().is_some_and(|arg| arg.is_null()) {
         mixed.collation = collation::BINARY;
     }

@@ -40,8 +40,6 @@ impl Value {
 pub enum Coercibility {
     /// `COLLATE` was written.
     Explicit = 0,
-    /// Two collations of the same strength met.
-    None = 1,
     /// A column.
     Implicit = 2,
     /// `USER()`, `VERSION()`.
@@ -52,6 +50,8 @@ pub enum Coercibility {
     Numeric = 5,
     /// NULL.
     Ignorable = 6,
+    /// Two collations of the same strength met: anything else decides.
+    None = 7,
 }
 
 impl Coercibility {

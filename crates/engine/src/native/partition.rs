@@ -13,6 +13,7 @@ mod bounds;
 mod encode;
 mod method;
 pub(crate) mod only;
+mod padding;
 mod place;
 mod prune;
 mod segment;
@@ -155,12 +156,17 @@ impl Partitioner {
             return Ok(Vec::new());
         }
         let numbers = self.numbers(rows, &|at| &columns[at])?.into_iter().enumerate();
+        let misplaced = self.misplaced(rows, columns)?;
         let error = |number: Result<u32, String>| match number {
             Err(value) => Some(no_partition(&value)),
             Ok(number) if only.is_empty() || only.contains(&self.key_of(number)) => None,
             Ok(_) => Some(not_in_partitions()),
         };
-        Ok(numbers.filter_map(|(row, number)| Some((row, error(number)?))).collect())
+        let error = |row: usize, number| match misplaced.binary_search(&row) {
+            Ok(_) => Some(padding::refused()),
+            Err(_) => error(number),
+        };
+        Ok(numbers.filter_map(|(row, number)| Some((row, error(row, number)?))).collect())
     }
 
     /// How many rows that lie in a partition, given by its key, belong into others or none.

@@ -33,16 +33,16 @@ pub(crate) fn mix(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<M
     mix_all(args, ctx, operation).map(|(mixed, _)| mixed)
 }
 
-/// Unites the collations of arguments that are compared; contradictions are error 1267.
+/// Unites the collations of arguments that are compared; contradictions are error 1267. An
+/// argument within which collations contradict each other takes the collation of the others.
 pub(crate) fn mix_to_compare(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Mixed> {
     match mix_all(args, ctx, operation)? {
-        (Mixed { coercibility: Coercibility::None, .. }, Some((a, b))) => {
-            Err(illegal_mix(a, b, operation))
-        }
+        (mixed @ Mixed { coercibility: Coercibility::Explicit, .. }, _) => Ok(mixed),
+        (_, Some((a, b))) => Err(illegal_mix(a, b, operation)),
         (mixed @ Mixed { coercibility: Coercibility::None, .. }, None) => {
             Err(illegal_mix(mixed, mixed, operation))
         }
-        (mixed, _) => Ok(mixed),
+        (mixed, None) => Ok(mixed),
     }
 }
 
@@ -59,9 +59,17 @@ fn mix_all(
     let mut mixed = first;
     let mut contradiction = None;
     for next in all {
+        // Among the arguments of one call a contradiction yields to columns, not to literals.
+        if contradiction.is_some()
+            && mixed.coercibility == Coercibility::None
+            && next.coercibility > Coercibility::Implicit
+        {
+            continue;
+        }
         let united = unite(mixed, next).ok_or_else(|| illegal_mix(mixed, next, operation))?;
-        if united.coercibility == Coercibility::None && mixed.coercibility != Coercibility::None {
-            contradiction = Some((mixed, next));
+        let were_none = [mixed, next].iter().any(|it| it.coercibility == Coercibility::None);
+        if united.coercibility == Coercibility::None && !were_none {
+            contradiction = contradiction.or(Some((mixed, next)));
         }
         mixed = united;
     }
@@ -135,4 +143,60 @@ fn illegal_mix(a: Mixed, b: Mixed, operation: &str) -> Error {
             side(b)
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use pelorus_types::ColumnType;
+
+    use super::*;
+    use crate::value::Value;
+
+    fn of(name: &str, coercibility: Coercibility) -> Arg {
+        let ty = ColumnType::varchar(4, Collation::by_name(name).unwrap());
+        Arg { coercibility, ..Arg::literal(Value::Text("a".to_owned()), ty, "") }
+    }
+
+    fn mixed(args: &[Arg], compared: bool) -> Option<(String, Coercibility)> {
+        let refs: Vec<&Arg> = args.iter().collect();
+        let ctx = EvalContext::default();
+        let unite = if compared { mix_to_compare } else { mix };
+        unite(&refs, &ctx, "x").ok().map(|it| (it.collation.name(), it.coercibility))
+    }
+
+    /// As MySQL 9.7 says.
+    #[test]
+    fn contradictions_yield_to_columns_and_to_other_arguments() {
+        use Coercibility::{Coercible, Explicit, Implicit, None as Nothing};
+        let unicode = of("utf8mb4_unicode_ci", Implicit);
+        let other = of("utf8mb4_0900_ai_ci", Implicit);
+        let literal = of("utf8mb4_0900_ai_ci", Coercible);
+        let none = of("utf8mb4_bin", Nothing);
+        let found = |name: &str, coercibility| Some((name.to_owned(), coercibility));
+        let two = [unicode.clone(), other.clone()];
+        assert_eq!(mixed(&two, false), found("utf8mb4_bin", Nothing));
+        assert_eq!(mixed(&two, true), None);
+        let three = [unicode.clone(), other.clone(), literal.clone()];
+        assert_eq!(mixed(&three, false), found("utf8mb4_bin", Nothing));
+        assert_eq!(mixed(&three, true), None);
+        let again = [unicode.clone(), other.clone(), unicode.clone()];
+        assert_eq!(mixed(&again, false), found("utf8mb4_unicode_ci", Implicit));
+        assert_eq!(mixed(&again, true), None);
+        let said = [unicode, other, of("utf8mb4_bin", Explicit)];
+        assert_eq!(mixed(&said, true), found("utf8mb4_bin", Explicit));
+        let beside = [none.clone(), literal];
+        assert_eq!(mixed(&beside, true), found("utf8mb4_0900_ai_ci", Coercible));
+        assert_eq!(mixed(&[none.clone(), none], true), None);
+    }
+
+    #[test]
+    fn bytes_win_where_the_text_insists_no_more() {
+        let text = |coercibility| of("utf8mb4_general_ci", coercibility);
+        let bytes = |coercibility| of("binary", coercibility);
+        let collation = |a, b| mixed(&[a, b], true).unwrap().0;
+        let (column, literal) = (Coercibility::Implicit, Coercibility::Coercible);
+        assert_eq!(collation(text(column), bytes(column)), "binary");
+        assert_eq!(collation(text(column), bytes(literal)), "utf8mb4_general_ci");
+        assert_eq!(collation(text(literal), bytes(literal)), "binary");
+    }
 }

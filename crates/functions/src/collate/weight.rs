@@ -93,15 +93,21 @@ impl Rules {
     /// Appends the sort key of a text.
     pub(crate) fn key(&self, text: &str, out: &mut Vec<u8>) -> Result<()> {
         let text = if self.pad { text.trim_end_matches(' ') } else { text };
-        if self.pad && has_low_after_space(text) {
+        let from = out.len();
+        self.weights(text, out)?;
+        if !self.pad {
+            return Ok(());
+        }
+        // The other text's next character is compared with a space.
+        self.weights(" ", out)?;
+        let is_low = match self.scheme {
+            Scheme::Uca400 | Scheme::Uca1400 => ends_with_one_space(from, out),
+            _ => has_low_after_space(text),
+        };
+        if is_low {
             return Err(Error::unsupported(
                 "comparison of text with control characters after spaces",
             ));
-        }
-        self.weights(text, out)?;
-        if self.pad {
-            // The other text's next character is compared with a space.
-            self.weights(" ", out)?;
         }
         Ok(())
     }
@@ -258,6 +264,18 @@ fn is_simple(text: &str) -> bool {
     text.bytes().all(|byte| (b' '..0x7F).contains(&byte))
 }
 
+/// Takes the weights of spaces off the end of weights of two bytes from `from` on, all but the last
+/// one: the text may end with other characters that weigh nothing, or as much as a space. Says
+/// whether a space is followed by what is below it.
+fn ends_with_one_space(from: usize, weights: &mut Vec<u8>) -> bool {
+    let Some(&space) = weights.last_chunk::<2>() else { return false };
+    while weights.len() >= from + 4 && weights[..weights.len() - 2].ends_with(&space) {
+        weights.truncate(weights.len() - 2);
+    }
+    let (own, _) = weights[from..].as_chunks::<2>();
+    own.windows(2).any(|pair| pair[0] == space && pair[1] < space)
+}
+
 /// A character below the space after a space would have to be compared with padding that never
 /// ends.
 fn has_low_after_space(text: &str) -> bool {
@@ -283,6 +301,30 @@ mod tests {
         assert_eq!(compare("utf8mb4_general_ci", "a", "a\t"), Ordering::Greater);
         assert_eq!(compare("utf8mb4_bin", "a", "A"), Ordering::Greater);
         assert_eq!(compare("binary", "a", "a "), Ordering::Less);
+    }
+
+    /// As MySQL 9.7 and MariaDB 10.11 say.
+    #[test]
+    fn what_weighs_nothing_does_not_hide_spaces_at_the_end() {
+        for name in ["utf8mb4_unicode_ci", "utf8mb3_unicode_ci", "utf8mb4_uca1400_ai_ci"] {
+            for nothing in ["\u{200B}", "\u{301}", "\u{1}", " \u{301} \u{200B} "] {
+                for spaces in ["", " ", "   "] {
+                    let text = format!("a{spaces}{nothing}");
+                    assert_eq!(compare(name, &text, "A"), Ordering::Equal, "{name} {text:?}");
+                    let longer = format!("{text}b");
+                    let plain = format!("a{}b", longer.replace(|c: char| c != ' ', ""));
+                    assert_eq!(compare(name, &longer, &plain), Ordering::Equal, "{name}");
+                }
+            }
+            assert_eq!(compare(name, "a\u{A0}", "a"), Ordering::Equal);
+            assert_eq!(compare(name, "a\u{200B}\t", "a"), Ordering::Less);
+            assert_eq!(compare(name, "\u{301} ", ""), Ordering::Equal);
+            let rules = Rules::of(Collation::by_name(name).unwrap());
+            let hidden = rules.compare("a \u{200B}\t", "a", &mut Default::default());
+            assert!(hidden.is_err(), "{name}");
+        }
+        assert_eq!(compare("utf8mb4_uca1400_nopad_ai_ci", "a \u{200B}", "a"), Ordering::Greater);
+        assert_eq!(compare("utf8mb4_general_ci", "a \u{200B}", "a"), Ordering::Greater);
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub(crate) fn dates(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
     let [_, _] = args else { return Err(parameter_count(name)) };
     let ty = bigint_type(9, false).nullable();
     Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
-        let a = read::datetime(&batch.inputs[0], row, Lenience::STRICT)?;
-        let b = read::datetime(&batch.inputs[1], row, Lenience::STRICT)?;
+        let a = read::datetime(&batch.inputs[0], row, Lenience::STRICT.of_date())?;
+        let b = read::datetime(&batch.inputs[1], row, Lenience::STRICT.of_date())?;
         Ok(match (a, b) {
             (Some(a), Some(b)) => Value::Int(week::day_number(a) - week::day_number(b)),
             _ => Value::Null,

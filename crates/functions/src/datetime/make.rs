@@ -56,7 +56,7 @@ pub(crate) fn date(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
     let [_] = args else { return Err(parameter_count(name)) };
     let ty = temporal_type(WireType::Date, 0);
     Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
-        let date = read::datetime(&batch.inputs[0], row, Lenience::of(batch.ctx))?;
+        let date = read::datetime(&batch.inputs[0], row, Lenience::of(batch.ctx).of_date())?;
         Ok(date.map_or(Value::Null, |date| Value::Date(date.midnight().pack())))
     }))
 }
@@ -101,7 +101,7 @@ pub(crate) fn last_day(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
     let [_] = args else { return Err(parameter_count(name)) };
     let ty = temporal_type(WireType::Date, 0);
     Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
-        let date = read::datetime(&batch.inputs[0], row, Lenience::part(batch.ctx))?;
+        let date = read::datetime(&batch.inputs[0], row, Lenience::part(batch.ctx).of_date())?;
         Ok(match date {
             Some(date) if date.month > 0 => {
                 let day = days_in_month(date.year, date.month);

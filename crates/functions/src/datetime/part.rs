@@ -22,7 +22,7 @@ fn int(value: i64) -> Value {
 }
 
 fn date(batch: &Batch<'_>, row: usize, lenience: Lenience) -> Result<Option<DateTime>> {
-    read::datetime(&batch.inputs[0], row, lenience)
+    read::datetime(&batch.inputs[0], row, lenience.of_date())
 }
 
 /// Binds the functions that give one part of a date.

@@ -22,25 +22,46 @@ pub(crate) struct Lenience {
     zero_date: bool,
     /// What a DATE or DATETIME holds passes, whatever it is.
     held: bool,
+    /// `2024-02-30` passes under `ALLOW_INVALID_DATES`.
+    any_day: bool,
+    /// Warnings say that the text is no date, though one with a time of day would do.
+    of_date: bool,
 }
 
 impl Lenience {
     /// Everything that a DATE can hold.
-    pub(crate) const FUZZY: Lenience = Lenience { zero_parts: true, zero_date: true, held: true };
+    pub(crate) const FUZZY: Lenience =
+        Lenience { zero_parts: true, zero_date: true, held: true, any_day: true, of_date: false };
 
     /// A date of the calendar only.
-    pub(crate) const STRICT: Lenience =
-        Lenience { zero_parts: false, zero_date: false, held: false };
+    pub(crate) const STRICT: Lenience = Lenience {
+        zero_parts: false,
+        zero_date: false,
+        held: false,
+        any_day: false,
+        of_date: false,
+    };
 
     /// What conversions let pass under the session's `sql_mode`.
     pub(crate) fn of(ctx: &EvalContext) -> Self {
         let mode = &ctx.sql_mode;
-        Self { zero_parts: !mode.no_zero_in_date, zero_date: !mode.no_zero_date, held: true }
+        let (zero_parts, zero_date) = (!mode.no_zero_in_date, !mode.no_zero_date);
+        Self { zero_parts, zero_date, ..Self::FUZZY }
     }
 
     /// What the functions that give a part of a date let pass.
     pub(crate) fn part(ctx: &EvalContext) -> Self {
-        Self { zero_parts: true, zero_date: !ctx.sql_mode.no_zero_date, held: true }
+        Self { zero_date: !ctx.sql_mode.no_zero_date, ..Self::FUZZY }
+    }
+
+    /// The same for a function that looks at the date alone.
+    #[must_use]
+    pub(crate) fn of_date(self) -> Self {
+        Self { of_date: true, ..self }
+    }
+
+    fn any_day(self, ctx: &EvalContext) -> bool {
+        self.any_day && ctx.sql_mode.allow_invalid_dates
     }
 
     fn allows(self, date: DateTime) -> bool {
@@ -60,6 +81,7 @@ pub(crate) fn datetime(
     let warn = |text: &str| {
         input.ctx().warn(1292, format!("Incorrect datetime value: '{text}'"));
     };
+    let number = |value| parse::number_with(value, lenience.any_day(input.ctx()));
     let found = match input.value(row) {
         Value::Null => return Ok(None),
         Value::Date(packed) => {
@@ -75,16 +97,14 @@ pub(crate) fn datetime(
         Value::Int(_) | Value::UInt(_) if input.ty.wire == WireType::Year => {
             year_as_date(input.int(row))
         }
-        Value::Int(value) => parse::number(Decimal::from_i128(i128::from(value))),
-        Value::UInt(value) => parse::number(Decimal::from_i128(i128::from(value))),
-        Value::Decimal(value) => parse::number(value),
-        Value::Double(value) => parse::number(crate::input::double_to_decimal(value)),
+        Value::Int(value) => number(Decimal::from_i128(i128::from(value))),
+        Value::UInt(value) => number(Decimal::from_i128(i128::from(value))),
+        Value::Decimal(value) => number(value),
+        Value::Double(value) => number(crate::input::double_to_decimal(value)),
         Value::Text(text) => {
             return Ok(text_as_datetime(&text, input, lenience));
         }
-        Value::Bytes(_) if input.hex => {
-            parse::number(Decimal::from_i128(input.int(row).unwrap_or(0)))
-        }
+        Value::Bytes(_) if input.hex => number(Decimal::from_i128(input.int(row).unwrap_or(0))),
         Value::Bytes(bytes) => {
             return Ok(text_as_datetime(&String::from_utf8_lossy(&bytes), input, lenience));
         }
@@ -105,18 +125,19 @@ fn year_as_date(year: Option<i128>) -> Option<DateTime> {
 }
 
 fn text_as_datetime(text: &str, input: &Input<'_>, lenience: Lenience) -> Option<DateTime> {
-    let parsed = parse::datetime(text);
     let ctx = input.ctx();
+    let parsed = parse::datetime_with(text, lenience.any_day(ctx));
     let here = |date: DateTime| match parsed.offset {
         // The offset says when it was; the session's zone says what the clock showed here.
         Some(offset) => at_offset(date, offset, ctx.time_zone),
         None => Some(date),
     };
     let date = parsed.value.and_then(here).filter(|date| lenience.allows(*date));
-    if date.is_none() {
-        input.ctx().warn(1292, format!("Incorrect datetime value: '{text}'"));
-    } else if parsed.truncated {
-        input.ctx().warn(1292, format!("Truncated incorrect datetime value: '{text}'"));
+    if date.is_none() && !lenience.of_date {
+        ctx.warn(1292, format!("Incorrect datetime value: '{text}'"));
+    } else if date.is_none() || parsed.truncated {
+        let what = if lenience.of_date || !parsed.has_time { "date" } else { "datetime" };
+        ctx.warn(1292, format!("Truncated incorrect {what} value: '{text}'"));
     }
     date
 }

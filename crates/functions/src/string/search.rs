@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use pelorus_error::Result;
-use pelorus_types::collation;
 
 use super::{Str, compared};
 use crate::call::Call;
@@ -21,11 +20,12 @@ pub(crate) fn locate(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     if args.len() < 2 || args.len() > if swapped { 2 } else { 3 } {
         return Err(parameter_count(name));
     }
-    let (mixed, binary) = compared(&[&args[0], &args[1]], ctx, &name.to_ascii_lowercase())?;
+    let (needle, text) = if swapped { (1, 0) } else { (0, 1) };
+    // The text that is searched decides, whatever the needle insists on.
+    let (mixed, binary) = compared(&[&args[text]], ctx, &name.to_ascii_lowercase())?;
     let rules = Rules::of(mixed.collation);
     let ty = null_if_any(bigint_type(11, false), args);
     Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
-        let (needle, text) = if swapped { (1, 0) } else { (0, 1) };
         let (Some(needle), Some(text)) = (
             Str::read(&batch.inputs[needle], row, binary)?,
             Str::read(&batch.inputs[text], row, binary)?,
@@ -76,12 +76,9 @@ pub(crate) fn field(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
     let real: Vec<&Arg> = args.iter().filter(|arg| !arg.is_null()).collect();
     let all = |test: fn(&Arg) -> bool| real.iter().all(|arg| test(arg));
     let kind = if all(|arg| arg.ty.is_string()) {
-        let (mixed, _) = compared(&real, ctx, "field")?;
-        if mixed.collation == collation::BINARY {
-            Kind::Bytes
-        } else {
-            Kind::Text(Rules::of(mixed.collation))
-        }
+        // What is looked for decides, whatever the list insists on.
+        let first = real.first().map_or(&[][..], std::slice::from_ref);
+        compare::text_kind(first, ctx, "field")?
     } else if all(|arg| arg.ty.is_integer()) {
         Kind::Int
     } else if all(|arg| arg.ty.is_integer() || arg.ty.is_decimal()) {

@@ -9,11 +9,11 @@ use std::ops::ControlFlow;
 
 use datafusion::logical_expr::{Expr, Operator, lit};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::{self as functions, Arg, CastTarget, Value};
+use pelorus_functions::{self as functions, Arg, CastTarget, Coercibility, Value};
 use pelorus_sql::normalise::{self, is_aggregate_name};
 use pelorus_sql::operator::function_of;
-use pelorus_types::ColumnType;
 use pelorus_types::column::DECIMALS_NOT_FIXED;
+use pelorus_types::{ColumnType, collation};
 use sqlparser::ast::{
     self, BinaryOperator, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments,
     TrimWhereField, UnaryOperator, VisitMut, VisitorMut,
@@ -129,7 +129,7 @@ impl ExprBinder<'_> {
                 self.cast_to(expr, super::cast::in_charset(None, &charset)?)
             }
             ast::Expr::Extract { field, expr, .. } => {
-                let unit = self.text(&field.to_string().to_ascii_uppercase())?;
+                let unit = Self::word(&field.to_string().to_ascii_uppercase())?;
                 self.call("EXTRACT", vec![unit, self.value(expr)?])
             }
             ast::Expr::Ceil { expr, field } => self.rounding("CEIL", expr, field),
@@ -144,7 +144,7 @@ impl ExprBinder<'_> {
                 self.trim(*trim_where, trim_what.as_deref(), expr)
             }
             ast::Expr::Collate { expr, collation } => {
-                let name = self.text(&collation.to_string())?;
+                let name = Self::word(&collation.to_string())?;
                 self.call("COLLATE", vec![self.value(expr)?, name])
             }
             ast::Expr::Function(function) => self.function(function),
@@ -400,32 +400,39 @@ impl ExprBinder<'_> {
 
     fn variable(&self, parts: &[&str]) -> Result<Typed> {
         let joined = parts.join(".");
-        let (value, ty) = match joined.strip_prefix("@@") {
-            None => {
-                let name = joined.trim_start_matches('@').trim_matches('`');
-                let (value, ty) = self.context.variables.user(name);
-                // A literal of bits that a variable was set to is a string like any other.
-                let is_bits = ty.is_bits();
-                let decimals = if is_bits { DECIMALS_NOT_FIXED } else { ty.decimals };
-                (value, ColumnType { decimals, ..ty })
-            }
-            Some(rest) => {
-                let (scope, name) = match rest.split_once('.') {
-                    Some((scope, name)) if is_scope(scope) => (scope, name),
-                    _ => ("", rest),
-                };
-                self.context.variables.system(name, scope.eq_ignore_ascii_case("global"))?
-            }
+        let Some(rest) = joined.strip_prefix("@@") else {
+            return self.user_variable(joined.trim_start_matches('@').trim_matches('`'));
         };
+        let (scope, name) = match rest.split_once('.') {
+            Some((scope, name)) if is_scope(scope) => (scope, name),
+            _ => ("", rest),
+        };
+        let global = scope.eq_ignore_ascii_case("global");
+        let (value, ty) = self.context.variables.system(name, global)?;
         self.constant(value, ty)
+    }
+
+    /// A variable insists on its collation as a column does: in MySQL even as a number, whose text
+    /// is the connection's; in MariaDB as a text.
+    fn user_variable(&self, name: &str) -> Result<Typed> {
+        let (value, ty) = self.context.variables.user(name);
+        // A literal of bits that a variable was set to is a string like any other.
+        let decimals = if ty.is_bits() { DECIMALS_NOT_FIXED } else { ty.decimals };
+        let arg = Arg::literal(value, ColumnType { decimals, ..ty }, "");
+        // A MariaDB does not have the session's collation: the text takes that of what it meets.
+        let insists = !self.is_mariadb()
+            || arg.ty.is_string() && arg.ty.collation != collation::UTF8MB4_0900_AI_CI;
+        let coercibility = if insists { Coercibility::Implicit } else { arg.coercibility };
+        Typed::literal(Arg { coercibility, ..arg })
     }
 
     fn constant(&self, value: Value, ty: ColumnType) -> Result<Typed> {
         Typed::literal(Arg::literal(value, ty, ""))
     }
 
-    fn text(&self, text: &str) -> Result<Typed> {
-        Typed::literal(functions::literal::text(text, &self.context.eval))
+    /// A word of the statement as an argument, a text whatever the connection's collation is.
+    fn word(word: &str) -> Result<Typed> {
+        Typed::literal(functions::literal::text_of(word, collation::UTF8MB4_0900_AI_CI))
     }
 
     fn call(&self, name: &str, mut args: Vec<Typed>) -> Result<Typed> {
@@ -539,7 +546,7 @@ impl ExprBinder<'_> {
             Some(field) if interval.last_field.is_none() => field.to_string().to_ascii_uppercase(),
             _ => return Err(Error::unsupported(interval)),
         };
-        Ok([self.value(&interval.value)?, self.text(&unit)?])
+        Ok([self.value(&interval.value)?, Self::word(&unit)?])
     }
 
     fn case(
@@ -646,7 +653,7 @@ impl ExprBinder<'_> {
                             "TIMESTAMPDIFF" | "TIMESTAMPADD" | "GET_FORMAT"
                         ) =>
                 {
-                    bound.push(self.text(&unit.value.to_ascii_uppercase())?);
+                    bound.push(Self::word(&unit.value.to_ascii_uppercase())?);
                 }
                 arg => bound.push(self.value(arg)?),
             }

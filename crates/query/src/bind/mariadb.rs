@@ -24,6 +24,7 @@
 //! | `/` and `AVG` with more than 30 digits after the point | MySQL shows 30, MariaDB 38 |
 //! | `STD`, `VARIANCE` of exact numbers | as many digits as `AVG` has |
 //! | BIT | a number or bytes |
+//! | `LOCATE`, `FIELD`, `REPLACE` of texts of several collations | MySQL goes by one argument, MariaDB by all |
 //! | `LOCATE`, `FIND_IN_SET` | accents, spaces at the end |
 //! | literals | MariaDB's default collation ignores spaces at the end |
 //! | `WITH ROLLUP` over no rows | MySQL gives the row for all of them; this is done as the MariaDB does |
@@ -32,8 +33,8 @@
 use std::sync::Arc;
 
 use pelorus_error::{Error, Result};
-use pelorus_functions::{Arg, CastTarget, EvalContext, Origin, Value};
-use pelorus_types::{WireType, collation};
+use pelorus_functions::{Arg, CastTarget, Coercibility, EvalContext, Origin, Value};
+use pelorus_types::{Collation, WireType, collation};
 
 use super::typed::Typed;
 
@@ -70,7 +71,8 @@ const RULES: &[(&[&str], Rule)] = &[
     }),
     (&["*", "/"], |args| !any(args, Kind::Bits) && keeps_sign(args)),
     (&["&", "|", "^", "~", "<<", ">>", "BIT_COUNT"], |args| all(args, &NUMBERS)),
-    (&["=", "<>", "<", "<=", ">", ">=", "<=>", "BETWEEN", "IN", "FIELD", "INTERVAL"], compares),
+    (&["=", "<>", "<", "<=", ">", ">=", "<=>", "BETWEEN", "IN", "INTERVAL"], compares),
+    (&["FIELD"], |args| compares(args) && is_decided_by(args, 0)),
     (&["NULLIF"], |args| compares(args) && !any(args, Kind::Bit)),
     (&["STRCMP", "LIKE"], texts_meet),
     (&["IF", "IFNULL", "COALESCE", "CASE", "CASE WHEN"], one_text),
@@ -119,9 +121,15 @@ const RULES: &[(&[&str], Rule)] = &[
     (&["TIMESTAMPDIFF"], |args| args.iter().skip(1).all(|it| DATES.contains(&kind(it)))),
     (&["TIMESTAMPADD"], |args| args.get(2).is_none_or(|it| DATES.contains(&kind(it)))),
     (&["EXTRACT"], |args| args.get(1).is_none_or(|it| kind(it) == Kind::Date)),
-    (&["LOCATE", "INSTR", "POSITION"], |args| args.iter().all(has_binary_order)),
-    (&["LPAD", "RPAD"], |args| args.get(2).is_some_and(|it| constant_text(it) != Some(""))),
-    (&["COLLATION"], |args| !args.iter().any(is_literal_text)),
+    (&["INSTR"], |args| args.iter().all(has_binary_order) && is_decided_by(args, 0)),
+    (&["LOCATE", "POSITION"], |args| args.iter().all(has_binary_order) && is_decided_by(args, 1)),
+    (&["LPAD", "RPAD"], |args| {
+        args.get(2).is_some_and(|it| constant_text(it) != Some("")) && is_decided_by(args, 0)
+    }),
+    (&["REPLACE", "INSERT", "SUBSTRING_INDEX", "TRIM", "TRIM LEADING", "TRIM TRAILING"], |args| {
+        is_decided_by(args, 0)
+    }),
+    (&["COLLATION", "COERCIBILITY"], |args| !args.iter().any(is_literal_text)),
     (
         &[
             "ADDTIME",
@@ -167,6 +175,9 @@ const DATES: [Kind; 3] = [Kind::Null, Kind::Date, Kind::Text];
 /// # Errors
 /// 1235.
 pub(super) fn check(name: &str, args: &[Arg]) -> Result<()> {
+    if contradict(args) {
+        return Err(differs("texts whose collations contradict each other"));
+    }
     tell(name, RULES, args)
 }
 
@@ -390,6 +401,29 @@ fn texts_meet(args: &[Arg]) -> bool {
     !(by_literals || narrow) || args.iter().all(plain)
 }
 
+/// Whether collations contradict each other: what comes of it is stronger in MariaDB.
+fn contradict(args: &[Arg]) -> bool {
+    let insists = |it: &&Arg| {
+        let implicit = it.coercibility == Coercibility::Implicit;
+        implicit && kind(it) == Kind::Text && !it.ty.collation.is_binary_order()
+    };
+    let of = |it: &Arg| (it.ty.collation.charset(), it.ty.collation);
+    let texts: Vec<_> = args.iter().filter(insists).map(of).collect();
+    let differ = |a: &(&str, Collation), b: &(&str, Collation)| a.0 == b.0 && a.1 != b.1;
+    args.iter().any(|it| it.coercibility == Coercibility::None)
+        || texts.iter().any(|a| texts.iter().any(|b| differ(a, b)))
+}
+
+/// Whether the collation of all arguments, by which a MariaDB goes, is that of one of them, by
+/// which a MySQL goes.
+fn is_decided_by(args: &[Arg], at: usize) -> bool {
+    let Some(one) = args.get(at) else { return true };
+    args.iter().filter(|it| it.ty.is_string()).all(|it| {
+        let plain = is_literal_text(it) && !one.ty.is_string();
+        plain || it.ty.collation == one.ty.collation || it.coercibility > one.coercibility
+    })
+}
+
 /// A text that has the session's collation, which a MariaDB does not have.
 fn is_literal_text(arg: &Arg) -> bool {
     kind(arg) == Kind::Text && arg.ty.collation == collation::UTF8MB4_0900_AI_CI
@@ -454,6 +488,27 @@ mod tests {
 
     fn same(name: &str, args: &[Arg]) -> bool {
         check(name, args).is_ok()
+    }
+
+    #[test]
+    fn collations_that_servers_unite_differently() {
+        let unicode = column(ColumnType::varchar(9, collation::UTF8MB4_0900_AI_CI));
+        let bytes = column(ColumnType::varchar(9, collation::BINARY));
+        let latin =
+            column(ColumnType::varchar(9, Collation::by_name("latin1_swedish_ci").unwrap()));
+        let none = Arg { coercibility: Coercibility::None, ..name_column() };
+        assert!(!same("CONCAT", &[name_column(), unicode.clone()]));
+        assert!(!same("UPPER", &[none]));
+        assert!(same("CONCAT", &[name_column(), latin, name_column()]));
+        assert!(same("REPLACE", &[name_column(), text("a"), text("b")]));
+        assert!(same("REPLACE", &[number(12), text("1"), text("2")]));
+        assert!(!same("REPLACE", &[text("a"), name_column(), text("b")]));
+        assert!(!same("TRIM", &[name_column(), bytes.clone()]));
+        assert!(same("TRIM", &[bytes.clone(), name_column()]));
+        assert!(!same("FIELD", &[name_column(), bytes.clone()]));
+        let ordered = column(ColumnType::varchar(9, collation::UTF8MB4_BIN));
+        assert!(same("LOCATE", &[text("a"), ordered.clone()]));
+        assert!(!same("LOCATE", &[bytes, ordered]));
     }
 
     #[test]

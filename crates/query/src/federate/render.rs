@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::Value;
-use pelorus_sql::{literal, normalise};
+use pelorus_sql::{Mode, literal, normalise};
 use pelorus_types::temporal;
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 
@@ -132,17 +132,34 @@ impl Rewriter<'_> {
 
     fn variable(&mut self, expr: &mut ast::Expr) -> Result<()> {
         let text = expr.to_string();
-        let value = match text.strip_prefix("@@") {
+        self.ours = true;
+        *expr = match text.strip_prefix("@@") {
             // The server's own variables are not ours: `@@version` is Pelorus's.
             Some(rest) => {
                 let (scope, name) = rest.split_once('.').unwrap_or(("", rest));
-                self.context.variables.system(name, scope.eq_ignore_ascii_case("global"))?.0
+                let global = scope.eq_ignore_ascii_case("global");
+                let (value, _) = self.context.variables.system(name, global)?;
+                value_expr(&value, self.context)?
             }
-            None => self.context.variables.user(text.trim_start_matches('@').trim_matches('`')).0,
+            None => self.user_variable(text.trim_start_matches('@').trim_matches('`'))?,
         };
-        self.ours = true;
-        *expr = value_expr(&value, self.context)?;
         Ok(())
+    }
+
+    /// The value of a user's variable. A literal would yield to the collation of a column, and the
+    /// variable does not where it is of bytes or of another collation than the session's.
+    fn user_variable(&self, name: &str) -> Result<ast::Expr> {
+        let (value, ty) = self.context.variables.user(name);
+        let plain = value_expr(&value, self.context)?;
+        let text = match value {
+            Value::Bytes(_) => format!("CAST({plain} AS BINARY)"),
+            Value::Text(_) if ty.is_string() && ty.collation != self.context.eval.collation => {
+                let (charset, name) = (ty.collation.charset(), ty.collation.name());
+                format!("CONVERT({plain} USING {charset}) COLLATE {name}")
+            }
+            _ => return Ok(plain),
+        };
+        parsed(&text, self.context.mode)
     }
 }
 
@@ -198,6 +215,10 @@ pub(crate) fn value_expr(value: &Value, context: &QueryContext) -> Result<ast::E
             text = literal::time(&text);
         }
     }
-    let parsed = pelorus_sql::parse_expression(&text, mode).map_err(|unparsed| unparsed.error)?;
+    parsed(&text, mode)
+}
+
+fn parsed(text: &str, mode: Mode) -> Result<ast::Expr> {
+    let parsed = pelorus_sql::parse_expression(text, mode).map_err(|unparsed| unparsed.error)?;
     Ok(normalise::nested(parsed))
 }

@@ -82,9 +82,13 @@ impl Part {
     /// never encode to smaller bytes. Weights have the collation's order; texts that are padded and
     /// stand as they are have not, since a character below the space makes a text smaller.
     pub(super) fn keeps_order(&self) -> bool {
+        self.function.is_monotonic() && !self.is_padded()
+    }
+
+    /// Whether it is a text that stands as it is and is compared as if spaces followed.
+    pub(super) fn is_padded(&self) -> bool {
         let is_text = self.ty.arrow() == DataType::Utf8;
-        let is_padded = is_text && self.is_plain() && !self.ty.collation.is_no_pad();
-        self.function.is_monotonic() && !is_padded
+        is_text && self.is_plain() && !self.ty.collation.is_no_pad()
     }
 
     /// Whether an encoded value has its place in the order of the others: dates that are none are

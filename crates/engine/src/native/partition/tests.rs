@@ -182,6 +182,20 @@ fn predicate(kind: u8, one: Scalar, two: Scalar) -> Predicate {
     }
 }
 
+#[test]
+fn texts_that_padding_turns_are_refused() {
+    let range = "PARTITION BY RANGE COLUMNS (s) (PARTITION p0 VALUES LESS THAN ('m'), PARTITION p1 \
+                 VALUES LESS THAN (MAXVALUE))";
+    let misfits = |collation: &str| {
+        let texts = ["m", "m\t", "m  \u{1}x", "ma\t", "a\t", "m \t", "", "mm "];
+        let rows: Vec<Row> = texts.iter().map(|text| (0, 0, 0, (*text).to_owned())).collect();
+        let found = table_of_texts(collation, range).misfits(&columns(&rows), &[]).unwrap();
+        found.into_iter().map(|(row, error)| (row, error.errno())).collect::<Vec<_>>()
+    };
+    assert_eq!(misfits("utf8mb4_bin"), [(1, 1235), (2, 1235), (5, 1235)]);
+    assert!(misfits("utf8mb4_0900_bin").is_empty());
+}
+
 proptest! {
     #[test]
     fn every_row_is_in_one_partition(

@@ -105,6 +105,7 @@ pub(crate) fn writes_of(change: &Change) -> Result<Vec<PlacedWrite>> {
         }
     }
     for (columns, mode) in &change.puts {
+        def.partitioner.check_padding(columns)?;
         for Group { partition, columns, places } in by_partition(def, columns)? {
             writes.push((Write::Put { table, partition, columns, mode: *mode }, places));
         }

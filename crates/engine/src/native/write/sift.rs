@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use arrow::array::{ArrayRef, UInt32Array};
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 
 use super::change::taken;
 use super::insert::count;
@@ -45,7 +45,7 @@ impl Sifted {
     /// Leaves out some rows, in order, with a warning each.
     ///
     /// # Errors
-    /// Without `ignore` the first row's.
+    /// Without `ignore` the first row's; what is not supported is no reason to lose a row.
     pub(super) fn leave_out(
         &mut self,
         misfits: Vec<(usize, Error)>,
@@ -57,7 +57,7 @@ impl Sifted {
         }
         let mut left_out = HashSet::new();
         for (row, error) in misfits {
-            if !ignore {
+            if !ignore || error.code() == Code::NotSupportedYet {
                 return Err(error);
             }
             left_out.insert(row);
