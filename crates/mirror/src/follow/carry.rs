@@ -147,7 +147,7 @@ fn gone(source: &Source, mirror: &Mirror, text: &str) -> Result<()> {
     let why = format!("the table is gone from its server: {text}");
     tracing::warn!(mirror = %mirror.name, why, "a mirror has lost its table");
     mirror.stop_in(source.store(), State::Failed, Some(why))?;
-    source.copies().drop_copy(&mirror.name)
+    source.drop_copy(&mirror.name)
 }
 
 fn change(
