@@ -88,10 +88,10 @@ fn renamed(
         return Ok(());
     }
     let target = source.mirror(&to.database, &to.table);
-    if let Some(mirror) = source.mirror(&from.database, &from.table) {
-        if mirror.has(is_old) {
-            return Ok(());
-        }
+    // One that has the event already is of another table, which has come to the name since: the one
+    // that was renamed may still have to be mirrored under its new name.
+    let is_of_it = |it: &Arc<Mirror>| !it.has(is_old);
+    if let Some(mirror) = source.mirror(&from.database, &from.table).filter(is_of_it) {
         let goes_along = mirror.record().of_database && source.has_database(&to.database);
         if goes_along && target.is_none() {
             return source.rename(&mirror, to, event);
