@@ -10,7 +10,7 @@ mod commit;
 mod parts;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

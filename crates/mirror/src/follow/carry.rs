@@ -1,5 +1,8 @@
 //! Carrying out what statements do to mirrors.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
