@@ -250,6 +250,19 @@ def test_layouts_of_columns_that_are_renamed(own, layout, change):
     own.through.run("UNMIRROR TABLE renamed_layout.t")
 
 
+def test_layouts_that_no_longer_fit(own):
+    """That is not tried again, but when the table is changed once more."""
+    own.begin("misfit", *T)
+    own.through.run("MIRROR TABLE misfit.t PARTITION BY RANGE (id) (PARTITION a VALUES LESS THAN (100))")
+    own.wait_live("misfit", "t")
+    own.server.run("ALTER TABLE misfit.t MODIFY id VARCHAR(9)")
+    found = own.wait_state("misfit", "t", "failed")
+    assert "not allowed type" in found["Reason"], found
+    own.server.run("ALTER TABLE misfit.t MODIFY id INT")
+    own.wait_live("misfit", "t")
+    own.same_tables("misfit", "t")
+
+
 def test_own_writes_while_the_stream_stands_still(own, linked_maker):
     """A session that reads its writes waits for no longer than it wants to, and reads them."""
     own.begin("own_writes", *T)

@@ -43,6 +43,11 @@ pub(crate) fn hidden_database(link: &str, database: &str) -> String {
     format!("{HIDDEN}{}{HIDDEN}{database}", link.to_lowercase())
 }
 
+/// The link and the database whose copies a hidden database has.
+pub(crate) fn of_hidden(hidden: &str) -> Option<(&str, &str)> {
+    hidden.strip_prefix(HIDDEN)?.split_once(HIDDEN)
+}
+
 /// Whether a database is hidden.
 pub(crate) fn is_hidden(database: &str) -> bool {
     database.starts_with(HIDDEN)

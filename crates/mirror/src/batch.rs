@@ -10,7 +10,7 @@ mod commit;
 mod parts;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use arrow::array::{Array as _, ArrayRef, UInt32Array};
 use pelorus_binlog::RowsEvent;
 use pelorus_error::{Code, Error, Result};
 
+pub(crate) use self::commit::is_of_one;
 use self::table::TableBatch;
 use crate::cascade::Plan;
 use crate::copies::CopyTable;

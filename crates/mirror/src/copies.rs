@@ -151,6 +151,9 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
     /// Bytes of memory that the changes of one transaction may take.
     fn transaction_bytes(&self) -> usize;
 
+    /// The names of all copies, of those that cannot be used, too.
+    fn all(&self) -> Vec<MirrorName>;
+
     /// The copy of a mirror, if there is one.
     fn find(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>>;
 

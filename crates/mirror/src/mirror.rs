@@ -181,9 +181,27 @@ impl Mirror {
         self.inner.lock().from.as_ref().is_some_and(is_old)
     }
 
-    /// Nothing more is kept of it: its name is another's, or nobody's.
-    pub(crate) fn forget(&self) {
-        self.inner.lock().is_forgotten = true;
+    /// Keeps nothing more of it, together with further changes, as one commit: its name is another's,
+    /// or nobody's. Whoever works for it must stop.
+    ///
+    /// # Errors
+    /// 1317 when that is so already, and what the store gives.
+    pub(crate) fn end(
+        &self,
+        store: &Database,
+        mut values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    ) -> Result<()> {
+        let mut inner = self.inner.lock();
+        if inner.is_forgotten {
+            return Err(overtaken());
+        }
+        values.push((record::mirror_key(&self.name), None));
+        store.commit(&Commit { values, ..Commit::default() })?;
+        inner.is_forgotten = true;
+        inner.turn += 1;
+        // For those who still have it: nothing is read, applied or answered.
+        inner.record.state = State::Paused;
+        Ok(())
     }
 
     /// Whether the stream has come to the position that it began with.

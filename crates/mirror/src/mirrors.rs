@@ -1,6 +1,6 @@
 //! The front: making, pausing, dropping and listing mirrors, and asking how fresh they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,6 +18,9 @@ use crate::record::{self, MirrorRecord, State};
 use crate::repair::{self, Examined, Suspects};
 use crate::source::Source;
 use crate::status::MirrorStatus;
+
+/// What earlier versions kept as the reason of a mirror that is paused while they dropped it.
+const LEFT_BEHIND: &str = "is being dropped";
 
 /// A mirrored table: its link, and its name there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,7 +75,9 @@ impl Mirrors {
         let shared = Arc::new(Shared { copies, links, env });
         let this = Self { shared, sources: RwLock::default() };
         let store = this.shared.store();
+        let mut known = BTreeSet::new();
         for (name, mut record) in record::mirrors(store)? {
+            known.insert(name.clone());
             let copy = this.shared.copies.find(&name);
             // The process may have ended between a change of the copy and that of the record.
             if let (Some(words), Some(copy)) = (&record.filter, &copy)
@@ -80,19 +85,36 @@ impl Mirrors {
             {
                 record.filter = Some(words);
             }
+            // The same, of the name of the copy.
             let is_lost = copy.is_none() && record.state.follows();
+            let is_left =
+                record.state == State::Paused && record.reason.as_deref() == Some(LEFT_BEHIND);
             let mirror = Arc::new(Mirror::new(name, record, copy)?);
-            if is_lost {
-                // The same, of the name of the copy.
-                let why = "the process ended while its table was renamed".to_owned();
+            if is_lost || is_left {
+                let why = "the process ended while its table was renamed or dropped".to_owned();
                 mirror.begin_again(store, Some(why))?;
             }
             this.source(&mirror.name.link)?.insert(mirror);
         }
+        this.drop_others(&known);
         for (link, database) in record::databases(store)? {
             this.source(&link)?.add_database(&database);
         }
         Ok(this)
+    }
+
+    /// Drops copies that no mirror has: the process ended before they were dropped, or between the
+    /// renaming of a copy and that of its mirror.
+    fn drop_others(&self, known: &BTreeSet<MirrorName>) {
+        let copies = &self.shared.copies;
+        for name in copies.all().into_iter().filter(|it| !known.contains(it)) {
+            tracing::info!(copy = %name, "a copy that no mirror has is dropped");
+            // It is in nobody's way, so this is no reason not to start.
+            if let Err(error) = copies.drop_copy(&name) {
+                let error = pelorus_error::display_chain(&error);
+                tracing::warn!(copy = %name, error, "a copy that no mirror has cannot be dropped");
+            }
+        }
     }
 
     /// Begins to follow the servers; needs a runtime.

@@ -135,6 +135,9 @@ pub struct Changing {
     /// which generations do not. Records of earlier versions lack it.
     #[serde(default)]
     pub definition: Option<u64>,
+    /// All that the statement does is in the copy and in the record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub done: bool,
 }
 
 /// A database all of whose tables are mirrored.

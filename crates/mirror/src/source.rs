@@ -14,14 +14,15 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 use pelorus_binlog::Position;
 use pelorus_env::Env;
-use pelorus_error::Result;
+use pelorus_error::{Error, Result};
 use pelorus_link::SourceFacts;
-use pelorus_store::{Commit, Database};
+use pelorus_store::Database;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 
+use crate::batch::is_of_one;
 use crate::cascade::{self, Referrers};
-use crate::copies::Copies;
+use crate::copies::{Copies, CopyTable};
 use crate::mirror::Mirror;
 use crate::mirrors::{MirrorName, Shared};
 use crate::record::{self, MirrorRecord, SourceRecord, State};
@@ -222,33 +223,41 @@ impl Source {
         let Some(mirror) = self.mirror(database, table) else { return Ok(None) };
         self.leave(&mirror)?;
         self.rest_if_unused()?;
-        self.forget(&mirror)?;
+        self.wake();
         Ok(Some(()))
     }
 
     /// The same for the stream itself, which goes on: the mirror's database is mirrored.
     pub(crate) fn remove_on_the_way(&self, mirror: &Mirror) -> Result<()> {
         self.leave(mirror)?;
-        self.forget(mirror)
+        self.wake();
+        Ok(())
     }
 
-    /// Drops the copy of a mirror, and has it no longer.
+    /// Has a mirror no longer, and drops its copy. In this order: a copy that nothing is kept of is
+    /// dropped at the next start at the latest, a mirror that is half gone would be nobody's.
     fn leave(&self, mirror: &Mirror) -> Result<()> {
-        mirror.stop_in(self.store(), State::Paused, Some("is being dropped".to_owned()))?;
-        self.copies().drop_copy(&mirror.name)?;
-        mirror.forget();
+        mirror.end(self.store(), Vec::new())?;
         let key = (mirror.name.database.clone(), mirror.name.table.clone());
         self.mirrors.write().remove(&key);
         self.forget_referrers();
-        Ok(())
+        self.drop_copy(&mirror.name)
     }
 
-    /// Keeps nothing of a mirror that was left.
-    fn forget(&self, mirror: &Mirror) -> Result<()> {
-        let values = vec![(record::mirror_key(&mirror.name), None)];
-        self.store().commit(&Commit { values, ..Commit::default() })?;
-        self.wake();
-        Ok(())
+    /// Drops a copy that no mirror has. One that cannot be dropped is in nobody's way: it goes when
+    /// its name is wanted, or at the next start.
+    ///
+    /// # Errors
+    /// What keeps the store from everything else, too.
+    pub(crate) fn drop_copy(&self, name: &MirrorName) -> Result<()> {
+        match self.copies().drop_copy(name) {
+            Err(error) if is_of_one(&error) => {
+                let error = pelorus_error::display_chain(&error);
+                tracing::warn!(mirror = %name, error, "the copy of a table cannot be dropped");
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     /// Without mirrors the next one begins with a position of its own. While a database is mirrored
@@ -258,40 +267,59 @@ impl Source {
         if rests { self.give_up_position() } else { Ok(()) }
     }
 
-    /// Gives a mirror with its copy another name, while nothing moves. One that is not read yet begins
-    /// there. What has been carried out of the event is kept with it: that it was renamed cannot be
-    /// seen later, where two tables have changed places.
+    /// Gives a mirror with its copy another name, which no mirror has, while nothing moves. One that
+    /// is not read yet begins there, and so does one whose copy cannot be renamed. What has been
+    /// carried out of the event is kept with it: that it was renamed cannot be seen later, where two
+    /// tables have changed places.
+    ///
+    /// # Errors
+    /// What the store gives.
     pub(crate) fn rename(
         &self,
-        mirror: &Arc<Mirror>,
+        mirror: &Mirror,
         to: &MirrorName,
         event: (&str, usize),
     ) -> Result<()> {
-        let record = mirror.record();
-        if !matches!(record.state, State::Live | State::CatchingUp) {
-            // One that is paused stays so, and is read anew when it is resumed.
-            let is_paused = record.state == State::Paused;
-            let state = if is_paused { State::Paused } else { State::Waiting };
-            let begun = MirrorRecord { state, of_database: true, ..MirrorRecord::default() };
-            self.remove_on_the_way(mirror)?;
-            return self.add(to, begun);
-        }
         mirror.end_turn();
-        self.copies().rename(&mirror.name, to)?;
-        let renamed = Mirror::new(to.clone(), record, self.copies().find(to))?;
-        mirror.forget();
-        let mut values = vec![(record::mirror_key(&mirror.name), None)];
+        let record = mirror.record();
+        let is_read = matches!(record.state, State::Live | State::CatchingUp);
+        let (record, copy) = match is_read.then(|| self.rename_copy(&mirror.name, to)) {
+            Some(Ok(copy)) => (record, Some(copy)),
+            Some(Err(error)) if !is_of_one(&error) => return Err(error),
+            failed => {
+                let error = failed.and_then(Result::err);
+                let reason = error.map(|it| format!("its copy could not be renamed: {it}"));
+                // One that is paused stays so, and is read anew when it is resumed.
+                let is_paused = record.state == State::Paused;
+                let state = if is_paused { State::Paused } else { State::Waiting };
+                let begun =
+                    MirrorRecord { state, reason, of_database: true, ..MirrorRecord::default() };
+                (begun, None)
+            }
+        };
+        let mut values = vec![(record::mirror_key(to), Some(record::encode(&record)?))];
         if let Some(known) = self.known()? {
             let renamed = Some((event.0.to_owned(), event.1 + 1));
             values.push(self.to_keep(&SourceRecord { renamed, ..known })?);
         }
-        let commit = Commit { values, ..Commit::default() };
-        renamed.update_with(self.store(), commit, |_| {})?;
+        let renamed = Mirror::new(to.clone(), record, copy)?;
+        mirror.end(self.store(), values)?;
         let key = (mirror.name.database.clone(), mirror.name.table.clone());
         self.mirrors.write().remove(&key);
+        let is_along = renamed.copy().is_some();
         self.insert(Arc::new(renamed));
-        tracing::info!(from = %mirror.name, to = %to, "a mirrored table was renamed");
-        Ok(())
+        tracing::info!(from = %mirror.name, %to, is_along, "a mirrored table was renamed");
+        self.wake();
+        if is_along { Ok(()) } else { self.drop_copy(&mirror.name) }
+    }
+
+    /// Gives a copy a name that no mirror has.
+    fn rename_copy(&self, from: &MirrorName, to: &MirrorName) -> Result<Arc<dyn CopyTable>> {
+        // The process may have ended between the renaming of a copy and that of its record.
+        self.copies().drop_copy(to)?;
+        self.copies().rename(from, to)?;
+        let copy = self.copies().find(to);
+        copy.ok_or_else(|| Error::internal(format!("the copy of '{to}' is not there")))
     }
 
     /// Whether a renaming of an event has been carried out, after which the process ended.

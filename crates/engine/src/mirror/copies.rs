@@ -18,7 +18,7 @@ use pelorus_types::WireType;
 
 use super::definition::{COMPUTED, GENERATED, alter_of_copy, copy_of};
 use super::filter::{self, RowFilter};
-use super::{charset, hidden_database, opaque, retyped};
+use super::{charset, hidden_database, of_hidden, opaque, retyped};
 use crate::diagnostics::Diagnostics;
 use crate::native::Catalog;
 use crate::native::ddl::Definer;
@@ -162,6 +162,14 @@ impl Copies for EngineCopies {
     fn transaction_bytes(&self) -> usize {
         let bytes = self.globals.get("pelorus_mirror_transaction_size").count();
         usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    fn all(&self) -> Vec<MirrorName> {
+        let name = |(hidden, table): (String, String)| {
+            let (link, database) = of_hidden(&hidden)?;
+            Some(MirrorName { link: link.to_owned(), database: database.to_owned(), table })
+        };
+        self.catalog.hidden_tables().into_iter().filter_map(name).collect()
     }
 
     fn find(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>> {

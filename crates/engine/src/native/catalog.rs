@@ -159,6 +159,17 @@ impl Catalog {
         databases.get(database).map_or_else(Vec::new, |it| it.tables.values().cloned().collect())
     }
 
+    /// The tables of hidden databases, damaged or not: database and name.
+    pub(crate) fn hidden_tables(&self) -> Vec<(String, String)> {
+        let databases = self.databases.read();
+        let hidden = databases.iter().filter(|(name, _)| is_hidden(name));
+        let tables = |(database, entry): (&String, &Entry)| {
+            let names = entry.tables.keys().chain(entry.broken.keys());
+            names.map(|name| (database.clone(), name.clone())).collect::<Vec<_>>()
+        };
+        hidden.flat_map(tables).collect()
+    }
+
     /// The number of a table that there is, damaged or not.
     pub(crate) fn id_of(&self, database: &str, name: &str) -> Option<TableId> {
         let databases = self.databases.read();

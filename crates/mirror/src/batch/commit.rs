@@ -113,9 +113,9 @@ fn commit_of(made: &[Made<'_>], position: &(Vec<u8>, Option<Vec<u8>>)) -> Commit
     }
 }
 
-/// Whether an error of making changes is one of their table, and not of the disk.
-fn is_of_one(error: &Error) -> bool {
-    !matches!(error.code(), Code::DiskFull | Code::FileWrite)
+/// Whether an error of a table's copy is one of that table, and not of the disk or the log.
+pub(crate) fn is_of_one(error: &Error) -> bool {
+    !matches!(error.code(), Code::DiskFull | Code::FileWrite | Code::TableFailed)
 }
 
 /// Lets a mirror begin anew whose changes do not fit its copy, and stops one whose changes will

@@ -275,9 +275,9 @@ impl CopyTable for Copy {
     }
 }
 
-struct World {
-    store: Arc<Database>,
-    copy: Arc<dyn CopyTable>,
+pub(crate) struct World {
+    pub(crate) store: Arc<Database>,
+    pub(crate) copy: Arc<dyn CopyTable>,
     mirror: Arc<Mirror>,
 }
 
@@ -296,7 +296,7 @@ fn text(document: &[i16]) -> String {
 }
 
 impl World {
-    fn new(record: MirrorRecord) -> Self {
+    pub(crate) fn new(record: MirrorRecord) -> Self {
         let store = Database::open(
             Env::in_memory(1),
             Path::new("/d"),

@@ -1,5 +1,8 @@
 //! Carrying out what statements do to mirrors.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
@@ -10,7 +13,7 @@ use pelorus_sql::table::{AlterAction, TableStatement};
 
 use super::Effect;
 use crate::cascade::ForeignKey;
-use crate::copies::Circumstances;
+use crate::copies::{Circumstances, CopyTable};
 use crate::filter;
 use crate::mirror::{Mirror, overtaken};
 use crate::mirrors::MirrorName;
@@ -88,10 +91,10 @@ fn renamed(
         return Ok(());
     }
     let target = source.mirror(&to.database, &to.table);
-    if let Some(mirror) = source.mirror(&from.database, &from.table) {
-        if mirror.has(is_old) {
-            return Ok(());
-        }
+    // One that has the event already is of another table, which has come to the name since: the one
+    // that was renamed may still have to be mirrored under its new name.
+    let is_of_it = |it: &Arc<Mirror>| !it.has(is_old);
+    if let Some(mirror) = source.mirror(&from.database, &from.table).filter(is_of_it) {
         let goes_along = mirror.record().of_database && source.has_database(&to.database);
         if goes_along && target.is_none() {
             return source.rename(&mirror, to, event);
@@ -147,7 +150,7 @@ fn gone(source: &Source, mirror: &Mirror, text: &str) -> Result<()> {
     let why = format!("the table is gone from its server: {text}");
     tracing::warn!(mirror = %mirror.name, why, "a mirror has lost its table");
     mirror.stop_in(source.store(), State::Failed, Some(why))?;
-    source.copies().drop_copy(&mirror.name)
+    source.drop_copy(&mirror.name)
 }
 
 fn change(
@@ -170,39 +173,24 @@ fn change(
         return again(source, mirror, format!("its definition changed while it was read: {text}"));
     }
     let definition = source.store().table(copy.id()).map(|table| fingerprint(&table.definition()));
-    let before = Changing { event: event.to_owned(), table: copy.id().0, definition };
-    if let Some(begun) = mirror.record().changing.filter(|it| it.event == event) {
-        if begun.definition.is_none() {
+    let before = Changing { event: event.to_owned(), table: copy.id().0, definition, done: false };
+    let words = mirror.record().filter;
+    let changed = match mirror.record().changing.filter(|it| it.event == event) {
+        // It was carried out, and the stream ended before the position was kept.
+        Some(begun) if begun.done => return Ok(()),
+        Some(begun) if begun.definition.is_none() => {
             return again(source, mirror, format!("nobody knows whether it was changed: {text}"));
         }
-        if begun != before {
-            // It was carried out, and the stream ended before the position was kept.
-            return Ok(());
+        // The copy was changed, and the process or the stream ended before the record was.
+        Some(begun) if begun != before => followed(words.as_deref(), &copy),
+        _ => {
+            mirror.update(source.store(), |record| record.changing = Some(before))?;
+            drop(held);
+            change_copy(source, mirror, (statement, circumstances), words.as_deref())
         }
-    }
-    mirror.update(source.store(), |record| record.changing = Some(before))?;
-    drop(held);
-    let words = mirror.record().filter;
-    let filter = words.as_deref().map(MirrorFilter::parse).transpose()?.unwrap_or_default();
-    // Until the new copy is known nobody puts rows there that belong before the statement.
-    let window = mirror.window();
-    let changed =
-        source.copies().change(&mirror.name, statement, circumstances, &filter).and_then(|copy| {
-            let words = words.as_deref().map(|it| filter::followed(it, copy.columns()));
-            Ok((copy, words.transpose()?))
-        });
-    let changed = changed.map(|(copy, now)| {
-        mirror.set_copy(copy);
-        now
-    });
-    drop(window);
+    };
     match changed {
-        Ok(now) => {
-            if now != words {
-                mirror.update(source.store(), |record| record.filter = now)?;
-            }
-            drop_foreign_keys(source, mirror, statement)
-        }
+        Ok(words) => end_change(source, mirror, statement, words),
         Err(error) => again(
             source,
             mirror,
@@ -211,26 +199,65 @@ fn change(
     }
 }
 
+/// Changes the copy; gives the words of its filter as they are then.
+///
+/// # Errors
+/// What the copy cannot follow.
+fn change_copy(
+    source: &Source,
+    mirror: &Mirror,
+    (statement, circumstances): (&TableStatement, &Circumstances),
+    words: Option<&str>,
+) -> Result<Option<String>> {
+    let filter = words.map(MirrorFilter::parse).transpose()?.unwrap_or_default();
+    // Until the new copy is known nobody puts rows there that belong before the statement.
+    let _window = mirror.window();
+    let copy = source.copies().change(&mirror.name, statement, circumstances, &filter)?;
+    let words = followed(words, &copy)?;
+    mirror.set_copy(copy);
+    Ok(words)
+}
+
+/// The words of a filter once its copy has changed.
+fn followed(words: Option<&str>, copy: &Arc<dyn CopyTable>) -> Result<Option<String>> {
+    words.map(|it| filter::followed(it, copy.columns())).transpose()
+}
+
+/// Notes all that a statement has done beside the change of the copy, at once: until that is kept it
+/// is not carried out. Foreign keys are forgotten that are gone.
+fn end_change(
+    source: &Source,
+    mirror: &Mirror,
+    statement: &TableStatement,
+    words: Option<String>,
+) -> Result<()> {
+    let had = mirror.foreign_keys().len();
+    mirror.update(source.store(), |record| {
+        record.filter = words;
+        record.foreign_keys.retain(|it| !drops(statement, it));
+        if let Some(changing) = &mut record.changing {
+            changing.done = true;
+        }
+    })?;
+    if mirror.foreign_keys().len() != had {
+        source.forget_referrers();
+    }
+    Ok(())
+}
+
 /// What tells a definition from the one before it.
 fn fingerprint(definition: &[u8]) -> u64 {
     let length = u64::try_from(definition.len()).unwrap_or(u64::MAX);
     length << 32 | u64::from(crc32c::crc32c(definition))
 }
 
-/// Forgets foreign keys that are gone.
-fn drop_foreign_keys(source: &Source, mirror: &Mirror, statement: &TableStatement) -> Result<()> {
-    let TableStatement::Alter(alter) = statement else { return Ok(()) };
-    let is_gone = |key: &ForeignKey| {
-        alter.actions.iter().any(|action| match action {
-            AlterAction::DropForeignKey(name) | AlterAction::DropConstraint(name) => {
-                name.eq_ignore_ascii_case(&key.name)
-            }
-            _ => false,
-        })
-    };
-    if mirror.foreign_keys().iter().any(is_gone) {
-        mirror.update(source.store(), |record| record.foreign_keys.retain(|it| !is_gone(it)))?;
-        source.forget_referrers();
-    }
-    Ok(())
+/// Whether a statement drops a foreign key.
+fn drops(statement: &TableStatement, key: &ForeignKey) -> bool {
+    let TableStatement::Alter(alter) = statement else { return false };
+    alter.actions.iter().any(|action| match action {
+        AlterAction::DropForeignKey(name) | AlterAction::DropConstraint(name) => {
+            name.eq_ignore_ascii_case(&key.name)
+        }
+        _ => false,
+    })
 }

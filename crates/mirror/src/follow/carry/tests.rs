@@ -1,0 +1,355 @@
+//! What statements do to mirrors whose copies cannot follow, and when they are met once more because
+//! the process has ended in the middle of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use pelorus_env::Env;
+use pelorus_error::{Code, Error};
+use pelorus_link::Link;
+use pelorus_sql::Mode;
+use pelorus_store::{Commit, Database};
+
+use super::*;
+use crate::batch::tests::World;
+use crate::cascade::Action;
+use crate::copies::{Copies, Definition};
+use crate::mirrors::{FindLink, Mirrors, Shared};
+use crate::record::{self, SourceRecord};
+
+/// Copies by their names, all of them of one table.
+#[derive(Debug)]
+struct Tables {
+    store: Arc<Database>,
+    copy: Arc<dyn CopyTable>,
+    names: Mutex<BTreeSet<MirrorName>>,
+    /// What renaming and dropping give.
+    fails: Mutex<Option<Code>>,
+    changes: AtomicUsize,
+}
+
+impl Tables {
+    fn new(names: &[&str]) -> Arc<Self> {
+        let World { store, copy, .. } = World::new(MirrorRecord::default());
+        Arc::new(Self {
+            store,
+            copy,
+            names: Mutex::new(names.iter().map(|it| name(it)).collect()),
+            fails: Mutex::default(),
+            changes: AtomicUsize::new(0),
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        match *self.fails.lock() {
+            Some(code) => Err(Error::new(code, "as the test wants it")),
+            None => Ok(()),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.lock().iter().map(|it| it.table.clone()).collect()
+    }
+
+    fn changes(&self) -> usize {
+        self.changes.load(Ordering::Relaxed)
+    }
+}
+
+impl Copies for Tables {
+    fn store(&self) -> &Arc<Database> {
+        &self.store
+    }
+
+    fn transaction_bytes(&self) -> usize {
+        1 << 20
+    }
+
+    fn all(&self) -> Vec<MirrorName> {
+        self.names.lock().iter().cloned().collect()
+    }
+
+    fn find(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>> {
+        self.names.lock().contains(name).then(|| Arc::clone(&self.copy))
+    }
+
+    fn create(&self, name: &MirrorName, _: &Definition) -> Result<Arc<dyn CopyTable>> {
+        self.names.lock().insert(name.clone());
+        Ok(Arc::clone(&self.copy))
+    }
+
+    fn drop_copy(&self, name: &MirrorName) -> Result<()> {
+        self.check()?;
+        self.names.lock().remove(name);
+        Ok(())
+    }
+
+    fn change(
+        &self,
+        _: &MirrorName,
+        _: &TableStatement,
+        _: &Circumstances,
+        _: &MirrorFilter,
+    ) -> Result<Arc<dyn CopyTable>> {
+        let number = self.changes.fetch_add(1, Ordering::Relaxed);
+        let definition = format!("changed after {number}").into_bytes();
+        self.store.define_tables(vec![(self.copy.id(), definition)])?;
+        Ok(Arc::clone(&self.copy))
+    }
+
+    fn empty(&self, _: &MirrorName) -> Result<Arc<dyn CopyTable>> {
+        Ok(Arc::clone(&self.copy))
+    }
+
+    fn analyze(&self, _: &MirrorName) -> Result<()> {
+        Ok(())
+    }
+
+    fn rename(&self, from: &MirrorName, to: &MirrorName) -> Result<()> {
+        self.check()?;
+        let mut names = self.names.lock();
+        if names.contains(to) {
+            return Err(Error::new(Code::TableExists, format!("Table '{to}' already exists")));
+        }
+        if !names.remove(from) {
+            return Err(Error::new(Code::NoSuchTable, format!("Table '{from}' doesn't exist")));
+        }
+        names.insert(to.clone());
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct NoLinks;
+
+impl FindLink for NoLinks {
+    fn link(&self, _: &str) -> Option<Link> {
+        None
+    }
+}
+
+fn name(table: &str) -> MirrorName {
+    MirrorName { link: "l".to_owned(), database: "d".to_owned(), table: table.to_owned() }
+}
+
+/// The record of a table that came with its database.
+fn of_database(state: State) -> MirrorRecord {
+    MirrorRecord { state, of_database: true, ..MirrorRecord::default() }
+}
+
+/// A source whose database `d` is mirrored, with mirrors.
+fn source(tables: &Arc<Tables>, mirrors: &[(&str, MirrorRecord)]) -> Arc<Source> {
+    let shared = Shared {
+        copies: Arc::<Tables>::clone(tables),
+        links: Arc::new(NoLinks),
+        env: Env::in_memory(1),
+    };
+    let source = Source::open("l", Arc::new(shared)).unwrap();
+    source.add_database("d");
+    let known = SourceRecord { identity: "one".to_owned(), ..SourceRecord::default() };
+    let values = vec![(record::source_key("l"), Some(record::encode(&known).unwrap()))];
+    tables.store.commit(&Commit { values, ..Commit::default() }).unwrap();
+    for (table, record) in mirrors {
+        let name = name(table);
+        let copy = tables.find(&name);
+        let mirror = Mirror::new(name, record.clone(), copy).unwrap();
+        mirror.update(&tables.store, |_| {}).unwrap();
+        source.insert(Arc::new(mirror));
+    }
+    source
+}
+
+/// What is kept of mirrors, by table.
+fn kept(tables: &Tables) -> BTreeMap<String, MirrorRecord> {
+    let all = record::mirrors(&tables.store).unwrap();
+    all.into_iter().map(|(name, record)| (name.table, record)).collect()
+}
+
+fn states(tables: &Tables) -> Vec<(String, State)> {
+    kept(tables).into_iter().map(|(table, record)| (table, record.state)).collect()
+}
+
+fn state(table: &str, state: State) -> (String, State) {
+    (table.to_owned(), state)
+}
+
+fn carry(source: &Arc<Source>, effect: Effect, is_old: bool) -> Result<()> {
+    carry_out(source, effect, "the statement", "e", &|_: &Position| is_old)
+}
+
+fn renaming(from: &str, to: &str) -> Effect {
+    Effect::Renamed(name(from), name(to), 0)
+}
+
+#[test]
+fn a_copy_that_a_crash_has_left_is_in_nobodys_way() {
+    let tables = Tables::new(&["t", "old"]);
+    let source = source(&tables, &[("t", of_database(State::Live))]);
+    carry(&source, renaming("t", "old"), false).unwrap();
+    assert_eq!(states(&tables), [state("old", State::Live)]);
+    assert_eq!(tables.names(), ["old"]);
+    assert!(source.mirror("d", "t").is_none());
+    assert!(source.mirror("d", "old").unwrap().copy().is_some());
+    assert!(source.has_renamed(("e", 0)).unwrap() && !source.has_renamed(("e", 1)).unwrap());
+}
+
+#[test]
+fn what_goes_wrong_with_one_copy_is_a_matter_of_its_table() {
+    let tables = Tables::new(&["t"]);
+    let source = source(&tables, &[("t", of_database(State::Live))]);
+    *tables.fails.lock() = Some(Code::DiskFull);
+    let error = carry(&source, renaming("t", "new"), false).unwrap_err();
+    assert_eq!(error.code(), Code::DiskFull);
+    assert_eq!(states(&tables), [state("t", State::Live)]);
+    *tables.fails.lock() = Some(Code::FileDamaged);
+    carry(&source, renaming("t", "new"), false).unwrap();
+    assert_eq!(states(&tables), [state("new", State::Waiting)]);
+    let reason = kept(&tables)["new"].reason.clone().unwrap();
+    assert!(reason.contains("as the test wants it"), "{reason}");
+    let mirror = source.mirror("d", "new").unwrap();
+    carry(&source, Effect::Gone(mirror), false).unwrap();
+    assert!(states(&tables).is_empty());
+    assert!(source.is_empty());
+    // What could not be dropped goes at the next start.
+    assert_eq!(tables.names(), ["t"]);
+    *tables.fails.lock() = None;
+    Mirrors::open(Arc::<Tables>::clone(&tables), Arc::new(NoLinks), Env::in_memory(1)).unwrap();
+    assert!(tables.names().is_empty());
+}
+
+#[test]
+fn tables_that_are_not_read_yet_change_their_names() {
+    let tables = Tables::new(&["failed"]);
+    let mirrors = [
+        ("failed", of_database(State::Failed)),
+        ("new", of_database(State::Waiting)),
+        ("paused", of_database(State::Paused)),
+    ];
+    let source = source(&tables, &mirrors);
+    for (from, to) in [("failed", "a"), ("new", "b"), ("paused", "c")] {
+        carry(&source, renaming(from, to), false).unwrap();
+        assert!(source.mirror("d", from).is_none() && kept(&tables)[to].of_database);
+        // The next one is of another statement.
+        let known = SourceRecord { identity: "one".to_owned(), ..SourceRecord::default() };
+        let values = vec![(record::source_key("l"), Some(record::encode(&known).unwrap()))];
+        tables.store.commit(&Commit { values, ..Commit::default() }).unwrap();
+    }
+    assert_eq!(
+        states(&tables),
+        [state("a", State::Waiting), state("b", State::Waiting), state("c", State::Paused)]
+    );
+    assert!(tables.names().is_empty());
+}
+
+#[test]
+fn whoever_works_for_a_mirror_that_is_gone_stops() {
+    let tables = Tables::new(&["t"]);
+    let source = source(&tables, &[("t", of_database(State::Live))]);
+    let mirror = source.mirror("d", "t").unwrap();
+    let turn = mirror.turn();
+    carry(&source, Effect::Gone(Arc::clone(&mirror)), false).unwrap();
+    assert!(!mirror.state().follows() && mirror.turn() != turn);
+    let error = mirror.update(&tables.store, |record| record.state = State::Live).unwrap_err();
+    assert_eq!(error.code(), Code::QueryInterrupted);
+    assert!(states(&tables).is_empty());
+}
+
+#[test]
+fn a_table_that_gave_its_name_away_is_mirrored_under_its_new_one() {
+    let tables = Tables::new(&["t"]);
+    let from = Some("file:b.000001:900".to_owned());
+    let record = MirrorRecord { from, ..of_database(State::Live) };
+    let source = source(&tables, &[("t", record)]);
+    carry(&source, renaming("t", "old"), true).unwrap();
+    assert_eq!(states(&tables), [state("old", State::Waiting), state("t", State::Live)]);
+    assert_eq!(tables.names(), ["t"]);
+}
+
+/// A table with a foreign key, and the statement that drops it.
+fn dropping(tables: &Arc<Tables>, changing: Option<Changing>) -> (Arc<Source>, impl Fn() + use<>) {
+    let key = ForeignKey {
+        name: "fk".to_owned(),
+        columns: vec!["p".to_owned()],
+        database: "d".to_owned(),
+        table: "p".to_owned(),
+        referred: vec!["id".to_owned()],
+        on_delete: Some(Action::Cascade),
+        on_update: None,
+    };
+    let record = MirrorRecord { foreign_keys: vec![key], changing, ..of_database(State::Live) };
+    let source = source(tables, &[("c", record)]);
+    let of_carry = Arc::clone(&source);
+    let drops = move || {
+        let text = "ALTER TABLE c DROP FOREIGN KEY fk, ADD COLUMN n INT DEFAULT 3";
+        let statement = pelorus_sql::table::parse(text, Mode::default()).unwrap();
+        let circumstances = Circumstances {
+            mode: Mode::default(),
+            sql_mode: String::new(),
+            micros: 0,
+            time_zone: None,
+            collations: Vec::new(),
+        };
+        let mirror = of_carry.mirror("d", "c").unwrap();
+        let effect = Effect::Change(mirror, Box::new(statement), circumstances);
+        carry(&of_carry, effect, false).unwrap();
+    };
+    (source, drops)
+}
+
+#[test]
+fn a_change_is_carried_out_once_with_all_that_it_does() {
+    let tables = Tables::new(&["c"]);
+    let (source, drops) = dropping(&tables, None);
+    for _ in 0..2 {
+        drops();
+        assert_eq!(tables.changes(), 1);
+        let record = kept(&tables)["c"].clone();
+        assert!(record.foreign_keys.is_empty() && record.changing.unwrap().done);
+    }
+    assert!(source.mirror("d", "c").unwrap().foreign_keys().is_empty());
+}
+
+#[test]
+fn what_a_crash_has_kept_from_the_record_is_made_up_for() {
+    let tables = Tables::new(&["c"]);
+    // The definition of before is not the one that the copy has.
+    let begun = Changing {
+        event: "e".to_owned(),
+        table: tables.copy.id().0,
+        definition: Some(1),
+        done: false,
+    };
+    let (source, drops) = dropping(&tables, Some(begun));
+    drops();
+    assert_eq!(tables.changes(), 0);
+    let record = kept(&tables)["c"].clone();
+    assert!(record.foreign_keys.is_empty() && record.changing.unwrap().done);
+    assert_eq!(record.state, State::Live);
+    assert!(source.mirror("d", "c").unwrap().foreign_keys().is_empty());
+}
+
+#[test]
+fn a_start_tidies_up() {
+    let tables = Tables::new(&["t", "nobodys"]);
+    let left = Some("is being dropped".to_owned());
+    let mirrors = [
+        ("t", of_database(State::Live)),
+        ("lost", of_database(State::Live)),
+        // As an earlier version has left it.
+        ("left", MirrorRecord { reason: left, ..of_database(State::Paused) }),
+        ("paused", of_database(State::Paused)),
+    ];
+    source(&tables, &mirrors);
+    Mirrors::open(Arc::<Tables>::clone(&tables), Arc::new(NoLinks), Env::in_memory(1)).unwrap();
+    assert_eq!(tables.names(), ["t"]);
+    assert_eq!(
+        states(&tables),
+        [
+            state("left", State::Waiting),
+            state("lost", State::Waiting),
+            state("paused", State::Paused),
+            state("t", State::Live)
+        ]
+    );
+}
