@@ -420,7 +420,9 @@ fn is_decided_by(args: &[Arg], at: usize) -> bool {
     let Some(one) = args.get(at) else { return true };
     args.iter().filter(|it| it.ty.is_string()).all(|it| {
         let plain = is_literal_text(it) && !one.ty.is_string();
-        plain || it.ty.collation == one.ty.collation || it.coercibility > one.coercibility
+        // Bytes win over texts that insist as they do.
+        let bytes = kind(one) == Kind::Bytes && it.coercibility >= one.coercibility;
+        plain || bytes || it.ty.collation == one.ty.collation || it.coercibility > one.coercibility
     })
 }
 
