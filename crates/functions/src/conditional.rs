@@ -157,7 +157,7 @@ pub(crate) fn simple_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
     }
     let kinds = rest
         .chunks_exact(2)
-        .map(|pair| compare::kind(&[value, &pair[0]], ctx, "case").map(compare::Kind::as_given))
+        .map(|pair| compare::kind(&[value, &pair[0]], ctx, "case").map(Kind::as_given))
         .collect::<Result<Vec<Kind>>>()?;
     let common = case_type(rest, ctx)?;
     let to = common.ty;
