@@ -156,7 +156,5 @@ def test_ended_while_a_mirror_is_dropped(own, crash_point):
         if own.of_database("crash_drop"):
             own.wait_live("crash_drop", "t", seconds=30)
             own.through.run("UNMIRROR TABLE crash_drop.t")
-    else:
-        pytest.fail("it takes more syncs than that")
     assert syncs > 1 and not own.of_database("crash_drop")
     own.server.run("DROP DATABASE crash_drop")
