@@ -284,6 +284,7 @@ fn dropping(tables: &Arc<Tables>, changing: Option<Changing>) -> (Arc<Source>, i
         let text = "ALTER TABLE c DROP FOREIGN KEY fk, ADD COLUMN n INT DEFAULT 3";
         let statement = pelorus_sql::table::parse(text, Mode::default()).unwrap();
         let circumstances = Circumstances {
+            is_mariadb: true,
             mode: Mode::default(),
             sql_mode: String::new(),
             micros: 0,
