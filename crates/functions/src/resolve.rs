@@ -228,7 +228,7 @@ fn asks_number(name: &str, at: usize, count: usize) -> bool {
         | "PERIOD_DIFF" => true,
         "IF" | "ELT" | "MAKE_SET" => at == 0,
         // The last of an odd number is the result of ELSE.
-        "CASE" => at % 2 == 0 && at + 1 < count,
+        "CASE" => at.is_multiple_of(2) && at + 1 < count,
         "EXPORT_SET" => at == 0 || at == 4,
         "SUBSTRING" | "SUBSTR" | "MID" | "LEFT" | "RIGHT" | "REPEAT" => at > 0,
         "LPAD" | "RPAD" | "WEEK" | "YEARWEEK" | "DATE_ADD" | "DATE_SUB" | "ADDDATE" | "SUBDATE"

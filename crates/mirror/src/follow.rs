@@ -284,7 +284,7 @@ impl Resolver<'_> {
         let is_alter = ddl.action == DdlAction::Alter && ddl.object == "TABLE";
         let upper = text.to_ascii_uppercase();
         let names_others = ["RENAME", "EXCHANGE", "CONVERT"].iter().any(|it| upper.contains(it));
-        if !concerns && !(is_alter && names_others) {
+        if !(concerns || is_alter && names_others) {
             return Vec::new();
         }
         match pelorus_sql::table::parse(text, circumstances.mode) {

@@ -76,7 +76,7 @@ impl Database {
             if !self.tables().iter().any(|table| holds_more(table)) {
                 break;
             }
-            self.checkpoint_where(|table| holds_more(table))?;
+            self.checkpoint_where(holds_more)?;
         }
         Ok(())
     }

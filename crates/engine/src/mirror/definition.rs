@@ -119,7 +119,7 @@ pub(super) fn alter_of_copy(alter: &AlterTable, partitions: bool) -> Option<Alte
         }
     }
     let table = alter.table.clone();
-    (!actions.is_empty()).then(|| AlterTable { if_exists: false, table, actions })
+    (!actions.is_empty()).then_some(AlterTable { if_exists: false, table, actions })
 }
 
 /// Whether an action moves rows between partitions, and leaves them as they are.

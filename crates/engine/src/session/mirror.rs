@@ -322,7 +322,7 @@ impl Session {
             }
             let is_mariadb = link.is_known_mariadb().or_else(|| engine.mirrors().is_mariadb(name));
             of = Some(if is_mariadb? { Flavour::MariaDb } else { Flavour::MySql });
-            let of_link = self.zone_of(link, tables, patience).await?;
+            let of_link = self.zone_of(link, tables, most, patience).await?;
             if *zone.get_or_insert(of_link) != of_link {
                 return None;
             }
@@ -378,6 +378,7 @@ impl Session {
         &self,
         link: &Link,
         tables: &[(String, String)],
+        most: Duration,
         patience: Duration,
     ) -> Option<TimeZone> {
         if self.variables.get("time_zone").text() != "SYSTEM" {
@@ -385,11 +386,13 @@ impl Session {
         }
         let (zones, store) = (self.engine.zones(), self.engine.native().store());
         let (mirrors, name) = (self.engine.mirrors(), link.name().to_lowercase());
-        // One that is away is what it was.
-        let is_away = !mirrors.is_connected(&name);
+        let is_connected = mirrors.is_connected(&name);
+        // Who bears old rows gets the zone that a server which is away had. Others have just been
+        // told that there is nothing newer: it is there, and perhaps another since it was asked.
+        let is_away = !is_connected && !most.is_zero();
         let last = if is_away { zones.last(link) } else { None };
         let patience = if last.is_some() { Duration::ZERO } else { patience };
-        let stream = mirrors.streams(&name);
+        let stream = if is_connected || is_away { mirrors.streams(&name) } else { NO_STREAM };
         let found = zones.of(link, store, self.engine.env(), stream, patience).await;
         let Some(found) = found.or(last) else {
             return is_away.then(|| zones::kept(store, link)).flatten();
@@ -409,6 +412,9 @@ impl Session {
         })
     }
 }
+
+/// The number of no stream.
+const NO_STREAM: u64 = u64::MAX;
 
 /// A condition is kept as text, and read under an empty `sql_mode` from then on.
 fn check_reading(condition: &str, mode: Mode) -> Result<()> {

@@ -275,17 +275,15 @@ fn a_log_is_opened_on_a_full_disk_in_the_space_that_it_took_ahead() {
     for tear in Tear::ALL {
         let disk = SimDisk::new(1);
         let mut log = create(&disk, ROOMY).unwrap();
-        let mut count = 1;
         log.wait(log.append(&[b"first"]).unwrap()).unwrap();
         fill(&disk);
-        for _ in 0..3 {
+        for count in 1..4 {
             drop(log);
             disk.crash_with(tear);
             let (again, records) = open(&disk, ROOMY, Checkpoint::default()).unwrap();
             assert_eq!(records.len(), count, "{tear:?}");
             log = again;
             log.wait(log.append_freeing(&[b"something is dropped"]).unwrap()).unwrap();
-            count += 1;
         }
     }
 }

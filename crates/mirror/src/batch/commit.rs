@@ -95,7 +95,8 @@ fn finish(
         return Err(too_large());
     }
     if table.in_part {
-        mirror.note_width(bytes(&changes.writes) / changes.rows.max(1) as usize);
+        let rows = usize::try_from(changes.rows).unwrap_or(usize::MAX);
+        mirror.note_width(bytes(&changes.writes) / rows.max(1));
     }
     if let (keys, conditions @ [_, ..]) = (&changes.again.0, &changes.again.1[..]) {
         mirror.ask_again(store, keys, conditions)?;

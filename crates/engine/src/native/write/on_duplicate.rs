@@ -76,7 +76,7 @@ fn without_last_insert_id(assignments: &[Assignment]) -> (Vec<Assignment>, Optio
             continue;
         }
         if let Some([inner]) = arguments(function).as_deref() {
-            *expr = Box::new((*inner).clone());
+            **expr = (*inner).clone();
             told = assignment.column.last().cloned();
         }
     }

@@ -37,7 +37,7 @@ struct TextTest {
 enum Node {
     /// A function of the column and constants that gives a truth value, and what it says as a
     /// comparison under the column's collation.
-    Call(Call, Vec<Operand>, Option<Predicate>),
+    Call(Box<Call>, Vec<Operand>, Option<Predicate>),
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),
     Not(Box<Node>),
@@ -115,7 +115,7 @@ impl Reader<'_> {
         let has_column = operands.iter().any(|it| matches!(it, Operand::Column));
         let call = functions::resolve(name, &args, &self.context.eval).ok();
         let comparison = comparison(name, &operands);
-        call.filter(|_| has_column).map(|call| Node::Call(call, operands, comparison))
+        call.filter(|_| has_column).map(|call| Node::Call(Box::new(call), operands, comparison))
     }
 
     fn operand(&mut self, expr: &Expr) -> Option<(Operand, Arg)> {
@@ -255,7 +255,11 @@ mod tests {
             given.push(arg);
         }
         let comparison = comparison(name, &operands);
-        Node::Call(functions::resolve(name, &given, &context).unwrap(), operands, comparison)
+        Node::Call(
+            Box::new(functions::resolve(name, &given, &context).unwrap()),
+            operands,
+            comparison,
+        )
     }
 
     fn texts(list: &[&str]) -> Vec<Scalar> {
