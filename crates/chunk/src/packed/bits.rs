@@ -166,7 +166,7 @@ mod tests {
             // Neither fewer nor more bytes are taken.
             packed.push(0);
             prop_assert_eq!(unpack(width, &packed, &mut out), None);
-            packed.truncate(packed.len() - 2);
+            packed.truncate(packed.len().saturating_sub(2));
             if count > 0 {
                 prop_assert_eq!(unpack(width, &packed, &mut out), None);
             }

@@ -63,7 +63,7 @@ impl Image {
 
     /// Where the next group begins.
     pub(crate) fn end(&self) -> u64 {
-        self.first + (self.bytes.len() - BLOCK) as u64
+        self.first.wrapping_add((self.bytes.len() - BLOCK) as u64)
     }
 
     pub(crate) fn group(&mut self, durable: u64, records: &[&[u8]]) -> &mut Self {
@@ -80,7 +80,8 @@ impl Image {
         let start = self.end();
         let mut body = Vec::new();
         for record in records {
-            let sum = record_checksum(self.number, start + 40 + body.len() as u64, record);
+            let at = start.wrapping_add(40 + body.len() as u64);
+            let sum = record_checksum(self.number, at, record);
             body.extend((record.len() as u32).to_le_bytes());
             body.extend(sum.to_le_bytes());
             body.extend(*record);
