@@ -296,7 +296,7 @@ pub fn raise_file_limit() -> Option<u64> {
 }
 
 /// Whether bytes can be written directly.
-fn is_aligned(bytes: &[u8], offset: u64) -> bool {
+pub(crate) fn is_aligned(bytes: &[u8], offset: u64) -> bool {
     bytes.as_ptr().align_offset(ALIGNMENT) == 0
         && bytes.len().is_multiple_of(ALIGNMENT)
         && offset.is_multiple_of(ALIGNMENT as u64)

@@ -47,6 +47,11 @@ impl Error {
         Self::new(Code::Internal, message)
     }
 
+    /// A statement that somebody stopped before its end.
+    pub fn interrupted() -> Self {
+        Self::new(Code::QueryInterrupted, "Query execution was interrupted")
+    }
+
     /// Keeps the failure that lies beneath.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {

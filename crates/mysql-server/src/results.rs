@@ -194,12 +194,8 @@ pub(crate) async fn watch<T>(
         biased;
         result = work => Ok(result),
         () = channel.client_left() => Err(Gone::Closed),
-        () = killed => Err(Gone::Because(interrupted())),
+        () = killed => Err(Gone::Because(Error::interrupted())),
     }
-}
-
-fn interrupted() -> Error {
-    Error::new(pelorus_error::Code::QueryInterrupted, "Query execution was interrupted")
 }
 
 /// Answers an EXECUTE that asked for a cursor: the columns now, the rows at FETCH.

@@ -100,11 +100,7 @@ impl Verifier<'_> {
 
     /// Fails when somebody wants it to stop.
     fn go_on(&self) -> Result<()> {
-        if (self.stop)() {
-            let text = "Query execution was interrupted";
-            return Err(Error::new(Code::QueryInterrupted, text));
-        }
-        Ok(())
+        if (self.stop)() { Err(Error::interrupted()) } else { Ok(()) }
     }
 
     /// Notes a problem.

@@ -1,6 +1,6 @@
 //! Checkpoints: from a cut through the present state to a durable header.
 
-use pelorus_env::write_all_at;
+use pelorus_env::{AlignedBytes, write_all_direct};
 use pelorus_error::{Error, Result};
 
 use super::BlockFile;
@@ -141,9 +141,13 @@ impl Checkpointing<'_> {
             }),
         };
         let offset = u64::from(header.slot) * SLOT as u64;
+        // Past the memory of the operating system: after a failed sync the header stays there, marked
+        // as written, and who opens the file would take it for the newest durable one.
+        let mut bytes = AlignedBytes::with_capacity(SLOT);
+        bytes.extend_from_slice(&header.encode());
         // If there is no space, part or all of the header may still be there and become durable
         // at any time. With its table reused it is not usable, and the file stands where it stood.
-        write_all_at(&*file.file, &header.encode(), offset)
+        write_all_direct(&*file.file, &bytes, offset)
             .map_err(|error| file.not_written("failed to take a header", table.extent(), error))?;
         file.sync()?;
         file.publish(header, table.extent())

@@ -64,6 +64,38 @@ fn a_failed_sync_ends_writing_and_loses_nothing_acknowledged() {
     }
 }
 
+/// The process starts again after a failed sync, works on, and then the machine crashes: what the
+/// operating system's memory showed of a header, but the disk never took, must not have counted.
+#[test]
+fn a_file_that_is_opened_again_after_a_failed_sync_can_crash_at_any_operation() {
+    for at in 0..operations() {
+        let disk = SimDisk::new(at);
+        let file = create(&disk).unwrap();
+        let mut model = Model::created();
+        disk.fail_after(at, Fault::Sync(SyncFailure::Cached));
+        if work(&file, &mut model, 5, 6, &mut stop).is_ok() {
+            continue;
+        }
+        drop(file);
+        for again in 0..30 {
+            let disk = disk.fork(again);
+            let file = open(&disk).unwrap();
+            let before = model.acknowledged;
+            let mut model = model.recovered(model.assert_state(&file, &model.possible()));
+            // A header that is seen, but was not acknowledged, need not be durable yet.
+            model.acknowledged = before;
+            disk.fail_after(again, Fault::Crash);
+            let crashed = work(&file, &mut model, 6, 2, &mut stop).is_err();
+            assert!(crashed, "the script is shorter than {again} operations");
+            for tear in Tear::ALL {
+                let disk = disk.fork(at);
+                disk.crash_with(tear);
+                model.assert_state(&open(&disk).unwrap(), &model.possible());
+            }
+        }
+    }
+}
+
 #[test]
 fn a_failed_write_ends_writing_and_loses_nothing_acknowledged() {
     // A failed cut of the end of the file fails no call; the script does not cut.

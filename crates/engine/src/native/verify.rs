@@ -135,8 +135,7 @@ impl Reader<'_> {
                 let mut cursor = unit.open()?;
                 while let Some(batch) = cursor.next_batch()? {
                     if (self.stop)() {
-                        let text = "Query execution was interrupted";
-                        return Err(Error::new(Code::QueryInterrupted, text));
+                        return Err(Error::interrupted());
                     }
                     run(partition.key(), batch.num_rows(), &batch)?;
                 }

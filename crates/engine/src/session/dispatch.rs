@@ -147,7 +147,7 @@ impl Session {
             .map_err(|_| Error::new(Code::NoSuchThread, format!("Unknown thread id: {text}")))?;
         self.engine.kill(self, id, kill.query_only)?;
         if id == self.id() {
-            return Err(Error::new(Code::QueryInterrupted, "Query execution was interrupted"));
+            return Err(Error::interrupted());
         }
         Ok(done())
     }

@@ -52,9 +52,7 @@ impl Limits {
             }
         };
         tokio::select! {
-            () = self.handle.stopped_since(self.mark) => {
-                Error::new(Code::QueryInterrupted, "Query execution was interrupted")
-            }
+            () = self.handle.stopped_since(self.mark) => Error::interrupted(),
             () = late => Error::new(
                 Code::ExecutionTimeout,
                 "Query execution was interrupted, maximum statement execution time exceeded",

@@ -93,7 +93,7 @@ impl State {
                             content.allocate(from, to);
                         }
                     }
-                    Pending::Write { operation, offset, bytes } => {
+                    Pending::Write { operation, offset, bytes, .. } => {
                         let is_last = last == Some(operation);
                         let parts = sectors(offset, bytes.len());
                         let fates = self.fates(tear, survival, is_last, parts.len());

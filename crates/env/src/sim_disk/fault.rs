@@ -45,11 +45,14 @@ pub enum SyncFailure {
     /// Reads see it until the crash, but it counts as written: the next sync reports success
     /// without having it (what Linux does with dirty pages after a failed writeback).
     Once,
+    /// As `Once` for what the operating system's memory held. What was written past it has reached
+    /// the disk, and is still to be made durable.
+    Cached,
 }
 
 impl SyncFailure {
     /// All modes, for sweeps.
-    pub const ALL: [Self; 3] = [Self::Kept, Self::Reverted, Self::Once];
+    pub const ALL: [Self; 4] = [Self::Kept, Self::Reverted, Self::Once, Self::Cached];
 }
 
 /// What of the pending changes survives a crash.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::lock;
 use super::state::State;
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, is_aligned};
 
 #[derive(Debug)]
 pub(super) struct SimFile {
@@ -38,7 +38,12 @@ impl DiskFile for SimFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.state(true)?.write(self.inode, bytes, offset)
+        self.state(true)?.write(self.inode, bytes, offset, false)
+    }
+
+    fn write_direct(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        let direct = is_aligned(bytes, offset);
+        self.state(true)?.write(self.inode, bytes, offset, direct)
     }
 
     fn sync(&self) -> io::Result<()> {

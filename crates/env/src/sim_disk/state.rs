@@ -12,9 +12,18 @@ use super::names::{Entry, Names, has_folder};
 /// A change of a file that is not durable yet, with the number of the operation that made it.
 #[derive(Clone, Debug)]
 pub(super) enum Pending {
-    Write { operation: u64, offset: u64, bytes: Arc<[u8]> },
+    /// `direct` says that they went past the operating system's memory.
+    Write {
+        operation: u64,
+        offset: u64,
+        bytes: Arc<[u8]>,
+        direct: bool,
+    },
     SetLen(u64),
-    Allocate { from: u64, to: u64 },
+    Allocate {
+        from: u64,
+        to: u64,
+    },
 }
 
 /// A file, named or not.
@@ -180,25 +189,34 @@ impl State {
         })
     }
 
-    pub(super) fn write(&mut self, inode: u64, bytes: &[u8], at: u64) -> io::Result<usize> {
+    pub(super) fn write(
+        &mut self,
+        inode: u64,
+        bytes: &[u8],
+        at: u64,
+        direct: bool,
+    ) -> io::Result<usize> {
         match self.begin(Operation::Write)? {
             Some(Fault::LostWrite) => Ok(bytes.len()),
-            Some(Fault::ShortWrite) => self.put(inode, &bytes[..bytes.len().div_ceil(2)], at),
+            Some(Fault::ShortWrite) => {
+                self.put(inode, &bytes[..bytes.len().div_ceil(2)], at, direct)
+            }
             Some(Fault::MisdirectedWrite) => {
                 let sectors = self.inode(inode).current.length() / 512;
                 let elsewhere = self.below(sectors + 1) * 512;
-                self.put(inode, bytes, if elsewhere == at { at + 512 } else { elsewhere })
+                let elsewhere = if elsewhere == at { at + 512 } else { elsewhere };
+                self.put(inode, bytes, elsewhere, direct)
             }
             Some(fault @ (Fault::WriteError | Fault::DiskFull)) => {
                 let part = self.below(bytes.len() as u64 + 1);
-                self.put(inode, &bytes[..usize::try_from(part).unwrap_or(0)], at)?;
+                self.put(inode, &bytes[..usize::try_from(part).unwrap_or(0)], at, direct)?;
                 fail(Some(fault)).map(|()| 0)
             }
             Some(fault) => {
-                self.put(inode, bytes, at)?;
+                self.put(inode, bytes, at, direct)?;
                 fail(Some(fault)).map(|()| 0)
             }
-            None => self.put(inode, bytes, at),
+            None => self.put(inode, bytes, at, direct),
         }
     }
 
@@ -215,7 +233,7 @@ impl State {
     }
 
     /// Writes as much as the capacity allows.
-    fn put(&mut self, inode: u64, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    fn put(&mut self, inode: u64, bytes: &[u8], offset: u64, direct: bool) -> io::Result<usize> {
         let mut bytes = bytes;
         if let Some(mut free) = self.free_pages() {
             let content = &self.inode(inode).current;
@@ -236,7 +254,7 @@ impl State {
         let operation = self.operations;
         let file = self.inode(inode);
         file.current.write(bytes, offset);
-        file.pending.push(Pending::Write { operation, offset, bytes: bytes.into() });
+        file.pending.push(Pending::Write { operation, offset, bytes: bytes.into(), direct });
         Ok(bytes.len())
     }
 
@@ -275,6 +293,9 @@ impl State {
                 file.current = file.durable.clone();
             }
             Some(Fault::Sync(SyncFailure::Once)) => file.pending.clear(),
+            Some(Fault::Sync(SyncFailure::Cached)) => file
+                .pending
+                .retain(|change| !matches!(change, Pending::Write { direct: false, .. })),
             Some(_) => {}
         }
         fail(fault)

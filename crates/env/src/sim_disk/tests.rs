@@ -11,6 +11,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::aligned::{ALIGNMENT, AlignedBytes};
 use crate::disk::{read_exact_at, write_all_at};
 
 const PATH: &str = "data";
@@ -238,6 +239,22 @@ fn a_failed_sync_keeps_reverts_or_forgets() {
     assert_eq!(after(SyncFailure::Kept), (b"new".into(), b"new".into()));
     assert_eq!(after(SyncFailure::Reverted), (b"old".into(), b"old".into()));
     assert_eq!(after(SyncFailure::Once), (b"new".into(), b"old".into()));
+    assert_eq!(after(SyncFailure::Cached), (b"new".into(), b"old".into()));
+}
+
+#[test]
+fn what_was_written_past_the_memory_is_not_forgotten_with_it() {
+    let (disk, file) = disk_with(&[1; 2 * ALIGNMENT], 1);
+    let mut bytes = AlignedBytes::default();
+    bytes.resize(ALIGNMENT, 2);
+    file.write_direct(&bytes, 0).unwrap();
+    file.write_at(&bytes, ALIGNMENT as u64).unwrap();
+    disk.fail_after(0, Fault::Sync(SyncFailure::Cached));
+    file.sync().unwrap_err();
+    assert_eq!(read_all(&disk), [2; 2 * ALIGNMENT]);
+    file.sync().unwrap();
+    disk.crash_with(Tear::Nothing);
+    assert_eq!(read_all(&disk), [[2; ALIGNMENT], [1; ALIGNMENT]].concat());
 }
 
 #[test]
