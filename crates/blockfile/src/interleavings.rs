@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::sync::switching::{JoinHandle, SwitchingDisk, model, spawn};
+use pelorus_env::sync::switching::{JoinHandle, model, spawn, switching_disk};
 use pelorus_env::{Disk, SimDisk, Tear};
 use pelorus_error::Code;
 
@@ -24,7 +24,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let disk = SimDisk::new(1);
-        let switching: Arc<dyn Disk> = Arc::new(SwitchingDisk::new(Arc::new(disk.clone())));
+        let switching: Arc<dyn Disk> = Arc::new(switching_disk(Arc::new(disk.clone())));
         let file = BlockFile::create(&switching, Path::new("table"), IDENTITY).unwrap();
         let root = file.write(2, b"root", 0).unwrap();
         Self { disk, file: Arc::new(file), root }

@@ -7,6 +7,7 @@ mod aligned;
 mod disk;
 mod files;
 mod folder_lock;
+mod hooked_disk;
 mod memory;
 mod rare;
 mod scale;
@@ -24,6 +25,7 @@ pub use disk::{
 };
 pub use files::{DiskFiles, Files, MemoryFiles};
 pub use folder_lock::FolderLock;
+pub use hooked_disk::{Hook, HookedDisk, Step};
 pub use memory::Jemalloc;
 #[cfg(feature = "shuttle")]
 pub use rare::take_rare;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::sync::switching::{JoinHandle, SwitchingDisk, model, spawn};
+use pelorus_env::sync::switching::{JoinHandle, model, spawn, switching_disk};
 use pelorus_env::{Fault, SimDisk, SyncFailure};
 use pelorus_error::Code;
 
@@ -23,7 +23,7 @@ struct Scene {
 impl Scene {
     fn new(options: Options) -> Self {
         let disk = SimDisk::new(1);
-        let switching = SwitchingDisk::new(Arc::new(disk.clone()));
+        let switching = switching_disk(Arc::new(disk.clone()));
         let log = Log::create(Arc::new(switching), Path::new("log"), options, [7; 16], Lsn(0));
         Self { disk, log: Arc::new(log.unwrap()) }
     }

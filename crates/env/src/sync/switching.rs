@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 pub use super::checker::thread::JoinHandle;
 
 use super::AtomicU64;
-use crate::{Disk, DiskFile, Open};
+use crate::{Disk, Hook, HookedDisk, Step};
 
 /// Words of stack of each thread: headers of files are arrays there.
 #[cfg(feature = "loom")]
@@ -72,95 +72,21 @@ pub fn below(bound: u64) -> u64 {
     shuttle::rand::thread_rng().gen_range(0..bound)
 }
 
-/// A disk whose operations are points at which another thread may go on.
-#[derive(Clone, Debug)]
-pub struct SwitchingDisk {
-    inner: Arc<dyn Disk>,
-    /// All threads change it, so that the order of their operations matters.
-    operations: Arc<AtomicU64>,
-}
-
-impl SwitchingDisk {
-    /// To be called inside of a scene.
-    pub fn new(inner: Arc<dyn Disk>) -> Self {
-        Self { inner, operations: Arc::new(AtomicU64::new(0)) }
-    }
-}
-
-impl Disk for SwitchingDisk {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
-        let inner = self.inner.open(path, how)?;
-        Ok(Arc::new(SwitchingFile { inner, operations: Arc::clone(&self.operations) }))
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn create_folder(&self, path: &Path) -> io::Result<()> {
-        self.inner.create_folder(path)
-    }
-
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove_folder(path)
-    }
-
-    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(folder)
-    }
-
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        self.inner.sync_folder(folder)
-    }
-}
-
+/// All threads change a number, so that the order of their operations matters.
 #[derive(Debug)]
-struct SwitchingFile {
-    inner: Arc<dyn DiskFile>,
-    operations: Arc<AtomicU64>,
-}
+struct Switch(AtomicU64);
 
-impl SwitchingFile {
-    fn switch(&self) {
-        self.operations.fetch_add(1, Ordering::SeqCst);
+impl Hook for Switch {
+    fn before(&self, step: Step<'_>, _: &Path) -> io::Result<()> {
+        if let Step::Read | Step::Write(..) | Step::Sync | Step::Allocate = step {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(())
     }
 }
 
-impl DiskFile for SwitchingFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.switch();
-        self.inner.read_at(buffer, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.switch();
-        self.inner.write_at(bytes, offset)
-    }
-
-    fn write_direct(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.switch();
-        self.inner.write_direct(bytes, offset)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.switch();
-        self.inner.sync()
-    }
-
-    fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
-        self.switch();
-        self.inner.allocate(from, to)
-    }
-
-    fn set_len(&self, length: u64) -> io::Result<()> {
-        self.inner.set_len(length)
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        self.inner.length()
-    }
+/// A disk whose operations are points at which another thread may go on. To be called inside of a
+/// scene.
+pub fn switching_disk(inner: Arc<dyn Disk>) -> HookedDisk {
+    HookedDisk::new(inner, Switch(AtomicU64::new(0)))
 }

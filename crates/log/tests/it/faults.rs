@@ -6,7 +6,7 @@ use pelorus_env::{Disk as _, Fault, Open, SimDisk, SyncFailure, Tear};
 use pelorus_error::{Code, Result};
 use pelorus_log::{Checkpoint, Log, Lsn, Options};
 
-use crate::hooks::HookedDisk;
+use crate::hooks::before_sync;
 use crate::support::*;
 
 const LENGTHS: [usize; 10] = [100, 5000, 1, 9000, 300, 0, 4000, 50, 30_000, 10];
@@ -97,7 +97,7 @@ fn a_failure_during_a_sync_keeps_the_group_from_being_acknowledged() {
     let disk = SimDisk::new(1);
     let place: Arc<OnceLock<Arc<Log>>> = Arc::default();
     let (hook_disk, hook_place) = (disk.clone(), place.clone());
-    let hooked = HookedDisk::new(Arc::new(disk.clone()), move || {
+    let hooked = before_sync(Arc::new(disk.clone()), move || {
         if let Some(log) = hook_place.get() {
             // Reserving space for this record fails.
             hook_disk.fail_after(0, Fault::WriteError);
@@ -170,7 +170,7 @@ fn what_was_accepted_has_its_space_in_a_new_segment_too() {
     let place: Arc<OnceLock<Arc<Log>>> = Arc::default();
     let (hook_place, waiting) = (place.clone(), Arc::new(OnceLock::new()));
     let hook_waiting = waiting.clone();
-    let hooked = HookedDisk::new(Arc::new(disk.clone()), move || {
+    let hooked = before_sync(Arc::new(disk.clone()), move || {
         if let Some(log) = hook_place.get()
             && hook_waiting.get().is_none()
         {

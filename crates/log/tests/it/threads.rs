@@ -8,7 +8,7 @@ use std::{fs, process, thread};
 use pelorus_env::{Disk, RealDisk};
 use pelorus_log::{Checkpoint, Log, Lsn, Options};
 
-use crate::hooks::HookedDisk;
+use crate::hooks::before_sync;
 use crate::support::{SMALL, UUID};
 
 /// A folder that is removed at the end.
@@ -57,7 +57,7 @@ fn threads_share_groups_and_one_order() {
     let folder = Folder::new("threads");
     let syncs = Arc::new(AtomicU64::new(0));
     let count = syncs.clone();
-    let disk = HookedDisk::new(Arc::new(RealDisk), move || {
+    let disk = before_sync(Arc::new(RealDisk), move || {
         count.fetch_add(1, Ordering::Relaxed);
     });
     // Small enough that segments are begun and the buffer fills while others wait.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pelorus_env::sync::switching::{JoinHandle, SwitchingDisk, spawn};
+use pelorus_env::sync::switching::{JoinHandle, spawn, switching_disk};
 use pelorus_env::{Disk as _, Fault, rare};
 use pelorus_store::{Database, Mode, TableId};
 
@@ -46,7 +46,7 @@ pub(crate) struct World {
 /// Runs a plan after another on one machine; what came of it in a few words, to compare.
 pub(crate) fn run(seed: u64, plans: &[Plan]) -> String {
     let mut machine = Machine::new(seed);
-    machine.env.disk = Arc::new(SwitchingDisk::new(Arc::clone(&machine.env.disk)));
+    machine.env.disk = Arc::new(switching_disk(Arc::clone(&machine.env.disk)));
     let first = machine.open_with(plans[0].options.clone()).unwrap();
     let tables = [(); 3].map(|()| first.create_table(schema(), b"").unwrap());
     let mut world = World {

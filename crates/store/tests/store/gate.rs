@@ -1,17 +1,16 @@
 //! A disk whose syncs wait at a gate, whose writes to chosen files fail, and that lets something
 //! happen just before such a write.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io};
 
 use parking_lot::{Condvar, Mutex};
-use pelorus_env::{Disk, DiskFile, Open};
+use pelorus_env::{Disk, Hook, HookedDisk, Step};
 
-/// A disk with a gate.
-#[derive(Clone, Debug)]
+/// The gate of a disk.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Gate {
-    inner: Arc<dyn Disk>,
     shared: Arc<Shared>,
 }
 
@@ -41,8 +40,9 @@ impl fmt::Debug for Meanwhile {
 }
 
 impl Gate {
-    pub(crate) fn new(inner: Arc<dyn Disk>) -> Self {
-        Self { inner, shared: Arc::default() }
+    /// The disk behind the gate.
+    pub(crate) fn around(&self, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
+        Arc::new(HookedDisk::new(disk, self.clone()))
     }
 
     /// Lets no sync of the log through until the result is dropped.
@@ -97,49 +97,11 @@ impl Drop for Closed<'_> {
     }
 }
 
-impl Disk for Gate {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
-        let inner = self.inner.open(path, how)?;
-        Ok(Arc::new(GateFile { inner, path: path.to_owned(), shared: Arc::clone(&self.shared) }))
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn create_folder(&self, path: &Path) -> io::Result<()> {
-        self.inner.create_folder(path)
-    }
-
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove_folder(path)
-    }
-
-    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(folder)
-    }
-
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        self.inner.sync_folder(folder)
-    }
-}
-
-#[derive(Debug)]
-struct GateFile {
-    inner: Arc<dyn DiskFile>,
-    path: PathBuf,
-    shared: Arc<Shared>,
-}
-
-impl GateFile {
+impl Shared {
     /// What happens before a write.
-    fn before_write(&self) -> io::Result<()> {
-        let mut state = self.shared.state.lock();
-        let is_meant = |name: &String| self.path.to_string_lossy().contains(name);
+    fn before_write(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let is_meant = |name: &String| path.to_string_lossy().contains(name);
         if state.broken.as_ref().is_some_and(is_meant) {
             return Err(io::Error::other("broken"));
         }
@@ -156,46 +118,27 @@ impl GateFile {
         }
         Ok(())
     }
+
+    /// Waits while the gate is closed.
+    fn wait(&self) {
+        let mut state = self.state.lock();
+        state.waiting += 1;
+        self.changed.notify_all();
+        while state.closed {
+            self.changed.wait(&mut state);
+        }
+        state.waiting -= 1;
+    }
 }
 
-impl DiskFile for GateFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.inner.read_at(buffer, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.before_write()?;
-        self.inner.write_at(bytes, offset)
-    }
-
-    fn write_direct(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.before_write()?;
-        self.inner.write_direct(bytes, offset)
-    }
-
-    fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
-        self.before_write()?;
-        self.inner.allocate(from, to)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        if self.path.parent().is_some_and(|folder| folder.ends_with("log")) {
-            let mut state = self.shared.state.lock();
-            state.waiting += 1;
-            self.shared.changed.notify_all();
-            while state.closed {
-                self.shared.changed.wait(&mut state);
-            }
-            state.waiting -= 1;
+impl Hook for Gate {
+    fn before(&self, step: Step<'_>, path: &Path) -> io::Result<()> {
+        let is_log = || path.parent().is_some_and(|folder| folder.ends_with("log"));
+        match step {
+            Step::Write(..) | Step::Allocate => self.shared.before_write(path)?,
+            Step::Sync if is_log() => self.shared.wait(),
+            _ => {}
         }
-        self.inner.sync()
-    }
-
-    fn set_len(&self, length: u64) -> io::Result<()> {
-        self.inner.set_len(length)
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        self.inner.length()
+        Ok(())
     }
 }

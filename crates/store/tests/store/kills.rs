@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use pelorus_env::{Disk, DiskFile, Env, Open, RealDisk, scaled};
+use pelorus_env::{Env, Hook, HookedDisk, RealDisk, Step, scaled};
 use pelorus_store::{ByteWeigher, Commit, Database, Mode, Options, TableId, Write};
 
 use crate::harness::{Content, newest, options, put, remove, row, schema};
@@ -107,94 +107,18 @@ impl Fuse {
     fn burns(&self) -> bool {
         self.0.fetch_sub(1, Ordering::Relaxed) == 1
     }
-
-    fn step(&self) {
-        if self.burns() {
-            std::process::abort();
-        }
-    }
 }
 
-#[derive(Debug)]
-struct FusedDisk(Arc<Fuse>);
-
-impl Disk for FusedDisk {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
-        self.0.step();
-        let file = RealDisk.open(path, how)?;
-        Ok(Arc::new(FusedFile(file, Arc::clone(&self.0))))
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.0.step();
-        RealDisk.remove(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.0.step();
-        RealDisk.rename(from, to)
-    }
-
-    fn create_folder(&self, path: &Path) -> io::Result<()> {
-        RealDisk.create_folder(path)
-    }
-
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        RealDisk.remove_folder(path)
-    }
-
-    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
-        RealDisk.list(folder)
-    }
-
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        self.0.step();
-        RealDisk.sync_folder(folder)
-    }
-}
-
-#[derive(Debug)]
-struct FusedFile(Arc<dyn DiskFile>, Arc<Fuse>);
-
-impl DiskFile for FusedFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(buffer, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        if self.1.burns() {
-            // Half of it is there.
-            let _ = self.0.write_at(&bytes[..bytes.len() / 2], offset);
+impl Hook for Fuse {
+    fn before(&self, step: Step<'_>, _: &Path) -> io::Result<()> {
+        if !matches!(step, Step::Read) && self.burns() {
+            if let Step::Write(file, bytes, offset) = step {
+                // Half of it is there.
+                let _ = file.write_at(&bytes[..bytes.len() / 2], offset);
+            }
             std::process::abort();
         }
-        self.0.write_at(bytes, offset)
-    }
-
-    fn write_direct(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        if self.1.burns() {
-            let _ = self.0.write_direct(&bytes[..bytes.len() / 2], offset);
-            std::process::abort();
-        }
-        self.0.write_direct(bytes, offset)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.1.step();
-        self.0.sync()
-    }
-
-    fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
-        self.1.step();
-        self.0.allocate(from, to)
-    }
-
-    fn set_len(&self, length: u64) -> io::Result<()> {
-        self.1.step();
-        self.0.set_len(length)
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        self.0.length()
+        Ok(())
     }
 }
 
@@ -204,7 +128,8 @@ fn victim() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let mut env = Env::real();
     if let Ok(text) = std::env::var(OPERATION) {
-        env.disk = Arc::new(FusedDisk(Arc::new(Fuse(AtomicU64::new(text.parse().unwrap())))));
+        let fuse = Fuse(AtomicU64::new(text.parse().unwrap()));
+        env.disk = Arc::new(HookedDisk::new(Arc::new(RealDisk), fuse));
     }
     let database = open(env, &folder);
     let tables = tables(&database);

@@ -22,8 +22,8 @@ struct World {
 
 fn world(seed: u64, options: Options) -> World {
     let mut machine = Machine::new(seed);
-    let gate = Gate::new(Arc::clone(&machine.env.disk));
-    machine.env.disk = Arc::new(gate.clone());
+    let gate = Gate::default();
+    machine.env.disk = gate.around(machine.env.disk);
     let database = machine.open_with(options).unwrap();
     let table = database.create_table(schema(), b"").unwrap();
     World { disk: machine.disk, gate, database, table }

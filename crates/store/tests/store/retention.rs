@@ -99,8 +99,8 @@ fn the_log_reaches_back_to_the_older_header_of_every_file() {
 fn a_table_that_changes_after_long_is_not_looked_for_in_the_log_that_is_gone() {
     for during in [false, true] {
         let mut machine = Machine::new(5);
-        let gate = Gate::new(Arc::clone(&machine.env.disk));
-        machine.env.disk = Arc::new(gate.clone());
+        let gate = Gate::default();
+        machine.env.disk = gate.around(machine.env.disk);
         let database = machine.open().unwrap();
         let [idle, busy] = [(); 2].map(|()| database.create_table(schema(), b"").unwrap());
         write(&database, idle, 0);
