@@ -5,6 +5,8 @@ mod loads;
 mod places;
 mod stream;
 mod task;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -190,11 +190,11 @@ impl Source {
     /// Reads all tables anew, from a new position.
     pub(super) fn begin_all_again(&self, reason: &str) -> Result<()> {
         for mirror in self.mirrors() {
-            if mirror.state() != State::Paused {
-                mirror.begin_again(self.store(), Some(reason.to_owned()))?;
+            pass_over_ended(if mirror.state() != State::Paused {
+                mirror.begin_again(self.store(), Some(reason.to_owned()))
             } else {
-                mirror.update(self.store(), |record| record.from = None)?;
-            }
+                mirror.update(self.store(), |record| record.from = None)
+            })?;
         }
         let has_met = |it: &SourceRecord| it.renamed.is_some() || it.reached.is_some();
         if let Some(known) = self.known()?.filter(has_met) {
@@ -225,7 +225,7 @@ impl Source {
         let Some(first) = first.filter(|_| !needy.is_empty()) else { return Ok(false) };
         for mirror in needy {
             tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
-            mirror.begin_again(self.store(), Some(reason.to_owned()))?;
+            pass_over_ended(mirror.begin_again(self.store(), Some(reason.to_owned())))?;
         }
         self.go_to(&first)?;
         Ok(true)
@@ -247,5 +247,14 @@ impl Source {
     /// tables were at [`Self::position`].
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         self.moving.lock()
+    }
+}
+
+/// What has come of a change of one mirror of many: nothing is amiss when somebody has ended it at
+/// this moment.
+fn pass_over_ended(changed: Result<()>) -> Result<()> {
+    match changed {
+        Err(error) if is_overtaken(&error) => Ok(()),
+        other => other,
     }
 }

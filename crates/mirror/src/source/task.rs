@@ -240,7 +240,7 @@ impl Source {
     /// with the same or a higher number is of a new series: what the server has from then on is not
     /// what it gave the same names before, and all is read anew.
     pub(super) fn note_file(&self, file: &str, began: u32) -> Result<()> {
-        let Some(mut known) = self.known()? else { return Ok(()) };
+        let Some(known) = self.known()? else { return Ok(()) };
         let is_new = match &known.file {
             Some((before, at)) if !is_later(file, before) => {
                 if began <= *at {
@@ -250,14 +250,14 @@ impl Source {
             }
             _ => false,
         };
-        known.file = Some((file.to_owned(), began));
-        self.keep(&known)?;
         if is_new {
             let reason = "the server has begun its binlogs anew";
             tracing::warn!(link = self.link, reason, "all tables are mirrored anew");
+            // Before the file is kept: once it is, nothing tells that there was another series.
             self.begin_all_again(reason)?;
         }
-        Ok(())
+        let Some(known) = self.known()? else { return Ok(()) };
+        self.keep(&SourceRecord { file: Some((file.to_owned(), began)), ..known })
     }
 }
 
