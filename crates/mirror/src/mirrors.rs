@@ -170,14 +170,13 @@ impl Mirrors {
         layout: Option<String>,
         filter: Option<String>,
     ) -> Result<()> {
-        if self.has(name) {
+        let source = self.source(&name.link)?;
+        if !source.add(name, MirrorRecord { layout, filter, ..MirrorRecord::default() })? {
             return Err(Error::new(
                 Code::TableExists,
                 format!("Table '{name}' is mirrored already"),
             ));
         }
-        let source = self.source(&name.link)?;
-        source.add(name, MirrorRecord { layout, filter, ..MirrorRecord::default() })?;
         source.start();
         Ok(())
     }
@@ -220,9 +219,7 @@ impl Mirrors {
                 database: database.to_owned(),
                 table: table.clone(),
             };
-            if !self.has(&name) {
-                source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })?;
-            }
+            source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })?;
         }
         source.start();
         Ok(())

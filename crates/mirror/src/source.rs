@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use pelorus_binlog::Position;
 use pelorus_env::Env;
 use pelorus_error::{Error, Result};
@@ -52,6 +52,8 @@ pub(crate) struct Source {
     link: String,
     shared: Arc<Shared>,
     mirrors: RwLock<BTreeMap<(String, String), Arc<Mirror>>>,
+    /// Held while a name is given to a mirror, from the look at whether it has one.
+    naming: Mutex<()>,
     databases: RwLock<BTreeSet<String>>,
     /// Which mirrors refer to which tables by foreign keys; `None` when it must be looked at anew.
     referrers: Mutex<Option<Arc<Referrers>>>,
@@ -98,6 +100,7 @@ impl Source {
             link: link.to_owned(),
             shared,
             mirrors: RwLock::default(),
+            naming: Mutex::default(),
             databases: RwLock::default(),
             referrers: Mutex::default(),
             applied: watch::Sender::new(position),
@@ -211,13 +214,23 @@ impl Source {
         all
     }
 
-    /// Adds a mirror that is not there, durably.
-    pub(crate) fn add(&self, name: &MirrorName, record: MirrorRecord) -> Result<()> {
+    /// While this is held nobody else gives a name to a mirror. Of two for one table the stream would
+    /// follow one, and the other be read.
+    pub(crate) fn naming(&self) -> MutexGuard<'_, ()> {
+        self.naming.lock()
+    }
+
+    /// Adds a mirror, durably; `false` when there is one of its name.
+    pub(crate) fn add(&self, name: &MirrorName, record: MirrorRecord) -> Result<bool> {
+        let _naming = self.naming();
+        if self.mirror(&name.database, &name.table).is_some() {
+            return Ok(false);
+        }
         let mirror = Arc::new(Mirror::new(name.clone(), record, None)?);
         mirror.update(self.store(), |_| {})?;
         self.insert(mirror);
         self.wake();
-        Ok(())
+        Ok(true)
     }
 
     /// Takes a mirror away and drops its copy; `None` when there is none.
@@ -265,8 +278,10 @@ impl Source {
     /// Without mirrors the next one begins with a position of its own. While a database is mirrored
     /// the stream goes on: begun anew, it could come to the statement again that dropped a table.
     pub(crate) fn rest_if_unused(&self) -> Result<()> {
+        // Looked at behind the wait for the lock: another one may have begun at the position since.
+        let moving = self.hold();
         let rests = !self.is_used() && self.position().is_some();
-        if rests { self.give_up_position() } else { Ok(()) }
+        if rests { self.give_up_position(&moving) } else { Ok(()) }
     }
 
     /// Gives a mirror with its copy another name, which no mirror has, while nothing moves. One that
@@ -281,6 +296,7 @@ impl Source {
         mirror: &Mirror,
         to: &MirrorName,
         event: (&str, usize),
+        _naming: &MutexGuard<'_, ()>,
     ) -> Result<()> {
         mirror.end_turn();
         let record = mirror.record();

@@ -173,8 +173,7 @@ impl Source {
     }
 
     /// The next stream begins at a position of its own.
-    pub(super) fn give_up_position(&self) -> Result<()> {
-        let _moving = self.moving.lock();
+    pub(super) fn give_up_position(&self, _moving: &MutexGuard<'_, ()>) -> Result<()> {
         self.keep_position(None)?;
         self.applied.send_replace(None);
         self.moved.store(true, Ordering::Release);
@@ -201,7 +200,7 @@ impl Source {
             // Positions may mean other events from now on.
             self.keep(&SourceRecord { renamed: None, reached: None, ..known })?;
         }
-        self.give_up_position()
+        self.give_up_position(&self.hold())
     }
 
     /// Reads those tables anew that need what comes behind a position, and goes on where the others

@@ -185,3 +185,17 @@ fn a_new_series_of_binlogs_is_not_forgotten() {
     assert!(tables.store.value(&record::position_key("l")).is_none());
     assert_eq!(source.known().unwrap().unwrap().file, Some(("b.000001".to_owned(), 200)));
 }
+
+#[test]
+fn a_name_is_given_to_one_mirror() {
+    let tables = Tables::new(&[]);
+    let source = source(&tables, &[]);
+    let add = || source.add(&name("t"), of_database(State::Waiting)).unwrap();
+    let added = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(add)).collect();
+        all.into_iter().map(|it| it.join().unwrap()).filter(|it| *it).count()
+    });
+    assert_eq!(added, 1);
+    let first = source.mirror("d", "t").unwrap();
+    assert!(!add() && Arc::ptr_eq(&first, &source.mirror("d", "t").unwrap()));
+}

@@ -192,3 +192,13 @@ fn a_start_tidies_up() {
         ]
     );
 }
+
+#[test]
+fn a_table_that_somebody_else_has_added_is_mirrored_once() {
+    let tables = Tables::new(&[]);
+    let source = source(&tables, &[("t", MirrorRecord::default())]);
+    let mirror = source.mirror("d", "t").unwrap();
+    carry(&source, Effect::Come(name("t")), false).unwrap();
+    assert!(Arc::ptr_eq(&mirror, &source.mirror("d", "t").unwrap()));
+    assert!(!kept(&tables)["t"].of_database);
+}
