@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use pelorus_binlog::Position;
-use pelorus_env::Env;
+use pelorus_env::{Env, blocking};
 use pelorus_error::{Error, Result};
 use pelorus_link::SourceFacts;
 use pelorus_store::Database;
@@ -217,7 +217,7 @@ impl Source {
     /// While this is held nobody else gives a name to a mirror. Of two for one table the stream would
     /// follow one, and the other be read.
     pub(crate) fn naming(&self) -> MutexGuard<'_, ()> {
-        self.naming.lock()
+        blocking(|| self.naming.lock())
     }
 
     /// Adds a mirror, durably; `false` when there is one of its name.
@@ -265,7 +265,8 @@ impl Source {
     /// # Errors
     /// What keeps the store from everything else, too.
     pub(crate) fn drop_copy(&self, name: &MirrorName) -> Result<()> {
-        match self.copies().drop_copy(name) {
+        // A statement that changes a table's definition may be at work.
+        match blocking(|| self.copies().drop_copy(name)) {
             Err(error) if is_of_one(&error) => {
                 let error = pelorus_error::display_chain(&error);
                 tracing::warn!(mirror = %name, error, "the copy of a table cannot be dropped");

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use arrow::array::{Array as _, AsArray as _, BooleanArray, Int64Array, StringArray};
+use arrow::array::{
+    Array as _, ArrayRef, AsArray as _, BooleanArray, Int64Array, StringArray, UInt32Array,
+};
 use arrow::datatypes::Int64Type;
 use bytes::Bytes;
 use pelorus_binlog::{Decoder, Event, Position};
 use pelorus_env::Env;
 use pelorus_store::{
     ByteWeigher, Commit, Database, History, KeyEncoder, Keys, Mode, Options, StoredColumn, TableId,
-    TableSchema, Write,
+    TableSchema, Write, taken,
 };
 use pelorus_types::{ColumnType, WireType, collation};
 use proptest::prelude::*;

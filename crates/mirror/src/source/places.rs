@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parking_lot::MutexGuard;
 use pelorus_binlog::Position;
+use pelorus_env::blocking;
 use pelorus_error::Result;
-use pelorus_store::Commit;
 
 use super::Source;
 use crate::load::is_overtaken;
@@ -26,7 +26,7 @@ impl Source {
     /// Stops following a table.
     pub(crate) fn pause(&self, mirror: &Mirror) -> Result<()> {
         // Nothing is committed between the look at the position and the end of the following.
-        let _moving = self.moving.lock();
+        let _moving = self.hold();
         match mirror.state() {
             State::Paused => Ok(()),
             // What has been read can be gone on from the place where the stream is.
@@ -44,7 +44,7 @@ impl Source {
     /// Goes on with a table. The stream goes back to where it was paused; the other tables pass
     /// over what they have.
     pub(crate) fn resume(&self, mirror: &Mirror) -> Result<()> {
-        let moving = self.moving.lock();
+        let moving = self.hold();
         let record = mirror.record();
         let place = record.from.as_deref().map(str::parse::<Position>).transpose()?;
         match (record.state, place) {
@@ -115,7 +115,7 @@ impl Source {
 
     /// Lets the stream begin again at a position.
     pub(super) fn go_to(&self, place: &Position) -> Result<()> {
-        let moving = self.moving.lock();
+        let moving = self.hold();
         self.go_to_locked(place, &moving)
     }
 
@@ -182,8 +182,7 @@ impl Source {
 
     pub(super) fn keep_position(&self, position: Option<&Position>) -> Result<()> {
         let value = position.map(|it| it.to_string().into_bytes());
-        let values = vec![(record::position_key(&self.link), value)];
-        self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
+        self.keep_values(vec![(record::position_key(&self.link), value)])
     }
 
     /// Reads all tables anew, from a new position.
@@ -245,7 +244,8 @@ impl Source {
     /// While this is held the stream commits nothing: the copies that are followed are what their
     /// tables were at [`Self::position`].
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
-        self.moving.lock()
+        // The stream has it while it commits, which may have to wait for room in the store.
+        self.moving.try_lock().unwrap_or_else(|| blocking(|| self.moving.lock()))
     }
 }
 

@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pelorus_binlog::Position;
+use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::SourceFacts;
 use pelorus_store::Commit;
 use tokio::task::JoinSet;
 
 use super::{RETRY_MAX, RETRY_MIN, Source, stream};
+use crate::mirror::Values;
 use crate::mirrorable;
 use crate::record::{self, SourceRecord, State};
 
@@ -124,14 +126,12 @@ impl Source {
     /// The number under which the server knows us: made of something random that is kept.
     pub(super) fn server_id(&self) -> Result<u32> {
         const KEY: &[u8] = b"replica";
-        let store = self.store();
-        let kept = match store.value(KEY) {
+        let kept = match self.store().value(KEY) {
             Some(kept) => kept,
             None => {
                 let mut bytes = vec![0; 16];
                 self.env().random.fill(&mut bytes);
-                let values = vec![(KEY.to_vec(), Some(bytes.clone()))];
-                store.commit(&Commit { values, ..Commit::default() })?;
+                self.keep_values(vec![(KEY.to_vec(), Some(bytes.clone()))])?;
                 bytes
             }
         };
@@ -216,8 +216,15 @@ impl Source {
     }
 
     pub(super) fn keep(&self, record: &SourceRecord) -> Result<()> {
-        let values = vec![self.to_keep(record)?];
-        self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
+        self.keep_values(vec![self.to_keep(record)?])
+    }
+
+    /// Keeps values, durably.
+    ///
+    /// # Errors
+    /// What the store gives.
+    pub(crate) fn keep_values(&self, values: Values) -> Result<()> {
+        blocking(|| self.store().commit(&Commit { values, ..Commit::default() })).map(drop)
     }
 
     /// Where a server has begun or ceased to log what foreign keys do, it is not known from which

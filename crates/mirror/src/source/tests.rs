@@ -199,3 +199,34 @@ fn a_name_is_given_to_one_mirror() {
     let first = source.mirror("d", "t").unwrap();
     assert!(!add() && Arc::ptr_eq(&first, &source.mirror("d", "t").unwrap()));
 }
+
+#[test]
+fn what_waits_for_the_stream_leaves_the_threads_to_others() {
+    let tables = Tables::new(&["t"]);
+    let source = source(&tables, &[("t", of_database(State::Live))]);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let held = source.hold();
+    let (of_task, mirror) = (Arc::clone(&source), source.mirror("d", "t").unwrap());
+    let paused = runtime.spawn(async move { of_task.pause(&mirror) });
+    let (say, hear) = std::sync::mpsc::channel();
+    runtime.spawn(async move { say.send(()) });
+    hear.recv_timeout(Duration::from_secs(20)).unwrap();
+    drop(held);
+    runtime.block_on(paused).unwrap().unwrap();
+    assert_eq!(states(&tables), [state("t", State::Paused)]);
+}
+
+#[test]
+fn whoever_begins_while_a_mirror_is_begun_anew_stops() {
+    let tables = Tables::new(&["t"]);
+    let source = source(&tables, &[("t", of_database(State::Loading))]);
+    let mirror = source.mirror("d", "t").unwrap();
+    mirror.end_turn();
+    // A load that ends at once because of that, and another one that takes its place.
+    let turn = mirror.turn();
+    mirror.update(&tables.store, |record| record.state = State::Waiting).unwrap();
+    let until: Position = "file:b.000001:4".parse().unwrap();
+    let ended = mirror.end_reading(&tables.store, turn, (&until, Duration::ZERO));
+    assert_eq!(ended.unwrap_err().code(), Code::QueryInterrupted);
+    assert_eq!(states(&tables), [state("t", State::Waiting)]);
+}
