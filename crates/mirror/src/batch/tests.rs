@@ -359,8 +359,17 @@ impl World {
         self.store.commit(&commit).unwrap();
     }
 
-    /// Applies changes, which come behind a position, as one batch.
-    fn apply(&self, from: usize, changes: &[Change]) {
+    /// So many rows that are inserted.
+    pub(crate) fn batch_of(&self, rows: i64) -> Batch {
+        let row = Row { a: Some(1), b: None, j: None };
+        let insert = |key| Change {
+            bytes: rows_event(30, &[0b1111], &image(key, &row, 0b1111, None)),
+            statement: None,
+        };
+        self.batch(&(0..rows).map(insert).collect::<Vec<_>>())
+    }
+
+    fn batch(&self, changes: &[Change]) -> Batch {
         let mut batch = Batch::default();
         for change in changes {
             let mut origin = Origin::new(change.statement.is_some(), true);
@@ -380,7 +389,13 @@ impl World {
                 }
             }
         }
-        let misfits = batch
+        batch
+    }
+
+    /// Applies changes, which come behind a position, as one batch.
+    fn apply(&self, from: usize, changes: &[Change]) {
+        let misfits = self
+            .batch(changes)
             .commit(
                 &self.store,
                 Some(&position(from)),

@@ -6,7 +6,6 @@ mod opening;
 mod rows;
 mod xa;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use pelorus_link::{FollowError, FollowRequest, Follower, Link, SourceFacts};
 
 use self::events::Transaction;
 use self::opening::{clock_skew, lacks, lost, was_reset, without};
-use self::xa::Prepared;
+use self::xa::AllPrepared;
 use super::Source;
 use crate::batch::Batch;
 use crate::load::is_overtaken;
@@ -148,8 +147,8 @@ struct Reader<'s> {
     /// Heartbeats mean nothing before this position: while the server passes over what was read
     /// before, it sends some too.
     not_before: Option<Position>,
-    /// XA transactions that are prepared, by their identifiers as statements write them.
-    prepared: HashMap<String, Prepared>,
+    /// XA transactions that are prepared.
+    prepared: AllPrepared,
 }
 
 impl<'s> Reader<'s> {
@@ -177,7 +176,7 @@ impl<'s> Reader<'s> {
             drained_at: Duration::ZERO,
             skew,
             not_before: Some(end),
-            prepared: HashMap::new(),
+            prepared: AllPrepared::default(),
         }
     }
 
