@@ -284,6 +284,34 @@ class TestLargeTransactions:
         finally:
             pair.through.run("SET GLOBAL pelorus_mirror_transaction_size = DEFAULT")
 
+    def test_prepared_ones(self, linked):
+        """They may stay prepared for as long as somebody likes, and all of them count."""
+        pair = Mirrored(*linked)
+        live(pair, "prepared",
+             *(f"CREATE TABLE {name} (id INT PRIMARY KEY, doc LONGTEXT)" for name in "abc"))
+        pair.through.run("SET GLOBAL pelorus_mirror_transaction_size = 1048576")
+        sessions = {}
+        try:
+            for name, count in (("a", 1), ("b", 2), ("c", 1)):
+                sessions[name] = pair.server.connect(database="prepared")
+                inserts = (f"INSERT INTO {name} VALUES ({number}, REPEAT('x', 300000))"
+                           for number in range(count))
+                with sessions[name].cursor() as cursor:
+                    for statement in (f"XA START '{name}'", *inserts, f"XA END '{name}'",
+                                      f"XA PREPARE '{name}'"):
+                        cursor.execute(statement)
+            for name, session in sessions.items():
+                with session.cursor() as cursor:
+                    cursor.execute(f"XA COMMIT '{name}'")
+            wait_for("another load", lambda: pair.state("prepared", "b")["Loads"] == 2)
+            pair.wait_live("prepared", *sessions)
+            pair.same_tables("prepared", *sessions)
+            assert [pair.state("prepared", name)["Loads"] for name in "ac"] == [1, 1]
+        finally:
+            for session in sessions.values():
+                session.close()
+            pair.through.run("SET GLOBAL pelorus_mirror_transaction_size = DEFAULT")
+
     def test_a_load_of_wide_rows(self, linked):
         """More than a record of the log holds, in fewer rows than a load commits at once."""
         pair = Mirrored(*linked)

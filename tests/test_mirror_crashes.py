@@ -10,6 +10,7 @@ import pymysql
 import pytest
 from pelorus_tools.crash_point import CrashPoint
 from pelorus_tools.mirrored import Mirrored
+from pelorus_tools.processes import wait_for
 
 # No statement here takes more syncs.
 MOST = 6
@@ -132,6 +133,33 @@ def test_after_every_sync(own, crash_point, name):
     for database in databases.values():
         own.through.run(f"UNMIRROR DATABASE {database}")
         own.server.run(f"DROP DATABASE {database}")
+
+
+def test_ended_when_binlogs_were_begun_anew(own, crash_point):
+    """What was given the same positions and GTIDs in the new series is not taken for what was there."""
+    reset = "RESET MASTER" if own.server.kind == "mariadb" else "RESET BINARY LOGS AND GTIDS"
+    for syncs in range(1, MOST + 1):
+        database = f"crash_series_{syncs}"
+        own.server.run(reset)
+        own.begin(database, *T)
+        own.through.run(f"MIRROR DATABASE {database}")
+        own.wait_live(database)
+        # Files are told apart by the second in which they were begun.
+        time.sleep(1.1)
+        more = (f"INSERT INTO t VALUES ({number}, 0)" for number in range(3, 300))
+        ended = ends(own, crash_point, syncs, database, (reset, *more))
+        if ended:
+            own.through.kill()
+            own.through.start()
+            own.wait_for_database(database)
+        wait_for("another load", lambda name=database: own.state(name, "t")["Loads"] > 1)
+        own.wait_live(database)
+        own.same_tables(database, "t")
+        own.through.run(f"UNMIRROR DATABASE {database}")
+        own.server.run(f"DROP DATABASE {database}")
+        if not ended:
+            break
+    assert syncs > 1
 
 
 def test_ended_while_a_mirror_is_dropped(own, crash_point):

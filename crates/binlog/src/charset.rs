@@ -39,7 +39,10 @@ impl Charset {
         }
     }
 
-    /// Appends text as UTF-8; false when it is not text of this charset.
+    /// Appends text as UTF-8.
+    ///
+    /// # Errors
+    /// Bytes that are no text of this charset (1300), and a charset that is not known.
     pub(crate) fn append(self, text: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match self {
             // Checked once for a whole array.

@@ -79,6 +79,24 @@ mod tests {
     }
 
     #[test]
+    fn objects_in_circles_cost_no_more_than_their_size() {
+        // A large object: so many empty keys, and values which are 1, but for the first.
+        let object = |count: u32, first: [u8; 5]| {
+            let mut document = vec![1];
+            document.extend(count.to_le_bytes());
+            document.extend((8 + 11 * count).to_le_bytes());
+            document.extend((0..count).flat_map(|_| [0; 6]));
+            document.extend(first);
+            document.extend((1..count).flat_map(|_| [5, 1, 0, 0, 0]));
+            document
+        };
+        assert_eq!(to_text(&object(2, [5, 1, 0, 0, 0])).unwrap(), r#"{"": 1, "": 1}"#);
+        // The first value is the object itself, with all of its keys once more.
+        let error = to_text(&object(1000, [1, 0, 0, 0, 0])).unwrap_err();
+        assert!(error.message().contains("in circles"), "{error}");
+    }
+
+    #[test]
     fn changes() {
         let document = [2, 2, 0, 12, 0, 5, 1, 0, 12, 10, 0, 1, b'a'];
         let mut changes = vec![0, 4];

@@ -48,19 +48,9 @@ mod view;
 mod weigher;
 pub(crate) mod write;
 
+pub(crate) use pelorus_env::blocking;
+
 pub(crate) use catalog::Catalog;
 
 pub(crate) use transaction::{NativeReads, NativeTransaction};
 pub(crate) use view::NativeView;
-
-/// Runs work that waits for the disk or takes long, away from the threads that serve others where
-/// the runtime has several.
-pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    match Handle::try_current() {
-        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
-            tokio::task::block_in_place(work)
-        }
-        _ => work(),
-    }
-}

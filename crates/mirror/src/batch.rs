@@ -14,7 +14,6 @@ pub(crate) mod tests;
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, UInt32Array};
 use pelorus_binlog::RowsEvent;
 use pelorus_error::{Code, Error, Result};
 
@@ -24,35 +23,6 @@ use crate::cascade::Plan;
 use crate::copies::CopyTable;
 use crate::mirror::Mirror;
 use crate::origin::Origin;
-
-/// Runs work that waits for the disk or takes long, away from the threads that serve others where
-/// the runtime has several.
-pub(crate) fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    match Handle::try_current() {
-        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
-            tokio::task::block_in_place(work)
-        }
-        _ => work(),
-    }
-}
-
-/// Rows at some places.
-///
-/// # Errors
-/// Places beyond the end, which is a bug.
-pub(crate) fn taken(columns: &[ArrayRef], places: &UInt32Array) -> Result<Vec<ArrayRef>> {
-    let take = |column: &ArrayRef| {
-        arrow::compute::take(column, places, None)
-            .map_err(|error| Error::internal("rows cannot be picked").caused_by(error))
-    };
-    columns.iter().map(take).collect()
-}
-
-/// Bytes that columns take.
-pub(crate) fn bytes_of(columns: &[ArrayRef]) -> usize {
-    columns.iter().map(|it| it.to_data().get_slice_memory_size().unwrap_or(0)).sum()
-}
 
 /// A table that a transaction has changed more than may be.
 pub(crate) fn too_large() -> Error {

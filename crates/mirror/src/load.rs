@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{KeyRange, Link};
 use pelorus_sql::statement::MirrorFilter;
-use pelorus_store::{Commit, Durability};
+use pelorus_store::{Commit, Durability, bytes_of};
 
-use crate::batch::{blocking, bytes_of};
 use crate::cascade::{self, ForeignKey};
 use crate::copies::CopyTable;
 use crate::filter;
@@ -152,11 +152,12 @@ impl Load {
         }
         let _held = self.source.hold();
         let Some(position) = self.source.position() else { return Err(overtaken()) };
-        let window = self.mirror.window();
-        self.check_turn()?;
-        let copy = blocking(|| self.source.copies().empty(name))?;
-        self.mirror.set_copy(copy);
-        drop(window);
+        blocking(|| {
+            let _window = self.mirror.window();
+            self.check_turn()?;
+            self.mirror.set_copy(self.source.copies().empty(name)?);
+            Ok::<_, Error>(())
+        })?;
         self.mirror.update_in_turn(self.source.store(), self.turn, |record| {
             record.gathering = false;
             record.from = Some(position.to_string());
@@ -287,7 +288,8 @@ impl Load {
         batches: &[Vec<ArrayRef>],
         opened: &Opened,
     ) -> Result<u64> {
-        let put = self.put_rows(copy, batches, opened);
+        // The stream may have the window while it waits for room in the store.
+        let put = blocking(|| self.put_rows(copy, batches, opened));
         put.map_err(|error| own(error, "its rows do not fit the copy"))
     }
 
@@ -323,7 +325,7 @@ impl Load {
             durability: Durability::Soon,
             ..Commit::default()
         };
-        blocking(|| self.source.store().commit(&commit))?;
+        self.source.store().commit(&commit)?;
         drop(window);
         Ok((rows - (all - left)) as u64)
     }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use pelorus_binlog::Position;
+use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
-use pelorus_store::{Commit, Database, Durability, Keys};
+use pelorus_store::{Commit, Database, Keys};
 
 use crate::cascade::ForeignKey;
 use crate::copies::CopyTable;
@@ -21,6 +22,9 @@ const AGAIN_AT_ONCE: usize = 200;
 /// Ranges of rows that are asked for again, and rows of one commit, beyond which a table is read
 /// anew.
 const AGAIN_MAX: usize = 10_000;
+
+/// Keys of the store, each with what it is to have or nothing.
+pub(crate) type Values = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// One mirror.
 #[derive(Debug)]
@@ -73,7 +77,8 @@ pub(crate) struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        self.mirror.window.lock().end(self.number);
+        // The stream may have it while it waits for room in the store.
+        blocking(|| self.mirror.window.lock().end(self.number));
     }
 }
 
@@ -186,17 +191,13 @@ impl Mirror {
     ///
     /// # Errors
     /// 1317 when that is so already, and what the store gives.
-    pub(crate) fn end(
-        &self,
-        store: &Database,
-        mut values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    ) -> Result<()> {
-        let mut inner = self.inner.lock();
+    pub(crate) fn end(&self, store: &Database, mut values: Values) -> Result<()> {
+        let mut inner = blocking(|| self.inner.lock());
         if inner.is_forgotten {
             return Err(overtaken());
         }
         values.push((record::mirror_key(&self.name), None));
-        store.commit(&Commit { values, ..Commit::default() })?;
+        blocking(|| store.commit(&Commit { values, ..Commit::default() }))?;
         inner.is_forgotten = true;
         inner.turn += 1;
         // For those who still have it: nothing is read, applied or answered.
@@ -228,7 +229,7 @@ impl Mirror {
         turn: u64,
         change: impl FnOnce(&mut MirrorRecord),
     ) -> Result<()> {
-        self.keep(store, Some(turn), Commit::default(), change)
+        self.keep(store, Some(turn), Vec::new(), change)
     }
 
     /// Changes the record and keeps it, durably. The change is not made when it cannot be kept.
@@ -240,30 +241,30 @@ impl Mirror {
         store: &Database,
         change: impl FnOnce(&mut MirrorRecord),
     ) -> Result<()> {
-        self.update_with(store, Commit::default(), change)
+        self.update_with(store, Vec::new(), change)
     }
 
-    /// The same together with further changes, as one commit.
+    /// The same together with further values, as one commit.
     ///
     /// # Errors
     /// What the store gives.
     pub(crate) fn update_with(
         &self,
         store: &Database,
-        commit: Commit,
+        values: Values,
         change: impl FnOnce(&mut MirrorRecord),
     ) -> Result<()> {
-        self.keep(store, None, commit, change)
+        self.keep(store, None, values, change)
     }
 
     fn keep(
         &self,
         store: &Database,
         turn: Option<u64>,
-        mut commit: Commit,
+        mut values: Values,
         change: impl FnOnce(&mut MirrorRecord),
     ) -> Result<()> {
-        let mut inner = self.inner.lock();
+        let mut inner = blocking(|| self.inner.lock());
         if inner.is_forgotten || turn.is_some_and(|turn| turn != inner.turn) {
             return Err(overtaken());
         }
@@ -273,9 +274,8 @@ impl Mirror {
         let read = |text: &Option<String>| text.as_deref().map(str::parse).transpose();
         let (from, until) = (read(&record.from)?, read(&record.until)?);
         let value = record::encode(&record)?;
-        commit.values.push((record::mirror_key(&self.name), Some(value)));
-        commit.durability = Durability::Synced;
-        store.commit(&commit)?;
+        values.push((record::mirror_key(&self.name), Some(value)));
+        blocking(|| store.commit(&Commit { values, ..Commit::default() }))?;
         match (was, record.state, &until) {
             (State::Loading, State::CatchingUp, Some(until)) => inner.later.end_reading(until),
             (_, State::Loading | State::CatchingUp, _) => {}
@@ -285,6 +285,10 @@ impl Mirror {
         inner.until = until;
         if inner.record.foreign_keys != record.foreign_keys {
             inner.foreign_keys = record.foreign_keys.as_slice().into();
+        }
+        if was.follows() && !record.state.follows() {
+            // Somebody may have begun to work for it since its turn was ended.
+            inner.turn += 1;
         }
         inner.record = record;
         Ok(())
@@ -394,7 +398,7 @@ impl Mirror {
 
     /// Opens a window for the reading of a range.
     pub(crate) fn open_window(self: &Arc<Self>) -> Opened {
-        let number = self.window.lock().begin();
+        let number = blocking(|| self.window.lock().begin());
         Opened { mirror: Arc::clone(self), number }
     }
 

@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;
-use pelorus_store::{Commit, Database};
+use pelorus_store::Database;
 
 use crate::copies::Copies;
 use crate::filter;
@@ -170,14 +170,13 @@ impl Mirrors {
         layout: Option<String>,
         filter: Option<String>,
     ) -> Result<()> {
-        if self.has(name) {
+        let source = self.source(&name.link)?;
+        if !source.add(name, MirrorRecord { layout, filter, ..MirrorRecord::default() })? {
             return Err(Error::new(
                 Code::TableExists,
                 format!("Table '{name}' is mirrored already"),
             ));
         }
-        let source = self.source(&name.link)?;
-        source.add(name, MirrorRecord { layout, filter, ..MirrorRecord::default() })?;
         source.start();
         Ok(())
     }
@@ -190,8 +189,7 @@ impl Mirrors {
     pub fn begin_database(&self, link: &str, database: &str) -> Result<()> {
         let source = self.source(link)?;
         let value = record::encode(&record::DatabaseRecord {})?;
-        let values = vec![(record::database_key(link, database), Some(value))];
-        self.shared.store().commit(&Commit { values, ..Commit::default() })?;
+        source.keep_values(vec![(record::database_key(link, database), Some(value))])?;
         source.add_database(database);
         Ok(())
     }
@@ -202,8 +200,7 @@ impl Mirrors {
     /// What the store gives.
     pub fn end_database(&self, link: &str, database: &str) -> Result<()> {
         let Some(source) = self.existing(link) else { return Ok(()) };
-        let values = vec![(record::database_key(link, database), None)];
-        self.shared.store().commit(&Commit { values, ..Commit::default() })?;
+        source.keep_values(vec![(record::database_key(link, database), None)])?;
         source.forget_database(database);
         Ok(())
     }
@@ -220,9 +217,7 @@ impl Mirrors {
                 database: database.to_owned(),
                 table: table.clone(),
             };
-            if !self.has(&name) {
-                source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })?;
-            }
+            source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })?;
         }
         source.start();
         Ok(())

@@ -14,10 +14,10 @@ use arrow::array::{Array, ArrayRef, AsArray as _, StringArray, UInt32Array};
 use bytes::Bytes;
 use pelorus_binlog::{Images, apply_changes};
 use pelorus_error::{Code, Error, Result};
-use pelorus_store::{Database, Keys};
+use pelorus_store::{Database, Keys, bytes_of, taken};
 
 pub(crate) use self::awaited::Awaited;
-use crate::batch::{bytes_of, taken, too_large};
+use crate::batch::too_large;
 use crate::copies::CopyTable;
 use crate::doubts::Doubts;
 

@@ -30,11 +30,11 @@ use std::time::Duration;
 use arrow::array::{Array as _, ArrayRef};
 use futures::StreamExt as _;
 use pelorus_binlog::Position;
+use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{KeyRange, Link};
-use pelorus_store::{Commit, Durability};
+use pelorus_store::{Commit, Durability, taken};
 
-use crate::batch::{blocking, taken};
 use crate::copies::CopyTable;
 use crate::filter;
 use crate::mirror::{Mirror, Opened, overtaken};

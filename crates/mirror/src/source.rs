@@ -5,15 +5,17 @@ mod loads;
 mod places;
 mod stream;
 mod task;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use pelorus_binlog::Position;
-use pelorus_env::Env;
+use pelorus_env::{Env, blocking};
 use pelorus_error::{Error, Result};
 use pelorus_link::SourceFacts;
 use pelorus_store::Database;
@@ -50,6 +52,8 @@ pub(crate) struct Source {
     link: String,
     shared: Arc<Shared>,
     mirrors: RwLock<BTreeMap<(String, String), Arc<Mirror>>>,
+    /// Held while a name is given to a mirror, from the look at whether it has one.
+    naming: Mutex<()>,
     databases: RwLock<BTreeSet<String>>,
     /// Which mirrors refer to which tables by foreign keys; `None` when it must be looked at anew.
     referrers: Mutex<Option<Arc<Referrers>>>,
@@ -96,6 +100,7 @@ impl Source {
             link: link.to_owned(),
             shared,
             mirrors: RwLock::default(),
+            naming: Mutex::default(),
             databases: RwLock::default(),
             referrers: Mutex::default(),
             applied: watch::Sender::new(position),
@@ -209,13 +214,23 @@ impl Source {
         all
     }
 
-    /// Adds a mirror that is not there, durably.
-    pub(crate) fn add(&self, name: &MirrorName, record: MirrorRecord) -> Result<()> {
+    /// While this is held nobody else gives a name to a mirror. Of two for one table the stream would
+    /// follow one, and the other be read.
+    pub(crate) fn naming(&self) -> MutexGuard<'_, ()> {
+        blocking(|| self.naming.lock())
+    }
+
+    /// Adds a mirror, durably; `false` when there is one of its name.
+    pub(crate) fn add(&self, name: &MirrorName, record: MirrorRecord) -> Result<bool> {
+        let _naming = self.naming();
+        if self.mirror(&name.database, &name.table).is_some() {
+            return Ok(false);
+        }
         let mirror = Arc::new(Mirror::new(name.clone(), record, None)?);
         mirror.update(self.store(), |_| {})?;
         self.insert(mirror);
         self.wake();
-        Ok(())
+        Ok(true)
     }
 
     /// Takes a mirror away and drops its copy; `None` when there is none.
@@ -250,7 +265,8 @@ impl Source {
     /// # Errors
     /// What keeps the store from everything else, too.
     pub(crate) fn drop_copy(&self, name: &MirrorName) -> Result<()> {
-        match self.copies().drop_copy(name) {
+        // A statement that changes a table's definition may be at work.
+        match blocking(|| self.copies().drop_copy(name)) {
             Err(error) if is_of_one(&error) => {
                 let error = pelorus_error::display_chain(&error);
                 tracing::warn!(mirror = %name, error, "the copy of a table cannot be dropped");
@@ -263,8 +279,10 @@ impl Source {
     /// Without mirrors the next one begins with a position of its own. While a database is mirrored
     /// the stream goes on: begun anew, it could come to the statement again that dropped a table.
     pub(crate) fn rest_if_unused(&self) -> Result<()> {
+        // Looked at behind the wait for the lock: another one may have begun at the position since.
+        let moving = self.hold();
         let rests = !self.is_used() && self.position().is_some();
-        if rests { self.give_up_position() } else { Ok(()) }
+        if rests { self.give_up_position(&moving) } else { Ok(()) }
     }
 
     /// Gives a mirror with its copy another name, which no mirror has, while nothing moves. One that
@@ -279,6 +297,7 @@ impl Source {
         mirror: &Mirror,
         to: &MirrorName,
         event: (&str, usize),
+        _naming: &MutexGuard<'_, ()>,
     ) -> Result<()> {
         mirror.end_turn();
         let record = mirror.record();

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
 use pelorus_error::Result;
-use pelorus_store::{Mode, ROWS_PER_BATCH_MAX, Write};
+use pelorus_store::{Mode, ROWS_PER_BATCH_MAX, Write, taken};
 
-use crate::batch::taken;
 use crate::copies::CopyTable;
 
 /// Adds writes that put rows there, given by all columns, in place of those with the same keys. Of

@@ -16,8 +16,8 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow::datatypes::{ByteArrayType, DataType};
 use pelorus_error::Result;
 
+use crate::arrays::bytes_of;
 use crate::bytes::{Reader, Writer};
-use crate::delta::bytes_of;
 
 /// Type bytes.
 const INT: u8 = 1;

@@ -11,6 +11,7 @@ use arrow::array::ArrayRef;
 use pelorus_env::sync::RwLock;
 use pelorus_error::{Error, Result};
 
+use crate::arrays::bytes_of;
 use crate::key::Keys;
 use crate::schema::Version;
 
@@ -158,12 +159,6 @@ impl Delta {
 fn version_of(runs: &[(Version, u32)], row: u32) -> Version {
     let at = runs.partition_point(|(_, end)| *end <= row);
     runs.get(at).map_or(0, |(version, _)| *version)
-}
-
-/// Bytes of memory of some columns.
-pub(crate) fn bytes_of(columns: &[ArrayRef]) -> usize {
-    // A slice of a larger batch counts its own share only.
-    columns.iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
 }
 
 /// Joins the last blocks while enough of them are of about one size.

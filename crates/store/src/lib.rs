@@ -15,6 +15,7 @@
 //! | [`soon`] | commits that are acknowledged before they are durable |
 //! | [`write`], [`apply`] | what a commit does to rows |
 //! | [`table`], [`partition`], [`part`], [`rows`] | where rows are |
+//! | [`arrays`] | rows of columns as arrays |
 //! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
 //! | [`rewrite`], [`maintain`] | flush, merge, waiting for room |
 //! | [`warm`] | key indexes after a start |
@@ -29,6 +30,7 @@
 //! statement concerns is the engine's business. Bytes from disk never make it panic.
 
 mod apply;
+mod arrays;
 mod batch;
 mod bytes;
 mod cache;
@@ -71,6 +73,7 @@ mod write;
 
 pub use pelorus_blockfile::Usage;
 
+pub use arrays::{bytes_of, taken};
 pub use database::{Database, Options, Receipt};
 pub use freeze::FrozenTable;
 pub use function::{Function, KeyFunction};

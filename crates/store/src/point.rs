@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
-use pelorus_error::{Error, Result};
+use pelorus_error::Result;
 
+use crate::arrays::taken;
 use crate::key::Keys;
 use crate::part::Body;
 use crate::partition::row_ref;
@@ -115,7 +116,5 @@ fn in_order_of_keys(places: &[Place], columns: &[ArrayRef]) -> Result<Vec<ArrayR
     let mut order: Vec<(u32, u32)> = places.iter().map(|it| it.key).zip(0..).collect();
     order.sort_unstable();
     let order = UInt32Array::from_iter_values(order.into_iter().map(|(_, place)| place));
-    let take = |column: &ArrayRef| arrow::compute::take(column, &order, None);
-    let columns = columns.iter().map(take).collect::<std::result::Result<_, _>>();
-    columns.map_err(|error| Error::internal("rows cannot be rearranged").caused_by(error))
+    taken(columns, &order)
 }

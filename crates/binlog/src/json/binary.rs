@@ -13,8 +13,9 @@ use crate::reader::{Reader, malformed};
 /// Deeper than any document that MySQL takes (100).
 const MAX_DEPTH: usize = 128;
 
-/// What may still be read. Values of a true document do not overlap, so all together they are no
-/// larger than the document; a false one whose values point at each other is cut off here.
+/// What may still be read. Keys and values of a true document do not overlap, so all together they
+/// are no larger than the document (each has an entry of its own, though its text may be empty); a
+/// false one whose values point at each other is cut off here.
 struct Budget(usize);
 
 impl Budget {
@@ -166,7 +167,7 @@ fn read_object<'a>(
         let offset = number(&mut head.reader, large)?;
         let length = usize::from(head.reader.u16()?);
         let key = head.all.get(offset..).and_then(|rest| rest.get(..length));
-        budget.spend(length)?;
+        budget.spend(1 + length)?;
         keys.push(key.ok_or_else(|| malformed("offset of a JSON key"))?);
     }
     let mut members = Vec::with_capacity(keys.len());

@@ -27,6 +27,7 @@ use crate::grid::{Cell, Grid, nullable_text, nullable_uint, text, uint};
 use crate::links::LinkedDatabase;
 use crate::mirror::copies::check_wanted;
 use crate::mirror::{hidden_database, mirror_database};
+use crate::native::blocking;
 
 pub(crate) use zones::Zones;
 
@@ -76,15 +77,17 @@ impl Session {
                 let how = (layout.as_deref(), filter);
                 self.create_mirrors(target, *if_not_exists, how).await
             }
-            MirrorStatement::Drop { target, if_exists } => self.drop_mirrors(target, *if_exists),
+            MirrorStatement::Drop { target, if_exists } => {
+                blocking(|| self.drop_mirrors(target, *if_exists))
+            }
             MirrorStatement::Alter { target, action } => {
                 let mirrors = self.engine.mirrors();
                 for name in self.mirrors_of(target)? {
-                    match action {
-                        MirrorAction::Pause => mirrors.pause(&name)?,
-                        MirrorAction::Resume => mirrors.resume(&name)?,
-                        MirrorAction::Resync => mirrors.resync(&name, "ALTER MIRROR ... RESYNC")?,
-                    }
+                    blocking(|| match action {
+                        MirrorAction::Pause => mirrors.pause(&name),
+                        MirrorAction::Resume => mirrors.resume(&name),
+                        MirrorAction::Resync => mirrors.resync(&name, "ALTER MIRROR ... RESYNC"),
+                    })?;
                 }
                 Ok(done())
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::MutexGuard;
 use pelorus_binlog::Position;
 use pelorus_error::{Code, Error, Result};
-use pelorus_store::{Commit, Database, Durability, TableId, Write};
+use pelorus_store::{Commit, Database, Durability, TableId, Write, bytes_of};
 
 use super::table::{Changes, TableBatch};
 use super::{Batch, too_large};
@@ -136,7 +136,7 @@ fn take_out(mirror: &Arc<Mirror>, store: &Database, error: &Error) -> Result<Mis
 /// Bytes of rows.
 fn bytes(writes: &[Write]) -> usize {
     let of = |write: &Write| match write {
-        Write::Put { columns, .. } | Write::Remove { columns, .. } => super::bytes_of(columns),
+        Write::Put { columns, .. } | Write::Remove { columns, .. } => bytes_of(columns),
     };
     writes.iter().map(of).sum()
 }

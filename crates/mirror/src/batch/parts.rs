@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use pelorus_binlog::Images;
 use pelorus_error::{Error, Result};
-use pelorus_store::{Database, Keys};
+use pelorus_store::{Database, Keys, taken};
 
 use super::table::{Changes, parted};
-use super::{Happened, TableBatch, taken};
+use super::{Happened, TableBatch};
 use crate::doubts::Doubts;
 use crate::filter;
 use crate::parts::{Earlier, Parts, changes_of};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_binlog::{Image, ImageBuilder, RowsEvent, Target};
 use pelorus_error::{Error, Result};
-use pelorus_store::{Keys, Write};
+use pelorus_store::{Keys, Write, taken};
 
-use super::{Happened, taken};
+use super::Happened;
 use crate::cascade::{Folded, Images};
 use crate::copies::CopyTable;
 use crate::filter;

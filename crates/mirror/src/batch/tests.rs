@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use arrow::array::{Array as _, AsArray as _, BooleanArray, Int64Array, StringArray};
+use arrow::array::{
+    Array as _, ArrayRef, AsArray as _, BooleanArray, Int64Array, StringArray, UInt32Array,
+};
 use arrow::datatypes::Int64Type;
 use bytes::Bytes;
 use pelorus_binlog::{Decoder, Event, Position};
 use pelorus_env::Env;
 use pelorus_store::{
     ByteWeigher, Commit, Database, History, KeyEncoder, Keys, Mode, Options, StoredColumn, TableId,
-    TableSchema, Write,
+    TableSchema, Write, taken,
 };
 use pelorus_types::{ColumnType, WireType, collation};
 use proptest::prelude::*;
@@ -357,8 +359,17 @@ impl World {
         self.store.commit(&commit).unwrap();
     }
 
-    /// Applies changes, which come behind a position, as one batch.
-    fn apply(&self, from: usize, changes: &[Change]) {
+    /// So many rows that are inserted.
+    pub(crate) fn batch_of(&self, rows: i64) -> Batch {
+        let row = Row { a: Some(1), b: None, j: None };
+        let insert = |key| Change {
+            bytes: rows_event(30, &[0b1111], &image(key, &row, 0b1111, None)),
+            statement: None,
+        };
+        self.batch(&(0..rows).map(insert).collect::<Vec<_>>())
+    }
+
+    fn batch(&self, changes: &[Change]) -> Batch {
         let mut batch = Batch::default();
         for change in changes {
             let mut origin = Origin::new(change.statement.is_some(), true);
@@ -378,7 +389,13 @@ impl World {
                 }
             }
         }
-        let misfits = batch
+        batch
+    }
+
+    /// Applies changes, which come behind a position, as one batch.
+    fn apply(&self, from: usize, changes: &[Change]) {
+        let misfits = self
+            .batch(changes)
             .commit(
                 &self.store,
                 Some(&position(from)),

@@ -45,10 +45,7 @@ pub(crate) fn carry_out(
         Effect::Gone(mirror) => gone(source, &mirror, text),
         // It may have another name since, or be gone.
         Effect::Come(_) if source.has_met(is_old)? => Ok(()),
-        Effect::Come(name) => {
-            tracing::info!(mirror = %name, "a new table of a mirrored database");
-            source.add(&name, MirrorRecord { of_database: true, ..MirrorRecord::default() })
-        }
+        Effect::Come(name) => come(source, &name),
         Effect::Renamed(from, to, at) => renamed(source, (&from, &to), (text, (event, at)), is_old),
     }
 }
@@ -90,25 +87,33 @@ fn renamed(
     if source.has_renamed(event)? || source.has_met(is_old)? {
         return Ok(());
     }
-    let target = source.mirror(&to.database, &to.table);
     // One that has the event already is of another table, which has come to the name since: the one
     // that was renamed may still have to be mirrored under its new name.
     let is_of_it = |it: &Arc<Mirror>| !it.has(is_old);
     if let Some(mirror) = source.mirror(&from.database, &from.table).filter(is_of_it) {
         let goes_along = mirror.record().of_database && source.has_database(&to.database);
-        if goes_along && target.is_none() {
-            return source.rename(&mirror, to, event);
+        let naming = source.naming();
+        if goes_along && source.mirror(&to.database, &to.table).is_none() {
+            return source.rename(&mirror, to, event, &naming);
         }
+        drop(naming);
         gone(source, &mirror, text)?;
     }
-    match target {
+    match source.mirror(&to.database, &to.table) {
         Some(mirror) if mirror.has(is_old) => Ok(()),
         Some(mirror) => again(source, &mirror, format!("another table took its name: {text}")),
-        None if source.has_database(&to.database) => {
-            source.add(to, MirrorRecord { of_database: true, ..MirrorRecord::default() })
-        }
+        None if source.has_database(&to.database) => come(source, to),
         None => Ok(()),
     }
+}
+
+/// Mirrors a table with its database. One that somebody else has just added is read from here on.
+fn come(source: &Source, name: &MirrorName) -> Result<()> {
+    let record = MirrorRecord { of_database: true, ..MirrorRecord::default() };
+    if source.add(name, record)? {
+        tracing::info!(mirror = %name, "a new table of a mirrored database");
+    }
+    Ok(())
 }
 
 /// Begins those anew that refer to a table.

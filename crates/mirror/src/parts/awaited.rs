@@ -5,10 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::buffer::BooleanBuffer;
 use pelorus_error::Result;
-use pelorus_store::Keys;
+use pelorus_store::{Keys, taken};
 
 use super::{Parts, cannot};
-use crate::batch::taken;
 
 /// Parts of rows that a range that is being read may bring.
 #[derive(Debug, Default)]

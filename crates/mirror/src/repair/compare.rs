@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array, new_null_array};
 use pelorus_error::{Error, Result};
-use pelorus_store::{Keys, TableSnapshot};
+use pelorus_store::{Keys, TableSnapshot, taken};
 
 use super::{Differs, Examination, Looked, Suspects};
-use crate::batch::taken;
 
 /// One candidate for a difference: a key that is on one side or on both.
 pub(super) struct Candidate {

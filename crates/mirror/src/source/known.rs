@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pelorus_binlog::Position;
+use pelorus_env::blocking;
 use pelorus_error::Result;
 use pelorus_link::{Link, SessionSettings};
 use pelorus_store::{Commit, Durability};
 
 use super::Source;
 use super::stream::HEARTBEAT;
-use crate::batch::blocking;
 use crate::mirror::Mirror;
 use crate::record::{self, MirrorRecord, State};
 use crate::status::MirrorStatus;

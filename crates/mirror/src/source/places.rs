@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parking_lot::MutexGuard;
 use pelorus_binlog::Position;
+use pelorus_env::blocking;
 use pelorus_error::Result;
-use pelorus_store::Commit;
 
 use super::Source;
 use crate::load::is_overtaken;
@@ -26,7 +26,7 @@ impl Source {
     /// Stops following a table.
     pub(crate) fn pause(&self, mirror: &Mirror) -> Result<()> {
         // Nothing is committed between the look at the position and the end of the following.
-        let _moving = self.moving.lock();
+        let _moving = self.hold();
         match mirror.state() {
             State::Paused => Ok(()),
             // What has been read can be gone on from the place where the stream is.
@@ -44,7 +44,7 @@ impl Source {
     /// Goes on with a table. The stream goes back to where it was paused; the other tables pass
     /// over what they have.
     pub(crate) fn resume(&self, mirror: &Mirror) -> Result<()> {
-        let moving = self.moving.lock();
+        let moving = self.hold();
         let record = mirror.record();
         let place = record.from.as_deref().map(str::parse::<Position>).transpose()?;
         match (record.state, place) {
@@ -115,7 +115,7 @@ impl Source {
 
     /// Lets the stream begin again at a position.
     pub(super) fn go_to(&self, place: &Position) -> Result<()> {
-        let moving = self.moving.lock();
+        let moving = self.hold();
         self.go_to_locked(place, &moving)
     }
 
@@ -173,8 +173,7 @@ impl Source {
     }
 
     /// The next stream begins at a position of its own.
-    pub(super) fn give_up_position(&self) -> Result<()> {
-        let _moving = self.moving.lock();
+    pub(super) fn give_up_position(&self, _moving: &MutexGuard<'_, ()>) -> Result<()> {
         self.keep_position(None)?;
         self.applied.send_replace(None);
         self.moved.store(true, Ordering::Release);
@@ -183,25 +182,24 @@ impl Source {
 
     pub(super) fn keep_position(&self, position: Option<&Position>) -> Result<()> {
         let value = position.map(|it| it.to_string().into_bytes());
-        let values = vec![(record::position_key(&self.link), value)];
-        self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
+        self.keep_values(vec![(record::position_key(&self.link), value)])
     }
 
     /// Reads all tables anew, from a new position.
     pub(super) fn begin_all_again(&self, reason: &str) -> Result<()> {
         for mirror in self.mirrors() {
-            if mirror.state() != State::Paused {
-                mirror.begin_again(self.store(), Some(reason.to_owned()))?;
+            pass_over_ended(if mirror.state() != State::Paused {
+                mirror.begin_again(self.store(), Some(reason.to_owned()))
             } else {
-                mirror.update(self.store(), |record| record.from = None)?;
-            }
+                mirror.update(self.store(), |record| record.from = None)
+            })?;
         }
         let has_met = |it: &SourceRecord| it.renamed.is_some() || it.reached.is_some();
         if let Some(known) = self.known()?.filter(has_met) {
             // Positions may mean other events from now on.
             self.keep(&SourceRecord { renamed: None, reached: None, ..known })?;
         }
-        self.give_up_position()
+        self.give_up_position(&self.hold())
     }
 
     /// Reads those tables anew that need what comes behind a position, and goes on where the others
@@ -225,7 +223,7 @@ impl Source {
         let Some(first) = first.filter(|_| !needy.is_empty()) else { return Ok(false) };
         for mirror in needy {
             tracing::warn!(mirror = %mirror.name, reason, "a table is mirrored anew");
-            mirror.begin_again(self.store(), Some(reason.to_owned()))?;
+            pass_over_ended(mirror.begin_again(self.store(), Some(reason.to_owned())))?;
         }
         self.go_to(&first)?;
         Ok(true)
@@ -246,6 +244,16 @@ impl Source {
     /// While this is held the stream commits nothing: the copies that are followed are what their
     /// tables were at [`Self::position`].
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
-        self.moving.lock()
+        // The stream has it while it commits, which may have to wait for room in the store.
+        self.moving.try_lock().unwrap_or_else(|| blocking(|| self.moving.lock()))
+    }
+}
+
+/// What has come of a change of one mirror of many: nothing is amiss when somebody has ended it at
+/// this moment.
+fn pass_over_ended(changed: Result<()>) -> Result<()> {
+    match changed {
+        Err(error) if is_overtaken(&error) => Ok(()),
+        other => other,
     }
 }

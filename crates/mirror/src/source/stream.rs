@@ -6,7 +6,6 @@ mod opening;
 mod rows;
 mod xa;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,15 +13,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use pelorus_binlog::{Decoder, Position};
+use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{FollowError, FollowRequest, Follower, Link, SourceFacts};
-use pelorus_store::Commit;
 
 use self::events::Transaction;
 use self::opening::{clock_skew, lacks, lost, was_reset, without};
-use self::xa::Prepared;
+use self::xa::AllPrepared;
 use super::Source;
-use crate::batch::{Batch, blocking};
+use crate::batch::Batch;
 use crate::load::is_overtaken;
 use crate::mirror::{Mirror, overtaken};
 use crate::origin::Origin;
@@ -148,8 +147,8 @@ struct Reader<'s> {
     /// Heartbeats mean nothing before this position: while the server passes over what was read
     /// before, it sends some too.
     not_before: Option<Position>,
-    /// XA transactions that are prepared, by their identifiers as statements write them.
-    prepared: HashMap<String, Prepared>,
+    /// XA transactions that are prepared.
+    prepared: AllPrepared,
 }
 
 impl<'s> Reader<'s> {
@@ -177,7 +176,7 @@ impl<'s> Reader<'s> {
             drained_at: Duration::ZERO,
             skew,
             not_before: Some(end),
-            prepared: HashMap::new(),
+            prepared: AllPrepared::default(),
         }
     }
 
@@ -291,7 +290,7 @@ impl<'s> Reader<'s> {
     /// more, and nobody may go on as if it were in the copies. Else what the store gives.
     fn commit(&mut self) -> Result<()> {
         self.batch_since = None;
-        let _moving = self.source.moving.lock();
+        let _moving = self.source.hold();
         if self.must_end() {
             self.batch = Batch::default();
             return Err(overtaken());
@@ -343,7 +342,7 @@ impl<'s> Reader<'s> {
         if self.transaction.is_some() || !self.batch.is_empty() {
             return Ok(());
         }
-        let _moving = self.source.moving.lock();
+        let _moving = self.source.hold();
         if self.must_end() {
             // What was read was not committed.
             return Ok(());
@@ -354,26 +353,24 @@ impl<'s> Reader<'s> {
             if !is_live && !is_past {
                 continue;
             }
+            let mut has_come = false;
             // With the position: without its beginning it may not meet again what it has.
-            let values = vec![self.place()];
-            mirror.update_with(
-                self.source.store(),
-                Commit { values, ..Commit::default() },
-                |it| {
-                    if is_past {
-                        // From here on all counts, also where a MariaDB gives out lower numbers again.
-                        it.from = None;
-                    }
-                    if is_live {
-                        it.state = State::Live;
-                        // Why it was read anew is of no interest any more.
-                        it.reason = None;
-                        it.early = false;
-                        it.until = None;
-                    }
-                },
-            )?;
-            if is_live {
+            mirror.update_with(self.source.store(), vec![self.place()], |it| {
+                if is_past {
+                    // From here on all counts, also where a MariaDB gives out lower numbers again.
+                    it.from = None;
+                }
+                // Somebody may have begun it anew since it was looked at.
+                has_come = is_live && it.state == State::CatchingUp;
+                if has_come {
+                    it.state = State::Live;
+                    // Why it was read anew is of no interest any more.
+                    it.reason = None;
+                    it.early = false;
+                    it.until = None;
+                }
+            })?;
+            if has_come {
                 tracing::info!(mirror = %mirror.name, link = self.source.link, "a mirror is live");
                 // On a server where nothing happens, heartbeats may say so late.
                 if let Some(asked) = mirror.until_at() {

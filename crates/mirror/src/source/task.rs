@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pelorus_binlog::Position;
+use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::SourceFacts;
 use pelorus_store::Commit;
 use tokio::task::JoinSet;
 
 use super::{RETRY_MAX, RETRY_MIN, Source, stream};
+use crate::mirror::Values;
 use crate::mirrorable;
 use crate::record::{self, SourceRecord, State};
 
@@ -124,14 +126,12 @@ impl Source {
     /// The number under which the server knows us: made of something random that is kept.
     pub(super) fn server_id(&self) -> Result<u32> {
         const KEY: &[u8] = b"replica";
-        let store = self.store();
-        let kept = match store.value(KEY) {
+        let kept = match self.store().value(KEY) {
             Some(kept) => kept,
             None => {
                 let mut bytes = vec![0; 16];
                 self.env().random.fill(&mut bytes);
-                let values = vec![(KEY.to_vec(), Some(bytes.clone()))];
-                store.commit(&Commit { values, ..Commit::default() })?;
+                self.keep_values(vec![(KEY.to_vec(), Some(bytes.clone()))])?;
                 bytes
             }
         };
@@ -216,8 +216,15 @@ impl Source {
     }
 
     pub(super) fn keep(&self, record: &SourceRecord) -> Result<()> {
-        let values = vec![self.to_keep(record)?];
-        self.store().commit(&Commit { values, ..Commit::default() }).map(drop)
+        self.keep_values(vec![self.to_keep(record)?])
+    }
+
+    /// Keeps values, durably.
+    ///
+    /// # Errors
+    /// What the store gives.
+    pub(crate) fn keep_values(&self, values: Values) -> Result<()> {
+        blocking(|| self.store().commit(&Commit { values, ..Commit::default() })).map(drop)
     }
 
     /// Where a server has begun or ceased to log what foreign keys do, it is not known from which
@@ -240,7 +247,7 @@ impl Source {
     /// with the same or a higher number is of a new series: what the server has from then on is not
     /// what it gave the same names before, and all is read anew.
     pub(super) fn note_file(&self, file: &str, began: u32) -> Result<()> {
-        let Some(mut known) = self.known()? else { return Ok(()) };
+        let Some(known) = self.known()? else { return Ok(()) };
         let is_new = match &known.file {
             Some((before, at)) if !is_later(file, before) => {
                 if began <= *at {
@@ -250,14 +257,14 @@ impl Source {
             }
             _ => false,
         };
-        known.file = Some((file.to_owned(), began));
-        self.keep(&known)?;
         if is_new {
             let reason = "the server has begun its binlogs anew";
             tracing::warn!(link = self.link, reason, "all tables are mirrored anew");
+            // Before the file is kept: once it is, nothing tells that there was another series.
             self.begin_all_again(reason)?;
         }
-        Ok(())
+        let Some(known) = self.known()? else { return Ok(()) };
+        self.keep(&SourceRecord { file: Some((file.to_owned(), began)), ..known })
     }
 }
 

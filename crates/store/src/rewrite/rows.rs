@@ -8,9 +8,10 @@ use pelorus_chunk::{Picked, Selection};
 use pelorus_error::{Error, Result};
 use pelorus_index::hash_key;
 
+use crate::arrays::bytes_of;
 use crate::chunk::Chunk;
 use crate::deletes::Mask;
-use crate::delta::{Block, Delta, bytes_of};
+use crate::delta::{Block, Delta};
 use crate::key::Keys;
 use crate::layout::{Layout, Source, filler};
 use crate::part::{Body, Part};

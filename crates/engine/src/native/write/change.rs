@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
-use pelorus_error::{Error, Result};
+use pelorus_error::Result;
+pub(crate) use pelorus_store::taken;
 use pelorus_store::{Mode, Write};
 
 use crate::native::definition::NativeDef;
@@ -137,16 +138,4 @@ fn by_partition(def: &NativeDef, columns: &[ArrayRef]) -> Result<Vec<Group>> {
         Ok(Group { partition, columns: taken(columns, &rows)?, places: Some(rows) })
     };
     groups.into_iter().map(group).collect()
-}
-
-/// Some rows of a batch.
-///
-/// # Errors
-/// Positions beyond the end, which is a bug.
-pub(crate) fn taken(columns: &[ArrayRef], rows: &UInt32Array) -> Result<Vec<ArrayRef>> {
-    let take = |column: &ArrayRef| {
-        arrow::compute::take(column, rows, None)
-            .map_err(|error| Error::internal("rows cannot be picked").caused_by(error))
-    };
-    columns.iter().map(take).collect()
 }

@@ -1,178 +1,16 @@
 //! What statements do to mirrors whose copies cannot follow, and when they are met once more because
 //! the process has ended in the middle of them.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use parking_lot::Mutex;
 use pelorus_env::Env;
-use pelorus_error::{Code, Error};
-use pelorus_link::Link;
+use pelorus_error::Code;
 use pelorus_sql::Mode;
-use pelorus_store::{Commit, Database};
+use pelorus_store::Commit;
 
 use super::*;
-use crate::batch::tests::World;
 use crate::cascade::Action;
-use crate::copies::{Copies, Definition};
-use crate::mirrors::{FindLink, Mirrors, Shared};
+use crate::mirrors::Mirrors;
 use crate::record::{self, SourceRecord};
-
-/// Copies by their names, all of them of one table.
-#[derive(Debug)]
-struct Tables {
-    store: Arc<Database>,
-    copy: Arc<dyn CopyTable>,
-    names: Mutex<BTreeSet<MirrorName>>,
-    /// What renaming and dropping give.
-    fails: Mutex<Option<Code>>,
-    changes: AtomicUsize,
-}
-
-impl Tables {
-    fn new(names: &[&str]) -> Arc<Self> {
-        let World { store, copy, .. } = World::new(MirrorRecord::default());
-        Arc::new(Self {
-            store,
-            copy,
-            names: Mutex::new(names.iter().map(|it| name(it)).collect()),
-            fails: Mutex::default(),
-            changes: AtomicUsize::new(0),
-        })
-    }
-
-    fn check(&self) -> Result<()> {
-        match *self.fails.lock() {
-            Some(code) => Err(Error::new(code, "as the test wants it")),
-            None => Ok(()),
-        }
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.names.lock().iter().map(|it| it.table.clone()).collect()
-    }
-
-    fn changes(&self) -> usize {
-        self.changes.load(Ordering::Relaxed)
-    }
-}
-
-impl Copies for Tables {
-    fn store(&self) -> &Arc<Database> {
-        &self.store
-    }
-
-    fn transaction_bytes(&self) -> usize {
-        1 << 20
-    }
-
-    fn all(&self) -> Vec<MirrorName> {
-        self.names.lock().iter().cloned().collect()
-    }
-
-    fn find(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>> {
-        self.names.lock().contains(name).then(|| Arc::clone(&self.copy))
-    }
-
-    fn create(&self, name: &MirrorName, _: &Definition) -> Result<Arc<dyn CopyTable>> {
-        self.names.lock().insert(name.clone());
-        Ok(Arc::clone(&self.copy))
-    }
-
-    fn drop_copy(&self, name: &MirrorName) -> Result<()> {
-        self.check()?;
-        self.names.lock().remove(name);
-        Ok(())
-    }
-
-    fn change(
-        &self,
-        _: &MirrorName,
-        _: &TableStatement,
-        _: &Circumstances,
-        _: &MirrorFilter,
-    ) -> Result<Arc<dyn CopyTable>> {
-        let number = self.changes.fetch_add(1, Ordering::Relaxed);
-        let definition = format!("changed after {number}").into_bytes();
-        self.store.define_tables(vec![(self.copy.id(), definition)])?;
-        Ok(Arc::clone(&self.copy))
-    }
-
-    fn empty(&self, _: &MirrorName) -> Result<Arc<dyn CopyTable>> {
-        Ok(Arc::clone(&self.copy))
-    }
-
-    fn analyze(&self, _: &MirrorName) -> Result<()> {
-        Ok(())
-    }
-
-    fn rename(&self, from: &MirrorName, to: &MirrorName) -> Result<()> {
-        self.check()?;
-        let mut names = self.names.lock();
-        if names.contains(to) {
-            return Err(Error::new(Code::TableExists, format!("Table '{to}' already exists")));
-        }
-        if !names.remove(from) {
-            return Err(Error::new(Code::NoSuchTable, format!("Table '{from}' doesn't exist")));
-        }
-        names.insert(to.clone());
-        Ok(())
-    }
-}
-
-#[derive(Debug)]
-struct NoLinks;
-
-impl FindLink for NoLinks {
-    fn link(&self, _: &str) -> Option<Link> {
-        None
-    }
-}
-
-fn name(table: &str) -> MirrorName {
-    MirrorName { link: "l".to_owned(), database: "d".to_owned(), table: table.to_owned() }
-}
-
-/// The record of a table that came with its database.
-fn of_database(state: State) -> MirrorRecord {
-    MirrorRecord { state, of_database: true, ..MirrorRecord::default() }
-}
-
-/// A source whose database `d` is mirrored, with mirrors.
-fn source(tables: &Arc<Tables>, mirrors: &[(&str, MirrorRecord)]) -> Arc<Source> {
-    let shared = Shared {
-        copies: Arc::<Tables>::clone(tables),
-        links: Arc::new(NoLinks),
-        env: Env::in_memory(1),
-    };
-    let source = Source::open("l", Arc::new(shared)).unwrap();
-    source.add_database("d");
-    let known = SourceRecord { identity: "one".to_owned(), ..SourceRecord::default() };
-    let values = vec![(record::source_key("l"), Some(record::encode(&known).unwrap()))];
-    tables.store.commit(&Commit { values, ..Commit::default() }).unwrap();
-    for (table, record) in mirrors {
-        let name = name(table);
-        let copy = tables.find(&name);
-        let mirror = Mirror::new(name, record.clone(), copy).unwrap();
-        mirror.update(&tables.store, |_| {}).unwrap();
-        source.insert(Arc::new(mirror));
-    }
-    source
-}
-
-/// What is kept of mirrors, by table.
-fn kept(tables: &Tables) -> BTreeMap<String, MirrorRecord> {
-    let all = record::mirrors(&tables.store).unwrap();
-    all.into_iter().map(|(name, record)| (name.table, record)).collect()
-}
-
-fn states(tables: &Tables) -> Vec<(String, State)> {
-    kept(tables).into_iter().map(|(table, record)| (table, record.state)).collect()
-}
-
-fn state(table: &str, state: State) -> (String, State) {
-    (table.to_owned(), state)
-}
+use crate::source::tests::{NoLinks, Tables, kept, name, of_database, source, state, states};
 
 fn carry(source: &Arc<Source>, effect: Effect, is_old: bool) -> Result<()> {
     carry_out(source, effect, "the statement", "e", &|_: &Position| is_old)
@@ -353,4 +191,14 @@ fn a_start_tidies_up() {
             state("t", State::Live)
         ]
     );
+}
+
+#[test]
+fn a_table_that_somebody_else_has_added_is_mirrored_once() {
+    let tables = Tables::new(&[]);
+    let source = source(&tables, &[("t", MirrorRecord::default())]);
+    let mirror = source.mirror("d", "t").unwrap();
+    carry(&source, Effect::Come(name("t")), false).unwrap();
+    assert!(Arc::ptr_eq(&mirror, &source.mirror("d", "t").unwrap()));
+    assert!(!kept(&tables)["t"].of_database);
 }

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use pelorus_binlog::{RowsEvent, RowsKind};
+use pelorus_env::blocking;
 use pelorus_error::Result;
 
-use super::{Reader, Source, begin_again, blocking};
+use super::{Reader, Source, begin_again};
 use crate::batch::Batch;
 use crate::cascade::{Referrers, positions};
 use crate::copies::CopyTable;

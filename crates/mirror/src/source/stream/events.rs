@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pelorus_binlog::{AlterPhase, Event, EventHeader, Gtid, LogEvent, Position, Query, Step};
+use pelorus_env::blocking;
 use pelorus_error::Result;
 
 use super::xa::Prepared;
 use super::{Reader, credible};
-use crate::batch::blocking;
 use crate::follow::{self, Effect};
 use crate::mirror::Mirror;
 

@@ -1,0 +1,232 @@
+//! Sources without servers, for tests: what they keep of their mirrors.
+
+use std::sync::atomic::AtomicUsize;
+
+use pelorus_error::Code;
+use pelorus_link::Link;
+use pelorus_sql::statement::MirrorFilter;
+use pelorus_sql::table::TableStatement;
+use pelorus_store::Commit;
+
+use super::*;
+use crate::batch::tests::World;
+use crate::copies::{Circumstances, Definition};
+use crate::mirrors::FindLink;
+
+/// Copies by their names, all of them of one table.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) store: Arc<Database>,
+    pub(crate) copy: Arc<dyn CopyTable>,
+    names: Mutex<BTreeSet<MirrorName>>,
+    /// What renaming and dropping give.
+    pub(crate) fails: Mutex<Option<Code>>,
+    changes: AtomicUsize,
+}
+
+impl Tables {
+    pub(crate) fn new(names: &[&str]) -> Arc<Self> {
+        let World { store, copy, .. } = World::new(MirrorRecord::default());
+        Arc::new(Self {
+            store,
+            copy,
+            names: Mutex::new(names.iter().map(|it| name(it)).collect()),
+            fails: Mutex::default(),
+            changes: AtomicUsize::new(0),
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        match *self.fails.lock() {
+            Some(code) => Err(Error::new(code, "as the test wants it")),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.names.lock().iter().map(|it| it.table.clone()).collect()
+    }
+
+    pub(crate) fn changes(&self) -> usize {
+        self.changes.load(Ordering::Relaxed)
+    }
+}
+
+impl Copies for Tables {
+    fn store(&self) -> &Arc<Database> {
+        &self.store
+    }
+
+    fn transaction_bytes(&self) -> usize {
+        1 << 20
+    }
+
+    fn all(&self) -> Vec<MirrorName> {
+        self.names.lock().iter().cloned().collect()
+    }
+
+    fn find(&self, name: &MirrorName) -> Option<Arc<dyn CopyTable>> {
+        self.names.lock().contains(name).then(|| Arc::clone(&self.copy))
+    }
+
+    fn create(&self, name: &MirrorName, _: &Definition) -> Result<Arc<dyn CopyTable>> {
+        self.names.lock().insert(name.clone());
+        Ok(Arc::clone(&self.copy))
+    }
+
+    fn drop_copy(&self, name: &MirrorName) -> Result<()> {
+        self.check()?;
+        self.names.lock().remove(name);
+        Ok(())
+    }
+
+    fn change(
+        &self,
+        _: &MirrorName,
+        _: &TableStatement,
+        _: &Circumstances,
+        _: &MirrorFilter,
+    ) -> Result<Arc<dyn CopyTable>> {
+        let number = self.changes.fetch_add(1, Ordering::Relaxed);
+        let definition = format!("changed after {number}").into_bytes();
+        self.store.define_tables(vec![(self.copy.id(), definition)])?;
+        Ok(Arc::clone(&self.copy))
+    }
+
+    fn empty(&self, _: &MirrorName) -> Result<Arc<dyn CopyTable>> {
+        Ok(Arc::clone(&self.copy))
+    }
+
+    fn analyze(&self, _: &MirrorName) -> Result<()> {
+        Ok(())
+    }
+
+    fn rename(&self, from: &MirrorName, to: &MirrorName) -> Result<()> {
+        self.check()?;
+        let mut names = self.names.lock();
+        if names.contains(to) {
+            return Err(Error::new(Code::TableExists, format!("Table '{to}' already exists")));
+        }
+        if !names.remove(from) {
+            return Err(Error::new(Code::NoSuchTable, format!("Table '{from}' doesn't exist")));
+        }
+        names.insert(to.clone());
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct NoLinks;
+
+impl FindLink for NoLinks {
+    fn link(&self, _: &str) -> Option<Link> {
+        None
+    }
+}
+
+pub(crate) fn name(table: &str) -> MirrorName {
+    MirrorName { link: "l".to_owned(), database: "d".to_owned(), table: table.to_owned() }
+}
+
+/// The record of a table that came with its database.
+pub(crate) fn of_database(state: State) -> MirrorRecord {
+    MirrorRecord { state, of_database: true, ..MirrorRecord::default() }
+}
+
+/// A source whose database `d` is mirrored, with mirrors.
+pub(crate) fn source(tables: &Arc<Tables>, mirrors: &[(&str, MirrorRecord)]) -> Arc<Source> {
+    let shared = Shared {
+        copies: Arc::<Tables>::clone(tables),
+        links: Arc::new(NoLinks),
+        env: Env::in_memory(1),
+    };
+    let source = Source::open("l", Arc::new(shared)).unwrap();
+    source.add_database("d");
+    let known = SourceRecord { identity: "one".to_owned(), ..SourceRecord::default() };
+    let values = vec![(record::source_key("l"), Some(record::encode(&known).unwrap()))];
+    tables.store.commit(&Commit { values, ..Commit::default() }).unwrap();
+    for (table, record) in mirrors {
+        let name = name(table);
+        let copy = tables.find(&name);
+        let mirror = Mirror::new(name, record.clone(), copy).unwrap();
+        mirror.update(&tables.store, |_| {}).unwrap();
+        source.insert(Arc::new(mirror));
+    }
+    source
+}
+
+/// What is kept of mirrors, by table.
+pub(crate) fn kept(tables: &Tables) -> BTreeMap<String, MirrorRecord> {
+    let all = record::mirrors(&tables.store).unwrap();
+    all.into_iter().map(|(name, record)| (name.table, record)).collect()
+}
+
+pub(crate) fn states(tables: &Tables) -> Vec<(String, State)> {
+    kept(tables).into_iter().map(|(table, record)| (table, record.state)).collect()
+}
+
+pub(crate) fn state(table: &str, state: State) -> (String, State) {
+    (table.to_owned(), state)
+}
+
+#[test]
+fn a_new_series_of_binlogs_is_not_forgotten() {
+    let tables = Tables::new(&["t"]);
+    let source =
+        source(&tables, &[("t", of_database(State::Live)), ("u", of_database(State::Live))]);
+    source.keep_position(Some(&"file:b.000005:900".parse().unwrap())).unwrap();
+    source.note_file("b.000005", 100).unwrap();
+    source.note_file("b.000005", 100).unwrap();
+    assert_eq!(states(&tables), [state("t", State::Live), state("u", State::Live)]);
+    // Somebody is ending this one.
+    source.mirror("d", "t").unwrap().end(&tables.store, Vec::new()).unwrap();
+    source.note_file("b.000001", 200).unwrap();
+    assert_eq!(states(&tables), [state("u", State::Waiting)]);
+    assert!(tables.store.value(&record::position_key("l")).is_none());
+    assert_eq!(source.known().unwrap().unwrap().file, Some(("b.000001".to_owned(), 200)));
+}
+
+#[test]
+fn a_name_is_given_to_one_mirror() {
+    let tables = Tables::new(&[]);
+    let source = source(&tables, &[]);
+    let add = || source.add(&name("t"), of_database(State::Waiting)).unwrap();
+    let added = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(add)).collect();
+        all.into_iter().map(|it| it.join().unwrap()).filter(|it| *it).count()
+    });
+    assert_eq!(added, 1);
+    let first = source.mirror("d", "t").unwrap();
+    assert!(!add() && Arc::ptr_eq(&first, &source.mirror("d", "t").unwrap()));
+}
+
+#[test]
+fn what_waits_for_the_stream_leaves_the_threads_to_others() {
+    let tables = Tables::new(&["t"]);
+    let source = source(&tables, &[("t", of_database(State::Live))]);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let held = source.hold();
+    let (of_task, mirror) = (Arc::clone(&source), source.mirror("d", "t").unwrap());
+    let paused = runtime.spawn(async move { of_task.pause(&mirror) });
+    let (say, hear) = std::sync::mpsc::channel();
+    runtime.spawn(async move { say.send(()) });
+    hear.recv_timeout(Duration::from_secs(20)).unwrap();
+    drop(held);
+    runtime.block_on(paused).unwrap().unwrap();
+    assert_eq!(states(&tables), [state("t", State::Paused)]);
+}
+
+#[test]
+fn whoever_begins_while_a_mirror_is_begun_anew_stops() {
+    let tables = Tables::new(&["t"]);
+    let source = source(&tables, &[("t", of_database(State::Loading))]);
+    let mirror = source.mirror("d", "t").unwrap();
+    mirror.end_turn();
+    // A load that ends at once because of that, and another one that takes its place.
+    let turn = mirror.turn();
+    mirror.update(&tables.store, |record| record.state = State::Waiting).unwrap();
+    let until: Position = "file:b.000001:4".parse().unwrap();
+    let ended = mirror.end_reading(&tables.store, turn, (&until, Duration::ZERO));
+    assert_eq!(ended.unwrap_err().code(), Code::QueryInterrupted);
+    assert_eq!(states(&tables), [state("t", State::Waiting)]);
+}

@@ -1,0 +1,22 @@
+//! Columns as arrays: some of their rows, and what they take.
+
+use arrow::array::{Array as _, ArrayRef, UInt32Array};
+use pelorus_error::{Error, Result};
+
+/// Rows at some places.
+///
+/// # Errors
+/// Places beyond the end, which is a bug.
+pub fn taken(columns: &[ArrayRef], places: &UInt32Array) -> Result<Vec<ArrayRef>> {
+    let take = |column: &ArrayRef| {
+        arrow::compute::take(column, places, None)
+            .map_err(|error| Error::internal("rows cannot be picked").caused_by(error))
+    };
+    columns.iter().map(take).collect()
+}
+
+/// Bytes of memory of some columns.
+pub fn bytes_of(columns: &[ArrayRef]) -> usize {
+    // A slice of a larger batch counts its own share only.
+    columns.iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
+}
