@@ -159,7 +159,7 @@ impl<'i> Replay<'i> {
                     .iter()
                     .map(|&at| Arc::clone(&images.before[at]))
                     .collect();
-                level.push((plan, *at, crate::batch::taken(&referred, &places.into())?));
+                level.push((plan, *at, pelorus_store::taken(&referred, &places.into())?));
             }
         }
         while !level.is_empty() {
