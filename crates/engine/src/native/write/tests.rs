@@ -10,7 +10,8 @@ use crate::config::{EngineConfig, RootPassword, Settings};
 use crate::engine::Engine;
 use crate::session::Session;
 
-struct Client {
+/// A session.
+pub(crate) struct Client {
     session: Session,
 }
 
@@ -42,7 +43,7 @@ async fn client(engine: &Arc<Engine>) -> Client {
 }
 
 /// A session in a new database with tables.
-async fn with_tables(tables: &[&str]) -> (Arc<Engine>, Client) {
+pub(crate) async fn with_tables(tables: &[&str]) -> (Arc<Engine>, Client) {
     let engine = engine().await;
     let mut client = client(&engine).await;
     client.run("CREATE DATABASE d").await;
@@ -62,7 +63,8 @@ impl Client {
         }
     }
 
-    async fn run(&mut self, sql: &str) -> Done {
+    /// Runs a statement that gives no rows and no error.
+    pub(crate) async fn run(&mut self, sql: &str) -> Done {
         self.try_run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"))
     }
 
