@@ -275,6 +275,27 @@ fn the_partition_that_was_written_last_has_its_index_soon_after_a_start() {
 }
 
 #[test]
+fn removed_keys_are_known_as_long_as_somebody_may_write_what_they_read_before() {
+    let world = World::new(17);
+    world.put(0..5000).unwrap();
+    let before = world.database.snapshot();
+    world.remove(0..4000);
+    world.database.maintain().unwrap();
+    let partition = world.partition();
+    assert!(partition.removed_memory() > 0);
+    let columns = [7, 7].map(|value| Arc::new(Int64Array::from(vec![value])) as ArrayRef);
+    let (table, columns) = (world.table.id(), columns.to_vec());
+    let write = Write::Put { table, partition: vec![1], columns, mode: Mode::Insert };
+    let snapshot = Some(before.version());
+    let late = Commit { writes: vec![write], snapshot, ..Commit::default() };
+    assert_eq!(world.database.commit(&late).unwrap_err().code(), Code::Deadlock);
+    drop(before);
+    world.database.maintain().unwrap();
+    assert_eq!(partition.removed_memory(), 0);
+    assert_eq!(world.database.commit(&late).unwrap_err().code(), Code::Deadlock);
+}
+
+#[test]
 fn a_checkpoint_that_fails_leaves_no_blocks_behind() {
     let world = World::new(5);
     for at in 0..20 {
