@@ -173,6 +173,17 @@ async fn auto_increment_counts_and_tells() {
     assert_eq!(ids, ["1", "2", "10", "11", "12"]);
 }
 
+/// Between two commits a table could be left that counts from 1, or that its database does not know.
+#[tokio::test]
+async fn a_table_and_its_first_number_are_made_in_one_commit() {
+    let (engine, mut client) = with_tables(&[]).await;
+    let before = engine.native().store().version();
+    client.run(&format!("{C} AUTO_INCREMENT = 7")).await;
+    assert_eq!(engine.native().store().version(), before + 1);
+    client.run("INSERT INTO c (v) VALUES ('a')").await;
+    assert_eq!(client.rows("SELECT id FROM c").await, ["7"]);
+}
+
 #[tokio::test]
 async fn rows_of_a_query_are_inserted() {
     let (_engine, mut client) = with_tables(&[T, C]).await;
