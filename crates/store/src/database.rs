@@ -30,7 +30,7 @@ use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::Snapshot;
 use crate::soon::{Durability, Syncing};
 use crate::table::{Table, longest_history};
-use crate::write::{Commit, Kind, Outcome, Prepared, Write, table_changed};
+use crate::write::{Commit, Kind, Outcome, Prepared, Write};
 
 /// How a database uses memory and disk.
 #[derive(Clone, Debug)]
@@ -267,7 +267,7 @@ impl Database {
 
     /// A table, or why there is none.
     pub(crate) fn require(&self, id: TableId) -> Result<Arc<Table>> {
-        self.table(id).ok_or_else(|| self.broken(id).unwrap_or_else(table_changed))
+        self.table(id).ok_or_else(|| self.broken(id).unwrap_or_else(Error::table_changed))
     }
 
     /// A value of the engine's.
@@ -336,7 +336,8 @@ impl Database {
         }
     }
 
-    /// Makes changes visible together, durably. Where they were computed from a snapshot, that is
+    /// Makes changes visible together: when they are durable, or at once if they are not to wait for
+    /// that ([`Durability::Soon`]). Where they were computed from a snapshot, that is
     /// best kept until this returns: else keys that were removed meanwhile may be forgotten, and a
     /// commit be refused that had no conflict.
     ///
@@ -375,7 +376,7 @@ impl Database {
             let change = Prepared::new(table, write, at, self.spares.take())?;
             let made_for = commit.made_for.iter().find(|(id, _)| *id == change.table.id());
             if made_for.is_some_and(|(_, generation)| *generation != change.layout.generation) {
-                return Err(table_changed());
+                return Err(Error::table_changed());
             }
             // Nobody else has to wait while keys are read for an index.
             if let Some(partition) = change.table.partition(&change.partition) {
@@ -467,7 +468,7 @@ impl Database {
     fn check_current(&self, change: &Prepared) -> Result<()> {
         let table = self.table(change.table.id());
         let is_current = table.is_some_and(|table| Arc::ptr_eq(&table.layout(), &change.layout));
-        if is_current { Ok(()) } else { Err(table_changed()) }
+        if is_current { Ok(()) } else { Err(Error::table_changed()) }
     }
 
     /// A full disk is a refusal, everything else the end of writing.

@@ -23,7 +23,6 @@ use pelorus_store::{Commit, Mode, Snapshot, TableId, Version};
 
 use super::definition::NativeDef;
 use super::durability::Wanted;
-use super::view::changed;
 use super::write::change::{Change, Counts, writes_of};
 use super::write::check_bytes;
 use super::write::lookup::{duplicate_entry, existing, keys_of};
@@ -161,7 +160,7 @@ impl NativeTransaction {
                 tables.entry(id).or_insert_with(|| TableWrites::new(Arc::clone(&change.def)));
             // Rows of two definitions of a table would not fit together.
             if writes.def.made_for() != change.def.made_for() {
-                return Err(changed());
+                return Err(Error::table_changed());
             }
             counts.add(&writes.apply(&self.snapshot, change, &mut self.undo, besides)?);
         }
