@@ -336,8 +336,8 @@ impl Database {
         }
     }
 
-    /// Makes changes visible together: when they are durable, or at once if they are not to wait for
-    /// that ([`Durability::Soon`]). Where they were computed from a snapshot, that is
+    /// Makes changes visible together: when they are durable, or at once if they are not to wait
+    /// for that ([`Durability::Soon`]). Where they were computed from a snapshot, that is
     /// best kept until this returns: else keys that were removed meanwhile may be forgotten, and a
     /// commit be refused that had no conflict.
     ///

@@ -406,8 +406,8 @@ impl Recovery {
         for name in self.env.disk.list(&self.folder).map_err(failed)? {
             let Some(id) = table_of(&name) else { continue };
             let next = &mut self.catalog.next_table;
-            // Numbers are never used again, so nobody misses it. One that is far from all others was
-            // never given, and must not use them up.
+            // Numbers are never used again, so nobody misses it. One that is far from all others
+            // was never given, and must not use them up.
             if !self.catalog.tables.contains_key(&id) && id.0 <= next.saturating_add(NEAR) {
                 self.env.disk.remove(&self.folder.join(&name)).map_err(failed)?;
                 removed = true;

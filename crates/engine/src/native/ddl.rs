@@ -292,8 +292,8 @@ impl Definer {
         rules::check(&definition, &derived, mode)?;
         let schema = derived.schema(&definition, mode)?;
         let bytes = definition::encode(database, &definition, mode)?;
-        // One commit makes the table and its first number. The definition has been derived above, so
-        // that nothing is wrong with it afterwards.
+        // One commit makes the table and its first number. The definition has been derived above,
+        // so that nothing is wrong with it afterwards.
         let id = store.create_table_with(schema, &bytes, |id| {
             let value = |first: u64| (NativeDef::auto_key(id), Some(first.to_le_bytes().to_vec()));
             first.map(value).into_iter().collect()

@@ -173,7 +173,8 @@ async fn auto_increment_counts_and_tells() {
     assert_eq!(ids, ["1", "2", "10", "11", "12"]);
 }
 
-/// Between two commits a table could be left that counts from 1, or that its database does not know.
+/// Between two commits a table could be left that counts from 1, or that its database does not
+/// know.
 #[tokio::test]
 async fn a_table_and_its_first_number_are_made_in_one_commit() {
     let (engine, mut client) = with_tables(&[]).await;
