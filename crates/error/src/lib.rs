@@ -52,6 +52,11 @@ impl Error {
         Self::new(Code::QueryInterrupted, "Query execution was interrupted")
     }
 
+    /// A table that is no longer the one that something was made for.
+    pub fn table_changed() -> Self {
+        Self::new(Code::TableChanged, "Table definition has changed, please retry transaction")
+    }
+
     /// Keeps the failure that lies beneath.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {

@@ -20,7 +20,7 @@ use std::time::Duration;
 use arrow::record_batch::RecordBatch;
 use futures::Stream;
 use parking_lot::Mutex;
-use pelorus_error::{Code, Error, Result};
+use pelorus_error::{Error, Result};
 use pelorus_types::{Column, ColumnType};
 
 pub use self::moment::Moment;
@@ -266,11 +266,7 @@ fn same_form(a: &ColumnType, b: &ColumnType) -> bool {
 fn changed(request: &ScanRequest) -> Error {
     let names: Vec<_> =
         request.tables.iter().map(|(database, table)| format!("'{database}.{table}'")).collect();
-    Error::new(
-        Code::TableChanged,
-        format!(
-            "Table definition has changed, please retry transaction (linked table {})",
-            names.join(", ")
-        ),
-    )
+    let error = Error::table_changed();
+    let text = format!("{} (linked table {})", error.message(), names.join(", "));
+    error.with_message(text)
 }

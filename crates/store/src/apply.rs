@@ -11,7 +11,7 @@ use pelorus_error::{Code, Error, Result};
 
 use crate::partition::{Existing, Partition, PartitionWriter, row_ref};
 use crate::schema::Version;
-use crate::table::Table;
+use crate::table::{Table, duplicate_key};
 use crate::write::{Kind, Mode, Outcome, Prepared, left_out};
 
 /// A prepared change with what its keys have now.
@@ -53,7 +53,7 @@ pub(crate) fn decide(
     match change.kind {
         Kind::Put(Mode::Insert) => {
             if let Some(row) = existing.iter().position(Option::is_some) {
-                return Err(change.table.duplicate(&change.columns, row));
+                return Err(duplicate_key(row));
             }
         }
         Kind::Put(Mode::Ignore) => {

@@ -55,12 +55,13 @@ impl Database {
     fn enter(&self, committing: &mut Committing, pending: Pending, lsn: Lsn, version: Version) {
         let catalog = &mut committing.catalog;
         match pending {
-            Pending::Create { table, schema, definition } => {
+            Pending::Create { table, schema, definition, values } => {
                 table.born(lsn.0);
                 catalog.next_table = catalog.next_table.max(table.id().0 + 1);
                 let entry = TableEntry::new(schema, definition, lsn.0);
                 catalog.tables.insert(table.id(), entry);
                 self.tables.write().insert(table.id(), table);
+                committing.note_values(&values);
             }
             Pending::Alter { altered } => {
                 for Altered { table, schema, definition } in altered {
@@ -103,23 +104,33 @@ impl Database {
         }
     }
 
-    /// A table that is still the one of its number.
-    fn current(&self, id: TableId) -> Result<Arc<Table>> {
-        self.require(id)
-    }
-
     /// Makes a table.
     ///
     /// # Errors
     /// A schema that cannot be, and what writing files gives.
     pub fn create_table(&self, schema: TableSchema, definition: &[u8]) -> Result<TableId> {
+        self.create_table_with(schema, definition, |_| Vec::new())
+    }
+
+    /// Makes a table and writes values of the engine's for its number, in one commit.
+    ///
+    /// # Errors
+    /// As [`Self::create_table`].
+    pub fn create_table_with(
+        &self,
+        schema: TableSchema,
+        definition: &[u8],
+        values: impl FnOnce(TableId) -> Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    ) -> Result<TableId> {
         schema.check()?;
         self.check()?;
         let id = {
             let mut committing = self.committing.lock();
             // A number is used up even when the table is not made after all.
             let id = TableId(committing.catalog.next_table.max(1));
-            committing.catalog.next_table = id.0 + 1;
+            committing.catalog.next_table = id.0.checked_add(1).ok_or_else(|| {
+                Error::new(Code::TableFull, "the numbers of the database's tables are used up")
+            })?;
             id
         };
         let path = table_path(&self.folder, id);
@@ -131,8 +142,8 @@ impl Database {
         let named = (schema.clone(), definition);
         let memory = Arc::clone(&self.delta_bytes);
         let table = Arc::new(Table::new(id, named, Arc::new(file), weigher, self.seed, memory));
-        let definition = definition.to_vec();
-        self.commit_change(|_| Ok(Some(Pending::Create { table, schema, definition })))
+        let (definition, values) = (definition.to_vec(), values(id));
+        self.commit_change(|_| Ok(Some(Pending::Create { table, schema, definition, values })))
             .inspect_err(|error| self.remove_unmade(&path, error))?;
         Ok(id)
     }
@@ -157,7 +168,7 @@ impl Database {
         }
         let definition = definition.to_vec();
         self.commit_change(|this| {
-            let table = this.current(id)?;
+            let table = this.require(id)?;
             check_alter(&table, &schema)?;
             Ok(Some(Pending::Alter { altered: vec![Altered { table, schema, definition }] }))
         })
@@ -171,7 +182,7 @@ impl Database {
     pub fn define_tables(&self, definitions: Vec<(TableId, Vec<u8>)>) -> Result<()> {
         self.commit_change(|this| {
             let altered = definitions.into_iter().map(|(id, definition)| {
-                let table = this.current(id)?;
+                let table = this.require(id)?;
                 Ok(Altered { schema: table.schema(), table, definition })
             });
             Ok(Some(Pending::Alter { altered: altered.collect::<Result<_>>()? }))
@@ -193,8 +204,8 @@ impl Database {
     ) -> Result<()> {
         let definition = definition.to_vec();
         self.commit_change(|this| {
-            this.current(old)?;
-            let table = this.current(new)?;
+            this.require(old)?;
+            let table = this.require(new)?;
             let schema = table.schema();
             Ok(Some(Pending::Replace { old, table, schema, definition, values }))
         })?;
@@ -209,7 +220,7 @@ impl Database {
     pub fn drop_table(&self, id: TableId) -> Result<()> {
         self.commit_change(|this| {
             if this.broken(id).is_none() {
-                this.current(id)?;
+                this.require(id)?;
             }
             Ok(Some(Pending::Drop { id }))
         })?;
@@ -224,7 +235,7 @@ impl Database {
     /// # Errors
     /// No such table.
     pub fn end_history(&self, id: TableId) -> Result<()> {
-        self.commit_change(|this| Ok(Some(Pending::EndHistory { table: this.current(id)? })))
+        self.commit_change(|this| Ok(Some(Pending::EndHistory { table: this.require(id)? })))
             .map(|_| ())
     }
 
@@ -249,7 +260,7 @@ impl Database {
     fn drop_partitions_if(&self, id: TableId, goes: impl Fn(&Partition) -> bool) -> Result<usize> {
         let mut dropped = (0, None);
         self.commit_change(|this| {
-            let table = this.current(id)?;
+            let table = this.require(id)?;
             let partitions: Vec<PartitionId> =
                 table.partitions().iter().filter(|it| goes(it)).map(|it| it.id).collect();
             if partitions.is_empty() {
@@ -279,6 +290,7 @@ enum Pending {
         table: Arc<Table>,
         schema: TableSchema,
         definition: Vec<u8>,
+        values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     },
     Alter {
         altered: Vec<Altered>,
@@ -317,8 +329,11 @@ impl Pending {
 
     fn changes<'a>(&'a self) -> Vec<Change<'a>> {
         match self {
-            Pending::Create { table, schema, definition } => {
-                vec![Change::CreateTable { table: table.id(), schema: schema.clone(), definition }]
+            Pending::Create { table, schema, definition, values } => {
+                let (table, schema) = (table.id(), schema.clone());
+                let mut changes = vec![Change::CreateTable { table, schema, definition }];
+                changes.extend(values.iter().map(value_change));
+                changes
             }
             Pending::Alter { altered } => altered
                 .iter()
@@ -336,11 +351,7 @@ impl Pending {
                     Change::EndHistory { table },
                     Change::DropTable { table: old },
                 ];
-                let value = |(key, value): &'a (Vec<u8>, Option<Vec<u8>>)| Change::Value {
-                    key,
-                    value: value.as_deref(),
-                };
-                changes.extend(values.iter().map(value));
+                changes.extend(values.iter().map(value_change));
                 changes
             }
             Pending::EndHistory { table } => vec![Change::EndHistory { table: table.id() }],
@@ -350,6 +361,10 @@ impl Pending {
                 .collect(),
         }
     }
+}
+
+fn value_change((key, value): &(Vec<u8>, Option<Vec<u8>>)) -> Change<'_> {
+    Change::Value { key, value: value.as_deref() }
 }
 
 fn check_alter(table: &Table, new: &TableSchema) -> Result<()> {

@@ -30,7 +30,7 @@ use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::Snapshot;
 use crate::soon::{Durability, Syncing};
 use crate::table::{Table, longest_history};
-use crate::write::{Commit, Kind, Outcome, Prepared, Write, table_changed};
+use crate::write::{Commit, Kind, Outcome, Prepared, Write};
 
 /// How a database uses memory and disk.
 #[derive(Clone, Debug)]
@@ -267,7 +267,7 @@ impl Database {
 
     /// A table, or why there is none.
     pub(crate) fn require(&self, id: TableId) -> Result<Arc<Table>> {
-        self.table(id).ok_or_else(|| self.broken(id).unwrap_or_else(table_changed))
+        self.table(id).ok_or_else(|| self.broken(id).unwrap_or_else(Error::table_changed))
     }
 
     /// A value of the engine's.
@@ -336,7 +336,8 @@ impl Database {
         }
     }
 
-    /// Makes changes visible together, durably. Where they were computed from a snapshot, that is
+    /// Makes changes visible together: when they are durable, or at once if they are not to wait
+    /// for that ([`Durability::Soon`]). Where they were computed from a snapshot, that is
     /// best kept until this returns: else keys that were removed meanwhile may be forgotten, and a
     /// commit be refused that had no conflict.
     ///
@@ -375,7 +376,7 @@ impl Database {
             let change = Prepared::new(table, write, at, self.spares.take())?;
             let made_for = commit.made_for.iter().find(|(id, _)| *id == change.table.id());
             if made_for.is_some_and(|(_, generation)| *generation != change.layout.generation) {
-                return Err(table_changed());
+                return Err(Error::table_changed());
             }
             // Nobody else has to wait while keys are read for an index.
             if let Some(partition) = change.table.partition(&change.partition) {
@@ -401,7 +402,6 @@ impl Database {
         commit: &Commit,
         prepared: Vec<Prepared>,
     ) -> Result<(Receipt, Lsn)> {
-        let mut outcomes = vec![Outcome::default(); prepared.len()];
         let mut fresh = Vec::new();
         let groups = apply::group(prepared, |table, key| self.partition(table, key, &mut fresh))?;
         let (partitions, changes): (Vec<Arc<Partition>>, Vec<Vec<Prepared>>) =
@@ -410,18 +410,7 @@ impl Database {
         for partition in &partitions {
             writers.push(partition.write(self.seed)?);
         }
-        let mut decided: Vec<Vec<Decided>> = Vec::with_capacity(partitions.len());
-        for (changes, writer) in changes.into_iter().zip(&writers) {
-            let mut list = Vec::with_capacity(changes.len());
-            for change in changes {
-                self.check_current(&change)?;
-                let change = apply::decide(change, writer, commit.snapshot)?;
-                outcomes[change.change.at] = change.outcome.clone();
-                list.push(change);
-            }
-            apply::check_room(&list, writer)?;
-            decided.push(list);
-        }
+        let (decided, outcomes) = self.decide_all(changes, &writers, commit.snapshot)?;
         let changed = decided.iter().flatten().any(|it| it.change.rows() > 0);
         if !changed && commit.values.is_empty() {
             // Rows that were found there may not be durable yet; who is told of them waits, too.
@@ -432,16 +421,7 @@ impl Database {
         let oldest = self.pins.horizon(&self.published, Version::MAX, |oldest| oldest);
         let micros = self.now();
         let mut record = RecordWriter::new(version, micros);
-        for (table, partition) in &fresh {
-            let (table, partition, key) = (table.id(), partition.id, &partition.key);
-            record.push(&Change::AddPartition { table, partition, key });
-        }
-        for (partition, list) in partitions.iter().zip(&decided) {
-            list.iter().for_each(|it| push_rows(&mut record, partition.id, &it.change));
-        }
-        for (key, value) in &commit.values {
-            record.push(&Change::Value { key, value: value.as_deref() });
-        }
+        push_all(&mut record, &fresh, &partitions, &decided, commit);
         let appended = match commit.only_forgets() {
             true => self.log.append_freeing(&record.parts()),
             false => self.log.append(&record.parts()),
@@ -463,11 +443,35 @@ impl Database {
         Ok((Receipt { version, outcomes }, lsn))
     }
 
+    /// Looks the keys of all changes up, by partition, and says what becomes of each; changes
+    /// nothing.
+    fn decide_all(
+        &self,
+        groups: Vec<Vec<Prepared>>,
+        writers: &[PartitionWriter<'_>],
+        snapshot: Option<Version>,
+    ) -> Result<(Vec<Vec<Decided>>, Vec<Outcome>)> {
+        let mut outcomes = vec![Outcome::default(); groups.iter().map(Vec::len).sum()];
+        let mut decided = Vec::with_capacity(groups.len());
+        for (changes, writer) in groups.into_iter().zip(writers) {
+            let mut list = Vec::with_capacity(changes.len());
+            for change in changes {
+                self.check_current(&change)?;
+                let change = apply::decide(change, writer, snapshot)?;
+                outcomes[change.change.at] = change.outcome.clone();
+                list.push(change);
+            }
+            apply::check_room(&list, writer)?;
+            decided.push(list);
+        }
+        Ok((decided, outcomes))
+    }
+
     /// The table may have been changed or dropped since the change was made ready.
     fn check_current(&self, change: &Prepared) -> Result<()> {
         let table = self.table(change.table.id());
         let is_current = table.is_some_and(|table| Arc::ptr_eq(&table.layout(), &change.layout));
-        if is_current { Ok(()) } else { Err(table_changed()) }
+        if is_current { Ok(()) } else { Err(Error::table_changed()) }
     }
 
     /// A full disk is a refusal, everything else the end of writing.
@@ -538,6 +542,26 @@ fn check_distinct(changes: &[Prepared]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What the log is told of a commit.
+fn push_all<'a>(
+    record: &mut RecordWriter<'a>,
+    fresh: &'a [(Arc<Table>, Arc<Partition>)],
+    partitions: &[Arc<Partition>],
+    decided: &'a [Vec<Decided>],
+    commit: &'a Commit,
+) {
+    for (table, partition) in fresh {
+        let (table, partition, key) = (table.id(), partition.id, &partition.key);
+        record.push(&Change::AddPartition { table, partition, key });
+    }
+    for (partition, list) in partitions.iter().zip(decided) {
+        list.iter().for_each(|it| push_rows(record, partition.id, &it.change));
+    }
+    for (key, value) in &commit.values {
+        record.push(&Change::Value { key, value: value.as_deref() });
+    }
 }
 
 fn push_rows<'a>(record: &mut RecordWriter<'a>, partition: PartitionId, change: &'a Prepared) {

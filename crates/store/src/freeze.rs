@@ -11,7 +11,7 @@ use pelorus_error::{Code, Error, Result};
 
 use crate::database::{Committing, Database};
 use crate::schema::TableId;
-use crate::write::{Prepared, table_changed};
+use crate::write::Prepared;
 
 /// How long a commit waits, as `innodb_lock_wait_timeout` has it.
 const WAIT: Duration = Duration::from_secs(50);
@@ -41,7 +41,7 @@ impl Database {
             self.check()?;
             self.require(id)?;
             if !committing.frozen.insert(id) {
-                return Err(table_changed());
+                return Err(Error::table_changed());
             }
             let frozen = FrozenTable { database: Arc::clone(self), table: id };
             (frozen, self.log.end(), committing.catalog.version)

@@ -13,7 +13,6 @@ use crate::bytes::{Reader, Writer};
 use crate::function::Function;
 use crate::key::{KeyEncoder, KeyRanges, Keys, Weigher};
 use crate::schema::{StoredColumn, TableSchema};
-use crate::write::table_changed;
 
 /// A schema and its key encoders.
 #[derive(Debug)]
@@ -108,7 +107,7 @@ impl Layout {
         columns: &[usize],
     ) -> Result<Vec<Source<'a>>> {
         let source = |&at: &usize| {
-            let column = other.schema.columns.get(at).ok_or_else(table_changed)?;
+            let column = other.schema.columns.get(at).ok_or_else(Error::table_changed)?;
             // Nearly always it is in the same place.
             if self.schema.columns.get(at).is_some_and(|it| it.id == column.id) {
                 return Ok(Source::Stored(at));
@@ -116,7 +115,7 @@ impl Layout {
             match self.schema.position(column.id) {
                 Some(position) => Ok(Source::Stored(position)),
                 None if self.generation <= other.generation => Ok(Source::Filler(column)),
-                None => Err(table_changed()),
+                None => Err(Error::table_changed()),
             }
         };
         columns.iter().map(source).collect()

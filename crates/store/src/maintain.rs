@@ -94,6 +94,7 @@ impl Database {
     fn maintain_table(&self, table: &Arc<Table>, is_idle: bool, round: &mut Round) {
         self.forget_dropped(table);
         let horizon = self.horizon(table);
+        let oldest = self.pins.horizon(&self.published, Version::MAX, |oldest| oldest);
         let mut most = 0;
         let enough = flush_from(self.options.flush_rows, is_idle);
         for partition in table.partitions().iter() {
@@ -106,6 +107,7 @@ impl Database {
             let from = merge_from(garbage_of(&partition.parts(), horizon), is_idle);
             round.note(self.merge(table, partition, (horizon, from)));
             most = most.max(garbage_of(&partition.parts(), horizon));
+            partition.forget_removed(oldest);
         }
         table.garbage.store(most, Ordering::Relaxed);
     }
@@ -220,7 +222,8 @@ impl Database {
         for table in self.tables() {
             for partition in table.partitions().iter() {
                 let bytes = partition.index_memory();
-                total += bytes;
+                // Nobody can give up what is known of removed keys: indexes make room for it.
+                total += bytes + partition.removed_memory();
                 let in_use = partition.index_idle(now) < self.options.index_idle_micros;
                 sizes.push((in_use, partition.active_rows() > 0, bytes, Arc::clone(partition)));
             }

@@ -190,6 +190,20 @@ impl Partition {
         self.lookup.read().index.as_ref().map_or(0, KeyIndex::memory_bytes)
     }
 
+    /// Bytes of what is known of keys that were removed.
+    pub(crate) fn removed_memory(&self) -> usize {
+        self.lookup.read().removed.memory()
+    }
+
+    /// Forgets which keys were removed if nobody reads a version before that any more.
+    pub(crate) fn forget_removed(&self, oldest: Version) {
+        if self.last_removal() <= oldest && self.removed_memory() > 0 {
+            let gone = self.lookup.write().removed.take(oldest);
+            // Writers need not wait for this.
+            drop(gone);
+        }
+    }
+
     /// Where the newest rows of keys are, by the index, which is built if it is not there; those of
     /// one part together.
     ///

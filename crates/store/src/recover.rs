@@ -70,12 +70,15 @@ const CATALOG: &str = "catalog.blocks";
 /// The length of a log segment that nothing was ever written to: its header.
 const EMPTY_LOG: u64 = 4096;
 
+/// More tables than this are not given up between two records that make one.
+const NEAR: u64 = 1 << 32;
+
 /// The folder of the log.
 fn log_folder(folder: &Path) -> PathBuf {
     folder.join("log")
 }
 
-/// The identity of the log and of the data files, which the catalog's name for itself holds.
+/// The number in the identity of the catalog's block file, where tables have theirs.
 const CATALOG_TABLE: u64 = 0;
 
 /// Says what to do about a catalog without which nothing can be opened.
@@ -348,7 +351,7 @@ impl Recovery {
     fn replay_in_catalog(&mut self, change: &Change<'_>, lsn: u64) {
         match change {
             Change::CreateTable { table, schema, definition } => {
-                self.catalog.next_table = self.catalog.next_table.max(table.0 + 1);
+                self.catalog.next_table = self.catalog.next_table.max(table.0.saturating_add(1));
                 let entry = TableEntry::new(schema.clone(), definition.to_vec(), lsn);
                 self.open_table(*table, &entry);
                 self.catalog.tables.insert(*table, entry);
@@ -401,15 +404,14 @@ impl Recovery {
         };
         let mut removed = false;
         for name in self.env.disk.list(&self.folder).map_err(failed)? {
-            let number = name.strip_prefix("table-").and_then(|it| it.strip_suffix(".blocks"));
-            let Some(id) = number.and_then(|number| number.parse().ok()).map(TableId) else {
-                continue;
-            };
-            // Numbers are never used again, so nobody misses it.
-            if !self.catalog.tables.contains_key(&id) {
+            let Some(id) = table_of(&name) else { continue };
+            let next = &mut self.catalog.next_table;
+            // Numbers are never used again, so nobody misses it. One that is far from all others
+            // was never given, and must not use them up.
+            if !self.catalog.tables.contains_key(&id) && id.0 <= next.saturating_add(NEAR) {
                 self.env.disk.remove(&self.folder.join(&name)).map_err(failed)?;
                 removed = true;
-                self.catalog.next_table = self.catalog.next_table.max(id.0 + 1);
+                *next = id.0.saturating_add(1).max(*next);
             }
         }
         if removed {
@@ -438,6 +440,12 @@ impl Recovery {
             broken: self.broken,
         }
     }
+}
+
+/// The number of a table by the name of its file, which nobody but [`table_path`] gives.
+fn table_of(name: &str) -> Option<TableId> {
+    let id = TableId(name.strip_prefix("table-")?.strip_suffix(".blocks")?.parse().ok()?);
+    (table_path(Path::new(""), id) == Path::new(name)).then_some(id)
 }
 
 /// Does to a table what a change did.

@@ -15,7 +15,6 @@ use crate::delta::Delta;
 use crate::key::Keys;
 use crate::layout::{Layout, Source, filler};
 use crate::part::{Body, Part};
-use crate::write::table_changed;
 
 /// The place of a row that has a key, or may have it.
 #[derive(Debug)]
@@ -75,7 +74,7 @@ pub(crate) fn gather(
     columns: &[usize],
 ) -> Result<Vec<ArrayRef>> {
     let begin = |&at: &usize| {
-        let column = layout.schema.columns.get(at).ok_or_else(table_changed)?;
+        let column = layout.schema.columns.get(at).ok_or_else(Error::table_changed)?;
         Gather::new(&column.ty.arrow(), places.len())
     };
     let mut out = columns.iter().map(begin).collect::<Result<Vec<_>>>()?;

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use arrow::array::ArrayRef;
 use pelorus_blockfile::Usage;
 use pelorus_env::sync::{AtomicU64, RwLock};
 use pelorus_error::{Code, Error, Result};
@@ -201,12 +200,6 @@ impl Table {
         self.file.call(definition);
     }
 
-    /// Error 1062 for a row. The engine puts the values into the text; here the row's number
-    /// stands for them.
-    pub(crate) fn duplicate(&self, _: &[ArrayRef], row: usize) -> Error {
-        duplicate_key(row)
-    }
-
     /// All partitions, in the order of their numbers.
     pub(crate) fn partitions(&self) -> Arc<Vec<Arc<Partition>>> {
         Arc::clone(&self.partitions.read().list)
@@ -331,7 +324,8 @@ pub(crate) fn longest_history<'a>(tables: impl Iterator<Item = &'a Arc<Table>>) 
     tables.map(|table| table.layout().schema.history.micros).max().unwrap_or(0)
 }
 
-/// Error 1062 for the row of a batch; `row` is in the text for the engine to read.
-fn duplicate_key(row: usize) -> Error {
+/// Error 1062 for the row of a batch. The engine puts the values into the text; here the row's
+/// number stands for them.
+pub(crate) fn duplicate_key(row: usize) -> Error {
     Error::new(Code::DuplicateKey, format!("Duplicate entry in row {row} for key 'PRIMARY'"))
 }

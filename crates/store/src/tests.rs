@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
 use arrow::datatypes::Int64Type;
-use pelorus_env::{Env, Fault, SimDisk};
+use pelorus_env::{Env, Fault, Open, SimDisk};
 use pelorus_error::{Code, Error, Result};
 use pelorus_index::RowRef;
 use pelorus_types::{ColumnType, collation};
@@ -272,6 +272,71 @@ fn the_partition_that_was_written_last_has_its_index_soon_after_a_start() {
     assert!(partition.index_memory() > 0 && other.index_memory() > 0);
     world.put(5..1005).unwrap();
     assert_eq!(world.rows(), 1000);
+}
+
+#[test]
+fn removed_keys_are_known_as_long_as_somebody_may_write_what_they_read_before() {
+    let world = World::new(17);
+    world.put(0..5000).unwrap();
+    let before = world.database.snapshot();
+    world.remove(0..4000);
+    world.database.maintain().unwrap();
+    let partition = world.partition();
+    assert!(partition.removed_memory() > 0);
+    let columns = [7, 7].map(|value| Arc::new(Int64Array::from(vec![value])) as ArrayRef);
+    let (table, columns) = (world.table.id(), columns.to_vec());
+    let write = Write::Put { table, partition: vec![1], columns, mode: Mode::Insert };
+    let snapshot = Some(before.version());
+    let late = Commit { writes: vec![write], snapshot, ..Commit::default() };
+    assert_eq!(world.database.commit(&late).unwrap_err().code(), Code::Deadlock);
+    drop(before);
+    world.database.maintain().unwrap();
+    assert_eq!(partition.removed_memory(), 0);
+    assert_eq!(world.database.commit(&late).unwrap_err().code(), Code::Deadlock);
+}
+
+#[test]
+fn a_file_is_a_tables_only_if_a_table_can_have_its_name() {
+    let mut world = World::new(18);
+    world.database.close().unwrap();
+    let path = |name: &str| Path::new("/data").join(name);
+    // The first was about to be made, or is left of a drop.
+    let unmade = "table-7.blocks";
+    let others = [
+        "table-+5.blocks",
+        "table-05.blocks",
+        "table-18446744073709551614.blocks",
+        "table-18446744073709551615.blocks",
+    ];
+    for name in others.iter().chain([&unmade]) {
+        world.env.disk.open(&path(name), Open::Create).unwrap();
+    }
+    world.reopen();
+    let names = world.env.disk.list(Path::new("/data")).unwrap();
+    let is_there = |name: &&str| names.iter().any(|it| it == name);
+    assert!(others.iter().all(is_there) && !is_there(&unmade), "{names:?}");
+    let next = world.database.create_table(schema(), b"").unwrap();
+    assert_eq!(next, TableId(8));
+    world.database.committing.lock().catalog.next_table = u64::MAX;
+    let error = world.database.create_table(schema(), b"").unwrap_err();
+    assert_eq!(error.code(), Code::TableFull);
+}
+
+#[test]
+fn a_table_and_its_values_are_one_commit() {
+    let mut world = World::new(19);
+    let before = world.database.version();
+    let value = |id: TableId| vec![(id.0.to_le_bytes().to_vec(), Some(b"first".to_vec()))];
+    let id = world.database.create_table_with(schema(), b"", value).unwrap();
+    assert_eq!(world.database.version(), before + 1);
+    for _ in 0..2 {
+        let found = world.database.value(&id.0.to_le_bytes());
+        assert_eq!(found.as_deref(), Some(&b"first"[..]));
+        assert!(world.database.table(id).is_some());
+        // The second time it is read from the log.
+        world.disk.crash();
+        world.reopen();
+    }
 }
 
 #[test]

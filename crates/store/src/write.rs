@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
-use pelorus_error::{Code, Error, Result};
+use pelorus_error::{Error, Result};
 
 use crate::batch;
 use crate::bytes::Writer;
@@ -12,7 +12,7 @@ use crate::key::Keys;
 use crate::layout::Layout;
 use crate::schema::{TableId, Version};
 use crate::soon::Durability;
-use crate::table::Table;
+use crate::table::{Table, duplicate_key};
 
 /// What happens to a row whose key is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +168,7 @@ impl Prepared {
             return Ok(());
         };
         if self.kind == Kind::Put(Mode::Insert) {
-            return Err(self.table.duplicate(&self.columns, twice));
+            return Err(duplicate_key(twice));
         }
         self.settled = (0_u32..).zip(&keep).filter(|(_, keep)| !**keep).map(|it| it.0).collect();
         self.retain(&keep)
@@ -223,11 +223,6 @@ pub(crate) fn left_out(settled: &[u32], keep: &[bool]) -> Vec<u32> {
     out
 }
 
-/// The error of a change that was made for a table as it is no more.
-pub(crate) fn table_changed() -> Error {
-    Error::new(Code::TableChanged, "Table definition has changed, please retry transaction")
-}
-
 fn check_columns(layout: &Layout, columns: &[ArrayRef], kind: Kind) -> Result<()> {
     let schema = &layout.schema;
     let expected: Vec<usize> = match kind {
@@ -240,7 +235,7 @@ fn check_columns(layout: &Layout, columns: &[ArrayRef], kind: Kind) -> Result<()
             column.len() == rows && *column.data_type() == schema.columns[at].ty.arrow()
         });
     if !fits {
-        return Err(table_changed());
+        return Err(Error::table_changed());
     }
     if rows > crate::ROWS_PER_BATCH_MAX {
         return Err(Error::internal(format!("a batch of {rows} rows")));

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::{Mutex, RwLock};
 use pelorus_env::Env;
@@ -18,6 +18,7 @@ use pelorus_types::{Collation, collation};
 use super::definition::{self, NOWHERE, NativeDef};
 use super::statistics::Statistics;
 use super::weigher::CollationWeigher;
+use super::write::auto;
 use crate::mirror::is_hidden;
 
 /// The folder of the store within the data folder.
@@ -103,17 +104,7 @@ impl Catalog {
             let databases = self.databases.read();
             databases.values().flat_map(|entry| entry.tables.values().cloned()).collect()
         };
-        let next = |def: &Arc<NativeDef>| {
-            let next = def.auto.as_ref()?.next.load(Ordering::Acquire).to_le_bytes().to_vec();
-            let key = NativeDef::auto_key(def.id);
-            let kept = self.store.value(&key)?;
-            (kept != next).then_some((key, Some(next)))
-        };
-        let values: Vec<_> = tables.iter().filter_map(next).collect();
-        if values.is_empty() || self.store.failure().is_some() {
-            return Ok(());
-        }
-        self.store.commit(&Commit { values, ..Commit::default() }).map(drop)
+        if self.store.failure().is_some() { Ok(()) } else { auto::keep(&self.store, &tables) }
     }
 
     /// The store.

@@ -4,7 +4,7 @@
 //! They wait for the disk, so sessions run them on a thread for that.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::Policy;
@@ -292,14 +292,14 @@ impl Definer {
         rules::check(&definition, &derived, mode)?;
         let schema = derived.schema(&definition, mode)?;
         let bytes = definition::encode(database, &definition, mode)?;
-        let id = store.create_table(schema, &bytes)?;
+        // One commit makes the table and its first number. The definition has been derived above,
+        // so that nothing is wrong with it afterwards.
+        let id = store.create_table_with(schema, &bytes, |id| {
+            let value = |first: u64| (NativeDef::auto_key(id), Some(first.to_le_bytes().to_vec()));
+            first.map(value).into_iter().collect()
+        })?;
         let table = store.table(id).ok_or_else(|| Error::internal("a new table is not there"))?;
         let counter = self.catalog.stored_counter(id);
-        if let Some(first) = first {
-            let value = Some(first.to_le_bytes().to_vec());
-            self.catalog.put_value(NativeDef::auto_key(id), value)?;
-            counter.store(first, Ordering::Relaxed);
-        }
         let def = NativeDef::new(database, definition, mode, table, Some(counter))?;
         Ok(self.catalog.insert(def))
     }

@@ -90,6 +90,22 @@ enum Kind {
     ListColumns { parts: Vec<Part>, places: HashMap<Vec<u8>, u32> },
 }
 
+impl Kind {
+    /// The columns that partitions depend on.
+    fn columns(&self) -> Vec<usize> {
+        match self {
+            Kind::Whole => Vec::new(),
+            Kind::Value(parts)
+            | Kind::Key { parts, .. }
+            | Kind::RangeColumns { parts, .. }
+            | Kind::ListColumns { parts, .. } => parts.iter().map(|part| part.column).collect(),
+            Kind::Hash { expression, .. }
+            | Kind::Range { expression, .. }
+            | Kind::List { expression, .. } => expression.columns().to_vec(),
+        }
+    }
+}
+
 impl Partitioner {
     /// The partitioning of a definition whose bounds are settled. `targets` are the columns, `key`
     /// the positions of the primary key.
@@ -279,16 +295,7 @@ impl Partitioner {
 
     /// The columns that partitions depend on.
     pub(crate) fn columns(&self) -> Vec<usize> {
-        match &self.kind {
-            Kind::Whole => Vec::new(),
-            Kind::Value(parts)
-            | Kind::Key { parts, .. }
-            | Kind::RangeColumns { parts, .. }
-            | Kind::ListColumns { parts, .. } => parts.iter().map(|part| part.column).collect(),
-            Kind::Hash { expression, .. }
-            | Kind::Range { expression, .. }
-            | Kind::List { expression, .. } => expression.columns().to_vec(),
-        }
+        self.kind.columns()
     }
 }
 

@@ -5,6 +5,12 @@
 //! key was there in the transaction's snapshot never changes, so that a row that the transaction
 //! both made and deleted leaves no trace. All reads of the transaction are of its snapshot with its
 //! own rows over it; a key that somebody else writes meanwhile is found out by the commit (1213).
+//!
+//! Statements that fail and savepoints go back by a list of what keys were before, newest last. It
+//! goes back as far as the oldest savepoint, so that it takes no longer, and no more memory, than
+//! what was written since.
+
+mod undo;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -17,18 +23,18 @@ use pelorus_store::{Commit, Mode, Snapshot, TableId, Version};
 
 use super::definition::NativeDef;
 use super::durability::Wanted;
-use super::view::changed;
 use super::write::change::{Change, Counts, writes_of};
 use super::write::check_bytes;
 use super::write::lookup::{duplicate_entry, existing, keys_of};
 use super::write::select::joined;
+use undo::{Step, UndoLog};
 
 /// Most rows and bytes of several statements that are kept in one batch.
 const JOINED_ROWS: usize = 4096;
 const JOINED_BYTES: usize = 1 << 20;
 
-/// What is written, by table. Savepoints share what has not changed since.
-type Tables = HashMap<TableId, Arc<TableWrites>>;
+/// What is written, by table.
+type Tables = HashMap<TableId, TableWrites>;
 
 /// What a statement reads of native tables.
 #[derive(Clone, Debug)]
@@ -72,15 +78,17 @@ impl NativeReads {
 pub(crate) struct NativeTransaction {
     snapshot: Arc<Snapshot>,
     tables: Arc<Mutex<Tables>>,
-    savepoints: Vec<(String, Tables)>,
+    undo: UndoLog,
+    /// Savepoints, the oldest first, with their places in `undo`.
+    savepoints: Vec<(String, usize)>,
 }
 
 impl NativeTransaction {
     /// A transaction that has written nothing. Savepoints that were set before it touched a native
     /// table go back to there.
     pub(crate) fn new(snapshot: Arc<Snapshot>, savepoints: &[String]) -> Self {
-        let savepoints = savepoints.iter().map(|name| (name.clone(), HashMap::new())).collect();
-        Self { snapshot, tables: Arc::default(), savepoints }
+        let savepoints = savepoints.iter().map(|name| (name.clone(), 0)).collect();
+        Self { snapshot, tables: Arc::default(), undo: UndoLog::default(), savepoints }
     }
 
     /// What its statements read.
@@ -101,8 +109,8 @@ impl NativeTransaction {
     /// Sets a savepoint; one of the same name is gone.
     pub(crate) fn savepoint(&mut self, name: &str) {
         self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        let tables = self.tables.lock().clone();
-        self.savepoints.push((name.to_owned(), tables));
+        self.savepoints.push((name.to_owned(), self.undo.end()));
+        self.forget();
     }
 
     /// Goes back to a savepoint, or only forgets it and those after it; `false` when it is not
@@ -112,11 +120,18 @@ impl NativeTransaction {
         let Some(at) = found else { return false };
         if release {
             self.savepoints.truncate(at);
+            self.forget();
         } else {
-            self.tables.lock().clone_from(&self.savepoints[at].1);
+            self.undo.back_to(self.savepoints[at].1, &mut self.tables.lock());
             self.savepoints.truncate(at + 1);
         }
         true
+    }
+
+    /// Forgets how to go back further than to the oldest savepoint.
+    fn forget(&mut self) {
+        let oldest = self.savepoints.first().map_or(self.undo.end(), |(_, place)| *place);
+        self.undo.forget_before(oldest);
     }
 
     /// Takes the changes of a statement in; nothing of them when it fails.
@@ -124,37 +139,30 @@ impl NativeTransaction {
     /// # Errors
     /// A key that is there (1062), more rows than one commit takes (1235), and what reading gives.
     pub(crate) fn apply(&mut self, changes: &[Change]) -> Result<Counts> {
+        let begin = self.undo.end();
+        let applied = self.apply_all(changes);
+        if applied.is_err() {
+            self.undo.back_to(begin, &mut self.tables.lock());
+        }
+        self.forget();
+        applied
+    }
+
+    fn apply_all(&mut self, changes: &[Change]) -> Result<Counts> {
         let tables = &mut *self.tables.lock();
+        let kept = self.undo.memory();
         let mut counts = Counts::default();
-        let mut touched = Vec::new();
         for change in changes {
-            let writes = tables
-                .entry(change.def.id)
-                .or_insert_with(|| Arc::new(TableWrites::new(Arc::clone(&change.def))));
-            let writes = Arc::make_mut(writes);
-            if !touched.contains(&change.def.id) {
-                writes.begin();
-                touched.push(change.def.id);
-            }
+            let id = change.def.id;
+            let others = tables.iter().filter(|(it, _)| **it != id);
+            let besides = kept + others.map(|(_, writes)| writes.bytes).sum::<usize>();
+            let writes =
+                tables.entry(id).or_insert_with(|| TableWrites::new(Arc::clone(&change.def)));
             // Rows of two definitions of a table would not fit together.
-            let is_same = writes.def.made_for() == change.def.made_for();
-            let applied =
-                if is_same { writes.apply(&self.snapshot, change) } else { Err(changed()) };
-            match applied {
-                Ok(more) => counts.add(&more),
-                Err(error) => {
-                    let touched = touched.iter().filter_map(|id| tables.remove_entry(id));
-                    let undone: Vec<_> = touched
-                        .map(|(id, mut writes)| {
-                            Arc::make_mut(&mut writes).undo();
-                            (id, writes)
-                        })
-                        .filter(|(_, writes)| !writes.entries.is_empty())
-                        .collect();
-                    tables.extend(undone);
-                    return Err(error);
-                }
+            if writes.def.made_for() != change.def.made_for() {
+                return Err(Error::table_changed());
             }
+            counts.add(&writes.apply(&self.snapshot, change, &mut self.undo, besides)?);
         }
         Ok(counts)
     }
@@ -178,18 +186,18 @@ impl NativeTransaction {
 }
 
 /// What a transaction has written to one table.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct TableWrites {
     def: Arc<NativeDef>,
-    entries: HashMap<Vec<u8>, Entry>,
+    entries: HashMap<Arc<[u8]>, Entry>,
     batches: Vec<Batch>,
+    /// What the keys of the entries and the batches take.
+    bytes: usize,
     reads: OnceLock<OwnWrites>,
-    /// What entries were before the statement at hand, newest last, and how many batches there were.
-    undo: (Vec<(Vec<u8>, Option<Entry>)>, usize),
 }
 
 /// Rows as one statement wrote them, or several.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Batch {
     columns: Vec<ArrayRef>,
     /// How many rows are in the batches before it.
@@ -232,14 +240,23 @@ struct Entry {
 impl TableWrites {
     fn new(def: Arc<NativeDef>) -> Self {
         let (entries, batches, reads) = (HashMap::new(), Vec::new(), OnceLock::new());
-        Self { def, entries, batches, reads, undo: (Vec::new(), 0) }
+        Self { def, entries, batches, bytes: 0, reads }
     }
 
-    /// A statement begins. Until the next one its batches stay as they are, so that it can be taken
-    /// back.
-    fn begin(&mut self) {
-        self.join_small();
-        self.undo = (Vec::new(), self.batches.len());
+    /// How many rows there are in all batches.
+    fn rows(&self) -> usize {
+        self.batches.last().map_or(0, Batch::end)
+    }
+
+    fn push(&mut self, batch: Batch) {
+        self.bytes += batch.bytes;
+        self.batches.push(batch);
+    }
+
+    fn pop(&mut self) {
+        if let Some(batch) = self.batches.pop() {
+            self.bytes -= batch.bytes;
+        }
     }
 
     /// Joins the newest batches while one has no more rows than the one behind it: few batches are
@@ -256,61 +273,90 @@ impl TableWrites {
                 return;
             };
             let batch = Batch::new(first.begin, columns);
-            self.batches.truncate(self.batches.len() - 2);
-            self.batches.push(batch);
+            self.pop();
+            self.pop();
+            self.push(batch);
         }
     }
 
-    /// Takes back what the statement did.
-    fn undo(&mut self) {
-        let (entries, batches) = std::mem::take(&mut self.undo);
-        for (key, entry) in entries.into_iter().rev() {
-            match entry {
-                Some(entry) => self.entries.insert(key, entry),
-                None => self.entries.remove(&key),
-            };
+    /// Takes the rows from a number on away; batches may have been joined across it.
+    fn truncate(&mut self, rows: usize) {
+        while let Some(last) = self.batches.last().filter(|last| last.end() > rows) {
+            let begin = last.begin;
+            let slice = |column: &ArrayRef| column.slice(0, rows - begin);
+            let left =
+                (begin < rows).then(|| Batch::new(begin, last.columns.iter().map(slice).collect()));
+            self.pop();
+            if let Some(left) = left {
+                self.push(left);
+            }
         }
-        self.batches.truncate(batches);
-        self.reads = OnceLock::new();
     }
 
-    fn apply(&mut self, snapshot: &Snapshot, change: &Change) -> Result<Counts> {
+    /// Gives a key another state; `None` if there is nothing of it.
+    fn set(&mut self, key: Arc<[u8]>, entry: Option<Entry>) {
+        let (length, is_there) = (key.len(), entry.is_some());
+        let before = match entry {
+            Some(entry) => self.entries.insert(key, entry),
+            None => self.entries.remove(&key),
+        };
+        match (before.is_some(), is_there) {
+            (false, true) => self.bytes += length,
+            (true, false) => self.bytes -= length,
+            _ => {}
+        }
+    }
+
+    fn apply(
+        &mut self,
+        snapshot: &Snapshot,
+        change: &Change,
+        undo: &mut UndoLog,
+        besides: usize,
+    ) -> Result<Counts> {
+        self.join_small();
         self.reads = OnceLock::new();
         let mut counts = Counts::default();
         for columns in &change.removes {
-            self.put(snapshot, columns, None, &mut counts)?;
+            self.put(snapshot, (columns, None), &mut counts, undo, besides)?;
         }
         let mut before = 0;
         for (columns, mode) in &change.puts {
             let known = counts.ignored_rows.len();
-            self.put(snapshot, columns, Some(*mode), &mut counts)?;
+            self.put(snapshot, (columns, Some(*mode)), &mut counts, undo, besides)?;
             counts.ignored_rows.iter_mut().skip(known).for_each(|row| *row += before);
             before += columns.first().map_or(0, |column| column.len());
         }
         Ok(counts)
     }
 
-    /// Writes rows under a mode, or deletes them.
+    /// Writes rows under a mode, or deletes them. `besides` is what the rest of the transaction
+    /// takes.
     fn put(
         &mut self,
         snapshot: &Snapshot,
-        columns: &[ArrayRef],
-        mode: Option<Mode>,
+        (columns, mode): (&[ArrayRef], Option<Mode>),
         counts: &mut Counts,
+        undo: &mut UndoLog,
+        besides: usize,
     ) -> Result<()> {
         let keys = keys_of(&self.def, columns)?;
         let unknown: HashSet<&[u8]> =
             keys.iter().filter(|key| !self.entries.contains_key(*key)).collect();
+        let begin = self.rows();
+        let batch = Batch::new(begin, columns.to_vec());
+        let new_keys: usize = unknown.iter().map(|key| key.len()).sum();
+        check_bytes(besides + self.bytes + new_keys + batch.bytes)?;
         let there = if unknown.is_empty() {
             HashMap::new()
         } else {
             existing(&self.def, snapshot, columns, &unknown, &[])?.rows
         };
-        let begin = self.batches.last().map_or(0, Batch::end);
-        let batch = Batch::new(begin, columns.to_vec());
-        check_bytes(self.batches.iter().map(|it| it.bytes).sum::<usize>() + batch.bytes)?;
+        undo.push(Step::Rows { table: self.def.id, rows: begin });
         for (row, key) in keys.iter().enumerate() {
-            let old = self.entries.get(key).copied();
+            let known = self.entries.get_key_value(key);
+            let (key_kept, old) =
+                known.map_or((None, None), |(key, old)| (Some(Arc::clone(key)), Some(*old)));
             let existed = old.map_or_else(|| there.contains_key(key), |old| old.existed);
             let is_there = old.map_or(existed, |old| old.is_live);
             match mode {
@@ -330,10 +376,11 @@ impl TableWrites {
                 None => continue,
             }
             let entry = Entry { at: begin + row, is_live: mode.is_some(), existed };
-            let before = self.entries.insert(key.to_vec(), entry);
-            self.undo.0.push((key.to_vec(), before));
+            let key = key_kept.unwrap_or_else(|| Arc::from(key));
+            undo.push(Step::Key { table: self.def.id, key: Arc::clone(&key), before: old });
+            self.set(key, Some(entry));
         }
-        self.batches.push(batch);
+        self.push(batch);
         Ok(())
     }
 
@@ -381,7 +428,7 @@ impl TableWrites {
         if let Some(known) = self.reads.get() {
             return Ok(known.clone());
         }
-        let hidden: HashSet<Vec<u8>> = self.entries.keys().cloned().collect();
+        let hidden: HashSet<Vec<u8>> = self.entries.keys().map(|key| key.to_vec()).collect();
         let rows = self.gather(&self.places(|entry| entry.is_live))?;
         let made = OwnWrites { hidden: Arc::new(hidden), rows };
         Ok(self.reads.get_or_init(|| made).clone())
@@ -398,3 +445,6 @@ impl TableWrites {
         Ok(OwnWrites { hidden: Arc::new(hidden), rows: self.gather(&rows)? })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -177,14 +177,14 @@ fn has_key(def: &NativeDef, wanted: &str) -> bool {
 pub(crate) fn table_of(pin: &Snapshot, def: &NativeDef) -> Result<Arc<TableSnapshot>> {
     let table = pin.table(def.id).map_err(|error| match error.code() {
         // It was written anew after the version was pinned.
-        Code::HistoryTooOld => changed(),
+        Code::HistoryTooOld => Error::table_changed(),
         _ => error,
     })?;
     same(def, table)
 }
 
 fn same(def: &NativeDef, table: Arc<TableSnapshot>) -> Result<Arc<TableSnapshot>> {
-    if table.generation() == def.generation { Ok(table) } else { Err(changed()) }
+    if table.generation() == def.generation { Ok(table) } else { Err(Error::table_changed()) }
 }
 
 /// Error 1210: what is read now would be something else later.
@@ -192,12 +192,6 @@ fn in_future(what: &str, newest: u64) -> Error {
     let text =
         format!("{what} lies in the future; the newest version is {newest} (@@pelorus_version)");
     Error::new(Code::WrongArguments, text)
-}
-
-/// Error 1412.
-pub(crate) fn changed() -> Error {
-    let text = "Table definition has changed, please retry transaction";
-    Error::new(Code::TableChanged, text)
 }
 
 /// The members of ENUM and SET columns.

@@ -37,7 +37,7 @@ pub(crate) mod select;
 mod sift;
 mod stored;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod update;
 mod update_joined;
 pub(crate) mod warnings;
@@ -59,7 +59,8 @@ use auto::{Numbers, Steps};
 use change::{Change, Counts};
 use warnings::Warnings;
 
-/// Most bytes of rows that one statement or transaction changes: they are one record of the log.
+/// Most bytes of rows that one statement or transaction changes: they are one record of the log. In
+/// a transaction their keys count, too, and what savepoints need to go back.
 pub(crate) const BYTES_MAX: usize = 768 << 20;
 
 /// A statement with what it sees of its session.

@@ -257,14 +257,14 @@ impl Work {
                 .iter()
                 .zip(self.columns.iter())
                 .all(|(a, b)| same_form(&a.ty, &b.ty) || (numbers(&a.ty) && numbers(&b.ty)));
-        if same { Ok(()) } else { Err(Failure::Fatal(changed())) }
+        if same { Ok(()) } else { Err(Failure::Fatal(Error::table_changed())) }
     }
 
     /// A batch in the planned forms: integers without sign may have come for signed ones.
     fn planned(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let exact = CastOptions { safe: false, ..CastOptions::default() };
         let arrays = batch.columns().iter().zip(self.columns.iter()).map(|(array, column)| {
-            cast_with_options(array, &column.ty.arrow(), &exact).map_err(|_| changed())
+            cast_with_options(array, &column.ty.arrow(), &exact).map_err(|_| Error::table_changed())
         });
         let fields: Vec<_> = self.columns.iter().map(Column::field).collect();
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays.collect::<Result<Vec<_>>>()?)
@@ -280,10 +280,6 @@ impl Work {
             attempts: job.attempts,
         });
     }
-}
-
-fn changed() -> Error {
-    Error::new(Code::TableChanged, "Table definition has changed, please retry transaction")
 }
 
 /// Batches of a range.

@@ -117,6 +117,8 @@ pub(super) struct Removed {
     versions: HashMap<u64, Version>,
     /// No removal after this version is forgotten.
     forgotten: Version,
+    /// The version of the last removal.
+    newest: Version,
     /// With so many entries it is time to look for old ones.
     full: usize,
 }
@@ -124,6 +126,9 @@ pub(super) struct Removed {
 impl Removed {
     /// Entries that are not worth a search for old ones.
     const FEW: usize = crate::limit(1024, 8);
+    /// With more entries all are given up: who has read an older version than the last one is told
+    /// of a conflict then, whatever new key they write.
+    const MANY: usize = 4 << 20;
 
     /// Notes removals; those at or below `oldest` nobody needs any more.
     pub(super) fn note(
@@ -132,12 +137,29 @@ impl Removed {
         oldest: Version,
         hashes: impl Iterator<Item = u64>,
     ) {
+        self.newest = version;
         for hash in hashes {
+            if self.versions.len() >= Self::MANY {
+                self.make_room(version, oldest);
+            }
             self.versions.insert(hash, version);
         }
-        if self.versions.len() < self.full.max(Self::FEW) {
-            return;
+        if self.versions.len() >= self.full.max(Self::FEW) {
+            self.forget(oldest);
         }
+    }
+
+    /// Forgets what nobody needs any more; all, where that is less than half.
+    fn make_room(&mut self, version: Version, oldest: Version) {
+        self.forget(oldest);
+        if self.versions.len() > Self::MANY / 2 {
+            self.versions.clear();
+            self.forgotten = version;
+            self.full = 0;
+        }
+    }
+
+    fn forget(&mut self, oldest: Version) {
         let forgotten = &mut self.forgotten;
         rare("old removals are forgotten");
         self.versions.retain(|_, version| {
@@ -148,6 +170,22 @@ impl Removed {
             is_needed
         });
         self.full = self.versions.len() * 2;
+        self.versions.shrink_to(self.full);
+    }
+
+    /// Gives all of them up if nobody needs any; who asked lets go of them, without the lock.
+    pub(super) fn take(&mut self, oldest: Version) -> HashMap<u64, Version> {
+        if self.newest > oldest {
+            return HashMap::new();
+        }
+        self.forgotten = self.forgotten.max(self.newest);
+        self.full = 0;
+        std::mem::take(&mut self.versions)
+    }
+
+    /// Bytes that it takes, about.
+    pub(super) fn memory(&self) -> usize {
+        self.versions.capacity() * size_of::<(u64, Version)>()
     }
 
     /// Whether a key may have been removed after a version.
@@ -179,5 +217,31 @@ mod tests {
         }
         // What was forgotten is taken for removed.
         assert!(removed.since(3, 10));
+    }
+
+    #[test]
+    fn removals_give_their_memory_back() {
+        let mut removed = Removed::default();
+        removed.note(5, 4, 0..100_000);
+        removed.note(6, 4, 100_000..199_000);
+        let full = removed.memory();
+        removed.note(7, 6, 199_000..201_000);
+        assert!(removed.memory() < full / 10, "{} of {full}", removed.memory());
+        assert!(removed.since(200_000, 6) && !removed.since(3, 6));
+        // As long as somebody reads the version before, they stay.
+        assert!(removed.take(6).is_empty() && removed.since(200_000, 6));
+        assert_eq!(removed.take(7).len(), 2000);
+        assert_eq!(removed.memory(), 0);
+        assert!(removed.since(3, 6) && !removed.since(200_000, 7));
+    }
+
+    #[test]
+    fn too_many_removals_are_given_up() {
+        let mut removed = Removed::default();
+        let most = Removed::MANY as u64;
+        removed.note(8, 1, 0..10);
+        removed.note(9, 1, 10..most + 10);
+        assert!(removed.versions.len() <= Removed::MANY / 2);
+        assert!(removed.since(3, 8) && removed.since(u64::MAX, 8) && !removed.since(3, 9));
     }
 }

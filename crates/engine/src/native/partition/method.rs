@@ -198,17 +198,7 @@ impl Scope<'_> {
 
     /// Partitions must be functions of the primary key.
     fn check_key(&self, kind: &Kind) -> Result<()> {
-        let columns: Vec<usize> = match kind {
-            Kind::Whole => Vec::new(),
-            Kind::Value(parts)
-            | Kind::Key { parts, .. }
-            | Kind::RangeColumns { parts, .. }
-            | Kind::ListColumns { parts, .. } => parts.iter().map(|part| part.column).collect(),
-            Kind::Hash { expression, .. }
-            | Kind::Range { expression, .. }
-            | Kind::List { expression, .. } => expression.columns().to_vec(),
-        };
-        if columns.iter().all(|column| self.key.contains(column)) {
+        if kind.columns().iter().all(|column| self.key.contains(column)) {
             return Ok(());
         }
         Err(Error::new(

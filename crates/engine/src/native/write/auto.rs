@@ -203,6 +203,26 @@ pub(crate) fn number_in(array: &ArrayRef, row: usize) -> Option<u64> {
     }
 }
 
+/// Writes exact numbers down in the place of bounds that lie ahead of them.
+///
+/// # Errors
+/// What writing them down gives.
+pub(crate) fn keep(store: &Database, tables: &[Arc<NativeDef>]) -> Result<()> {
+    // Whoever takes a number meanwhile finds the lower bound and raises it, before it is used.
+    let _held = RAISING.lock();
+    let next = |def: &Arc<NativeDef>| {
+        let next = def.auto.as_ref()?.next.load(Ordering::Acquire).to_le_bytes().to_vec();
+        let key = NativeDef::auto_key(def.id);
+        let kept = store.value(&key)?;
+        (kept != next).then_some((key, Some(next)))
+    };
+    let values: Vec<_> = tables.iter().filter_map(next).collect();
+    if values.is_empty() {
+        return Ok(());
+    }
+    store.commit(&Commit { values, ..Commit::default() }).map(drop)
+}
+
 /// Makes sure that the store's bound is not below the counter.
 fn raise(store: &Database, def: &NativeDef, next: u64, rows: u64) -> Result<()> {
     let _held = RAISING.lock();
@@ -353,8 +373,10 @@ fn largest(ty: &ColumnType) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU64;
+    use std::time::Duration;
 
     use super::*;
+    use crate::native::write::tests::with_tables;
 
     const PLAIN: Steps = Steps { increment: 1, offset: 1, zero_is_value: false };
     const END: End = End { largest: 127, is_key: true };
@@ -398,6 +420,24 @@ mod tests {
         let (filled, numbers, next) = taken(1, vec![Some(0), None, None, Some(40), None], steps);
         assert_eq!(filled, [0, 3, 13, 40, 43]);
         assert_eq!((numbers.first_made, next), (Some(3), 44));
+    }
+
+    #[tokio::test]
+    async fn exact_numbers_are_not_below_those_that_are_taken_meanwhile() {
+        let table = "CREATE TABLE c (id INT AUTO_INCREMENT PRIMARY KEY)";
+        let (engine, _client) = with_tables(&[table]).await;
+        let def = engine.native().require("d", "c").unwrap();
+        let store = Arc::clone(engine.native().store());
+        let (to_keep, tables) = (Arc::clone(&store), [Arc::clone(&def)]);
+        let held = RAISING.lock();
+        let keeping = std::thread::spawn(move || keep(&to_keep, &tables));
+        // Who reads the number without the lock has done so by now.
+        std::thread::sleep(Duration::from_millis(50));
+        def.auto.as_ref().unwrap().next.store(51, Ordering::Release);
+        drop(held);
+        keeping.join().unwrap().unwrap();
+        let kept = store.value(&NativeDef::auto_key(def.id));
+        assert_eq!(kept, Some(51_u64.to_le_bytes().to_vec()));
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::config::{EngineConfig, RootPassword, Settings};
 use crate::engine::Engine;
 use crate::session::Session;
 
-struct Client {
+/// A session.
+pub(crate) struct Client {
     session: Session,
 }
 
@@ -42,7 +43,7 @@ async fn client(engine: &Arc<Engine>) -> Client {
 }
 
 /// A session in a new database with tables.
-async fn with_tables(tables: &[&str]) -> (Arc<Engine>, Client) {
+pub(crate) async fn with_tables(tables: &[&str]) -> (Arc<Engine>, Client) {
     let engine = engine().await;
     let mut client = client(&engine).await;
     client.run("CREATE DATABASE d").await;
@@ -62,7 +63,8 @@ impl Client {
         }
     }
 
-    async fn run(&mut self, sql: &str) -> Done {
+    /// Runs a statement that gives no rows and no error.
+    pub(crate) async fn run(&mut self, sql: &str) -> Done {
         self.try_run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"))
     }
 
@@ -169,6 +171,18 @@ async fn auto_increment_counts_and_tells() {
     assert_eq!(client.rows("SELECT LAST_INSERT_ID()").await, ["11"]);
     let ids = client.rows("SELECT id FROM c ORDER BY id").await;
     assert_eq!(ids, ["1", "2", "10", "11", "12"]);
+}
+
+/// Between two commits a table could be left that counts from 1, or that its database does not
+/// know.
+#[tokio::test]
+async fn a_table_and_its_first_number_are_made_in_one_commit() {
+    let (engine, mut client) = with_tables(&[]).await;
+    let before = engine.native().store().version();
+    client.run(&format!("{C} AUTO_INCREMENT = 7")).await;
+    assert_eq!(engine.native().store().version(), before + 1);
+    client.run("INSERT INTO c (v) VALUES ('a')").await;
+    assert_eq!(client.rows("SELECT id FROM c").await, ["7"]);
 }
 
 #[tokio::test]

@@ -25,7 +25,6 @@ use super::warnings::Warnings;
 use super::{Plan, Report, Statement, check_bytes};
 use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
-use crate::native::view;
 
 /// The number of the warning for a key that is there.
 const DUPLICATE: u16 = 1062;
@@ -148,7 +147,7 @@ impl Statement<'_> {
             // this one's text.
             let now = self.catalog.table(&def.database, &def.name);
             let is_same = now.is_some_and(|now| now.made_for() == def.made_for());
-            if is_same { error } else { view::changed() }
+            if is_same { error } else { Error::table_changed() }
         })?;
         let bytes = batches.iter().map(|batch| batch.get_array_memory_size()).sum();
         check_bytes(bytes)?;

@@ -1,0 +1,248 @@
+//! Transactions and savepoints against a model that copies everything, and what they take.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{AsArray, BinaryArray, Int64Array};
+use arrow::datatypes::Int64Type;
+
+use super::*;
+use crate::engine::Engine;
+use crate::native::write::tests::with_tables;
+
+const TABLES: [&str; 2] = [
+    "CREATE TABLE t (id BIGINT PRIMARY KEY, a BIGINT)",
+    "CREATE TABLE u (id BIGINT PRIMARY KEY, a BIGINT)",
+];
+
+/// Rows of the two tables.
+type Model = [BTreeMap<i64, i64>; 2];
+
+/// Numbers that look random and are the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> i64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i64::try_from((self.0 >> 33) % end).unwrap()
+    }
+}
+
+fn def(engine: &Engine, name: &str) -> Arc<NativeDef> {
+    engine.native().require("d", name).unwrap()
+}
+
+fn begin(engine: &Engine) -> NativeTransaction {
+    NativeTransaction::new(Arc::new(engine.native().store().snapshot()), &[])
+}
+
+fn columns(rows: &[(i64, i64)]) -> Vec<ArrayRef> {
+    let ids: Int64Array = rows.iter().map(|row| row.0).collect();
+    let values: Int64Array = rows.iter().map(|row| row.1).collect();
+    vec![Arc::new(ids), Arc::new(values)]
+}
+
+/// Rows that are written, or deleted without a mode.
+fn change(def: &Arc<NativeDef>, rows: &[(i64, i64)], mode: Option<Mode>) -> Change {
+    let mut change = Change::new(Arc::clone(def));
+    match mode {
+        Some(mode) => change.puts.push((columns(rows), mode)),
+        None => change.removes.push(columns(rows)),
+    }
+    change
+}
+
+/// What the transaction sees of a table that had some rows when it began.
+fn seen(tx: &NativeTransaction, def: &NativeDef, base: &BTreeMap<i64, i64>) -> BTreeMap<i64, i64> {
+    let mut rows = base.clone();
+    let Some(own) = tx.reads().own(def.id).unwrap() else { return rows };
+    let all: Vec<(i64, i64)> = base.iter().map(|(id, value)| (*id, *value)).collect();
+    let keys = keys_of(def, &columns(&all)).unwrap();
+    for (key, (id, _)) in keys.iter().zip(&all) {
+        if own.hidden.contains(key) {
+            rows.remove(id);
+        }
+    }
+    for batch in &own.rows {
+        let ids = batch[0].as_primitive::<Int64Type>().values();
+        let values = batch[1].as_primitive::<Int64Type>().values();
+        for (id, value) in ids.iter().zip(values) {
+            assert!(rows.insert(*id, *value).is_none(), "{id} twice");
+        }
+    }
+    rows
+}
+
+/// Rows of a table with what happens to them, for a statement that does several of these.
+type Action = (usize, Vec<(i64, i64)>, Option<Mode>);
+
+fn any_action(dice: &mut Dice) -> Action {
+    let count = dice.below(4) + 1;
+    let rows = (0..count).map(|_| (dice.below(12), dice.below(1000))).collect();
+    let table = usize::try_from(dice.below(2)).unwrap();
+    let mode = match dice.below(5) {
+        0 | 1 => Some(Mode::Insert),
+        2 => Some(Mode::Ignore),
+        3 => Some(Mode::Replace),
+        _ => None,
+    };
+    (table, rows, mode)
+}
+
+/// The model after a statement; `None` when it fails.
+fn after(model: &Model, statement: &[Action]) -> Option<Model> {
+    let mut model = model.clone();
+    for (table, rows, mode) in statement {
+        let table = &mut model[*table];
+        for (id, value) in rows {
+            match mode {
+                None => {
+                    table.remove(id);
+                }
+                Some(Mode::Insert) if table.contains_key(id) => return None,
+                Some(Mode::Ignore) if table.contains_key(id) => {}
+                Some(_) => {
+                    table.insert(*id, *value);
+                }
+            }
+        }
+    }
+    Some(model)
+}
+
+/// The sums that are kept are those of what is there.
+fn check_bytes_kept(tx: &NativeTransaction) {
+    for writes in tx.tables.lock().values() {
+        let keys: usize = writes.entries.keys().map(|key| key.len()).sum();
+        let rows: usize = writes.batches.iter().map(|batch| batch.bytes).sum();
+        assert_eq!(writes.bytes, keys + rows);
+    }
+}
+
+#[tokio::test]
+async fn statements_and_savepoints_do_what_copies_of_everything_would() {
+    let (engine, mut client) = with_tables(&TABLES).await;
+    client.run("INSERT INTO t VALUES (0, 100), (3, 103), (5, 105), (8, 108)").await;
+    client.run("INSERT INTO u VALUES (1, 201), (4, 204)").await;
+    let defs = [def(&engine, "t"), def(&engine, "u")];
+    let base: Model = [
+        BTreeMap::from([(0, 100), (3, 103), (5, 105), (8, 108)]),
+        BTreeMap::from([(1, 201), (4, 204)]),
+    ];
+    let dice = &mut Dice(7);
+    let (mut failed, mut went_back) = (0, 0);
+    for _ in 0..20 {
+        let mut tx = begin(&engine);
+        let mut model = base.clone();
+        let mut savepoints: Vec<(&str, Model)> = Vec::new();
+        for step in 0..120 {
+            let name = ["a", "b", "c", "d"][usize::try_from(dice.below(4)).unwrap()];
+            let found = savepoints.iter().position(|(known, _)| *known == name);
+            match dice.below(10) {
+                0 | 1 => {
+                    let is_large = step % 2 == 0;
+                    tx.savepoint(&if is_large { name.to_uppercase() } else { name.to_owned() });
+                    savepoints.retain(|(known, _)| *known != name);
+                    savepoints.push((name, model.clone()));
+                }
+                2 => {
+                    assert_eq!(tx.back_to(name, true), found.is_some());
+                    savepoints.truncate(found.unwrap_or(savepoints.len()));
+                }
+                3 => {
+                    assert_eq!(tx.back_to(name, false), found.is_some());
+                    if let Some(at) = found {
+                        went_back += usize::from(model != savepoints[at].1);
+                        model = savepoints[at].1.clone();
+                        savepoints.truncate(at + 1);
+                    }
+                }
+                _ => {
+                    let count = dice.below(3) + 1;
+                    let statement: Vec<Action> = (0..count).map(|_| any_action(dice)).collect();
+                    let changes: Vec<Change> = statement
+                        .iter()
+                        .map(|(table, rows, mode)| change(&defs[*table], rows, *mode))
+                        .collect();
+                    let expected = after(&model, &statement);
+                    assert_eq!(tx.apply(&changes).is_ok(), expected.is_some());
+                    failed += usize::from(expected.is_none());
+                    model = expected.unwrap_or(model);
+                }
+            }
+            for (at, def) in defs.iter().enumerate() {
+                assert_eq!(seen(&tx, def, &base[at]), model[at]);
+            }
+            check_bytes_kept(&tx);
+            if savepoints.is_empty() {
+                assert_eq!(tx.undo.memory(), 0);
+            }
+        }
+    }
+    assert!(failed > 100 && went_back > 20, "{failed} {went_back}");
+}
+
+#[tokio::test]
+async fn savepoints_take_what_was_written_since_and_no_more() {
+    let (engine, _client) = with_tables(&TABLES).await;
+    let def = def(&engine, "t");
+    let mut tx = begin(&engine);
+    let many: Vec<(i64, i64)> = (0..5000).map(|id| (id, id)).collect();
+    tx.apply(&[change(&def, &many, Some(Mode::Insert))]).unwrap();
+    assert_eq!(tx.undo.memory(), 0);
+    for id in 5000..5100 {
+        tx.savepoint("again");
+        tx.apply(&[change(&def, &[(id, 0)], Some(Mode::Insert))]).unwrap();
+        // One key, and where its row is.
+        assert_eq!(tx.undo.memory(), 2 * size_of::<Step>());
+    }
+    for id in 5100..5200 {
+        tx.savepoint(&format!("s{id}"));
+        tx.apply(&[change(&def, &[(id, 0)], Some(Mode::Insert))]).unwrap();
+    }
+    assert_eq!(tx.undo.memory(), 2 * 101 * size_of::<Step>());
+    assert!(tx.back_to("s5150", false));
+    assert_eq!(tx.undo.memory(), 2 * 51 * size_of::<Step>());
+    assert_eq!(seen(&tx, &def, &BTreeMap::new()).len(), 5150);
+    assert!(tx.back_to("again", true) && !tx.back_to("s5100", true));
+    assert_eq!(tx.undo.memory(), 0);
+}
+
+#[tokio::test]
+async fn what_was_taken_back_was_not_written() {
+    let (engine, _client) = with_tables(&TABLES).await;
+    let def = def(&engine, "t");
+    let mut tx = begin(&engine);
+    tx.savepoint("s");
+    tx.apply(&[change(&def, &[(1, 1)], Some(Mode::Insert))]).unwrap();
+    assert!(tx.has_written());
+    assert!(tx.back_to("s", false));
+    assert!(!tx.has_written());
+    let twice = change(&def, &[(1, 1), (1, 2)], Some(Mode::Insert));
+    assert_eq!(tx.apply(&[twice]).unwrap_err().errno(), 1062);
+    assert!(!tx.has_written());
+}
+
+#[tokio::test]
+async fn all_tables_of_a_transaction_count_together() {
+    let (engine, _client) = with_tables(&[
+        "CREATE TABLE t (id BIGINT PRIMARY KEY, a LONGBLOB)",
+        "CREATE TABLE u (id BIGINT PRIMARY KEY, a LONGBLOB)",
+    ])
+    .await;
+    let defs = [def(&engine, "t"), def(&engine, "u")];
+    // One value of 32 MiB, which all rows share.
+    let bytes = vec![1_u8; 32 << 20];
+    let value: ArrayRef = Arc::new(BinaryArray::from_vec(vec![bytes.as_slice()]));
+    let mut tx = begin(&engine);
+    let mut write = |id: i64| {
+        let mut change = Change::new(Arc::clone(&defs[usize::from(id % 2 == 0)]));
+        let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(vec![id])), Arc::clone(&value)];
+        change.puts.push((columns, Mode::Insert));
+        tx.apply(&[change]).map(drop)
+    };
+    for id in 0..23 {
+        write(id).unwrap();
+    }
+    assert_eq!(write(23).unwrap_err().errno(), 1235);
+}
