@@ -132,3 +132,40 @@ SELECT id FROM words WHERE w IN (SELECT b FROM words) ORDER BY id;
 SELECT id FROM words WHERE id = (SELECT id FROM words);
 SELECT id FROM words WHERE id = (SELECT id FROM words WHERE w = 'ab' AND id < 2);
 SELECT (SELECT w FROM words WHERE id > 1);
+-- Columns of different types, which are hashed by a key of both.
+CREATE TABLE ids (id INT NOT NULL PRIMARY KEY, u INT UNSIGNED, b BIGINT UNSIGNED, d DECIMAL(8,2), e DECIMAL(30,10), f DOUBLE, g FLOAT, t VARCHAR(20), day DATE, at DATETIME(3), z TIME, y YEAR, bits BIT(10));
+INSERT INTO ids VALUES (1, 1, 18446744073709551615, 1.00, 1.0000000000, 1, 1, '1', '2024-01-01', '2024-01-01', '00:00:01', 2001, 1), (2, 4294967295, 2, 2.50, 2.5, 2.5, 2.5, '2.50', '2024-01-02', '2024-01-02 00:00:00.001', '12:00:00', 2024, 2), (3, NULL, 9223372036854775808, -3.00, -3, -0.0, 0.1, '-3 ', '2024-12-31', '2024-12-31', '-01:00:00', NULL, NULL), (-4, 0, 0, 0.00, 0.0000000001, 1e20, 1e10, '1e1', NULL, NULL, NULL, 1999, 0), (5, 5, 5, 5.25, 5.25, 5.25, 5.25, NULL, '2000-01-01', '2000-01-01 10:00:00', '10:00:00', 2000, 5);
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.id = y.u ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.id = y.b ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.b = y.u ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.b = y.id + 0 ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x LEFT JOIN ids y ON x.id = y.b ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x RIGHT JOIN ids y ON x.id = y.u AND x.id > 1 ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.id = y.d ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.b = y.e ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.d = y.e ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.d * 2 = y.u * 5 ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.id = y.f ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.d = y.f ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.f = y.g ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.b = y.bits ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.id = y.bits ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.day = y.at ORDER BY x.id, y.id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.id + 1999 = y.y ORDER BY x.id, y.id;
+-- any warnings
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.id = y.t ORDER BY x.id, y.id;
+-- any warnings
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.d = y.t ORDER BY x.id, y.id;
+-- any warnings
+SELECT x.id, y.id FROM ids x LEFT JOIN ids y ON x.t = y.f AND x.id > 0 ORDER BY x.id, y.id;
+SELECT id FROM ids WHERE id IN (SELECT u FROM ids) ORDER BY id;
+SELECT id FROM ids WHERE u IN (SELECT id FROM ids) ORDER BY id;
+SELECT id FROM ids WHERE b IN (SELECT id FROM ids) ORDER BY id;
+SELECT id FROM ids WHERE d IN (SELECT e FROM ids) ORDER BY id;
+SELECT id FROM ids x WHERE EXISTS (SELECT 1 FROM ids y WHERE y.u = x.id) ORDER BY id;
+SELECT id FROM ids x WHERE NOT EXISTS (SELECT 1 FROM ids y WHERE y.u = x.id) ORDER BY id;
+SELECT id, (SELECT COUNT(*) FROM ids y WHERE y.u = x.id) FROM ids x ORDER BY id;
+SELECT x.id, y.id FROM ids x JOIN ids y ON x.id = y.u AND x.id = y.d ORDER BY x.id;
+UPDATE ids x JOIN ids y ON x.id = y.u SET x.g = 7;
+DELETE x FROM ids x JOIN ids y ON x.id = y.b WHERE y.id = 2;
+SELECT id, g FROM ids ORDER BY id;

@@ -271,7 +271,32 @@ impl ExprBinder<'_> {
         }
         let value = self.value(expr)?;
         mariadb::check_digits(&value)?;
+        if top && let Some(joined) = self.joined_equality(expr)? {
+            return Ok(joined);
+        }
         value.truth(&self.context.eval)
+    }
+
+    /// Binds an equality of columns of different types and tables to one of keys: a join hashes
+    /// those, and would compare all rows with all others without.
+    fn joined_equality(&self, expr: &ast::Expr) -> Result<Option<Expr>> {
+        let ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = expr else {
+            return Ok(None);
+        };
+        if is_row(left) || is_row(right) || self.computed_value(expr).is_some() {
+            return Ok(None);
+        }
+        let mut sides = [self.value(left)?, self.value(right)?];
+        mariadb::round_compared(&mut sides, &self.context.eval);
+        let [left, right] = sides;
+        let joins = [&left, &right]
+            .iter()
+            .all(|it| lazy::is_plain(&it.expr) && !it.expr.column_refs().is_empty());
+        let Some(keys) = joins.then(|| left.equality(&right, &self.context.eval)).transpose()?
+        else {
+            return Ok(None);
+        };
+        Ok(keys.filter(|keys| !guard::is_of_one_table(keys, self.scope)))
     }
 
     /// What texts are compared by: the keys of a server are not ours.

@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
 };
 use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::AggregateCall;
-use pelorus_functions::{self as functions, Arg, Call, EvalContext, Members, Value};
+use pelorus_functions::{self as functions, Arg, Call, EqualityKey, EvalContext, Members, Value};
 use pelorus_types::{Column, ColumnType};
 
 use crate::lazy;
@@ -272,6 +272,21 @@ impl Typed {
         form(Form::Key(self.ty), context, self.expr.clone())
     }
 
+    /// `self = other` by keys that a join can hash, where the types differ; `None` where one is a
+    /// constant, and where more than a key decides.
+    ///
+    /// # Errors
+    /// Those of binding `self = other`.
+    pub(crate) fn equality(
+        &self,
+        other: &Self,
+        context: &Arc<EvalContext>,
+    ) -> Result<Option<Expr>> {
+        let Some(key) = EqualityKey::of(&self.arg, &other.arg, context)? else { return Ok(None) };
+        let of = |side: &Self| form(Form::Equality(key, side.ty), context, side.expr.clone());
+        Ok(Some(of(self).eq(of(other))))
+    }
+
     /// What ORDER BY sorts by: [`Typed::sort_key`], but the number of an ENUM or SET, which is
     /// compared as text.
     ///
@@ -358,6 +373,8 @@ enum Form {
     Settle(ColumnType),
     /// The truth of [`Typed::truth`].
     Truth(ColumnType),
+    /// What a value of another type is compared by.
+    Equality(EqualityKey, ColumnType),
 }
 
 /// A change of form as a function.
@@ -374,6 +391,7 @@ impl FormUdf {
         match &self.what {
             Form::Convert { from, to } => from.is_string() && !to.is_string(),
             Form::Truth(ty) => ty.is_string(),
+            Form::Equality(key, ty) => key.complains(ty),
             Form::Key(_) | Form::Number(_) | Form::Unsigned(_) | Form::Settle(_) => false,
         }
     }
@@ -386,6 +404,7 @@ impl FormUdf {
             Form::Number(members) => members.numbers(array),
             Form::Unsigned(_) => Ok(functions::without_signed_zeros(array)),
             Form::Settle(ty) => functions::settle(array, ty),
+            Form::Equality(key, ty) => key.keys(array, ty, &self.context),
             Form::Truth(ty) => functions::truth(array, ty, &self.context)
                 .map(|truth| -> ArrayRef { Arc::new(truth) }),
         }
@@ -415,6 +434,7 @@ impl ScalarUDFImpl for FormUdf {
             Form::Unsigned(_) => "unsigned_zero",
             Form::Settle(_) => "settle",
             Form::Truth(_) => "truth",
+            Form::Equality(..) => "equality_key",
         }
     }
 
@@ -428,6 +448,7 @@ impl ScalarUDFImpl for FormUdf {
             Form::Key(ty) => functions::key_type(ty),
             Form::Number(_) => Members::number_type(),
             Form::Truth(_) => DataType::Boolean,
+            Form::Equality(key, _) => key.arrow(),
         })
     }
 
