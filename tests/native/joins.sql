@@ -164,6 +164,12 @@ SELECT id FROM ids WHERE b IN (SELECT id FROM ids) ORDER BY id;
 SELECT id FROM ids WHERE d IN (SELECT e FROM ids) ORDER BY id;
 SELECT id FROM ids x WHERE EXISTS (SELECT 1 FROM ids y WHERE y.u = x.id) ORDER BY id;
 SELECT id FROM ids x WHERE NOT EXISTS (SELECT 1 FROM ids y WHERE y.u = x.id) ORDER BY id;
+SELECT id FROM ids WHERE f IN (SELECT id FROM ids) ORDER BY id;
+SELECT id FROM ids WHERE e NOT IN (SELECT d FROM ids) ORDER BY id;
+SELECT id FROM ids WHERE b NOT IN (SELECT id FROM ids) ORDER BY id;
+-- any warnings
+SELECT id FROM ids WHERE id IN (SELECT t FROM ids) ORDER BY id;
+-- refused: 1235
 SELECT id, (SELECT COUNT(*) FROM ids y WHERE y.u = x.id) FROM ids x ORDER BY id;
 SELECT x.id, y.id FROM ids x JOIN ids y ON x.id = y.u AND x.id = y.d ORDER BY x.id;
 UPDATE ids x JOIN ids y ON x.id = y.u SET x.g = 7;

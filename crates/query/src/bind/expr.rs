@@ -292,11 +292,12 @@ impl ExprBinder<'_> {
         let joins = [&left, &right]
             .iter()
             .all(|it| lazy::is_plain(&it.expr) && !it.expr.column_refs().is_empty());
-        let Some(keys) = joins.then(|| left.equality(&right, &self.context.eval)).transpose()?
-        else {
+        if !joins {
             return Ok(None);
-        };
-        Ok(keys.filter(|keys| !guard::is_of_one_table(keys, self.scope)))
+        }
+        let keys = left.equality_keys(&right, &self.context.eval)?;
+        let equality = keys.map(|(_, [left, right])| left.eq(right));
+        Ok(equality.filter(|it| !guard::is_of_one_table(it, self.scope)))
     }
 
     /// What texts are compared by: the keys of a server are not ours.

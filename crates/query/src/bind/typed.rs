@@ -272,19 +272,19 @@ impl Typed {
         form(Form::Key(self.ty), context, self.expr.clone())
     }
 
-    /// `self = other` by keys that a join can hash, where the types differ; `None` where one is a
-    /// constant, and where more than a key decides.
+    /// Keys of two values of different types which a join can hash; see [`EqualityKey`]. `None`
+    /// where one is a constant, and where more than a key decides.
     ///
     /// # Errors
     /// Those of binding `self = other`.
-    pub(crate) fn equality(
+    pub(crate) fn equality_keys(
         &self,
         other: &Self,
         context: &Arc<EvalContext>,
-    ) -> Result<Option<Expr>> {
+    ) -> Result<Option<(EqualityKey, [Expr; 2])>> {
         let Some(key) = EqualityKey::of(&self.arg, &other.arg, context)? else { return Ok(None) };
         let of = |side: &Self| form(Form::Equality(key, side.ty), context, side.expr.clone());
-        Ok(Some(of(self).eq(of(other))))
+        Ok(Some((key, [of(self), of(other)])))
     }
 
     /// What ORDER BY sorts by: [`Typed::sort_key`], but the number of an ENUM or SET, which is

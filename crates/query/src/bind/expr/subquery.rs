@@ -6,6 +6,7 @@ use datafusion::logical_expr::Subquery as DfSubquery;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pelorus_error::{Code, Error, Result};
+use pelorus_functions::EqualityKey;
 use pelorus_types::ColumnType;
 use sqlparser::ast;
 
@@ -113,10 +114,16 @@ impl ExprBinder<'_> {
             && (left.ty.is_integer() && right.ty.is_integer()
                 || left.ty.is_decimal() && right.ty.is_decimal()
                 || left.ty.is_date() && right.ty.is_date());
-        if !comparable {
-            return Err(Error::unsupported("IN (subquery) over values of different types"));
+        if comparable {
+            return Ok(among(left.expr, plan_of(bound), negated));
         }
-        Ok(among(left.expr, plan_of(bound), negated))
+        match left.equality_keys(&right, &self.context.eval)? {
+            // Of integers what is beyond has no key, and would be taken for NULL.
+            Some((key, [left, right])) if key != EqualityKey::Integer => {
+                Ok(among(left, only(bound, right)?, negated))
+            }
+            _ => Err(Error::unsupported("IN (subquery) over values of different types")),
+        }
     }
 }
 
