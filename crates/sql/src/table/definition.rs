@@ -365,6 +365,9 @@ pub struct CheckDefinition {
     pub expression: Expression,
     /// Not `NOT ENFORCED`.
     pub enforced: bool,
+    /// Where it stands in the statement, by which checks without a name are numbered; 0 in normal
+    /// form.
+    pub position: usize,
     /// `IF NOT EXISTS` (MariaDB), while it is added.
     pub if_not_exists: bool,
 }

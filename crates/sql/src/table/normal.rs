@@ -35,7 +35,9 @@ impl TableDefinition {
         self.name_constraints();
         self.keys.iter_mut().for_each(|it| it.if_not_exists = false);
         self.foreign_keys.iter_mut().for_each(|it| it.if_not_exists = false);
-        self.checks.iter_mut().for_each(|it| it.if_not_exists = false);
+        for check in &mut self.checks {
+            (check.if_not_exists, check.position) = (false, 0);
+        }
     }
 
     /// Makes foreign keys of the references at columns, as MySQL 9 does, and gives each foreign key
@@ -106,6 +108,8 @@ impl TableDefinition {
             }
             self.checks.append(&mut column.checks);
         }
+        // Those that were there before come first, new ones in the order of the text.
+        self.checks.sort_by_key(|check| check.position);
     }
 
     fn set_nullability(&mut self) {
