@@ -288,7 +288,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(String, TableDefinition, Mode)> {
     name.clone_into(&mut definition.name.name);
     definition.name.database = None;
     definition.normalise();
-    Ok((database.to_owned(), *definition, mode))
+    // Tables of earlier versions keep the mode that they were written in.
+    definition.translate(mode, Mode::default());
+    Ok((database.to_owned(), *definition, Mode::default()))
 }
 
 /// The words of `sql_mode` that make a mode.

@@ -114,6 +114,35 @@ async fn errors_of_definitions_are_mysql_s() {
     engine.close().await;
 }
 
+/// What is written under one `sql_mode` is shown so that the default one reads it.
+#[tokio::test]
+async fn definitions_are_shown_in_the_default_mode() {
+    let (engine, mut root) = shop().await;
+    let modes = "SET sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES'";
+    run(&mut root, modes).await;
+    let sql = r#"CREATE TABLE m (id INT PRIMARY KEY, "a b" VARCHAR(9) CHECK ("a b" <> 'q'),
+        g VARCHAR(30) AS ("a b" || '\') STORED, d VARCHAR(9) DEFAULT ('x' || 'y'),
+        e VARCHAR(5) DEFAULT '\')"#;
+    run(&mut root, sql).await;
+    run(&mut root, "SET sql_mode = ''").await;
+    let shown = rows(&mut root, "SHOW CREATE TABLE m").await.remove(0).remove(1);
+    for part in [
+        r"`g` varchar(30) GENERATED ALWAYS AS (CONCAT(`a b`, '\')) STORED",
+        r"`d` varchar(9) DEFAULT (CONCAT('x', 'y'))",
+        r"`e` varchar(5) DEFAULT '\'",
+        r"CHECK (`a b` <> 'q')",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    run(&mut root, "INSERT INTO m (id, `a b`) VALUES (1, 'r')").await;
+    run(&mut root, modes).await;
+    run(&mut root, "INSERT INTO m (id, \"a b\") VALUES (2, 'r')").await;
+    for row in rows(&mut root, "SELECT g, d, e FROM m").await {
+        assert_eq!(row, [r"r\", "xy", r"\"]);
+    }
+    engine.close().await;
+}
+
 #[tokio::test]
 async fn rows_survive_what_changes_their_table() {
     let (engine, mut root) = shop().await;
