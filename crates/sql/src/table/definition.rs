@@ -164,6 +164,9 @@ pub enum ColumnDefault {
     Expression(Expression),
     /// `CURRENT_TIMESTAMP`, `NOW()` and their synonyms: the digits behind the seconds.
     CurrentTimestamp(u32),
+    /// `ALTER ... DROP DEFAULT` of a column that can be NULL: not even NULL. Only texts that are
+    /// kept have words for it: `NO DEFAULT`.
+    Dropped,
 }
 
 impl ColumnDefinition {

@@ -97,7 +97,7 @@ fn of_default<'a>(default: &'a mut ColumnDefault, all: &mut Vec<&'a mut Expressi
         ColumnDefault::Literal(expression) | ColumnDefault::Expression(expression) => {
             all.push(expression);
         }
-        ColumnDefault::CurrentTimestamp(_) => {}
+        ColumnDefault::CurrentTimestamp(_) | ColumnDefault::Dropped => {}
     }
 }
 

@@ -34,6 +34,7 @@ fn shown(table: &TableDefinition) -> String {
         charset: "utf8mb4",
         collation: "utf8mb4_0900_ai_ci",
         mode: Mode::default(),
+        kept: false,
     };
     show_create_table(table, shown)
 }
@@ -162,6 +163,7 @@ fn attributes_of_columns() {
         Some(ColumnDefault::Literal(literal)) => literal.text,
         Some(ColumnDefault::Expression(expression)) => format!("({})", expression.text),
         Some(ColumnDefault::CurrentTimestamp(digits)) => format!("now {digits}"),
+        Some(ColumnDefault::Dropped) => "dropped".to_owned(),
         None => String::new(),
     };
     for (sql, expected) in [
@@ -181,6 +183,7 @@ fn attributes_of_columns() {
         ("TIMESTAMP DEFAULT current_timestamp() ON UPDATE current_timestamp()", "now 0"),
         ("TIMESTAMP DEFAULT NOW()", "now 0"),
         ("TIMESTAMP DEFAULT LOCALTIMESTAMP", "now 0"),
+        ("INT NO DEFAULT COMMENT 'x'", "dropped"),
     ] {
         assert_eq!(text(column(sql).default), expected, "{sql}");
     }

@@ -114,6 +114,37 @@ async fn errors_of_definitions_are_mysql_s() {
     engine.close().await;
 }
 
+/// Numbers as strings, no line breaks in texts, nothing of comments that are empty.
+#[tokio::test]
+async fn defaults_and_comments_are_shown_as_mysql_does() {
+    let (engine, mut root) = shop().await;
+    let sql = r"CREATE TABLE t (id INT PRIMARY KEY COMMENT 'a\nb\r''\\c', n DECIMAL(5,2) DEFAULT 4,
+        b BIT(3) DEFAULT 5, s VARCHAR(9) DEFAULT 'x\ny', f BOOL DEFAULT TRUE, y INT,
+        e ENUM('a\nb') COMMENT '', KEY k (n) COMMENT 'l\nm') COMMENT 'p\nq'
+        PARTITION BY RANGE COLUMNS (id) (PARTITION p VALUES LESS THAN (MAXVALUE) COMMENT 'r\ns')";
+    run(&mut root, sql).await;
+    run(&mut root, "ALTER TABLE t ALTER y DROP DEFAULT").await;
+    let shown = rows(&mut root, "SHOW CREATE TABLE t").await.remove(0).remove(1);
+    for part in [
+        r"`id` int NOT NULL COMMENT 'a\nb\r''\\c',",
+        "`n` decimal(5,2) DEFAULT '4.00',",
+        "`b` bit(3) DEFAULT b'101',",
+        r"`s` varchar(9) DEFAULT 'x\ny',",
+        "`f` tinyint(1) DEFAULT '1',",
+        "`y` int,",
+        r"`e` enum('a\nb') DEFAULT NULL,",
+        r"COMMENT 'l\nm'",
+        r"COMMENT='p\nq'",
+        r"LESS THAN (MAXVALUE) COMMENT = 'r\ns'",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    run(&mut root, "ALTER TABLE t COMMENT = '', MODIFY id INT COMMENT ''").await;
+    let shown = rows(&mut root, "SHOW CREATE TABLE t").await.remove(0).remove(1);
+    assert!(shown.contains("`id` int NOT NULL,") && !shown.contains("COMMENT="), "{shown}");
+    engine.close().await;
+}
+
 /// What is written under one `sql_mode` is shown so that the default one reads it.
 #[tokio::test]
 async fn definitions_are_shown_in_the_default_mode() {
