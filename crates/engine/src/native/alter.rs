@@ -25,8 +25,8 @@ use pelorus_store::TableSchema;
 use super::check;
 use super::ddl::{Definer, first_number};
 use super::definition::{Derived, NativeDef};
-use super::rules;
 use super::write::auto;
+use super::{refer, rules};
 use actions::Draft;
 pub(super) use partitions::unknown_partition;
 use plan::Plan;
@@ -56,7 +56,7 @@ impl Definer {
         }
         let mut draft = Draft::new(self, &def);
         draft.apply_all(&actions)?;
-        let Draft { definition, origins, mut renamed, repartitions, .. } = draft;
+        let Draft { mut definition, origins, mut renamed, repartitions, .. } = draft;
         if let Some(to) = &renamed {
             if self.database_of(to)? == def.database && to.name == def.name {
                 renamed = None;
@@ -64,7 +64,11 @@ impl Definer {
                 self.free_place(to)?;
             }
         }
+        let columns = refer::renamed_columns(&def.definition, &definition, &origins);
+        let itself = (def.database.as_str(), def.name.as_str());
+        refer::rename_referred(&mut definition, &def.database, itself, &columns);
         let copied = self.change(&def, definition, &origins, repartitions)?;
+        self.follow_columns(&def, &columns)?;
         if let Some(to) = renamed {
             let database = Some(def.database.clone());
             let from = TableName { database, name: def.name.clone() };

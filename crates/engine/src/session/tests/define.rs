@@ -114,6 +114,41 @@ async fn errors_of_definitions_are_mysql_s() {
     engine.close().await;
 }
 
+/// Foreign keys follow the names of tables and columns, and names that were made of a table's.
+#[tokio::test]
+async fn foreign_keys_follow_what_they_refer_to() {
+    let (engine, mut root) = shop().await;
+    run(&mut root, "CREATE DATABASE other").await;
+    run(&mut root, "CREATE TABLE p (id INT PRIMARY KEY)").await;
+    run(&mut root, "CREATE TABLE q (id INT PRIMARY KEY)").await;
+    let sql = "CREATE TABLE c (id INT PRIMARY KEY, a INT, b INT CHECK (b > 0), up INT, CONSTRAINT f \
+               FOREIGN KEY (a) REFERENCES p (id), FOREIGN KEY (b) REFERENCES shop.q (id), FOREIGN \
+               KEY (up) REFERENCES c (id))";
+    run(&mut root, sql).await;
+    for (sql, table, expected) in [
+        ("RENAME TABLE p TO p9", "c", ["f` F(`a`) R`p9` (`id`)", "c_ibfk_1` F(`b`) R`shop`.`q`"]),
+        ("ALTER TABLE p9 RENAME COLUMN id TO idd", "c", ["R`p9` (`idd`)", "R`shop`.`q` (`id`)"]),
+        ("RENAME TABLE p9 TO x, q TO p9, x TO q", "c", ["R`q` (`idd`)", "R`p9` (`id`)"]),
+        ("ALTER TABLE q RENAME TO other.q", "c", ["R`other`.`q` (`idd`)", "R`p9` (`id`)"]),
+        ("ALTER TABLE c RENAME COLUMN id TO i", "c", ["(`up`) R`c` (`i`)", "R`p9` (`id`)"]),
+        ("RENAME TABLE c TO d", "d", ["d_ibfk_2` F(`up`) R`d` (`i`)", "(`b`) R`p9` (`id`)"]),
+        ("RENAME TABLE d TO other.d", "other.d", ["(`a`) R`q` (`idd`)", "R`shop`.`p9` (`id`)"]),
+    ] {
+        run(&mut root, sql).await;
+        let shown = &rows(&mut root, &format!("SHOW CREATE TABLE {table}")).await[0][1];
+        for part in expected {
+            let part = part.replace("F(", "FOREIGN KEY (").replace("R`", "REFERENCES `");
+            assert!(shown.contains(&part), "{sql}: {part} in {shown}");
+        }
+    }
+    let sql = "SELECT CONSTRAINT_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, \
+               REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE \
+               TABLE_SCHEMA = 'other' AND CONSTRAINT_NAME = 'f'";
+    assert_eq!(rows(&mut root, sql).await, [["f", "other", "q", "idd"]]);
+    assert_eq!(errno(&mut root, "ALTER TABLE other.d DROP CHECK d_chk_1").await, 0);
+    engine.close().await;
+}
+
 /// Numbers as strings, no line breaks in texts, nothing of comments that are empty.
 #[tokio::test]
 async fn defaults_and_comments_are_shown_as_mysql_does() {
