@@ -32,8 +32,8 @@ pub(crate) const NOWHERE: &str = "";
 /// What a column holds in a row that does not name it.
 #[derive(Clone, Debug)]
 pub(crate) enum DefaultValue {
-    /// NOT NULL without a default, or with one that was dropped: error 1364, or the implicit default
-    /// in a lenient mode.
+    /// NOT NULL without a default, or a default that was dropped: error 1364, or the implicit one in
+    /// a lenient mode.
     None,
     /// A constant in stored form; NULL is one.
     Constant(Value),

@@ -1,6 +1,6 @@
 //! A definition as text, in the form of MySQL 8's `SHOW CREATE TABLE`.
 //!
-//! What is written reads back as the same definition in the form that
+//! What is written to be [kept](Shown::kept) reads back as the same definition in the form that
 //! [`TableDefinition::normalise`] gives, when it is read in the mode that it was written in.
 
 use std::fmt::Write as _;

@@ -121,8 +121,8 @@ async fn foreign_keys_follow_what_they_refer_to() {
     run(&mut root, "CREATE DATABASE other").await;
     run(&mut root, "CREATE TABLE p (id INT PRIMARY KEY)").await;
     run(&mut root, "CREATE TABLE q (id INT PRIMARY KEY)").await;
-    let sql = "CREATE TABLE c (id INT PRIMARY KEY, a INT, b INT CHECK (b > 0), up INT, CONSTRAINT f \
-               FOREIGN KEY (a) REFERENCES p (id), FOREIGN KEY (b) REFERENCES shop.q (id), FOREIGN \
+    let sql = "CREATE TABLE c (id INT PRIMARY KEY, a INT, b INT CHECK (b > 0), up INT, CONSTRAINT \
+               f FOREIGN KEY (a) REFERENCES p (id), FOREIGN KEY (b) REFERENCES shop.q (id), FOREIGN \
                KEY (up) REFERENCES c (id))";
     run(&mut root, sql).await;
     for (sql, table, expected) in [
