@@ -27,3 +27,10 @@ ALTER TABLE n RENAME TO m;
 ALTER TABLE n RENAME TO n;
 ALTER TABLE n RENAME TO a, ADD COLUMN w INT DEFAULT 3;
 SELECT * FROM a;
+-- Names of constraints that were made of the table's.
+CREATE TABLE ch (id INT PRIMARY KEY CHECK (id > 0), CONSTRAINT ch_chk_x CHECK (id < 9));
+RENAME TABLE ch TO hc;
+ALTER TABLE hc DROP CHECK ch_chk_1;
+ALTER TABLE hc DROP CHECK hc_chk_1, DROP CHECK ch_chk_x;
+INSERT INTO hc VALUES (-1), (10);
+SELECT * FROM hc ORDER BY id;

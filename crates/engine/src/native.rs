@@ -10,7 +10,8 @@
 //! | `partition` | which partition a row belongs to, which partitions a condition leaves |
 //! | `expression` | expressions over the columns of one table |
 //! | `row_id` | the hidden row number of tables without a primary key |
-//! | `ddl`, `alter` | statements that define databases and tables |
+//! | `ddl`, `alter`, `rename` | statements that define databases and tables |
+//! | `refer` | foreign keys, which follow the names of what they refer to |
 //! | `durability` | when a commit is acknowledged |
 //! | `maintain`, `analyze`, `verify` | `OPTIMIZE`, `ANALYZE`, `CHECK TABLE` |
 //! | `statistics` | what `ANALYZE TABLE` found: kept and shown |
@@ -36,6 +37,7 @@ pub(crate) mod info;
 mod maintain;
 pub(crate) mod options;
 pub(crate) mod partition;
+mod refer;
 mod rename;
 pub(crate) mod row_id;
 mod rules;

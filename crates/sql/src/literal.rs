@@ -177,6 +177,16 @@ pub fn text(value: &str, mode: Mode) -> String {
     out
 }
 
+/// A string as a literal without line breaks, where the mode has words for them: as definitions
+/// are shown, which clients read line by line.
+pub fn on_one_line(value: &str, mode: Mode) -> String {
+    let text = text(value, mode);
+    match mode.no_backslash_escapes {
+        true => text,
+        false => text.replace('\n', "\\n").replace('\r', "\\r"),
+    }
+}
+
 /// Bytes as a literal: `x'00ff'`.
 pub fn bytes(value: &[u8]) -> String {
     let mut out = String::with_capacity(2 * value.len() + 3);
@@ -245,6 +255,9 @@ mod tests {
             let value = value + &controls;
             let literal = text(&value, mode);
             prop_assert_eq!(text_of_token(&literal, mode), value.clone());
+            let line = on_one_line(&value, mode);
+            prop_assert!(flag || !line.contains(['\n', '\r']));
+            prop_assert_eq!(text_of_token(&line, mode), value.clone());
             let tokens = crate::tokens(&literal, mode);
             prop_assert_eq!(tokens.len(), 1);
             prop_assert_eq!(tokens[0].end, literal.len());

@@ -54,6 +54,11 @@ impl Mode {
         }
         mode
     }
+
+    /// Whether texts without comments mean the same in both.
+    pub fn reads_as(self, other: Self) -> bool {
+        Self { version: 0, ..self } == Self { version: 0, ..other }
+    }
 }
 
 #[cfg(test)]

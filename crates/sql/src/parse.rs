@@ -38,6 +38,7 @@ pub(crate) mod words;
 
 use cursor::Parser;
 pub(crate) use expr::balanced;
+pub(crate) use function::call_of;
 
 /// How deep expressions and queries may nest.
 pub const MAX_DEPTH: usize = 128;

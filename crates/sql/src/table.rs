@@ -20,12 +20,14 @@
 //! | `alter` | `ALTER TABLE` |
 //! | `other` | databases, indexes, `DROP`, `RENAME`, `TRUNCATE` |
 //! | `normal` | the one form of definitions that say the same |
+//! | `dialect` | expressions under another mode |
 //! | `render` | `SHOW CREATE TABLE` |
 
 mod alter;
 mod column;
 mod create;
 mod definition;
+mod dialect;
 mod key;
 mod normal;
 mod option;

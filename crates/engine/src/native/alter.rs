@@ -17,7 +17,7 @@ mod plan;
 mod rewrite;
 mod rows;
 
-use pelorus_error::{Code, Error, Result};
+use pelorus_error::{Code, Result};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{AlterAction, AlterTable, TableDefinition};
 use pelorus_store::TableSchema;
@@ -25,8 +25,8 @@ use pelorus_store::TableSchema;
 use super::check;
 use super::ddl::{Definer, first_number};
 use super::definition::{Derived, NativeDef};
-use super::rules;
 use super::write::auto;
+use super::{refer, rules};
 use actions::Draft;
 pub(super) use partitions::unknown_partition;
 use plan::Plan;
@@ -47,20 +47,16 @@ impl Definer {
     /// Carries out actions on a table.
     pub(super) fn alter_with(&self, table: &TableName, actions: &[AlterAction]) -> Result<u64> {
         let def = self.require(table)?;
-        if let [action] = actions
+        let mut actions = actions.to_vec();
+        actions.iter_mut().for_each(|action| action.translate(self.mode, def.mode));
+        if let [action] = actions.as_slice()
             && let Some(done) = self.manage_partitions(&def, action)
         {
             return done.map(|()| 0);
         }
-        if !same_reading(self.mode, def.mode) && actions.iter().any(brings_text) {
-            return Err(Error::unsupported(
-                "ALTER TABLE with defaults under another sql_mode than the one that the table was \
-                 created in",
-            ));
-        }
         let mut draft = Draft::new(self, &def);
-        draft.apply_all(actions)?;
-        let Draft { definition, origins, mut renamed, repartitions, .. } = draft;
+        draft.apply_all(&actions)?;
+        let Draft { mut definition, origins, mut renamed, repartitions, .. } = draft;
         if let Some(to) = &renamed {
             if self.database_of(to)? == def.database && to.name == def.name {
                 renamed = None;
@@ -68,7 +64,11 @@ impl Definer {
                 self.free_place(to)?;
             }
         }
+        let columns = refer::renamed_columns(&def.definition, &definition, &origins);
+        let itself = (def.database.as_str(), def.name.as_str());
+        refer::rename_referred(&mut definition, &def.database, itself, &columns);
         let copied = self.change(&def, definition, &origins, repartitions)?;
+        self.follow_columns(&def, &columns)?;
         if let Some(to) = renamed {
             let database = Some(def.database.clone());
             let from = TableName { database, name: def.name.clone() };
@@ -121,26 +121,5 @@ impl Definer {
             self.rewrite(def, definition, &derived, &plan, counter)?;
         }
         Ok(if plan.copies || repartitions { rows } else { 0 })
-    }
-}
-
-/// Whether texts mean the same in two modes.
-fn same_reading(a: pelorus_sql::Mode, b: pelorus_sql::Mode) -> bool {
-    pelorus_sql::Mode { version: 0, ..a } == pelorus_sql::Mode { version: 0, ..b }
-}
-
-/// Whether an action has an expression that is kept as text.
-fn brings_text(action: &AlterAction) -> bool {
-    match action {
-        AlterAction::AddColumn { column, .. }
-        | AlterAction::ModifyColumn { column, .. }
-        | AlterAction::ChangeColumn { column, .. } => {
-            column.default.is_some() || column.generated.is_some() || !column.checks.is_empty()
-        }
-        AlterAction::ColumnDefault(_, default) => default.is_some(),
-        AlterAction::AddCheck(_) | AlterAction::AddPartitions(_) => true,
-        AlterAction::PartitionBy(_) | AlterAction::SegmentBy(_) => true,
-        AlterAction::ReorganizePartitions { .. } | AlterAction::AddKey(_) => true,
-        _ => false,
     }
 }

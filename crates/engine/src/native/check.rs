@@ -240,6 +240,11 @@ fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) 
         let text = format!("Too many key parts specified; max {KEY_PARTS_MAX} parts allowed");
         return Err(Error::remote(1070, *b"42000", text));
     }
+    let is_ordered = key.kind != KeyKind::FullText && key.using.as_deref() != Some("HASH");
+    if !is_ordered && key.parts.iter().any(|part| part.descending) {
+        let text = "Incorrect usage of spatial/fulltext/hash index and explicit index order";
+        return Err(Error::remote(1221, *b"HY000", text));
+    }
     let (mut names, mut of_key): (Vec<&str>, _) = (Vec::new(), None);
     for part in &key.parts {
         let name = match &part.target {

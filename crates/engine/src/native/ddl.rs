@@ -283,10 +283,13 @@ impl Definer {
     pub(super) fn create_prepared(
         &self,
         database: &str,
-        definition: TableDefinition,
+        mut definition: TableDefinition,
         mode: Mode,
     ) -> Result<Arc<NativeDef>> {
         let store = self.catalog.store();
+        // Kept, computed and shown in the default mode, whatever mode it was written in.
+        definition.translate(mode, Mode::default());
+        let mode = Mode::default();
         let first = first_number(&definition)?;
         let derived = Derived::of(database, &definition, mode)?;
         rules::check(&definition, &derived, mode)?;

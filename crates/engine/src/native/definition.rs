@@ -8,18 +8,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::Value;
 use pelorus_functions::assign::Target;
+use pelorus_functions::{TimeZone, Value};
 use pelorus_sql::Mode;
+use pelorus_sql::literal::on_one_line;
 use pelorus_sql::table::{
     Base, ColumnDefault, ColumnDefinition, Expression, KeyDefinition, KeyKind, KeyTarget, Shown,
     TableDefinition, TableStatement, show_create_table,
 };
 use pelorus_store::{StoredColumn, Table, TableId, TableSchema};
-use pelorus_types::{Collation, Column, Flags, collation};
+use pelorus_types::{Collation, Column, Flags, WireType, collation};
 
 use super::partition::Partitioner;
-use super::types;
+use super::{info, types};
 use crate::mirror::is_hidden;
 
 /// The engine that native tables name.
@@ -31,7 +32,8 @@ pub(crate) const NOWHERE: &str = "";
 /// What a column holds in a row that does not name it.
 #[derive(Clone, Debug)]
 pub(crate) enum DefaultValue {
-    /// NOT NULL without a default: error 1364, or the implicit default in a lenient mode.
+    /// NOT NULL without a default, or a default that was dropped: error 1364, or the implicit one in
+    /// a lenient mode.
     None,
     /// A constant in stored form; NULL is one.
     Constant(Value),
@@ -128,7 +130,10 @@ impl Derived {
             if matches!(default, DefaultValue::None) && !column.auto_increment {
                 ty.flags = ty.flags.with(Flags::NO_DEFAULT);
             }
-            implicit.push(types::implicit(&target)?);
+            implicit.push(match &column.default {
+                Some(ColumnDefault::Dropped) if column.nullable != Some(false) => Value::Null,
+                _ => types::implicit(&target)?,
+            });
             columns.push(Column {
                 schema: database.to_owned(),
                 table: definition.name.name.clone(),
@@ -230,14 +235,26 @@ impl NativeDef {
         format!("auto/{}", id.0).into_bytes()
     }
 
-    /// `SHOW CREATE TABLE`.
-    pub(crate) fn create_text(&self) -> String {
+    /// `SHOW CREATE TABLE` in a time zone, which is that of TIMESTAMPs.
+    pub(crate) fn create_text(&self, zone: TimeZone) -> String {
         let next = self.auto.as_ref().map(|auto| auto.next.load(Ordering::Relaxed));
-        show_create_table(&self.definition, self.shown(next.filter(|next| *next > 1)))
-    }
-
-    fn shown(&self, auto_increment: Option<u64>) -> Shown<'_> {
-        shown(self.collation, self.mode, auto_increment)
+        let mut definition = self.definition.clone();
+        for (at, column) in definition.columns.iter_mut().enumerate() {
+            // As MySQL does: the value that is stored, as a string. What the bytes of others look
+            // like as text nobody knows.
+            let ty = &self.targets[at].ty;
+            if let Some(ColumnDefault::Literal(literal)) = &mut column.default
+                && !ty.is_binary_string()
+                && let Some(text) = info::default_text(self, at, zone)
+            {
+                literal.text = match ty.wire {
+                    WireType::Bit => text,
+                    _ => on_one_line(&text, self.mode),
+                };
+            }
+        }
+        let next = next.filter(|next| *next > 1);
+        show_create_table(&definition, shown(self.collation, self.mode, next))
     }
 
     /// A key by its name, in any case.
@@ -248,7 +265,8 @@ impl NativeDef {
 
 fn shown(of: Collation, mode: Mode, auto_increment: Option<u64>) -> Shown<'static> {
     let name = of.info().map_or("utf8mb4_0900_ai_ci", |info| info.name);
-    Shown { engine: ENGINE, auto_increment, charset: of.charset(), collation: name, mode }
+    let (charset, kept) = (of.charset(), false);
+    Shown { engine: ENGINE, auto_increment, charset, collation: name, mode, kept }
 }
 
 /// The name that a key has in lists.
@@ -261,7 +279,8 @@ pub(crate) fn key_name(key: &KeyDefinition) -> &str {
 
 /// The bytes that the store keeps of a definition.
 pub(crate) fn encode(database: &str, definition: &TableDefinition, mode: Mode) -> Result<Vec<u8>> {
-    let text = show_create_table(definition, shown(table_collation(definition)?, mode, None));
+    let shown = Shown { kept: true, ..shown(table_collation(definition)?, mode, None) };
+    let text = show_create_table(definition, shown);
     let name = &definition.name.name;
     Ok(format!("{database}\0{name}\0{}\0{text}", mode_words(mode)).into_bytes())
 }
@@ -288,7 +307,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(String, TableDefinition, Mode)> {
     name.clone_into(&mut definition.name.name);
     definition.name.database = None;
     definition.normalise();
-    Ok((database.to_owned(), *definition, mode))
+    // Tables of earlier versions keep the mode that they were written in.
+    definition.translate(mode, Mode::default());
+    Ok((database.to_owned(), *definition, Mode::default()))
 }
 
 /// The words of `sql_mode` that make a mode.

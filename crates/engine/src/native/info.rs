@@ -379,11 +379,7 @@ fn statistics_cell(
         }
         "CARDINALITY" => cardinality.into(),
         "SUB_PART" => part.length.map(i64::from).into(),
-        "NULLABLE" => {
-            let position = column.and_then(|column| def.position(column));
-            let nullable = position.is_some_and(|at| def.columns[at].ty.is_nullable());
-            if nullable { "YES" } else { "" }.into()
-        }
+        "NULLABLE" => if holds_null(def, part) { "YES" } else { "" }.into(),
         "INDEX_TYPE" => index_type(key).into(),
         "INDEX_COMMENT" => key.comment.clone().unwrap_or_default().into(),
         "IS_VISIBLE" => if key.invisible { "NO" } else { "YES" }.into(),
@@ -395,14 +391,19 @@ fn statistics_cell(
     })
 }
 
-/// What a key says it is made with.
-pub(super) fn index_type(key: &KeyDefinition) -> String {
-    match (key.kind, &key.using) {
-        (KeyKind::FullText, _) => "FULLTEXT".to_owned(),
-        (KeyKind::Primary, _) => "HASH".to_owned(),
-        (_, Some(using)) => using.clone(),
-        (_, None) => "BTREE".to_owned(),
+/// Whether a part of a key can be NULL; for MySQL every expression can.
+pub(super) fn holds_null(def: &NativeDef, part: &KeyPart) -> bool {
+    match &part.target {
+        KeyTarget::Column(name) => {
+            def.position(name).is_some_and(|at| def.columns[at].ty.is_nullable())
+        }
+        KeyTarget::Expression(_) => true,
     }
+}
+
+/// What MySQL says of a key in InnoDB, which makes a BTREE also of what says HASH.
+pub(super) fn index_type(key: &KeyDefinition) -> &'static str {
+    if key.kind == KeyKind::FullText { "FULLTEXT" } else { "BTREE" }
 }
 
 fn key_column_usage(def: &NativeDef, grid: &mut Grid) {

@@ -1,14 +1,17 @@
 //! `RENAME TABLE`: tables change their names, and their databases perhaps, all of them in one commit.
-//! Tables that change places are there at every moment, for readers and after a crash.
+//! Tables that change places are there at every moment, for readers and after a crash. Foreign keys
+//! that refer to them follow, in the same commit.
 
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::TableName;
+use pelorus_sql::table::TableDefinition;
 
 use super::check;
 use super::ddl::{Definer, unknown_database};
-use super::definition::{self, Derived, NativeDef};
+use super::definition::NativeDef;
+use super::refer::{Redefined, refers_to};
 
 /// A table with the place that it has after the pairs so far.
 struct Moved {
@@ -84,27 +87,57 @@ impl Definer {
     }
 
     fn carry_out(&self, moved: &[Moved]) -> Result<()> {
-        if moved.is_empty() {
-            return Ok(());
-        }
-        let mut definitions = Vec::with_capacity(moved.len());
-        let mut written = Vec::with_capacity(moved.len());
+        let mut changed: Vec<Redefined> = Vec::with_capacity(moved.len());
         for Moved { def, database, name } in moved {
             let mut definition = def.definition.clone();
+            rename_made(&mut definition, name);
             definition.name.name.clone_from(name);
-            // What is wrong with it shows before anything is written.
-            Derived::of(database, &definition, def.mode)?;
-            written.push((def.id, definition::encode(database, &definition, def.mode)?));
-            definitions.push(definition);
+            follow(&mut definition, (&def.database, database), moved);
+            changed.push((Arc::clone(def), database.clone(), definition));
         }
-        self.catalog.store().define_tables(written)?;
-        let shown =
-            moved.iter().zip(definitions).map(|(Moved { def, database, .. }, definition)| {
-                let next = def.auto.as_ref().map(|auto| Arc::clone(&auto.next));
-                let table = Arc::clone(&def.table);
-                Ok((&**def, NativeDef::new(database, definition, def.mode, table, next)?))
-            });
-        self.catalog.exchange_all(shown.collect::<Result<Vec<_>>>()?);
-        Ok(())
+        let others = if moved.is_empty() { Vec::new() } else { self.referring() };
+        for def in others.into_iter().filter(|def| moved.iter().all(|it| it.def.id != def.id)) {
+            let (database, mut definition) = (def.database.clone(), def.definition.clone());
+            if follow(&mut definition, (&database, &database), moved) {
+                changed.push((def, database, definition));
+            }
+        }
+        self.redefine_all(changed)
     }
+}
+
+/// Gives constraints whose names were made of the table's old name those of the new one.
+fn rename_made(definition: &mut TableDefinition, name: &str) {
+    let was = definition.name.name.clone();
+    let rename = |made: &mut Option<String>, word: &str| {
+        let rest = made.as_deref().and_then(|it| it.strip_prefix(was.as_str()));
+        let number = rest.and_then(|rest| rest.strip_prefix(word));
+        let number = number.filter(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()));
+        if let Some(new) = number.map(|number| format!("{name}{word}{number}")) {
+            *made = Some(new);
+        }
+    };
+    definition.foreign_keys.iter_mut().for_each(|key| rename(&mut key.name, "_ibfk_"));
+    definition.checks.iter_mut().for_each(|check| rename(&mut check.name, "_chk_"));
+}
+
+/// Makes foreign keys of a table, which goes from one database to another perhaps, refer to tables
+/// where they are now. Says whether any had to change.
+fn follow(definition: &mut TableDefinition, (from, to): (&str, &str), moved: &[Moved]) -> bool {
+    let mut changed = false;
+    for key in &mut definition.foreign_keys {
+        let table = moved.iter().find(|it| refers_to(key, from, (&it.def.database, &it.def.name)));
+        if table.is_none() && from == to {
+            continue;
+        }
+        let named = &mut key.references.table;
+        let mut database = named.database.take().unwrap_or_else(|| from.to_owned());
+        if let Some(table) = table {
+            database.clone_from(&table.database);
+            named.name.clone_from(&table.name);
+        }
+        named.database = (database != to).then_some(database);
+        changed = true;
+    }
+    changed
 }

@@ -31,7 +31,7 @@ pub(crate) fn show(
         ShowKind::TableStatus => table_status(catalog, database),
         ShowKind::Columns => columns(table()?.as_ref(), show.full, zone),
         ShowKind::Index => indexes(catalog, table()?.as_ref()),
-        ShowKind::CreateTable => create_table(table()?.as_ref()),
+        ShowKind::CreateTable => create_table(table()?.as_ref(), zone),
         ShowKind::CreateView => {
             let def = table()?;
             let text = format!("'{}.{}' is not VIEW", def.database, def.name);
@@ -214,8 +214,6 @@ fn indexes(catalog: &Catalog, def: &NativeDef) -> Grid {
                 KeyTarget::Column(name) => (Some(name.as_str()), None),
                 KeyTarget::Expression(it) => (None, Some(it.text.as_str())),
             };
-            let position = column.and_then(|column| def.position(column));
-            let nullable = position.is_some_and(|at| def.columns[at].ty.is_nullable());
             let order = if part.descending { "D" } else { "A" };
             grid.push(vec![
                 def.name.as_str().into(),
@@ -227,7 +225,7 @@ fn indexes(catalog: &Catalog, def: &NativeDef) -> Grid {
                 statistics::cardinality(catalog, def, (key, place, rows)).into(),
                 part.length.map(i64::from).into(),
                 Cell::Null,
-                if nullable { "YES" } else { "" }.into(),
+                if info::holds_null(def, part) { "YES" } else { "" }.into(),
                 info::index_type(key).into(),
                 "".into(),
                 key.comment.clone().unwrap_or_default().into(),
@@ -239,8 +237,8 @@ fn indexes(catalog: &Catalog, def: &NativeDef) -> Grid {
     grid
 }
 
-fn create_table(def: &NativeDef) -> Grid {
+fn create_table(def: &NativeDef, zone: TimeZone) -> Grid {
     let mut grid = Grid::new(vec![text("Table", 64), text("Create Table", 65_535)]);
-    grid.push(vec![def.name.as_str().into(), def.create_text().into()]);
+    grid.push(vec![def.name.as_str().into(), def.create_text(zone).into()]);
     grid
 }

@@ -143,7 +143,7 @@ impl ColumnBuilder {
     /// Appends the column's default (in stored form) for a row that does not name the column.
     /// Without a default it is NULL where the column takes it, else error 1364, which a lenient
     /// policy makes a warning with the implicit default `implicit` (see
-    /// [`super::default_value`]).
+    /// [`super::default_value`]). That is NULL where a column that takes it must be named.
     pub fn append_default(
         &mut self,
         default: Option<&Value>,
@@ -151,7 +151,7 @@ impl ColumnBuilder {
     ) -> Result<(), Failure> {
         match default {
             Some(value) => self.append_value(value),
-            None if self.takes_null => self.append_null(),
+            None if self.takes_null && !implicit.is_null() => self.append_null(),
             None => {
                 self.report.problem(Code::NoDefaultForColumn)?;
                 self.append_value(implicit)

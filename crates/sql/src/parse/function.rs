@@ -23,7 +23,7 @@ pub(super) fn call(name: ObjectName, args: Vec<FunctionArg>) -> Expr {
 }
 
 /// A call of a function with expressions as arguments.
-pub(super) fn call_of(name: Ident, arguments: Vec<Expr>) -> Expr {
+pub(crate) fn call_of(name: Ident, arguments: Vec<Expr>) -> Expr {
     let args = arguments.into_iter().map(argument).collect();
     call(ObjectName::from(vec![name]), args)
 }

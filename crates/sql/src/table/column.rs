@@ -64,6 +64,8 @@ impl Parser<'_> {
             column.nullable = Some(true);
         } else if self.take_word("DEFAULT") {
             column.default = Some(self.column_default()?);
+        } else if self.take_words(&["NO", "DEFAULT"]) {
+            column.default = Some(ColumnDefault::Dropped);
         } else if self.take_words(&["ON", "UPDATE"]) {
             let Some(digits) = self.current_timestamp()? else { return self.unexpected() };
             column.on_update = Some(digits);

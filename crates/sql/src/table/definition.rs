@@ -164,6 +164,9 @@ pub enum ColumnDefault {
     Expression(Expression),
     /// `CURRENT_TIMESTAMP`, `NOW()` and their synonyms: the digits behind the seconds.
     CurrentTimestamp(u32),
+    /// `ALTER ... DROP DEFAULT` of a column that can be NULL: not even NULL. Only texts that are
+    /// kept have words for it: `NO DEFAULT`.
+    Dropped,
 }
 
 impl ColumnDefinition {
@@ -365,6 +368,9 @@ pub struct CheckDefinition {
     pub expression: Expression,
     /// Not `NOT ENFORCED`.
     pub enforced: bool,
+    /// Where it stands in the statement, by which checks without a name are numbered; 0 in normal
+    /// form.
+    pub position: usize,
     /// `IF NOT EXISTS` (MariaDB), while it is added.
     pub if_not_exists: bool,
 }

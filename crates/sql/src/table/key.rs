@@ -177,12 +177,13 @@ impl Parser<'_> {
 
     /// What stands behind `CHECK`.
     pub(super) fn check_behind(&mut self, name: Option<String>) -> Result<CheckDefinition> {
+        let position = self.position();
         let expression = self.expression_in_parentheses()?;
         let enforced = !self.take_words(&["NOT", "ENFORCED"]);
         if enforced {
             self.take_word("ENFORCED");
         }
-        Ok(CheckDefinition { name, expression, enforced, if_not_exists: false })
+        Ok(CheckDefinition { name, expression, enforced, position, if_not_exists: false })
     }
 
     /// What stands behind `REFERENCES`.

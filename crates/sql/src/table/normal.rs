@@ -16,6 +16,7 @@ impl TableDefinition {
     /// - what has no name gets the name that MySQL gives (`a_2`, `t_ibfk_1`, `t_chk_1`);
     /// - every column says whether it can be NULL, and has `DEFAULT NULL` where that is the
     ///   default;
+    /// - empty comments are gone;
     /// - types have their default lengths, and integers no display width except `tinyint(1)` and
     ///   with `ZEROFILL`;
     /// - references at columns are gone; [`Self::take_references`] makes foreign keys of them
@@ -31,11 +32,14 @@ impl TableDefinition {
             column.normalise_default();
             column.references = None;
         }
+        self.drop_empty_comments();
         self.order_keys();
         self.name_constraints();
         self.keys.iter_mut().for_each(|it| it.if_not_exists = false);
         self.foreign_keys.iter_mut().for_each(|it| it.if_not_exists = false);
-        self.checks.iter_mut().for_each(|it| it.if_not_exists = false);
+        for check in &mut self.checks {
+            (check.if_not_exists, check.position) = (false, 0);
+        }
     }
 
     /// Makes foreign keys of the references at columns, as MySQL 9 does, and gives each foreign key
@@ -106,6 +110,20 @@ impl TableDefinition {
             }
             self.checks.append(&mut column.checks);
         }
+        // Those that were there before come first, new ones in the order of the text.
+        self.checks.sort_by_key(|check| check.position);
+    }
+
+    /// An empty comment is none.
+    fn drop_empty_comments(&mut self) {
+        let is_empty = |comment: &mut String| comment.is_empty();
+        for column in &mut self.columns {
+            column.comment.take_if(is_empty);
+        }
+        for key in &mut self.keys {
+            key.comment.take_if(is_empty);
+        }
+        self.options.retain(|option| option.name != "COMMENT" || !option.value.is_empty());
     }
 
     fn set_nullability(&mut self) {
@@ -202,6 +220,9 @@ impl KeyDefinition {
 
 impl ColumnDefinition {
     fn normalise_default(&mut self) {
+        if self.nullable == Some(false) && self.default == Some(ColumnDefault::Dropped) {
+            self.default = None;
+        }
         let null = ColumnDefault::Literal(Expression {
             text: "NULL".to_owned(),
             tree: Box::new(Expr::Value(Value::Null.with_empty_span())),

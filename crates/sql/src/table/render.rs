@@ -1,6 +1,6 @@
 //! A definition as text, in the form of MySQL 8's `SHOW CREATE TABLE`.
 //!
-//! What is written reads back as the same definition in the form that
+//! What is written to be [kept](Shown::kept) reads back as the same definition in the form that
 //! [`TableDefinition::normalise`] gives, when it is read in the mode that it was written in.
 
 use std::fmt::Write as _;
@@ -29,6 +29,8 @@ pub struct Shown<'a> {
     pub collation: &'a str,
     /// The mode in which the definition was read, and in which the text is to be read.
     pub mode: Mode,
+    /// The text is kept, not shown: it says what MySQL has no words for.
+    pub kept: bool,
 }
 
 /// The text of `SHOW CREATE TABLE`. The options `ENGINE`, `AUTO_INCREMENT`, `CHARSET` and
@@ -36,7 +38,7 @@ pub struct Shown<'a> {
 pub fn show_create_table(table: &TableDefinition, shown: Shown<'_>) -> String {
     let mode = shown.mode;
     let mut lines: Vec<String> = Vec::new();
-    lines.extend(table.columns.iter().map(|column| column_text(column, mode)));
+    lines.extend(table.columns.iter().map(|column| column_text(column, shown)));
     lines.extend(table.keys.iter().map(|key| key_text(key, mode)));
     lines.extend(table.foreign_keys.iter().map(foreign_key_text));
     lines.extend(table.checks.iter().map(check_text));
@@ -75,7 +77,7 @@ fn names(list: &[String]) -> String {
     list.iter().map(|name| literal::name(name)).collect::<Vec<_>>().join(",")
 }
 
-fn column_text(column: &ColumnDefinition, mode: Mode) -> String {
+fn column_text(column: &ColumnDefinition, Shown { mode, kept, .. }: Shown<'_>) -> String {
     let data_type = &column.data_type;
     let mut out = format!("{} {}", literal::name(&column.name), type_text(data_type, mode));
     if let Some(generated) = &column.generated {
@@ -101,7 +103,8 @@ fn column_text(column: &ColumnDefinition, mode: Mode) -> String {
         Some(ColumnDefault::CurrentTimestamp(digits)) => {
             put(&mut out, format_args!(" DEFAULT {}", current_timestamp(*digits)));
         }
-        None => {}
+        Some(ColumnDefault::Dropped) if kept => out.push_str(" NO DEFAULT"),
+        Some(ColumnDefault::Dropped) | None => {}
     }
     if let Some(digits) = column.on_update {
         put(&mut out, format_args!(" ON UPDATE {}", current_timestamp(digits)));
@@ -116,7 +119,7 @@ fn column_text(column: &ColumnDefinition, mode: Mode) -> String {
         option_text(&mut out, option, " ", mode);
     }
     if let Some(comment) = &column.comment {
-        put(&mut out, format_args!(" COMMENT {}", literal::text(comment, mode)));
+        put(&mut out, format_args!(" COMMENT {}", literal::on_one_line(comment, mode)));
     }
     out
 }
@@ -131,7 +134,7 @@ fn current_timestamp(digits: u32) -> String {
 fn type_text(data_type: &TypeName, mode: Mode) -> String {
     let mut out = data_type.base.name().to_owned();
     if matches!(data_type.base, Base::Enum | Base::Set) {
-        let values = data_type.values.iter().map(|value| literal::text(value, mode));
+        let values = data_type.values.iter().map(|value| literal::on_one_line(value, mode));
         put(&mut out, format_args!("({})", values.collect::<Vec<_>>().join(",")));
     }
     match (data_type.length, data_type.scale) {
@@ -177,7 +180,7 @@ fn words_of(list: &[String]) -> String {
 fn option_text(out: &mut String, option: &TableOption, equals: &str, mode: Mode) {
     let name = &option.name;
     if option.quoted {
-        put(out, format_args!(" {name}{equals}{}", literal::text(&option.value, mode)));
+        put(out, format_args!(" {name}{equals}{}", literal::on_one_line(&option.value, mode)));
         return;
     }
     let is_name = ["TABLESPACE", "ENGINE", "SECONDARY_ENGINE"].contains(&name.as_str());
@@ -227,7 +230,7 @@ fn key_text(key: &KeyDefinition, mode: Mode) -> String {
         put(&mut out, format_args!(" USING {using}"));
     }
     if let Some(comment) = &key.comment {
-        put(&mut out, format_args!(" COMMENT {}", literal::text(comment, mode)));
+        put(&mut out, format_args!(" COMMENT {}", literal::on_one_line(comment, mode)));
     }
     if let Some(parser) = &key.parser {
         put(&mut out, format_args!(" /*!50100 WITH PARSER {} */", literal::name(parser)));
@@ -301,8 +304,9 @@ fn partitioning_text(out: &mut String, partitioning: &Partitioning, mode: Mode) 
             put(out, format_args!("\nSUBPARTITIONS {count}"));
         }
     }
-    let partitions: Vec<String> =
-        partitioning.partitions.iter().map(|partition| partition_text(partition, mode)).collect();
+    let of_columns = matches!(partitioning.method, PartitionMethod::RangeColumns(_));
+    let text = |partition| partition_text(partition, of_columns, mode);
+    let partitions: Vec<String> = partitioning.partitions.iter().map(text).collect();
     if !partitions.is_empty() {
         put(out, format_args!("\n({})", partitions.join(",\n ")));
     }
@@ -327,7 +331,7 @@ fn method_text(method: &PartitionMethod) -> String {
     }
 }
 
-fn partition_text(partition: &PartitionDefinition, mode: Mode) -> String {
+fn partition_text(partition: &PartitionDefinition, of_columns: bool, mode: Mode) -> String {
     let mut out = format!("PARTITION {}", word(&partition.name));
     match &partition.values {
         Some(PartitionValues::LessThan(bounds)) => {
@@ -339,7 +343,7 @@ fn partition_text(partition: &PartitionDefinition, mode: Mode) -> String {
                 })
                 .collect();
             match bounds.as_slice() {
-                ["MAXVALUE"] => out.push_str(" VALUES LESS THAN MAXVALUE"),
+                ["MAXVALUE"] if !of_columns => out.push_str(" VALUES LESS THAN MAXVALUE"),
                 _ => put(&mut out, format_args!(" VALUES LESS THAN ({})", bounds.join(","))),
             }
         }

@@ -34,6 +34,7 @@ fn shown(table: &TableDefinition) -> String {
         charset: "utf8mb4",
         collation: "utf8mb4_0900_ai_ci",
         mode: Mode::default(),
+        kept: false,
     };
     show_create_table(table, shown)
 }
@@ -162,6 +163,7 @@ fn attributes_of_columns() {
         Some(ColumnDefault::Literal(literal)) => literal.text,
         Some(ColumnDefault::Expression(expression)) => format!("({})", expression.text),
         Some(ColumnDefault::CurrentTimestamp(digits)) => format!("now {digits}"),
+        Some(ColumnDefault::Dropped) => "dropped".to_owned(),
         None => String::new(),
     };
     for (sql, expected) in [
@@ -181,6 +183,7 @@ fn attributes_of_columns() {
         ("TIMESTAMP DEFAULT current_timestamp() ON UPDATE current_timestamp()", "now 0"),
         ("TIMESTAMP DEFAULT NOW()", "now 0"),
         ("TIMESTAMP DEFAULT LOCALTIMESTAMP", "now 0"),
+        ("INT NO DEFAULT COMMENT 'x'", "dropped"),
     ] {
         assert_eq!(text(column(sql).default), expected, "{sql}");
     }
@@ -247,6 +250,39 @@ fn keys_and_constraints() {
     assert_eq!(table.foreign_keys[0].references.table.database.as_deref(), Some("d"));
     assert_eq!(table.foreign_keys[0].references.on_update, Some(ReferenceAction::Cascade));
     assert_eq!(table.checks[1].expression.text, "a < b");
+}
+
+#[test]
+fn checks_are_numbered_in_the_order_of_the_text() {
+    let mut table = create(
+        "CREATE TABLE t (CHECK (a <> b), a INT CHECK (a > 10), b INT CONSTRAINT p CHECK (b > 0), \
+         c INT CHECK (c < 100), CHECK (a > c))",
+    );
+    table.normalise();
+    let names = |table: &TableDefinition| {
+        let checks = table.checks.iter();
+        checks
+            .map(|it| format!("{} {}", it.name.as_deref().unwrap_or(""), it.expression.text))
+            .collect::<Vec<_>>()
+    };
+    let expected = ["t_chk_1 a <> b", "t_chk_2 a > 10", "p b > 0", "t_chk_3 c < 100"];
+    assert_eq!(names(&table)[..4], expected);
+    assert_eq!(names(&table)[4..], ["t_chk_4 a > c"]);
+    // Added ones follow, also when the one at a column comes into the definition later.
+    let TableStatement::Alter(alter) =
+        read("ALTER TABLE t ADD COLUMN d INT CHECK (d > 1), ADD CHECK (a > 1)")
+    else {
+        panic!("another statement")
+    };
+    for action in alter.actions {
+        match action {
+            AlterAction::AddColumn { column, .. } => table.columns.push(*column),
+            AlterAction::AddCheck(check) => table.checks.push(*check),
+            other => panic!("{other:?}"),
+        }
+    }
+    table.normalise();
+    assert_eq!(names(&table)[4..], ["t_chk_4 a > c", "t_chk_5 d > 1", "t_chk_6 a > 1"]);
 }
 
 #[test]

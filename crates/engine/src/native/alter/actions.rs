@@ -337,7 +337,11 @@ impl<'d> Draft<'d> {
     fn set_default(&mut self, name: &str, default: Option<&ColumnDefault>) -> Result<()> {
         let at = self.column_that_was(name)?;
         let mut column = self.definition.columns[at].clone();
-        column.default = default.cloned();
+        let is_dropped = default.is_none() && column.nullable == Some(true);
+        column.default = match is_dropped && column.generated.is_none() {
+            true => Some(ColumnDefault::Dropped),
+            false => default.cloned(),
+        };
         self.definition.columns[at] = self.settled(&column)?;
         Ok(())
     }

@@ -22,7 +22,7 @@ pub(crate) fn default_value(
     let nullable = column.nullable != Some(false);
     match &column.default {
         None if nullable => Ok(DefaultValue::Constant(Value::Null)),
-        None => Ok(DefaultValue::None),
+        None | Some(ColumnDefault::Dropped) => Ok(DefaultValue::None),
         Some(ColumnDefault::CurrentTimestamp(digits)) => {
             Ok(DefaultValue::CurrentTimestamp(*digits))
         }

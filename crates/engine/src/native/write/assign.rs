@@ -105,7 +105,7 @@ impl Statement<'_> {
         sources: &[(usize, Source)],
         warnings: &mut Warnings,
     ) -> Result<Vec<ArrayRef>> {
-        let defaults = defaults(def, &self.policy);
+        let defaults = defaults(def, &self.policy, self.context.mode);
         let mut rows = old.to_vec();
         let mut rest = sources;
         while !rest.is_empty() {

@@ -24,8 +24,8 @@ pub(super) enum Default {
     Computed(String),
 }
 
-/// The defaults of all columns.
-pub(super) fn defaults(def: &NativeDef, policy: &Policy) -> Vec<Default> {
+/// The defaults of all columns. `mode` is that of the session, whose queries compute them.
+pub(super) fn defaults(def: &NativeDef, policy: &Policy, mode: Mode) -> Vec<Default> {
     let of = |(at, default): (usize, &DefaultValue)| match default {
         // Of an ENUM it is the first member, whatever the mode.
         DefaultValue::None if def.targets[at].ty.flags.has(Flags::ENUM) => {
@@ -34,7 +34,9 @@ pub(super) fn defaults(def: &NativeDef, policy: &Policy) -> Vec<Default> {
         DefaultValue::None => Default::None,
         DefaultValue::Constant(value) => Default::Value(value.clone()),
         DefaultValue::CurrentTimestamp(digits) => Default::Value(moment(def, at, *digits, policy)),
-        DefaultValue::Expression(expression) => Default::Computed(expression.text.clone()),
+        DefaultValue::Expression(expression) => {
+            Default::Computed(expression.text_in(def.mode, mode))
+        }
     };
     let of = |(at, default): (usize, &DefaultValue)| match def.is_generated(at) {
         // Until it is computed.

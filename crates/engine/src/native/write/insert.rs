@@ -177,7 +177,7 @@ impl Statement<'_> {
     ) -> Result<(NewRows, bool)> {
         let nulls = if rows.count() == 1 { NullRule::Refuse } else { NullRule::Replace };
         let policy = Policy { nulls, ..self.policy };
-        let defaults = defaults(def, &policy);
+        let defaults = defaults(def, &policy, self.context.mode);
         // Most statements hold nothing but literals, and are read once.
         let shape = (rows.count().min(ROOM), may_be_empty);
         let mut fill = Fill::new(def, &defaults, policy, given.clone(), shape)?;
@@ -297,7 +297,7 @@ impl Statement<'_> {
         assignments: &[Assignment],
     ) -> Result<(NewRows, bool)> {
         let policy = self.policy;
-        let defaults = defaults(def, &policy);
+        let defaults = defaults(def, &policy, self.context.mode);
         let row: Vec<Value<'static>> = assignments
             .iter()
             .map(|assignment| match &assignment.value {
@@ -328,7 +328,7 @@ impl Statement<'_> {
         computed: Computed,
         warnings: &mut Warnings,
     ) -> Result<()> {
-        let defaults = defaults(def, &self.policy);
+        let defaults = defaults(def, &self.policy, self.context.mode);
         for (column, rows) in computed {
             let Default::Computed(text) = &defaults[column] else { continue };
             let rows = UInt32Array::from(rows);

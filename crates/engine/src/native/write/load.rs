@@ -118,7 +118,7 @@ impl Statement<'_> {
         };
         Ok(Loader {
             splitter: Splitter::new(&load.format)?,
-            defaults: defaults(&def, &policy),
+            defaults: defaults(&def, &policy, self.context.mode),
             def,
             only,
             slots,

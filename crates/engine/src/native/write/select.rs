@@ -39,7 +39,7 @@ impl Statement<'_> {
         if let Some(column) = given.iter().find(|at| def.is_generated(**at)) {
             return Err(not_assignable(def, *column));
         }
-        let defaults = defaults(def, &self.policy);
+        let defaults = defaults(def, &self.policy, self.context.mode);
         let mut batches = Vec::new();
         let (mut rows, mut bytes) = (0, 0);
         while let Some(batch) = answer.rows.next().await {

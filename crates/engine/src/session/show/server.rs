@@ -254,10 +254,11 @@ impl Session {
 
     /// `SHOW PROCEDURE STATUS` and `SHOW FUNCTION STATUS`, from the servers' information schemas.
     pub(super) async fn show_routines(&self, view: &Arc<View>, kind: ShowKind) -> Result<Grid> {
-        const SHOWN: [(&str, &str); 11] = [
+        const SHOWN: [(&str, &str); 12] = [
             ("ROUTINE_SCHEMA", "Db"),
             ("ROUTINE_NAME", "Name"),
             ("ROUTINE_TYPE", "Type"),
+            ("EXTERNAL_LANGUAGE", "Language"),
             ("DEFINER", "Definer"),
             ("LAST_ALTERED", "Modified"),
             ("CREATED", "Created"),

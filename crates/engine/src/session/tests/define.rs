@@ -114,6 +114,101 @@ async fn errors_of_definitions_are_mysql_s() {
     engine.close().await;
 }
 
+/// Foreign keys follow the names of tables and columns, and names that were made of a table's.
+#[tokio::test]
+async fn foreign_keys_follow_what_they_refer_to() {
+    let (engine, mut root) = shop().await;
+    run(&mut root, "CREATE DATABASE other").await;
+    run(&mut root, "CREATE TABLE p (id INT PRIMARY KEY)").await;
+    run(&mut root, "CREATE TABLE q (id INT PRIMARY KEY)").await;
+    let sql = "CREATE TABLE c (id INT PRIMARY KEY, a INT, b INT CHECK (b > 0), up INT, CONSTRAINT \
+               f FOREIGN KEY (a) REFERENCES p (id), FOREIGN KEY (b) REFERENCES shop.q (id), FOREIGN \
+               KEY (up) REFERENCES c (id))";
+    run(&mut root, sql).await;
+    for (sql, table, expected) in [
+        ("RENAME TABLE p TO p9", "c", ["f` F(`a`) R`p9` (`id`)", "c_ibfk_1` F(`b`) R`shop`.`q`"]),
+        ("ALTER TABLE p9 RENAME COLUMN id TO idd", "c", ["R`p9` (`idd`)", "R`shop`.`q` (`id`)"]),
+        ("RENAME TABLE p9 TO x, q TO p9, x TO q", "c", ["R`q` (`idd`)", "R`p9` (`id`)"]),
+        ("ALTER TABLE q RENAME TO other.q", "c", ["R`other`.`q` (`idd`)", "R`p9` (`id`)"]),
+        ("ALTER TABLE c RENAME COLUMN id TO i", "c", ["(`up`) R`c` (`i`)", "R`p9` (`id`)"]),
+        ("RENAME TABLE c TO d", "d", ["d_ibfk_2` F(`up`) R`d` (`i`)", "(`b`) R`p9` (`id`)"]),
+        ("RENAME TABLE d TO other.d", "other.d", ["(`a`) R`q` (`idd`)", "R`shop`.`p9` (`id`)"]),
+    ] {
+        run(&mut root, sql).await;
+        let shown = &rows(&mut root, &format!("SHOW CREATE TABLE {table}")).await[0][1];
+        for part in expected {
+            let part = part.replace("F(", "FOREIGN KEY (").replace("R`", "REFERENCES `");
+            assert!(shown.contains(&part), "{sql}: {part} in {shown}");
+        }
+    }
+    let sql = "SELECT CONSTRAINT_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME, \
+               REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE \
+               TABLE_SCHEMA = 'other' AND CONSTRAINT_NAME = 'f'";
+    assert_eq!(rows(&mut root, sql).await, [["f", "other", "q", "idd"]]);
+    assert_eq!(errno(&mut root, "ALTER TABLE other.d DROP CHECK d_chk_1").await, 0);
+    engine.close().await;
+}
+
+/// Numbers as strings, no line breaks in texts, nothing of comments that are empty.
+#[tokio::test]
+async fn defaults_and_comments_are_shown_as_mysql_does() {
+    let (engine, mut root) = shop().await;
+    let sql = r"CREATE TABLE t (id INT PRIMARY KEY COMMENT 'a\nb\r''\\c', n DECIMAL(5,2) DEFAULT 4,
+        b BIT(3) DEFAULT 5, s VARCHAR(9) DEFAULT 'x\ny', f BOOL DEFAULT TRUE, y INT,
+        e ENUM('a\nb') COMMENT '', KEY k (n) COMMENT 'l\nm') COMMENT 'p\nq'
+        PARTITION BY RANGE COLUMNS (id) (PARTITION p VALUES LESS THAN (MAXVALUE) COMMENT 'r\ns')";
+    run(&mut root, sql).await;
+    run(&mut root, "ALTER TABLE t ALTER y DROP DEFAULT").await;
+    let shown = rows(&mut root, "SHOW CREATE TABLE t").await.remove(0).remove(1);
+    for part in [
+        r"`id` int NOT NULL COMMENT 'a\nb\r''\\c',",
+        "`n` decimal(5,2) DEFAULT '4.00',",
+        "`b` bit(3) DEFAULT b'101',",
+        r"`s` varchar(9) DEFAULT 'x\ny',",
+        "`f` tinyint(1) DEFAULT '1',",
+        "`y` int,",
+        r"`e` enum('a\nb') DEFAULT NULL,",
+        r"COMMENT 'l\nm'",
+        r"COMMENT='p\nq'",
+        r"LESS THAN (MAXVALUE) COMMENT = 'r\ns'",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    run(&mut root, "ALTER TABLE t COMMENT = '', MODIFY id INT COMMENT ''").await;
+    let shown = rows(&mut root, "SHOW CREATE TABLE t").await.remove(0).remove(1);
+    assert!(shown.contains("`id` int NOT NULL,") && !shown.contains("COMMENT="), "{shown}");
+    engine.close().await;
+}
+
+/// What is written under one `sql_mode` is shown so that the default one reads it.
+#[tokio::test]
+async fn definitions_are_shown_in_the_default_mode() {
+    let (engine, mut root) = shop().await;
+    let modes = "SET sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES'";
+    run(&mut root, modes).await;
+    let sql = r#"CREATE TABLE m (id INT PRIMARY KEY, "a b" VARCHAR(9) CHECK ("a b" <> 'q'),
+        g VARCHAR(30) AS ("a b" || '\') STORED, d VARCHAR(9) DEFAULT ('x' || 'y'),
+        e VARCHAR(5) DEFAULT '\')"#;
+    run(&mut root, sql).await;
+    run(&mut root, "SET sql_mode = ''").await;
+    let shown = rows(&mut root, "SHOW CREATE TABLE m").await.remove(0).remove(1);
+    for part in [
+        r"`g` varchar(30) GENERATED ALWAYS AS (CONCAT(`a b`, '\\')) STORED",
+        r"`d` varchar(9) DEFAULT (CONCAT('x', 'y'))",
+        r"`e` varchar(5) DEFAULT '\\'",
+        r"CHECK (`a b` <> 'q')",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    run(&mut root, "INSERT INTO m (id, `a b`) VALUES (1, 'r')").await;
+    run(&mut root, modes).await;
+    run(&mut root, "INSERT INTO m (id, \"a b\") VALUES (2, 'r')").await;
+    for row in rows(&mut root, "SELECT g, d, e FROM m").await {
+        assert_eq!(row, [r"r\", "xy", r"\"]);
+    }
+    engine.close().await;
+}
+
 #[tokio::test]
 async fn rows_survive_what_changes_their_table() {
     let (engine, mut root) = shop().await;

@@ -181,6 +181,18 @@ fn a_column_without_default_takes_its_implicit_one() {
 }
 
 #[test]
+fn a_column_whose_default_was_dropped_must_be_named() {
+    let target = column("int");
+    let mut strict = ColumnBuilder::new(&target, policy(true)).unwrap();
+    assert_eq!(strict.append_default(None, &Value::Null).unwrap_err().error.errno(), 1364);
+    let mut lenient = ColumnBuilder::new(&target, policy(false)).unwrap();
+    lenient.append_default(None, &Value::Null).unwrap();
+    let assigned = lenient.finish();
+    assert_eq!(shown(&assigned.array, &target.ty, 0), "NULL");
+    assert_eq!(assigned.warnings[0].code, 1364);
+}
+
+#[test]
 fn timestamps_are_stored_in_universal_time() {
     let east = TimeZone::Offset(2 * 3600);
     let policy = Policy { time_zone: east, ..policy(true) };

@@ -1,0 +1,22 @@
+-- Definitions that are written under one sql_mode and used under another.
+SET sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES';
+CREATE TABLE m (id INT PRIMARY KEY, "a b" VARCHAR(9) CHECK ("a b" <> 'q'), g VARCHAR(30) AS ("a b" || 'c\d') STORED, d VARCHAR(9) DEFAULT ('x' || 'y'), e VARCHAR(5) DEFAULT 'a\b');
+INSERT INTO m (id, "a b") VALUES (1, 'r');
+SET sql_mode = '';
+INSERT INTO m (id, `a b`) VALUES (2, 's');
+INSERT INTO m (id, `a b`) VALUES (3, 'q');
+INSERT INTO m (id, `a b`) SELECT 4, 't';
+UPDATE m SET d = 'z' WHERE id = 1;
+UPDATE m SET d = DEFAULT WHERE id = 1;
+SELECT * FROM m ORDER BY id;
+CREATE TABLE n (id INT PRIMARY KEY, s VARCHAR(9) DEFAULT ("q"), b INT DEFAULT (0 || 1), t VARCHAR(9) DEFAULT "a\tb");
+ALTER TABLE m ALTER e SET DEFAULT "b\\c";
+SET sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES';
+INSERT INTO n (id) VALUES (1);
+SELECT * FROM n;
+INSERT INTO m (id) VALUES (5);
+ALTER TABLE m ALTER d SET DEFAULT ("a b" || '\x'), ADD CONSTRAINT other CHECK ("id" || '' <> '7');
+SET sql_mode = DEFAULT;
+INSERT INTO m (id, `a b`) VALUES (6, 'u');
+INSERT INTO m (id, `a b`) VALUES (7, 'v');
+SELECT * FROM m ORDER BY id;
