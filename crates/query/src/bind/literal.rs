@@ -33,8 +33,8 @@ pub(crate) fn literal(expr: &ast::Expr, context: &QueryContext) -> Result<Arg> {
     }
 }
 
-/// `_charset'...'`: bytes as text of a charset. (Clients whose charset is not UTF-8 have such strings
-/// in digits.)
+/// `_charset'...'`: bytes as text of a charset. (The strings of clients whose charset is not UTF-8
+/// come in digits.)
 ///
 /// # Errors
 /// Error 1300 for what is no ASCII, 1235 for charsets that are not read here.
