@@ -215,6 +215,70 @@ def test_files_of_bytes(mysql, native, tmp_path):
     assert found[0] == found[1] == ((1, b"\xff\xfe", "FFFE"), (2, b"abc", "616263"))
 
 
+def test_bytes_in_statements(mysql, native):
+    """Strings and comments of statements that are no text, as drivers send them. (MySQL also warns of
+    each such string, 1300; only numbers of errors, rows and counts are compared.)"""
+    statements = [
+        b"INSERT INTO bytes_b.t (id, b) VALUES (1, _binary'\xff'), (2, _binary '\xff\xfe'), (3, 'plain')",
+        b"INSERT INTO bytes_b.t (id, b, k, l) VALUES (4, '\xff\xfe', '\xf0', '\x00\xff\\'\\\\')",
+        b"INSERT INTO bytes_b.t (id, b) VALUES (5, CONCAT(_binary '\xff', 'a')), (6, '\xc3\xa9')",
+        b"INSERT INTO bytes_b.t (id, b) SELECT 7, _binary '\xfd'",
+        b"INSERT INTO bytes_b.t (id, b) SELECT 8, '\xfc'",
+        b"INSERT INTO bytes_b.t (id, b) VALUES (8, '\xff') ON DUPLICATE KEY UPDATE b = '\xfb'",
+        b"INSERT INTO bytes_b.t (id, a) VALUES (9, '\xff')",
+        b"INSERT INTO bytes_b.t (id, a) VALUES (9, _binary '\xff')",
+        b"INSERT INTO bytes_b.t (id, n) VALUES (9, '\xff')",
+        b"INSERT INTO bytes_b.t (id, a, n) VALUES (9, _latin1'\xe9', _binary x'3132')",
+        b"SELECT id, HEX(b), HEX(k), HEX(l), HEX(a), n FROM bytes_b.t ORDER BY id",
+        b"SELECT id FROM bytes_b.t WHERE b = '\xff' ORDER BY id",
+        b"SELECT id FROM bytes_b.t WHERE b = _binary '\xff\xfe' ORDER BY id",
+        b"SELECT id FROM bytes_b.t WHERE b IN ('\xff', 'plain', _binary '\xfd') ORDER BY id",
+        b"SELECT id FROM bytes_b.t WHERE b LIKE '\xff%' ORDER BY id",
+        b"SELECT id FROM bytes_b.t WHERE b BETWEEN '\xf0' AND '\xfd' ORDER BY id",
+        b"SELECT HEX('\xff'), LENGTH('\xff\xfe'), '\xff' IS NULL, HEX(CONCAT(b, '\xff')), "
+        b"CASE b WHEN '\xff' THEN 1 END FROM bytes_b.t WHERE id = 1",
+        b"SELECT HEX(_latin1'\xe9'), CHARSET(_latin1'\xe9'), HEX(_utf8mb4 x'c3a9'), _utf8mb4 x'c3a9' = 'E', "
+        b"HEX(CONCAT(_latin1'\xe9', 'a')), COERCIBILITY(_binary '\xff'), CHARSET(_binary'\xff')",
+        b"SELECT _binary '12' + 1, _binary x'3132' + 1, x'3132' + 1",
+        b"SELECT 1 /* \xe9 '\xff */ + 1 -- \xff",
+        b"UPDATE bytes_b.t SET b = '\xfa' WHERE b = '\xff'",
+        b"UPDATE bytes_b.t SET b = _binary '\xf9' WHERE id = 2",
+        b"UPDATE bytes_b.t SET a = '\xff' WHERE id = 2",
+        b"DELETE FROM bytes_b.t WHERE b = '\xfd'",
+        b"SELECT id, HEX(b) FROM bytes_b.t ORDER BY id",
+        b"CREATE TABLE bytes_b.d (id INT PRIMARY KEY, b VARBINARY(4) DEFAULT '\xff')",
+        b"INSERT INTO bytes_b.d (id) VALUES (1)",
+        b"SELECT HEX(b) FROM bytes_b.d",
+        b"CREATE TABLE bytes_b.e (id INT PRIMARY KEY, b VARCHAR(4) DEFAULT '\xff')",
+        b"SET NAMES binary",
+        b"SELECT HEX('\xff') AS a, CHARSET('\xff') AS b",
+        b"SET NAMES latin1",
+        b"SELECT HEX('\xff') AS a, HEX(_binary'\xff') AS b, HEX(_utf8mb4'\xc3\xa9') AS c",
+    ]
+    found = []
+    for server in (mysql, native):
+        server.run("DROP DATABASE IF EXISTS bytes_b", "CREATE DATABASE bytes_b",
+                   "CREATE TABLE bytes_b.t (id INT PRIMARY KEY, b VARBINARY(20), k BINARY(3), l BLOB, "
+                   "a VARCHAR(20), n INT)")
+        steps = []
+        with server.connect(use_unicode=False) as connection, connection.cursor() as cursor:
+            for statement in statements:
+                try:
+                    steps.append((statement, cursor.execute(statement), cursor.fetchall()))
+                except pymysql.MySQLError as error:
+                    steps.append((statement, error.args[0]))
+            if server is native:
+                for statement in (b"SELECT UPPER('\xff')", b"SELECT CONCAT('\xff', 'a')",
+                                  b"SELECT id FROM bytes_b.t WHERE a = _utf8mb4'\xff'"):
+                    cursor.execute("SET NAMES utf8mb4")
+                    with pytest.raises(pymysql.MySQLError) as refused:
+                        cursor.execute(statement)
+                    assert refused.value.args[0] == 1300, statement
+        found.append(steps)
+    for expected, given in zip(*found, strict=True):
+        assert given == expected
+
+
 class TestBeside:
     """Statements of a session beside definitions of another: they wait or are done again."""
 

@@ -222,10 +222,11 @@ impl Session {
         self.process.handle.clone()
     }
 
-    /// A statement with its byte strings (`_binary '...'`) in digits, if it has some that are no
-    /// plain text; what is left can be read in the client's charset.
+    /// A statement with its byte strings (`_binary '...'`) and what is no text of the client's
+    /// charset in digits, if it has such; what is left can be read in that charset.
     pub fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>> {
-        pelorus_sql::bytes::in_digits(statement, self.mode)
+        let charset = self.client_collation().charset();
+        pelorus_sql::bytes::in_digits(statement, charset, self.mode)
     }
 
     /// The charset in which the client writes statements, by its default collation.

@@ -170,6 +170,7 @@ impl AggregateCall {
             text: self.text.clone(),
             complains: false,
             hides_number: false,
+            broken: false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pelorus_error::Result;
+use pelorus_types::collation;
 
 use crate::call::Call;
 use crate::context::EvalContext;
@@ -21,16 +22,15 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         return Ok(Call::rowwise(name, args, ctx, ty, move |_, _| Ok(Value::UInt(id))));
     }
     let chars = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+    let text_type = |chars| text_type(chars, collation::UTF8MB3_GENERAL_CI);
     let (text, ty) = match name {
         "VERSION" => {
-            let ty = text_type(chars(&ctx.version), ctx.collation).not_null();
+            let ty = text_type(chars(&ctx.version)).not_null();
             (Some(ctx.version.clone()), ty)
         }
-        "DATABASE" | "SCHEMA" => (ctx.database.clone(), text_type(64, ctx.collation).nullable()),
-        "CURRENT_USER" => {
-            (Some(ctx.current_user.clone()), text_type(288, ctx.collation).nullable())
-        }
-        _ => (Some(ctx.user.clone()), text_type(288, ctx.collation).nullable()),
+        "DATABASE" | "SCHEMA" => (ctx.database.clone(), text_type(64).nullable()),
+        "CURRENT_USER" => (Some(ctx.current_user.clone()), text_type(288).nullable()),
+        _ => (Some(ctx.user.clone()), text_type(288).nullable()),
     };
     let value = text.map_or(Value::Null, Value::Text);
     let call = Call::rowwise(name, args, ctx, ty, move |_, _| Ok(value.clone()));

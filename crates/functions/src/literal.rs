@@ -85,13 +85,29 @@ pub fn text(value: impl Into<String>, ctx: &EvalContext) -> Arg {
 /// `_charset'text'`, or text whose collation is known otherwise.
 pub fn text_of(value: impl Into<String>, collation: pelorus_types::Collation) -> Arg {
     let value = value.into();
+    if collation == collation::BINARY {
+        return bytes(value.into_bytes());
+    }
     let chars = u32::try_from(value.chars().count()).unwrap_or(u32::MAX);
     let ty = shape::text_type(chars, collation).not_null();
     let shown = format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"));
-    if collation == collation::BINARY {
-        return Arg::literal(Value::Bytes(value.into_bytes()), ty, shown);
-    }
     Arg::literal(Value::Text(value), ty, shown)
+}
+
+/// `_binary'text'`: bytes that are a text where numbers are asked for.
+pub fn bytes(value: Vec<u8>) -> Arg {
+    let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
+    let ty = shape::text_type(length, collation::BINARY).not_null();
+    let shown = match std::str::from_utf8(&value) {
+        Ok(text) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
+        Err(_) => value.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+    };
+    Arg::literal(Value::Bytes(value), ty, shown)
+}
+
+/// A text literal whose bytes are no text of its charset; see [`Arg::broken`].
+pub fn broken(value: Vec<u8>) -> Arg {
+    Arg { broken: true, ..bytes(value) }
 }
 
 /// `x'4142'`, `0x4142`: bytes that are a number where numbers are asked for.

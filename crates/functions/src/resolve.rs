@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 
 use crate::call::Call;
 use crate::context::EvalContext;
 use crate::errors::no_such_function;
-use crate::value::Arg;
+use crate::value::{Arg, Value};
 use crate::{
     arithmetic, bits, cast, compare, complaint, conditional, datetime, extreme, info, logic, math,
     names, round, string,
@@ -29,6 +29,7 @@ use crate::{
 pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let upper = name.to_ascii_uppercase();
     refuse_hidden_numbers(&upper, args)?;
+    refuse_broken_text(&upper, args)?;
     let written = name;
     let name = upper.as_str();
     let bound = operator(name, args, ctx)
@@ -183,6 +184,35 @@ fn session(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Ca
     })
 }
 
+/// A literal that is no text of its charset may stand beside bytes, as which it is taken, and where
+/// a function asks for nothing but its bytes. MySQL goes on with the broken text elsewhere, too.
+fn refuse_broken_text(name: &str, args: &[Arg]) -> Result<()> {
+    let Some(broken) = args.iter().find(|it| it.broken) else { return Ok(()) };
+    let is_of_bytes = matches!(
+        name,
+        "HEX"
+            | "LENGTH"
+            | "OCTET_LENGTH"
+            | "BIT_LENGTH"
+            | "TO_BASE64"
+            | "CRC32"
+            | "IS NULL"
+            | "IS NOT NULL"
+            | "ISNULL"
+    );
+    if is_of_bytes || args.iter().any(|it| !it.broken && it.ty.is_binary_string()) {
+        return Ok(());
+    }
+    let bytes = match &broken.constant {
+        Some(Value::Bytes(bytes)) => bytes.as_slice(),
+        _ => &[],
+    };
+    let at = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), |_| 0);
+    let shown: String = bytes[at..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
+    let text = format!("Invalid utf8mb4 character string: '{shown}'");
+    Err(Error::new(Code::InvalidCharacterString, text))
+}
+
 /// ENUM and SET values are numbers where numbers are asked for, but arrays hold only their text.
 /// The number of a JSON value is not that of its text either.
 fn refuse_hidden_numbers(name: &str, args: &[Arg]) -> Result<()> {
@@ -257,4 +287,26 @@ fn passes_on(name: &str) -> bool {
 fn is_mathematical(name: &str, args: &[Arg]) -> bool {
     let ctx = Arc::new(EvalContext::default());
     math::unary(name, args, &ctx).or_else(|| math::binary(name, args, &ctx)).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::literal;
+
+    #[test]
+    fn broken_text_stands_beside_bytes_alone() {
+        let ctx = Arc::new(EvalContext::default());
+        let broken = || literal::broken(b"a\xff".to_vec());
+        let (bytes, text) = (literal::bytes(b"x".to_vec()), literal::text("x", &ctx));
+        let errno = |name: &str, args: &[Arg]| resolve(name, args, &ctx).err().map(|it| it.errno());
+        assert_eq!(errno("=", &[bytes.clone(), broken()]), None);
+        assert_eq!(errno("IN", &[bytes, broken(), broken()]), None);
+        assert_eq!(errno("HEX", &[broken()]), None);
+        assert_eq!(errno("=", &[text.clone(), broken()]), Some(1300));
+        assert_eq!(errno("CONCAT", &[broken(), broken()]), Some(1300));
+        assert_eq!(errno("UPPER", &[broken()]), Some(1300));
+        let error = resolve("=", &[text, broken()], &ctx).err().unwrap();
+        assert_eq!(error.message(), "Invalid utf8mb4 character string: '\\xFF'");
+    }
 }

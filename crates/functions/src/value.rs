@@ -101,6 +101,9 @@ pub struct Arg {
     /// Whether it is the value of an ENUM, SET or JSON column whatever its type says: as a number
     /// it is another than its text.
     pub hides_number: bool,
+    /// Whether it is a text literal whose bytes are no text of its charset: these count only beside
+    /// other bytes, and where nothing but bytes is asked for.
+    pub broken: bool,
 }
 
 impl Arg {
@@ -109,8 +112,9 @@ impl Arg {
         let coercibility = implicit_coercibility(&ty);
         let text = text.into();
         let (origin, scale) = (Origin::Column, ty.decimals);
-        let (complains, hides_number) = (false, false);
-        Self { ty, constant: None, coercibility, origin, scale, text, complains, hides_number }
+        let (complains, hides_number, broken) = (false, false, false);
+        let constant = None;
+        Self { ty, constant, coercibility, origin, scale, text, complains, hides_number, broken }
     }
 
     /// A literal or a folded constant.
@@ -126,8 +130,8 @@ impl Arg {
         };
         let (constant, text) = (Some(value), text.into());
         let origin = Origin::Literal;
-        let (complains, hides_number) = (false, false);
-        Self { ty, constant, coercibility, origin, scale, text, complains, hides_number }
+        let (complains, hides_number, broken) = (false, false, false);
+        Self { ty, constant, coercibility, origin, scale, text, complains, hides_number, broken }
     }
 
     /// The result of a call. `constant` is its value when the call was folded.
@@ -136,6 +140,7 @@ impl Arg {
             ty: call.return_type(),
             complains: constant.is_none() && call.complains(),
             hides_number: call.hides_number(),
+            broken: false,
             constant,
             coercibility: call.coercibility(),
             origin: Origin::Expression,

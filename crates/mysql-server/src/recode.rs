@@ -43,14 +43,19 @@ impl Recoder {
             return Ok(None);
         }
         let encoder = Encoder::of(client)?;
-        let Some(client) = client.filter(|_| encoder != Encoder::AsIs) else { return Ok(None) };
+        let Some(client) = client.filter(|it| *it != collation::BINARY) else { return Ok(None) };
+        let is_as_it_is = encoder == Encoder::AsIs;
         for (column, kind) in columns.iter_mut().zip(&kinds) {
-            if *kind == Kind::Text {
+            let is_said = is_as_it_is && column.ty.collation.charset() == client.charset();
+            if *kind == Kind::Text && !is_said {
                 let chars =
                     column.ty.length / u32::from(column.ty.collation.bytes_per_char().max(1));
                 column.ty.length = chars.saturating_mul(client.bytes_per_char().into());
                 column.ty.collation = client;
             }
+        }
+        if is_as_it_is {
+            return Ok(None);
         }
         Ok(Some(Self { encoder, format, columns: kinds }))
     }
@@ -180,6 +185,12 @@ mod tests {
             let found = Recoder::for_client(client, Format::Text, &mut columns()).unwrap();
             assert!(found.is_none());
         }
+        // A text in another charset is still said to be in the client's.
+        let name = ColumnType::varchar(64, collation::UTF8MB3_GENERAL_CI);
+        let mut names = vec![Column::computed("n", name)];
+        let client = Some(collation::UTF8MB4_0900_AI_CI);
+        assert!(Recoder::for_client(client, Format::Text, &mut names).unwrap().is_none());
+        assert_eq!(names[0].ty, ColumnType::varchar(64, collation::UTF8MB4_0900_AI_CI));
         let mut numbers = vec![Column::computed("n", ColumnType::bigint())];
         assert!(Recoder::for_client(Some(LATIN1), Format::Text, &mut numbers).unwrap().is_none());
     }

@@ -30,6 +30,7 @@ mod udf;
 mod udwf;
 
 pub use bind::cast::target as cast_target;
+pub use bind::literal::introduced as introduced_literal;
 pub use context::{
     AsOf, Catalog, Database, Flavour, InfoSchema, NativeDatabase, NativeTable, OwnWrites,
     PartitionPruner, PlanOptions, QueryContext, TablePart, Variables,

@@ -1,18 +1,24 @@
 //! Statements that hold bytes which are no text.
 //!
 //! Dumps write binary columns as `_binary '...'` with the bytes as they are, whatever the charset of
-//! the connection is. Everything else here reads text, so that such strings become digits first:
-//! `_binary x'00ff'` is the same value.
+//! the connection is, and many drivers leave even the introducer out. Everything else here reads
+//! text, so that such strings become digits first: `_binary x'00ff'` is the same value. A string
+//! that is no text of the connection's charset becomes `_utf8mb4 x'00ff'`, of which the bytes count
+//! where bytes are asked for. Comments can hold any bytes.
 
 use crate::Mode;
+use crate::lexer::{CHARSETS, is_name_byte};
 
-/// The introducer of byte strings.
-const BINARY: &[u8] = b"_binary";
-
-/// A statement in which byte strings with bytes beyond ASCII are written in digits; `None` if it has
-/// none. Nothing else changes, and nothing else need be text.
-pub fn in_digits(statement: &[u8], mode: Mode) -> Option<Vec<u8>> {
+/// A statement of a client that writes in `charset`, in which strings with bytes beyond ASCII are
+/// written in digits where they have an introducer or are no text; `None` if it has none. Nothing
+/// else changes but comments that are no text, and nothing else need be text.
+pub fn in_digits(statement: &[u8], charset: &str, mode: Mode) -> Option<Vec<u8>> {
     let mut out: Option<Vec<u8>> = None;
+    let mut replace = |(from, to): (usize, usize), by: &str| {
+        let made = out.get_or_insert_with(|| Vec::with_capacity(statement.len() * 2));
+        made.extend_from_slice(&statement[from..to]);
+        made.extend_from_slice(by.as_bytes());
+    };
     let (mut at, mut copied) = (0, 0);
     while at < statement.len() {
         let rest = &statement[at..];
@@ -20,20 +26,28 @@ pub fn in_digits(statement: &[u8], mode: Mode) -> Option<Vec<u8>> {
             quote @ (b'\'' | b'"' | b'`') => {
                 let is_name = quote == b'`' || quote == b'"' && mode.ansi_quotes;
                 let Some((length, value)) = string(rest, quote, mode, !is_name) else { break };
-                let introducer = introducer(&statement[copied..at]).filter(|_| !is_name);
-                if let (Some(_), false) = (introducer, value.is_ascii()) {
-                    let made = out.get_or_insert_with(|| Vec::with_capacity(statement.len() * 2));
-                    made.extend_from_slice(&statement[copied..at]);
-                    made.extend_from_slice(crate::literal::bytes(&value).as_bytes());
+                let (string, after) = rest.split_at(length);
+                let before = &statement[copied..at];
+                let is_candidate = !is_name && !string.is_ascii();
+                let introducer =
+                    if is_candidate { introducer(before, (string, after), charset) } else { None };
+                if let Some(introducer) = introducer {
+                    replace((copied, at), &(introducer + &crate::literal::bytes(&value)));
                     copied = at + length;
                 }
                 at += length;
             }
-            b'#' => at += line(rest),
-            b'-' if is_dash_comment(rest) => at += line(rest),
-            // What stands in `/*! */` is part of the statement.
-            b'/' if rest.starts_with(b"/*") && !rest.starts_with(b"/*!") => at += comment(rest),
-            _ => at += 1,
+            _ => match comment(rest) {
+                Some(length) => {
+                    let said = &rest[..length];
+                    if is_unicode(charset) && std::str::from_utf8(said).is_err() {
+                        replace((copied, at), &String::from_utf8_lossy(said));
+                        copied = at + length;
+                    }
+                    at += length;
+                }
+                None => at += 1,
+            },
         }
     }
     let mut out = out?;
@@ -41,16 +55,34 @@ pub fn in_digits(statement: &[u8], mode: Mode) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Whether a text ends with the introducer of byte strings, spaces behind it or not.
-fn introducer(before: &[u8]) -> Option<()> {
-    let before = before.trim_ascii_end();
-    let (rest, last) = before.split_at_checked(before.len().checked_sub(BINARY.len())?)?;
-    let is_part_of_word = |byte: &u8| {
-        byte.is_ascii_alphanumeric()
-            || matches!(byte, b'_' | b'$' | b'@' | b'.')
-            || !byte.is_ascii()
-    };
-    (last.eq_ignore_ascii_case(BINARY) && !rest.last().is_some_and(is_part_of_word)).then_some(())
+/// What has to stand between what comes before a string and the digits of its bytes; `None` if the
+/// string may stay. `string` is given with its quotes and what follows.
+fn introducer(before: &[u8], (string, after): (&[u8], &[u8]), charset: &str) -> Option<String> {
+    let is_text = std::str::from_utf8(string).is_ok();
+    let trimmed = before.trim_ascii_end();
+    let word = trimmed.iter().rposition(|byte| !is_name_byte(*byte)).map_or(0, |at| at + 1);
+    let (rest, word) = trimmed.split_at(word);
+    if let Some(of) = word.strip_prefix(b"_")
+        && let Some(of) = CHARSETS.iter().find(|known| known.as_bytes().eq_ignore_ascii_case(of))
+        && !rest.last().is_some_and(|byte| matches!(byte, b'@' | b'.'))
+    {
+        let is_same = is_unicode(charset) && is_unicode(of) && is_text;
+        let gap = if trimmed.len() == before.len() { " " } else { "" };
+        return (!is_same).then(|| gap.to_owned());
+    }
+    // `N'...'`, `@'...'`, and strings side by side, which are one.
+    let is_glued = before.last().is_some_and(|byte| is_name_byte(*byte) || *byte == b'@');
+    let is_quote = |byte: Option<&u8>| byte.is_some_and(|byte| matches!(byte, b'\'' | b'"'));
+    if is_text || is_glued || is_quote(trimmed.last()) || is_quote(after.trim_ascii_start().first())
+    {
+        return None;
+    }
+    (is_unicode(charset) || charset == "binary").then(|| format!("_{charset} "))
+}
+
+/// Whether text of a charset is written in UTF-8.
+fn is_unicode(charset: &str) -> bool {
+    charset.starts_with("utf8")
 }
 
 /// How long the string or name at the beginning is, and what it says; `None` if it has no end.
@@ -63,7 +95,12 @@ fn string(text: &[u8], quote: u8, mode: Mode, escapes: bool) -> Option<(usize, V
         let next = text.get(at + 1).copied();
         at += match byte {
             b'\\' if escapes => {
-                value.push(escaped(next?));
+                let next = next?;
+                // In front of the wildcards of LIKE the backslash stays.
+                if matches!(next, b'%' | b'_') {
+                    value.push(b'\\');
+                }
+                value.push(escaped(next));
                 2
             }
             _ if byte == quote && next == Some(quote) => {
@@ -100,7 +137,17 @@ fn is_dash_comment(text: &[u8]) -> bool {
     text.starts_with(b"--") && text.get(2).is_none_or(|byte| byte.is_ascii_whitespace())
 }
 
-fn comment(text: &[u8]) -> usize {
+/// How long the comment at the beginning is. What stands in `/*! */` is part of the statement.
+fn comment(text: &[u8]) -> Option<usize> {
+    match text.first()? {
+        b'#' => Some(line(text)),
+        b'-' if is_dash_comment(text) => Some(line(text)),
+        b'/' if text.starts_with(b"/*") && !text.starts_with(b"/*!") => Some(block(text)),
+        _ => None,
+    }
+}
+
+fn block(text: &[u8]) -> usize {
     let end = text.get(2..).and_then(|rest| rest.windows(2).position(|two| two == b"*/"));
     end.map_or(text.len(), |at| at + 4)
 }
@@ -112,27 +159,57 @@ mod tests {
     use super::*;
 
     fn made(statement: &[u8]) -> Option<String> {
-        in_digits(statement, Mode::default()).map(|it| String::from_utf8_lossy(&it).into_owned())
+        made_of(statement, "utf8mb4")
+    }
+
+    fn made_of(statement: &[u8], charset: &str) -> Option<String> {
+        let made = in_digits(statement, charset, Mode::default());
+        made.map(|it| String::from_utf8_lossy(&it).into_owned())
     }
 
     #[test]
     fn byte_strings_become_digits() {
         let statement =
             b"INSERT INTO t VALUES (_binary '\xff\\0\\'\\\\x',_BINARY\"\xc3\",'a\\'',7)";
-        let expected = "INSERT INTO t VALUES (_binary x'ff00275c78',_BINARYx'c3','a\\'',7)";
+        let expected = "INSERT INTO t VALUES (_binary x'ff00275c78',_BINARY x'c3','a\\'',7)";
         assert_eq!(made(statement).as_deref(), Some(expected));
+        assert_eq!(made(b"SELECT _binary'\xff\\%\\_'").unwrap(), "SELECT _binary x'ff5c255c5f'");
+    }
+
+    #[test]
+    fn strings_that_are_no_text_become_digits() {
+        let statement = b"INSERT INTO t VALUES('\xff\\'', \"\xc3\xa9\",'\xc3')";
+        let expected = "INSERT INTO t VALUES(_utf8mb4 x'ff27', \"é\",_utf8mb4 x'c3')";
+        assert_eq!(made(statement).as_deref(), Some(expected));
+        assert_eq!(made_of(b"SELECT '\xff'", "binary").unwrap(), "SELECT _binary x'ff'");
+        assert_eq!(made_of(b"SELECT '\xff'", "latin1"), None);
+        assert_eq!(made(b"SELECT _latin1'\xe9'").unwrap(), "SELECT _latin1 x'e9'");
+        assert_eq!(made(b"SELECT _utf8mb4'\xff'").unwrap(), "SELECT _utf8mb4 x'ff'");
+        assert_eq!(made(b"SELECT _utf8mb4'\xc3\xa9'"), None);
+        let utf8 = made_of(b"SELECT _utf8mb4'\xc3\xa9'", "latin1");
+        assert_eq!(utf8.unwrap(), "SELECT _utf8mb4 x'c3a9'");
+    }
+
+    #[test]
+    fn comments_hold_any_bytes() {
+        let statement = b"SELECT /* \xe9 '\xff' */ 1 # \xff\n, 2 -- \xff";
+        let expected = "SELECT /* \u{fffd} '\u{fffd}' */ 1 # \u{fffd}\n, 2 -- \u{fffd}";
+        assert_eq!(made(statement).as_deref(), Some(expected));
+        assert_eq!(made_of(statement, "latin1"), None);
+        assert_eq!(made(b"SELECT /* \xc3\xa9 */ 1"), None);
     }
 
     #[test]
     fn nothing_else_changes() {
-        let texts: [&[u8]; 8] = [
+        let texts: [&[u8]; 9] = [
             b"SELECT _binary 'plain'",
-            b"SELECT '\xff'",
+            b"SELECT '\xff' 'x'",
             b"SELECT '_binary ' '\xff'",
             b"SELECT `_binary '\xff'`",
-            b"SELECT a_binary '\xff'",
-            b"SELECT 1 -- _binary '\xff'",
-            b"SELECT 1 /* _binary '\xff' */",
+            b"SELECT N'\xff'",
+            b"SELECT @'\xff'",
+            b"SELECT 1 -- _binary '\xc3\xa9'",
+            b"SELECT 1 /* _binary '\xc3\xa9' */",
             b"SELECT _binary '\xff",
         ];
         for text in texts {
@@ -158,7 +235,9 @@ mod tests {
 
         #[test]
         fn rubbish_is_read(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = in_digits(&bytes, Mode::default());
+            for charset in ["utf8mb4", "latin1", "binary"] {
+                let _ = in_digits(&bytes, charset, Mode::default());
+            }
         }
     }
 }

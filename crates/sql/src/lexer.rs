@@ -14,6 +14,7 @@ mod scan;
 mod split;
 
 pub use scan::Lexer;
+pub(crate) use scan::{CHARSETS, is_name_byte};
 pub use split::{bind, next_statement, placeholders, plain_text};
 
 /// What a token is.

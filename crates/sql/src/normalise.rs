@@ -96,6 +96,11 @@ pub fn function_name(name: &ObjectName) -> String {
     parts.join(".").to_ascii_uppercase()
 }
 
+/// The name of a charset or collation, which may be written in quotes of any kind.
+pub fn plain_name(name: &ObjectName) -> String {
+    name.0.last().map(part_text).unwrap_or_default()
+}
+
 pub(crate) fn part_text(part: &ObjectNamePart) -> String {
     match part {
         ObjectNamePart::Identifier(ident) => ident.value.clone(),

@@ -364,8 +364,12 @@ impl Scope<'_> {
                 make::number(&text)?
             }
             Constant::Text { text, .. } => make::text(text, &self.context),
-            Constant::Hex { bytes, .. } => make::hex(bytes),
-            Constant::Bits { bytes, .. } => make::bits(bytes),
+            Constant::Hex { bytes, charset: None } => make::hex(bytes),
+            Constant::Bits { bytes, charset: None } => make::bits(bytes),
+            Constant::Hex { bytes, charset: Some(charset) }
+            | Constant::Bits { bytes, charset: Some(charset) } => {
+                pelorus_query::introduced_literal(bytes, &charset)?
+            }
             Constant::Placeholder => return Err(self.not_allowed()),
         })
     }

@@ -93,7 +93,7 @@ impl Variables for View {
 
     fn session_function(&self, name: &str) -> Option<Typed> {
         let text = |text: &str, chars: u32| {
-            let ty = ColumnType::varchar(chars, collation::UTF8MB4_0900_AI_CI);
+            let ty = ColumnType::varchar(chars, collation::UTF8MB3_GENERAL_CI);
             (Value::Text(text.to_owned()), ty)
         };
         let unsigned = |value| (Value::UInt(value), ColumnType::bigint_unsigned().not_null());

@@ -96,7 +96,7 @@ impl Variable {
             Kind::Int(..) => ColumnType::bigint_unsigned(),
             Kind::Double(..) => ColumnType { decimals: 6, ..ColumnType::double() },
             _ => {
-                let mut ty = ColumnType::varchar(21_845, collation::UTF8MB4_0900_AI_CI);
+                let mut ty = ColumnType::varchar(21_845, collation::UTF8MB3_GENERAL_CI);
                 ty.wire = WireType::VarString;
                 ty
             }

@@ -14,7 +14,7 @@ use crate::decimal::Decimal;
 use crate::errors::parameter_count;
 use crate::input::Input;
 use crate::shape::{self, bigint_type, null_if_any};
-use crate::value::{Arg, Coercibility, Origin, Value};
+use crate::value::{Arg, Origin, Value};
 
 fn text(value: impl Into<String>) -> Value {
     Value::Text(value.into())
@@ -368,8 +368,7 @@ pub(crate) fn about(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
     let answer = if name == "CHARSET" { collation.charset().to_owned() } else { collation.name() };
     // MySQL's internal text is utf8mb3, and its answer is as long as 64 characters.
     let ty = own_text(64, ctx);
-    let call = Call::rowwise(name, args, ctx, ty, move |_, _| Ok(text(answer.clone())));
-    Ok(call.with_coercibility(Coercibility::SystemConstant))
+    Ok(Call::rowwise(name, args, ctx, ty, move |_, _| Ok(text(answer.clone()))))
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -183,13 +183,12 @@ fn matches<T>(
     }
 }
 
-/// Binds `REGEXP`, `NOT REGEXP` and `REGEXP_LIKE` of two arguments.
+/// Binds `REGEXP`, `NOT REGEXP` and `REGEXP_LIKE`, which may say how to match in a third argument.
 pub(crate) fn regexp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
-    let [text, pattern] = args else {
-        if name == "REGEXP_LIKE" && args.len() == 3 {
-            return Err(Error::unsupported("REGEXP_LIKE with a match type"));
-        }
-        return Err(parameter_count(name));
+    let (text, pattern) = match args {
+        [text, pattern] => (text, pattern),
+        [text, pattern, _] if name == "REGEXP_LIKE" => (text, pattern),
+        _ => return Err(parameter_count(name)),
     };
     let negated = name.starts_with("NOT ");
     let (mixed, binary) = compared(&[text, pattern], ctx, "regexp")?;
@@ -197,17 +196,28 @@ pub(crate) fn regexp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         return Err(Error::unsupported("regular expressions on bytes"));
     }
     let fold = !mixed.collation.is_binary_order() && !mixed.collation.name().contains("_cs");
+    let usual = Matching { fold, ..Matching::default() };
     let ty = null_if_any(ColumnType::boolean(), args);
     let shown = format!("regexp_like({},{})", text.text, pattern.text);
     let kernel = move |batch: &Batch<'_>| {
         let (text, pattern) = (&batch.inputs[0], &batch.inputs[1]);
         let mut known: Option<(String, Pattern)> = None;
         let result = truths(batch.rows, |row| {
+            let matching = match batch.inputs.get(2) {
+                None => usual,
+                Some(letters) => match letters.text(row)? {
+                    Some(letters) => usual.with(&letters)?,
+                    None => return Ok(None),
+                },
+            };
             let (Some(text), Some(pattern)) = (text.text(row)?, pattern.text(row)?) else {
                 return Ok(None);
             };
-            if known.as_ref().is_none_or(|(text, _)| *text != pattern) {
-                known = Some((pattern.clone().into_owned(), Pattern::new(&pattern, fold)?));
+            let is_known = |(text, compiled): &(String, Pattern)| {
+                *text == pattern && compiled.matching == matching
+            };
+            if !known.as_ref().is_some_and(is_known) {
+                known = Some((pattern.clone().into_owned(), Pattern::new(&pattern, matching)?));
             }
             let Some((_, compiled)) = &known else { return Ok(None) };
             Ok(Some(compiled.is_match(&text)? != negated))
@@ -217,18 +227,56 @@ pub(crate) fn regexp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(shown))
 }
 
+/// How a pattern is matched: the third argument of `REGEXP_LIKE`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Matching {
+    /// `i` or `c`: letters of any case are the same, or not.
+    fold: bool,
+    /// `m`: `^` and `$` are the ends of lines.
+    lines: bool,
+    /// `n`: the point is any character.
+    all: bool,
+    /// `u`: only a line feed ends a line.
+    unix: bool,
+}
+
+impl Matching {
+    /// What letters make of it, of which the later ones win.
+    fn with(mut self, letters: &str) -> Result<Self> {
+        for letter in letters.chars() {
+            match letter {
+                'c' => self.fold = false,
+                'i' => self.fold = true,
+                'm' => self.lines = true,
+                'n' => self.all = true,
+                'u' => self.unix = true,
+                _ => return Err(wrong_arguments("regexp_like")),
+            }
+        }
+        Ok(self)
+    }
+
+    /// The letters that the engine here knows for it.
+    fn letters(self) -> String {
+        let letters = [(self.fold, 'i'), (self.lines, 'm'), (self.all, 's')];
+        letters.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter)).collect()
+    }
+}
+
 /// A pattern that means the same to ICU, which MySQL uses, and to the engine here.
 struct Pattern {
     regex: Regex,
-    fold: bool,
-    /// Whether it asks about line ends, where the two engines differ.
-    lines: bool,
+    matching: Matching,
+    /// Whether it has a point, which stands for no end of a line.
+    point: bool,
+    /// Whether it asks about the ends of lines.
+    ends: bool,
     /// Whether it names classes of characters, which here hold ASCII only.
     classes: bool,
 }
 
 impl Pattern {
-    fn new(pattern: &str, fold: bool) -> Result<Self> {
+    fn new(pattern: &str, matching: Matching) -> Result<Self> {
         if pattern.is_empty() {
             return Err(Error::new(
                 Code::RegularExpression,
@@ -238,21 +286,28 @@ impl Pattern {
         if !is_portable(pattern) {
             return Err(Error::unsupported(format_args!("the regular expression '{pattern}'")));
         }
-        let source = if fold { format!("(?i){pattern}") } else { pattern.to_owned() };
+        let letters = matching.letters();
+        let source = match letters.as_str() {
+            "" => pattern.to_owned(),
+            letters => format!("(?{letters}){pattern}"),
+        };
         let regex = Regex::new(&source).map_err(|error| {
             Error::unsupported(format_args!("the regular expression '{pattern}'")).caused_by(error)
         })?;
-        let lines = pattern.contains(['.', '$', '^']);
+        let (point, ends) = (pattern.contains('.'), pattern.contains(['$', '^']));
         let classes = pattern.contains("[:") || pattern.contains('\\') || pattern.contains("[^");
-        Ok(Self { regex, fold, lines, classes })
+        Ok(Self { regex, matching, point, ends, classes })
     }
 
     fn is_match(&self, text: &str) -> Result<bool> {
-        let line_end = |c: char| {
-            matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
-        };
-        let refused = (self.lines && text.contains(line_end))
-            || (!text.is_ascii() && (self.classes || (self.fold && has_odd_case(text))));
+        // The engine here takes a line feed alone for the end of a line; what ends the text is no
+        // line to ICU.
+        let line_end =
+            |c: char| matches!(c, '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+        let others = !self.matching.unix && text.contains(line_end);
+        let refused = ((self.point || self.ends) && others)
+            || (self.ends && text.ends_with('\n'))
+            || (!text.is_ascii() && (self.classes || (self.matching.fold && has_odd_case(text))));
         if refused {
             return Err(Error::unsupported("this regular expression on such a text"));
         }
@@ -331,6 +386,29 @@ mod tests {
         assert!(simple("abcbcd", "a%bcd"));
     }
 
+    /// As MySQL 9.7 says.
+    #[test]
+    fn letters_say_how_to_match() {
+        let found = |text: &str, pattern: &str, letters: &str| {
+            let matching = Matching { fold: true, ..Matching::default() }.with(letters)?;
+            Pattern::new(pattern, matching)?.is_match(text)
+        };
+        let is = |text: &str, pattern: &str, letters: &str| found(text, pattern, letters).unwrap();
+        assert!(is("aB", "^ab", "") && is("aB", "^ab", "ci") && is("aB", "^ab", "cci"));
+        assert!(!is("aB", "^ab", "c") && !is("aB", "^ab", "ic"));
+        assert!(is("a\nb", "^b", "m") && !is("a\nb", "^b", ""));
+        assert!(is("a\nb", "a$", "mu") && !is("a\nb", "a$", "u"));
+        assert!(is("a\nb", "a.b", "n") && !is("a\nb", "a.b", "u") && !is("a\nb", "a.b", ""));
+        assert!(is("a\rb", "a.b", "u"));
+        let errno = |text, pattern, letters| found(text, pattern, letters).unwrap_err().errno();
+        assert_eq!(errno("a", "a", "ix"), 1210);
+        assert_eq!(errno("a", "a", "I"), 1210);
+        // The ends of lines that only ICU knows.
+        assert_eq!(errno("a\rb", "^b", "m"), 1235);
+        assert_eq!(errno("a\rb", "a.b", ""), 1235);
+        assert_eq!(errno("a\n", "a$", ""), 1235);
+    }
+
     proptest! {
         #[test]
         fn a_text_is_like_itself_with_gaps(text in "[a-c]{0,12}", cut in 0_usize..12) {
@@ -342,7 +420,8 @@ mod tests {
         #[test]
         fn any_pattern_is_read(pattern in ".{0,20}", text in ".{0,20}") {
             let _ = simple(&text, &pattern);
-            if let Ok(compiled) = Pattern::new(&pattern, true) {
+            let matching = Matching { fold: true, ..Matching::default() };
+            if let Ok(compiled) = Pattern::new(&pattern, matching) {
                 let _ = compiled.is_match(&text);
             }
         }

@@ -125,7 +125,7 @@ impl ExprBinder<'_> {
             }
             ast::Expr::Cast { expr, data_type, .. } => self.cast(expr, data_type),
             ast::Expr::Convert { expr, data_type: None, charset: Some(charset), .. } => {
-                let charset = charset.to_string().replace('`', "");
+                let charset = normalise::plain_name(charset);
                 self.cast_to(expr, super::cast::in_charset(None, &charset)?)
             }
             ast::Expr::Extract { field, expr, .. } => {
@@ -144,7 +144,7 @@ impl ExprBinder<'_> {
                 self.trim(*trim_where, trim_what.as_deref(), expr)
             }
             ast::Expr::Collate { expr, collation } => {
-                let name = Self::word(&collation.to_string())?;
+                let name = Self::word(&normalise::plain_name(collation))?;
                 self.call("COLLATE", vec![self.value(expr)?, name])
             }
             ast::Expr::Function(function) => self.function(function),
@@ -435,7 +435,7 @@ impl ExprBinder<'_> {
         };
         let global = scope.eq_ignore_ascii_case("global");
         let (value, ty) = self.context.variables.system(name, global)?;
-        self.constant(value, ty)
+        Self::system_constant(value, ty)
     }
 
     /// A variable insists on its collation as a column does: in MySQL even as a number, whose text
@@ -452,8 +452,14 @@ impl ExprBinder<'_> {
         Typed::literal(Arg { coercibility, ..arg })
     }
 
-    fn constant(&self, value: Value, ty: ColumnType) -> Result<Typed> {
-        Typed::literal(Arg::literal(value, ty, ""))
+    /// What the server says of itself: as a text it insists on its collation more than literals do.
+    fn system_constant(value: Value, ty: ColumnType) -> Result<Typed> {
+        let arg = Arg::literal(value, ty, "");
+        let coercibility = match ty.is_string() {
+            true => Coercibility::SystemConstant,
+            false => arg.coercibility,
+        };
+        Typed::literal(Arg { coercibility, ..arg })
     }
 
     /// A word of the statement as an argument, a text whatever the connection's collation is.
@@ -509,7 +515,7 @@ impl ExprBinder<'_> {
                     && digits == "9223372036854775808"
                 {
                     let ty = ColumnType::bigint().not_null();
-                    return self.constant(Value::Int(i64::MIN), ty);
+                    return Typed::literal(Arg::literal(Value::Int(i64::MIN), ty, ""));
                 }
                 "-"
             }
@@ -657,7 +663,7 @@ impl ExprBinder<'_> {
         if args.is_empty()
             && let Some((value, ty)) = self.context.variables.session_function(&name)
         {
-            return self.constant(value, ty);
+            return Self::system_constant(value, ty);
         }
         if self.is_mariadb()
             && let Some(rounded) = self.rounded(&name, &args)?

@@ -2,8 +2,10 @@
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::{Arg, literal as make};
+use pelorus_mysql_wire::charset::decode;
 use pelorus_sql::literal::{self, Constant};
 use pelorus_types::Collation;
+use pelorus_types::charset::Table;
 use sqlparser::ast;
 
 use crate::context::QueryContext;
@@ -21,22 +23,38 @@ pub(crate) fn literal(expr: &ast::Expr, context: &QueryContext) -> Result<Arg> {
             make::number(&text)
         }
         Constant::Text { text, charset: None } => Ok(make::text(text, &context.eval)),
-        Constant::Text { text, charset: Some(charset) } => {
-            // Only where the bytes of the text are the same in both charsets.
-            let same = text.is_ascii() || charset.starts_with("utf8");
-            let collation = Collation::default_of(&charset).filter(|_| same);
-            let collation = collation
-                .ok_or_else(|| Error::unsupported(format_args!("text in charset {charset}")))?;
-            Ok(make::text_of(text, collation))
-        }
+        Constant::Text { text, charset: Some(charset) } => introduced(text.into_bytes(), &charset),
         Constant::Hex { bytes, charset: None } => Ok(make::hex(bytes)),
         Constant::Bits { bytes, charset: None } => Ok(make::bits(bytes)),
-        Constant::Hex { charset: Some(charset), .. }
-        | Constant::Bits { charset: Some(charset), .. } => {
-            Err(Error::unsupported(format_args!("bytes in charset {charset}")))
-        }
+        Constant::Hex { bytes, charset: Some(charset) }
+        | Constant::Bits { bytes, charset: Some(charset) } => introduced(bytes, &charset),
         // A parameter whose value is not known yet, as when a statement is prepared.
         Constant::Placeholder => Ok(make::null()),
+    }
+}
+
+/// `_charset'...'`: bytes as text of a charset. (The strings of clients whose charset is not UTF-8
+/// come in digits.)
+///
+/// # Errors
+/// Error 1300 for what is no ASCII, 1235 for charsets that are not read here.
+pub fn introduced(bytes: Vec<u8>, charset: &str) -> Result<Arg> {
+    let unsupported = || Error::unsupported(format_args!("text in charset {charset}"));
+    let collation = Collation::default_of(charset).ok_or_else(unsupported)?;
+    match collation.charset() {
+        "binary" => Ok(make::bytes(bytes)),
+        "utf8mb4" | "utf8mb3" => Ok(match String::from_utf8(bytes) {
+            Ok(text) => make::text_of(text, collation),
+            Err(error) => make::broken(error.into_bytes()),
+        }),
+        "latin1" | "ascii" => Ok(make::text_of(decode(collation, &bytes)?, collation)),
+        name => {
+            let table = Table::of(name).ok_or_else(unsupported)?;
+            let mut text = Vec::new();
+            let text = table.decode(&bytes, &mut text).then_some(text);
+            let text = text.and_then(|text| String::from_utf8(text).ok());
+            Ok(make::text_of(text.ok_or_else(unsupported)?, collation))
+        }
     }
 }
 

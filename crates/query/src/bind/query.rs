@@ -400,8 +400,29 @@ pub(crate) fn plain_query(body: &SetExpr) -> ast::Query {
 pub(crate) struct Limit {
     /// Rows left out first.
     pub(crate) skip: usize,
-    /// Rows at most.
-    pub(crate) fetch: usize,
+    /// Rows at most; `None` for more than there ever are.
+    pub(crate) fetch: Option<usize>,
+}
+
+impl Limit {
+    /// More rows than there ever are. Planners add such numbers and take them as signed ones,
+    /// which must not overflow.
+    const ENDLESS: u64 = 1 << 60;
+
+    /// `LIMIT skip, fetch`. Statements without an end (`LIMIT 5, 18446744073709551615`) have none.
+    fn of(skip: u64, fetch: u64) -> Self {
+        if skip >= Self::ENDLESS {
+            return Self { skip: 0, fetch: Some(0) };
+        }
+        let rows = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let fetch = (fetch < Self::ENDLESS).then(|| rows(fetch));
+        Self { skip: rows(skip), fetch }
+    }
+
+    /// The rows that the limit looks at, from the first one; `None` for all.
+    pub(crate) fn reach(self) -> Option<usize> {
+        self.fetch.map(|fetch| self.skip.saturating_add(fetch))
+    }
 }
 
 /// A reference to a column that [`Binder::fresh`] named.
@@ -420,7 +441,7 @@ pub(crate) fn ordered(
         builder = builder.sort(keys).map_err(from_datafusion)?;
     }
     if let Some(limit) = limit {
-        builder = builder.limit(limit.skip, Some(limit.fetch)).map_err(from_datafusion)?;
+        builder = builder.limit(limit.skip, limit.fetch).map_err(from_datafusion)?;
     }
     builder.build().map_err(from_datafusion)
 }
@@ -456,7 +477,7 @@ pub(crate) fn order_of(query: &ast::Query) -> Result<&[OrderByExpr]> {
 
 /// LIMIT in numbers.
 pub(crate) fn limit_of(query: &ast::Query) -> Result<Option<Limit>> {
-    let count = |expr: &ast::Expr| -> Result<usize> {
+    let count = |expr: &ast::Expr| -> Result<u64> {
         if super::literal::is_open(expr) {
             // A statement that is prepared has the same columns whatever the number will be.
             return Ok(1);
@@ -465,8 +486,7 @@ pub(crate) fn limit_of(query: &ast::Query) -> Result<Option<Limit>> {
             && let ast::Value::Number(digits, _) = &value.value
             && let Ok(count) = digits.parse::<u64>()
         {
-            // A limit above what memory can address is no limit.
-            return Ok(usize::try_from(count).unwrap_or(usize::MAX));
+            return Ok(count);
         }
         Err(Error::unsupported(format_args!("LIMIT {expr}")))
     };
@@ -476,10 +496,10 @@ pub(crate) fn limit_of(query: &ast::Query) -> Result<Option<Limit>> {
             if limit_by.is_empty() =>
         {
             let skip = offset.as_ref().map_or(Ok(0), |offset| count(&offset.value))?;
-            Ok(Some(Limit { skip, fetch: count(limit)? }))
+            Ok(Some(Limit::of(skip, count(limit)?)))
         }
         Some(LimitClause::OffsetCommaLimit { offset, limit }) => {
-            Ok(Some(Limit { skip: count(offset)?, fetch: count(limit)? }))
+            Ok(Some(Limit::of(count(offset)?, count(limit)?)))
         }
         Some(other) => Err(Error::unsupported(other)),
     }
@@ -513,4 +533,20 @@ fn refuse_extras(query: &ast::Query) -> Result<()> {
         || query.format_clause.is_some()
         || !query.pipe_operators.is_empty();
     if foreign { Err(Error::unsupported(query)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_without_an_end_are_none() {
+        let of = |skip, fetch| (Limit::of(skip, fetch).skip, Limit::of(skip, fetch).fetch);
+        assert_eq!(of(1, u64::MAX), (1, None));
+        assert_eq!(of(1, (1 << 60) - 1), (1, Some((1 << 60) - 1)));
+        assert_eq!(of(u64::MAX, u64::MAX), (0, Some(0)));
+        assert_eq!(of(7, 9), (7, Some(9)));
+        assert_eq!(Limit::of(7, 9).reach(), Some(16));
+        assert_eq!(Limit::of(7, u64::MAX).reach(), None);
+    }
 }

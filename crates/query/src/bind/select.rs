@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use datafusion::common::tree_node::{
+    Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
+};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::normalise;
@@ -14,7 +17,7 @@ use super::mariadb;
 use super::query::{
     Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, ordinal, sort_term,
 };
-use super::scope::Scope;
+use super::scope::{Scope, ScopeColumn};
 use super::typed::{Constants, Typed};
 use crate::context::Flavour;
 use crate::udf::from_datafusion;
@@ -196,24 +199,19 @@ impl Binder<'_> {
             columns.push(self.output_column(item, value, &mut exprs));
         }
         let mut keys = Vec::new();
-        for (value, term) in terms.into_iter().zip(block.order.by) {
+        for (at, (value, term)) in terms.into_iter().zip(block.order.by).enumerate() {
             let Some(value) = value else { continue };
             let key = value.order_key(&self.context.eval)?;
             if block.distinct {
                 let place = values.iter().position(|item| item.expr == value.expr);
-                let Some(place) = place else {
-                    return Err(Error::unsupported(
-                        "SELECT DISTINCT ordered by an expression that is not selected",
-                    ));
-                };
-                keys.push((Err(place), term));
+                keys.push((place.map_or(Key::Computed(at, key), Key::Selected), term));
             } else {
                 let name = projected(&exprs, &key).unwrap_or_else(|| {
                     let name = self.fresh("s");
                     exprs.push(key.alias(&name));
                     name
                 });
-                keys.push((Ok(column_expr(&name)), term));
+                keys.push((Key::Projected(column_expr(&name)), term));
             }
         }
         let plan = LogicalPlanBuilder::from(plan)
@@ -227,14 +225,79 @@ impl Binder<'_> {
         let keys = keys
             .into_iter()
             .map(|(key, term)| {
-                let key = key.or_else(|place: usize| {
-                    query.columns[place].value.order_key(&self.context.eval)
-                })?;
+                let key = match key {
+                    Key::Projected(key) => key,
+                    Key::Selected(place) => {
+                        query.columns[place].value.order_key(&self.context.eval)?
+                    }
+                    Key::Computed(at, key) => {
+                        let key = self.of_selected(key, &values, &query.columns)?;
+                        self.check_selected(&key, &query.plan, binder.scope, at)?;
+                        key
+                    }
+                };
                 sort_term(key, term)
             })
             .collect::<Result<Vec<_>>>()?;
         query.plan = ordered(query.plan, keys, block.order.limit)?;
         Ok(query)
+    }
+
+    /// An expression of ORDER BY over the rows that DISTINCT leaves: selected values in it become
+    /// columns of these rows.
+    fn of_selected(&self, key: Expr, values: &[Typed], columns: &[BoundColumn]) -> Result<Expr> {
+        let context = &self.context.eval;
+        // The columns have the digits that a decimal shows.
+        let is_column = |value: &Typed| value.clone().settled(context).expr == value.expr;
+        let selected: Vec<_> =
+            values.iter().map(|value| is_column(value).then_some(value)).collect();
+        let replaced = key.transform_down(|expr| {
+            let is_it = |value: &Option<&Typed>| value.is_some_and(|value| value.expr == expr);
+            Ok(match selected.iter().position(is_it) {
+                Some(at) => {
+                    let column = columns[at].value.expr.clone();
+                    Transformed::new(column, true, TreeNodeRecursion::Jump)
+                }
+                None => Transformed::no(expr),
+            })
+        });
+        replaced.data().map_err(from_datafusion)
+    }
+
+    /// Refuses a term of ORDER BY, by its place, that needs more than DISTINCT leaves.
+    fn check_selected(
+        &self,
+        key: &Expr,
+        plan: &LogicalPlan,
+        scope: &Scope,
+        at: usize,
+    ) -> Result<()> {
+        let mut missing = key.column_refs();
+        missing.retain(|column| !plan.schema().has_column(column));
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let is_missing = |column: &&ScopeColumn| match &column.value.expr {
+            Expr::Column(name) => missing.contains(name),
+            _ => false,
+        };
+        let ours = self.answer.get() != Some(&Flavour::MariaDb);
+        match scope.columns.iter().find(is_missing) {
+            Some(column) if ours && self.context.options.only_full_group_by => {
+                let parts = [column.schema.as_str(), &column.table, &column.name];
+                let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+                let text = format!(
+                    "Expression #{} of ORDER BY clause is not in SELECT list, references column \
+                     '{}' which is not in SELECT list; this is incompatible with DISTINCT",
+                    at + 1,
+                    parts.join("."),
+                );
+                Err(Error::remote(3065, *b"HY000", text))
+            }
+            _ => Err(Error::unsupported(
+                "SELECT DISTINCT ordered by an expression that is not selected",
+            )),
+        }
     }
 
     /// The value that a term of ORDER BY means; `None` where it orders nothing.
@@ -361,6 +424,16 @@ impl Binder<'_> {
             _ => Err(error),
         }
     }
+}
+
+/// What a term of ORDER BY sorts by.
+enum Key {
+    /// A column of the projection.
+    Projected(Expr),
+    /// A selected value, by its place, of the rows that DISTINCT leaves.
+    Selected(usize),
+    /// What the term in this place computes, over the rows before DISTINCT.
+    Computed(usize, Expr),
 }
 
 /// The name under which a projection has an expression already: one that is there twice only

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use pelorus_error::{Error, Result};
 use pelorus_functions::Value;
 use pelorus_sql::{Mode, literal, normalise};
-use pelorus_types::temporal;
+use pelorus_types::{collation, temporal};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 
 use super::place::{database_name, resolve};
@@ -153,6 +153,10 @@ impl Rewriter<'_> {
         let plain = value_expr(&value, self.context)?;
         let text = match value {
             Value::Bytes(_) => format!("CAST({plain} AS BINARY)"),
+            // What the server said of itself: as a variable it is as strong as a column.
+            Value::Text(_) if ty.is_string() && ty.collation == collation::UTF8MB3_GENERAL_CI => {
+                format!("CONVERT({plain} USING utf8mb3)")
+            }
             Value::Text(_) if ty.is_string() && ty.collation != self.context.eval.collation => {
                 let (charset, name) = (ty.collation.charset(), ty.collation.name());
                 format!("CONVERT({plain} USING {charset}) COLLATE {name}")

@@ -12,7 +12,7 @@ use sqlparser::ast::{self, Ident, OrderByExpr, SelectItem};
 use super::block::{Block, Tail, unbounded};
 use super::decide;
 use super::groups::{Weight, attach_keys, weights, with_weights};
-use crate::bind::query::{Binder, BoundColumn, BoundQuery, ordered, ordinal, sort_term};
+use crate::bind::query::{Binder, BoundColumn, BoundQuery, Limit, ordered, ordinal, sort_term};
 
 impl Binder<'_> {
     /// Splits a block without groups. `None` when it has to go whole.
@@ -42,7 +42,7 @@ impl Binder<'_> {
             .collect();
         let tail = Tail {
             order_by: block.order.limit.and_then(|_| order_by(&terms)),
-            limit: block.order.limit.map(|limit| limit.skip.saturating_add(limit.fetch)),
+            limit: block.order.limit.and_then(Limit::reach),
             any_row: false,
         };
         let inner = block.inner(self, projection, Vec::new(), tail)?.to_string();

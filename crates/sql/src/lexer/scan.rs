@@ -27,7 +27,7 @@ const SYMBOLS: [&str; 13] =
     ["<=>", "->>", "<=", ">=", "<>", "!=", "<<", ">>", ":=", "&&", "||", "->", "\\N"];
 
 /// Charsets that MySQL or MariaDB take as introducers.
-const CHARSETS: [&str; 42] = [
+pub(crate) const CHARSETS: [&str; 42] = [
     "armscii8", "ascii", "big5", "binary", "cp1250", "cp1251", "cp1256", "cp1257", "cp850",
     "cp852", "cp866", "cp932", "dec8", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "geostd8",
     "greek", "hebrew", "hp8", "keybcs2", "koi8r", "koi8u", "latin1", "latin2", "latin5", "latin7",

@@ -122,7 +122,12 @@ impl Parser<'_> {
                     text.push_str(&format!("({length})"));
                 }
                 if let Some(charset) = charset {
-                    text.push_str(&format!(" CHARACTER SET {charset}"));
+                    // The quotes would become part of the name.
+                    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+                    if !charset.value.bytes().all(is_word) {
+                        return self.unsupported("this charset of a CAST");
+                    }
+                    text.push_str(&format!(" CHARACTER SET {}", charset.value));
                 }
                 custom(text)
             }

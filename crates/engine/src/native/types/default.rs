@@ -83,6 +83,9 @@ fn constant_default(
             Literal::Number(&signed)
         }
         Constant::Text { text, .. } => Literal::Text(text.as_bytes()),
+        Constant::Hex { bytes, charset: Some(_) } | Constant::Bits { bytes, charset: Some(_) } => {
+            Literal::Text(bytes)
+        }
         Constant::Hex { bytes, .. } | Constant::Bits { bytes, .. } => Literal::Hex(bytes),
     };
     literal_default(target, given, policy).map_err(|_| invalid())

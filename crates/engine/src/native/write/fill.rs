@@ -199,11 +199,16 @@ impl<'a> Fill<'a> {
             }
             Value::Null => builder.append_null(),
             Value::Boolean(value) => builder.append_int(i64::from(*value)),
-            Value::Hex { digits, charset } if is_bytes(*charset) => {
-                builder.append_hex(&literal::hex_bytes(digits))
-            }
-            Value::Bits { digits, charset } if is_bytes(*charset) => {
+            Value::Hex { digits, charset: None } => builder.append_hex(&literal::hex_bytes(digits)),
+            Value::Bits { digits, charset: None } => {
                 builder.append_hex(&literal::bit_bytes(digits))
+            }
+            // With an introducer they are no numbers.
+            Value::Hex { digits, charset } if is_plain(*charset) => {
+                builder.append_text(&literal::hex_bytes(digits))
+            }
+            Value::Bits { digits, charset } if is_plain(*charset) => {
+                builder.append_text(&literal::bit_bytes(digits))
             }
             Value::Default => self.default(column),
             _ => match values.next() {
@@ -277,8 +282,9 @@ impl<'a> Fill<'a> {
 /// Whether a value is in need of the engine of expressions.
 pub(super) fn is_evaluated(value: &Value<'_>) -> bool {
     match value {
-        Value::Text { charset, .. } => !is_plain(*charset),
-        Value::Hex { charset, .. } | Value::Bits { charset, .. } => !is_bytes(*charset),
+        Value::Text { charset, .. } | Value::Hex { charset, .. } | Value::Bits { charset, .. } => {
+            !is_plain(*charset)
+        }
         Value::Placeholder | Value::Expression(_) => true,
         _ => false,
     }
@@ -288,9 +294,4 @@ pub(super) fn is_evaluated(value: &Value<'_>) -> bool {
 fn is_plain(charset: Option<&str>) -> bool {
     const PLAIN: [&str; 5] = ["utf8mb4", "utf8mb3", "utf8", "binary", "ascii"];
     charset.is_none_or(|name| PLAIN.iter().any(|plain| plain.eq_ignore_ascii_case(name)))
-}
-
-/// Whether `x'..'` is bytes.
-fn is_bytes(charset: Option<&str>) -> bool {
-    charset.is_none_or(|name| name.eq_ignore_ascii_case("binary"))
 }
