@@ -18,6 +18,7 @@
 //! | `change`, `commit` | changes into writes of the store |
 //! | `lookup` | rows by key |
 //! | `query` | queries of tables, and of rows in memory |
+//! | `safe` | `sql_safe_updates` |
 //! | `sift` | rows without a partition |
 //! | `warnings` | warnings by row |
 
@@ -33,6 +34,7 @@ pub(crate) mod load;
 pub(crate) mod lookup;
 mod on_duplicate;
 mod query;
+mod safe;
 pub(crate) mod select;
 mod sift;
 mod stored;
@@ -79,6 +81,8 @@ pub(crate) struct Statement<'s> {
     pub(crate) policy: Policy,
     /// How AUTO_INCREMENT counts.
     pub(crate) steps: Steps,
+    /// Whether `UPDATE` and `DELETE` must use a key.
+    pub(crate) safe_updates: bool,
 }
 
 /// What a statement is about to do.
