@@ -66,6 +66,8 @@ pub struct PlanOptions {
     /// Whether the rows of one arm of UNION ALL come before those of the next, as where they are
     /// written.
     pub in_order: bool,
+    /// The most rows of a query that has no LIMIT of its own (`sql_select_limit`).
+    pub select_limit: Option<u64>,
 }
 
 impl Default for PlanOptions {
@@ -77,6 +79,7 @@ impl Default for PlanOptions {
             only_full_group_by: true,
             real_as_float: false,
             in_order: false,
+            select_limit: None,
         }
     }
 }

@@ -52,7 +52,8 @@ impl Session {
             self.join_native(&view.native.pin, false)?;
         }
         if let Some(link) = self.own_link(sql, &facts.tables, facts.locking).await? {
-            return self.on_pinned(&link, sql, format, true).await;
+            let limit = self.select_limit();
+            return self.on_pinned_at_most(&link, sql, format, true, limit).await;
         }
         if !facts.tables.is_empty() {
             self.engine.links().refresh().await;
@@ -63,7 +64,8 @@ impl Session {
             // beginning.
             let view = self.view();
             let mirrored = Arc::new(mirrored);
-            let context = self.context_over(&view, Some(Arc::clone(&mirrored)));
+            let mut context = self.context_over(&view, Some(Arc::clone(&mirrored)));
+            context.options.select_limit = self.select_limit();
             match self.run_query(&context, sql, format).await {
                 // Begun anew or renamed since: what was planned may be over a part of the rows.
                 _ if !mirrored.holds() => tracing::debug!("a mirror has changed under a query"),
@@ -101,13 +103,21 @@ impl Session {
         let links = self.engine.links().all();
         match links.as_slice() {
             [link] if is_of_names && link.config().databases.is_empty() => {
-                let mut settings = self.link_settings();
+                let limit = self.select_limit();
+                let mut settings = self.link_settings().with_select_limit(limit);
                 settings.database = self.remote_database(link).or_else(|| Some(SCHEMA.to_owned()));
                 let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
                 relay(link, &settings, &sql, format).await
             }
             _ => Err(error),
         }
+    }
+
+    /// The most rows of a query that has no LIMIT of its own. What a statement reads to change rows
+    /// is not limited.
+    fn select_limit(&self) -> Option<u64> {
+        let rows = self.variables.count("sql_select_limit");
+        (rows < u64::MAX).then_some(rows)
     }
 
     /// The link on the session's own connection to which a query belongs; `None` where it may run
@@ -199,7 +209,8 @@ impl Session {
         let mut view = Arc::clone(view);
         let mut tries = 0;
         loop {
-            let context = self.context(&view);
+            let mut context = self.context(&view);
+            context.options.select_limit = self.select_limit();
             let error = match self.run_query(&context, sql, format).await {
                 Ok(rows) => return Ok(Outcome::Rows(rows)),
                 Err(error) => error,

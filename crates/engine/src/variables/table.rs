@@ -166,7 +166,7 @@ pub(crate) const TABLE: &[Variable] = &[
     variable("sql_quote_show_create", Both, Bool, Some("ON"), Relayed, "Whether SHOW CREATE quotes names."),
     variable("sql_require_primary_key", Both, Bool, Some("OFF"), Relayed, "Whether linked servers refuse tables without primary key."),
     variable("sql_safe_updates", Both, Bool, Some("OFF"), Relayed, "Whether UPDATE and DELETE are refused whose WHERE uses no key and that have no LIMIT; here and on linked servers."),
-    variable("sql_select_limit", Both, Int(0, u64::MAX), Some("18446744073709551615"), OnlyDefault, "Most rows of a SELECT."),
+    variable("sql_select_limit", Both, Int(0, u64::MAX), Some("18446744073709551615"), Here, "Most rows of a SELECT that has no LIMIT; subqueries and statements that write are not limited."),
     variable("sql_warnings", Both, Bool, Some("OFF"), Relayed, "Whether single-row INSERTs report warnings."),
     variable("super_read_only", Global, Bool, Some("OFF"), Here, "Whether everybody only reads, without exception."),
     variable("system_time_zone", Global, Text, None, Never, "Time zone of this machine."),
