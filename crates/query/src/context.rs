@@ -68,6 +68,8 @@ pub struct PlanOptions {
     pub in_order: bool,
     /// The most rows of a query that has no LIMIT of its own (`sql_select_limit`).
     pub select_limit: Option<u64>,
+    /// Whether somebody has seen to `FOR UPDATE` and `FOR SHARE`, which are refused else.
+    pub ignores_locks: bool,
 }
 
 impl Default for PlanOptions {
@@ -80,6 +82,7 @@ impl Default for PlanOptions {
             real_as_float: false,
             in_order: false,
             select_limit: None,
+            ignores_locks: false,
         }
     }
 }

@@ -16,6 +16,7 @@
 //! | `assign` | assignments, one after another |
 //! | `auto` | AUTO_INCREMENT |
 //! | `change`, `commit` | changes into writes of the store |
+//! | `locked` | `FOR UPDATE`, `FOR SHARE` |
 //! | `lookup` | rows by key |
 //! | `query` | queries of tables, and of rows in memory |
 //! | `safe` | `sql_safe_updates` |
@@ -31,6 +32,7 @@ mod delete;
 mod fill;
 mod insert;
 pub(crate) mod load;
+pub(crate) mod locked;
 pub(crate) mod lookup;
 mod on_duplicate;
 mod query;
