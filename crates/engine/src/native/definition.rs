@@ -19,7 +19,7 @@ use pelorus_store::{StoredColumn, Table, TableId, TableSchema};
 use pelorus_types::{Collation, Column, Flags, collation};
 
 use super::partition::Partitioner;
-use super::types;
+use super::{row_id, types};
 use crate::mirror::is_hidden;
 
 /// The engine that native tables name.
@@ -230,8 +230,26 @@ impl NativeDef {
         format!("auto/{}", id.0).into_bytes()
     }
 
+    /// Whether the table's first column and its primary key are a row number that was made for it
+    /// and that the session does not want to see.
+    pub(super) fn hides_row_id(&self, shows_row_id: bool) -> bool {
+        !shows_row_id && row_id::is_made(&self.definition)
+    }
+
+    /// The keys, but for that of a row number if it is hidden.
+    pub(super) fn keys_shown(&self, hides_row_id: bool) -> impl Iterator<Item = &KeyDefinition> {
+        let is_shown = move |key: &&KeyDefinition| !hides_row_id || key.kind != KeyKind::Primary;
+        self.definition.keys.iter().filter(is_shown)
+    }
+
     /// `SHOW CREATE TABLE`.
-    pub(crate) fn create_text(&self) -> String {
+    pub(super) fn create_text(&self, hides_row_id: bool) -> String {
+        if hides_row_id {
+            let mut definition = self.definition.clone();
+            definition.columns.remove(0);
+            definition.keys.retain(|key| key.kind != KeyKind::Primary);
+            return show_create_table(&definition, self.shown(None));
+        }
         let next = self.auto.as_ref().map(|auto| auto.next.load(Ordering::Relaxed));
         show_create_table(&self.definition, self.shown(next.filter(|next| *next > 1)))
     }

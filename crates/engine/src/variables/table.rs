@@ -148,7 +148,7 @@ pub(crate) const TABLE: &[Variable] = &[
     variable("session_track_system_variables", Both, Text, Some("time_zone,autocommit,character_set_client,character_set_results,character_set_connection"), NoEffect, "Which variables OK packets carry."),
     variable("session_track_transaction_info", Both, Enum(&["OFF", "STATE", "CHARACTERISTICS"]), Some("OFF"), NoEffect, "Whether OK packets carry the transaction's state."),
     variable("show_create_table_verbosity", Both, Bool, Some("OFF"), Relayed, "How linked servers print SHOW CREATE TABLE."),
-    variable("show_gipk_in_create_table_and_information_schema", Both, Bool, Some("ON"), OnlyDefault, "Whether my_row_id is shown where tables are described."),
+    variable("show_gipk_in_create_table_and_information_schema", Both, Bool, Some("ON"), Here, "Whether my_row_id is shown where native tables are described."),
     variable("skip_name_resolve", Global, Bool, Some("ON"), Never, "Host names of clients are not looked up."),
     variable("skip_networking", Global, Bool, Some("OFF"), Never, "Whether only local sockets are served."),
     variable("skip_show_database", Global, Bool, Some("OFF"), Never, "Whether SHOW DATABASES is for some only."),
