@@ -184,6 +184,25 @@ def check_sums_never_waver(server, through, at_least: int) -> None:
     assert list(ask(server.connect(database="link_lab"), statement)) == WHOLE
 
 
+def test_queries_end_at_sql_select_limit(lab):
+    """Handed over, split, and in a transaction: a query without a LIMIT ends early, and only it."""
+    _, through = lab
+    for connection in (through.connect(), splitting(through)):
+        with connection:
+            ask(connection, "SET sql_select_limit = 3")
+            for begin in ("DO 0", "BEGIN"):
+                ask(connection, begin)
+                assert ask(connection, "SELECT id FROM link_lab.bank ORDER BY id") == \
+                    ((0,), (1,), (2,)), begin
+                assert len(ask(connection, "SELECT id FROM link_lab.bank LIMIT 5")) == 5, begin
+                assert ask(connection, "SELECT count(*) FROM (SELECT id FROM link_lab.bank) d") == \
+                    ((10_000,),), begin
+            ask(connection, "SET @n = (SELECT count(*) FROM link_lab.bank), sql_select_limit = DEFAULT")
+            assert ask(connection, "SELECT @n") == ((10_000,),)
+            assert len(ask(connection, "SELECT id FROM link_lab.bank")) == 10_000
+            ask(connection, "ROLLBACK")
+
+
 class TestOneMoment:
     """All ranges of a query read one moment."""
 

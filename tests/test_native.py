@@ -561,6 +561,61 @@ class TestOwn:
             assert error.value.args[0] == 1213
         assert native.run("SELECT b FROM two.t") == ((1,),)
 
+    @pytest.mark.parametrize("change", [
+        "UPDATE held.t SET b = b + 1 WHERE a = 1", "DELETE FROM held.t WHERE a = 1",
+        "REPLACE INTO held.t VALUES (1, 7)"])
+    @pytest.mark.parametrize(("query", "fails"), [
+        ("SELECT b FROM held.t WHERE a = 1 FOR UPDATE", True),
+        ("SELECT b FROM held.t WHERE a = 1 FOR SHARE", True),
+        ("SELECT b FROM held.t ORDER BY b LIMIT 1 LOCK IN SHARE MODE", True),
+        ("SELECT SUM(b) FROM held.t FOR UPDATE NOWAIT", True),
+        ("SELECT t.b FROM held.t JOIN held.u ON u.a = t.a FOR UPDATE", True),
+        ("SELECT t.b FROM held.t JOIN held.u ON u.a = t.a FOR UPDATE OF u", False),
+        ("SELECT b FROM held.t ORDER BY a DESC LIMIT 1 FOR UPDATE", False),
+        ("SELECT b FROM held.t WHERE a = 2 FOR UPDATE SKIP LOCKED", False),
+        ("SELECT b FROM held.t WHERE a = 1", False)])
+    def test_rows_that_are_read_for_update(self, native, query, fails, change):
+        """A row that somebody else changes meanwhile ends the transaction that has read it."""
+        native.run("DROP DATABASE IF EXISTS held", "CREATE DATABASE held",
+                   "CREATE TABLE held.t (a INT PRIMARY KEY, b INT)",
+                   "CREATE TABLE held.u (a INT PRIMARY KEY, b INT)",
+                   "INSERT INTO held.t VALUES (1, 0), (2, 5)", "INSERT INTO held.u VALUES (1, 0)")
+        with native.connect() as reader, reader.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute(query)
+            native.run(change)
+            cursor.execute("UPDATE held.u SET b = 9 WHERE a = 1")
+            if fails:
+                with pytest.raises(pymysql.MySQLError) as error:
+                    cursor.execute("COMMIT")
+                assert error.value.args[0] == 1213
+            else:
+                cursor.execute("COMMIT")
+        assert native.run("SELECT b FROM held.u") == ((0 if fails else 9,),)
+
+    def test_a_lock_alone_is_found_out_by_the_commit(self, native):
+        native.run("CREATE DATABASE alone", "CREATE TABLE alone.t (a INT PRIMARY KEY, b INT)",
+                   "INSERT INTO alone.t VALUES (1, 0)")
+        first, second = native.connect(), native.connect()
+        with first.cursor() as one, second.cursor() as other:
+            for cursor in (one, other):
+                cursor.execute("BEGIN")
+                cursor.execute("SELECT b FROM alone.t WHERE a = 1 FOR UPDATE")
+            one.execute("COMMIT")
+            with pytest.raises(pymysql.MySQLError) as error:
+                other.execute("COMMIT")
+            assert error.value.args[0] == 1213
+            # Outside of a transaction nothing is held.
+            one.execute("SELECT b FROM alone.t WHERE a = 1 FOR UPDATE")
+            other.execute("UPDATE alone.t SET b = 1")
+        for union in ("SELECT a FROM alone.t UNION SELECT 1 FOR UPDATE",
+                      "SELECT a FROM alone.t WHERE a IN (SELECT a FROM alone.t FOR UPDATE)"):
+            with native.connect() as connection, connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                with pytest.raises(pymysql.MySQLError) as error:
+                    cursor.execute(union)
+                assert error.value.args[0] == 1235
+
     def test_many_small_statements_in_one_transaction(self, native):
         """Each row of 200 columns once counted as 1.6 MiB, and 768 MiB is the most."""
         columns = ", ".join(f"c{at} INT" for at in range(200))

@@ -67,6 +67,7 @@ impl InfoTables {
         let native = crate::native::info::Question {
             catalog: self.view.engine.native(),
             time_zone: self.view.time_zone,
+            shows_row_id: self.view.shows_row_id(),
             equals,
         };
         native.fill(table, &mut grid);

@@ -355,6 +355,8 @@ codes! {
     BlobKeyWithoutLength = 1170, b"42000", InvalidInput;
     /// A primary key column that can be NULL.
     PrimaryKeyNull = 1171, b"42000", InvalidInput;
+    /// `sql_safe_updates` is on, and no condition uses a key.
+    SafeUpdates = 1175, b"HY000", Denied;
     /// No key of this name.
     NoSuchKey = 1176, b"42000", NotFound;
     /// A row of a file has too few fields.

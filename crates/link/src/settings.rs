@@ -34,6 +34,14 @@ impl SessionSettings {
             ..Self::default()
         }
     }
+
+    /// The same for a query that the server is to end after so many rows, unless it says itself
+    /// where it ends.
+    #[must_use]
+    pub fn with_select_limit(mut self, rows: Option<u64>) -> Self {
+        self.others.extend(rows.map(|rows| ("sql_select_limit".to_owned(), rows.to_string())));
+        self
+    }
 }
 
 /// The state that a connection is in.

@@ -66,6 +66,10 @@ pub struct PlanOptions {
     /// Whether the rows of one arm of UNION ALL come before those of the next, as where they are
     /// written.
     pub in_order: bool,
+    /// The most rows of a query that has no LIMIT of its own (`sql_select_limit`).
+    pub select_limit: Option<u64>,
+    /// Whether somebody has seen to `FOR UPDATE` and `FOR SHARE`, which are refused else.
+    pub ignores_locks: bool,
 }
 
 impl Default for PlanOptions {
@@ -77,6 +81,8 @@ impl Default for PlanOptions {
             only_full_group_by: true,
             real_as_float: false,
             in_order: false,
+            select_limit: None,
+            ignores_locks: false,
         }
     }
 }

@@ -95,7 +95,7 @@ pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparse
 
 /// Runs one query.
 pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<QueryResult> {
-    let parsed = match parse(context, sql) {
+    let mut parsed = match parse(context, sql) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
             let Some((link, context)) = unread_link(context, sql)? else {
@@ -105,6 +105,11 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
             return relay(&context, &link, &text, form, None).await;
         }
     };
+    if let Some(rows) = context.options.select_limit
+        && !has_limit(&parsed.query)
+    {
+        parsed.query.limit_clause = Some(limit_of_rows(rows));
+    }
     let context = &for_statement(context, &parsed.query)?;
     let binder = Binder::new(context, &parsed);
     let reads_tables = binder.only_server()?.is_some();
@@ -132,6 +137,22 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
                 Err(error) => Err(error),
             }
         }
+    }
+}
+
+/// Whether a query says itself how many rows it gives; parentheses around it change nothing.
+fn has_limit(query: &ast::Query) -> bool {
+    query.limit_clause.is_some()
+        || matches!(query.body.as_ref(), ast::SetExpr::Query(inner)
+            if query.order_by.is_none() && has_limit(inner))
+}
+
+/// `LIMIT n`
+fn limit_of_rows(rows: u64) -> ast::LimitClause {
+    ast::LimitClause::LimitOffset {
+        limit: Some(ast::Expr::value(ast::Value::Number(rows.to_string(), false))),
+        offset: None,
+        limit_by: Vec::new(),
     }
 }
 
@@ -393,7 +414,8 @@ async fn relay(
     };
     // What an attempt to split has warned about is the server's to say.
     context.eval.take_warnings();
-    match link.relay(&context.settings, text, format, Target::Primary).await? {
+    let settings = context.settings.clone().with_select_limit(context.options.select_limit);
+    match link.relay(&settings, text, format, Target::Primary).await? {
         Relay::Rows(rows) => {
             let mut columns = rows.columns.clone();
             rename(&mut columns, names);

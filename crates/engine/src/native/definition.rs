@@ -20,7 +20,7 @@ use pelorus_store::{StoredColumn, Table, TableId, TableSchema};
 use pelorus_types::{Collation, Column, Flags, WireType, collation};
 
 use super::partition::Partitioner;
-use super::{info, types};
+use super::{info, row_id, types};
 use crate::mirror::is_hidden;
 
 /// The engine that native tables name.
@@ -235,8 +235,21 @@ impl NativeDef {
         format!("auto/{}", id.0).into_bytes()
     }
 
-    /// `SHOW CREATE TABLE` in a time zone, which is that of TIMESTAMPs.
-    pub(crate) fn create_text(&self, zone: TimeZone) -> String {
+    /// Whether the table's first column and its primary key are a row number that was made for it
+    /// and that the session does not want to see.
+    pub(super) fn hides_row_id(&self, shows_row_id: bool) -> bool {
+        !shows_row_id && row_id::is_made(&self.definition)
+    }
+
+    /// The keys, but for that of a row number if it is hidden.
+    pub(super) fn keys_shown(&self, hides_row_id: bool) -> impl Iterator<Item = &KeyDefinition> {
+        let is_shown = move |key: &&KeyDefinition| !hides_row_id || key.kind != KeyKind::Primary;
+        self.definition.keys.iter().filter(is_shown)
+    }
+
+    /// `SHOW CREATE TABLE` in a time zone, which is that of TIMESTAMPs, without a row number that was
+    /// made for the table if it is hidden.
+    pub(crate) fn create_text(&self, zone: TimeZone, hides_row_id: bool) -> String {
         let next = self.auto.as_ref().map(|auto| auto.next.load(Ordering::Relaxed));
         let mut definition = self.definition.clone();
         for (at, column) in definition.columns.iter_mut().enumerate() {
@@ -253,7 +266,11 @@ impl NativeDef {
                 };
             }
         }
-        let next = next.filter(|next| *next > 1);
+        if hides_row_id {
+            definition.columns.remove(0);
+            definition.keys.retain(|key| key.kind != KeyKind::Primary);
+        }
+        let next = next.filter(|next| *next > 1 && !hides_row_id);
         show_create_table(&definition, shown(self.collation, self.mode, next))
     }
 

@@ -25,6 +25,8 @@ use crate::scalar::text_of;
 pub(crate) struct Question<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) time_zone: TimeZone,
+    /// Whether row numbers that were made for tables without a key are shown.
+    pub(crate) shows_row_id: bool,
     /// `column = text` conditions that every wanted row fulfils.
     pub(crate) equals: &'a [(String, String)],
 }
@@ -81,6 +83,7 @@ impl Question<'_> {
     }
 
     fn table(&self, table: &str, def: &Arc<NativeDef>, snapshot: &Snapshot, grid: &mut Grid) {
+        let hides = def.hides_row_id(self.shows_row_id);
         match table {
             "TABLES" => {
                 let rows = rows(def, snapshot);
@@ -88,13 +91,13 @@ impl Question<'_> {
                 add(grid, |column| table_cell(def, (rows, &sizes), column));
             }
             "COLUMNS" => {
-                for at in 0..def.columns.len() {
+                for at in usize::from(hides)..def.columns.len() {
                     add(grid, |column| self.column_cell(def, at, column));
                 }
             }
             "STATISTICS" => {
                 let rows = rows(def, snapshot);
-                for key in &def.definition.keys {
+                for key in def.keys_shown(hides) {
                     for (at, part) in key.parts.iter().enumerate() {
                         let values = statistics::cardinality(self.catalog, def, (key, at, rows));
                         add(grid, |column| statistics_cell(def, (key, at, part), values, column));
@@ -102,8 +105,8 @@ impl Question<'_> {
                 }
             }
             "COLUMN_STATISTICS" => statistics::histograms(self.catalog, def, grid),
-            "KEY_COLUMN_USAGE" => key_column_usage(def, grid),
-            "TABLE_CONSTRAINTS" => table_constraints(def, grid),
+            "KEY_COLUMN_USAGE" => key_column_usage(def, hides, grid),
+            "TABLE_CONSTRAINTS" => table_constraints(def, hides, grid),
             "REFERENTIAL_CONSTRAINTS" => {
                 for key in &def.definition.foreign_keys {
                     add(grid, |column| referential_cell(def, key, column));
@@ -406,7 +409,7 @@ pub(super) fn index_type(key: &KeyDefinition) -> &'static str {
     if key.kind == KeyKind::FullText { "FULLTEXT" } else { "BTREE" }
 }
 
-fn key_column_usage(def: &NativeDef, grid: &mut Grid) {
+fn key_column_usage(def: &NativeDef, hides_row_id: bool, grid: &mut Grid) {
     let common = |name: &str| -> Option<Cell> {
         Some(match name {
             "CONSTRAINT_CATALOG" | "TABLE_CATALOG" => "def".into(),
@@ -416,7 +419,7 @@ fn key_column_usage(def: &NativeDef, grid: &mut Grid) {
         })
     };
     let unique = |key: &&KeyDefinition| matches!(key.kind, KeyKind::Primary | KeyKind::Unique);
-    for key in def.definition.keys.iter().filter(unique) {
+    for key in def.keys_shown(hides_row_id).filter(unique) {
         for (at, part) in key.parts.iter().enumerate() {
             let KeyTarget::Column(column) = &part.target else { continue };
             add(grid, |name| match name {
@@ -445,7 +448,7 @@ fn key_column_usage(def: &NativeDef, grid: &mut Grid) {
     }
 }
 
-fn table_constraints(def: &NativeDef, grid: &mut Grid) {
+fn table_constraints(def: &NativeDef, hides_row_id: bool, grid: &mut Grid) {
     let mut push = |constraint: &str, kind: &str, enforced: bool| {
         add(grid, |name| {
             Some(match name {
@@ -459,7 +462,7 @@ fn table_constraints(def: &NativeDef, grid: &mut Grid) {
             })
         });
     };
-    for key in &def.definition.keys {
+    for key in def.keys_shown(hides_row_id) {
         match key.kind {
             KeyKind::Primary => push("PRIMARY", "PRIMARY KEY", true),
             KeyKind::Unique => push(key_name(key), "UNIQUE", true),

@@ -10,6 +10,17 @@ const NAME: &str = "my_row_id";
 const TABLE: &str = "CREATE TABLE t (`my_row_id` BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE \
                      PRIMARY KEY)";
 
+/// Whether a table has the column, and a primary key of it alone.
+pub(super) fn is_made(definition: &TableDefinition) -> bool {
+    let Some(column) = definition.columns.first() else { return false };
+    column.name.eq_ignore_ascii_case(NAME)
+        && column.invisible
+        && column.auto_increment
+        && definition.keys.iter().any(|key| {
+            key.kind == KeyKind::Primary && key.parts.len() == 1 && key.holds(&column.name)
+        })
+}
+
 /// Puts the column in front of the others of a table that has no primary key.
 ///
 /// # Errors

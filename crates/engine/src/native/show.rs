@@ -21,6 +21,7 @@ pub(crate) fn show(
     database: &str,
     show: &Show,
     zone: TimeZone,
+    shows_row_id: bool,
 ) -> Result<Option<Grid>> {
     let table = || {
         let name = show.table.as_ref().map(|table| table.name.as_str()).unwrap_or_default();
@@ -29,9 +30,9 @@ pub(crate) fn show(
     Ok(Some(match show.kind {
         ShowKind::Tables => tables(catalog, database, show),
         ShowKind::TableStatus => table_status(catalog, database),
-        ShowKind::Columns => columns(table()?.as_ref(), show.full, zone),
-        ShowKind::Index => indexes(catalog, table()?.as_ref()),
-        ShowKind::CreateTable => create_table(table()?.as_ref(), zone),
+        ShowKind::Columns => columns(table()?.as_ref(), show.full, zone, shows_row_id),
+        ShowKind::Index => indexes(catalog, table()?.as_ref(), shows_row_id),
+        ShowKind::CreateTable => create_table(table()?.as_ref(), zone, shows_row_id),
         ShowKind::CreateView => {
             let def = table()?;
             let text = format!("'{}.{}' is not VIEW", def.database, def.name);
@@ -149,7 +150,7 @@ fn table_status(catalog: &Catalog, database: &str) -> Grid {
     grid
 }
 
-fn columns(def: &NativeDef, full: bool, zone: TimeZone) -> Grid {
+fn columns(def: &NativeDef, full: bool, zone: TimeZone, shows_row_id: bool) -> Grid {
     let mut head = vec![text("Field", 64), text("Type", 65_535)];
     if full {
         head.push(nullable_text("Collation", 64));
@@ -164,7 +165,9 @@ fn columns(def: &NativeDef, full: bool, zone: TimeZone) -> Grid {
         head.extend([text("Privileges", 154), text("Comment", 2048)]);
     }
     let mut grid = Grid::new(head);
-    for (at, (column, client)) in def.definition.columns.iter().zip(&def.columns).enumerate() {
+    let hidden = usize::from(def.hides_row_id(shows_row_id));
+    let columns = def.definition.columns.iter().zip(&def.columns).enumerate();
+    for (at, (column, client)) in columns.skip(hidden) {
         let ty = &client.ty;
         let mut row: Vec<Cell> =
             vec![column.name.as_str().into(), types::sql_type(&column.data_type).into()];
@@ -187,7 +190,7 @@ fn columns(def: &NativeDef, full: bool, zone: TimeZone) -> Grid {
     grid
 }
 
-fn indexes(catalog: &Catalog, def: &NativeDef) -> Grid {
+fn indexes(catalog: &Catalog, def: &NativeDef, shows_row_id: bool) -> Grid {
     let mut grid = Grid::new(vec![
         text("Table", 64),
         int("Non_unique"),
@@ -207,7 +210,7 @@ fn indexes(catalog: &Catalog, def: &NativeDef) -> Grid {
     ]);
     let snapshot = catalog.store().snapshot();
     let rows = info::rows(def, &snapshot);
-    for key in &def.definition.keys {
+    for key in def.keys_shown(def.hides_row_id(shows_row_id)) {
         let is_unique = matches!(key.kind, KeyKind::Primary | KeyKind::Unique);
         for (place, part) in key.parts.iter().enumerate() {
             let (column, expression) = match &part.target {
@@ -237,8 +240,11 @@ fn indexes(catalog: &Catalog, def: &NativeDef) -> Grid {
     grid
 }
 
-fn create_table(def: &NativeDef, zone: TimeZone) -> Grid {
+fn create_table(def: &NativeDef, zone: TimeZone, shows_row_id: bool) -> Grid {
     let mut grid = Grid::new(vec![text("Table", 64), text("Create Table", 65_535)]);
-    grid.push(vec![def.name.as_str().into(), def.create_text(zone).into()]);
+    grid.push(vec![
+        def.name.as_str().into(),
+        def.create_text(zone, def.hides_row_id(shows_row_id)).into(),
+    ]);
     grid
 }

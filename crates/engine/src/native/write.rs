@@ -16,8 +16,10 @@
 //! | `assign` | assignments, one after another |
 //! | `auto` | AUTO_INCREMENT |
 //! | `change`, `commit` | changes into writes of the store |
+//! | `locked` | `FOR UPDATE`, `FOR SHARE` |
 //! | `lookup` | rows by key |
 //! | `query` | queries of tables, and of rows in memory |
+//! | `safe` | `sql_safe_updates` |
 //! | `sift` | rows without a partition |
 //! | `warnings` | warnings by row |
 
@@ -30,9 +32,11 @@ mod delete;
 mod fill;
 mod insert;
 pub(crate) mod load;
+pub(crate) mod locked;
 pub(crate) mod lookup;
 mod on_duplicate;
 mod query;
+mod safe;
 pub(crate) mod select;
 mod sift;
 mod stored;
@@ -80,6 +84,8 @@ pub(crate) struct Statement<'s> {
     pub(crate) policy: Policy,
     /// How AUTO_INCREMENT counts.
     pub(crate) steps: Steps,
+    /// Whether `UPDATE` and `DELETE` must use a key.
+    pub(crate) safe_updates: bool,
 }
 
 /// What a statement is about to do.

@@ -248,6 +248,7 @@ impl Session {
             diagnostics: self.diagnostics.clone(),
             policy,
             steps: self.auto_increment_steps(),
+            safe_updates: self.variables.is_on("sql_safe_updates"),
         }
     }
 }

@@ -200,7 +200,7 @@ impl Session {
                     self.engine.links().refresh().await;
                 }
                 let mirrored = self.mirrored(&facts.tables).await;
-                let context = self.context(view);
+                let context = self.context_of_query(view);
                 let result = match mirrored {
                     None => {
                         let result = pelorus_query::explain(&context, text).await?;

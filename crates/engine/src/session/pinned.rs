@@ -223,6 +223,18 @@ impl Session {
         format: RowFormat,
         joins: bool,
     ) -> Result<Outcome> {
+        self.on_pinned_at_most(link, sql, format, joins, None).await
+    }
+
+    /// The same, for a query that may be limited to some rows.
+    pub(super) async fn on_pinned_at_most(
+        &mut self,
+        link: &Link,
+        sql: &str,
+        format: RowFormat,
+        joins: bool,
+        select_limit: Option<u64>,
+    ) -> Result<Outcome> {
         self.wrote_to.insert(link.name().to_lowercase());
         // The bodies of stored programs have variables of their own time.
         let preset = if joins { self.user_variables_of(sql)? } else { None };
@@ -238,7 +250,7 @@ impl Session {
         if let Some(preset) = preset {
             self.on_own(&name, &preset).await?;
         }
-        let mut settings = self.link_settings();
+        let mut settings = self.link_settings().with_select_limit(select_limit);
         settings.database = self.remote_database(link);
         let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
         let format = match format {

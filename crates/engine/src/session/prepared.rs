@@ -121,7 +121,7 @@ impl Session {
         self.engine.links().refresh().await;
         let mut tries = 0;
         loop {
-            let context = self.context(&self.view());
+            let context = self.context_of_query(&self.view());
             let error = match pelorus_query::describe(&context, sql).await {
                 Ok(columns) => return Ok(columns),
                 Err(error) => error,

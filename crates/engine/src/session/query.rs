@@ -11,10 +11,12 @@ use pelorus_sql::statement::{QueryFacts, TableName};
 use pelorus_types::{Collation, collation};
 
 use super::mirror::Mirrored;
+use super::run::read_only_transaction;
 use super::show::relay;
 use super::view::{SessionCatalog, View};
 use super::{Session, stream};
 use crate::api::{Outcome, ResultSet, RowFormat};
+use crate::native::write::locked::has_for_update;
 use crate::scalar::{Typed, value_at};
 use crate::variables::{VarValue, check};
 
@@ -44,15 +46,15 @@ impl Session {
             return Err(Error::unsupported("SQL_CALC_FOUND_ROWS"));
         }
         if self.names_native(&facts.tables) {
+            let locks = facts.locking && !self.transaction_is_read_only();
+            self.join_native(&view.native.pin, locks)?;
             if facts.locking {
-                return Err(Error::unsupported(
-                    "SELECT ... FOR UPDATE or FOR SHARE of native tables",
-                ));
+                self.lock_native(sql).await?;
             }
-            self.join_native(&view.native.pin, false)?;
         }
         if let Some(link) = self.own_link(sql, &facts.tables, facts.locking).await? {
-            return self.on_pinned(&link, sql, format, true).await;
+            let limit = self.select_limit();
+            return self.on_pinned_at_most(&link, sql, format, true, limit).await;
         }
         if !facts.tables.is_empty() {
             self.engine.links().refresh().await;
@@ -63,7 +65,8 @@ impl Session {
             // beginning.
             let view = self.view();
             let mirrored = Arc::new(mirrored);
-            let context = self.context_over(&view, Some(Arc::clone(&mirrored)));
+            let mut context = self.context_over(&view, Some(Arc::clone(&mirrored)));
+            context.options.select_limit = self.select_limit();
             match self.run_query(&context, sql, format).await {
                 // Begun anew or renamed since: what was planned may be over a part of the rows.
                 _ if !mirrored.holds() => tracing::debug!("a mirror has changed under a query"),
@@ -81,6 +84,21 @@ impl Session {
             }
             outcome => outcome,
         }
+    }
+
+    /// Protects the rows that a locking query finds, for the open transaction. One that only reads
+    /// makes nothing of them that would have to be protected.
+    async fn lock_native(&mut self, sql: &str) -> Result<()> {
+        if self.transaction_is_read_only() {
+            let is_write = has_for_update(sql, self.mode);
+            return if is_write { Err(read_only_transaction()) } else { Ok(()) };
+        }
+        if !self.transaction.is_open() {
+            return Ok(());
+        }
+        let view = self.view();
+        let mut plan = self.native_statement(&view).lock(sql).await?;
+        self.carry_out(&mut plan, view.native.pin.version()).map(drop)
     }
 
     /// A query of the information schema that cannot run here goes to the linked server as a whole,
@@ -101,13 +119,21 @@ impl Session {
         let links = self.engine.links().all();
         match links.as_slice() {
             [link] if is_of_names && link.config().databases.is_empty() => {
-                let mut settings = self.link_settings();
+                let limit = self.select_limit();
+                let mut settings = self.link_settings().with_select_limit(limit);
                 settings.database = self.remote_database(link).or_else(|| Some(SCHEMA.to_owned()));
                 let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
                 relay(link, &settings, &sql, format).await
             }
             _ => Err(error),
         }
+    }
+
+    /// The most rows of a query that has no LIMIT of its own. What a statement reads to change rows
+    /// is not limited.
+    fn select_limit(&self) -> Option<u64> {
+        let rows = self.variables.count("sql_select_limit");
+        (rows < u64::MAX).then_some(rows)
     }
 
     /// The link on the session's own connection to which a query belongs; `None` where it may run
@@ -199,7 +225,7 @@ impl Session {
         let mut view = Arc::clone(view);
         let mut tries = 0;
         loop {
-            let context = self.context(&view);
+            let context = self.context_of_query(&view);
             let error = match self.run_query(&context, sql, format).await {
                 Ok(rows) => return Ok(Outcome::Rows(rows)),
                 Err(error) => error,
@@ -248,6 +274,15 @@ impl Session {
     /// What a query needs to know of this session.
     pub(super) fn context(&self, view: &Arc<View>) -> QueryContext {
         self.context_over(view, None)
+    }
+
+    /// The same for a query of the client's own, which `sql_select_limit` limits. Whoever comes here
+    /// has seen to its locks, or only describes it.
+    pub(super) fn context_of_query(&self, view: &Arc<View>) -> QueryContext {
+        let mut context = self.context(view);
+        context.options.select_limit = self.select_limit();
+        context.options.ignores_locks = true;
+        context
     }
 
     /// The same, with some linked databases read from their copies.

@@ -174,10 +174,7 @@ impl Session {
             }
         }
         if changes_data(statement) && self.transaction_is_read_only() {
-            return Err(Error::new(
-                Code::ReadOnlyTransaction,
-                "Cannot execute statement in a READ ONLY transaction.",
-            ));
+            return Err(read_only_transaction());
         }
         Ok(())
     }
@@ -255,6 +252,11 @@ fn has_secret(statement: &Statement) -> bool {
             | Statement::AlterServer(_)
             | Statement::Grant(_)
     )
+}
+
+/// Error 1792.
+pub(super) fn read_only_transaction() -> Error {
+    Error::new(Code::ReadOnlyTransaction, "Cannot execute statement in a READ ONLY transaction.")
 }
 
 /// Everybody may change the own password.

@@ -143,11 +143,13 @@ impl Session {
             }
             Home::Native(database) => {
                 let catalog = self.engine.native();
-                let grid =
-                    match crate::native::show::show(catalog, &database, show, view.time_zone)? {
-                        Some(grid) => grid,
-                        None => tables::own(&database, show)?,
-                    };
+                let (zone, shows_row_id) = (view.time_zone, view.shows_row_id());
+                let shown =
+                    crate::native::show::show(catalog, &database, show, zone, shows_row_id)?;
+                let grid = match shown {
+                    Some(grid) => grid,
+                    None => tables::own(&database, show)?,
+                };
                 self.finish_show(view, grid, 0, show, format).await
             }
             Home::Linked(database) => {

@@ -48,6 +48,11 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// Whether row numbers that were made for native tables are shown where these are described.
+    pub(crate) fn shows_row_id(&self) -> bool {
+        self.variables.is_on("show_gipk_in_create_table_and_information_schema")
+    }
+
     /// The value of a variable as the session sees it, those included that are worked out.
     pub(crate) fn variable(&self, variable: &Variable) -> VarValue {
         match variable.name {

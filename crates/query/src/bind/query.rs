@@ -130,7 +130,7 @@ impl<'a> Binder<'a> {
         reach: &'b Reach,
     ) -> BoxFuture<'b, Result<BoundQuery>> {
         async move {
-            refuse_extras(query)?;
+            refuse_extras(query, self.context.options.ignores_locks)?;
             let mut inner = reach.clone();
             if let Some(with) = &query.with {
                 if with.recursive {
@@ -520,11 +520,10 @@ pub(crate) fn ordinal(value: &ast::Value, columns: usize) -> Result<Option<usize
 }
 
 /// Refuses what MySQL does not have or what only a linked server can do.
-fn refuse_extras(query: &ast::Query) -> Result<()> {
-    if !query.locks.is_empty() {
+fn refuse_extras(query: &ast::Query, ignores_locks: bool) -> Result<()> {
+    if !query.locks.is_empty() && !ignores_locks {
         return Err(Error::unsupported(
-            "FOR UPDATE and FOR SHARE over native tables or several servers; leave it out, since of \
-             two transactions that write one row the later fails",
+            "FOR UPDATE and FOR SHARE in statements that write, or over several servers",
         ));
     }
     let foreign = query.fetch.is_some()

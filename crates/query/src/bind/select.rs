@@ -551,8 +551,8 @@ pub(crate) fn items(
         match item {
             SelectItem::UnnamedExpr(expr) => items.push(Item {
                 name: in_basic_plane(
-                    names
-                        .and_then(|names| names.get(at)?.clone())
+                    defined_name(expr, scope)
+                        .or_else(|| names?.get(at)?.clone())
                         .unwrap_or_else(|| default_name(expr)),
                 ),
                 alias: None,
@@ -595,6 +595,39 @@ fn in_basic_plane(name: String) -> String {
         return name;
     }
     name.chars().map(|c| if c > '\u{ffff}' { '?' } else { c }).collect()
+}
+
+/// Tables of the information schema that are no views in MySQL.
+const NO_VIEWS: [&str; 13] = [
+    "APPLICABLE_ROLES",
+    "COLLATIONS",
+    "COLUMN_PRIVILEGES",
+    "ENABLED_ROLES",
+    "ENGINES",
+    "PLUGINS",
+    "PROCESSLIST",
+    "ROLE_COLUMN_GRANTS",
+    "ROLE_ROUTINE_GRANTS",
+    "ROLE_TABLE_GRANTS",
+    "SCHEMA_PRIVILEGES",
+    "TABLE_PRIVILEGES",
+    "USER_PRIVILEGES",
+];
+
+/// The name of a column of a view, which MySQL shows as the view has it and not as the query does:
+/// `SELECT table_name FROM information_schema.tables` gives a column `TABLE_NAME`.
+fn defined_name(expr: &ast::Expr, scope: &Scope) -> Option<String> {
+    let path: Vec<&str> = match normalise::unnested(expr) {
+        ast::Expr::Identifier(name) => vec![name.value.as_str()],
+        ast::Expr::CompoundIdentifier(path) => path.iter().map(|it| it.value.as_str()).collect(),
+        _ => return None,
+    };
+    // What is wrong with a name is told where the expression is bound.
+    let column = scope.find(&path, "field list").ok()??;
+    let origin = column.value.origin.as_ref()?;
+    let is_of_view = origin.schema.eq_ignore_ascii_case("information_schema")
+        && !NO_VIEWS.contains(&origin.org_table.as_str());
+    is_of_view.then(|| column.name.clone())
 }
 
 fn default_name(expr: &ast::Expr) -> String {

@@ -42,6 +42,9 @@ impl Statement<'_> {
         for (table, alias) in targets(delete)? {
             refuse_version(&delete.from, &alias)?;
             let def = self.table(&table)?;
+            if delete.limit.is_none() {
+                self.check_safe(&delete.from, delete.selection.as_ref(), (&def, &alias))?;
+            }
             let keys = self.rows_of(&def, &alias, &def.key, &with, &from).await?;
             let columns: Vec<&Column> = def.key.iter().map(|&at| &def.columns[at]).collect();
             let keys = stored_keys(&columns, &without_nulls(keys, 0)?, self.policy.time_zone)?;

@@ -45,6 +45,9 @@ impl Statement<'_> {
         let only = NamedPartitions::of(&def, &partitions_of(&update.tables, &alias))?;
         let names = Names { table: &alias, new: None, given: &[] };
         let sources = self.sources(&def, &update.assignments, names)?;
+        if update.limit.is_none() {
+            self.check_safe(&update.tables, update.selection.as_ref(), (&def, &alias))?;
+        }
         let mut tail = String::new();
         if let Some(selection) = &update.selection {
             let _ = write!(tail, " WHERE {selection}");

@@ -61,6 +61,7 @@ impl Statement<'_> {
         for table in targets.keys() {
             let Joined { alias, def: Some(def) } = &tables[*table] else { continue };
             refuse_version(&update.tables, alias)?;
+            self.check_safe(&update.tables, update.selection.as_ref(), (def, alias))?;
             if changed.iter().any(|other| other.id == def.id) {
                 // Both could change one row.
                 return Err(Error::unsupported(format_args!(
