@@ -195,7 +195,7 @@ fn show(text: &str) -> Result<(), Failure> {
 
 /// The stack of a thread. Binder, planner and execution recurse over the plan of a statement, as deep
 /// as `pelorus_query` lets it become; of memory a stack takes what was used of it.
-const STACK_BYTES: usize = 64 << 20;
+const STACK_BYTES: usize = 128 << 20;
 
 fn serve(config: Config) -> anyhow::Result<()> {
     tracing_subscriber::fmt()

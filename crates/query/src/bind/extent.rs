@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pelorus_error::{Error, Result};
 
-/// How many queries and joins in parentheses may stand in each other.
-const MAX_LEVELS: usize = 128;
+/// How many queries and joins in parentheses may stand in each other. The planner puts expressions
+/// of one level into those of the next, each as high as the parser lets it be: with some 3 KiB of
+/// stack for a node that is what the threads of the server take.
+const MAX_LEVELS: usize = 64;
 
 /// How many queries and tables a statement may have, counted at every reference.
 const MAX_PARTS: usize = 1024;

@@ -8,7 +8,7 @@ fn on_a_deep_stack(work: impl Future<Output = ()> + Send + 'static) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.unwrap().block_on(work);
     };
-    std::thread::Builder::new().stack_size(64 << 20).spawn(run).unwrap().join().unwrap();
+    std::thread::Builder::new().stack_size(128 << 20).spawn(run).unwrap().join().unwrap();
 }
 
 async fn check(sql: &str, expected: &str) {
@@ -36,9 +36,9 @@ fn common_table_expressions_may_lead_deep_but_not_too_deep() {
     on_a_deep_stack(async {
         let next = |before| format!("SELECT * FROM c{before}");
         check(&chain("SELECT * FROM ships", 60, next), "n / 5").await;
-        refused(&chain("SELECT * FROM ships", 200, next)).await;
+        refused(&chain("SELECT * FROM ships", 100, next)).await;
         let grouped = |it| format!("SELECT name, MAX(year) year FROM c{it} GROUP BY name LIMIT 9");
-        check(&chain("SELECT name, year FROM ships", 100, grouped), "n / 5").await;
+        check(&chain("SELECT name, year FROM ships", 60, grouped), "n / 5").await;
     });
 }
 
