@@ -193,8 +193,8 @@ fn show(text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure { error, code: 1 })
 }
 
-/// The stack of a thread. Binder, planner and execution recurse over the plan of a statement, as deep
-/// as `pelorus_query` lets it become; of memory a stack takes what was used of it.
+/// The stack of a thread. Binder, planner and execution recurse over the plan of a statement, as
+/// deep as the binder lets it become; of memory a stack takes what was used of it.
 const STACK_BYTES: usize = 128 << 20;
 
 fn serve(config: Config) -> anyhow::Result<()> {
