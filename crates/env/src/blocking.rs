@@ -13,6 +13,12 @@ pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Waits for work each step of which may take long, away from the threads that serve others.
+pub async fn blocking_steps<T>(work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    std::future::poll_fn(|context| blocking(|| work.as_mut().poll(context))).await
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
@@ -30,6 +36,13 @@ mod tests {
         let waits = runtime.spawn(async move { blocking(|| hear.recv_timeout(patience)) });
         runtime.spawn(async move { say.send(7) });
         assert_eq!(runtime.block_on(waits).unwrap(), Ok(7));
+        let (say, hear) = channel();
+        let waits = runtime.spawn(blocking_steps(async move {
+            tokio::task::yield_now().await;
+            hear.recv_timeout(patience)
+        }));
+        runtime.spawn(async move { say.send(8) });
+        assert_eq!(runtime.block_on(waits).unwrap(), Ok(8));
         // Where there are no others.
         assert_eq!(blocking(|| 8), 8);
         let alone = Builder::new_current_thread().build().unwrap();

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use aligned::{ALIGNMENT, AlignedBytes};
-pub use blocking::blocking;
+pub use blocking::{blocking, blocking_steps};
 pub use disk::{
     Disk, DiskFile, Open, RealDisk, is_disk_full, is_out_of_files, raise_file_limit, read_exact_at,
     write_all_at, write_all_direct,

@@ -8,6 +8,7 @@
 //! | [`scope`] | names to columns |
 //! | [`typed`] | an expression with its MySQL type |
 //! | [`expr`] | expressions |
+//! | `extent` | how deep and how large a statement may become |
 //! | [`guard`] | conditions whose order matters |
 //! | [`cast`] | the targets of casts |
 //! | [`from`] | FROM clauses |
@@ -32,6 +33,7 @@ pub(crate) mod condition;
 pub(crate) mod correlated;
 pub(crate) mod dependent;
 pub(crate) mod expr;
+mod extent;
 pub(crate) mod from;
 mod guard;
 pub(crate) mod leaf;

@@ -7,6 +7,7 @@ use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::displayable;
+use pelorus_env::blocking_steps;
 use pelorus_error::{Error, Result};
 use pelorus_types::{Column, ColumnType, collation};
 
@@ -63,7 +64,8 @@ pub(crate) async fn explain(context: &QueryContext, sql: &str) -> Result<QueryRe
 /// The operators that run here, outermost first.
 async fn here(context: &QueryContext, plan: &LogicalPlan) -> Result<Vec<Step>> {
     let state = run::state(context, run::WAYS[0]);
-    let physical = state.create_physical_plan(plan).await.map_err(from_datafusion)?;
+    let planning = blocking_steps(state.create_physical_plan(plan));
+    let physical = planning.await.map_err(from_datafusion)?;
     let text = displayable(physical.as_ref()).indent(false).to_string();
     Ok(text
         .lines()

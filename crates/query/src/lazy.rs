@@ -21,7 +21,7 @@ use pelorus_error::{Error, Result};
 use pelorus_functions::Call;
 
 use crate::bind::typed::FormUdf;
-use crate::udf::{DfResult, as_call, by_identity, next_id, over_arrays, signature};
+use crate::udf::{DfResult, as_call, by_identity, column_name, next_id, over_arrays, signature};
 
 /// Whether computing an expression can leave an error or a warning.
 pub(crate) fn complains(expr: &Expr) -> bool {
@@ -313,6 +313,10 @@ impl ScalarUDFImpl for LazyUdf {
 
     fn return_type(&self, _: &[DataType]) -> DfResult<DataType> {
         Ok(self.ty.clone())
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> DfResult<String> {
+        Ok(column_name(&self.name, self.id, args))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {

@@ -12,6 +12,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
+use pelorus_env::blocking_steps;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Described, Format, Link, Relay, RelayItem, Target};
 use pelorus_sql::lexer::plain_text;
@@ -233,7 +234,9 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
 
 /// A statement that is bound here. `otherwise` takes it if it cannot be.
 async fn plan_here(binder: &Binder<'_>, otherwise: Option<Whole>) -> Result<Plan> {
-    match (binder.query(&binder.parsed.query, &Reach::default()).await, otherwise) {
+    let (query, reach) = (&binder.parsed.query, Reach::default());
+    let bound = blocking_steps(binder.query(query, &reach)).await;
+    match (bound, otherwise) {
         (Ok(bound), otherwise) => {
             let columns = bound.columns.iter().map(|column| column.meta.clone()).collect();
             Ok(Plan::Here { bound, columns, otherwise })
@@ -553,7 +556,8 @@ async fn execute(
     way: Way,
 ) -> Result<SendableRecordBatchStream> {
     let state = state(context, way);
-    let physical = state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
+    let planning = blocking_steps(state.create_physical_plan(&plan));
+    let physical = planning.await.map_err(from_datafusion)?;
     let most = batch_rows(&physical, bytes_of_query(context.options.memory_bytes));
     let config = state.config().clone().with_batch_size(way.rows.min(most));
     let task = TaskContext::from(&state).with_session_config(config);

@@ -4,6 +4,7 @@
 //! never coerces an argument and never picks an overload.
 
 use std::borrow::Cow;
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -163,6 +164,14 @@ pub(crate) fn signature(arguments: usize, volatility: Volatility) -> Signature {
     Signature::new(types, volatility)
 }
 
+/// The name of the column that a call makes: equal calls have equal names and others have others.
+/// The default spells out all arguments, and DataFusion asks for the name at every level of an
+/// expression again and again.
+pub(crate) fn column_name(name: &str, id: impl std::hash::Hash, args: &[Expr]) -> String {
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((id, args));
+    format!("{name}#{hash:016x}")
+}
+
 /// Runs a function over arrays, in which one value stands for all rows; over constants alone it runs
 /// for one row where `once` says that this tells all.
 pub(crate) fn over_arrays(
@@ -201,6 +210,10 @@ impl ScalarUDFImpl for CallUdf {
 
     fn return_type(&self, _: &[DataType]) -> DfResult<DataType> {
         Ok(self.call.arrow_type())
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> DfResult<String> {
+        Ok(column_name(&self.name, self.id, args))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
@@ -471,6 +484,21 @@ mod tests {
         assert_eq!(from_datafusion(within(one)).errno(), 1690);
         let other = DataFusionError::External(Box::new(Arc::clone(&both)));
         assert_eq!(from_datafusion(other).errno(), 1690);
+    }
+
+    #[test]
+    fn calls_have_names_of_one_length_that_tell_them_apart() {
+        let name = |id: u64, args: &[&str]| {
+            let args: Vec<Expr> =
+                args.iter().map(|it| datafusion::logical_expr::col(*it)).collect();
+            column_name("f", id, &args)
+        };
+        assert_eq!(name(1, &["a", "b"]), name(1, &["a", "b"]));
+        let others = [name(2, &["a", "b"]), name(1, &["b", "a"]), name(1, &["a"])];
+        for other in others {
+            assert_ne!(name(1, &["a", "b"]), other);
+            assert_eq!(other.len(), name(1, &[]).len());
+        }
     }
 
     #[test]

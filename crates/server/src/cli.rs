@@ -193,6 +193,10 @@ fn show(text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure { error, code: 1 })
 }
 
+/// The stack of a thread. Binder, planner and execution recurse over the plan of a statement, as
+/// deep as the binder lets it become; of memory a stack takes what was used of it.
+const STACK_BYTES: usize = 128 << 20;
+
 fn serve(config: Config) -> anyhow::Result<()> {
     tracing_subscriber::fmt()
         .with_max_level(config.log)
@@ -205,6 +209,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_stack_size(STACK_BYTES)
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(async {

@@ -48,6 +48,9 @@ pub(crate) enum Clash {
     Refuse,
 }
 
+/// How many conditions a row may have to meet: planning takes the square of their number.
+const MAX_CONDITIONS: usize = 4096;
+
 /// Binds the expressions of one clause.
 #[derive(Clone, Copy)]
 pub(crate) struct ExprBinder<'a> {
@@ -161,6 +164,11 @@ impl ExprBinder<'_> {
         let parts = normalise::conjuncts(expr);
         if parts.len() < 2 || self.computed_value(expr).is_some() {
             return self.condition(expr, true);
+        }
+        if parts.len() > MAX_CONDITIONS {
+            return Err(Error::unsupported(format_args!(
+                "more than {MAX_CONDITIONS} conditions joined by AND"
+            )));
         }
         let parts = parts.into_iter().map(|part| self.conjunct(part));
         let all = guard::conjunction(parts.collect::<Result<Vec<_>>>()?, self.scope);

@@ -24,6 +24,9 @@ use crate::federate::block::{Kind, constraint};
 use crate::federate::place::{Place, database_name, place, resolve};
 use crate::udf::from_datafusion;
 
+/// How many tables a block may join. Planning takes the cube of their number; MySQL takes 61.
+const MAX_JOINED: usize = 256;
+
 /// The block that a table stands in.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
@@ -70,6 +73,10 @@ impl Binder<'_> {
         select: &ast::Select,
         reach: &Reach,
     ) -> Result<(LogicalPlan, Scope)> {
+        let tables: usize = select.from.iter().map(|item| 1 + item.joins.len()).sum();
+        if tables > MAX_JOINED {
+            return Err(Error::unsupported(format_args!("joins of more than {MAX_JOINED} tables")));
+        }
         let mut bound: Option<(LogicalPlan, Scope)> = None;
         for item in &select.from {
             // A RIGHT JOIN may fill everything before it with NULL.
@@ -141,6 +148,7 @@ impl Binder<'_> {
                     derived(written(bound, subquery), alias)
                 }
                 TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                    let _level = self.deeper()?;
                     let around = Around { filtered: false, joined: &[], own: None, ..around };
                     let mut side = self.factor(&table_with_joins.relation, around, reach).await?;
                     for join in &table_with_joins.joins {
@@ -165,6 +173,7 @@ impl Binder<'_> {
         reach: &Reach,
         around: Around<'_>,
     ) -> Result<(LogicalPlan, Scope)> {
+        self.count_table()?;
         let Around { select, filtered, .. } = around;
         let partitions: Vec<&str> = partitions.iter().map(|name| name.value.as_str()).collect();
         let parts: Vec<&str> =

@@ -6,12 +6,16 @@
 //! concern the same tables: MySQL, too, asks of a table first what concerns no other. The parts in
 //! front still stand on their own as well, so that they reach joins and scans.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use pelorus_error::Result;
 
 use super::scope::Scope;
 use crate::lazy;
+
+/// How many conditions stand side by side, for DataFusion to move each where it can.
+const MAX_PARTS: usize = 64;
 
 /// Tables by their database and name.
 type Tables<'s> = BTreeSet<(&'s str, &'s str)>;
@@ -88,5 +92,86 @@ pub(super) fn conjunction(conditions: Vec<Expr>, scope: &Scope) -> Option<Expr> 
         }
     }
     let plain = parts.into_iter().zip(is_guarded).filter(|(_, is_guarded)| !is_guarded);
-    plain.map(|(part, _)| part.condition).chain(chains).reduce(Expr::and)
+    let mut all = few(plain.map(|(part, _)| part).collect());
+    all.extend(chains);
+    balanced(all, |left, right| Ok(left.and(right))).ok().flatten()
+}
+
+/// The conditions of the parts. Of many, those that concern the same tables become one function:
+/// DataFusion makes of the parts of an AND a tree that leans to one side and recurses over it.
+fn few(parts: Vec<Part<'_>>) -> Vec<Expr> {
+    let is_many = parts.len() > MAX_PARTS;
+    let mut single = Vec::new();
+    let mut groups: BTreeMap<Tables<'_>, Vec<Expr>> = BTreeMap::new();
+    for part in parts {
+        match part.tables {
+            Some(tables) if is_many => groups.entry(tables).or_default().push(part.condition),
+            _ => single.push(part.condition),
+        }
+    }
+    single.extend(groups.into_values().map(|mut group| match group.len() {
+        1 => group.remove(0),
+        _ => lazy::all(&group.iter().collect::<Vec<_>>()),
+    }));
+    single
+}
+
+/// Joins parts by an operator that is associative, to a tree of logarithmic height in which they
+/// keep their order; `None` of none.
+///
+/// # Errors
+/// Those of `join`.
+pub(super) fn balanced<T>(
+    mut parts: Vec<T>,
+    join: impl Fn(T, T) -> Result<T>,
+) -> Result<Option<T>> {
+    while parts.len() > 1 {
+        let mut next = Vec::with_capacity(parts.len().div_ceil(2));
+        let mut rest = parts.into_iter();
+        while let Some(left) = rest.next() {
+            next.push(match rest.next() {
+                Some(right) => join(left, right)?,
+                None => left,
+            });
+        }
+        parts = next;
+    }
+    Ok(parts.pop())
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::logical_expr::{col, lit};
+
+    use super::*;
+
+    fn height(expr: &Expr) -> usize {
+        match expr {
+            Expr::BinaryExpr(it) if it.op == Operator::And => {
+                1 + height(&it.left).max(height(&it.right))
+            }
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn trees_are_balanced_and_keep_the_order() {
+        let parts: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).into();
+        let join = |left: String, right: String| Ok(format!("({left}{right})"));
+        assert_eq!(balanced(parts, join).unwrap().unwrap(), "(((ab)(cd))e)");
+        assert_eq!(balanced(Vec::new(), join).unwrap(), None);
+    }
+
+    #[test]
+    fn many_conditions_on_one_table_become_one() {
+        let scope = Scope::default();
+        let conditions = |count: usize| -> Vec<Expr> {
+            (0..count).map(|at| col("c").gt(lit(at as u64))).collect()
+        };
+        let some = conjunction(conditions(MAX_PARTS), &scope).unwrap();
+        assert_eq!(height(&some), MAX_PARTS.ilog2() as usize);
+        let many = conjunction(conditions(MAX_PARTS + 1), &scope).unwrap();
+        let Expr::ScalarFunction(function) = &many else { panic!("{many}") };
+        assert_eq!(function.args.len(), MAX_PARTS + 1);
+    }
 }

@@ -18,6 +18,7 @@ use sqlparser::ast::{
 };
 
 use super::expr::Subqueries;
+use super::extent::{Extent, Level};
 use super::leaf::Mentioned;
 use super::mariadb;
 use super::scope::Scope;
@@ -86,6 +87,7 @@ pub(crate) struct Binder<'a> {
     /// The one moment at which the statement reads each link, by the link's name.
     pub(crate) moments: Mutex<HashMap<String, Moment>>,
     names: AtomicUsize,
+    extent: Extent,
 }
 
 impl<'a> Binder<'a> {
@@ -99,7 +101,24 @@ impl<'a> Binder<'a> {
             answer: context.copies_of.map_or_else(OnceLock::new, OnceLock::from),
             moments: Mutex::default(),
             names: AtomicUsize::new(0),
+            extent: Extent::default(),
         }
+    }
+
+    /// Goes one level deeper into the statement, for as long as the result lives.
+    ///
+    /// # Errors
+    /// 1235 for what would make a plan that is too deep or too large.
+    pub(crate) fn deeper(&self) -> Result<Level<'_>> {
+        self.extent.deeper()
+    }
+
+    /// Counts a table that is read, or a row of VALUES, which becomes a query.
+    ///
+    /// # Errors
+    /// 1235 where there are too many.
+    pub(crate) fn count_table(&self) -> Result<()> {
+        self.extent.count()
     }
 
     /// A name that no other column of the statement's plan has.
@@ -130,6 +149,7 @@ impl<'a> Binder<'a> {
         reach: &'b Reach,
     ) -> BoxFuture<'b, Result<BoundQuery>> {
         async move {
+            let _level = self.deeper()?;
             refuse_extras(query, self.context.options.ignores_locks)?;
             let mut inner = reach.clone();
             if let Some(with) = &query.with {
@@ -272,6 +292,7 @@ impl<'a> Binder<'a> {
         let (scope, subqueries) = (Scope::default(), Subqueries::new());
         let binder = self.clause(&scope, &subqueries, "field list");
         let rows = values.rows.iter().map(|row| {
+            self.count_table()?;
             let mut columns = Vec::new();
             let mut exprs = Vec::new();
             for (at, expr) in row.iter().enumerate() {

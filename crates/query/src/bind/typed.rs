@@ -452,6 +452,10 @@ impl ScalarUDFImpl for FormUdf {
         })
     }
 
+    fn schema_name(&self, args: &[Expr]) -> std::result::Result<String, DataFusionError> {
+        Ok(udf::column_name(self.name(), &self.what, args))
+    }
+
     fn invoke_with_args(
         &self,
         args: ScalarFunctionArgs,

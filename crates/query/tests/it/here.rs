@@ -87,7 +87,7 @@ fn context() -> QueryContext {
 }
 
 /// Runs a query and writes its columns' names and its rows as a client would show them.
-async fn show(sql: &str) -> Result<String> {
+pub(crate) async fn show(sql: &str) -> Result<String> {
     let result = pelorus_query::run(&context(), sql, RowForm::Text).await?;
     let names: Vec<&str> = result.columns.iter().map(|column| column.name.as_str()).collect();
     let mut out = names.join("|");

@@ -2,3 +2,4 @@
 //! linked server.
 
 mod here;
+mod large;

@@ -3,7 +3,11 @@
 use pelorus_error::{Code, Error, Result};
 use sqlparser::ast::{self, BinaryOperator};
 
+use super::super::guard;
 use super::{ExprBinder, Typed};
+
+/// How many values rows may have whose order is asked: each one nests the condition deeper.
+const MAX_ORDERED: usize = 128;
 
 impl ExprBinder<'_> {
     /// `(a, b) < (c, d)`: the first pair that is not equal decides.
@@ -19,39 +23,48 @@ impl ExprBinder<'_> {
                 format!("Operand should contain {} column(s)", left.len()),
             ));
         }
-        // What decides before the last pair, what decides at it, what goes on to the next.
-        let (before, last, same) = match op {
-            BinaryOperator::Eq | BinaryOperator::NotEq => (None, "=", "="),
-            BinaryOperator::Spaceship => (None, "<=>", "<=>"),
-            BinaryOperator::Lt => (Some("<"), "<", "="),
-            BinaryOperator::LtEq => (Some("<"), "<=", "="),
-            BinaryOperator::Gt => (Some(">"), ">", "="),
-            BinaryOperator::GtEq => (Some(">"), ">=", "="),
+        // What decides before the last pair, and what at it.
+        let (before, last) = match op {
+            BinaryOperator::Eq => return self.same_rows("=", left, right),
+            BinaryOperator::NotEq => {
+                return self.call("NOT", vec![self.same_rows("=", left, right)?]);
+            }
+            BinaryOperator::Spaceship => return self.same_rows("<=>", left, right),
+            BinaryOperator::Lt => ("<", "<"),
+            BinaryOperator::LtEq => ("<", "<="),
+            BinaryOperator::Gt => (">", ">"),
+            BinaryOperator::GtEq => (">", ">="),
             other => return Err(Error::unsupported(format_args!("rows joined by {other}"))),
         };
+        if left.len() > MAX_ORDERED {
+            return Err(Error::unsupported(format_args!(
+                "{op} of rows of more than {MAX_ORDERED} values"
+            )));
+        }
         let mut pairs = left.iter().zip(right).rev();
         let Some((a, b)) = pairs.next() else { return Err(Error::unsupported("empty rows")) };
         let mut all = self.apply(last, &[a, b])?;
         for (a, b) in pairs {
-            all = self.call("AND", vec![self.apply(same, &[a, b])?, all])?;
-            if let Some(before) = before {
-                all = self.call("OR", vec![self.apply(before, &[a, b])?, all])?;
-            }
+            all = self.call("AND", vec![self.apply("=", &[a, b])?, all])?;
+            all = self.call("OR", vec![self.apply(before, &[a, b])?, all])?;
         }
-        if *op == BinaryOperator::NotEq { self.call("NOT", vec![all]) } else { Ok(all) }
+        Ok(all)
+    }
+
+    /// Whether all pairs are equal.
+    fn same_rows(&self, op: &str, left: &[ast::Expr], right: &[ast::Expr]) -> Result<Typed> {
+        let each = left.iter().zip(right).map(|(a, b)| self.apply(op, &[a, b]));
+        let each = each.collect::<Result<Vec<_>>>()?;
+        let all = guard::balanced(each, |left, right| self.call("AND", vec![left, right]))?;
+        all.ok_or_else(|| Error::unsupported("empty rows"))
     }
 
     /// `(a, b) IN ((c, d), ...)`
     pub(super) fn row_in(&self, row: &ast::Expr, list: &[ast::Expr]) -> Result<Typed> {
         self.check_rows(std::iter::once(row).chain(list))?;
-        let mut any: Option<Typed> = None;
-        for other in list {
-            let one = self.binary(row, &BinaryOperator::Eq, other)?;
-            any = Some(match any {
-                Some(before) => self.call("OR", vec![before, one])?,
-                None => one,
-            });
-        }
+        let each = list.iter().map(|other| self.binary(row, &BinaryOperator::Eq, other));
+        let each = each.collect::<Result<Vec<_>>>()?;
+        let any = guard::balanced(each, |left, right| self.call("OR", vec![left, right]))?;
         any.ok_or_else(|| Error::unsupported("IN ()"))
     }
 }
