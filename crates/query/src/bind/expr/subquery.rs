@@ -34,7 +34,7 @@ impl ExprBinder<'_> {
             }
         }
         let value =
-            Typed::computed(Expr::ScalarSubquery(plan_of(bound)), column.value.ty.nullable());
+            Typed::computed(Expr::ScalarSubquery(plan_of(bound)?), column.value.ty.nullable());
         Ok(value.with_quotient(column.value.is_quotient()))
     }
 
@@ -116,7 +116,7 @@ impl ExprBinder<'_> {
         if !comparable {
             return Err(Error::unsupported("IN (subquery) over values of different types"));
         }
-        Ok(among(left.expr, plan_of(bound), negated))
+        Ok(among(left.expr, plan_of(bound)?, negated))
     }
 }
 
@@ -133,8 +133,14 @@ fn only(bound: &BoundQuery, value: Expr) -> Result<DfSubquery> {
     Ok(subquery_of(plan))
 }
 
-fn plan_of(bound: &BoundQuery) -> DfSubquery {
-    subquery_of(bound.plan.clone())
+/// A subquery of one column. What it is ordered or grouped by stays within it.
+fn plan_of(bound: &BoundQuery) -> Result<DfSubquery> {
+    match &bound.columns[..] {
+        [column] if bound.plan.schema().fields().len() > 1 => {
+            only(bound, column.value.expr.clone())
+        }
+        _ => Ok(subquery_of(bound.plan.clone())),
+    }
 }
 
 fn subquery_of(plan: LogicalPlan) -> DfSubquery {
