@@ -91,6 +91,8 @@ pub struct EvalContext {
     pub database: Option<String>,
     /// `VERSION()`.
     pub version: String,
+    /// Warnings are those of a MariaDB, whose answer this is.
+    pub of_mariadb: bool,
     warnings: Mutex<Vec<(u16, String)>>,
 }
 
@@ -111,6 +113,7 @@ impl Default for EvalContext {
             connection_id: 0,
             database: None,
             version: String::new(),
+            of_mariadb: false,
             warnings: Mutex::new(Vec::new()),
         }
     }
