@@ -23,6 +23,7 @@
 //! | `UNIX_TIMESTAMP('0000-00-00')` | NULL or 0 |
 //! | `/` and `AVG` with more than 30 digits after the point | MySQL shows 30, MariaDB 38 |
 //! | `STD`, `VARIANCE` of exact numbers | as many digits as `AVG` has |
+//! | `PERCENT_RANK`, `CUME_DIST` | MariaDB rounds to ten digits |
 //! | BIT | a number or bytes |
 //! | `LOCATE`, `FIELD`, `REPLACE` of texts of several collations | MySQL goes by one argument, MariaDB by all |
 //! | `LOCATE`, `FIND_IN_SET` | accents, spaces at the end |
