@@ -128,6 +128,15 @@ impl EvalContext {
         }
     }
 
+    /// Adds a warning that the statement gives once, however many rows are concerned.
+    pub fn warn_once(&self, code: u16, message: &str) {
+        let mut warnings = self.lock();
+        let is_known = warnings.iter().any(|(known, text)| *known == code && text == message);
+        if !is_known && warnings.len() < MAX_WARNINGS {
+            warnings.push((code, message.to_owned()));
+        }
+    }
+
     /// Takes the warnings gathered so far: MySQL's number and text.
     pub fn take_warnings(&self) -> Vec<(u16, String)> {
         std::mem::take(&mut *self.lock())
@@ -158,5 +167,20 @@ mod tests {
         assert_eq!(context.apart(|| context.warn(2, "within")), ((), true));
         assert_eq!(context.apart(|| 7), (7, false));
         assert_eq!(context.take_warnings(), [(1, "before".to_owned())]);
+    }
+
+    #[test]
+    fn some_warnings_come_once() {
+        let context = EvalContext::default();
+        for message in ["a", "b", "a"] {
+            context.warn_once(1292, message);
+        }
+        context.warn_once(1265, "a");
+        let found = context.take_warnings();
+        let expected = [(1292, "a"), (1292, "b"), (1265, "a")];
+        assert_eq!(found, expected.map(|(code, text)| (code, text.to_owned())));
+        // What was taken may come again.
+        context.warn_once(1292, "a");
+        assert_eq!(context.take_warnings().len(), 1);
     }
 }
