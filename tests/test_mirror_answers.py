@@ -215,6 +215,19 @@ def test_groups_of_no_rows(pair):
     end(pair, "of_none")
 
 
+def test_digits(pair):
+    """A MariaDB rounds shares of windows to ten digits, and cuts off what is behind microseconds."""
+    begin(pair, "of_digits", "CREATE TABLE t (id INT PRIMARY KEY, d DECIMAL(14, 7))",
+          "INSERT INTO t VALUES (1, 1.2345678), (2, 1.9999999), (3, 7), (4, NULL), (5, 0), (6, 2), (7, 3)")
+    left = [f"SELECT p, p + 0 FROM (SELECT {what}() OVER (ORDER BY id) AS p FROM t) x WHERE p > 0.1"
+            for what in ("PERCENT_RANK", "CUME_DIST")]
+    left.append("SELECT id, FROM_UNIXTIME(d) FROM t")
+    same = ["SELECT id, TIMESTAMP'2024-01-01 00:00:00' + INTERVAL d SECOND FROM t"]
+    given = answered(pair, "of_digits", left + same)
+    assert given == len(same) + (len(left) if pair.server.kind == "mysql" else 0)
+    end(pair, "of_digits")
+
+
 def test_long_texts(pair):
     """Texts that differ behind where servers cease to look when they sort (`max_sort_length`)."""
     begin(pair, "answers_long", "CREATE TABLE t (id INT PRIMARY KEY, v LONGTEXT, b LONGBLOB, n INT) "

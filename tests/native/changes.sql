@@ -114,3 +114,21 @@ INSERT IGNORE INTO kept VALUES (3, 3), (1, 1), (2, 9), (2, 1), (4, 20), (2, 3) O
 INSERT IGNORE INTO kept VALUES (1, 1) ON DUPLICATE KEY UPDATE a = 9, b = 50;
 INSERT IGNORE INTO kept VALUES (1, 50) ON DUPLICATE KEY UPDATE b = 5;
 SELECT * FROM kept ORDER BY a;
+-- A constant text that is no number is complained of once, however many rows it is compared with.
+SET sql_mode = '';
+CREATE TABLE once (id INT PRIMARY KEY, n DECIMAL(10,2), f DOUBLE);
+INSERT INTO once VALUES (1,1,1),(2,2,2),(12,12,12),(13,13,NULL);
+INSERT INTO once SELECT id + 100, n, f FROM once WHERE id < 100 AND id = '12abc';
+INSERT INTO once SELECT id + 200, n, f FROM once WHERE id < 100 AND id + 0 < '12abc';
+INSERT INTO once SELECT id + 300, n, f FROM once WHERE id < 100 AND '2x' <= f;
+INSERT INTO once SELECT id + 400, n, f FROM once WHERE id < 100 AND f <=> '2x';
+INSERT INTO once SELECT id + 500, n, f FROM once WHERE id < 100 AND id IN ('12abc', '13x');
+INSERT INTO once SELECT id + 600, n, f FROM once WHERE id < 100 AND id + 0 NOT IN ('12abc', '13x');
+INSERT INTO once SELECT id + 700, n, f FROM once WHERE id < 100 AND f <> '';
+INSERT INTO once SELECT id + 1000, id = '12abc', f FROM once WHERE id < 100;
+SELECT * FROM once ORDER BY id;
+UPDATE once SET n = 1 WHERE f = '2x';
+DELETE FROM once WHERE f > '2x';
+SET sql_mode = DEFAULT;
+UPDATE once SET n = 1 WHERE f = '2x';
+SELECT * FROM once ORDER BY id;

@@ -55,3 +55,13 @@ SELECT DISTINCT g, ROW_NUMBER() OVER (ORDER BY id) AS n FROM o ORDER BY n % 2, n
 SELECT DISTINCT g, j FROM o ORDER BY x;
 SELECT DISTINCT g, j FROM o ORDER BY j, g + x;
 SELECT DISTINCT g + 1 FROM o ORDER BY g;
+-- Documents are equal by their values, which are not compared here.
+CREATE TABLE j (id INT PRIMARY KEY, d JSON);
+INSERT INTO j VALUES (1,'1'),(2,'1.0'),(3,'{"a":1}'),(4,'{"a":1.0}'),(5,'[1,2]'),(6,'[1, 2.0]');
+SELECT COUNT(d) FROM j;
+-- refused: 1235
+SELECT COUNT(DISTINCT d) FROM j;
+-- refused: 1235
+SELECT COUNT(DISTINCT d, 1) FROM j;
+-- refused: 1235
+SELECT id % 2 AS g, COUNT(DISTINCT d) FROM j GROUP BY g;

@@ -37,3 +37,15 @@ UPDATE orders SET amount = amount * 2 WHERE customer IN (SELECT id FROM customer
 SELECT id, amount FROM orders ORDER BY id;
 DELETE FROM orders WHERE customer NOT IN (SELECT id FROM customers);
 SELECT COUNT(*) FROM orders;
+-- What a subquery is ordered or grouped by is not among its columns.
+SELECT (SELECT MAX(amount) FROM orders), (SELECT name FROM customers ORDER BY id LIMIT 1);
+SELECT id FROM customers WHERE name = (SELECT name FROM customers ORDER BY id DESC LIMIT 1);
+SELECT id, (SELECT name FROM customers ORDER BY id LIMIT 1) FROM customers ORDER BY name, id;
+SELECT id FROM customers WHERE id IN (SELECT customer FROM orders ORDER BY amount) ORDER BY id;
+SELECT id FROM customers WHERE id NOT IN (SELECT customer FROM orders WHERE id > 1 ORDER BY amount) ORDER BY id;
+SELECT id FROM customers WHERE name IN (SELECT name FROM customers ORDER BY id DESC) ORDER BY id;
+SELECT EXISTS (SELECT customer FROM orders ORDER BY amount);
+SELECT (SELECT name FROM customers GROUP BY name ORDER BY MAX(id) DESC LIMIT 1);
+SELECT (SELECT DISTINCT country FROM customers WHERE id = 1);
+SELECT * FROM (SELECT name FROM customers ORDER BY id DESC LIMIT 2) AS x ORDER BY name;
+WITH w AS (SELECT name FROM customers ORDER BY id LIMIT 1) SELECT (SELECT name FROM w), (SELECT name FROM w ORDER BY 1);

@@ -199,6 +199,10 @@ pub fn resolve(
     if !distinct || !repeats_matter {
         return Ok(plain);
     }
+    // Documents are equal by their values, not by their texts: 1 and 1.0 are one.
+    if args.iter().any(|arg| arg.ty.wire == WireType::Json) {
+        return Err(Error::unsupported(format_args!("{upper}(DISTINCT ...) of JSON values")));
+    }
     match upper.as_str() {
         // Texts that are added up are numbers, of which '1' and '1.0' are the same.
         "SUM" | "AVG" if args.iter().any(|arg| arg.ty.is_string()) => {
@@ -215,9 +219,6 @@ pub fn resolve(
         }
         "GROUP_CONCAT" => {
             let (values, order, _) = concat::parts(&upper, args)?;
-            if values.iter().any(|value| value.ty.wire == WireType::Json) {
-                return Err(Error::unsupported("GROUP_CONCAT(DISTINCT ...) of JSON values"));
-            }
             // What the first of equal rows is sorted by is kept beside its values.
             let kept = &args[..values.len() + usize::from(concat::is_ordered(order))];
             Ok(distinct::wrap(plain, (kept, kept), values.len(), ctx))

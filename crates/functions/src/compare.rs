@@ -223,7 +223,14 @@ pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     } else {
         null_if_any(ColumnType::boolean(), args)
     };
+    let number = Number::beside(&kind, left, right);
     let kernel = move |batch: &Batch<'_>| {
+        if let Some((number, at)) = &number {
+            let result = number.compared(&batch.inputs[1 - at], *at, batch, |order| {
+                if null_safe { Some(order.is_some_and(test)) } else { order.map(test) }
+            })?;
+            return Ok(Arc::new(result) as ArrayRef);
+        }
         if !null_safe && let Some(result) = fast(&kind, test, batch)? {
             return Ok(Arc::new(result) as ArrayRef);
         }
@@ -238,6 +245,54 @@ pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         Ok(Arc::new(result) as ArrayRef)
     };
     Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text))
+}
+
+/// A constant text that is compared as a number. That is made once, and complained of once for the
+/// statement, as in MySQL.
+struct Number {
+    value: f64,
+    complaint: Option<String>,
+}
+
+impl Number {
+    fn of(arg: &Arg) -> Option<Self> {
+        let text = arg.constant_text()?;
+        let read = crate::parse::double_prefix(text.as_bytes());
+        let complains = read.truncated && !text.is_empty();
+        let complaint = complains.then(|| format!("Truncated incorrect DOUBLE value: '{text}'"));
+        Some(Self { value: read.value, complaint })
+    }
+
+    /// The one of two arguments that is such a text, and its place; the other is no constant.
+    fn beside(kind: &Kind, left: &Arg, right: &Arg) -> Option<(Self, usize)> {
+        match kind {
+            Kind::Real if left.constant.is_none() => Some((Self::of(right)?, 1)),
+            Kind::Real if right.constant.is_none() => Some((Self::of(left)?, 0)),
+            _ => None,
+        }
+    }
+
+    fn given(&self, ctx: &EvalContext) -> f64 {
+        if let Some(complaint) = &self.complaint {
+            ctx.warn_once(1292, complaint);
+        }
+        self.value
+    }
+
+    /// What is made of the order of the other values and this, which is the left one at 0.
+    fn compared(
+        &self,
+        other: &Input<'_>,
+        at: usize,
+        batch: &Batch<'_>,
+        truth: impl Fn(Option<Ordering>) -> Option<bool>,
+    ) -> Result<Int64Array> {
+        let number = if batch.rows > 0 { self.given(batch.ctx) } else { self.value };
+        vector::truths(batch.rows, |row| {
+            let order = other.real(row).map(|other| total(other, number));
+            Ok(truth(if at == 0 { order.map(Ordering::reverse) } else { order }))
+        })
+    }
 }
 
 fn fast(kind: &Kind, test: Test, batch: &Batch<'_>) -> Result<Option<Int64Array>> {
@@ -367,6 +422,10 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     }
     let negated = name == "NOT IN";
     let kinds = in_kinds(value, list, ctx)?;
+    let are_numbers =
+        value.constant.is_none() && kinds.iter().all(|kind| matches!(kind, Kind::Real));
+    let numbers: Option<Vec<Number>> =
+        if are_numbers { list.iter().map(Number::of).collect() } else { None };
     let ty = null_if_any(ColumnType::boolean(), args);
     let texts: Vec<&str> = list.iter().map(|arg| arg.text.as_str()).collect();
     let word = if negated { "not in" } else { "in" };
@@ -375,6 +434,14 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         let [value, list @ ..] = batch.inputs.as_slice() else {
             return Err(Error::internal("IN has arguments"));
         };
+        if let Some(numbers) = numbers.as_ref().filter(|_| batch.rows > 0) {
+            let numbers: Vec<f64> = numbers.iter().map(|it| it.given(batch.ctx)).collect();
+            let is_among = |value: f64| numbers.iter().any(|it| total(value, *it).is_eq());
+            let result = vector::truths(batch.rows, |row| {
+                Ok(value.real(row).map(|value| is_among(value) != negated))
+            })?;
+            return Ok(Arc::new(result) as ArrayRef);
+        }
         if let Some(result) = fast_in(&kinds, value, list, batch.rows, negated) {
             return Ok(Arc::new(result) as ArrayRef);
         }

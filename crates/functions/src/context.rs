@@ -91,6 +91,8 @@ pub struct EvalContext {
     pub database: Option<String>,
     /// `VERSION()`.
     pub version: String,
+    /// Warnings are those of a MariaDB, whose answer this is.
+    pub of_mariadb: bool,
     warnings: Mutex<Vec<(u16, String)>>,
 }
 
@@ -111,6 +113,7 @@ impl Default for EvalContext {
             connection_id: 0,
             database: None,
             version: String::new(),
+            of_mariadb: false,
             warnings: Mutex::new(Vec::new()),
         }
     }
@@ -122,6 +125,15 @@ impl EvalContext {
         let mut warnings = self.lock();
         if warnings.len() < MAX_WARNINGS {
             warnings.push((code, message.into()));
+        }
+    }
+
+    /// Adds a warning that the statement gives once, however many rows are concerned.
+    pub fn warn_once(&self, code: u16, message: &str) {
+        let mut warnings = self.lock();
+        let is_known = warnings.iter().any(|(known, text)| *known == code && text == message);
+        if !is_known && warnings.len() < MAX_WARNINGS {
+            warnings.push((code, message.to_owned()));
         }
     }
 
@@ -155,5 +167,20 @@ mod tests {
         assert_eq!(context.apart(|| context.warn(2, "within")), ((), true));
         assert_eq!(context.apart(|| 7), (7, false));
         assert_eq!(context.take_warnings(), [(1, "before".to_owned())]);
+    }
+
+    #[test]
+    fn some_warnings_come_once() {
+        let context = EvalContext::default();
+        for message in ["a", "b", "a"] {
+            context.warn_once(1292, message);
+        }
+        context.warn_once(1265, "a");
+        let found = context.take_warnings();
+        let expected = [(1292, "a"), (1292, "b"), (1265, "a")];
+        assert_eq!(found, expected.map(|(code, text)| (code, text.to_owned())));
+        // What was taken may come again.
+        context.warn_once(1292, "a");
+        assert_eq!(context.take_warnings().len(), 1);
     }
 }

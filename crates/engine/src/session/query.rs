@@ -6,7 +6,7 @@ use std::time::Duration;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone};
 use pelorus_link::{Link, SessionSettings};
-use pelorus_query::{PlanOptions, QueryContext, RowForm};
+use pelorus_query::{Flavour, PlanOptions, QueryContext, RowForm};
 use pelorus_sql::statement::{QueryFacts, TableName};
 use pelorus_types::{Collation, collation};
 
@@ -306,6 +306,7 @@ impl Session {
         if let Some(mirrored) = &mirrored {
             // NOW() and the like are those of the server, whose answer this is.
             eval.time_zone = mirrored.time_zone;
+            eval.of_mariadb = mirrored.of == Some(Flavour::MariaDb);
         }
         QueryContext {
             database: self.database.clone(),

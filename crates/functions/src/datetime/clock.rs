@@ -126,9 +126,9 @@ pub(crate) fn from_unixtime(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) ->
         _ => crate::shape::decimals(&arg.ty).min(6),
     };
     let ty = temporal_type(WireType::DateTime, decimals);
-    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+    Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
+        // An average has more digits than it shows: they are cut off where the date is shown.
         let date = from_unixtime_at(&batch.inputs[0], row);
-        let date = date.and_then(|date| crate::cast::round_datetime(date, decimals, batch.ctx));
         Ok(date.map_or(Value::Null, |date| Value::Date(date.pack())))
     }))
 }

@@ -101,7 +101,7 @@ fn step(input: &Input<'_>, row: usize, unit: Unit, sign: i64) -> Result<Option<S
             whole().map(|n| Step::Days(n.saturating_mul(days).saturating_mul(sign)))
         }
         Unit::Seconds(1) => input.decimal(row).map(|value| {
-            let micros = value.rescale(6).and_then(|value| value.units.to_i128());
+            let micros = value.truncate(6).rescale(6).and_then(|value| value.units.to_i128());
             Step::Micros(micros.unwrap_or(i128::from(i64::MAX) * 1_000_000) * i128::from(sign))
         }),
         Unit::Seconds(seconds) => whole().map(|n| {
@@ -185,11 +185,6 @@ fn moved(date: DateTime, step: Step) -> Option<DateTime> {
     }
 }
 
-fn overflow(ctx: &EvalContext) -> Value {
-    ctx.warn(1441, "Datetime function: datetime field overflow");
-    Value::Null
-}
-
 /// What the result is: it follows the type of the date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
@@ -197,6 +192,25 @@ enum Shape {
     DateTime,
     Time,
     Text,
+}
+
+/// What lies beyond the calendar is NULL. Of a DATETIME and of text MySQL does not say where, and a
+/// MariaDB never does.
+fn overflow(shape: Shape, text: &str, ctx: &EvalContext) -> Value {
+    let of = match shape {
+        Shape::Date if !ctx.of_mariadb => "DATE",
+        Shape::Time if !ctx.of_mariadb => "TIME",
+        _ => {
+            ctx.warn(1441, "Datetime function: datetime field overflow");
+            return Value::Null;
+        }
+    };
+    out_of_range(of, text, ctx);
+    Value::Null
+}
+
+fn out_of_range(of: &str, text: &str, ctx: &EvalContext) {
+    ctx.warn(6527, format!("{of} value is out of range in '{text}'"));
 }
 
 fn shape(date: &Arg, amount: &Arg, unit: Unit, ctx: &EvalContext) -> (Shape, ColumnType) {
@@ -277,18 +291,27 @@ fn bind(
     let call = Call::rowwise(name, args, ctx, ty, move |batch, row| {
         let (input, amount) = (&batch.inputs[date_at], &batch.inputs[amount_at]);
         if shape == Shape::Time {
-            return moved_time(input, amount, row, unit, sign, batch.ctx);
+            let Some(time) = read::time(input, row)? else { return Ok(Value::Null) };
+            let Some(step) = step(amount, row, unit, sign)? else { return Ok(Value::Null) };
+            if matches!(step, Step::TooManyParts) {
+                return Ok(Value::Null);
+            }
+            let moved = moved_time(time, step).map(Value::Time);
+            return Ok(moved.unwrap_or_else(|| overflow(shape, &shown_text, batch.ctx)));
         }
         let Some(date) = read::datetime(input, row, Lenience::STRICT)? else {
             return Ok(Value::Null);
         };
         let Some(step) = step(amount, row, unit, sign)? else { return Ok(Value::Null) };
         if matches!(step, Step::TooManyParts) {
-            let message = format!("DATETIME value is out of range in '{shown_text}'");
-            batch.ctx.warn(6527, message);
+            if !batch.ctx.of_mariadb {
+                out_of_range("DATETIME", &shown_text, batch.ctx);
+            }
             return Ok(Value::Null);
         }
-        let Some(result) = moved(date, step) else { return Ok(overflow(batch.ctx)) };
+        let Some(result) = moved(date, step) else {
+            return Ok(overflow(shape, &shown_text, batch.ctx));
+        };
         if shape != Shape::Text {
             return Ok(Value::Date(result.pack()));
         }
@@ -298,23 +321,11 @@ fn bind(
     Ok(call.with_text(text).with_coercibility(Coercibility::Coercible))
 }
 
-fn moved_time(
-    input: &Input<'_>,
-    amount: &Input<'_>,
-    row: usize,
-    unit: Unit,
-    sign: i64,
-    ctx: &EvalContext,
-) -> Result<Value> {
-    let (Some(time), Some(step)) = (read::time(input, row)?, step(amount, row, unit, sign)?) else {
-        return Ok(Value::Null);
-    };
-    let Step::Micros(micros) = step else { return Ok(overflow(ctx)) };
-    let total = i128::from(time) + micros;
-    match i64::try_from(total) {
-        Ok(total) if total.abs() <= TIME_MAX_MICROS => Ok(Value::Time(total)),
-        _ => Ok(overflow(ctx)),
-    }
+/// The time moved; `None` beyond 838 hours.
+fn moved_time(time: i64, step: Step) -> Option<i64> {
+    let Step::Micros(micros) = step else { return None };
+    let total = i64::try_from(i128::from(time) + micros).ok()?;
+    (total.abs() <= TIME_MAX_MICROS).then_some(total)
 }
 
 /// Whether a text or number says a time of day besides the date.
@@ -371,21 +382,27 @@ pub(crate) fn add_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
         if dated {
             let date = read::datetime(input, row, Lenience::STRICT)?;
             let Some(date) = date else { return Ok(Value::Null) };
-            let moved = moved(date, Step::Micros(i128::from(time * sign)));
-            return Ok(match (moved, shape) {
-                (None, _) => overflow(batch.ctx),
-                (Some(moved), Shape::Text) => Value::Text(shown(moved, false)),
-                (Some(moved), _) => Value::Date(moved.pack()),
+            let time = time * sign;
+            let Some(moved) = moved(date, Step::Micros(i128::from(time))) else {
+                // Nothing is said of a date in front of the first one.
+                if time > 0 {
+                    out_of_range("DATETIME", &text, batch.ctx);
+                }
+                return Ok(Value::Null);
+            };
+            return Ok(match shape {
+                Shape::Text => Value::Text(shown(moved, false)),
+                _ => Value::Date(moved.pack()),
             });
         }
         let Some(start) = read::time(input, row)? else { return Ok(Value::Null) };
         let sum = start + time * sign;
         let total = sum.clamp(-TIME_MAX_MICROS, TIME_MAX_MICROS);
         if total != sum {
-            batch.ctx.warn(6527, format!("TIME value is out of range in '{text}'"));
+            out_of_range("TIME", &text, batch.ctx);
         }
         if shape == Shape::Time {
-            return Ok(Value::Time(total));
+            return Ok(if total == sum { Value::Time(total) } else { Value::Null });
         }
         let mut out = String::new();
         write_time(&mut out, total, if total % SECOND == 0 { 0 } else { 6 });

@@ -199,12 +199,14 @@ pub(crate) fn sec_to_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
 
 /// Binds `FROM_DAYS`.
 pub(crate) fn from_days(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
-    let [_] = args else { return Err(parameter_count(name)) };
+    let [arg] = args else { return Err(parameter_count(name)) };
     let ty = temporal_type(WireType::Date, 0);
-    Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
+    let text = arg.text.clone();
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
         let Some(days) = batch.inputs[0].int64(row) else { return Ok(Value::Null) };
         if !(1..=3_652_424).contains(&days) {
-            batch.ctx.warn(6527, format!("Incorrect argument {days} for function from_days"));
+            let message = format!("DATE value is out of range in 'from_days({text})'");
+            batch.ctx.warn(6527, message);
             return Ok(Value::Null);
         }
         // MySQL's year 0 has no leap day, like the year after it.

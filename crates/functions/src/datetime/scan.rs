@@ -266,18 +266,16 @@ pub(crate) fn str_to_date(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
         let zero = |date: &DateTime| date.month == 0 || date.day == 0;
         let kept = scanned.filter(|(date, _)| !(has_date && strict && zero(date)));
         let Some((date, rest)) = kept else {
+            let message = format!("Incorrect datetime value: '{text}' for function str_to_date");
+            batch.ctx.warn(1411, message);
+            return Ok(Value::Null);
+        };
+        if !rest.trim().is_empty() {
             let kind = match ty.wire {
                 WireType::Date => "date",
                 WireType::Time => "time",
                 _ => "datetime",
             };
-            batch
-                .ctx
-                .warn(1411, format!("Incorrect {kind} value: '{text}' for function str_to_date"));
-            return Ok(Value::Null);
-        };
-        if !rest.trim().is_empty() {
-            let kind = if ty.wire == WireType::Time { "time" } else { "datetime" };
             batch.ctx.warn(1292, format!("Truncated incorrect {kind} value: '{text}'"));
         }
         Ok(match ty.wire {

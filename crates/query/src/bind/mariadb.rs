@@ -23,6 +23,7 @@
 //! | `UNIX_TIMESTAMP('0000-00-00')` | NULL or 0 |
 //! | `/` and `AVG` with more than 30 digits after the point | MySQL shows 30, MariaDB 38 |
 //! | `STD`, `VARIANCE` of exact numbers | as many digits as `AVG` has |
+//! | `PERCENT_RANK`, `CUME_DIST` | MariaDB rounds to ten digits |
 //! | BIT | a number or bytes |
 //! | `LOCATE`, `FIELD`, `REPLACE` of texts of several collations | MySQL goes by one argument, MariaDB by all |
 //! | `LOCATE`, `FIND_IN_SET` | accents, spaces at the end |
@@ -81,7 +82,10 @@ const RULES: &[(&[&str], Rule)] = &[
     (&["ABS", "SPACE", "INET_NTOA"], |args| !args.iter().any(|it| it.ty.is_temporal())),
     (&["MAKE_SET", "EXPORT_SET", "SEC_TO_TIME"], |args| args.first().is_none_or(is_whole)),
     (&["MAKETIME"], |args| args.iter().all(is_whole)),
-    (&["FROM_UNIXTIME"], |args| first(args, &[Kind::Null, Kind::Exact])),
+    // Beyond microseconds MySQL rounds, MariaDB cuts off.
+    (&["FROM_UNIXTIME"], |args| {
+        first(args, &[Kind::Null, Kind::Exact]) && args.first().is_none_or(|it| it.ty.decimals <= 6)
+    }),
     (&["UNIX_TIMESTAMP"], |args| args.iter().all(|it| it.ty.wire == WireType::Timestamp)),
     (&["TIME_TO_SEC"], |args| args.iter().all(|it| is_whole(it) || is_whole_time(it))),
     (&["TIME", "TIME_FORMAT", "HOUR", "MINUTE", "SECOND", "MICROSECOND"], |args| {
@@ -550,6 +554,7 @@ mod tests {
             ("=", vec![text("a"), text("a ")]),
             ("EXTRACT", vec![text("HOUR"), time.clone()]),
             ("DATE_ADD", vec![time, number(1), text("DAY")]),
+            ("FROM_UNIXTIME", vec![column(ColumnType::decimal(20, 7))]),
             ("TIME_TO_SEC", vec![at.clone()]),
             ("UNIX_TIMESTAMP", vec![at.clone()]),
             ("LOCATE", vec![text("a"), name.clone()]),

@@ -585,7 +585,7 @@ pub(crate) fn items(
     Ok(items)
 }
 
-fn starred(column: &super::scope::ScopeColumn) -> Item {
+fn starred(column: &ScopeColumn) -> Item {
     Item { name: column.name.clone(), alias: None, expr: None, column: Some(column.value.clone()) }
 }
 

@@ -130,6 +130,9 @@ impl Binder<'_> {
             let value = Typed::computed(column.clone(), ty);
             Bound { function, args: Vec::new(), value, frameless: true }
         };
+        if binder.is_mariadb() && matches!(name.as_str(), "PERCENT_RANK" | "CUME_DIST") {
+            return Err(Error::unsupported(format_args!("{name} with the digits of a MariaDB")));
+        }
         let number = ColumnType::bigint_unsigned().not_null();
         let share = ColumnType::double().not_null();
         Ok(match (name.as_str(), &args[..]) {

@@ -35,7 +35,7 @@ impl ExprBinder<'_> {
             }
         }
         let value =
-            Typed::computed(Expr::ScalarSubquery(plan_of(bound)), column.value.ty.nullable());
+            Typed::computed(Expr::ScalarSubquery(plan_of(bound)?), column.value.ty.nullable());
         Ok(value.with_quotient(column.value.is_quotient()))
     }
 
@@ -115,7 +115,7 @@ impl ExprBinder<'_> {
                 || left.ty.is_decimal() && right.ty.is_decimal()
                 || left.ty.is_date() && right.ty.is_date());
         if comparable {
-            return Ok(among(left.expr, plan_of(bound), negated));
+            return Ok(among(left.expr, plan_of(bound)?, negated));
         }
         match left.equality_keys(&right, &self.context.eval)? {
             // Of integers what is beyond has no key, and would be taken for NULL.
@@ -140,8 +140,14 @@ fn only(bound: &BoundQuery, value: Expr) -> Result<DfSubquery> {
     Ok(subquery_of(plan))
 }
 
-fn plan_of(bound: &BoundQuery) -> DfSubquery {
-    subquery_of(bound.plan.clone())
+/// A subquery of one column. What it is ordered or grouped by stays within it.
+fn plan_of(bound: &BoundQuery) -> Result<DfSubquery> {
+    match &bound.columns[..] {
+        [column] if bound.plan.schema().fields().len() > 1 => {
+            only(bound, column.value.expr.clone())
+        }
+        _ => Ok(subquery_of(bound.plan.clone())),
+    }
 }
 
 fn subquery_of(plan: LogicalPlan) -> DfSubquery {
