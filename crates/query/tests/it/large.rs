@@ -6,9 +6,10 @@ use super::here::show;
 fn on_a_deep_stack(work: impl Future<Output = ()> + Send + 'static) {
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.unwrap().block_on(work);
+        runtime.expect("a runtime").block_on(work);
     };
-    std::thread::Builder::new().stack_size(128 << 20).spawn(run).unwrap().join().unwrap();
+    let thread = std::thread::Builder::new().stack_size(128 << 20).spawn(run);
+    thread.expect("a thread").join().expect("a test that passes");
 }
 
 async fn check(sql: &str, expected: &str) {

@@ -177,7 +177,8 @@ impl Changed<'_> {
             Some(Constant::Integer(_) | Constant::Decimal(_) | Constant::Float(_))
         );
         let is_of_row = |path: &Vec<Ident>| path.len() > 1 && self.is_own(path);
-        !(is_number && self.def.columns[at].ty.is_string())
+        let text_by_number = is_number && self.def.columns[at].ty.is_string();
+        !text_by_number
             && !normalise::all_columns(value).iter().any(is_of_row)
             && normalise::expression_dependence(value, self.mode).random.is_empty()
     }
