@@ -78,6 +78,8 @@ pub struct Session {
     row_count: i64,
     transaction: Transaction,
     prepared: PreparedStatements,
+    /// The statement that runs was prepared and has parameters.
+    has_parameters: bool,
     multi_statements: bool,
     /// Linked servers that something was written to since their mirrors were last seen to have it,
     /// by their names in lower case.
@@ -120,6 +122,7 @@ impl Session {
             row_count: 0,
             transaction: Transaction::default(),
             prepared: PreparedStatements::default(),
+            has_parameters: false,
             multi_statements: false,
             wrote_to: BTreeSet::new(),
             loading: None,
@@ -283,8 +286,10 @@ impl Session {
     ) -> Result<Outcome> {
         crate::status::count(&self.process.counters.stmt_execute);
         let (sql, names) = self.prepared.bound(id, &parameters, self.mode)?;
-        let outcome = self.run("Execute", &sql, RowFormat::Binary).await?;
-        Ok(prepared::named(outcome, &names))
+        self.has_parameters = !parameters.is_empty();
+        let outcome = self.run("Execute", &sql, RowFormat::Binary).await;
+        self.has_parameters = false;
+        Ok(prepared::named(outcome?, &names))
     }
 
     /// How many `?` a prepared statement has; `None` when there is no such statement.

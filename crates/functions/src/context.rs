@@ -91,6 +91,9 @@ pub struct EvalContext {
     pub database: Option<String>,
     /// `VERSION()`.
     pub version: String,
+    /// The statement was prepared and has parameters, which stand in it as literals. What is wrong
+    /// with literals of its own showed when it was prepared.
+    pub has_parameters: bool,
     /// Warnings are those of a MariaDB, whose answer this is.
     pub of_mariadb: bool,
     warnings: Mutex<Vec<(u16, String)>>,
@@ -113,6 +116,7 @@ impl Default for EvalContext {
             connection_id: 0,
             database: None,
             version: String::new(),
+            has_parameters: false,
             of_mariadb: false,
             warnings: Mutex::new(Vec::new()),
         }

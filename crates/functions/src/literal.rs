@@ -171,6 +171,25 @@ pub fn time(text: &str) -> Result<Arg> {
     Ok(Arg::literal(Value::Time(micros), ty, format!("TIME'{text}'")))
 }
 
+/// A text beside dates that is the parameter of a prepared statement and, as a literal, would be
+/// error 1525: MySQL makes a date of it, of any days and months up to 31 and 12, or NULL with a
+/// warning. `None` for a text that compares as it stands. `are_days` says that none of the dates
+/// has a time.
+pub fn date_parameter(text: &str, are_days: bool, ctx: &EvalContext) -> Option<Arg> {
+    let strict = parse::datetime_with(text, ctx.sql_mode.allow_invalid_dates);
+    if strict.value.is_some_and(|date| allowed(date, ctx)) {
+        return None;
+    }
+    let any = parse::datetime_with(text, true);
+    if let Some(date) = any.value.filter(|_| !any.truncated && any.offset.is_none()) {
+        let ty = temporal_type(WireType::DateTime, any.fraction).not_null();
+        return Some(Arg::literal(Value::Date(date.pack()), ty, format!("'{text}'")));
+    }
+    let what = if are_days { "Truncated incorrect date" } else { "Incorrect datetime" };
+    ctx.warn_once(1292, &format!("{what} value: '{text}'"));
+    Some(null())
+}
+
 /// Whether the session's `sql_mode` lets a constant date be.
 pub(crate) fn allowed(date: DateTime, ctx: &EvalContext) -> bool {
     let zero = date.year == 0 && date.month == 0 && date.day == 0;
@@ -182,4 +201,25 @@ pub(crate) fn allowed(date: DateTime, ctx: &EvalContext) -> bool {
 
 fn wrong(kind: &str, text: &str) -> Error {
     Error::remote(1525, *b"HY000", format!("Incorrect {kind} value: '{text}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_beside_dates() {
+        let ctx = EvalContext::default();
+        let of = |text| date_parameter(text, false, &ctx).map(|arg| arg.constant);
+        assert_eq!(of("2019-02-28"), None);
+        let day = |month, day| Value::Date(DateTime::date(2019, month, day).pack());
+        assert_eq!(of("2019-02-30"), Some(Some(day(2, 30))));
+        assert_eq!(of("2019-00-00"), Some(Some(day(0, 0))));
+        assert!(ctx.take_warnings().is_empty());
+        for text in ["2019", "abc", "", "2019-13-45", "2019-02-30x"] {
+            assert_eq!(of(text), Some(null().constant), "{text}");
+            let warning = (1292, format!("Incorrect datetime value: '{text}'"));
+            assert_eq!(ctx.take_warnings(), [warning]);
+        }
+    }
 }

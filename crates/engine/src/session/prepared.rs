@@ -210,7 +210,10 @@ impl Session {
             literals.push(sql_of(&value, &ty, self.mode)?);
         }
         let sql = pelorus_sql::bind(&entry.sql, self.mode, &literals)?;
-        self.run_text(view, &sql, format).await.map(|outcome| named(outcome, &entry.names))
+        self.has_parameters = !literals.is_empty();
+        let outcome = self.run_text(view, &sql, format).await;
+        self.has_parameters = false;
+        outcome.map(|outcome| named(outcome, &entry.names))
     }
 
     /// `EXECUTE IMMEDIATE` (MariaDB).

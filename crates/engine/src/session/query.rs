@@ -381,6 +381,7 @@ impl Session {
         context.connection_id = view.id;
         context.database = view.database.clone();
         context.version = crate::config::SERVER_VERSION.to_owned();
+        context.has_parameters = self.has_parameters;
         context
     }
 

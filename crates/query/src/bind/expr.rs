@@ -13,7 +13,7 @@ use pelorus_functions::{self as functions, Arg, CastTarget, Coercibility, Value}
 use pelorus_sql::normalise::{self, is_aggregate_name};
 use pelorus_sql::operator::function_of;
 use pelorus_types::column::DECIMALS_NOT_FIXED;
-use pelorus_types::{ColumnType, collation};
+use pelorus_types::{ColumnType, WireType, collation};
 use sqlparser::ast::{
     self, BinaryOperator, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments,
     TrimWhereField, UnaryOperator, VisitMut, VisitorMut,
@@ -478,6 +478,9 @@ impl ExprBinder<'_> {
     fn call(&self, name: &str, mut args: Vec<Typed>) -> Result<Typed> {
         let context = &self.context.eval;
         if !self.is_mariadb() {
+            if context.has_parameters {
+                self.take_dates(name, &mut args)?;
+            }
             let value = Typed::apply(name, args, context, self.constants)?;
             return Ok(value.settled_by(name, context));
         }
@@ -492,6 +495,24 @@ impl ExprBinder<'_> {
         let is_quotient = mariadb::is_quotient(name, &args)?;
         let value = Typed::apply(name, args, context, self.constants)?;
         Ok(value.with_quotient(is_quotient))
+    }
+
+    /// Makes dates of the texts that are compared with some, where they are parameters.
+    fn take_dates(&self, name: &str, args: &mut [Typed]) -> Result<()> {
+        let compares = mariadb::is_comparison(name) || matches!(name, "BETWEEN" | "IN");
+        if !compares || !args.iter().any(|arg| arg.ty.is_date()) {
+            return Ok(());
+        }
+        let are_days = args.iter().all(|arg| !arg.ty.is_date() || arg.ty.wire == WireType::Date);
+        for arg in args {
+            if let Some(Value::Text(text)) = arg.arg().constant
+                && let Some(date) =
+                    functions::literal::date_parameter(&text, are_days, &self.context.eval)
+            {
+                *arg = Typed::literal(date)?;
+            }
+        }
+        Ok(())
     }
 
     /// A binder for what only some rows reach.
@@ -704,7 +725,7 @@ impl ExprBinder<'_> {
 
 /// Whether both are texts, whatever their collations are.
 fn are_texts(left: &Typed, right: &Typed) -> bool {
-    let is_text = |it: &Typed| it.ty.is_string() && it.ty.wire != pelorus_types::WireType::Json;
+    let is_text = |it: &Typed| it.ty.is_string() && it.ty.wire != WireType::Json;
     is_text(left) && is_text(right)
 }
 
