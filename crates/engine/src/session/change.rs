@@ -8,6 +8,7 @@ use pelorus_functions::assign::{NullRule, Policy};
 use pelorus_sql::change::{Change, LoadData};
 
 use super::Session;
+use super::stream::Running;
 use crate::api::Outcome;
 use crate::native::blocking;
 use crate::native::durability::Wanted;
@@ -27,6 +28,8 @@ pub(super) struct Loading {
     loader: Loader,
     counts: Counts,
     failure: Option<Error>,
+    /// The statement shows in the list of sessions until this is dropped.
+    pub(super) running: Option<Running>,
 }
 
 impl Session {
@@ -101,7 +104,8 @@ impl Session {
         self.join_native(&pin, true)?;
         let view = self.view();
         let loader = self.native_statement(&view).loader(load)?;
-        self.loading = Some(Loading { loader, counts: Counts::default(), failure: None });
+        let counts = Counts::default();
+        self.loading = Some(Loading { loader, counts, failure: None, running: None });
         Ok(Outcome::File(load.file.clone()))
     }
 
@@ -117,7 +121,15 @@ impl Session {
         self.loading = Some(loading);
     }
 
+    /// The file cannot be taken: nothing more of it is loaded, and [`Self::loaded`] gives the error.
+    pub fn fail_load(&mut self, error: Error) {
+        if let Some(loading) = &mut self.loading {
+            loading.failure.get_or_insert(error);
+        }
+    }
+
     async fn load_piece(&mut self, loading: &mut Loading, bytes: &[u8]) -> Result<()> {
+        self.stop.check()?;
         blocking(|| loading.loader.feed(bytes))?;
         if !loading.loader.is_full() {
             return Ok(());
@@ -166,6 +178,7 @@ impl Session {
     }
 
     async fn load_rest(&mut self, loading: &mut Loading) -> Result<Outcome> {
+        self.stop.check()?;
         blocking(|| loading.loader.finish())?;
         let plan = self.load_rows(loading).await?;
         let (found_rows, warnings) = (self.login.found_rows, self.diagnostics.count());
