@@ -581,3 +581,37 @@ fn a_row_that_dies_while_it_is_merged_stays_dead() {
     assert_eq!(world.replaced(0..100), 89);
     assert_eq!(world.rows(), 100);
 }
+
+#[test]
+fn a_commit_that_is_stopped_has_changed_nothing() {
+    let mut world = World::new(1);
+    world.put(0..10).unwrap();
+    let column =
+        |keys: std::ops::Range<i64>| Arc::new(Int64Array::from_iter_values(keys)) as ArrayRef;
+    let put = |partition: u8, keys: std::ops::Range<i64>| Write::Put {
+        table: world.table.id(),
+        partition: vec![partition],
+        columns: vec![column(keys.clone()), column(keys)],
+        mode: Mode::Replace,
+    };
+    let remove =
+        Write::Remove { table: world.table.id(), partition: vec![1], columns: vec![column(0..5)] };
+    let writes = vec![remove, put(1, 100..120), put(2, 0..20)];
+    let commit = Commit { writes, ..Commit::default() };
+    // Stopped wherever it asks, until it asks no more.
+    let mut stopped = 0;
+    loop {
+        let asked = std::cell::Cell::new(0);
+        let stop = || asked.replace(asked.get() + 1) == stopped;
+        match world.database.commit_unless(&commit, &stop) {
+            Err(error) => assert_eq!(error.errno(), 1317),
+            Ok(_) => break,
+        }
+        assert_eq!(world.rows(), 10, "stopped at {stopped}");
+        stopped += 1;
+    }
+    assert!(stopped >= 8, "it asks {stopped} times");
+    assert_eq!(world.rows(), 45);
+    world.reopen();
+    assert_eq!(world.rows(), 45);
+}

@@ -28,6 +28,7 @@ use super::write::records_text;
 use super::{check, partition, row_id, rules, types};
 use crate::api::Done;
 use crate::diagnostics::Diagnostics;
+use crate::handle::Stop;
 
 /// Engines that native tables stand in for.
 const OTHER_ENGINES: [&str; 9] = [
@@ -53,6 +54,8 @@ pub(crate) struct Definer {
     /// Whether `sql_mode` is strict.
     pub(crate) strict: bool,
     pub(crate) diagnostics: Diagnostics,
+    /// The wish that it stops, which counts where rows are read and written.
+    pub(crate) stop: Stop,
     /// How AUTO_INCREMENT counts.
     pub(crate) steps: Steps,
     /// Whether tables without a primary key get a hidden row number.

@@ -22,10 +22,13 @@ use super::write::change::{Change, Counts, writes_of};
 use super::write::check_bytes;
 use super::write::lookup::{duplicate_entry, existing, keys_of};
 use super::write::select::joined;
+use crate::handle::Stop;
 
 /// Most rows and bytes of several statements that are kept in one batch.
 const JOINED_ROWS: usize = 4096;
 const JOINED_BYTES: usize = 1 << 20;
+/// A statement asks after so many rows whether it is to stop.
+const ROWS_UNASKED: usize = 1 << 16;
 
 /// What is written, by table. Savepoints share what has not changed since.
 type Tables = HashMap<TableId, Arc<TableWrites>>;
@@ -122,8 +125,9 @@ impl NativeTransaction {
     /// Takes the changes of a statement in; nothing of them when it fails.
     ///
     /// # Errors
-    /// A key that is there (1062), more rows than one commit takes (1235), and what reading gives.
-    pub(crate) fn apply(&mut self, changes: &[Change]) -> Result<Counts> {
+    /// A key that is there (1062), more rows than one commit takes (1235), 1317 when `stop` is
+    /// asked, and what reading gives.
+    pub(crate) fn apply(&mut self, changes: &[Change], stop: &Stop) -> Result<Counts> {
         let tables = &mut *self.tables.lock();
         let mut counts = Counts::default();
         let mut touched = Vec::new();
@@ -138,8 +142,10 @@ impl NativeTransaction {
             }
             // Rows of two definitions of a table would not fit together.
             let is_same = writes.def.made_for() == change.def.made_for();
-            let applied =
-                if is_same { writes.apply(&self.snapshot, change) } else { Err(changed()) };
+            let applied = match is_same {
+                true => writes.apply(&self.snapshot, change, stop),
+                false => Err(changed()),
+            };
             match applied {
                 Ok(more) => counts.add(&more),
                 Err(error) => {
@@ -274,16 +280,16 @@ impl TableWrites {
         self.reads = OnceLock::new();
     }
 
-    fn apply(&mut self, snapshot: &Snapshot, change: &Change) -> Result<Counts> {
+    fn apply(&mut self, snapshot: &Snapshot, change: &Change, stop: &Stop) -> Result<Counts> {
         self.reads = OnceLock::new();
         let mut counts = Counts::default();
         for columns in &change.removes {
-            self.put(snapshot, columns, None, &mut counts)?;
+            self.put(snapshot, (columns, None), &mut counts, stop)?;
         }
         let mut before = 0;
         for (columns, mode) in &change.puts {
             let known = counts.ignored_rows.len();
-            self.put(snapshot, columns, Some(*mode), &mut counts)?;
+            self.put(snapshot, (columns, Some(*mode)), &mut counts, stop)?;
             counts.ignored_rows.iter_mut().skip(known).for_each(|row| *row += before);
             before += columns.first().map_or(0, |column| column.len());
         }
@@ -294,10 +300,11 @@ impl TableWrites {
     fn put(
         &mut self,
         snapshot: &Snapshot,
-        columns: &[ArrayRef],
-        mode: Option<Mode>,
+        (columns, mode): (&[ArrayRef], Option<Mode>),
         counts: &mut Counts,
+        stop: &Stop,
     ) -> Result<()> {
+        stop.check()?;
         let keys = keys_of(&self.def, columns)?;
         let unknown: HashSet<&[u8]> =
             keys.iter().filter(|key| !self.entries.contains_key(*key)).collect();
@@ -310,6 +317,9 @@ impl TableWrites {
         let batch = Batch::new(begin, columns.to_vec());
         check_bytes(self.batches.iter().map(|it| it.bytes).sum::<usize>() + batch.bytes)?;
         for (row, key) in keys.iter().enumerate() {
+            if row.is_multiple_of(ROWS_UNASKED) {
+                stop.check()?;
+            }
             let old = self.entries.get(key).copied();
             let existed = old.map_or_else(|| there.contains_key(key), |old| old.existed);
             let is_there = old.map_or(existed, |old| old.is_live);

@@ -55,6 +55,7 @@ use super::definition::NativeDef;
 use super::transaction::NativeReads;
 use crate::api::Done;
 use crate::diagnostics::Diagnostics;
+use crate::handle::Stop;
 use auto::{Numbers, Steps};
 use change::{Change, Counts};
 use warnings::Warnings;
@@ -75,6 +76,8 @@ pub(crate) struct Statement<'s> {
     pub(crate) reads: NativeReads,
     /// Where warnings go.
     pub(crate) diagnostics: Diagnostics,
+    /// The wish that it stops.
+    pub(crate) stop: Stop,
     /// How values that do not fit are treated; the statement itself adds IGNORE.
     pub(crate) policy: Policy,
     /// How AUTO_INCREMENT counts.

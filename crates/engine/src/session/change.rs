@@ -187,14 +187,15 @@ impl Session {
 
     /// Does what a plan says: at once, or in the open transaction.
     pub(super) fn carry_out(&mut self, plan: &mut Plan, version: u64) -> Result<Counts> {
+        let stop = self.stop.clone();
         let native = self.transaction.open.as_mut().and_then(|open| open.native.as_mut());
         let mut counts = if let Some(native) = native {
-            blocking(|| native.apply(&plan.changes))?
+            blocking(|| native.apply(&plan.changes, &stop))?
         } else {
             let store = self.engine.native().store();
             let snapshot = plan.depends.then_some(version);
             let durability = self.durability();
-            blocking(|| commit::commit(store, &mut plan.changes, snapshot, durability))?
+            blocking(|| commit::commit(store, &mut plan.changes, snapshot, durability, &stop))?
         };
         let alike = plan.alike.min(counts.replaced);
         counts.replaced -= alike;
@@ -259,6 +260,7 @@ impl Session {
             context,
             reads: view.native.clone(),
             diagnostics: self.diagnostics.clone(),
+            stop: self.stop.clone(),
             policy,
             steps: self.auto_increment_steps(),
         }
