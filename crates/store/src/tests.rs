@@ -615,3 +615,20 @@ fn a_commit_that_is_stopped_has_changed_nothing() {
     world.reopen();
     assert_eq!(world.rows(), 45);
 }
+
+#[test]
+fn tables_are_dropped_together_with_values_in_one_commit() {
+    let mut world = World::new(1);
+    let other = world.database.create_table(schema(), b"").unwrap();
+    let (key, id) = (b"counter".to_vec(), world.table.id());
+    let values = vec![(key.clone(), Some(b"7".to_vec()))];
+    let before = world.database.commit(&Commit { values, ..Commit::default() }).unwrap().version;
+    let error = world.database.drop_tables(&[other, TableId(99)], vec![key.clone()]).unwrap_err();
+    assert_eq!(error.code(), Code::TableChanged);
+    assert!(world.database.table(other).is_some() && world.database.value(&key).is_some());
+    world.database.drop_tables(&[other, id], vec![key.clone()]).unwrap();
+    assert_eq!(world.database.snapshot().version(), before + 1);
+    world.database = open(&world.env);
+    assert!(world.database.tables().is_empty());
+    assert_eq!(world.database.value(&key), None);
+}
