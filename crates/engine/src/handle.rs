@@ -69,7 +69,7 @@ impl Handle {
     }
 }
 
-/// The wish that a statement stops, for work that does not come to an `await`: it asks now and then.
+/// The wish that a statement stops, for work that comes to no `await`: it asks now and then.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop {
     handle: Handle,

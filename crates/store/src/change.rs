@@ -232,8 +232,8 @@ impl Database {
             }
             Ok(Some(Pending::Drop { ids: ids.to_vec(), forgets }))
         })?;
-        // Recovery can do without the files as soon as the log says that they are dropped. Who still
-        // reads one does so by an open handle; a file that stays is removed at the next start.
+        // Recovery can do without the files as soon as the log says that they are dropped. Who
+        // still reads one does so by an open handle; a file that stays goes at the next start.
         for file in files {
             self.env.disk.remove(&file).ok();
         }

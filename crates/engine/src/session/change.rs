@@ -121,7 +121,8 @@ impl Session {
         self.loading = Some(loading);
     }
 
-    /// The file cannot be taken: nothing more of it is loaded, and [`Self::loaded`] gives the error.
+    /// The file cannot be taken: nothing more of it is loaded, and [`Self::loaded`] gives the
+    /// error.
     pub fn fail_load(&mut self, error: Error) {
         if let Some(loading) = &mut self.loading {
             loading.failure.get_or_insert(error);
