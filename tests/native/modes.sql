@@ -1,6 +1,6 @@
 -- Definitions that are written under one sql_mode and used under another.
 SET sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES';
-CREATE TABLE m (id INT PRIMARY KEY, "a b" VARCHAR(9) CHECK ("a b" <> 'q'), g VARCHAR(30) AS ("a b" || 'c\d') STORED, d VARCHAR(9) DEFAULT ('x' || 'y'), e VARCHAR(5) DEFAULT 'a\b');
+CREATE TABLE m (id INT PRIMARY KEY, "a b" VARCHAR(9) CHECK ("a b" <> 'q'), g VARCHAR(30) AS ("a b" || 'cd') STORED, d VARCHAR(9) DEFAULT ('x' || 'y'), e VARCHAR(5) DEFAULT 'a\b');
 INSERT INTO m (id, "a b") VALUES (1, 'r');
 SET sql_mode = '';
 INSERT INTO m (id, `a b`) VALUES (2, 's');

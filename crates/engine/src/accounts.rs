@@ -78,7 +78,10 @@ impl Accounts {
             Error::internal(format!("cannot read {}", path.display())).caused_by(error)
         })?;
         if let Some(bytes) = bytes {
-            return Ok((this(format::decode(&bytes)?), None));
+            let help = "restore it from a copy; without it, a start makes root with a new password";
+            let accounts = format::decode(&bytes)
+                .map_err(|error| crate::files::unusable(&path, help, error))?;
+            return Ok((this(accounts), None));
         }
         let (password, generated) = match root {
             RootPassword::Given(password) => (password.clone(), None),
@@ -274,6 +277,16 @@ mod tests {
             Accounts::open(&env, Path::new("/data"), &RootPassword::Generate).unwrap();
         assert_eq!(generated, None);
         assert_eq!(again.all(), accounts.all());
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_with_what_helps() {
+        let env = Env::in_memory(1);
+        env.files.replace(Path::new("/data/accounts.json"), b"{").unwrap();
+        let error = Accounts::open(&env, Path::new("/data"), &RootPassword::Generate).unwrap_err();
+        let text = pelorus_error::display_chain(&error);
+        assert!(text.starts_with("cannot use /data/accounts.json (restore it"), "{text}");
+        assert!(text.contains("the accounts file is damaged"), "{text}");
     }
 
     #[test]

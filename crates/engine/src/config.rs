@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pelorus_env::Env;
+use pelorus_error::Result;
+
+use crate::mirror::wanted::Wanted;
+use crate::variables::Globals;
 
 /// The version that clients see. It begins with a MySQL version because drivers parse it: from 8.0
 /// on they ask for `transaction_isolation` instead of `tx_isolation` and leave out the query cache,
@@ -29,6 +33,24 @@ pub struct EngineConfig {
     pub mirrors: Vec<String>,
     /// Values of system variables that the configuration sets, by name.
     pub variables: Vec<(String, String)>,
+}
+
+/// Checks values of system variables as [`crate::Engine::open`] does. Returns what it makes of
+/// those beyond their bounds, for people.
+///
+/// # Errors
+/// A variable that there is not (1193) or that cannot be set (1238), and a value that it does not
+/// take.
+pub fn check_variables(variables: &[(String, String)]) -> Result<Vec<String>> {
+    Globals::new(Vec::new(), &[])?.configure(variables)
+}
+
+/// Checks what is to be mirrored as [`crate::Engine::open`] does.
+///
+/// # Errors
+/// Text that names neither everything, nor a database, nor a table (1210).
+pub fn check_mirrors(mirrors: &[String]) -> Result<()> {
+    Wanted::new(mirrors.to_vec()).map(drop)
 }
 
 /// Where the first password of `root` comes from.

@@ -74,6 +74,7 @@ impl Engine {
         env.files.create_folder(&config.data).map_err(|error| {
             Error::internal(format!("cannot create {}", config.data.display())).caused_by(error)
         })?;
+        let missing = missing(&env, &config.data)?;
         let (accounts, generated_root_password) =
             Accounts::open(&env, &config.data, &config.root_password)?;
         let servers = Servers::open(&env, &config.data, &config.links)?;
@@ -83,6 +84,12 @@ impl Engine {
         let globals = computed((data.as_str(), spills_to.as_path()), &config.settings, &zone, &env);
         let globals = Arc::new(Globals::new(globals, &config.variables)?);
         let native = Arc::new(Catalog::open(&env, &config.data, memory::options(&globals))?);
+        if !native.store().tables().is_empty() {
+            for (name, what) in missing {
+                let path = config.data.join(name);
+                tracing::warn!(file = %path.display(), "was missing and is made anew: {what}");
+            }
+        }
         let links = Arc::new(Links::new(&env));
         let copies = Arc::new(EngineCopies::new(Arc::clone(&native), Arc::clone(&globals)));
         let mirrors = Mirrors::open(copies, Arc::clone(&links) as Arc<dyn FindLink>, env.clone())?;
@@ -430,6 +437,25 @@ fn scratch(env: &Env, data: &Path) -> Result<(Scratch, PathBuf)> {
     }
 }
 
+/// The files of the data folder that every start leaves behind and that are not there, with what
+/// that means where there are tables already.
+fn missing(env: &Env, data: &Path) -> Result<Vec<(&'static str, &'static str)>> {
+    let mut missing = Vec::new();
+    for (name, what) in [
+        ("accounts.json", "all accounts but root are gone"),
+        ("key.json", "passwords of linked servers that were stored cannot be read any more"),
+    ] {
+        let path = data.join(name);
+        let found = env.files.read(&path).map_err(|error| {
+            Error::internal(format!("cannot read {}", path.display())).caused_by(error)
+        })?;
+        if found.is_none() {
+            missing.push((name, what));
+        }
+    }
+    Ok(missing)
+}
+
 /// Values of variables that are known only now.
 fn computed(
     (data, spills_to): (&str, &Path),
@@ -507,5 +533,20 @@ async fn watch(engine: std::sync::Weak<Engine>, mut wanted: Wanted) {
                 engine.learn_zone(&link);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_every_start_leaves_behind_are_missed() {
+        let env = Env::in_memory(1);
+        let data = Path::new("/data");
+        let names = || missing(&env, data).unwrap().into_iter().map(|it| it.0).collect::<Vec<_>>();
+        assert_eq!(names(), ["accounts.json", "key.json"]);
+        env.files.replace(&data.join("accounts.json"), b"x").unwrap();
+        assert_eq!(names(), ["key.json"]);
     }
 }

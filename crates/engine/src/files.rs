@@ -1,4 +1,5 @@
-//! What became of a small file of the data folder that was to be written: accounts, linked servers.
+//! What became of a small file of the data folder that was to be read or written: accounts, linked
+//! servers.
 
 use std::io;
 use std::path::Path;
@@ -20,6 +21,11 @@ pub(crate) fn write_error(path: &Path, error: io::Error) -> Error {
         false => (Code::Internal, format!("cannot write {path}")),
     };
     Error::new(code, text).caused_by(error)
+}
+
+/// The error of a file that was read and cannot be used, with what helps.
+pub(crate) fn unusable(path: &Path, help: &str, error: Error) -> Error {
+    Error::new(error.code(), format!("cannot use {} ({help})", path.display())).caused_by(error)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pelorus_error::{Error, Result};
 use tokio::sync::watch;
 
 /// What somebody asked of a session.
@@ -65,5 +66,62 @@ impl Handle {
     pub(crate) async fn stopped_since(&self, mark: u64) {
         let mut wish = self.wish.subscribe();
         wish.wait_for(|wish| wish.queries != mark || wish.connection).await.ok();
+    }
+}
+
+/// The wish that a statement stops, for work that comes to no `await`: it asks now and then.
+#[derive(Clone, Debug)]
+pub(crate) struct Stop {
+    handle: Handle,
+    /// The mark of the handle when the statement began.
+    mark: u64,
+}
+
+impl Stop {
+    /// For the statement that begins now.
+    pub(crate) fn of(handle: Handle) -> Self {
+        let mark = handle.mark();
+        Self { handle, mark }
+    }
+
+    /// For work that nobody can stop.
+    pub(crate) fn never() -> Self {
+        Self::of(Handle::new(0))
+    }
+
+    /// Whether the statement is to stop.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.handle.mark() != self.mark || self.handle.is_killed()
+    }
+
+    /// Fails when the statement is to stop.
+    ///
+    /// # Errors
+    /// 1317.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_asked() { Err(Error::interrupted()) } else { Ok(()) }
+    }
+
+    /// Waits until the statement is to stop.
+    pub(crate) async fn asked(&self) {
+        self.handle.stopped_since(self.mark).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kill_stops_the_statement_that_runs_and_no_later_one() {
+        let handle = Handle::new(1);
+        let first = Stop::of(handle.clone());
+        assert!(!first.is_asked() && first.check().is_ok());
+        handle.kill_query();
+        assert_eq!(first.check().unwrap_err().errno(), 1317);
+        let second = Stop::of(handle.clone());
+        assert!(!second.is_asked());
+        handle.kill_connection();
+        assert!(second.is_asked() && Stop::of(handle).is_asked());
     }
 }

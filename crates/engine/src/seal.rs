@@ -41,7 +41,11 @@ impl Seal {
         let failed = |what: &str| Error::internal(format!("cannot {what} {}", path.display()));
         let bytes = env.files.read(&path).map_err(|error| failed("read").caused_by(error))?;
         let key = match bytes {
-            Some(bytes) => decode_key(&bytes).ok_or_else(|| failed("understand"))?,
+            Some(bytes) => decode_key(&bytes).ok_or_else(|| {
+                let help = "restore it from a copy; without it, the passwords in servers.json \
+                            cannot be read";
+                crate::files::unusable(&path, help, Error::internal("the key file is damaged"))
+            })?,
             None => {
                 let mut key = [0; 32];
                 env.random.fill(&mut key);

@@ -49,7 +49,7 @@ use crate::accounts::AccountName;
 use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus};
 use crate::diagnostics::Diagnostics;
 use crate::engine::Engine;
-use crate::handle::Handle;
+use crate::handle::{Handle, Stop};
 use crate::process::Process;
 use crate::variables::{SessionVariables, VarValue};
 use prepared::PreparedStatements;
@@ -77,6 +77,8 @@ pub struct Session {
     insert_id_on: Option<String>,
     row_count: i64,
     transaction: Transaction,
+    /// The wish that the statement at hand stops.
+    stop: Stop,
     prepared: PreparedStatements,
     /// The statement that runs was prepared and has parameters.
     has_parameters: bool,
@@ -121,6 +123,7 @@ impl Session {
             insert_id_on: None,
             row_count: 0,
             transaction: Transaction::default(),
+            stop: Stop::never(),
             prepared: PreparedStatements::default(),
             has_parameters: false,
             multi_statements: false,

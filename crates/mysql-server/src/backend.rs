@@ -8,7 +8,7 @@ use pelorus_engine::api::{
     Credential, Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus,
 };
 use pelorus_engine::{Engine, Session, Settings};
-use pelorus_error::Result;
+use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, Column};
 
 /// An engine: accounts, limits and sessions. The methods mean what those of [`Engine`] mean.
@@ -57,6 +57,7 @@ pub trait BackendSession: Send + Sync + 'static {
     fn reset(&mut self) -> impl Future<Output = Result<()>> + Send;
     fn set_multi_statements(&mut self, on: bool);
     fn load(&mut self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
+    fn fail_load(&mut self, error: Error);
     fn loaded(&mut self) -> impl Future<Output = Result<Outcome>> + Send;
 }
 
@@ -156,6 +157,10 @@ impl BackendSession for Session {
 
     async fn load(&mut self, bytes: &[u8]) {
         Session::load(self, bytes).await;
+    }
+
+    fn fail_load(&mut self, error: Error) {
+        Session::fail_load(self, error);
     }
 
     async fn loaded(&mut self) -> Result<Outcome> {

@@ -209,13 +209,13 @@ impl<B: Backend> Connection<'_, B> {
     async fn with_file(&mut self, outcome: Result<Outcome>) -> Result<Result<Outcome>, Gone> {
         let Ok(Outcome::File(name)) = &outcome else { return Ok(outcome) };
         if !self.channel.capabilities.has(Capabilities::LOCAL_FILES) {
-            let killed = self.session.killed();
-            let _ends = watch(self.channel, killed, self.session.loaded()).await?;
-            return Ok(Err(Error::new(
+            self.session.fail_load(Error::new(
                 Code::LocalInfileDisabled,
                 "Loading local data is disabled; this must be enabled on both the client and \
                  server sides",
-            )));
+            ));
+            let killed = self.session.killed();
+            return watch(self.channel, killed, self.session.loaded()).await;
         }
         self.channel.writer.packet(|out| {
             out.put_u8(response::LOCAL_INFILE);
@@ -223,16 +223,22 @@ impl<B: Backend> Connection<'_, B> {
         });
         self.channel.flush().await?;
         self.channel.expect_answer();
+        // The client sends all of its file, whatever became of the statement meanwhile.
         loop {
-            let payload = match self.channel.read(self.channel.read_timeout).await? {
-                Ok(payload) => payload,
-                Err(error) => return Ok(Err(error)),
-            };
-            if payload.is_empty() {
-                break;
-            }
             let killed = self.session.killed();
-            watch(self.channel, killed, self.session.load(&payload)).await?;
+            let payload = tokio::select! {
+                biased;
+                () = killed => return Err(Gone::Closed),
+                payload = self.channel.read(self.channel.read_timeout) => payload?,
+            };
+            match payload {
+                Ok(payload) if payload.is_empty() => break,
+                Ok(payload) => {
+                    let killed = self.session.killed();
+                    watch(self.channel, killed, self.session.load(&payload)).await?;
+                }
+                Err(error) => self.session.fail_load(error),
+            }
         }
         let killed = self.session.killed();
         watch(self.channel, killed, self.session.loaded()).await

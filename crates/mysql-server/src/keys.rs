@@ -21,26 +21,29 @@ const RSA_KEY: &str = "private_key.pem";
 
 /// Reads or makes what TLS needs; `None` when it is off.
 pub(crate) fn acceptor(config: &EdgeConfig, env: &Env) -> Result<Option<TlsAcceptor>> {
-    let (certificate, key) = match &config.tls {
+    let own = config.data.join(PAIR);
+    let (certificate_path, key_path, help) = match &config.tls {
         TlsMode::Off => return Ok(None),
         TlsMode::Own => {
-            let pair = own_certificate(&config.data, env)?;
-            (pair.clone(), pair)
+            own_certificate(&config.data, env)?;
+            (&own, &own, "restore the file from a copy, or remove it: a start makes a new one")
         }
-        TlsMode::Files { certificate, key } => (must_read(certificate, env)?, must_read(key, env)?),
+        TlsMode::Files { certificate, key } => (certificate, key, "it must be a PEM file"),
     };
-    let bad =
-        |what: &str, error: String| Error::internal(format!("cannot use the {what}: {error}"));
+    let (certificate, key) = (must_read(certificate_path, env)?, must_read(key_path, env)?);
+    let bad = |what: &str, path: &Path, error: String| {
+        Error::internal(format!("cannot use the {what} {}: {error}; {help}", path.display()))
+    };
     let chain = CertificateDer::pem_slice_iter(&certificate)
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| bad("TLS certificate", error.to_string()))?;
-    let key =
-        PrivateKeyDer::from_pem_slice(&key).map_err(|error| bad("TLS key", error.to_string()))?;
+        .map_err(|error| bad("TLS certificate", certificate_path, error.to_string()))?;
+    let key = PrivateKeyDer::from_pem_slice(&key)
+        .map_err(|error| bad("TLS key", key_path, error.to_string()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let server = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
-        .map_err(|error| bad("TLS certificate", error.to_string()))?;
+        .map_err(|error| bad("TLS certificate", certificate_path, error.to_string()))?;
     Ok(Some(TlsAcceptor::from(Arc::new(server))))
 }
 
@@ -55,12 +58,12 @@ fn must_read(path: &Path, env: &Env) -> Result<Vec<u8>> {
 
 /// Certificate and key are one file, so that they always belong together; the certificate is
 /// also a file of its own, to be given to clients.
-fn own_certificate(folder: &Path, env: &Env) -> Result<Vec<u8>> {
+fn own_certificate(folder: &Path, env: &Env) -> Result<()> {
     let stored = env.files.read(&folder.join(PAIR)).map_err(|error| {
         Error::internal(format!("cannot read {PAIR} in the data folder")).caused_by(error)
     })?;
-    if let Some(pair) = stored {
-        return Ok(pair);
+    if stored.is_some() {
+        return Ok(());
     }
     let names = vec!["pelorus".to_owned(), "localhost".to_owned()];
     let made = rcgen::generate_simple_self_signed(names)
@@ -68,8 +71,7 @@ fn own_certificate(folder: &Path, env: &Env) -> Result<Vec<u8>> {
     let certificate = made.cert.pem();
     let pair = format!("{certificate}{}", made.signing_key.serialize_pem()).into_bytes();
     keep(folder, PAIR, &pair, env)?;
-    keep(folder, CERTIFICATE, certificate.as_bytes(), env)?;
-    Ok(pair)
+    keep(folder, CERTIFICATE, certificate.as_bytes(), env)
 }
 
 fn keep(folder: &Path, name: &str, bytes: &[u8], env: &Env) -> Result<()> {
@@ -153,6 +155,21 @@ mod tests {
         let certificate = env.files.read(&config.data.join(CERTIFICATE)).unwrap();
         assert!(acceptor(&config, &env).unwrap().is_some());
         assert_eq!(env.files.read(&config.data.join(CERTIFICATE)).unwrap(), certificate);
+    }
+
+    #[test]
+    fn a_damaged_certificate_is_named_with_what_helps() {
+        let env = Env::in_memory(1);
+        let config = EdgeConfig::new("data");
+        let path = config.data.join(PAIR);
+        acceptor(&config, &env).unwrap();
+        let mut pem = env.files.read(&path).unwrap().unwrap();
+        pem[40] = b'!';
+        env.files.replace(&path, &pem).unwrap();
+        let Err(error) = acceptor(&config, &env) else { panic!("it is taken") };
+        let text = error.message();
+        assert!(text.starts_with("cannot use the TLS certificate data/server-cert-and-key.pem: "));
+        assert!(text.ends_with("or remove it: a start makes a new one"), "{text}");
     }
 
     #[test]

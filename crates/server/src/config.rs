@@ -4,9 +4,11 @@
 //! [`Config`]. An unknown key is an error.
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use pelorus_engine::config::{check_mirrors, check_variables};
 use pelorus_engine::{LinkSpec, RootPassword, Settings};
 use pelorus_mysql_server::TlsMode;
 use toml::{Table, Value};
@@ -39,6 +41,8 @@ pub struct Config {
     pub settings: Settings,
     /// System variables by name.
     pub variables: Vec<(String, String)>,
+    /// What is made of values beyond their bounds, for people.
+    pub notes: Vec<String>,
     /// How much is logged.
     pub log: LevelFilter,
 }
@@ -84,12 +88,41 @@ pub fn load(options: &ServeOptions) -> Result<Config> {
     let file = match &options.config {
         None => File::default(),
         Some(path) => {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+            let text = read_text("configuration", path)?;
             File::parse(&text).with_context(|| format!("in {}", path.display()))?
         }
     };
-    resolve(options, file)
+    check(options, resolve(options, file)?)
+}
+
+/// Most bytes of a file that is read: some files have no end.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// Reads a small text; `what` it is shows in errors.
+fn read_text(what: &str, path: &Path) -> Result<String> {
+    let failed = || format!("cannot read the {what} {}", path.display());
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).with_context(failed)?;
+    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).with_context(failed)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        bail!("{}: it has more than {} MiB", failed(), BYTES_MAX >> 20);
+    }
+    String::from_utf8(bytes).with_context(failed)
+}
+
+/// Checks what only the engine understands.
+fn check(options: &ServeOptions, mut config: Config) -> Result<Config> {
+    let file = || match &options.config {
+        Some(path) => path.display().to_string(),
+        None => "the configuration".to_owned(),
+    };
+    config.notes = check_variables(&config.variables)
+        .with_context(|| format!("in [variables] of {}", file()))?;
+    check_mirrors(&config.mirrors).with_context(|| match options.mirror.is_empty() {
+        true => format!("in mirror of {}", file()),
+        false => "in --mirror".to_owned(),
+    })?;
+    Ok(config)
 }
 
 /// What the file says.
@@ -283,6 +316,7 @@ fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
         root_password: root_password(password_file.as_deref())?,
         settings,
         variables: file.variables,
+        notes: Vec::new(),
         log: log
             .parse()
             .ok()
@@ -293,8 +327,7 @@ fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
 /// The first password of root: from the file, else from the environment, else made up.
 fn root_password(file: Option<&Path>) -> Result<RootPassword> {
     if let Some(path) = file {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the password file {}", path.display()))?;
+        let text = read_text("password file", path)?;
         let password = text.trim_end_matches(['\r', '\n']);
         if password.is_empty() {
             bail!("the password file {} is empty", path.display());
@@ -356,6 +389,9 @@ impl Config {
                 .collect();
             line(&format!("link {}", link.name), &options.join(", "));
         }
+        for note in &self.notes {
+            line("warning", note);
+        }
         out
     }
 }
@@ -365,7 +401,8 @@ mod tests {
     use super::*;
 
     fn load_text(text: &str) -> Result<Config> {
-        resolve(&ServeOptions::default(), File::parse(text)?)
+        let options = ServeOptions::default();
+        check(&options, resolve(&options, File::parse(text)?)?)
     }
 
     #[test]
@@ -415,10 +452,38 @@ mod tests {
             ("[tls]\ncertificate = 'c'", "both certificate and key"),
             ("[tls]\nmode = 'maybe'", "own or off"),
             ("data = ", "not TOML"),
+            ("[variables]\nnonsense = 5", "Unknown system variable 'nonsense'"),
+            ("[variables]\npelorus_block_cache = '8GB'", "'pelorus_block_cache'"),
+            ("[variables]\nsql_mode = 'FOO'", "'sql_mode' can't be set to the value of 'FOO'"),
+            ("[variables]\nversion = '9'", "'version' is a read only variable"),
+            ("mirror = 'x.y.z'", "in mirror of the configuration: 'x.y.z' cannot be mirrored"),
         ] {
             let error = format!("{:#}", load_text(text).unwrap_err());
             assert!(error.contains(says), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn the_file_is_named_and_values_that_are_cut_are_told() {
+        let path = std::env::temp_dir().join(format!("pelorus-{}.toml", std::process::id()));
+        let load_file = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            load(&ServeOptions { config: Some(path.clone()), ..ServeOptions::default() })
+        };
+        let error = format!("{:#}", load_file("[variables]\nnonsense = 5").unwrap_err());
+        assert!(error.contains(&path.display().to_string()), "{error}");
+        let config = load_file("[variables]\npelorus_block_cache = -5").unwrap();
+        let said = "warning = Truncated incorrect pelorus_block_cache value: '-5'; it is 1048576";
+        assert!(config.describe().contains(said), "{}", config.describe());
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_without_end_is_refused() {
+        let options = ServeOptions { config: Some("/dev/zero".into()), ..ServeOptions::default() };
+        let error = format!("{:#}", load(&options).unwrap_err());
+        assert!(error.contains("/dev/zero: it has more than 16 MiB"), "{error}");
     }
 
     #[test]

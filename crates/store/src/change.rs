@@ -72,7 +72,14 @@ impl Database {
                     table.alter(schema, &definition);
                 }
             }
-            Pending::Drop { id } => self.forget_table(catalog, id),
+            Pending::Drop { ids, forgets } => {
+                for id in ids {
+                    self.forget_table(catalog, id);
+                }
+                for key in &forgets {
+                    catalog.values.remove(key);
+                }
+            }
             Pending::Replace { old, table, schema, definition, values } => {
                 table.changed.fetch_max(lsn.0, Ordering::AcqRel);
                 if let Some(entry) = catalog.tables.get_mut(&table.id()) {
@@ -218,15 +225,29 @@ impl Database {
     /// # Errors
     /// No such table.
     pub fn drop_table(&self, id: TableId) -> Result<()> {
+        self.drop_tables(&[id], Vec::new())
+    }
+
+    /// Drops tables and their files, damaged or not, and takes values of the engine's away, in one
+    /// commit.
+    ///
+    /// # Errors
+    /// No such table; nothing is dropped then.
+    pub fn drop_tables(&self, ids: &[TableId], forgets: Vec<Vec<u8>>) -> Result<()> {
+        let files: Vec<PathBuf> = ids.iter().map(|id| table_path(&self.folder, *id)).collect();
         self.commit_change(|this| {
-            if this.broken(id).is_none() {
-                this.require(id)?;
+            for &id in ids {
+                if this.broken(id).is_none() {
+                    this.require(id)?;
+                }
             }
-            Ok(Some(Pending::Drop { id }))
+            Ok(Some(Pending::Drop { ids: ids.to_vec(), forgets }))
         })?;
-        // Recovery can do without the file as soon as the log says that it is dropped. Who still
-        // reads it does so by an open handle; a file that stays is removed at the next start.
-        self.env.disk.remove(&table_path(&self.folder, id)).ok();
+        // Recovery can do without the files as soon as the log says that they are dropped. Who
+        // still reads one does so by an open handle; a file that stays goes at the next start.
+        for file in files {
+            self.env.disk.remove(&file).ok();
+        }
         Ok(())
     }
 
@@ -296,7 +317,9 @@ enum Pending {
         altered: Vec<Altered>,
     },
     Drop {
-        id: TableId,
+        ids: Vec<TableId>,
+        /// Values of the engine's that are taken away.
+        forgets: Vec<Vec<u8>>,
     },
     Replace {
         old: TableId,
@@ -343,7 +366,11 @@ impl Pending {
                     definition,
                 })
                 .collect(),
-            Pending::Drop { id } => vec![Change::DropTable { table: *id }],
+            Pending::Drop { ids, forgets } => {
+                let tables = ids.iter().map(|&table| Change::DropTable { table });
+                let values = forgets.iter().map(|key| Change::Value { key, value: None });
+                tables.chain(values).collect()
+            }
             Pending::Replace { old, table, schema, definition, values } => {
                 let (old, table, schema) = (*old, table.id(), schema.clone());
                 let mut changes = vec![

@@ -347,8 +347,16 @@ impl Database {
     /// and 1036 when an earlier failure allows no writes. Nothing has changed then. An
     /// error 1036 of this very commit leaves open whether it is there after a restart.
     pub fn commit(&self, commit: &Commit) -> Result<Receipt> {
+        self.commit_unless(commit, &|| false)
+    }
+
+    /// As [`Self::commit`], unless `stop` says so before the changes are in the log.
+    ///
+    /// # Errors
+    /// Those of [`Self::commit`], and 1317 when it was stopped. Nothing has changed then.
+    pub fn commit_unless(&self, commit: &Commit, stop: &dyn Fn() -> bool) -> Result<Receipt> {
         self.check()?;
-        let prepared = self.prepare(commit)?;
+        let prepared = self.prepare(commit, stop)?;
         check_distinct(&prepared)?;
         if !prepared.is_empty() {
             self.make_room()?;
@@ -360,7 +368,7 @@ impl Database {
             let mut committing = self.committing.lock();
             self.wait_until_thawed(&mut committing, &prepared)?;
             self.check()?;
-            self.commit_locked(&mut committing, commit, prepared)?
+            self.commit_locked(&mut committing, commit, prepared, stop)?
         };
         if commit.durability == Durability::Synced || !self.publish_now(receipt.version) {
             self.publish(lsn, receipt.version)?;
@@ -368,9 +376,10 @@ impl Database {
         Ok(receipt)
     }
 
-    fn prepare(&self, commit: &Commit) -> Result<Vec<Prepared>> {
+    fn prepare(&self, commit: &Commit, stop: &dyn Fn() -> bool) -> Result<Vec<Prepared>> {
         let mut prepared = Vec::with_capacity(commit.writes.len());
         for (at, write) in commit.writes.iter().enumerate() {
+            go_on(stop)?;
             let (Write::Put { table, .. } | Write::Remove { table, .. }) = write;
             let table = self.require(*table)?;
             let change = Prepared::new(table, write, at, self.spares.take())?;
@@ -380,7 +389,7 @@ impl Database {
             }
             // Nobody else has to wait while keys are read for an index.
             if let Some(partition) = change.table.partition(&change.partition) {
-                partition.prepare(self.seed)?;
+                partition.prepare_until(self.seed, stop)?;
             }
             prepared.push(change);
         }
@@ -401,7 +410,10 @@ impl Database {
         committing: &mut Committing,
         commit: &Commit,
         prepared: Vec<Prepared>,
+        stop: &dyn Fn() -> bool,
     ) -> Result<(Receipt, Lsn)> {
+        // Else an index whose making was given up would be made under the lock.
+        go_on(stop)?;
         let mut fresh = Vec::new();
         let groups = apply::group(prepared, |table, key| self.partition(table, key, &mut fresh))?;
         let (partitions, changes): (Vec<Arc<Partition>>, Vec<Vec<Prepared>>) =
@@ -410,7 +422,7 @@ impl Database {
         for partition in &partitions {
             writers.push(partition.write(self.seed)?);
         }
-        let (decided, outcomes) = self.decide_all(changes, &writers, commit.snapshot)?;
+        let (decided, outcomes) = self.decide_all(changes, &writers, commit.snapshot, stop)?;
         let changed = decided.iter().flatten().any(|it| it.change.rows() > 0);
         if !changed && commit.values.is_empty() {
             // Rows that were found there may not be durable yet; who is told of them waits, too.
@@ -422,6 +434,7 @@ impl Database {
         let micros = self.now();
         let mut record = RecordWriter::new(version, micros);
         push_all(&mut record, &fresh, &partitions, &decided, commit);
+        go_on(stop)?;
         let appended = match commit.only_forgets() {
             true => self.log.append_freeing(&record.parts()),
             false => self.log.append(&record.parts()),
@@ -450,12 +463,14 @@ impl Database {
         groups: Vec<Vec<Prepared>>,
         writers: &[PartitionWriter<'_>],
         snapshot: Option<Version>,
+        stop: &dyn Fn() -> bool,
     ) -> Result<(Vec<Vec<Decided>>, Vec<Outcome>)> {
         let mut outcomes = vec![Outcome::default(); groups.iter().map(Vec::len).sum()];
         let mut decided = Vec::with_capacity(groups.len());
         for (changes, writer) in groups.into_iter().zip(writers) {
             let mut list = Vec::with_capacity(changes.len());
             for change in changes {
+                go_on(stop)?;
                 self.check_current(&change)?;
                 let change = apply::decide(change, writer, snapshot)?;
                 outcomes[change.change.at] = change.outcome.clone();
@@ -525,6 +540,11 @@ impl Committing {
             };
         }
     }
+}
+
+/// Fails when somebody wants a commit to stop.
+fn go_on(stop: &dyn Fn() -> bool) -> Result<()> {
+    if stop() { Err(Error::interrupted()) } else { Ok(()) }
 }
 
 /// Checks that no key stands in two changes of one partition: they would not see each other.

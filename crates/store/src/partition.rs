@@ -117,12 +117,8 @@ impl Partition {
         }
     }
 
-    /// Builds the index unless it is there, so that the next writer need not.
-    pub(crate) fn prepare(&self, seed: u64) -> Result<()> {
-        self.prepare_until(seed, &|| false)
-    }
-
-    /// As [`Self::prepare`], but gives it up when `stop` says so.
+    /// Builds the index unless it is there, so that the next writer need not; gives it up when
+    /// `stop` says so.
     pub(crate) fn prepare_until(&self, seed: u64, stop: &dyn Fn() -> bool) -> Result<()> {
         let is_there = self.lookup.read().index.is_some();
         if is_there { Ok(()) } else { self.build_index_until(seed, stop) }

@@ -646,3 +646,54 @@ fn a_row_that_dies_while_it_is_merged_stays_dead() {
     assert_eq!(world.replaced(0..100), 89);
     assert_eq!(world.rows(), 100);
 }
+
+#[test]
+fn a_commit_that_is_stopped_has_changed_nothing() {
+    let mut world = World::new(1);
+    world.put(0..10).unwrap();
+    let column =
+        |keys: std::ops::Range<i64>| Arc::new(Int64Array::from_iter_values(keys)) as ArrayRef;
+    let put = |partition: u8, keys: std::ops::Range<i64>| Write::Put {
+        table: world.table.id(),
+        partition: vec![partition],
+        columns: vec![column(keys.clone()), column(keys)],
+        mode: Mode::Replace,
+    };
+    let remove =
+        Write::Remove { table: world.table.id(), partition: vec![1], columns: vec![column(0..5)] };
+    let writes = vec![remove, put(1, 100..120), put(2, 0..20)];
+    let commit = Commit { writes, ..Commit::default() };
+    // Stopped wherever it asks, until it asks no more.
+    let mut stopped = 0;
+    loop {
+        let asked = std::cell::Cell::new(0);
+        let stop = || asked.replace(asked.get() + 1) >= stopped;
+        match world.database.commit_unless(&commit, &stop) {
+            Err(error) => assert_eq!(error.errno(), 1317),
+            Ok(_) => break,
+        }
+        assert_eq!(world.rows(), 10, "stopped at {stopped}");
+        stopped += 1;
+    }
+    assert!(stopped >= 8, "it asks {stopped} times");
+    assert_eq!(world.rows(), 45);
+    world.reopen();
+    assert_eq!(world.rows(), 45);
+}
+
+#[test]
+fn tables_are_dropped_together_with_values_in_one_commit() {
+    let mut world = World::new(1);
+    let other = world.database.create_table(schema(), b"").unwrap();
+    let (key, id) = (b"counter".to_vec(), world.table.id());
+    let values = vec![(key.clone(), Some(b"7".to_vec()))];
+    let before = world.database.commit(&Commit { values, ..Commit::default() }).unwrap().version;
+    let error = world.database.drop_tables(&[other, TableId(99)], vec![key.clone()]).unwrap_err();
+    assert_eq!(error.code(), Code::TableChanged);
+    assert!(world.database.table(other).is_some() && world.database.value(&key).is_some());
+    world.database.drop_tables(&[other, id], vec![key.clone()]).unwrap();
+    assert_eq!(world.database.snapshot().version(), before + 1);
+    world.database = open(&world.env);
+    assert!(world.database.tables().is_empty());
+    assert_eq!(world.database.value(&key), None);
+}

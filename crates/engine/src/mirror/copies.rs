@@ -20,6 +20,7 @@ use super::definition::{COMPUTED, GENERATED, alter_of_copy, copy_of};
 use super::filter::{self, RowFilter};
 use super::{charset, hidden_database, of_hidden, opaque, retyped};
 use crate::diagnostics::Diagnostics;
+use crate::handle::Stop;
 use crate::native::Catalog;
 use crate::native::ddl::Definer;
 use crate::native::definition::{DefaultValue, Derived, NativeDef};
@@ -62,6 +63,7 @@ impl EngineCopies {
             context: Arc::new(context),
             strict: is_strict(circumstances),
             diagnostics: Diagnostics::default(),
+            stop: Stop::never(),
             steps: Steps { increment: 1, offset: 1, zero_is_value: false },
             generates_keys: false,
         })

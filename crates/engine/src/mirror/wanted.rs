@@ -70,6 +70,9 @@ impl Wanted {
                 Some((database, table)) if database.is_empty() || table.is_empty() => Err(wrong()),
                 Some((database, rest)) => {
                     let (table, how) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                    if table.contains('.') {
+                        return Err(wrong());
+                    }
                     Ok(Item::Table(database.to_owned(), table.to_owned(), How::new(how)?))
                 }
             }
@@ -180,7 +183,7 @@ mod tests {
         let how = "EXCEPT COLUMNS (x) WHERE s = 'o.n' SEGMENT BY (s)";
         assert_eq!(read(&format!("a.b {how}")).unwrap(), [table(how)]);
         assert_eq!(read("a.b WHERE").unwrap_err().errno(), 1064);
-        for wrong in ["", ".b", "a."] {
+        for wrong in ["", ".b", "a.", "l.a.b"] {
             assert_eq!(read(wrong).unwrap_err().errno(), 1210, "{wrong}");
         }
     }

@@ -25,9 +25,10 @@ use super::catalog::{Catalog, DatabaseOptions};
 use super::definition::{self, Derived, ENGINE, NativeDef, table_collation};
 use super::write::auto::Steps;
 use super::write::records_text;
-use super::{check, partition, row_id, rules, types};
+use super::{check, partition, row_id, rules, statistics, types};
 use crate::api::Done;
 use crate::diagnostics::Diagnostics;
+use crate::handle::Stop;
 
 /// Engines that native tables stand in for.
 const OTHER_ENGINES: [&str; 9] = [
@@ -53,6 +54,8 @@ pub(crate) struct Definer {
     /// Whether `sql_mode` is strict.
     pub(crate) strict: bool,
     pub(crate) diagnostics: Diagnostics,
+    /// The wish that it stops, which counts where rows are read and written.
+    pub(crate) stop: Stop,
     /// How AUTO_INCREMENT counts.
     pub(crate) steps: Steps,
     /// Whether tables without a primary key get a hidden row number.
@@ -169,12 +172,11 @@ impl Definer {
             }
             return Err(Error::new(Code::DatabaseDropExists, text));
         }
-        for table in self.catalog.tables(name) {
-            self.drop_one(name, &table.name, table.id)?;
-        }
-        for (table, id, _) in self.catalog.broken_tables(name) {
-            self.drop_one(name, &table, id)?;
-        }
+        let tables = self.catalog.tables(name);
+        let broken = self.catalog.broken_tables(name);
+        let tables = tables.iter().map(|it| (name.as_str(), it.name.as_str(), it.id));
+        let broken = broken.iter().map(|(table, id, _)| (name.as_str(), table.as_str(), *id));
+        self.drop_all(&tables.chain(broken).collect::<Vec<_>>())?;
         self.catalog.remove_database(name)
     }
 
@@ -367,7 +369,7 @@ impl Definer {
                 return Err(unknown_database(database));
             }
             match self.catalog.id_of(database, &name.name) {
-                Some(id) => found.push((database, &name.name, id)),
+                Some(id) => found.push((database, name.name.as_str(), id)),
                 None => missing.push(format!("{database}.{}", name.name)),
             }
         }
@@ -380,16 +382,27 @@ impl Definer {
             let text = format!("Unknown table '{name}'");
             self.diagnostics.note(Code::UnknownTable.errno(), text);
         }
-        found.into_iter().try_for_each(|(database, name, id)| self.drop_one(database, name, id))
+        self.drop_all(&found)
     }
 
-    fn drop_one(&self, database: &str, name: &str, id: TableId) -> Result<()> {
-        self.catalog.statistics().forget(id)?;
-        self.catalog.store().drop_table(id)?;
-        self.catalog.forget(database, name);
-        let counter = NativeDef::auto_key(id);
-        if self.catalog.store().value(&counter).is_some() {
-            self.catalog.put_value(counter, None)?;
+    /// Drops tables, by database, name and number, in one commit with what is kept of them.
+    fn drop_all(&self, tables: &[(&str, &str, TableId)]) -> Result<()> {
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let store = self.catalog.store();
+        let ids: Vec<TableId> = tables.iter().map(|it| it.2).collect();
+        let mut kept: Vec<Vec<u8>> = ids.iter().flat_map(|&id| kept_keys(id)).collect();
+        kept.retain(|key| store.value(key).is_some());
+        store.drop_tables(&ids, kept)?;
+        for &(database, name, id) in tables {
+            self.catalog.forget(database, name);
+            self.catalog.statistics().forget(id)?;
+            // A statement that was on its way may have taken numbers meanwhile.
+            let counter = NativeDef::auto_key(id);
+            if store.value(&counter).is_some() {
+                self.catalog.put_value(counter, None)?;
+            }
         }
         Ok(())
     }
@@ -463,6 +476,11 @@ impl Definer {
         };
         self.alter_with(&drop.table, &[action])
     }
+}
+
+/// The keys of the values that are kept of a table.
+fn kept_keys(id: TableId) -> [Vec<u8>; 2] {
+    [NativeDef::auto_key(id), statistics::key_of(id)]
 }
 
 /// A table without charset has that of its database.

@@ -15,16 +15,12 @@ const ONE_TABLE: &str = "Only one table can be specified while modifying histogr
 pub(super) type Message = (&'static str, String);
 
 impl Definer {
-    /// Runs one of the statements on tables. `CHECK` ends when `stop` says so.
+    /// Runs one of the statements on tables. `CHECK` ends when it is stopped.
     ///
     /// # Errors
     /// A name without database (1046), verbs that native tables do not have (1235), what MySQL
     /// refuses in `UPDATE HISTOGRAM`, and 1317 for what was stopped.
-    pub(crate) fn maintain(
-        &self,
-        maintenance: &Maintenance,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Grid> {
+    pub(crate) fn maintain(&self, maintenance: &Maintenance) -> Result<Grid> {
         let Maintenance { verb, tables, histogram, quick } = maintenance;
         if !matches!(verb.as_str(), "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR") {
             return Err(Error::unsupported(format_args!("{verb} TABLE of native tables")));
@@ -48,7 +44,7 @@ impl Definer {
                 Ok(def) => match histogram {
                     Some(_) if tables.len() > 1 => vec![("Error", ONE_TABLE.to_owned())],
                     Some(change) => self.change_histograms(&def, change)?,
-                    None if verb == "CHECK" => match self.check_table(&def, *quick, stop) {
+                    None if verb == "CHECK" => match self.check_table(&def, *quick) {
                         Err(error) if error.code() == Code::QueryInterrupted => return Err(error),
                         checked => checked.unwrap_or_else(|error| failed(&error)),
                     },

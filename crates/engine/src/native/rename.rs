@@ -109,16 +109,17 @@ impl Definer {
 /// Gives constraints whose names were made of the table's old name those of the new one.
 fn rename_made(definition: &mut TableDefinition, name: &str) {
     let was = definition.name.name.clone();
-    let rename = |made: &mut Option<String>, word: &str| {
+    let rename = |made: &mut Option<String>, word: &str, is_made: fn(&str) -> bool| {
         let rest = made.as_deref().and_then(|it| it.strip_prefix(was.as_str()));
-        let number = rest.and_then(|rest| rest.strip_prefix(word));
-        let number = number.filter(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()));
-        if let Some(new) = number.map(|number| format!("{name}{word}{number}")) {
+        let rest = rest.and_then(|rest| rest.strip_prefix(word)).filter(|rest| is_made(rest));
+        if let Some(new) = rest.map(|rest| format!("{name}{word}{rest}")) {
             *made = Some(new);
         }
     };
-    definition.foreign_keys.iter_mut().for_each(|key| rename(&mut key.name, "_ibfk_"));
-    definition.checks.iter_mut().for_each(|check| rename(&mut check.name, "_chk_"));
+    let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|it| it.is_ascii_digit());
+    definition.foreign_keys.iter_mut().for_each(|key| rename(&mut key.name, "_ibfk_", is_number));
+    // Of these MySQL goes by the beginning alone.
+    definition.checks.iter_mut().for_each(|check| rename(&mut check.name, "_chk_", |_| true));
 }
 
 /// Makes foreign keys of a table, which goes from one database to another perhaps, refer to tables

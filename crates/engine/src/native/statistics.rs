@@ -116,7 +116,8 @@ impl Statistics {
     }
 }
 
-fn key_of(id: TableId) -> Vec<u8> {
+/// The key of a table's statistics in the store.
+pub(super) fn key_of(id: TableId) -> Vec<u8> {
     format!("{PREFIX}{}", id.0).into_bytes()
 }
 

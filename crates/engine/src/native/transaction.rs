@@ -19,7 +19,7 @@ use arrow::array::{Array, ArrayRef};
 use parking_lot::Mutex;
 use pelorus_error::{Error, Result};
 use pelorus_query::OwnWrites;
-use pelorus_store::{Commit, Mode, Snapshot, TableId, Version};
+use pelorus_store::{Commit, Mode, Snapshot, TableId, Version, bytes_of};
 
 use super::definition::NativeDef;
 use super::durability::Wanted;
@@ -27,11 +27,14 @@ use super::write::change::{Change, Counts, writes_of};
 use super::write::check_bytes;
 use super::write::lookup::{duplicate_entry, existing, keys_of};
 use super::write::select::joined;
+use crate::handle::Stop;
 use undo::{Step, UndoLog};
 
 /// Most rows and bytes of several statements that are kept in one batch.
 const JOINED_ROWS: usize = 4096;
 const JOINED_BYTES: usize = 1 << 20;
+/// A statement asks after so many rows whether it is to stop.
+const ROWS_UNASKED: usize = 1 << 16;
 
 /// What is written, by table.
 type Tables = HashMap<TableId, TableWrites>;
@@ -137,10 +140,11 @@ impl NativeTransaction {
     /// Takes the changes of a statement in; nothing of them when it fails.
     ///
     /// # Errors
-    /// A key that is there (1062), more rows than one commit takes (1235), and what reading gives.
-    pub(crate) fn apply(&mut self, changes: &[Change]) -> Result<Counts> {
+    /// A key that is there (1062), more rows than one commit takes (1235), 1317 when `stop` is
+    /// asked, and what reading gives.
+    pub(crate) fn apply(&mut self, changes: &[Change], stop: &Stop) -> Result<Counts> {
         let begin = self.undo.end();
-        let applied = self.apply_all(changes);
+        let applied = self.apply_all(changes, stop);
         if applied.is_err() {
             self.undo.back_to(begin, &mut self.tables.lock());
         }
@@ -148,7 +152,7 @@ impl NativeTransaction {
         applied
     }
 
-    fn apply_all(&mut self, changes: &[Change]) -> Result<Counts> {
+    fn apply_all(&mut self, changes: &[Change], stop: &Stop) -> Result<Counts> {
         let tables = &mut *self.tables.lock();
         let kept = self.undo.memory();
         let mut counts = Counts::default();
@@ -162,7 +166,7 @@ impl NativeTransaction {
             if writes.def.made_for() != change.def.made_for() {
                 return Err(Error::table_changed());
             }
-            counts.add(&writes.apply(&self.snapshot, change, &mut self.undo, besides)?);
+            counts.add(&writes.apply(&self.snapshot, change, (&mut self.undo, besides), stop)?);
         }
         Ok(counts)
     }
@@ -209,11 +213,7 @@ struct Batch {
 impl Batch {
     fn new(begin: usize, columns: Vec<ArrayRef>) -> Self {
         // Arrays of few rows hold room for many, which does not go into the log.
-        let bytes = |column: &ArrayRef| {
-            let tight = column.to_data().get_slice_memory_size();
-            tight.unwrap_or_else(|_| column.get_array_memory_size())
-        };
-        let bytes = columns.iter().map(bytes).sum();
+        let bytes = bytes_of(&columns);
         Self { columns, begin, bytes }
     }
 
@@ -311,19 +311,19 @@ impl TableWrites {
         &mut self,
         snapshot: &Snapshot,
         change: &Change,
-        undo: &mut UndoLog,
-        besides: usize,
+        (undo, besides): (&mut UndoLog, usize),
+        stop: &Stop,
     ) -> Result<Counts> {
         self.join_small();
         self.reads = OnceLock::new();
         let mut counts = Counts::default();
         for columns in &change.removes {
-            self.put(snapshot, (columns, None), &mut counts, undo, besides)?;
+            self.put(snapshot, (columns, None), &mut counts, (undo, besides), stop)?;
         }
         let mut before = 0;
         for (columns, mode) in &change.puts {
             let known = counts.ignored_rows.len();
-            self.put(snapshot, (columns, Some(*mode)), &mut counts, undo, besides)?;
+            self.put(snapshot, (columns, Some(*mode)), &mut counts, (undo, besides), stop)?;
             counts.ignored_rows.iter_mut().skip(known).for_each(|row| *row += before);
             before += columns.first().map_or(0, |column| column.len());
         }
@@ -337,9 +337,10 @@ impl TableWrites {
         snapshot: &Snapshot,
         (columns, mode): (&[ArrayRef], Option<Mode>),
         counts: &mut Counts,
-        undo: &mut UndoLog,
-        besides: usize,
+        (undo, besides): (&mut UndoLog, usize),
+        stop: &Stop,
     ) -> Result<()> {
+        stop.check()?;
         let keys = keys_of(&self.def, columns)?;
         let unknown: HashSet<&[u8]> =
             keys.iter().filter(|key| !self.entries.contains_key(*key)).collect();
@@ -354,6 +355,9 @@ impl TableWrites {
         };
         undo.push(Step::Rows { table: self.def.id, rows: begin });
         for (row, key) in keys.iter().enumerate() {
+            if row.is_multiple_of(ROWS_UNASKED) {
+                stop.check()?;
+            }
             let known = self.entries.get_key_value(key);
             let (key_kept, old) =
                 known.map_or((None, None), |(key, old)| (Some(Arc::clone(key)), Some(*old)));

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
-use pelorus_error::{Code, Error, Result};
+use pelorus_error::{Code, Result};
 use pelorus_store::{PROBLEMS_MAX, ScanRequest, TableSnapshot};
 
 use super::ddl::Definer;
 use super::definition::NativeDef;
 use super::maintain::Message;
 use super::view::table_of;
+use crate::handle::Stop;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
@@ -24,16 +25,12 @@ impl Definer {
     /// them; otherwise everything is verified.
     ///
     /// # Errors
-    /// A definition that changes meanwhile (1412), 1317 when `stop` says so, and what reading gives.
-    pub(super) fn check_table(
-        &self,
-        def: &NativeDef,
-        quick: bool,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<Message>> {
+    /// A definition that changes meanwhile (1412), 1317 when it is stopped, and what reading
+    /// gives.
+    pub(super) fn check_table(&self, def: &NativeDef, quick: bool) -> Result<Vec<Message>> {
         let snapshot = self.catalog.store().snapshot();
         let table = table_of(&snapshot, def)?;
-        let reader = Reader { def, table: &table, stop };
+        let reader = Reader { def, table: &table, stop: &self.stop };
         let problems = if quick { reader.count()? } else { reader.verify()? };
         if problems.is_empty() {
             return Ok(vec![("status", "OK".to_owned())]);
@@ -52,7 +49,7 @@ impl Definer {
 struct Reader<'a> {
     def: &'a NativeDef,
     table: &'a TableSnapshot,
-    stop: &'a dyn Fn() -> bool,
+    stop: &'a Stop,
 }
 
 impl Reader<'_> {
@@ -69,7 +66,7 @@ impl Reader<'_> {
 
     /// Verifies everything that is known of the rows.
     fn verify(&self) -> Result<Vec<String>> {
-        let problems = self.table.verify(self.stop)?;
+        let problems = self.table.verify(&|| self.stop.is_asked())?;
         let mut said: Vec<String> =
             problems.iter().map(|it| format!("{}, {it}", self.place(&it.key))).collect();
         match self.placed() {
@@ -134,9 +131,7 @@ impl Reader<'_> {
             for unit in self.table.scan(request.clone(), |it| ptr::eq(it, partition))? {
                 let mut cursor = unit.open()?;
                 while let Some(batch) = cursor.next_batch()? {
-                    if (self.stop)() {
-                        return Err(Error::interrupted());
-                    }
+                    self.stop.check()?;
                     run(partition.key(), batch.num_rows(), &batch)?;
                 }
             }

@@ -59,6 +59,7 @@ use super::definition::NativeDef;
 use super::transaction::NativeReads;
 use crate::api::Done;
 use crate::diagnostics::Diagnostics;
+use crate::handle::Stop;
 use auto::{Numbers, Steps};
 use change::{Change, Counts};
 use warnings::Warnings;
@@ -80,6 +81,8 @@ pub(crate) struct Statement<'s> {
     pub(crate) reads: NativeReads,
     /// Where warnings go.
     pub(crate) diagnostics: Diagnostics,
+    /// The wish that it stops.
+    pub(crate) stop: Stop,
     /// How values that do not fit are treated; the statement itself adds IGNORE.
     pub(crate) policy: Policy,
     /// How AUTO_INCREMENT counts.

@@ -29,7 +29,10 @@ impl Servers {
         let bytes = env.files.read(&path).map_err(|error| {
             Error::internal(format!("cannot read {}", path.display())).caused_by(error)
         })?;
-        let stored = bytes.map(|bytes| format::decode(&bytes, &seal)).transpose()?;
+        let help =
+            "restore it from a copy, together with key.json; without it, no server is linked";
+        let stored = bytes.map(|bytes| format::decode(&bytes, &seal)).transpose();
+        let stored = stored.map_err(|error| crate::files::unusable(&path, help, error))?;
         let mut all: BTreeMap<String, Server> =
             stored.into_iter().flatten().map(|server| (key(&server.name), server)).collect();
         for spec in configured {

@@ -8,6 +8,7 @@ use pelorus_functions::assign::{NullRule, Policy};
 use pelorus_sql::change::{Change, LoadData};
 
 use super::Session;
+use super::stream::Running;
 use crate::api::Outcome;
 use crate::native::blocking;
 use crate::native::durability::Wanted;
@@ -27,6 +28,8 @@ pub(super) struct Loading {
     loader: Loader,
     counts: Counts,
     failure: Option<Error>,
+    /// The statement shows in the list of sessions until this is dropped.
+    pub(super) running: Option<Running>,
 }
 
 impl Session {
@@ -101,7 +104,8 @@ impl Session {
         self.join_native(&pin, true)?;
         let view = self.view();
         let loader = self.native_statement(&view).loader(load)?;
-        self.loading = Some(Loading { loader, counts: Counts::default(), failure: None });
+        let counts = Counts::default();
+        self.loading = Some(Loading { loader, counts, failure: None, running: None });
         Ok(Outcome::File(load.file.clone()))
     }
 
@@ -117,7 +121,16 @@ impl Session {
         self.loading = Some(loading);
     }
 
+    /// The file cannot be taken: nothing more of it is loaded, and [`Self::loaded`] gives the
+    /// error.
+    pub fn fail_load(&mut self, error: Error) {
+        if let Some(loading) = &mut self.loading {
+            loading.failure.get_or_insert(error);
+        }
+    }
+
     async fn load_piece(&mut self, loading: &mut Loading, bytes: &[u8]) -> Result<()> {
+        self.stop.check()?;
         blocking(|| loading.loader.feed(bytes))?;
         if !loading.loader.is_full() {
             return Ok(());
@@ -166,6 +179,7 @@ impl Session {
     }
 
     async fn load_rest(&mut self, loading: &mut Loading) -> Result<Outcome> {
+        self.stop.check()?;
         blocking(|| loading.loader.finish())?;
         let plan = self.load_rows(loading).await?;
         let (found_rows, warnings) = (self.login.found_rows, self.diagnostics.count());
@@ -174,14 +188,15 @@ impl Session {
 
     /// Does what a plan says: at once, or in the open transaction.
     pub(super) fn carry_out(&mut self, plan: &mut Plan, version: u64) -> Result<Counts> {
+        let stop = self.stop.clone();
         let native = self.transaction.open.as_mut().and_then(|open| open.native.as_mut());
         let mut counts = if let Some(native) = native {
-            blocking(|| native.apply(&plan.changes))?
+            blocking(|| native.apply(&plan.changes, &stop))?
         } else {
             let store = self.engine.native().store();
             let snapshot = plan.depends.then_some(version);
             let durability = self.durability();
-            blocking(|| commit::commit(store, &mut plan.changes, snapshot, durability))?
+            blocking(|| commit::commit(store, &mut plan.changes, snapshot, durability, &stop))?
         };
         let alike = plan.alike.min(counts.replaced);
         counts.replaced -= alike;
@@ -246,6 +261,7 @@ impl Session {
             context,
             reads: view.native.clone(),
             diagnostics: self.diagnostics.clone(),
+            stop: self.stop.clone(),
             policy,
             steps: self.auto_increment_steps(),
             safe_updates: self.variables.is_on("sql_safe_updates"),

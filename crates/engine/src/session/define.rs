@@ -98,7 +98,7 @@ impl Session {
         Ok(Outcome::Done(done))
     }
 
-    fn definer(&self, view: &Arc<View>) -> Definer {
+    pub(super) fn definer(&self, view: &Arc<View>) -> Definer {
         let context = self.context(view);
         Definer {
             catalog: Arc::clone(self.engine.native()),
@@ -108,6 +108,7 @@ impl Session {
             strict: self.has_sql_mode("STRICT_TRANS_TABLES")
                 || self.has_sql_mode("STRICT_ALL_TABLES"),
             diagnostics: self.diagnostics.clone(),
+            stop: self.stop.clone(),
             steps: self.auto_increment_steps(),
             generates_keys: self.variables.is_on("sql_generate_invisible_primary_key"),
         }
@@ -129,11 +130,7 @@ impl Session {
             self.end_transaction("COMMIT", Completion::default()).await?;
         }
         let definer = self.definer(view);
-        let handle = self.handle();
-        let mark = handle.mark();
-        // Nothing ends the work but itself.
-        let stop = || handle.mark() != mark || handle.is_killed();
-        let grid = blocking(|| definer.maintain(maintenance, &stop))?;
+        let grid = blocking(|| definer.maintain(maintenance))?;
         stream::grid(&grid).map(Outcome::Rows)
     }
 

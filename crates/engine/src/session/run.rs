@@ -12,6 +12,7 @@ use super::pinned::shows_insert_id;
 use super::stream::{Limits, Running, guard};
 use super::view::View;
 use crate::api::{Outcome, RowFormat};
+use crate::handle::Stop;
 use crate::status::count;
 
 /// Most characters of a statement that the list of sessions shows.
@@ -45,9 +46,8 @@ impl Session {
             self.diagnostics.begin(limit.unwrap_or(usize::MAX));
             self.transaction.forget_warnings();
         }
-        let handle = self.handle();
-        let mark = handle.mark();
-        let limits = Limits { handle, mark, time: self.time_limit(&statement) };
+        self.stop = Stop::of(self.handle());
+        let limits = Limits { stop: self.stop.clone(), time: self.time_limit(&statement) };
         let outcome = tokio::select! {
             biased;
             outcome = self.checked(&view, sql, &statement, format) => outcome,
@@ -64,7 +64,12 @@ impl Session {
                 done.warnings = done.warnings.max(self.diagnostics.packet_count());
                 Ok(Outcome::Done(done))
             }
-            Ok(outcome @ Outcome::File(_)) => Ok(outcome),
+            Ok(outcome @ Outcome::File(_)) => {
+                if let Some(loading) = &mut self.loading {
+                    loading.running = Some(running);
+                }
+                Ok(outcome)
+            }
             Err(error) => self.failed(error),
         }
     }

@@ -17,10 +17,11 @@ use pelorus_query::{Block, BlockStream};
 use crate::api::{ResultSet, RowStream, Rows};
 use crate::diagnostics::Diagnostics;
 use crate::grid::Grid;
-use crate::handle::Handle;
+use crate::handle::Stop;
 use crate::process::Process;
 
 /// Shows the session as busy until it is dropped.
+#[derive(Debug)]
 pub(super) struct Running {
     pub(super) process: Arc<Process>,
     pub(super) env: Env,
@@ -35,9 +36,7 @@ impl Drop for Running {
 /// When a statement is to stop before its end.
 #[derive(Clone)]
 pub(super) struct Limits {
-    pub(super) handle: Handle,
-    /// The mark of the handle when the statement began.
-    pub(super) mark: u64,
+    pub(super) stop: Stop,
     /// How long it may take from now.
     pub(super) time: Option<Duration>,
 }
@@ -52,7 +51,7 @@ impl Limits {
             }
         };
         tokio::select! {
-            () = self.handle.stopped_since(self.mark) => Error::interrupted(),
+            () = self.stop.asked() => Error::interrupted(),
             () = late => Error::new(
                 Code::ExecutionTimeout,
                 "Query execution was interrupted, maximum statement execution time exceeded",
@@ -215,6 +214,7 @@ pub(crate) fn payloads(bytes: &Bytes) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::handle::Handle;
 
     #[test]
     fn encoded_rows_are_counted_and_split() {
@@ -230,7 +230,7 @@ mod tests {
         let handle = Handle::new(1);
         let activity = crate::process::Activity::default();
         let process = Arc::new(Process::new(handle.clone(), activity));
-        let limits = Limits { handle: handle.clone(), mark: handle.mark(), time: None };
+        let limits = Limits { stop: Stop::of(handle.clone()), time: None };
         let set = ResultSet {
             columns: Vec::new(),
             rows: Box::pin(futures::stream::pending::<Result<Rows>>()),

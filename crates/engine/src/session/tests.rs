@@ -154,6 +154,61 @@ async fn sessions_are_listed_and_killed() {
 }
 
 #[tokio::test]
+async fn a_kill_ends_statements_that_change_rows() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "CREATE DATABASE d").await;
+    run(&mut root, "USE d").await;
+    run(&mut root, "CREATE TABLE t (id INT PRIMARY KEY, a INT)").await;
+    run(&mut root, "INSERT INTO t VALUES (1, 1), (2, 2)").await;
+    // Alone and in a transaction, whose earlier changes stay.
+    for (begin, expected) in
+        [("COMMIT", [["1", "1"], ["2", "2"]]), ("BEGIN", [["1", "1"], ["2", "7"]])]
+    {
+        run(&mut root, begin).await;
+        if begin == "BEGIN" {
+            run(&mut root, "UPDATE t SET a = 7 WHERE id = 2").await;
+        }
+        for sql in
+            ["UPDATE t SET a = a + 1", "DELETE FROM t", "INSERT INTO t SELECT id + 9, a FROM t"]
+        {
+            let change = pelorus_sql::change::parse(sql, root.mode).unwrap();
+            root.stop = Stop::of(root.handle());
+            let view = root.view();
+            let mut plan = root.native_statement(&view).plan(&change).await.unwrap();
+            root.handle().kill_query();
+            let error = root.carry_out(&mut plan, view.native.pin.version()).unwrap_err();
+            assert_eq!(error.errno(), 1317, "{sql}");
+            let error = root.native_statement(&view).plan(&change).await.unwrap_err();
+            assert_eq!(error.errno(), 1317, "{sql}");
+            assert_eq!(rows(&mut root, "SELECT * FROM t ORDER BY id").await, expected, "{sql}");
+        }
+    }
+    run(&mut root, "COMMIT").await;
+    assert_eq!(rows(&mut root, "SELECT * FROM t ORDER BY id").await, [["1", "1"], ["2", "7"]]);
+}
+
+#[tokio::test]
+async fn a_kill_ends_an_alter_table_that_writes_rows() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "CREATE DATABASE d").await;
+    run(&mut root, "USE d").await;
+    run(&mut root, "CREATE TABLE t (id INT PRIMARY KEY, a INT)").await;
+    run(&mut root, "INSERT INTO t VALUES (1, 1), (2, 2)").await;
+    let before = rows(&mut root, "SHOW CREATE TABLE t").await;
+    let sql = "ALTER TABLE t MODIFY a VARCHAR(20)";
+    let alter = pelorus_sql::table::parse(sql, root.mode).unwrap();
+    root.stop = Stop::of(root.handle());
+    let definer = root.definer(&root.view());
+    root.handle().kill_query();
+    assert_eq!(definer.run(&alter).unwrap_err().errno(), 1317);
+    assert_eq!(rows(&mut root, "SHOW CREATE TABLE t").await, before);
+    run(&mut root, sql).await;
+    assert_eq!(rows(&mut root, "SELECT MAX(a) FROM t").await, [["2"]]);
+}
+
+#[tokio::test]
 async fn too_many_connections_are_turned_away() {
     let engine = engine().await;
     let mut root = session(&engine, "root").await;

@@ -34,15 +34,29 @@ impl Globals {
         values.extend(computed);
         let values = RwLock::new(Arc::new(values));
         let globals = Self { values, chosen: RwLock::default() };
+        for note in globals.configure(configured)? {
+            tracing::warn!("in the configuration: {note}");
+        }
+        Ok(globals)
+    }
+
+    /// Sets what the configuration says. Returns what became of values beyond their bounds.
+    ///
+    /// # Errors
+    /// Those of [`Self::set`].
+    pub(crate) fn configure(&self, configured: &[(String, String)]) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
         for (name, value) in configured {
             let variable = find(name)?;
             let value = VarValue::Text(value.clone());
-            match variable.change {
-                Change::AtStart => globals.set_checked(variable, &value)?,
-                _ => globals.set(variable, &value)?,
+            let note = match variable.change {
+                Change::AtStart => self.set_checked(variable, &value)?,
+                _ => self.set(variable, &value)?,
             };
+            let name = variable.name;
+            notes.extend(note.map(|note| format!("{note}; it is {}", self.get(name).show())));
         }
-        Ok(globals)
+        Ok(notes)
     }
 
     /// All values, as of now.
@@ -303,6 +317,35 @@ mod tests {
         assert_eq!(session.count("wait_timeout"), 5);
         session.reset(wait, &globals).unwrap();
         assert_eq!(session.count("wait_timeout"), 60);
+    }
+
+    #[test]
+    fn what_the_configuration_says_beyond_the_bounds_is_told() {
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let configured = [
+            set("pelorus_block_cache", "-5"),
+            set("max_connections", "0"),
+            set("wait_timeout", "60"),
+        ];
+        let globals = globals();
+        assert_eq!(
+            globals.configure(&configured).unwrap(),
+            [
+                "Truncated incorrect pelorus_block_cache value: '-5'; it is 1048576",
+                "Truncated incorrect max_connections value: '0'; it is 1",
+            ]
+        );
+        assert_eq!(globals.get("max_connections"), VarValue::UInt(1));
+        for (name, value, errno) in [
+            ("nonsense", "5", 1193),
+            ("pelorus_block_cache", "8GB", 1232),
+            ("sql_mode", "FOO", 1231),
+            ("version", "9", 1238),
+        ] {
+            let error = globals.configure(&[set(name, value)]).unwrap_err();
+            assert_eq!(error.errno(), errno, "{name}");
+            assert!(error.message().contains(&format!("'{name}'")), "{}", error.message());
+        }
     }
 
     #[test]

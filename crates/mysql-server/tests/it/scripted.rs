@@ -150,6 +150,7 @@ impl Backend for Script {
             multi: false,
             prepared: HashMap::new(),
             next: 1,
+            failure: None,
         })
     }
 
@@ -170,6 +171,8 @@ pub(crate) struct ScriptSession {
     multi: bool,
     prepared: HashMap<u32, String>,
     next: u32,
+    /// Why a file cannot be taken.
+    failure: Option<Error>,
 }
 
 pub(crate) fn columns() -> Vec<Column> {
@@ -204,7 +207,7 @@ fn encoded(batch: &RecordBatch, format: Format) -> bytes::Bytes {
 
 impl ScriptSession {
     /// The statements: `ok`, `fail`, `wait`, `who`, `rows N`, `relay N`, `wide N`, `cafe`, `stall`,
-    /// `break`, `stop`.
+    /// `break`, `stop`, `file`.
     async fn run(&self, sql: &str, format: Format) -> Result<Outcome> {
         let (word, number) = sql.trim().split_once(' ').unwrap_or((sql.trim(), "0"));
         let number: i64 = number.parse().unwrap_or(0);
@@ -222,6 +225,7 @@ impl ScriptSession {
                     info: "Records: 3".to_owned(),
                 }));
             }
+            "file" => return Ok(Outcome::File("f".to_owned())),
             "fail" => return Err(Error::new(Code::NoSuchTable, "Table 'd.t' doesn't exist")),
             "wait" => {
                 let _work = Work::begin(&self.script);
@@ -354,10 +358,19 @@ impl BackendSession for ScriptSession {
         Ok(())
     }
 
-    async fn load(&mut self, _: &[u8]) {}
+    async fn load(&mut self, bytes: &[u8]) {
+        self.script.given.fetch_add(bytes.len(), Ordering::SeqCst);
+    }
+
+    fn fail_load(&mut self, error: Error) {
+        self.failure = Some(error);
+    }
 
     async fn loaded(&mut self) -> Result<Outcome> {
-        Err(Error::internal("no script asks for a file"))
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(Outcome::Done(Done::default())),
+        }
     }
 
     fn set_multi_statements(&mut self, on: bool) {

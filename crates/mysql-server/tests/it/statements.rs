@@ -198,3 +198,36 @@ async fn a_kill_ends_a_running_statement_and_an_idle_connection() {
     script.wait_until_running(0).await;
     assert!(client.query("ok").await.is_err());
 }
+
+/// A client that has been asked for its file.
+async fn loading() -> (std::sync::Arc<Script>, Client) {
+    let extra = Capabilities::DEPRECATE_EOF.with(Capabilities::LOCAL_FILES);
+    let (script, mut client) = client_with(Options::new("open", "").extra(extra)).await;
+    client.send(|out| command::put_text(out, Code::Query, b"file")).await.unwrap();
+    assert_eq!(client.read().await.unwrap(), &b"\xfbf"[..]);
+    (script, client)
+}
+
+#[tokio::test]
+async fn a_kill_ends_a_connection_whose_file_lets_wait() {
+    let (script, mut client) = loading().await;
+    client.writer.packet(|out| out.extend_from_slice(b"1,2\n"));
+    client.flush().await.unwrap();
+    while script.given.load(std::sync::atomic::Ordering::SeqCst) < 4 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    script.killed.send_replace(client.greeting.connection_id.into());
+    // Not what a client is told that sends nothing for too long.
+    assert!(client.read().await.is_err());
+}
+
+#[tokio::test]
+async fn the_rest_of_a_file_is_read_behind_a_packet_that_is_too_large() {
+    let (_script, mut client) = loading().await;
+    client.writer.packet(|out| out.resize(21 << 20, b'x'));
+    client.writer.packet(|out| out.extend_from_slice(b"more"));
+    client.writer.packet(|_| {});
+    client.flush().await.unwrap();
+    assert_eq!(client.answer(Format::Text).await.unwrap_err().errno(), 1153);
+    client.query("ok").await.unwrap();
+}

@@ -64,7 +64,7 @@ impl Definer {
     ///
     /// # Errors
     /// The first row that does not fit, a key that is there twice (1062), a row without partition
-    /// (1526), and what the disk gives. The old table is as it was then.
+    /// (1526), 1317 when it is stopped, and what the disk gives. The old table is as it was then.
     pub(super) fn rewrite(
         &self,
         def: &NativeDef,
@@ -156,6 +156,7 @@ impl Definer {
         let mut warnings = Warnings::default();
         let (mut row, mut rows, mut bytes) = (1, 0, 0);
         while let Some(piece) = reader.next()? {
+            self.stop.check()?;
             let made = match maker.make(&piece.columns, row) {
                 Ok(made) => made,
                 Err(met) => return Err(failure::first(def, &table, &maker, met)?),
@@ -171,12 +172,14 @@ impl Definer {
             bytes += columns.iter().map(|it| it.get_array_memory_size()).sum::<usize>();
             change.puts.push((columns, Mode::Insert));
             if rows >= PIECE_ROWS || bytes >= COMMIT_BYTES {
-                commit::commit(store, std::slice::from_mut(&mut change), None, Wanted::Synced)?;
+                let changes = std::slice::from_mut(&mut change);
+                commit::commit(store, changes, None, Wanted::Synced, &self.stop)?;
                 change = Change::new(Arc::clone(new));
                 (rows, bytes) = (0, 0);
             }
         }
-        commit::commit(store, std::slice::from_mut(&mut change), None, Wanted::Synced)?;
+        let changes = std::slice::from_mut(&mut change);
+        commit::commit(store, changes, None, Wanted::Synced, &self.stop)?;
         Ok(warnings)
     }
 

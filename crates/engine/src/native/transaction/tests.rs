@@ -7,6 +7,7 @@ use arrow::datatypes::Int64Type;
 
 use super::*;
 use crate::engine::Engine;
+use crate::handle::Stop;
 use crate::native::write::tests::with_tables;
 
 const TABLES: [&str; 2] = [
@@ -165,7 +166,7 @@ async fn statements_and_savepoints_do_what_copies_of_everything_would() {
                         .map(|(table, rows, mode)| change(&defs[*table], rows, *mode))
                         .collect();
                     let expected = after(&model, &statement);
-                    assert_eq!(tx.apply(&changes).is_ok(), expected.is_some());
+                    assert_eq!(tx.apply(&changes, &Stop::never()).is_ok(), expected.is_some());
                     failed += usize::from(expected.is_none());
                     model = expected.unwrap_or(model);
                 }
@@ -188,17 +189,17 @@ async fn savepoints_take_what_was_written_since_and_no_more() {
     let def = def(&engine, "t");
     let mut tx = begin(&engine);
     let many: Vec<(i64, i64)> = (0..5000).map(|id| (id, id)).collect();
-    tx.apply(&[change(&def, &many, Some(Mode::Insert))]).unwrap();
+    tx.apply(&[change(&def, &many, Some(Mode::Insert))], &Stop::never()).unwrap();
     assert_eq!(tx.undo.memory(), 0);
     for id in 5000..5100 {
         tx.savepoint("again");
-        tx.apply(&[change(&def, &[(id, 0)], Some(Mode::Insert))]).unwrap();
+        tx.apply(&[change(&def, &[(id, 0)], Some(Mode::Insert))], &Stop::never()).unwrap();
         // One key, and where its row is.
         assert_eq!(tx.undo.memory(), 2 * size_of::<Step>());
     }
     for id in 5100..5200 {
         tx.savepoint(&format!("s{id}"));
-        tx.apply(&[change(&def, &[(id, 0)], Some(Mode::Insert))]).unwrap();
+        tx.apply(&[change(&def, &[(id, 0)], Some(Mode::Insert))], &Stop::never()).unwrap();
     }
     assert_eq!(tx.undo.memory(), 2 * 101 * size_of::<Step>());
     assert!(tx.back_to("s5150", false));
@@ -214,12 +215,12 @@ async fn what_was_taken_back_was_not_written() {
     let def = def(&engine, "t");
     let mut tx = begin(&engine);
     tx.savepoint("s");
-    tx.apply(&[change(&def, &[(1, 1)], Some(Mode::Insert))]).unwrap();
+    tx.apply(&[change(&def, &[(1, 1)], Some(Mode::Insert))], &Stop::never()).unwrap();
     assert!(tx.has_written());
     assert!(tx.back_to("s", false));
     assert!(!tx.has_written());
     let twice = change(&def, &[(1, 1), (1, 2)], Some(Mode::Insert));
-    assert_eq!(tx.apply(&[twice]).unwrap_err().errno(), 1062);
+    assert_eq!(tx.apply(&[twice], &Stop::never()).unwrap_err().errno(), 1062);
     assert!(!tx.has_written());
 }
 
@@ -239,7 +240,7 @@ async fn all_tables_of_a_transaction_count_together() {
         let mut change = Change::new(Arc::clone(&defs[usize::from(id % 2 == 0)]));
         let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(vec![id])), Arc::clone(&value)];
         change.puts.push((columns, Mode::Insert));
-        tx.apply(&[change]).map(drop)
+        tx.apply(&[change], &Stop::never()).map(drop)
     };
     for id in 0..23 {
         write(id).unwrap();

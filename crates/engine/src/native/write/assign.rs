@@ -109,6 +109,7 @@ impl Statement<'_> {
         let mut rows = old.to_vec();
         let mut rest = sources;
         while !rest.is_empty() {
+            self.stop.check()?;
             let (now, later) = rest.split_at(independent(rest));
             rest = later;
             let texts: Vec<String> = now

@@ -12,26 +12,30 @@ use super::change::{Change, Counts, taken, writes_of};
 use super::insert::count;
 use super::lookup::{duplicate_entry, first_duplicate, keys_of};
 use super::select::joined;
+use crate::handle::Stop;
 use crate::native::definition::NativeDef;
 use crate::native::durability::Wanted;
 
 /// Carries changes out. `snapshot` is the version that they were computed from, if they were.
 ///
 /// # Errors
-/// A key that is there (1062), a conflict with a commit after the version (1213), and what the
-/// store says. Nothing has changed then.
+/// A key that is there (1062), a conflict with a commit after the version (1213), 1317 when `stop`
+/// was asked before the changes are in the log, and what the store says. Nothing has changed then.
 pub(crate) fn commit(
     store: &Arc<Database>,
     changes: &mut [Change],
     snapshot: Option<Version>,
     durability: Wanted,
+    stop: &Stop,
 ) -> Result<Counts> {
     for change in changes.iter_mut() {
-        settle(change)?;
+        stop.check()?;
+        settle(change, stop)?;
     }
     let mut writes = Vec::new();
     let mut places = Vec::new();
     for change in changes.iter() {
+        stop.check()?;
         for (write, of_rows) in writes_of(change)? {
             writes.push(write);
             places.push(of_rows);
@@ -40,7 +44,7 @@ pub(crate) fn commit(
     let durability = durability.of(changes.iter().map(|change| &*change.def));
     let made_for = changes.iter().map(|change| change.def.made_for()).collect();
     let commit = Commit { writes, snapshot, made_for, values: Vec::new(), durability };
-    let receipt = match store.commit(&commit) {
+    let receipt = match store.commit_unless(&commit, &|| stop.is_asked()) {
         Ok(receipt) => receipt,
         Err(error) if error.code() == Code::DuplicateKey => {
             return Err(named(store, changes, error));
@@ -99,7 +103,7 @@ fn ignored_rows(receipt: &Receipt, places: &[Option<UInt32Array>]) -> Vec<usize>
 }
 
 /// Makes batches that the store takes: no key may stand in two of them, and none is too large.
-fn settle(change: &mut Change) -> Result<()> {
+fn settle(change: &mut Change, stop: &Stop) -> Result<()> {
     settle_removes(change)?;
     let total: usize = change.puts.iter().map(|(columns, _)| count(columns)).sum();
     let Some(&(_, first)) = change.puts.first() else { return Ok(()) };
@@ -114,7 +118,7 @@ fn settle(change: &mut Change) -> Result<()> {
     change.puts = change.puts.iter().flat_map(cut).collect();
     // Batches of several modes have no keys in common.
     if is_one_mode && change.puts.len() > 1 {
-        distinct(&change.def, &mut change.puts)?;
+        distinct(&change.def, &mut change.puts, stop)?;
     }
     Ok(())
 }
@@ -146,10 +150,11 @@ fn pieces(columns: &[ArrayRef]) -> Vec<Vec<ArrayRef>> {
 }
 
 /// Leaves one row of each key in all batches together: the last where rows replace, else the first.
-fn distinct(def: &NativeDef, puts: &mut [(Vec<ArrayRef>, Mode)]) -> Result<()> {
+fn distinct(def: &NativeDef, puts: &mut [(Vec<ArrayRef>, Mode)], stop: &Stop) -> Result<()> {
     let mut places: HashMap<Vec<u8>, (usize, usize)> = HashMap::new();
     let mut dropped: Vec<(usize, usize)> = Vec::new();
     for (batch, (columns, mode)) in puts.iter().enumerate() {
+        stop.check()?;
         let keys = keys_of(def, columns)?;
         for (row, key) in keys.iter().enumerate() {
             match (places.get_mut(key), mode) {

@@ -147,6 +147,7 @@ impl Statement<'_> {
                 rows.sift(only, ignore, |row| !lacking[row], &mut warnings)?;
             }
             let store = self.catalog.store();
+            self.stop.check()?;
             numbers = numbers.then(number(store, def, &mut rows.columns, self.steps)?);
             if !computed.is_empty() {
                 self.compute_defaults(def, &mut rows.columns, computed, &mut warnings).await?;

@@ -94,6 +94,7 @@ impl Statement<'_> {
         let mut answer = self.ask(context, sql).await?;
         let mut batches = Vec::new();
         while let Some(batch) = answer.rows.next().await {
+            self.stop.check()?;
             let batch = batch?;
             if batch.num_rows() > 0 {
                 batches.push(batch);

@@ -43,6 +43,7 @@ impl Statement<'_> {
         let mut batches = Vec::new();
         let (mut rows, mut bytes) = (0, 0);
         while let Some(batch) = answer.rows.next().await {
+            self.stop.check()?;
             let batch = batch?;
             if batch.num_rows() == 0 {
                 continue;

@@ -314,6 +314,27 @@ async fn files_are_loaded() {
 }
 
 #[tokio::test]
+async fn a_load_is_shown_while_its_file_comes_and_can_be_killed() {
+    let (engine, mut one) = with_tables(&[T]).await;
+    let mut two = client(&engine).await;
+    two.run("SET GLOBAL local_infile = ON").await;
+    let id = one.session.id();
+    let sql = "LOAD DATA LOCAL INFILE 'f' INTO TABLE t FIELDS TERMINATED BY ','";
+    for kill in [format!("KILL QUERY {id}"), format!("KILL {id}")] {
+        one.session.execute(sql, RowFormat::Text).await.unwrap();
+        one.session.load(b"1,5,a\n").await;
+        let shown = two.rows("SHOW PROCESSLIST").await;
+        assert!(shown[0].contains(",Query,") && shown[0].contains(sql), "{shown:?}");
+        two.run(&kill).await;
+        one.session.load(b"2,6,b\n").await;
+        assert_eq!(one.session.loaded().await.unwrap_err().errno(), 1317);
+        let shown = two.rows("SHOW PROCESSLIST").await;
+        assert!(shown[0].contains(",Sleep,"), "{shown:?}");
+        assert!(two.rows("SELECT * FROM d.t").await.is_empty());
+    }
+}
+
+#[tokio::test]
 async fn what_no_row_reaches_ends_no_statement() {
     let (_engine, mut client) = with_tables(&[T]).await;
     client.run("INSERT INTO t (id, a) VALUES (1, IF(1, 2, 1/0))").await;

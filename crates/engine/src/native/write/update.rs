@@ -93,6 +93,7 @@ impl Statement<'_> {
         if count(old) == 0 {
             return Ok(());
         }
+        self.stop.check()?;
         *matched += count(old) as u64;
         let differs = changed(old, new, assigned)?;
         let mut new = picked(new, &differs)?;
@@ -106,6 +107,7 @@ impl Statement<'_> {
             Sifted::new(new, (differs.true_count() < differs.len()).then(|| set(&differs)));
         self.sift_broken(def, rules.as_ref(), &mut rows, &mut plan.warnings)?;
         rows.sift(only, self.policy.ignore, |_| true, &mut plan.warnings)?;
+        self.stop.check()?;
         let mut change = Change::new(Arc::clone(def));
         *so_far += count(&rows.columns) as u64;
         let is_moved =

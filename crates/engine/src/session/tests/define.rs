@@ -503,3 +503,23 @@ async fn what_is_there_or_is_not_leaves_a_note() {
     }
     engine.close().await;
 }
+
+#[tokio::test]
+async fn a_database_is_dropped_with_its_tables_in_two_commits() {
+    let (engine, mut root) = shop().await;
+    for table in ["a", "b", "c"] {
+        let sql = format!("CREATE TABLE {table} (id INT AUTO_INCREMENT PRIMARY KEY)");
+        run(&mut root, &sql).await;
+        run(&mut root, &format!("INSERT INTO {table} VALUES (NULL)")).await;
+        run(&mut root, &format!("ANALYZE TABLE {table}")).await;
+    }
+    let store = engine.native().store();
+    assert_eq!(store.values(b"statistics/").len(), 3);
+    let before = store.snapshot().version();
+    run(&mut root, "DROP DATABASE shop").await;
+    // The tables with all that is kept of them, and the database.
+    assert_eq!(store.snapshot().version(), before + 2);
+    assert!(store.tables().is_empty());
+    assert!(store.values(b"auto/").is_empty() && store.values(b"statistics/").is_empty());
+    engine.close().await;
+}
