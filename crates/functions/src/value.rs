@@ -150,7 +150,7 @@ impl Arg {
     }
 
     /// Whether it is a bare NULL.
-    pub fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         self.ty.wire == pelorus_types::WireType::Null
     }
 

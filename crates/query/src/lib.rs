@@ -11,6 +11,7 @@
 //! | `arms` | the arms of UNION ALL one after another |
 //! | `memory`, `narrow` | what a query may hold, where it spills to, and batches that fit |
 //! | `small_groups` | groups of small whole numbers without a hash table |
+//! | `watch` | joins that stop, and leave the threads to others |
 //! | `udf` | MySQL's functions as DataFusion sees them |
 //! | `run` | whole or here, and the execution |
 //! | `explain` | the plan for people |
@@ -28,6 +29,7 @@ mod run;
 mod small_groups;
 mod udf;
 mod udwf;
+mod watch;
 
 pub use bind::cast::target as cast_target;
 pub use bind::literal::introduced as introduced_literal;

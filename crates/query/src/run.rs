@@ -32,6 +32,7 @@ use crate::narrow::{Narrow, batch_rows};
 use crate::result::{Block, QueryResult, RowForm};
 use crate::small_groups::SmallGroups;
 use crate::udf::from_datafusion;
+use crate::watch::{Stop, watched};
 
 /// A statement that one server takes.
 #[derive(Clone)]
@@ -558,8 +559,11 @@ async fn execute(
     let state = state(context, way);
     let planning = blocking_steps(state.create_physical_plan(&plan));
     let physical = planning.await.map_err(from_datafusion)?;
+    let stop = Stop::default();
+    let physical = watched(physical, &stop).map_err(from_datafusion)?;
     let most = batch_rows(&physical, bytes_of_query(context.options.memory_bytes));
     let config = state.config().clone().with_batch_size(way.rows.min(most));
     let task = TaskContext::from(&state).with_session_config(config);
-    execute_stream(physical, Arc::new(task)).map_err(from_datafusion)
+    let rows = execute_stream(physical, Arc::new(task)).map_err(from_datafusion)?;
+    Ok(stop.with(rows))
 }

@@ -50,13 +50,18 @@ impl Limits {
                 None => std::future::pending().await,
             }
         };
-        tokio::select! {
-            () = self.stop.asked() => Error::interrupted(),
-            () = late => Error::new(
-                Code::ExecutionTimeout,
-                "Query execution was interrupted, maximum statement execution time exceeded",
-            ),
-        }
+        // What is asked beside it may have used up the turn of the task, each time anew: then it
+        // would be put off for ever.
+        tokio::task::coop::unconstrained(async {
+            tokio::select! {
+                () = self.stop.asked() => Error::interrupted(),
+                () = late => Error::new(
+                    Code::ExecutionTimeout,
+                    "Query execution was interrupted, maximum statement execution time exceeded",
+                ),
+            }
+        })
+        .await
     }
 }
 
@@ -223,6 +228,24 @@ mod tests {
         let rows: Vec<_> = payloads(&bytes).collect();
         assert_eq!(rows, [&[7][..], &[], &[8, 9]]);
         assert_eq!(payloads(&Bytes::from_static(&[9, 0, 0, 0, 1])).count(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_kill_is_seen_beside_work_that_uses_up_its_turn() {
+        let handle = Handle::new(1);
+        let limits = Limits { handle: handle.clone(), mark: handle.mark(), time: None };
+        handle.kill_query();
+        let busy = async {
+            for _ in 0..100_000 {
+                tokio::task::coop::consume_budget().await;
+            }
+        };
+        let error = tokio::select! {
+            biased;
+            () = busy => None,
+            error = limits.reached() => Some(error.errno()),
+        };
+        assert_eq!(error, Some(1317));
     }
 
     #[tokio::test]

@@ -509,7 +509,7 @@ impl ExprBinder<'_> {
                 && let Some(date) =
                     functions::literal::date_parameter(&text, are_days, &self.context.eval)
             {
-                if name == "<=>" && date.is_null() {
+                if name == "<=>" && matches!(date.constant, Some(Value::Null)) {
                     // It equals no NULL, though it is none of the dates.
                     return Err(Error::unsupported("a text that is no date beside <=>"));
                 }

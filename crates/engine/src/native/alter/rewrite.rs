@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pelorus_error::{Error, Result};
 use pelorus_functions::assign::{ColumnBuilder, Literal};
 use pelorus_sql::table::TableDefinition;
-use pelorus_store::{Commit, Database, Mode, TableId, TableSchema};
+use pelorus_store::{Commit, Database, Mode, TableId, TableSchema, bytes_of};
 use pelorus_types::WireType;
 
 use super::failure;
@@ -169,7 +169,7 @@ impl Definer {
             }
             let count = columns.first().map_or(0, |column| column.len());
             (row, rows) = (row + count as u64, rows + count);
-            bytes += columns.iter().map(|it| it.get_array_memory_size()).sum::<usize>();
+            bytes += bytes_of(&columns);
             change.puts.push((columns, Mode::Insert));
             if rows >= PIECE_ROWS || bytes >= COMMIT_BYTES {
                 let changes = std::slice::from_mut(&mut change);

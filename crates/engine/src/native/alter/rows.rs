@@ -11,7 +11,7 @@ use pelorus_functions::assign::{
 };
 use pelorus_functions::{EvalContext, array_of};
 use pelorus_sql::table::TableDefinition;
-use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, TableSnapshot};
+use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, TableSnapshot, bytes_of};
 use pelorus_types::{Column, ColumnType, Flags, WireType};
 
 use super::convert;
@@ -107,7 +107,7 @@ impl<'d> Reader<'d> {
                 Some(batch) => {
                     partition = Some(of);
                     rows += batch.num_rows();
-                    bytes += batch.get_array_memory_size();
+                    bytes += bytes_of(batch.columns());
                     batches.push(batch.columns().to_vec());
                 }
                 None => self.open = None,

@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BinaryArray, BinaryBuilder, StringArray};
+use arrow::array::{ArrayRef, BinaryArray, BinaryBuilder, StringArray};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{Literal, NullRule, Policy};
 use pelorus_sql::ast::{self, Expr, Ident};
 use pelorus_sql::change::fields::Splitter;
 use pelorus_sql::change::{Assigned, Assignment, Duplicates, LoadData, LoadTarget};
 use pelorus_sql::normalise::{self, Variable};
-use pelorus_store::Mode;
+use pelorus_store::{Mode, bytes_of};
 use pelorus_types::{Column, ColumnType, collation};
 
 use super::assign::{Names, Source};
@@ -228,8 +228,7 @@ impl Loader {
             .into_iter()
             .map(|mut builder| variable(builder.finish(), self.is_binary))
             .collect::<Result<_>>()?;
-        let arrays = rows.columns.iter().chain(&variables);
-        self.bytes += arrays.map(|array| array.get_array_memory_size()).sum::<usize>();
+        self.bytes += bytes_of(&rows.columns) + bytes_of(&variables);
         self.batches.push(Piece { rows, variables });
         Ok(())
     }

@@ -5,6 +5,7 @@ use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{ColumnBuilder, NullRule, Policy, assign_array};
+use pelorus_store::bytes_of;
 use pelorus_types::Column;
 
 use super::default::{Default, defaults};
@@ -51,7 +52,7 @@ impl Statement<'_> {
             let policy = Policy { nulls: NullRule::Replace, first_row: rows + 1, ..self.policy };
             let new = new_rows(def, &defaults, policy, &given, &answer.columns, &batch)?;
             rows += batch.num_rows() as u64;
-            bytes += new.columns.iter().map(|it| it.get_array_memory_size()).sum::<usize>();
+            bytes += bytes_of(&new.columns);
             check_bytes(bytes)?;
             batches.push(new);
         }

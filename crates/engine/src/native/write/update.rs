@@ -11,7 +11,7 @@ use pelorus_sql::ast::{TableFactor, TableWithJoins};
 use pelorus_sql::change::Update;
 use pelorus_sql::statement::TableName;
 use pelorus_sql::{literal, normalise};
-use pelorus_store::Mode;
+use pelorus_store::{Mode, bytes_of};
 use pelorus_types::Column;
 
 use super::assign::{Names, changed, picked};
@@ -154,7 +154,7 @@ impl Statement<'_> {
             let is_same = now.is_some_and(|now| now.made_for() == def.made_for());
             if is_same { error } else { Error::table_changed() }
         })?;
-        let bytes = batches.iter().map(|batch| batch.get_array_memory_size()).sum();
+        let bytes = batches.iter().map(|batch| bytes_of(batch.columns())).sum();
         check_bytes(bytes)?;
         let arrays: Vec<&[ArrayRef]> = batches.iter().map(|batch| batch.columns()).collect();
         joined(&arrays)

@@ -12,6 +12,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::assign_array;
 use pelorus_sql::change::{Assigned, Assignment, Update};
 use pelorus_sql::literal;
+use pelorus_store::bytes_of;
 use pelorus_types::Column;
 
 use super::assign::picked;
@@ -114,7 +115,7 @@ impl Statement<'_> {
         }
         let sql = format!("{with}SELECT {} FROM {from}", wanted.join(", "));
         let (described, batches) = self.all(&self.context, &sql).await?;
-        check_bytes(batches.iter().map(|batch| batch.get_array_memory_size()).sum())?;
+        check_bytes(batches.iter().map(|batch| bytes_of(batch.columns())).sum())?;
         let arrays: Vec<&[ArrayRef]> = batches.iter().map(|batch| batch.columns()).collect();
         let rows = joined(&arrays)?;
         if rows.is_empty() {
