@@ -233,7 +233,7 @@ mod tests {
     #[tokio::test]
     async fn a_kill_is_seen_beside_work_that_uses_up_its_turn() {
         let handle = Handle::new(1);
-        let limits = Limits { handle: handle.clone(), mark: handle.mark(), time: None };
+        let limits = Limits { stop: Stop::of(handle.clone()), time: None };
         handle.kill_query();
         let busy = async {
             for _ in 0..100_000 {
