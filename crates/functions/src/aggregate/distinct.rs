@@ -14,7 +14,7 @@ use crate::collate::weight::Rules;
 use crate::context::EvalContext;
 use crate::decimal::Decimal;
 use crate::input::{Input, Slot};
-use crate::output::{Output, storage};
+use crate::output::{Output, check_room, storage};
 use crate::value::{Arg, Value};
 
 /// The rows of one group by their keys, in the order in which they came.
@@ -240,6 +240,7 @@ impl Accumulator for Distinct {
                 out
             })
             .collect();
+        check_room(states.iter().map(Vec::len).sum(), 0)?;
         let states: BinaryArray = states.iter().map(|state| Some(state.as_slice())).collect();
         Ok(vec![Arc::new(states)])
     }
