@@ -17,6 +17,7 @@ use crate::datetime::{parse, read};
 use crate::decimal::Decimal;
 use crate::errors::parameter_count;
 use crate::input::Input;
+use crate::lookup::Lookup;
 use crate::shape::{self, Numeric, null_if_any};
 use crate::value::{Arg, Origin, Value};
 use crate::vector;
@@ -371,10 +372,18 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     let texts: Vec<&str> = list.iter().map(|arg| arg.text.as_str()).collect();
     let word = if negated { "not in" } else { "in" };
     let text = format!("({} {word} ({}))", value.text, texts.join(","));
+    let lookup = Lookup::of(&kinds, list, ctx);
     let kernel = move |batch: &Batch<'_>| {
         let [value, list @ ..] = batch.inputs.as_slice() else {
             return Err(Error::internal("IN has arguments"));
         };
+        if let Some(lookup) = &lookup {
+            let mut key = Vec::new();
+            let result = vector::truths(batch.rows, |row| {
+                Ok(lookup.has(value, row, &mut key)?.map(|found| found != negated))
+            })?;
+            return Ok(Arc::new(result) as ArrayRef);
+        }
         if let Some(result) = fast_in(&kinds, value, list, batch.rows, negated) {
             return Ok(Arc::new(result) as ArrayRef);
         }
