@@ -147,9 +147,7 @@ impl<'a> Matcher<'a> {
     /// Whether a value satisfies the predicate.
     pub fn matches(&self, value: Value<'_>) -> bool {
         match &self.sorted {
-            Some(list) => {
-                !value.is_nan() && list.binary_search_by(|one| one.order(value)).is_ok()
-            }
+            Some(list) => !value.is_nan() && list.binary_search_by(|one| one.order(value)).is_ok(),
             None => self.predicate.matches(value),
         }
     }
@@ -160,15 +158,16 @@ impl Value<'_> {
         matches!(self, Value::Float(value) if value.is_nan())
     }
 
-    /// An order of all values but NaN: of one sort as they compare, and sort behind sort.
-    fn order(&self, other: Value<'_>) -> Ordering {
+    /// An order of all values: of one sort as they compare, NaNs at their end, and sort behind sort.
+    pub fn order(&self, other: Value<'_>) -> Ordering {
         let sort = |value: &Value<'_>| match value {
             Value::Null => 0,
             Value::Int(_) | Value::Wide(_) => 1,
             Value::Float(_) => 2,
             Value::Bytes(_) => 3,
         };
-        self.compare_value(other).unwrap_or_else(|| sort(self).cmp(&sort(&other)))
+        let place = |value: &Value<'_>| (sort(value), value.is_nan());
+        self.compare_value(other).unwrap_or_else(|| place(self).cmp(&place(&other)))
     }
 
     /// Compares with a constant; `None` if a NaN is involved or the two are of different sorts
