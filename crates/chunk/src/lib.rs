@@ -57,7 +57,7 @@ pub use codec::Codec;
 pub use column::{Column, Gather, coded, units};
 pub use encode::{Encoded, encode};
 pub use meta::{ChunkMeta, ColumnMeta};
-pub use scalar::{Op, Predicate, Scalar, Value};
+pub use scalar::{Matcher, Op, Predicate, Scalar, Value};
 pub use selection::{Picked, Selection};
 pub use zone::{Zone, may_match};
 

@@ -118,7 +118,58 @@ impl Predicate {
     }
 }
 
+/// A predicate for many values: says what [`Predicate::matches`] says, but looks them up in a long
+/// list by binary search.
+#[derive(Clone, Debug)]
+pub struct Matcher<'a> {
+    predicate: &'a Predicate,
+    /// The constants of a long list in order; those that equal nothing are left out.
+    sorted: Option<Vec<Value<'a>>>,
+}
+
+impl<'a> Matcher<'a> {
+    /// Of a predicate, whose list it sorts.
+    pub fn new(predicate: &'a Predicate) -> Self {
+        /// Shorter lists are searched from the front.
+        const LONG: usize = 8;
+        let sorted = match predicate {
+            Predicate::In(list) if list.len() >= LONG => {
+                let mut values: Vec<_> = list.iter().map(Scalar::as_value).collect();
+                values.retain(|value| !value.is_nan());
+                values.sort_unstable_by(|left, right| left.order(*right));
+                Some(values)
+            }
+            _ => None,
+        };
+        Self { predicate, sorted }
+    }
+
+    /// Whether a value satisfies the predicate.
+    pub fn matches(&self, value: Value<'_>) -> bool {
+        match &self.sorted {
+            Some(list) => !value.is_nan() && list.binary_search_by(|one| one.order(value)).is_ok(),
+            None => self.predicate.matches(value),
+        }
+    }
+}
+
 impl Value<'_> {
+    fn is_nan(&self) -> bool {
+        matches!(self, Value::Float(value) if value.is_nan())
+    }
+
+    /// An order of all values: of one sort as they compare, NaNs at their end, and sort behind sort.
+    pub fn order(&self, other: Value<'_>) -> Ordering {
+        let sort = |value: &Value<'_>| match value {
+            Value::Null => 0,
+            Value::Int(_) | Value::Wide(_) => 1,
+            Value::Float(_) => 2,
+            Value::Bytes(_) => 3,
+        };
+        let place = |value: &Value<'_>| (sort(value), value.is_nan());
+        self.compare_value(other).unwrap_or_else(|| place(self).cmp(&place(&other)))
+    }
+
     /// Compares with a constant; `None` if a NaN is involved or the two are of different sorts
     /// (NULL, whole number, float, bytes).
     pub fn compare(&self, scalar: &Scalar) -> Option<Ordering> {
@@ -208,4 +259,43 @@ pub(crate) fn value_at(array: &ArrayRef, kind: Kind, row: usize) -> Value<'_> {
 /// A decimal of 256 bits in its canonical form.
 pub(crate) fn wide(value: i256) -> Value<'static> {
     narrow(value).map_or(Value::Wide(value), Value::Int)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matcher_says_what_its_predicate_says() {
+        let mut list: Vec<Scalar> = (0..20).rev().map(|at| Scalar::Int(at * 3)).collect();
+        list.push(Scalar::Wide(i256::MAX));
+        list.extend([0.0, f64::NAN, 2.5, -7.0].map(Scalar::Float));
+        list.extend(["b", "", "ab"].map(|text| Scalar::Bytes(text.into())));
+        let values = [
+            Value::Null,
+            Value::Int(27),
+            Value::Int(28),
+            Value::Int(-3),
+            Value::Wide(i256::MAX),
+            Value::Wide(i256::MIN),
+            Value::Float(-0.0),
+            Value::Float(f64::NAN),
+            Value::Float(2.5),
+            Value::Float(27.0),
+            Value::Bytes(b""),
+            Value::Bytes(b"ab"),
+            Value::Bytes(b"a"),
+        ];
+        for length in [0, 3, 20, list.len()] {
+            let predicate = Predicate::In(list[list.len() - length..].to_vec());
+            let matcher = Matcher::new(&predicate);
+            for value in values {
+                assert_eq!(matcher.matches(value), predicate.matches(value), "{length} {value:?}");
+            }
+        }
+        let found = Predicate::In(list);
+        assert_eq!(values.iter().filter(|it| Matcher::new(&found).matches(**it)).count(), 6);
+        let null = Matcher { predicate: &Predicate::IsNull, sorted: None };
+        assert!(null.matches(Value::Null) && !null.matches(Value::Int(1)));
+    }
 }

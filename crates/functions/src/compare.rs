@@ -17,6 +17,7 @@ use crate::datetime::{parse, read};
 use crate::decimal::Decimal;
 use crate::errors::parameter_count;
 use crate::input::Input;
+use crate::lookup::Lookup;
 use crate::shape::{self, Numeric, null_if_any};
 use crate::value::{Arg, Origin, Value};
 use crate::vector;
@@ -430,15 +431,24 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     let texts: Vec<&str> = list.iter().map(|arg| arg.text.as_str()).collect();
     let word = if negated { "not in" } else { "in" };
     let text = format!("({} {word} ({}))", value.text, texts.join(","));
+    let lookup = if numbers.is_none() { Lookup::of(&kinds, list, ctx) } else { None };
     let kernel = move |batch: &Batch<'_>| {
         let [value, list @ ..] = batch.inputs.as_slice() else {
             return Err(Error::internal("IN has arguments"));
         };
         if let Some(numbers) = numbers.as_ref().filter(|_| batch.rows > 0) {
-            let numbers: Vec<f64> = numbers.iter().map(|it| it.given(batch.ctx)).collect();
-            let is_among = |value: f64| numbers.iter().any(|it| total(value, *it).is_eq());
+            let mut numbers: Vec<f64> = numbers.iter().map(|it| it.given(batch.ctx)).collect();
+            numbers.sort_unstable_by(|a, b| total(*a, *b));
+            let is_among = |value| numbers.binary_search_by(|it| total(*it, value)).is_ok();
             let result = vector::truths(batch.rows, |row| {
                 Ok(value.real(row).map(|value| is_among(value) != negated))
+            })?;
+            return Ok(Arc::new(result) as ArrayRef);
+        }
+        if let Some(lookup) = &lookup {
+            let mut key = Vec::new();
+            let result = vector::truths(batch.rows, |row| {
+                Ok(lookup.has(value, row, &mut key)?.map(|found| found != negated))
             })?;
             return Ok(Arc::new(result) as ArrayRef);
         }

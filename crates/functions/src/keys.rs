@@ -11,6 +11,7 @@ use pelorus_types::{ColumnType, WireType};
 use crate::collate::weight::Rules;
 use crate::context::EvalContext;
 use crate::input::{Input, Slot};
+use crate::output::check_room;
 
 /// Whether the key of a type differs from the values themselves.
 pub fn needs_key(ty: &ColumnType) -> bool {
@@ -54,7 +55,11 @@ pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
     for row in 0..array.len() {
         match input.text(row)? {
             None => builder.append_null(),
-            Some(text) => builder.append_value(known.key(&text, &rules)?),
+            Some(text) => {
+                let key = known.key(&text, &rules)?;
+                check_room(builder.values_slice().len(), key.len())?;
+                builder.append_value(key);
+            }
         }
     }
     Ok(Arc::new(builder.finish()))

@@ -41,6 +41,7 @@ mod keys;
 mod lazy;
 pub mod literal;
 mod logic;
+mod lookup;
 mod math;
 mod members;
 pub mod names;

@@ -92,9 +92,18 @@ impl Output {
             #[expect(clippy::cast_possible_truncation, reason = "a FLOAT is that narrow")]
             (Inner::F32(builder), Value::Double(value)) => builder.append_value(value as f32),
             (Inner::F64(builder), Value::Double(value)) => builder.append_value(value),
-            (Inner::Text(builder), Value::Text(value)) => builder.append_value(value),
-            (Inner::Bytes(builder), Value::Bytes(value)) => builder.append_value(value),
-            (Inner::Bytes(builder), Value::Text(value)) => builder.append_value(value),
+            (Inner::Text(builder), Value::Text(value)) => {
+                check_room(builder.values_slice().len(), value.len())?;
+                builder.append_value(value);
+            }
+            (Inner::Bytes(builder), Value::Bytes(value)) => {
+                check_room(builder.values_slice().len(), value.len())?;
+                builder.append_value(value);
+            }
+            (Inner::Bytes(builder), Value::Text(value)) => {
+                check_room(builder.values_slice().len(), value.len())?;
+                builder.append_value(value);
+            }
             (_, value) => {
                 return Err(Error::internal(format!("{value:?} does not fit its result type")));
             }
@@ -115,6 +124,22 @@ impl Output {
             Inner::Bytes(mut builder) => Arc::new(builder.finish()),
         }
     }
+}
+
+/// Whether an array of texts may take more bytes: it counts them in 31 bits, and a batch of rows is
+/// in memory as a whole.
+///
+/// # Errors
+/// 1041 above 1 GiB. Where fewer rows make a batch there may be room.
+pub(crate) fn check_room(held: usize, more: usize) -> Result<()> {
+    const MOST: usize = 1 << 30;
+    if held.saturating_add(more) <= MOST {
+        return Ok(());
+    }
+    Err(Error::new(
+        pelorus_error::Code::OutOfMemory,
+        "The texts that an expression gives for one batch of rows take more than 1 GiB",
+    ))
 }
 
 fn too_wide() -> Error {
@@ -141,4 +166,16 @@ pub fn value_at(array: &ArrayRef, ty: &ColumnType, row: usize) -> Result<Value> 
     let slot = crate::input::Slot::of_type(*ty);
     let one = array.slice(row, 1);
     Ok(crate::input::Input::new(&one, &slot, &ctx)?.value(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_a_batch_have_a_limit() {
+        assert!(check_room(1 << 29, 1 << 29).is_ok());
+        assert_eq!(check_room(1 << 29, (1 << 29) + 1).unwrap_err().errno(), 1041);
+        assert_eq!(check_room(usize::MAX, 1).unwrap_err().errno(), 1041);
+    }
 }

@@ -1,8 +1,8 @@
 //! `DISTINCT` in front of any aggregate: the different rows of each group are kept, and given to
 //! the plain aggregate at the end.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::HashSet;
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray};
@@ -14,14 +14,101 @@ use crate::collate::weight::Rules;
 use crate::context::EvalContext;
 use crate::decimal::Decimal;
 use crate::input::{Input, Slot};
-use crate::output::{Output, storage};
+use crate::output::{Output, check_room, storage};
 use crate::value::{Arg, Value};
 
-/// The rows of one group by their keys, in the order in which they came.
+/// The rows of one group, in the order in which they came.
 #[derive(Clone, Debug, Default)]
 struct Rows {
-    known: HashMap<Vec<u8>, ()>,
-    rows: Vec<Vec<Value>>,
+    /// Rows of one value of 64 bits.
+    numbers: Vec<u64>,
+    /// The same to look in, where they are many.
+    known: Option<HashSet<u64>>,
+    /// All other rows.
+    others: Option<Box<Others>>,
+}
+
+/// Rows of texts, decimals or several values.
+#[derive(Clone, Debug, Default)]
+struct Others {
+    /// Their keys.
+    known: HashSet<Box<[u8]>>,
+    key_bytes: usize,
+    /// The rows themselves, one behind another.
+    encoded: Vec<u8>,
+}
+
+/// About what a set of so much room takes.
+fn bytes_of_set(capacity: usize, width: usize) -> usize {
+    capacity * 8 / 7 * (width + 1)
+}
+
+impl Rows {
+    /// Adds a number unless it is there. Two zeros of a float are one value.
+    fn add_number(&mut self, bits: u64, is_float: bool) {
+        /// So many are looked through one by one.
+        const FEW: usize = 16;
+        let key = |bits: u64| if is_float && bits == 1 << 63 { 0 } else { bits };
+        let is_new = match &mut self.known {
+            Some(known) => known.insert(key(bits)),
+            None => self.numbers.iter().all(|it| key(*it) != key(bits)),
+        };
+        if !is_new {
+            return;
+        }
+        self.numbers.push(bits);
+        if self.known.is_none() && self.numbers.len() > FEW {
+            let known = self.numbers.iter().map(|it| key(*it)).collect();
+            self.known = Some(known);
+        }
+    }
+
+    fn add_other(&mut self, key: Vec<u8>, row: &[Value]) {
+        let others = self.others.get_or_insert_default();
+        let bytes = key.len();
+        if others.known.insert(key.into_boxed_slice()) {
+            others.key_bytes += bytes;
+            row.iter().for_each(|value| encode(value, &mut others.encoded));
+        }
+    }
+
+    /// The rows of several values, or of values that are no numbers.
+    fn encoded(&self) -> &[u8] {
+        self.others.as_ref().map_or(&[][..], |others| others.encoded.as_slice())
+    }
+
+    fn size(&self) -> usize {
+        /// What an allocation takes beside its bytes.
+        const ALLOCATION: usize = 16;
+        let known = self.known.as_ref().map_or(0, |known| bytes_of_set(known.capacity(), 8));
+        let others = self.others.as_ref().map_or(0, |others| {
+            let keys = others.key_bytes + others.known.len() * ALLOCATION;
+            let set = bytes_of_set(others.known.capacity(), size_of::<Box<[u8]>>());
+            size_of::<Others>() + keys + set + others.encoded.capacity()
+        });
+        size_of::<Self>() + self.numbers.capacity() * size_of::<u64>() + known + others
+    }
+}
+
+/// A value of 64 bits as these; `None` of any other.
+fn bits_of(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(it) | Value::Date(it) | Value::Time(it) => Some(it.cast_unsigned()),
+        Value::UInt(it) => Some(*it),
+        Value::Double(it) => Some(it.to_bits()),
+        Value::Null | Value::Decimal(_) | Value::Text(_) | Value::Bytes(_) => None,
+    }
+}
+
+/// The value of some bits, of the kind of another one.
+fn with_bits(like: &Value, bits: u64) -> Value {
+    match like {
+        Value::Date(_) => Value::Date(bits.cast_signed()),
+        Value::Time(_) => Value::Time(bits.cast_signed()),
+        Value::UInt(_) => Value::UInt(bits),
+        Value::Double(_) => Value::Double(f64::from_bits(bits)),
+        _ => Value::Int(bits.cast_signed()),
+    }
 }
 
 #[derive(Clone)]
@@ -34,6 +121,8 @@ struct Distinct {
     values: usize,
     ctx: Arc<EvalContext>,
     inner: Arc<AggregateCall>,
+    /// A value of the kind of the groups' numbers.
+    like: Value,
     groups: Vec<Rows>,
 }
 
@@ -63,6 +152,7 @@ pub(super) fn wrap(
             values,
             ctx: Arc::clone(&ctx),
             inner: Arc::clone(&inner),
+            like: Value::Null,
             groups: Vec::new(),
         })
     };
@@ -155,17 +245,35 @@ impl Distinct {
         self.groups.resize(total.max(self.groups.len()), Rows::default());
     }
 
-    fn add(&mut self, group: usize, row: Vec<Value>) -> Result<()> {
+    fn add(&mut self, group: usize, row: &[Value]) -> Result<()> {
+        if let ([value], 1) = (row, self.values)
+            && let Some(bits) = bits_of(value)
+        {
+            if self.like.is_null() {
+                self.like = value.clone();
+            }
+            if discriminant(&self.like) != discriminant(value) {
+                return Err(Error::internal("distinct numbers of several kinds"));
+            }
+            let is_float = matches!(value, Value::Double(_));
+            self.groups[group].add_number(bits, is_float);
+            return Ok(());
+        }
         let mut bytes = Vec::new();
         for (value, slot) in row.iter().zip(&self.kept).take(self.values) {
             key(value, slot, &mut bytes)?;
         }
-        let rows = &mut self.groups[group];
-        if let Entry::Vacant(entry) = rows.known.entry(bytes) {
-            entry.insert(());
-            rows.rows.push(row);
-        }
+        self.groups[group].add_other(bytes, row);
         Ok(())
+    }
+
+    /// Takes the next of encoded rows.
+    fn next(&self, encoded: &mut &[u8]) -> Result<Option<Vec<Value>>> {
+        if encoded.is_empty() {
+            return Ok(None);
+        }
+        let values: Option<Vec<Value>> = (0..self.kept.len()).map(|_| decode(encoded)).collect();
+        values.map(Some).ok_or_else(|| Error::internal("partial distinct rows are cut off"))
     }
 }
 
@@ -188,7 +296,7 @@ impl Accumulator for Distinct {
         each(groups, filter, |row, group| {
             let values: Vec<Value> =
                 inputs.iter().zip(&kept).map(|(input, kept)| kept_of(input, kept, row)).collect();
-            if values.iter().any(Value::is_null) { Ok(()) } else { self.add(group, values) }
+            if values.iter().any(Value::is_null) { Ok(()) } else { self.add(group, &values) }
         })
     }
 
@@ -200,12 +308,8 @@ impl Accumulator for Distinct {
             .ok_or_else(|| Error::internal("partial distinct rows are bytes"))?;
         for (row, group) in groups.iter().enumerate() {
             let mut bytes = if partial.is_valid(row) { partial.value(row) } else { &[] };
-            while !bytes.is_empty() {
-                let values: Option<Vec<Value>> =
-                    (0..self.kept.len()).map(|_| decode(&mut bytes)).collect();
-                let values =
-                    values.ok_or_else(|| Error::internal("partial distinct rows are cut off"))?;
-                self.add(*group, values)?;
+            while let Some(values) = self.next(&mut bytes)? {
+                self.add(*group, &values)?;
             }
         }
         Ok(())
@@ -214,18 +318,27 @@ impl Accumulator for Distinct {
     fn evaluate(&mut self, take: Take) -> Result<ArrayRef> {
         let groups = take.from(&mut self.groups);
         let mut inner = self.inner.accumulator();
+        let mut outputs = Vec::new();
+        for slot in &self.kept {
+            outputs.push(Output::new(&storage(&slot.ty, slot.scale), 0)?);
+        }
         let mut numbers = Vec::new();
         for (number, rows) in groups.iter().enumerate() {
-            numbers.extend(std::iter::repeat_n(number, rows.rows.len()));
-        }
-        let mut arrays = Vec::new();
-        for (at, slot) in self.kept.iter().enumerate() {
-            let mut output = Output::new(&storage(&slot.ty, slot.scale), numbers.len())?;
-            for row in groups.iter().flat_map(|rows| &rows.rows) {
-                output.push(row[at].clone())?;
+            if let [output] = outputs.as_mut_slice() {
+                for bits in &rows.numbers {
+                    output.push(with_bits(&self.like, *bits))?;
+                    numbers.push(number);
+                }
             }
-            arrays.push(output.finish());
+            let mut encoded = rows.encoded();
+            while let Some(values) = self.next(&mut encoded)? {
+                for (output, value) in outputs.iter_mut().zip(values) {
+                    output.push(value)?;
+                }
+                numbers.push(number);
+            }
         }
+        let arrays: Vec<ArrayRef> = outputs.into_iter().map(Output::finish).collect();
         inner.update(&arrays, &numbers, None, groups.len())?;
         inner.evaluate(Take::All)
     }
@@ -233,23 +346,77 @@ impl Accumulator for Distinct {
     fn state(&mut self, take: Take) -> Result<Vec<ArrayRef>> {
         let groups = take.from(&mut self.groups);
         let states: Vec<Vec<u8>> = groups
-            .iter()
+            .into_iter()
             .map(|rows| {
-                let mut out = Vec::new();
-                rows.rows.iter().flatten().for_each(|value| encode(value, &mut out));
+                let mut out = rows.others.map_or_else(Vec::new, |others| others.encoded);
+                for bits in rows.numbers {
+                    encode(&with_bits(&self.like, bits), &mut out);
+                }
                 out
             })
             .collect();
+        check_room(states.iter().map(Vec::len).sum(), 0)?;
         let states: BinaryArray = states.iter().map(|state| Some(state.as_slice())).collect();
         Ok(vec![Arc::new(states)])
     }
 
     fn size(&self) -> usize {
-        // Keys and values take about this much each.
-        self.groups.iter().map(|rows| rows.rows.len() * (self.slots.len() * 64 + 64)).sum()
+        self.groups.iter().map(Rows::size).sum()
     }
 
     fn copied(&self) -> Box<dyn Accumulator> {
         Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Float64Array, Int64Array, StringArray};
+    use arrow::datatypes::Int64Type;
+    use pelorus_types::{ColumnType, collation};
+
+    use super::*;
+    use crate::aggregate;
+
+    fn counter(ty: ColumnType) -> Box<dyn Accumulator> {
+        let ctx = Arc::new(EvalContext::default());
+        let args = [Arg::column(ty, "c")];
+        aggregate::resolve("COUNT", true, &args, &ctx).unwrap().accumulator()
+    }
+
+    /// The counts of two groups, added up in two parts that are united.
+    fn counts(ty: ColumnType, array: &ArrayRef) -> Vec<i64> {
+        let (mut one, mut other) = (counter(ty), counter(ty));
+        let groups: Vec<usize> = (0..array.len()).map(|row| row % 2).collect();
+        let half = array.len() / 2;
+        one.update(&[array.slice(0, half)], &groups[..half], None, 2).unwrap();
+        let rest = array.slice(half, array.len() - half);
+        other.update(&[rest], &groups[half..], None, 2).unwrap();
+        let state = other.state(Take::All).unwrap();
+        one.merge(&state, &[0, 1], 2).unwrap();
+        let counts = one.evaluate(Take::All).unwrap();
+        counts.as_primitive::<Int64Type>().values().to_vec()
+    }
+
+    #[test]
+    fn different_values_are_counted_in_parts_that_overlap() {
+        let ints: ArrayRef = Arc::new(Int64Array::from_iter((0..200).map(|at| Some(at % 50))));
+        assert_eq!(counts(ColumnType::bigint(), &ints), [25, 25]);
+        let few: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(1), Some(2)]));
+        assert_eq!(counts(ColumnType::bigint(), &few), [1, 1]);
+        let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.0, 1.0, -0.0, 1.5]));
+        assert_eq!(counts(ColumnType::double(), &floats), [1, 2]);
+        let text = ColumnType::varchar(9, collation::UTF8MB4_0900_AI_CI);
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "A", "c", "\u{e1}", "B"]));
+        assert_eq!(counts(text, &texts), [1, 2]);
+    }
+
+    #[test]
+    fn numbers_take_little() {
+        let ints: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
+        let mut distinct = counter(ColumnType::bigint());
+        distinct.update(&[ints], &[0; 100_000], None, 1).unwrap();
+        let bytes = distinct.size();
+        assert!((1_600_000..4_000_000).contains(&bytes), "{bytes}");
     }
 }

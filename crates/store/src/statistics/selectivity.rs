@@ -41,11 +41,12 @@ pub fn selectivity(column: &ColumnStatistics, predicates: &[&Predicate]) -> Opti
                 high = high.min(known.up_to(to)?);
             }
             Predicate::In(list) => {
+                let mut values: Vec<_> = list.iter().collect();
+                values.sort_unstable_by(|one, other| one.as_value().order(other.as_value()));
+                values.dedup();
                 let mut sum = 0.0;
-                for (at, value) in list.iter().enumerate() {
-                    if !list.iter().take(at).any(|other| other == value) {
-                        sum += known.equal(value)?;
-                    }
+                for value in values {
+                    sum += known.equal(value)?;
                 }
                 share *= (sum / not_null).min(1.0);
             }
