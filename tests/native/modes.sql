@@ -15,7 +15,7 @@ SET sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES';
 INSERT INTO n (id) VALUES (1);
 SELECT * FROM n;
 INSERT INTO m (id) VALUES (5);
-ALTER TABLE m ALTER d SET DEFAULT ("a b" || '\x'), ADD CONSTRAINT other CHECK ("id" || '' <> '7');
+ALTER TABLE m ALTER d SET DEFAULT ("a b" || 'x'), ADD CONSTRAINT other CHECK ("id" || '' <> '7');
 SET sql_mode = DEFAULT;
 INSERT INTO m (id, `a b`) VALUES (6, 'u');
 INSERT INTO m (id, `a b`) VALUES (7, 'v');

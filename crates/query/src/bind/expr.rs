@@ -51,6 +51,19 @@ pub(crate) enum Clash {
 /// How many conditions a row may have to meet: planning takes the square of their number.
 const MAX_CONDITIONS: usize = 4096;
 
+/// Refuses what would take too long to plan.
+///
+/// # Errors
+/// 1235.
+pub(super) fn check_conditions(count: usize) -> Result<()> {
+    match count > MAX_CONDITIONS {
+        true => Err(Error::unsupported(format_args!(
+            "more than {MAX_CONDITIONS} conditions joined by AND"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Binds the expressions of one clause.
 #[derive(Clone, Copy)]
 pub(crate) struct ExprBinder<'a> {
@@ -165,11 +178,7 @@ impl ExprBinder<'_> {
         if parts.len() < 2 || self.computed_value(expr).is_some() {
             return self.condition(expr, true);
         }
-        if parts.len() > MAX_CONDITIONS {
-            return Err(Error::unsupported(format_args!(
-                "more than {MAX_CONDITIONS} conditions joined by AND"
-            )));
-        }
+        check_conditions(parts.len())?;
         let parts = parts.into_iter().map(|part| self.conjunct(part));
         let all = guard::conjunction(parts.collect::<Result<Vec<_>>>()?, self.scope);
         all.ok_or_else(|| Error::internal("a condition without parts"))

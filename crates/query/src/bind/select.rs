@@ -12,7 +12,7 @@ use pelorus_types::Column;
 use sqlparser::ast::{self, Distinct, GroupByExpr, GroupByWithModifier, OrderByExpr, SelectItem};
 
 use super::aggregate::{self, Grouping};
-use super::expr::{Clash, Computed, ExprBinder, Subqueries, canonical};
+use super::expr::{Clash, Computed, ExprBinder, Subqueries, canonical, check_conditions};
 use super::mariadb;
 use super::query::{
     Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, ordinal, sort_term,
@@ -64,7 +64,7 @@ impl Binder<'_> {
             // What the scan tests may mean something else there, too.
             self.clause(&scope, &subqueries, "where clause").predicate(condition)?;
         }
-        let plan = match untested(select, &scope) {
+        let plan = match untested(select, &scope)? {
             Some(condition) => {
                 let binder = self.clause(&scope, &subqueries, "where clause");
                 filter(plan, binder.predicate(&condition)?)?
@@ -714,13 +714,15 @@ pub(crate) fn is_distinct(select: &ast::Select) -> Result<bool> {
 }
 
 /// What is left of WHERE when the scans below have tested their part.
-fn untested(select: &ast::Select, scope: &Scope) -> Option<ast::Expr> {
-    let selection = select.selection.as_ref()?;
+fn untested(select: &ast::Select, scope: &Scope) -> Result<Option<ast::Expr>> {
+    let Some(selection) = select.selection.as_ref() else { return Ok(None) };
+    let parts = normalise::conjuncts(selection);
+    check_conditions(parts.len())?;
     if scope.tested.is_empty() {
-        return Some(selection.clone());
+        return Ok(Some(selection.clone()));
     }
-    let parts = normalise::conjuncts(selection).into_iter();
-    normalise::conjunction(parts.filter(|part| !scope.tested.contains(part)).cloned())
+    let parts = parts.into_iter().filter(|part| !scope.tested.contains(part));
+    Ok(normalise::conjunction(parts.cloned()))
 }
 
 fn filter(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan> {
