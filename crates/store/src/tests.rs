@@ -285,7 +285,7 @@ fn removed_keys_are_known_as_long_as_somebody_may_write_what_they_read_before() 
     assert!(partition.removed_memory() > 0);
     let columns = [7, 7].map(|value| Arc::new(Int64Array::from(vec![value])) as ArrayRef);
     let (table, columns) = (world.table.id(), columns.to_vec());
-    let write = Write::Put { table, partition: vec![1], columns, mode: Mode::Insert };
+    let write = Write::Put { table, partition: vec![1], columns, mode: Mode::Replace };
     let snapshot = Some(before.version());
     let late = Commit { writes: vec![write], snapshot, ..Commit::default() };
     assert_eq!(world.database.commit(&late).unwrap_err().code(), Code::Deadlock);

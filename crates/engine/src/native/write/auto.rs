@@ -428,6 +428,7 @@ mod tests {
         let (engine, _client) = with_tables(&[table]).await;
         let def = engine.native().require("d", "c").unwrap();
         let store = Arc::clone(engine.native().store());
+        raise(&store, &def, 2, 1).unwrap();
         let (to_keep, tables) = (Arc::clone(&store), [Arc::clone(&def)]);
         let held = RAISING.lock();
         let keeping = std::thread::spawn(move || keep(&to_keep, &tables));

@@ -277,7 +277,7 @@ async fn nothing_is_passed_over_in_silence() {
     ] {
         assert_eq!(errno(&mut root, sql).await, expected, "{sql}");
     }
-    run(&mut root, "ALTER TABLE d DROP FOREIGN KEY c_ibfk_1, DROP COLUMN v").await;
+    run(&mut root, "ALTER TABLE d DROP FOREIGN KEY d_ibfk_1, DROP COLUMN v").await;
     run(&mut root, "CREATE TABLE e (id INT PRIMARY KEY) ENCRYPTION='N' STATS_PERSISTENT=1").await;
     for sql in [
         "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
