@@ -52,6 +52,13 @@ pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -
     let turn = mirror.turn();
     let load = Load { source, mirror, link, turn };
     let is_begun = load.mirror.state() == State::Loading && load.mirror.record().settled;
+    if !is_begun && load.mirror.state().follows() {
+        // It was killed before that was certain. The stream must not go on with a copy that is made
+        // anew under it.
+        let reason = load.mirror.record().reason;
+        load.mirror.begin_again(load.source.store(), reason)?;
+        return Err(overtaken());
+    }
     if !is_begun || load.mirror.copy().is_none() {
         load.begin().await?;
     }

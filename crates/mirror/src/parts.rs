@@ -233,8 +233,11 @@ impl Parts<'_> {
         if asked.is_empty() {
             return Ok(stored);
         }
-        // A copy that was dropped a moment ago is no misfit: the stream begins again.
-        let unread = |error| Error::internal("the copy cannot be read").caused_by(error);
+        // A copy that was dropped a moment ago has no flaw that another one would have too.
+        let unread = |error: Error| match error.code() {
+            Code::TableChanged => error,
+            _ => Error::internal("the copy cannot be read").caused_by(error),
+        };
         let table = store.snapshot().table(self.copy.id()).map_err(unread)?;
         let columns: Vec<usize> = (0..wanted.len()).filter(|&at| wanted[at]).collect();
         let rows = UInt32Array::from_iter_values(asked.iter().map(|it| it.1));
