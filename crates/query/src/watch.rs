@@ -94,8 +94,7 @@ impl RecordBatchStream for Awaited {
 pub(crate) fn watched(plan: Plan, stop: &Stop) -> DfResult<Plan> {
     plan.transform_up(|plan| {
         if let Some(join) = with_watch(&plan, stop)? {
-            let properties = Arc::clone(join.properties());
-            return Ok(Transformed::yes(Arc::new(ApartExec { join, properties })));
+            return Ok(Transformed::yes(Arc::new(ApartExec(join))));
         }
         let can_multiply = plan.is::<CrossJoinExec>()
             || plan.is::<NestedLoopJoinExec>()
@@ -233,10 +232,7 @@ impl PhysicalExpr for Watched {
 
 /// A join in tasks of its own, so that whoever waits for its rows can stop waiting.
 #[derive(Clone, Debug)]
-struct ApartExec {
-    join: Plan,
-    properties: Arc<PlanProperties>,
-}
+struct ApartExec(Plan);
 
 impl DisplayAs for ApartExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -250,7 +246,7 @@ impl ExecutionPlan for ApartExec {
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
+        self.0.properties()
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -258,7 +254,7 @@ impl ExecutionPlan for ApartExec {
     }
 
     fn children(&self) -> Vec<&Plan> {
-        vec![&self.join]
+        vec![&self.0]
     }
 
     fn apply_expressions(
@@ -274,10 +270,7 @@ impl ExecutionPlan for ApartExec {
         _: ReplaceChildrenOptions,
     ) -> DfResult<Plan> {
         match <[_; 1]>::try_from(children) {
-            Ok([join]) => {
-                let properties = Arc::clone(join.properties());
-                Ok(Arc::new(Self { join, properties }))
-            }
+            Ok([join]) => Ok(Arc::new(Self(join))),
             Err(_) => Err(into_datafusion(Error::internal("one join runs apart"))),
         }
     }
@@ -292,7 +285,7 @@ impl ExecutionPlan for ApartExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> DfResult<SendableRecordBatchStream> {
-        Ok(spawn_buffered(self.join.execute(partition, context)?, 1))
+        Ok(spawn_buffered(self.0.execute(partition, context)?, 1))
     }
 }
 
