@@ -32,7 +32,7 @@ BUILD = [("cc", "gcc"), ("make", "make")]
 MYSQLCLIENT = [("pkg-config", "pkg-config"), ("mariadb_config", "libmariadb-dev"),
                ("mysql_config", "libmariadb-dev-compat")]
 CLIENTS = [("java", "default-jdk-headless"), ("mvn", "maven"), ("go", "golang-go"),
-           ("node", "nodejs"), ("npm", "npm")]
+           ("node", "nodejs"), ("npm", "npm"), ("pt-online-schema-change", "percona-toolkit")]
 BENCH = [("java", "default-jre-headless"), ("mvn", "maven"), ("sysbench", "sysbench")]
 POWER = [("fusermount3", "fuse3"), ("mkfs.ext4", "e2fsprogs"), ("mkfs.xfs", "xfsprogs"),
          ("mkfs.btrfs", "btrfs-progs"), ("losetup", "util-linux"), ("mount", "mount")]
@@ -77,6 +77,8 @@ def prepare(purpose: str) -> None:
         reason = mariadb_root(install=True)[1]
         if reason:
             fail(f"There is no MariaDB as asked for: {reason}")
+    if purpose == "clients":
+        gh_ost(install=True)
 
 
 def _packages(wanted: list[tuple[str, str]], headers: bool) -> None:
@@ -153,6 +155,16 @@ def _environment(files: list[str]) -> None:
                 _run(pip + ["setuptools", "wheel"])
                 _run(pip + ["--no-deps", "--no-build-isolation", *flights])
             stamp.touch()
+
+
+def gh_ost(install: bool = False) -> Path | None:
+    """The program of gh-ost, which no release of Debian has, so that it is built here."""
+    program = TARGET / "tools" / "gh-ost"
+    if not program.exists() and install:
+        with Step("build gh-ost"):
+            _run([find("go"), "build", "-C", str(ROOT / "tests/clients/gh-ost"), "-o", str(program),
+                  "github.com/github/gh-ost/go/cmd/gh-ost"])
+    return program if program.exists() else None
 
 
 def mysql_root(install: bool = False) -> tuple[Path | None, str]:
