@@ -89,7 +89,7 @@ def pt_online_schema_change(server: servers.Server, database: str, alter: str) -
 
 # Each is one run of the program.
 ALTERS = ("ADD COLUMN channel VARCHAR(10) NOT NULL DEFAULT 'web' AFTER customer, MODIFY note VARCHAR(200)",
-          "DROP COLUMN made, MODIFY amount DECIMAL(14,4), ADD KEY (state)")
+          "DROP COLUMN channel, MODIFY amount DECIMAL(14,4), ADD KEY (state)")
 
 
 @pytest.mark.parametrize("program", [gh_ost, pt_online_schema_change])
