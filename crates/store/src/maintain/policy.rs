@@ -22,9 +22,9 @@ const MANY: u64 = 90;
 /// Nobody writes when nobody has written for so long.
 pub(super) const IDLE_MICROS: u64 = 1_000_000;
 
-/// From this share of dead rows in a partition on writers wait, and from the second on they wait
-/// so long for each row as is given here.
-const GARBAGE_SLOW: u64 = 95;
+/// From this share of dead rows in a partition on writers wait, at the second twice as long for each
+/// row as is given here.
+const GARBAGE_SLOW: u64 = 90;
 const GARBAGE_FULL: u64 = 145;
 
 /// From this share of their budget on that rows in memory take writers wait likewise, so that they
@@ -40,7 +40,7 @@ pub(super) fn memory_to_flush(budget: usize) -> (usize, usize) {
     (budget / 16 * 3, budget / 32 * 3)
 }
 
-/// How long writers wait for each row at the full shares.
+/// How long writers wait for each row at the full share of memory.
 const WAIT_FULL: Duration = Duration::from_micros(4);
 
 /// Rows below which a chunk is small.
@@ -156,22 +156,30 @@ pub(super) fn merge_from(of_partition: u64, is_idle: bool) -> u64 {
 }
 
 /// How long a writer of so many rows waits for merging, by the share of dead rows in thousandths.
+///
+/// By its square: merging begins late after a burst of writes, and a file that has grown by then
+/// stays large for long. Where both go on, in the middle, writers wait as long as by the share.
 pub(super) fn wait_for_merging(garbage: u64, rows: usize) -> Option<Duration> {
-    wait(garbage, (GARBAGE_SLOW, GARBAGE_FULL), rows)
+    let part = part(garbage, (GARBAGE_SLOW, GARBAGE_FULL))?;
+    Some(wait(2.0 * part * part, rows))
 }
 
 /// How long a writer of so many rows waits for flushes, by the bytes of rows in memory.
 pub(super) fn wait_for_flushes(bytes: usize, budget: usize, rows: usize) -> Option<Duration> {
     let share = bytes.saturating_mul(1000) / budget.max(1);
-    wait(share as u64, (MEMORY_SLOW, MEMORY_FULL), rows)
+    Some(wait(part(share as u64, (MEMORY_SLOW, MEMORY_FULL))?, rows))
 }
 
-fn wait(share: u64, (slow, full): (u64, u64), rows: usize) -> Option<Duration> {
+/// How far a share is above the first bound, where the second is 1. `None` below.
+fn part(share: u64, (slow, full): (u64, u64)) -> Option<f64> {
     let above = share.checked_sub(slow).filter(|above| *above > 0)?;
-    let part = above as f64 / (full - slow) as f64;
+    Some(above as f64 / (full - slow) as f64)
+}
+
+fn wait(part: f64, rows: usize) -> Duration {
     let rows = u32::try_from(rows).unwrap_or(u32::MAX);
     let wait = WAIT_FULL.checked_mul(rows).unwrap_or(Duration::MAX);
-    Some(wait.min(Duration::from_secs(1)).mul_f64(part.min(4.0)).min(Duration::from_secs(1)))
+    wait.min(Duration::from_secs(1)).mul_f64(part.min(4.0)).min(Duration::from_secs(1))
 }
 
 /// Which chunks to merge: those of whose rows so many thousandths are dead, and small ones if there
@@ -222,7 +230,11 @@ mod tests {
         let waits = |garbage| wait_for_merging(garbage, 10_000);
         assert_eq!(waits(0), None);
         assert_eq!(waits(GARBAGE_SLOW), None);
-        assert_eq!(waits(GARBAGE_FULL), Some(Duration::from_millis(40)));
+        assert_eq!(waits(GARBAGE_FULL), Some(Duration::from_millis(80)));
+        assert_eq!(
+            waits(GARBAGE_SLOW.midpoint(GARBAGE_FULL + 1)).map(|it| it.as_millis()),
+            Some(20)
+        );
         assert!(waits(GARBAGE_SLOW + 10) < waits(GARBAGE_FULL));
         assert_eq!(waits(1000), Some(Duration::from_millis(160)));
         assert_eq!(wait_for_merging(1000, usize::MAX), Some(Duration::from_secs(1)));
