@@ -125,6 +125,7 @@ INSERT INTO once SELECT id + 400, n, f FROM once WHERE id < 100 AND f <=> '2x';
 INSERT INTO once SELECT id + 500, n, f FROM once WHERE id < 100 AND id IN ('12abc', '13x');
 INSERT INTO once SELECT id + 600, n, f FROM once WHERE id < 100 AND id + 0 NOT IN ('12abc', '13x');
 INSERT INTO once SELECT id + 700, n, f FROM once WHERE id < 100 AND f <> '';
+INSERT INTO once SELECT id + 800, n, f FROM once WHERE id < 100 AND n > 'two';
 INSERT INTO once SELECT id + 1000, id = '12abc', f FROM once WHERE id < 100;
 SELECT * FROM once ORDER BY id;
 UPDATE once SET n = 1 WHERE f = '2x';

@@ -169,6 +169,17 @@ SELECT id FROM ids WHERE e NOT IN (SELECT d FROM ids) ORDER BY id;
 SELECT id FROM ids WHERE b NOT IN (SELECT id FROM ids) ORDER BY id;
 -- any warnings
 SELECT id FROM ids WHERE id IN (SELECT t FROM ids) ORDER BY id;
+-- any warnings
+SELECT id FROM ids WHERE id NOT IN (SELECT t FROM ids WHERE t IS NOT NULL) ORDER BY id;
+SELECT id FROM ids WHERE day NOT IN (SELECT at FROM ids WHERE at IS NOT NULL) ORDER BY id;
+-- Texts that are no dates have no key.
+CREATE TABLE said (id INT NOT NULL PRIMARY KEY, d DATE, v VARCHAR(20));
+INSERT INTO said VALUES (1, '2024-01-01', '2024-01-01'), (2, '2024-01-02', 'n/a');
+SELECT id FROM said WHERE d IN (SELECT v FROM said WHERE id = 1) ORDER BY id;
+-- refused: 1235
+SELECT id FROM said WHERE d NOT IN (SELECT v FROM said) ORDER BY id;
+-- refused: 1235
+SELECT id FROM said WHERE v NOT IN (SELECT d FROM said) ORDER BY id;
 -- refused: 1235
 SELECT id, (SELECT COUNT(*) FROM ids y WHERE y.u = x.id) FROM ids x ORDER BY id;
 SELECT x.id, y.id FROM ids x JOIN ids y ON x.id = y.u AND x.id = y.d ORDER BY x.id;

@@ -126,3 +126,9 @@ SELECT MAKE_SET(tags, 'a', 'b', 'c') FROM t;
 SELECT MAKEDATE(2020, size) FROM t;
 -- refused: 1235
 SELECT MAKETIME(size, 1, 1) FROM t;
+-- refused: 1235
+SELECT id FROM t WHERE id IN (SELECT size FROM t);
+-- refused: 1235
+SELECT id FROM t WHERE size NOT IN (SELECT id FROM t);
+-- refused: 1235
+SELECT id FROM t WHERE id + 0.5 IN (SELECT tags FROM t);

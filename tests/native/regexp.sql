@@ -17,3 +17,8 @@ SELECT REGEXP_LIKE('a', '', 'i');
 SELECT REGEXP_LIKE('a', 'a', 'i', 'i');
 SELECT id FROM r WHERE REGEXP_LIKE(s, '^A', IF(id < 3, 'i', 'c')) ORDER BY id;
 SELECT id FROM r WHERE REGEXP_LIKE(s, '^A', IF(id < 3, 'i', 'x')) ORDER BY id;
+SELECT REGEXP_LIKE('a\rb', 'a.b', 'nu'), REGEXP_LIKE('a\nb', 'a.b', 'nu');
+-- refused: 1235
+SELECT REGEXP_LIKE('a\r\nb', 'a.b', 'nu');
+-- refused: 1235
+SELECT REGEXP_LIKE('a\r\nb', 'a..b', 'nu');

@@ -106,6 +106,23 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
     })
 }
 
+/// The same for the two values of `=`, `<` and their like. A DECIMAL that is no constant takes a
+/// constant text for a DECIMAL: a DOUBLE has fewer digits.
+pub(crate) fn pair_kind(
+    left: &Arg,
+    right: &Arg,
+    ctx: &EvalContext,
+    operation: &str,
+) -> Result<Kind> {
+    let is_exact = |arg: &Arg| arg.ty.is_decimal() && arg.constant.is_none();
+    let is_text = |arg: &Arg| arg.ty.is_string() && arg.constant.is_some();
+    let are_exact = is_exact(left) && is_text(right) || is_text(left) && is_exact(right);
+    Ok(match kind(&[left, right], ctx, operation)? {
+        Kind::Real if are_exact => Kind::Decimal,
+        other => other,
+    })
+}
+
 /// Compares as text, or as bytes when the arguments agree on that.
 pub(crate) fn text_kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
     Ok(Kind::under(mix_to_compare(args, ctx, operation)?.collation))
@@ -201,7 +218,7 @@ type Test = fn(Ordering) -> bool;
 
 fn test_of(name: &str) -> Option<Test> {
     Some(match name {
-        "=" | "<=>" => Ordering::is_eq,
+        "=" | "<=>" | "CASE =" => Ordering::is_eq,
         "<>" | "!=" => Ordering::is_ne,
         "<" => Ordering::is_lt,
         "<=" => Ordering::is_le,
@@ -211,23 +228,29 @@ fn test_of(name: &str) -> Option<Test> {
     })
 }
 
-/// Binds `=`, `<=>`, `<>`, `!=`, `<`, `<=`, `>` or `>=`.
+/// Binds `=`, `<=>`, `<>`, `!=`, `<`, `<=`, `>` or `>=`, and `CASE =`, the equality that `CASE x WHEN`
+/// has.
 pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [left, right] = args else { return Err(parameter_count(name)) };
     let test = test_of(name).ok_or_else(|| Error::internal(format!("{name} compares nothing")))?;
-    let operation = if name == "!=" { "<>" } else { name };
-    let text = format!("({} {operation} {})", left.text, right.text);
-    let kind = kind(&[left, right], ctx, operation)?;
+    let (sign, kind) = match name {
+        "CASE =" => ("=", kind(&[left, right], ctx, "case")?.as_given()),
+        _ => {
+            let sign = if name == "!=" { "<>" } else { name };
+            (sign, pair_kind(left, right, ctx, sign)?)
+        }
+    };
+    let text = format!("({} {sign} {})", left.text, right.text);
     let null_safe = name == "<=>";
     let ty = if null_safe {
         ColumnType::boolean().not_null()
     } else {
         null_if_any(ColumnType::boolean(), args)
     };
-    let number = Number::beside(&kind, left, right);
+    let number = Beside::among(&kind, left, right);
     let kernel = move |batch: &Batch<'_>| {
         if let Some((number, at)) = &number {
-            let result = number.compared(&batch.inputs[1 - at], *at, batch, |order| {
+            let result = number.compared(*at, batch, |order| {
                 if null_safe { Some(order.is_some_and(test)) } else { order.map(test) }
             })?;
             return Ok(Arc::new(result) as ArrayRef);
@@ -250,49 +273,91 @@ pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
 
 /// A constant text that is compared as a number. That is made once, and complained of once for the
 /// statement, as in MySQL.
-struct Number {
-    value: f64,
+struct Number<T> {
+    value: T,
     complaint: Option<String>,
 }
 
-impl Number {
-    fn of(arg: &Arg) -> Option<Self> {
+impl Number<f64> {
+    fn real(arg: &Arg) -> Option<Self> {
         let text = arg.constant_text()?;
         let read = crate::parse::double_prefix(text.as_bytes());
         let complains = read.truncated && !text.is_empty();
         let complaint = complains.then(|| format!("Truncated incorrect DOUBLE value: '{text}'"));
         Some(Self { value: read.value, complaint })
     }
+}
 
-    /// The one of two arguments that is such a text, and its place; the other is no constant.
-    fn beside(kind: &Kind, left: &Arg, right: &Arg) -> Option<(Self, usize)> {
-        match kind {
-            Kind::Real if left.constant.is_none() => Some((Self::of(right)?, 1)),
-            Kind::Real if right.constant.is_none() => Some((Self::of(left)?, 0)),
-            _ => None,
-        }
+impl Number<Decimal> {
+    fn decimal(arg: &Arg) -> Option<Self> {
+        let text = arg.constant_text()?;
+        let read = crate::parse::decimal_prefix(text.as_bytes());
+        let complains = read.truncated;
+        let complaint = complains.then(|| format!("Truncated incorrect DECIMAL value: '{text}'"));
+        Some(Self { value: read.value, complaint })
     }
+}
 
-    fn given(&self, ctx: &EvalContext) -> f64 {
+impl<T: Copy> Number<T> {
+    fn given(&self, ctx: &EvalContext) -> T {
         if let Some(complaint) = &self.complaint {
             ctx.warn_once(1292, complaint);
         }
         self.value
     }
+}
+
+/// Such a text beside values that are no constants.
+enum Beside {
+    Real(Number<f64>),
+    Decimal(Number<Decimal>),
+}
+
+impl Beside {
+    fn of(kind: &Kind, text: &Arg, other: &Arg) -> Option<Self> {
+        match kind {
+            _ if other.constant.is_some() => None,
+            Kind::Real => Number::real(text).map(Self::Real),
+            Kind::Decimal => Number::decimal(text).map(Self::Decimal),
+            _ => None,
+        }
+    }
+
+    /// The one of two arguments that is such a text, and its place.
+    fn among(kind: &Kind, left: &Arg, right: &Arg) -> Option<(Self, usize)> {
+        let right_one = Self::of(kind, right, left).map(|it| (it, 1));
+        right_one.or_else(|| Some((Self::of(kind, left, right)?, 0)))
+    }
 
     /// What is made of the order of the other values and this, which is the left one at 0.
     fn compared(
         &self,
-        other: &Input<'_>,
         at: usize,
         batch: &Batch<'_>,
         truth: impl Fn(Option<Ordering>) -> Option<bool>,
     ) -> Result<Int64Array> {
-        let number = if batch.rows > 0 { self.given(batch.ctx) } else { self.value };
-        vector::truths(batch.rows, |row| {
-            let order = other.real(row).map(|other| total(other, number));
-            Ok(truth(if at == 0 { order.map(Ordering::reverse) } else { order }))
-        })
+        let other = &batch.inputs[1 - at];
+        let turned = |order: Option<Ordering>| match at {
+            0 => order.map(Ordering::reverse),
+            _ => order,
+        };
+        if batch.rows == 0 {
+            return vector::truths(0, |_| Ok(None));
+        }
+        match self {
+            Self::Real(number) => {
+                let number = number.given(batch.ctx);
+                vector::truths(batch.rows, |row| {
+                    Ok(truth(turned(other.real(row).map(|it| total(it, number)))))
+                })
+            }
+            Self::Decimal(number) => {
+                let number = number.given(batch.ctx);
+                vector::truths(batch.rows, |row| {
+                    Ok(truth(turned(other.decimal(row).map(|it| it.compare(number)))))
+                })
+            }
+        }
     }
 }
 
@@ -423,16 +488,25 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     }
     let negated = name == "NOT IN";
     let kinds = in_kinds(value, list, ctx)?;
+    let number = match list {
+        [one] => Beside::among(&kinds[0], value, one),
+        _ => None,
+    };
     let are_numbers =
         value.constant.is_none() && kinds.iter().all(|kind| matches!(kind, Kind::Real));
-    let numbers: Option<Vec<Number>> =
-        if are_numbers { list.iter().map(Number::of).collect() } else { None };
+    let numbers: Option<Vec<Number<f64>>> =
+        if are_numbers { list.iter().map(Number::real).collect() } else { None };
     let ty = null_if_any(ColumnType::boolean(), args);
     let texts: Vec<&str> = list.iter().map(|arg| arg.text.as_str()).collect();
     let word = if negated { "not in" } else { "in" };
     let text = format!("({} {word} ({}))", value.text, texts.join(","));
     let lookup = if numbers.is_none() { Lookup::of(&kinds, list, ctx) } else { None };
     let kernel = move |batch: &Batch<'_>| {
+        if let Some((number, at)) = &number {
+            let result =
+                number.compared(*at, batch, |order| order.map(|order| order.is_eq() != negated))?;
+            return Ok(Arc::new(result) as ArrayRef);
+        }
         let [value, list @ ..] = batch.inputs.as_slice() else {
             return Err(Error::internal("IN has arguments"));
         };
@@ -484,9 +558,10 @@ fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Vec<Kind>> {
     list.iter()
         .map(|item| match (&shared, item.ty.is_string()) {
             (Some(shared), true) => Ok(*shared),
+            // A list of one is an equality; the items of others are taken as they are.
+            _ if list.len() == 1 => pair_kind(value, item, ctx, "in"),
             _ => kind(&[value, item], ctx, "in"),
         })
-        // A list of one is an equality; the items of others are taken as they are.
         .map(|kind| if list.len() > 1 { kind.map(Kind::as_given) } else { kind })
         .collect()
 }

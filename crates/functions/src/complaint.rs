@@ -49,8 +49,8 @@ fn is_quiet_condition(name: &str, args: &[Arg]) -> bool {
         | "IS NOT FALSE" => args.iter().all(is_condition),
         "IF" => args.first().is_some_and(is_condition),
         "CASE" => args.chunks_exact(2).all(|pair| is_condition(&pair[0])),
-        "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=" | "BETWEEN" | "NOT BETWEEN" | "IN"
-        | "NOT IN" | "NULLIF" | "GREATEST" | "LEAST" => are_alike(args),
+        "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=" | "CASE =" | "BETWEEN"
+        | "NOT BETWEEN" | "IN" | "NOT IN" | "NULLIF" | "GREATEST" | "LEAST" => are_alike(args),
         _ => false,
     }
 }

@@ -57,7 +57,8 @@ impl Flow {
 fn is_null_with_first(name: &str, args: &[Arg]) -> bool {
     let is_such = matches!(
         name,
-        "=" | "<>"
+        "=" | "CASE ="
+            | "<>"
             | "!="
             | "<"
             | "<="

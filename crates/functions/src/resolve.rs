@@ -21,7 +21,7 @@ use crate::{
 /// - `=`, `<=>`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `BETWEEN`, `IN`, `LIKE` (third argument: the
 ///   escape), `REGEXP`, `AND`, `OR`, `XOR`, `NOT`, `IS NULL`, `IS TRUE`, `IS FALSE`, `IS UNKNOWN`
 /// - `CASE`: conditions and results by turns, then the result of ELSE; `CASE WHEN` for the form
-///   with a value: the value first
+///   with a value: the value first; `CASE =`: the equality of that form, by itself
 /// - `COLLATE`: text and the collation's name; `DATE_ADD` and `DATE_SUB`: date, amount, unit;
 ///   `EXTRACT`: unit, date; `TRIM`, `TRIM LEADING` and `TRIM TRAILING`: text and what to trim;
 ///   `CHAR USING`: codes and the charset's name; `GET_FORMAT`: kind, region; names and units are
@@ -54,7 +54,9 @@ fn operator(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<C
     Some(match name {
         "-" if args.len() == 1 => arithmetic::negate(name, args, ctx),
         "+" | "-" | "*" | "/" | "DIV" | "%" | "MOD" => arithmetic::binary(name, args, ctx),
-        "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=" => compare::binary(name, args, ctx),
+        "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=" | "CASE =" => {
+            compare::binary(name, args, ctx)
+        }
         "BETWEEN" | "NOT BETWEEN" => compare::between(name, args, ctx),
         "IN" | "NOT IN" => compare::within(name, args, ctx),
         "AND" | "OR" | "XOR" | "NOT" | "!" | "IS NULL" | "IS NOT NULL" | "IS TRUE"
@@ -233,6 +235,7 @@ fn refuse_hidden_numbers(name: &str, args: &[Arg]) -> Result<()> {
             | "NOT IN"
             | "BETWEEN"
             | "NOT BETWEEN"
+            | "CASE ="
             | "CASE WHEN"
             | "NULLIF"
             | "FIELD"

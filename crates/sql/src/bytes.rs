@@ -25,17 +25,29 @@ pub fn in_digits(statement: &[u8], charset: &str, mode: Mode) -> Option<Vec<u8>>
         match rest[0] {
             quote @ (b'\'' | b'"' | b'`') => {
                 let is_name = quote == b'`' || quote == b'"' && mode.ansi_quotes;
-                let Some((length, value)) = string(rest, quote, mode, !is_name) else { break };
-                let (string, after) = rest.split_at(length);
+                let Some((first, mut value)) = string(rest, quote, mode, !is_name) else { break };
                 let before = &statement[copied..at];
+                let mut length = first;
+                if !is_name && introduced(before).is_some() {
+                    // Strings side by side are one. (The rest of them has no introducer, so that
+                    // none is read more than twice.)
+                    while let Some((more, said)) = continued(&rest[length..], mode) {
+                        value.extend(said);
+                        length += more;
+                    }
+                }
+                let (string, after) = rest.split_at(length);
                 let is_candidate = !is_name && !string.is_ascii();
                 let introducer =
                     if is_candidate { introducer(before, (string, after), charset) } else { None };
-                if let Some(introducer) = introducer {
-                    replace((copied, at), &(introducer + &crate::literal::bytes(&value)));
-                    copied = at + length;
+                match introducer {
+                    Some(introducer) => {
+                        replace((copied, at), &(introducer + &crate::literal::bytes(&value)));
+                        at += length;
+                        copied = at;
+                    }
+                    None => at += first,
                 }
-                at += length;
             }
             _ => match comment(rest) {
                 Some(length) => {
@@ -55,17 +67,46 @@ pub fn in_digits(statement: &[u8], charset: &str, mode: Mode) -> Option<Vec<u8>>
     Some(out)
 }
 
+/// The charset that an introducer at the end of a text names.
+fn introduced(before: &[u8]) -> Option<&'static str> {
+    let (rest, word) = last_word(before.trim_ascii_end());
+    let of = word.strip_prefix(b"_")?;
+    let of = CHARSETS.iter().find(|known| known.as_bytes().eq_ignore_ascii_case(of))?;
+    let is_name = rest.last().is_some_and(|byte| matches!(byte, b'@' | b'.'));
+    (!is_name).then_some(*of)
+}
+
+/// The word at the end of a text, and what stands in front of it.
+fn last_word(text: &[u8]) -> (&[u8], &[u8]) {
+    let at = text.iter().rposition(|byte| !is_name_byte(*byte)).map_or(0, |at| at + 1);
+    text.split_at(at)
+}
+
+/// A string that goes on with the one in front of it: how far it reaches, and what it says.
+fn continued(text: &[u8], mode: Mode) -> Option<(usize, Vec<u8>)> {
+    let mut at = 0;
+    loop {
+        let rest = text.get(at..)?;
+        at += rest.len() - rest.trim_ascii_start().len();
+        match comment(text.get(at..)?) {
+            Some(length) => at += length,
+            None => break,
+        }
+    }
+    let quote = *text.get(at)?;
+    if quote != b'\'' && (quote != b'"' || mode.ansi_quotes) {
+        return None;
+    }
+    let (length, value) = string(&text[at..], quote, mode, true)?;
+    Some((at + length, value))
+}
+
 /// What has to stand between what comes before a string and the digits of its bytes; `None` if the
 /// string may stay. `string` is given with its quotes and what follows.
 fn introducer(before: &[u8], (string, after): (&[u8], &[u8]), charset: &str) -> Option<String> {
     let is_text = std::str::from_utf8(string).is_ok();
     let trimmed = before.trim_ascii_end();
-    let word = trimmed.iter().rposition(|byte| !is_name_byte(*byte)).map_or(0, |at| at + 1);
-    let (rest, word) = trimmed.split_at(word);
-    if let Some(of) = word.strip_prefix(b"_")
-        && let Some(of) = CHARSETS.iter().find(|known| known.as_bytes().eq_ignore_ascii_case(of))
-        && !rest.last().is_some_and(|byte| matches!(byte, b'@' | b'.'))
-    {
+    if let Some(of) = introduced(before) {
         let is_same = is_unicode(charset) && is_unicode(of) && is_text;
         let gap = if trimmed.len() == before.len() { " " } else { "" };
         return (!is_same).then(|| gap.to_owned());
@@ -188,6 +229,23 @@ mod tests {
         assert_eq!(made(b"SELECT _utf8mb4'\xc3\xa9'"), None);
         let utf8 = made_of(b"SELECT _utf8mb4'\xc3\xa9'", "latin1");
         assert_eq!(utf8.unwrap(), "SELECT _utf8mb4 x'c3a9'");
+    }
+
+    #[test]
+    fn strings_side_by_side_are_one() {
+        let cases: [(&[u8], &str); 4] = [
+            (b"SELECT _binary '\xff' 'abc'", "SELECT _binary x'ff616263'"),
+            (b"SELECT _binary '\xff'\n\"a\" /* \xff */ 'b', 'c'", "SELECT _binary x'ff6162', 'c'"),
+            (b"SELECT _binary 'a' '\xff' AS b", "SELECT _binary x'61ff' AS b"),
+            (b"SELECT _binary '\xff', 'abc'", "SELECT _binary x'ff', 'abc'"),
+        ];
+        for (statement, expected) in cases {
+            assert_eq!(made(statement).as_deref(), Some(expected));
+        }
+        // In quotes like these stands a name then.
+        let mode = Mode { ansi_quotes: true, ..Mode::default() };
+        let named = in_digits(b"SELECT _binary '\xff' \"a\"", "utf8mb4", mode).unwrap();
+        assert_eq!(named, b"SELECT _binary x'ff' \"a\"");
     }
 
     #[test]

@@ -305,7 +305,10 @@ impl Pattern {
         let line_end =
             |c: char| matches!(c, '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
         let others = !self.matching.unix && text.contains(line_end);
+        // With `n` the point takes both characters of such an end at once, whatever `u` says.
+        let pairs = self.point && self.matching.all && text.contains("\r\n");
         let refused = ((self.point || self.ends) && others)
+            || pairs
             || (self.ends && text.ends_with('\n'))
             || (!text.is_ascii() && (self.classes || (self.matching.fold && has_odd_case(text))));
         if refused {
@@ -407,6 +410,9 @@ mod tests {
         assert_eq!(errno("a\rb", "^b", "m"), 1235);
         assert_eq!(errno("a\rb", "a.b", ""), 1235);
         assert_eq!(errno("a\n", "a$", ""), 1235);
+        assert_eq!(errno("a\r\nb", "a.b", "nu"), 1235);
+        assert_eq!(errno("a\r\nb", "a..b", "nu"), 1235);
+        assert!(is("a\rb", "a.b", "nu") && is("a\n\rb", "a..b", "nu"));
     }
 
     proptest! {

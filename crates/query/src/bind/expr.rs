@@ -508,7 +508,7 @@ impl ExprBinder<'_> {
 
     /// Makes dates of the texts that are compared with some, where they are parameters.
     fn take_dates(&self, name: &str, args: &mut [Typed]) -> Result<()> {
-        let compares = mariadb::is_comparison(name) || matches!(name, "BETWEEN" | "IN");
+        let compares = mariadb::is_comparison(name) || matches!(name, "CASE =" | "BETWEEN" | "IN");
         if !compares || !args.iter().any(|arg| arg.ty.is_date()) {
             return Ok(());
         }
@@ -636,7 +636,8 @@ impl ExprBinder<'_> {
             let binder = if at == 0 { self } else { &branch };
             args.push(match &operand {
                 Some(operand) => {
-                    binder.call("=", vec![operand.clone(), binder.exact(&when.condition)?])?
+                    let value = binder.exact(&when.condition)?;
+                    binder.call("CASE =", vec![operand.clone(), value])?
                 }
                 None => binder.value(&when.condition)?,
             });

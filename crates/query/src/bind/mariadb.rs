@@ -72,7 +72,7 @@ const RULES: &[(&[&str], Rule)] = &[
     }),
     (&["*", "/"], |args| !any(args, Kind::Bits) && keeps_sign(args)),
     (&["&", "|", "^", "~", "<<", ">>", "BIT_COUNT"], |args| all(args, &NUMBERS)),
-    (&["=", "<>", "<", "<=", ">", ">=", "<=>", "BETWEEN", "IN", "INTERVAL"], compares),
+    (&["=", "CASE =", "<>", "<", "<=", ">", ">=", "<=>", "BETWEEN", "IN", "INTERVAL"], compares),
     (&["FIELD"], |args| compares(args) && is_decided_by(args, 0)),
     (&["NULLIF"], |args| compares(args) && !any(args, Kind::Bit)),
     (&["STRCMP", "LIKE"], texts_meet),

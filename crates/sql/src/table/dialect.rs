@@ -176,9 +176,39 @@ impl VisitorMut for Translator {
                 let not = Expr::UnaryOp { op: UnaryOperator::Not, expr: operand };
                 *expr = Expr::Nested(Box::new(not));
             }
+            Expr::Like { any: false, pattern, escape_char, .. }
+                if from.no_backslash_escapes != to.no_backslash_escapes =>
+            {
+                escape_as(to, pattern, escape_char);
+            }
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Says what LIKE takes for the escape character where it does not say it itself and the mode that
+/// it comes from takes another: none, or the backslash.
+fn escape_as(to: Mode, pattern: &Expr, escape: &mut Option<Box<Expr>>) {
+    let said = escape.as_deref().map(text_of);
+    let is_plain = text_of(pattern).is_some_and(|text| !text.contains('\\'));
+    let wanted = match (said, to.no_backslash_escapes) {
+        (None, _) if is_plain => return,
+        (None, true) => Some("\\"),
+        (None, false) => Some(""),
+        // No escape character goes without saying there, and may not be said.
+        (Some(Some("")), true) => None,
+        _ => return,
+    };
+    let string = |raw: &str| Value::SingleQuotedString(raw.to_owned()).with_empty_span();
+    *escape = wanted.map(|raw| Box::new(Expr::Value(string(raw))));
+}
+
+/// What stands between the quotes of a string.
+fn text_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(raw), .. }) => Some(raw),
+        _ => None,
     }
 }
 
@@ -208,7 +238,10 @@ mod tests {
             (r#"a * "b" || c = 'it''s'"#, r"a * CONCAT(`b`, c) = 'it''s'"),
             ("NOT a BETWEEN 1 AND 2", "(NOT a) BETWEEN 1 AND 2"),
             ("NOT (a = 1)", "(NOT (a = 1))"),
-            (r"s LIKE 'x\%'", r"s LIKE 'x\\%'"),
+            (r"s LIKE 'x\%'", r"s LIKE 'x\\%' ESCAPE ''"),
+            ("s NOT LIKE t", "s NOT LIKE t ESCAPE ''"),
+            (r"s LIKE 'x\%' ESCAPE '\'", r"s LIKE 'x\\%' ESCAPE '\\'"),
+            ("s LIKE 'x%'", "s LIKE 'x%'"),
             ("CHAR_LENGTH (s) > 1", "CHAR_LENGTH(s) > 1"),
         ] {
             let translated = expression(text, all).text_in(all, plain);
@@ -220,6 +253,9 @@ mod tests {
             ("a || b = 1", "a OR b = 1"),
             ("NOT a = 1", "(NOT (a = 1))"),
             (r"'\'\\'", r"'''\'"),
+            (r"s LIKE 'x\%'", r"s LIKE 'x\%' ESCAPE '\'"),
+            (r"s LIKE 'x\\%' ESCAPE ''", r"s LIKE 'x\%'"),
+            ("s LIKE 'x%'", "s LIKE 'x%'"),
         ] {
             let translated = expression(text, plain).text_in(plain, all);
             assert_eq!(translated, expected, "{text}");

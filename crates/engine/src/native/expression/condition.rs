@@ -77,7 +77,7 @@ impl Scope<'_> {
         let mut args = Vec::new();
         for when in conditions {
             args.push(match operand {
-                Some(operand) => self.call("=", &[operand, &when.condition])?,
+                Some(operand) => self.call("CASE =", &[operand, &when.condition])?,
                 None => self.bind(&when.condition)?,
             });
             args.push(self.bind(&when.result)?);

@@ -6,7 +6,7 @@ use datafusion::logical_expr::Subquery as DfSubquery;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::EqualityKey;
+use pelorus_functions::{self as functions, EqualityKey};
 use pelorus_types::ColumnType;
 use sqlparser::ast;
 
@@ -117,13 +117,34 @@ impl ExprBinder<'_> {
         if comparable {
             return Ok(among(left.expr, plan_of(bound)?, negated));
         }
+        self.check_equality(&left, &right)?;
         match left.equality_keys(&right, &self.context.eval)? {
-            // Of integers what is beyond has no key, and would be taken for NULL.
-            Some((key, [left, right])) if key != EqualityKey::Integer => {
+            Some((key, keys)) if !loses_values(key, [&left, &right], negated) => {
+                let [left, right] = keys;
                 Ok(among(left, only(bound, right)?, negated))
             }
             _ => Err(Error::unsupported("IN (subquery) over values of different types")),
         }
+    }
+
+    /// Refuses what `left = right` refuses: its keys do not look at that. Nothing is computed, so
+    /// that constants leave no warnings here.
+    fn check_equality(&self, left: &Typed, right: &Typed) -> Result<()> {
+        let described = [left.arg(), right.arg()];
+        if self.is_mariadb() {
+            mariadb::check("=", &described)?;
+        }
+        functions::resolve("=", &described, &self.context.eval).map(drop)
+    }
+}
+
+/// Whether values may have no key that are not NULL, for which they would be taken: integers beyond
+/// BIGINT, and texts that are no dates. These equal nothing, so that it shows in `NOT IN` alone.
+fn loses_values(key: EqualityKey, sides: [&Typed; 2], negated: bool) -> bool {
+    match key {
+        EqualityKey::Integer => true,
+        EqualityKey::Date => negated && sides.iter().any(|it| it.ty.is_string()),
+        EqualityKey::Decimal { .. } | EqualityKey::Real | EqualityKey::Time => false,
     }
 }
 
