@@ -28,6 +28,9 @@ pub(crate) enum Kind {
     Int,
     Decimal,
     Real,
+    /// The same, where numbers are equal that differ by less than half a unit of the last of so
+    /// many digits behind the point.
+    Fixed(u8),
     Text(Rules),
     Bytes,
     /// A DATE or DATETIME, packed.
@@ -107,7 +110,9 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
 }
 
 /// The same for the two values of `=`, `<` and their like. A DECIMAL that is no constant takes a
-/// constant text for a DECIMAL: a DOUBLE has fewer digits.
+/// constant text for a DECIMAL: a DOUBLE has fewer digits. Floating-point numbers that are shown with
+/// so many digits (`DOUBLE(10,2)`) are compared up to these, as `set_cmp_func` of MySQL's
+/// `Arg_comparator` has it.
 pub(crate) fn pair_kind(
     left: &Arg,
     right: &Arg,
@@ -119,8 +124,25 @@ pub(crate) fn pair_kind(
     let are_exact = is_exact(left) && is_text(right) || is_text(left) && is_exact(right);
     Ok(match kind(&[left, right], ctx, operation)? {
         Kind::Real if are_exact => Kind::Decimal,
+        Kind::Real => fixed_digits(left, right).map_or(Kind::Real, Kind::Fixed),
         other => other,
     })
+}
+
+/// The digits behind the point of two numbers, of which one is a floating-point number, where both
+/// are known. Columns of one type have been rounded to the same numbers.
+fn fixed_digits(left: &Arg, right: &Arg) -> Option<u8> {
+    let digits = [left, right].map(|arg| shape::decimals(&arg.ty));
+    let are_alike = [left, right].iter().all(|arg| arg.origin == Origin::Column)
+        && (left.ty.wire, digits[0]) == (right.ty.wire, digits[1]);
+    let most = digits[0].max(digits[1]);
+    (most < shape::NOT_FIXED && !are_alike).then_some(most)
+}
+
+/// Compares numbers as far as so many digits behind the point go.
+fn up_to(digits: u8, a: f64, b: f64) -> Ordering {
+    let within = 5.0 / 10_f64.powi(i32::from(digits) + 1);
+    if (a - b).abs() < within { Ordering::Equal } else { total(a, b) }
 }
 
 /// Compares as text, or as bytes when the arguments agree on that.
@@ -184,6 +206,7 @@ pub(crate) fn compare(
         Kind::Int => a.int(row).zip(b.int(row)).map(|(a, b)| a.cmp(&b)),
         Kind::Decimal => a.decimal(row).zip(b.decimal(row)).map(|(a, b)| a.compare(b)),
         Kind::Real => a.real(row).zip(b.real(row)).map(|(a, b)| total(a, b)),
+        Kind::Fixed(digits) => a.real(row).zip(b.real(row)).map(|(a, b)| up_to(*digits, a, b)),
         Kind::Date => {
             read::for_comparison(a, row)?.zip(read::for_comparison(b, row)?).map(|(a, b)| a.cmp(&b))
         }

@@ -111,7 +111,7 @@ pub(crate) fn coalesce(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
 /// Binds `NULLIF`.
 pub(crate) fn null_if(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [first, second] = args else { return Err(parameter_count(name)) };
-    let kind = compare::kind(&[first, second], ctx, "nullif")?;
+    let kind = compare::pair_kind(first, second, ctx, "nullif")?;
     let mut common = common(&[first], ctx, "nullif")?;
     if first.ty.is_float() {
         common.ty.length = first.ty.length;

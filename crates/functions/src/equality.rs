@@ -8,14 +8,14 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Int64Type};
 use pelorus_error::{Error, Result};
-use pelorus_types::ColumnType;
+use pelorus_types::{ColumnType, WireType};
 
-use crate::compare::{Kind, kind};
+use crate::compare::{Kind, pair_kind};
 use crate::context::EvalContext;
 use crate::datetime::read;
 use crate::input::{Input, Slot};
 use crate::shape::precision;
-use crate::value::Arg;
+use crate::value::{Arg, Origin};
 
 /// Most digits of BIGINT UNSIGNED.
 const DIGITS_BIGINT: u8 = 20;
@@ -33,6 +33,9 @@ pub enum EqualityKey {
     Decimal { whole: u8, scale: u8 },
     /// Doubles.
     Real,
+    /// Doubles that were rounded to so many digits behind the point, or are near such a number: whole
+    /// units of the last one.
+    Fixed(u8),
     /// Packed dates.
     Date,
     /// Microseconds.
@@ -47,7 +50,7 @@ impl EqualityKey {
     /// Those of binding `left = right`.
     pub fn of(left: &Arg, right: &Arg, ctx: &EvalContext) -> Result<Option<Self>> {
         let sides = [left, right];
-        Ok(match kind(&sides, ctx, "=")? {
+        Ok(match pair_kind(left, right, ctx, "=")? {
             Kind::Int => {
                 let is_bigint = |arg: &&Arg| arg.ty.arrow() == DataType::Int64;
                 sides.iter().any(is_bigint).then_some(Self::Integer)
@@ -63,6 +66,13 @@ impl EqualityKey {
                     .then_some(Self::Decimal { whole, scale })
             }
             Kind::Real => Some(Self::Real),
+            // A FLOAT is near a number of so many digits, as everything else is that is stored.
+            Kind::Fixed(digits) => {
+                let is_stored = |arg: &&Arg| arg.origin == Origin::Column;
+                let is_near = |arg: &&Arg| arg.ty.wire == WireType::Float;
+                let has_key = sides.iter().all(is_stored) && !sides.iter().all(is_near);
+                has_key.then_some(Self::Fixed(digits))
+            }
             Kind::Date => Some(Self::Date),
             Kind::Time => Some(Self::Time),
             Kind::TimeOf(_) | Kind::Text(_) | Kind::Bytes => None,
@@ -78,7 +88,7 @@ impl EqualityKey {
     pub fn arrow(self) -> DataType {
         match self {
             Self::Integer | Self::Date | Self::Time => DataType::Int64,
-            Self::Real => DataType::Float64,
+            Self::Real | Self::Fixed(_) => DataType::Float64,
             Self::Decimal { whole, scale } if whole + scale < DIGITS_128 => {
                 DataType::Decimal128(DIGITS_128, scale.cast_signed())
             }
@@ -105,6 +115,11 @@ impl EqualityKey {
             Self::Real => Arc::new(
                 rows.map(|row| input.real(row).map(|it| it + 0.0)).collect::<Float64Array>(),
             ),
+            Self::Fixed(digits) => {
+                let unit = 10_f64.powi(i32::from(digits));
+                let key = |row| input.real(row).map(|it| (it * unit).round() + 0.0);
+                Arc::new(rows.map(key).collect::<Float64Array>())
+            }
             Self::Decimal { .. } => self.decimals(&input, array.len())?,
             Self::Date => Arc::new(read::dates(&input, array.len())?),
             Self::Time => {
@@ -140,7 +155,7 @@ impl EqualityKey {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{StringArray, UInt64Array};
+    use arrow::array::{Float32Array, StringArray, UInt64Array};
 
     use super::*;
     use crate::decimal::Decimal;
@@ -206,5 +221,22 @@ mod tests {
         assert_eq!(right, ["12.0", "0.0", "10.0"]);
         let ctx = EvalContext::default();
         assert_eq!(EqualityKey::of(&column(text), &column(text), &ctx).unwrap(), None);
+    }
+    #[test]
+    fn numbers_of_fixed_digits_meet_at_the_nearest_unit() {
+        let single = ColumnType { wire: WireType::Float, decimals: 2, ..ColumnType::double() };
+        let double = ColumnType { decimals: 2, ..ColumnType::double() };
+        let near: ArrayRef = Arc::new(Float32Array::from(vec![9.99_f32, -0.0, 100_000.01]));
+        let exact: ArrayRef = Arc::new(Float64Array::from(vec![9.99, 0.0, 100_000.01, 100_000.0]));
+        let [left, right] = keys((single, near), (double, exact));
+        assert_eq!(left, ["999.0", "0.0", "10000001.0"]);
+        assert_eq!(right, ["999.0", "0.0", "10000001.0", "10000000.0"]);
+        let ctx = EvalContext::default();
+        let of = |left, right| EqualityKey::of(&left, &right, &ctx).unwrap();
+        assert_eq!(of(column(double), column(double)), Some(EqualityKey::Real));
+        let finer = ColumnType { decimals: 3, ..single };
+        assert_eq!(of(column(single), column(finer)), None, "both are near a number only");
+        let computed = Arg { origin: Origin::Expression, ..column(double) };
+        assert_eq!(of(computed, column(single)), None, "of any digits");
     }
 }

@@ -144,7 +144,10 @@ fn loses_values(key: EqualityKey, sides: [&Typed; 2], negated: bool) -> bool {
     match key {
         EqualityKey::Integer => true,
         EqualityKey::Date => negated && sides.iter().any(|it| it.ty.is_string()),
-        EqualityKey::Decimal { .. } | EqualityKey::Real | EqualityKey::Time => false,
+        EqualityKey::Decimal { .. }
+        | EqualityKey::Real
+        | EqualityKey::Fixed(_)
+        | EqualityKey::Time => false,
     }
 }
 
