@@ -63,15 +63,7 @@ impl Database {
                 self.tables.write().insert(table.id(), table);
                 committing.note_values(&values);
             }
-            Pending::Alter { altered } => {
-                for Altered { table, schema, definition } in altered {
-                    table.changed.fetch_max(lsn.0, Ordering::AcqRel);
-                    if let Some(entry) = catalog.tables.get_mut(&table.id()) {
-                        entry.alter(schema.clone(), definition.clone());
-                    }
-                    table.alter(schema, &definition);
-                }
-            }
+            Pending::Alter { altered } => enter_altered(catalog, altered, lsn),
             Pending::Drop { ids, forgets } => {
                 for id in ids {
                     self.forget_table(catalog, id);
@@ -80,13 +72,9 @@ impl Database {
                     catalog.values.remove(key);
                 }
             }
-            Pending::Replace { old, table, schema, definition, values } => {
-                table.changed.fetch_max(lsn.0, Ordering::AcqRel);
-                if let Some(entry) = catalog.tables.get_mut(&table.id()) {
-                    entry.alter(schema.clone(), definition.clone());
-                }
+            Pending::Replace { old, table, altered, values } => {
                 table.raise_floor(version);
-                table.alter(schema, &definition);
+                enter_altered(catalog, altered, lsn);
                 self.forget_table(catalog, old);
                 committing.note_values(&values);
             }
@@ -169,6 +157,21 @@ impl Database {
     /// # Errors
     /// A change that needs the rows written anew, which is the engine's business.
     pub fn alter_table(&self, id: TableId, schema: TableSchema, definition: &[u8]) -> Result<()> {
+        self.alter_table_with(id, schema, definition, Vec::new())
+    }
+
+    /// The same, and other tables get definitions that say nothing else of their rows, in one commit:
+    /// what is under way for these is not disturbed.
+    ///
+    /// # Errors
+    /// As [`Self::alter_table`].
+    pub fn alter_table_with(
+        &self,
+        id: TableId,
+        schema: TableSchema,
+        definition: &[u8],
+        others: Vec<(TableId, Vec<u8>)>,
+    ) -> Result<()> {
         schema.check()?;
         for column in &schema.columns {
             filler(column, 1)?;
@@ -177,7 +180,9 @@ impl Database {
         self.commit_change(|this| {
             let table = this.require(id)?;
             check_alter(&table, &schema)?;
-            Ok(Some(Pending::Alter { altered: vec![Altered { table, schema, definition }] }))
+            let mut altered = vec![Altered { table, schema, definition, is_text: false }];
+            altered.extend(this.redefined(others, true)?);
+            Ok(Some(Pending::Alter { altered }))
         })
         .map(|_| ())
     }
@@ -187,14 +192,38 @@ impl Database {
     /// # Errors
     /// No such table.
     pub fn define_tables(&self, definitions: Vec<(TableId, Vec<u8>)>) -> Result<()> {
+        self.define_tables_with(definitions, Vec::new())
+    }
+
+    /// The same, with others whose definitions say nothing else of their rows, as in
+    /// [`Self::alter_table_with`].
+    ///
+    /// # Errors
+    /// No such table.
+    pub fn define_tables_with(
+        &self,
+        definitions: Vec<(TableId, Vec<u8>)>,
+        others: Vec<(TableId, Vec<u8>)>,
+    ) -> Result<()> {
         self.commit_change(|this| {
-            let altered = definitions.into_iter().map(|(id, definition)| {
-                let table = this.require(id)?;
-                Ok(Altered { schema: table.schema(), table, definition })
-            });
-            Ok(Some(Pending::Alter { altered: altered.collect::<Result<_>>()? }))
+            let mut altered = this.redefined(definitions, false)?;
+            altered.extend(this.redefined(others, true)?);
+            Ok(Some(Pending::Alter { altered }))
         })
         .map(|_| ())
+    }
+
+    /// Tables with other definitions and the schemas that they have.
+    fn redefined(
+        &self,
+        definitions: Vec<(TableId, Vec<u8>)>,
+        is_text: bool,
+    ) -> Result<Vec<Altered>> {
+        let altered = definitions.into_iter().map(|(id, definition)| {
+            let table = self.require(id)?;
+            Ok(Altered { schema: table.schema(), table, definition, is_text })
+        });
+        altered.collect()
     }
 
     /// Puts a table in the place of another, which is dropped, and writes values of the engine's, in
@@ -209,12 +238,27 @@ impl Database {
         definition: &[u8],
         values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     ) -> Result<()> {
+        self.replace_table_with((old, new), definition, values, Vec::new())
+    }
+
+    /// The same, with other tables' definitions as in [`Self::alter_table_with`].
+    ///
+    /// # Errors
+    /// No such tables.
+    pub fn replace_table_with(
+        &self,
+        (old, new): (TableId, TableId),
+        definition: &[u8],
+        values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+        others: Vec<(TableId, Vec<u8>)>,
+    ) -> Result<()> {
         let definition = definition.to_vec();
         self.commit_change(|this| {
             this.require(old)?;
             let table = this.require(new)?;
-            let schema = table.schema();
-            Ok(Some(Pending::Replace { old, table, schema, definition, values }))
+            let mut altered = this.redefined(vec![(new, definition)], false)?;
+            altered.extend(this.redefined(others, true)?);
+            Ok(Some(Pending::Replace { old, table, altered, values }))
         })?;
         self.env.disk.remove(&table_path(&self.folder, old)).ok();
         Ok(())
@@ -303,6 +347,22 @@ struct Altered {
     table: Arc<Table>,
     schema: TableSchema,
     definition: Vec<u8>,
+    /// The schema is the one that it has, and the definition says nothing else of rows.
+    is_text: bool,
+}
+
+/// Puts what tables become into memory.
+fn enter_altered(catalog: &mut Catalog, altered: Vec<Altered>, lsn: Lsn) {
+    for Altered { table, schema, definition, is_text } in altered {
+        table.changed.fetch_max(lsn.0, Ordering::AcqRel);
+        if let Some(entry) = catalog.tables.get_mut(&table.id()) {
+            entry.alter(schema.clone(), definition.clone());
+        }
+        match is_text {
+            true => table.define(&definition),
+            false => table.alter(schema, &definition),
+        }
+    }
 }
 
 /// A change of the catalog on its way.
@@ -324,8 +384,8 @@ enum Pending {
     Replace {
         old: TableId,
         table: Arc<Table>,
-        schema: TableSchema,
-        definition: Vec<u8>,
+        /// The same table, and others that change with it.
+        altered: Vec<Altered>,
         values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     },
     EndHistory {
@@ -358,26 +418,16 @@ impl Pending {
                 changes.extend(values.iter().map(value_change));
                 changes
             }
-            Pending::Alter { altered } => altered
-                .iter()
-                .map(|Altered { table, schema, definition }| Change::AlterTable {
-                    table: table.id(),
-                    schema: schema.clone(),
-                    definition,
-                })
-                .collect(),
+            Pending::Alter { altered } => altered.iter().map(alter_change).collect(),
             Pending::Drop { ids, forgets } => {
                 let tables = ids.iter().map(|&table| Change::DropTable { table });
                 let values = forgets.iter().map(|key| Change::Value { key, value: None });
                 tables.chain(values).collect()
             }
-            Pending::Replace { old, table, schema, definition, values } => {
-                let (old, table, schema) = (*old, table.id(), schema.clone());
-                let mut changes = vec![
-                    Change::AlterTable { table, schema, definition },
-                    Change::EndHistory { table },
-                    Change::DropTable { table: old },
-                ];
+            Pending::Replace { old, table, altered, values } => {
+                let mut changes: Vec<Change<'_>> = altered.iter().map(alter_change).collect();
+                changes.push(Change::EndHistory { table: table.id() });
+                changes.push(Change::DropTable { table: *old });
                 changes.extend(values.iter().map(value_change));
                 changes
             }
@@ -388,6 +438,11 @@ impl Pending {
                 .collect(),
         }
     }
+}
+
+fn alter_change(altered: &Altered) -> Change<'_> {
+    let Altered { table, schema, definition, .. } = altered;
+    Change::AlterTable { table: table.id(), schema: schema.clone(), definition }
 }
 
 fn value_change((key, value): &(Vec<u8>, Option<Vec<u8>>)) -> Change<'_> {

@@ -359,14 +359,14 @@ impl Database {
         let prepared = self.prepare(commit, stop)?;
         check_distinct(&prepared)?;
         if !prepared.is_empty() {
-            self.make_room()?;
+            self.make_room(stop)?;
         }
         for change in &prepared {
             self.slow_down(&change.table, change.rows());
         }
         let (receipt, lsn) = {
             let mut committing = self.committing.lock();
-            self.wait_until_thawed(&mut committing, &prepared)?;
+            self.wait_until_thawed(&mut committing, &prepared, stop)?;
             self.check()?;
             self.commit_locked(&mut committing, commit, prepared, stop)?
         };
@@ -543,7 +543,7 @@ impl Committing {
 }
 
 /// Fails when somebody wants a commit to stop.
-fn go_on(stop: &dyn Fn() -> bool) -> Result<()> {
+pub(crate) fn go_on(stop: &dyn Fn() -> bool) -> Result<()> {
     if stop() { Err(Error::interrupted()) } else { Ok(()) }
 }
 

@@ -9,12 +9,15 @@ use std::time::Duration;
 use pelorus_env::sync::MutexGuard;
 use pelorus_error::{Code, Error, Result};
 
-use crate::database::{Committing, Database};
+use crate::database::{Committing, Database, go_on};
 use crate::schema::TableId;
 use crate::write::Prepared;
 
 /// How long a commit waits, as `innodb_lock_wait_timeout` has it.
 const WAIT: Duration = Duration::from_secs(50);
+
+/// How often it asks meanwhile whether it is to stop.
+const STOP_ASKED: Duration = Duration::from_millis(100);
 
 /// Keeps rows from being written to a table until it is dropped.
 #[derive(Debug)]
@@ -52,17 +55,23 @@ impl Database {
     }
 
     /// Waits until all tables of some changes take rows.
+    ///
+    /// # Errors
+    /// 1205 after a while, 1317 when `stop` says so.
     pub(crate) fn wait_until_thawed(
         &self,
         committing: &mut MutexGuard<'_, Committing>,
         changes: &[Prepared],
+        stop: &dyn Fn() -> bool,
     ) -> Result<()> {
         let mut left = WAIT;
         while changes.iter().any(|it| committing.frozen.contains(&it.table.id())) {
-            let begun = self.env.clock.monotonic();
-            let timeout = self.thawed.wait_for(committing, left).timed_out();
-            left = left.saturating_sub(self.env.clock.monotonic().saturating_sub(begun));
-            if timeout || left.is_zero() {
+            go_on(stop)?;
+            let (begun, pause) = (self.env.clock.monotonic(), left.min(STOP_ASKED));
+            let timeout = self.thawed.wait_for(committing, pause).timed_out();
+            let waited = self.env.clock.monotonic().saturating_sub(begun);
+            left = left.saturating_sub(if timeout { waited.max(pause) } else { waited });
+            if left.is_zero() {
                 let text = "Lock wait timeout exceeded; try restarting transaction";
                 return Err(Error::new(Code::LockWaitTimeout, text));
             }

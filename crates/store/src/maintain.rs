@@ -20,7 +20,7 @@ use self::policy::{
     FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, deltas, flush_from, garbage_of, holds_more,
     memory_to_flush, merge_from, readable_dead, wait_for_flushes, wait_for_merging, within,
 };
-use crate::database::{Database, Work};
+use crate::database::{Database, Work, go_on};
 use crate::part::Part;
 use crate::partition::Partition;
 use crate::rewrite::{Rewritten, rewrite};
@@ -259,13 +259,17 @@ impl Database {
     }
 
     /// Waits while rows in memory take more than their budget.
-    pub(crate) fn make_room(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// Why room cannot be made, and 1317 when `stop` says so.
+    pub(crate) fn make_room(&self, stop: &dyn Fn() -> bool) -> Result<()> {
         let budget = self.options.delta_bytes;
         if self.delta_bytes() > memory_to_flush(budget).0 {
             self.wake_maintenance();
         }
         let mut begun = None;
         while self.delta_bytes() > budget {
+            go_on(stop)?;
             let mut wanted = self.work.wanted.lock();
             if !wanted.running {
                 drop(wanted);

@@ -107,7 +107,8 @@ impl Table {
     }
 
     /// Which of its schemas it has: a number that rises with every change of schema or definition, as
-    /// long as the database is open.
+    /// long as the database is open. A definition that says nothing else of rows leaves it
+    /// ([`crate::Database::alter_table_with`]): what was made for the one before fits.
     pub fn generation(&self) -> u64 {
         self.layout().generation
     }
@@ -196,6 +197,12 @@ impl Table {
         let mut layout = self.layout.write();
         let generation = layout.generation + 1;
         *layout = Arc::new(Layout::new(schema, &self.weigher, generation));
+        *self.definition.write() = definition.into();
+        self.file.call(definition);
+    }
+
+    /// Gives the table another definition that says nothing else of its rows.
+    pub(crate) fn define(&self, definition: &[u8]) {
         *self.definition.write() = definition.into();
         self.file.call(definition);
     }

@@ -30,6 +30,7 @@ use super::{refer, rules};
 use actions::Draft;
 pub(super) use partitions::unknown_partition;
 use plan::Plan;
+use refer::Redefined;
 pub(super) use rewrite::discard;
 
 impl Definer {
@@ -56,7 +57,7 @@ impl Definer {
         }
         let mut draft = Draft::new(self, &def);
         draft.apply_all(&actions)?;
-        let Draft { mut definition, origins, mut renamed, repartitions, .. } = draft;
+        let Draft { definition, origins, mut renamed, repartitions, .. } = draft;
         if let Some(to) = &renamed {
             if self.database_of(to)? == def.database && to.name == def.name {
                 renamed = None;
@@ -65,10 +66,8 @@ impl Definer {
             }
         }
         let columns = refer::renamed_columns(&def.definition, &definition, &origins);
-        let itself = (def.database.as_str(), def.name.as_str());
-        refer::rename_referred(&mut definition, &def.database, itself, &columns);
-        let copied = self.change(&def, definition, &origins, repartitions)?;
-        self.follow_columns(&def, &columns)?;
+        let others = self.following_columns(&def, &columns);
+        let copied = self.change(&def, (definition, &origins), repartitions, &others)?;
         if let Some(to) = renamed {
             let database = Some(def.database.clone());
             let from = TableName { database, name: def.name.clone() };
@@ -78,13 +77,14 @@ impl Definer {
     }
 
     /// Gives a table a new definition whose columns come from those of the old one.
-    /// `repartitions` says that MySQL copies all rows whatever becomes of the columns.
+    /// `repartitions` says that MySQL copies all rows whatever becomes of the columns; `others` are
+    /// tables whose foreign keys follow in the same commit.
     pub(super) fn change(
         &self,
         def: &NativeDef,
-        mut definition: TableDefinition,
-        origins: &[Option<usize>],
+        (mut definition, origins): (TableDefinition, &[Option<usize>]),
         repartitions: bool,
+        others: &[Redefined],
     ) -> Result<u64> {
         rules::check_kept(def, &definition, origins)?;
         check::check(&definition, def.mode, &super::types::definition_policy())?;
@@ -115,10 +115,10 @@ impl Definer {
                 history: super::types::history(&definition)?,
             };
             let counter = counter.map(|first| auto::free_from(store, def, first)).transpose()?;
-            self.redefine(def, &database, definition, schema)?;
+            self.redefine_with(def, (&database, definition), schema, others)?;
             counter.map_or(Ok(()), |next| auto::restart(store, def, next))?;
         } else {
-            self.rewrite(def, definition, &derived, &plan, counter)?;
+            self.rewrite(def, definition, (&derived, &plan), counter, others)?;
         }
         Ok(if plan.copies || repartitions { rows } else { 0 })
     }

@@ -141,7 +141,7 @@ impl Definer {
         def: &NativeDef,
         change: impl FnOnce(&mut TableStatistics) -> T,
     ) -> Result<T> {
-        let _lock = self.catalog.define();
+        let _lock = self.catalog.define(&self.stop)?;
         if self.catalog.store().table(def.id).is_none() {
             let text = format!("Table '{}.{}' doesn't exist", def.database, def.name);
             return Err(Error::new(Code::NoSuchTable, text));

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use pelorus_env::Env;
@@ -19,10 +20,14 @@ use super::definition::{self, NOWHERE, NativeDef};
 use super::statistics::Statistics;
 use super::weigher::CollationWeigher;
 use super::write::auto;
+use crate::handle::Stop;
 use crate::mirror::is_hidden;
 
 /// The folder of the store within the data folder.
 const FOLDER: &str = "native";
+
+/// How often a statement that waits for another one's definition asks whether it is to stop.
+const STOP_ASKED: Duration = Duration::from_millis(100);
 
 /// What is known of a native database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,9 +122,17 @@ impl Catalog {
         &self.statistics
     }
 
-    /// Keeps other statements from defining anything.
-    pub(super) fn define(&self) -> parking_lot::MutexGuard<'_, ()> {
-        self.defining.lock()
+    /// Keeps other statements from defining anything, once those before are done.
+    ///
+    /// # Errors
+    /// 1317 when the statement is stopped while it waits.
+    pub(super) fn define(&self, stop: &Stop) -> Result<parking_lot::MutexGuard<'_, ()>> {
+        loop {
+            if let Some(guard) = self.defining.try_lock_for(STOP_ASKED) {
+                return Ok(guard);
+            }
+            stop.check()?;
+        }
     }
 
     /// Whether a database is native, and not hidden.
@@ -207,11 +220,9 @@ impl Catalog {
         Ok(())
     }
 
-    /// Takes a database away, which has no tables any more.
-    pub(super) fn remove_database(&self, name: &str) -> Result<()> {
-        self.put_value(database_key(name), None)?;
+    /// Shows a database no longer, which is gone from the store with its tables.
+    pub(super) fn forget_database(&self, name: &str) {
         self.databases.write().remove(name);
-        Ok(())
     }
 
     /// Writes a value of the engine's.
@@ -229,12 +240,8 @@ impl Catalog {
         def
     }
 
-    /// Shows a table under another definition, in one step: there is no moment without the table.
-    pub(super) fn exchange(&self, old: &NativeDef, new: NativeDef) {
-        self.exchange_all([(old, new)]);
-    }
-
-    /// Shows tables under other definitions, all of them in one step.
+    /// Shows tables under other definitions, all of them in one step: there is no moment without one
+    /// of them.
     pub(super) fn exchange_all<'a>(
         &self,
         changed: impl IntoIterator<Item = (&'a NativeDef, NativeDef)>,
@@ -305,7 +312,8 @@ fn told_what_to_do(error: &Error) -> Error {
     Error::new(error.code(), text)
 }
 
-fn database_key(name: &str) -> Vec<u8> {
+/// The key of a database in the store.
+pub(super) fn database_key(name: &str) -> Vec<u8> {
     format!("db/{name}").into_bytes()
 }
 
@@ -347,4 +355,24 @@ fn load_table(store: &Database, table: Arc<Table>) -> Result<NativeDef> {
     let (database, definition, mode) = definition::decode(&table.definition())?;
     let counter = stored_counter(store, table.id());
     NativeDef::new(&database, definition, mode, table, Some(counter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handle::Handle;
+    use crate::native::write::tests::with_tables;
+
+    #[tokio::test]
+    async fn a_kill_ends_waiting_for_another_definition() {
+        let (engine, _client) = with_tables(&[]).await;
+        let native = engine.native();
+        let held = native.define(&Stop::never()).unwrap();
+        let handle = Handle::new(1);
+        let stop = Stop::of(handle.clone());
+        handle.kill_query();
+        assert_eq!(native.define(&stop).unwrap_err().errno(), 1317);
+        drop(held);
+        assert!(native.define(&stop).is_ok());
+    }
 }

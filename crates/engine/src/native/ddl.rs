@@ -21,8 +21,9 @@ use pelorus_types::temporal::{DateTime, write_datetime};
 use pelorus_types::{Collation, Column};
 use sqlparser::ast::{Expr, Value as Sql};
 
-use super::catalog::{Catalog, DatabaseOptions};
+use super::catalog::{Catalog, DatabaseOptions, database_key};
 use super::definition::{self, Derived, ENGINE, NativeDef, table_collation};
+use super::refer::{self, Redefined};
 use super::write::auto::Steps;
 use super::write::records_text;
 use super::{check, partition, row_id, rules, statistics, types};
@@ -68,7 +69,7 @@ impl Definer {
     /// # Errors
     /// Whatever MySQL would say, 1235 for what native tables do not have, and what the disk gives.
     pub(crate) fn run(&self, statement: &TableStatement) -> Result<Done> {
-        let _lock = self.catalog.define();
+        let _lock = self.catalog.define(&self.stop)?;
         let copied = match statement {
             TableStatement::Alter(alter) => self.alter(alter)?,
             TableStatement::CreateIndex(create) => self.create_index(create)?,
@@ -81,6 +82,30 @@ impl Definer {
             info: records_text(copied, 0, warnings),
             ..Done::default()
         })
+    }
+
+    /// Makes the table of `CREATE TABLE ... SELECT` and gives its number; `None` when
+    /// `IF NOT EXISTS` found a table of the name.
+    ///
+    /// # Errors
+    /// Whatever MySQL would say.
+    pub(crate) fn create_for_rows(&self, create: &TableDefinition) -> Result<Option<TableId>> {
+        let _lock = self.catalog.define(&self.stop)?;
+        Ok(self.create(create)?.map(|def| def.id))
+    }
+
+    /// Drops a table whose rows did not come. Where its name leads to another one by now, that is
+    /// somebody else's.
+    ///
+    /// # Errors
+    /// What the disk gives.
+    pub(crate) fn drop_unfilled(&self, database: &str, name: &str, id: TableId) -> Result<()> {
+        // A statement that was killed clears up all the same.
+        let _lock = self.catalog.define(&Stop::never())?;
+        if self.catalog.id_of(database, name) != Some(id) {
+            return Ok(());
+        }
+        self.drop_all(&[(database, name, id)], Vec::new())
     }
 
     /// Statements that never touch a row.
@@ -176,8 +201,9 @@ impl Definer {
         let broken = self.catalog.broken_tables(name);
         let tables = tables.iter().map(|it| (name.as_str(), it.name.as_str(), it.id));
         let broken = broken.iter().map(|(table, id, _)| (name.as_str(), table.as_str(), *id));
-        self.drop_all(&tables.chain(broken).collect::<Vec<_>>())?;
-        self.catalog.remove_database(name)
+        self.drop_all(&tables.chain(broken).collect::<Vec<_>>(), vec![database_key(name)])?;
+        self.catalog.forget_database(name);
+        Ok(())
     }
 
     /// Makes a table; `None` when `IF NOT EXISTS` found one.
@@ -229,7 +255,7 @@ impl Definer {
         database: &str,
         mut definition: TableDefinition,
     ) -> Result<()> {
-        let _lock = self.catalog.define();
+        let _lock = self.catalog.define(&self.stop)?;
         self.prepare(&mut definition, self.mode)?;
         self.create_prepared(database, definition, self.mode).map(drop)
     }
@@ -358,13 +384,16 @@ impl Definer {
         }
         let mut found = Vec::new();
         let mut missing = Vec::new();
-        for (at, name) in drop.tables.iter().enumerate() {
-            let before = drop.tables.get(..at).unwrap_or_default();
-            if before.contains(name) {
+        let mut named: Vec<(&str, &str)> = Vec::with_capacity(drop.tables.len());
+        for name in &drop.tables {
+            let database = self.database_of(name)?;
+            // Whether the database is written or the current one makes no difference.
+            let place = (database, name.name.as_str());
+            if named.contains(&place) {
                 let text = format!("Not unique table/alias: '{}'", name.name);
                 return Err(Error::new(Code::NonUniqueTable, text));
             }
-            let database = self.database_of(name)?;
+            named.push(place);
             if !self.catalog.has(database) && !drop.if_exists {
                 return Err(unknown_database(database));
             }
@@ -382,26 +411,34 @@ impl Definer {
             let text = format!("Unknown table '{name}'");
             self.diagnostics.note(Code::UnknownTable.errno(), text);
         }
-        self.drop_all(&found)
+        self.drop_all(&found, Vec::new())
     }
 
-    /// Drops tables, by database, name and number, in one commit with what is kept of them.
-    fn drop_all(&self, tables: &[(&str, &str, TableId)]) -> Result<()> {
-        if tables.is_empty() {
+    /// Drops tables, by database, name and number, in one commit with what is kept of them and
+    /// other values of the store.
+    fn drop_all(&self, tables: &[(&str, &str, TableId)], mut forgets: Vec<Vec<u8>>) -> Result<()> {
+        if tables.is_empty() && forgets.is_empty() {
             return Ok(());
         }
         let store = self.catalog.store();
         let ids: Vec<TableId> = tables.iter().map(|it| it.2).collect();
-        let mut kept: Vec<Vec<u8>> = ids.iter().flat_map(|&id| kept_keys(id)).collect();
-        kept.retain(|key| store.value(key).is_some());
-        store.drop_tables(&ids, kept)?;
-        for &(database, name, id) in tables {
+        forgets.extend(ids.iter().flat_map(|&id| kept_keys(id)));
+        forgets.retain(|key| store.value(key).is_some());
+        store.drop_tables(&ids, forgets)?;
+        // They are gone: nothing that goes wrong from here on may leave one of them shown.
+        for &(database, name, _) in tables {
             self.catalog.forget(database, name);
-            self.catalog.statistics().forget(id)?;
-            // A statement that was on its way may have taken numbers meanwhile.
-            let counter = NativeDef::auto_key(id);
-            if store.value(&counter).is_some() {
-                self.catalog.put_value(counter, None)?;
+        }
+        for id in ids {
+            let left = self.catalog.statistics().forget(id).and_then(|()| {
+                // A statement that was on its way may have taken numbers meanwhile.
+                let counter = NativeDef::auto_key(id);
+                let is_there = store.value(&counter).is_some();
+                if is_there { self.catalog.put_value(counter, None) } else { Ok(()) }
+            });
+            if let Err(error) = left {
+                let error = pelorus_error::display_chain(&error);
+                tracing::warn!(table = id.0, error, "something of a dropped table is left");
             }
         }
         Ok(())
@@ -420,7 +457,8 @@ impl Definer {
             self.catalog.put_value(NativeDef::auto_key(def.id), None)?;
             let next = Some(Arc::new(AtomicU64::new(1)));
             let definition = def.definition.clone();
-            self.redefine_counting(&def, (&def.database, definition), def.table.schema(), next)?;
+            let named = (def.database.as_str(), definition);
+            self.redefine_counting(&def, named, def.table.schema(), next, &[])?;
         }
         Ok(())
     }
@@ -433,9 +471,20 @@ impl Definer {
         definition: TableDefinition,
         schema: TableSchema,
     ) -> Result<()> {
+        self.redefine_with(def, (database, definition), schema, &[])
+    }
+
+    /// The same, with other tables whose foreign keys follow in the same commit.
+    pub(super) fn redefine_with(
+        &self,
+        def: &NativeDef,
+        named: (&str, TableDefinition),
+        schema: TableSchema,
+        others: &[Redefined],
+    ) -> Result<()> {
         let next = def.auto.as_ref().map(|auto| Arc::clone(&auto.next));
         let next = next.or_else(|| Some(self.catalog.stored_counter(def.id)));
-        self.redefine_counting(def, (database, definition), schema, next)
+        self.redefine_counting(def, named, schema, next, others)
     }
 
     /// The same, with another counter.
@@ -445,15 +494,18 @@ impl Definer {
         (database, definition): (&str, TableDefinition),
         schema: TableSchema,
         next: Option<Arc<AtomicU64>>,
+        others: &[Redefined],
     ) -> Result<()> {
         let store = self.catalog.store();
         // What is wrong with it shows before anything is written.
         Derived::of(database, &definition, def.mode)?;
         let bytes = definition::encode(database, &definition, def.mode)?;
-        store.alter_table(def.id, schema, &bytes)?;
+        store.alter_table_with(def.id, schema, &bytes, refer::written(others)?)?;
         let table = Arc::clone(&def.table);
         let new = NativeDef::new(database, definition, def.mode, table, next)?;
-        self.catalog.exchange(def, new);
+        let mut shown = refer::shown(others)?;
+        shown.push((def, new));
+        self.catalog.exchange_all(shown);
         Ok(())
     }
 

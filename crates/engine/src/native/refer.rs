@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pelorus_error::Result;
 use pelorus_sql::table::{ForeignKey, TableDefinition};
+use pelorus_store::TableId;
 
 use super::ddl::Definer;
 use super::definition::{self, Derived, NativeDef};
@@ -59,20 +60,18 @@ impl Definer {
         tables.filter(|def| !def.definition.foreign_keys.is_empty()).collect()
     }
 
-    /// Gives the columns of a changed table their new names in the foreign keys of other tables.
-    ///
-    /// # Errors
-    /// What the disk gives.
-    pub(super) fn follow_columns(
+    /// The other tables whose foreign keys name columns of a changed table, with the new names of
+    /// these.
+    pub(super) fn following_columns(
         &self,
         changed: &NativeDef,
         renamed: &[(String, String)],
-    ) -> Result<()> {
+    ) -> Vec<Redefined> {
+        let mut others = Vec::new();
         if renamed.is_empty() {
-            return Ok(());
+            return others;
         }
         let table = (changed.database.as_str(), changed.name.as_str());
-        let mut others: Vec<Redefined> = Vec::new();
         for def in self.referring() {
             let is_itself = (def.database.as_str(), def.name.as_str()) == table;
             let mut definition = def.definition.clone();
@@ -81,30 +80,47 @@ impl Definer {
                 others.push((def, database, definition));
             }
         }
-        self.redefine_all(others)
+        others
     }
 
-    /// Gives tables other definitions, in other databases perhaps, all of them in one step.
+    /// Gives tables other names, in other databases perhaps, and others the foreign keys that follow,
+    /// all of them in one step.
     ///
     /// # Errors
     /// Definitions that cannot be, of which nothing is written, and what the disk gives.
-    pub(super) fn redefine_all(&self, changed: Vec<Redefined>) -> Result<()> {
-        if changed.is_empty() {
+    pub(super) fn redefine_all(&self, moved: &[Redefined], others: &[Redefined]) -> Result<()> {
+        if moved.is_empty() && others.is_empty() {
             return Ok(());
         }
-        let mut written = Vec::with_capacity(changed.len());
-        for (def, database, definition) in &changed {
-            // What is wrong with it shows before anything is written.
-            Derived::of(database, definition, def.mode)?;
-            written.push((def.id, definition::encode(database, definition, def.mode)?));
-        }
-        self.catalog.store().define_tables(written)?;
-        let shown = changed.iter().map(|(def, database, definition)| {
+        self.catalog.store().define_tables_with(written(moved)?, written(others)?)?;
+        let mut all = shown(moved)?;
+        all.extend(shown(others)?);
+        self.catalog.exchange_all(all);
+        Ok(())
+    }
+}
+
+/// What the store is told of other definitions.
+///
+/// # Errors
+/// Definitions that cannot be.
+pub(super) fn written(changed: &[Redefined]) -> Result<Vec<(TableId, Vec<u8>)>> {
+    let encode = |(def, database, definition): &Redefined| {
+        // What is wrong with it shows before anything is written.
+        Derived::of(database, definition, def.mode)?;
+        Ok((def.id, definition::encode(database, definition, def.mode)?))
+    };
+    changed.iter().map(encode).collect()
+}
+
+/// What the catalog shows instead of tables once the store has their other definitions.
+pub(super) fn shown(changed: &[Redefined]) -> Result<Vec<(&NativeDef, NativeDef)>> {
+    changed
+        .iter()
+        .map(|(def, database, definition)| {
             let next = def.auto.as_ref().map(|auto| Arc::clone(&auto.next));
             let table = Arc::clone(&def.table);
             Ok((&**def, NativeDef::new(database, definition.clone(), def.mode, table, next)?))
-        });
-        self.catalog.exchange_all(shown.collect::<Result<Vec<_>>>()?);
-        Ok(())
-    }
+        })
+        .collect()
 }

@@ -87,22 +87,23 @@ impl Definer {
     }
 
     fn carry_out(&self, moved: &[Moved]) -> Result<()> {
-        let mut changed: Vec<Redefined> = Vec::with_capacity(moved.len());
+        let mut renamed: Vec<Redefined> = Vec::with_capacity(moved.len());
         for Moved { def, database, name } in moved {
             let mut definition = def.definition.clone();
             rename_made(&mut definition, name);
             definition.name.name.clone_from(name);
             follow(&mut definition, (&def.database, database), moved);
-            changed.push((Arc::clone(def), database.clone(), definition));
+            renamed.push((Arc::clone(def), database.clone(), definition));
         }
+        let mut followed: Vec<Redefined> = Vec::new();
         let others = if moved.is_empty() { Vec::new() } else { self.referring() };
         for def in others.into_iter().filter(|def| moved.iter().all(|it| it.def.id != def.id)) {
             let (database, mut definition) = (def.database.clone(), def.definition.clone());
             if follow(&mut definition, (&database, &database), moved) {
-                changed.push((def, database, definition));
+                followed.push((def, database, definition));
             }
         }
-        self.redefine_all(changed)
+        self.redefine_all(&renamed, &followed)
     }
 }
 

@@ -8,14 +8,15 @@
 //!
 //! Statements that fail and savepoints go back by a list of what keys were before, newest last. It
 //! goes back as far as the oldest savepoint, so that it takes no longer, and no more memory, than
-//! what was written since.
+//! what was written since. Rows that were locked stay so when a savepoint takes everything else
+//! back, as InnoDB keeps its locks.
 
 mod undo;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, UInt32Array};
 use parking_lot::Mutex;
 use pelorus_error::{Error, Result};
 use pelorus_query::OwnWrites;
@@ -23,7 +24,7 @@ use pelorus_store::{Commit, Mode, Snapshot, TableId, Version, bytes_of};
 
 use super::definition::NativeDef;
 use super::durability::Wanted;
-use super::write::change::{Change, Counts, writes_of};
+use super::write::change::{Change, Counts, taken, writes_of};
 use super::write::check_bytes;
 use super::write::lookup::{duplicate_entry, existing, keys_of};
 use super::write::select::joined;
@@ -84,6 +85,8 @@ pub(crate) struct NativeTransaction {
     undo: UndoLog,
     /// Savepoints, the oldest first, with their places in `undo`.
     savepoints: Vec<(String, usize)>,
+    /// The keys that were locked (`FOR UPDATE`) since there were savepoints.
+    locked: HashMap<TableId, HashSet<Arc<[u8]>>>,
 }
 
 impl NativeTransaction {
@@ -91,7 +94,8 @@ impl NativeTransaction {
     /// table go back to there.
     pub(crate) fn new(snapshot: Arc<Snapshot>, savepoints: &[String]) -> Self {
         let savepoints = savepoints.iter().map(|name| (name.clone(), 0)).collect();
-        Self { snapshot, tables: Arc::default(), undo: UndoLog::default(), savepoints }
+        let (tables, undo, locked) = (Arc::default(), UndoLog::default(), HashMap::new());
+        Self { snapshot, tables, undo, savepoints, locked }
     }
 
     /// What its statements read.
@@ -118,23 +122,63 @@ impl NativeTransaction {
 
     /// Goes back to a savepoint, or only forgets it and those after it; `false` when it is not
     /// there.
-    pub(crate) fn back_to(&mut self, name: &str, release: bool) -> bool {
+    ///
+    /// # Errors
+    /// What reading rows that stay locked gives.
+    pub(crate) fn back_to(&mut self, name: &str, release: bool) -> Result<bool> {
         let found = self.savepoints.iter().rposition(|(known, _)| known.eq_ignore_ascii_case(name));
-        let Some(at) = found else { return false };
+        let Some(at) = found else { return Ok(false) };
         if release {
             self.savepoints.truncate(at);
             self.forget();
         } else {
-            self.undo.back_to(self.savepoints[at].1, &mut self.tables.lock());
+            let place = self.savepoints[at].1;
             self.savepoints.truncate(at + 1);
+            self.take_back(place)?;
         }
-        true
+        Ok(true)
+    }
+
+    /// Takes everything since a place back, but for locks: the rows are written again, as they are in
+    /// the snapshot.
+    fn take_back(&mut self, place: usize) -> Result<()> {
+        let tables = &mut *self.tables.lock();
+        let mut lost: HashMap<TableId, Vec<usize>> = HashMap::new();
+        for (id, key) in self.undo.new_since(place) {
+            let is_locked = self.locked.get(&id).is_some_and(|keys| keys.contains(key));
+            if let Some(entry) = tables.get(&id).and_then(|writes| writes.entries.get(key))
+                && is_locked
+            {
+                lost.entry(id).or_default().push(entry.at);
+            }
+        }
+        let mut locked = Vec::with_capacity(lost.len());
+        for (id, mut rows) in lost {
+            rows.sort_unstable();
+            if let Some(writes) = tables.get(&id) {
+                locked.push((Arc::clone(&writes.def), writes.gather(&rows)?));
+            }
+        }
+        self.undo.back_to(place, tables);
+        for (def, batches) in locked {
+            let writes = tables.entry(def.id).or_insert_with(|| TableWrites::new(def));
+            for columns in &batches {
+                writes.lock_again(&self.snapshot, columns, &mut self.undo)?;
+            }
+        }
+        // Of rows that the transaction made and locked nothing is left.
+        tables.retain(|_, writes| !writes.entries.is_empty());
+        Ok(())
     }
 
     /// Forgets how to go back further than to the oldest savepoint.
     fn forget(&mut self) {
         let oldest = self.savepoints.first().map_or(self.undo.end(), |(_, place)| *place);
         self.undo.forget_before(oldest);
+        if self.savepoints.is_empty() {
+            // Nothing goes back behind the locks that there are.
+            self.locked.clear();
+        }
     }
 
     /// Takes the changes of a statement in; nothing of them when it fails.
@@ -167,6 +211,15 @@ impl NativeTransaction {
                 return Err(Error::table_changed());
             }
             counts.add(&writes.apply(&self.snapshot, change, (&mut self.undo, besides), stop)?);
+            if change.locks && !self.savepoints.is_empty() {
+                let locked = self.locked.entry(id).or_default();
+                for (columns, _) in &change.puts {
+                    let keys = keys_of(&change.def, columns)?;
+                    let shared =
+                        |key: &[u8]| Some(Arc::clone(writes.entries.get_key_value(key)?.0));
+                    locked.extend(keys.iter().filter_map(shared));
+                }
+            }
         }
         Ok(counts)
     }
@@ -323,11 +376,41 @@ impl TableWrites {
         let mut before = 0;
         for (columns, mode) in &change.puts {
             let known = counts.ignored_rows.len();
+            // What is written already is protected, and would only be written once more.
+            let unwritten = change.locks.then(|| self.unwritten(columns)).transpose()?;
+            let columns = unwritten.as_ref().unwrap_or(columns);
+            if change.locks && columns.first().is_none_or(|column| column.is_empty()) {
+                continue;
+            }
             self.put(snapshot, (columns, Some(*mode)), &mut counts, (undo, besides), stop)?;
             counts.ignored_rows.iter_mut().skip(known).for_each(|row| *row += before);
             before += columns.first().map_or(0, |column| column.len());
         }
         Ok(counts)
+    }
+
+    /// The rows of a batch whose keys have no entry.
+    fn unwritten(&self, columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+        let keys = keys_of(&self.def, columns)?;
+        let rows = (0..).zip(keys.iter()).filter(|(_, key)| !self.entries.contains_key(*key));
+        taken(columns, &UInt32Array::from_iter_values(rows.map(|(row, _)| row)))
+    }
+
+    /// Locks rows of the snapshot by the keys of a batch; those that are not there are passed over.
+    fn lock_again(
+        &mut self,
+        snapshot: &Snapshot,
+        columns: &[ArrayRef],
+        undo: &mut UndoLog,
+    ) -> Result<()> {
+        let keys = keys_of(&self.def, columns)?;
+        let all: Vec<usize> = (0..self.def.columns.len()).collect();
+        let found = existing(&self.def, snapshot, columns, &keys.iter().collect(), &all)?;
+        for batch in found.batches.iter().filter(|it| it.first().is_some_and(|it| !it.is_empty())) {
+            let (put, counts) = ((batch.as_slice(), Some(Mode::Replace)), &mut Counts::default());
+            self.put(snapshot, put, counts, (&mut *undo, 0), &Stop::never())?;
+        }
+        Ok(())
     }
 
     /// Writes rows under a mode, or deletes them. `besides` is what the rest of the transaction

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::literal;
-use pelorus_sql::statement::{Completion, Ddl, DdlAction, Maintenance, TableName};
-use pelorus_sql::table::{DropTables, TableDefinition, TableStatement};
+use pelorus_sql::statement::{Completion, Ddl, DdlAction, Maintenance};
+use pelorus_sql::table::{TableDefinition, TableStatement};
+use pelorus_store::TableId;
 
 use super::Session;
 use super::absent;
@@ -21,15 +22,14 @@ use crate::native::ddl::Definer;
 /// killed and nothing behind its last `await` runs.
 struct Unfilled {
     definer: Definer,
-    table: Option<TableName>,
+    /// Its database, name and number.
+    table: Option<(String, String, TableId)>,
 }
 
 impl Drop for Unfilled {
     fn drop(&mut self) {
-        let Some(table) = self.table.take() else { return };
-        let undo =
-            DropTables { temporary: false, if_exists: true, tables: vec![table], cascade: None };
-        if let Err(error) = blocking(|| self.definer.run(&TableStatement::Drop(undo))) {
+        let Some((database, name, id)) = self.table.take() else { return };
+        if let Err(error) = blocking(|| self.definer.drop_unfilled(&database, &name, id)) {
             let error = pelorus_error::display_chain(&error);
             tracing::warn!(error, "a table whose rows were not inserted stays");
         }
@@ -143,20 +143,17 @@ impl Session {
     ) -> Result<Outcome> {
         let Some(query) = &create.query else { return Err(Error::internal("no query")) };
         let database = self.database_of(&create.name)?.to_owned();
-        let existed = self.engine.native().id_of(&database, &create.name.name).is_some();
         let columns = pelorus_query::describe(&self.context(view), &query.text).await?;
         let mut definition = create.clone();
         definition.query = None;
         crate::native::ddl::add_columns(&mut definition, &columns)?;
         let definer = self.definer(view);
-        blocking(|| definer.run(&TableStatement::Create(Box::new(definition))))?;
-        if existed {
+        let Some(id) = blocking(|| definer.create_for_rows(&definition))? else {
             // `IF NOT EXISTS` found a table; MySQL inserts nothing then.
             return Ok(done());
-        }
-        let mut name = create.name.clone();
-        name.database = Some(database.clone());
-        let mut unfilled = Unfilled { definer, table: Some(name) };
+        };
+        let table = (database.clone(), create.name.name.clone(), id);
+        let mut unfilled = Unfilled { definer, table: Some(table) };
         let names: Vec<String> = columns.iter().map(|it| literal::name(&it.name)).collect();
         let verb = match query.duplicates {
             None => "INSERT INTO",

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::Statement;
-use pelorus_sql::statement::{Execute, Prepare, PrepareSource};
+use pelorus_sql::statement::{Execute, Prepare, PrepareSource, Write, WriteKind};
 use pelorus_types::Column;
 
 use super::Session;
@@ -149,7 +149,9 @@ impl Session {
             Statement::Prepare(_)
             | Statement::Execute(_)
             | Statement::ExecuteImmediate(_)
-            | Statement::Deallocate(_) => {
+            | Statement::Deallocate(_)
+            // Nobody could ask the client for the file.
+            | Statement::Write(Write { kind: WriteKind::Load, .. }) => {
                 return Err(Error::new(
                     Code::NotPreparable,
                     "This command is not supported in the prepared statement protocol yet",

@@ -49,7 +49,7 @@ impl Session {
             let locks = facts.locking && !self.transaction_is_read_only();
             self.join_native(&view.native.pin, locks)?;
             if facts.locking {
-                self.lock_native(sql).await?;
+                self.lock_native(view, sql).await?;
             }
         }
         if let Some(link) = self.own_link(sql, &facts.tables, facts.locking).await? {
@@ -88,7 +88,10 @@ impl Session {
 
     /// Protects the rows that a locking query finds, for the open transaction. One that only reads
     /// makes nothing of them that would have to be protected.
-    async fn lock_native(&mut self, sql: &str) -> Result<()> {
+    ///
+    /// The query is asked twice, for the rows and for its answer: both see the same moment, version and
+    /// variables, so that no row is shown that is not protected.
+    pub(super) async fn lock_native(&mut self, view: &Arc<View>, sql: &str) -> Result<()> {
         if self.transaction_is_read_only() {
             let is_write = has_for_update(sql, self.mode);
             return if is_write { Err(read_only_transaction()) } else { Ok(()) };
@@ -96,7 +99,8 @@ impl Session {
         if !self.transaction.is_open() {
             return Ok(());
         }
-        let view = self.view();
+        // With what the transaction has written; it may have begun with this statement.
+        let view = Arc::new(View { native: self.native_reads(), ..View::clone(view) });
         let mut plan = self.native_statement(&view).lock(sql).await?;
         self.carry_out(&mut plan, view.native.pin.version()).map(drop)
     }

@@ -283,6 +283,13 @@ async fn prepared_statements_are_kept_by_name_and_number() {
     root.close_prepared(prepared.id);
     let error = root.execute_prepared(prepared.id, Vec::new()).await.unwrap_err();
     assert_eq!(error.errno(), 1243);
+    let load = "LOAD DATA LOCAL INFILE 'f' INTO TABLE d.t";
+    assert_eq!(root.prepare(load).await.unwrap_err().errno(), 1295);
+    assert_eq!(errno(&mut root, &format!("PREPARE s FROM \"{load}\"")).await, 1295);
+    // What an EXECUTE that is killed leaves goes with it.
+    root.has_parameters = true;
+    run(&mut root, "SET @c = 1").await;
+    assert!(!root.has_parameters);
 }
 
 #[tokio::test]

@@ -210,7 +210,7 @@ impl Session {
                 .ok_or_else(missing)?;
             open.savepoints.truncate(if release { at } else { at + 1 });
             if let Some(native) = &mut open.native
-                && !native.back_to(name, release)
+                && !crate::native::blocking(|| native.back_to(name, release))?
             {
                 return Err(missing());
             }

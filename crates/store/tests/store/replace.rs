@@ -1,6 +1,7 @@
 //! A table that takes the place of another: all of it or nothing, whatever crashes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pelorus_env::{Fault, Tear};
@@ -156,6 +157,36 @@ fn definitions_of_a_table_that_is_gone_change_nothing() {
 }
 
 #[test]
+fn definitions_that_say_nothing_else_of_rows_disturb_no_writer() {
+    let machine = Machine::new(2);
+    let database = machine.open().unwrap();
+    let table = database.create_table(schema(), b"t").unwrap();
+    let other = database.create_table(schema(), b"u").unwrap();
+    let generation = |id| database.table(id).unwrap().generation();
+    let (of_table, of_other) = (generation(table), generation(other));
+    let (moved, text) = (vec![(other, b"v".to_vec())], vec![(table, b"w".to_vec())]);
+    database.define_tables_with(moved, text).unwrap();
+    assert_eq!(generation(table), of_table);
+    assert!(generation(other) > of_other);
+    let text = vec![(table, b"x".to_vec())];
+    database.alter_table_with(other, schema(), b"y", text).unwrap();
+    assert_eq!(generation(table), of_table);
+    let made_for = vec![(table, of_table)];
+    let writes = vec![put(table, &rows(0), Mode::Insert)];
+    database.commit(&Commit { writes, made_for, ..Commit::default() }).unwrap();
+    let new = database.create_table(schema(), b"").unwrap();
+    let text = vec![(table, b"z".to_vec())];
+    database.replace_table_with((other, new), b"new", Vec::new(), text).unwrap();
+    assert_eq!(generation(table), of_table);
+    database.close().unwrap();
+    drop(database);
+    let database = machine.open().unwrap();
+    assert_eq!(&*database.table(table).unwrap().definition(), b"z");
+    assert_eq!(&*database.table(new).unwrap().definition(), b"new");
+    assert_eq!(newest(&database, table), content(0));
+}
+
+#[test]
 fn a_frozen_table_is_read_and_not_written() {
     let machine = Machine::new(2);
     let database = machine.open().unwrap();
@@ -166,6 +197,17 @@ fn a_frozen_table_is_read_and_not_written() {
     assert_eq!(database.freeze(table).unwrap_err().code(), Code::TableChanged);
     assert_eq!(newest(&database, table), content(0));
     commit(&database, vec![put(other, &rows(5), Mode::Insert)]).unwrap();
+    // Who is to stop does not wait until the end.
+    let asked = AtomicBool::new(false);
+    let stopped = Commit { writes: vec![put(table, &rows(9), Mode::Replace)], ..Commit::default() };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(150));
+            asked.store(true, Ordering::Relaxed);
+        });
+        let stop = || asked.load(Ordering::Relaxed);
+        assert_eq!(database.commit_unless(&stopped, &stop).unwrap_err().errno(), 1317);
+    });
     std::thread::scope(|scope| {
         let writer = Arc::clone(&database);
         let thread =

@@ -6,6 +6,7 @@ use pelorus_sql::table::{AlterAction, KeyTarget};
 
 use super::actions::Draft;
 use crate::native::check::duplicate_column;
+use crate::native::refer::rename_referred;
 
 /// When an action takes effect, as in MySQL: what goes is gone before names change, and all names
 /// change at once before anything new refers to them.
@@ -96,6 +97,12 @@ impl Draft<'_> {
             }
         }
         self.definition.foreign_keys.iter_mut().flat_map(|key| &mut key.columns).for_each(new_name);
+        // Keys that refer to the table itself follow; those that are new name columns as they are
+        // called now.
+        let pairs = renamed.iter().map(|(_, from, to)| ((*from).to_owned(), (*to).to_owned()));
+        let itself = (self.def.database.as_str(), self.def.name.as_str());
+        let pairs: Vec<(String, String)> = pairs.collect();
+        rename_referred(&mut self.definition, &self.def.database, itself, &pairs);
         for (at, _, to) in renamed {
             to.clone_into(&mut self.definition.columns[at].name);
         }

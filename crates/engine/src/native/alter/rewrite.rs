@@ -21,6 +21,7 @@ use crate::native::ddl::Definer;
 use crate::native::definition::{self, DefaultValue, Derived, NOWHERE, NativeDef};
 use crate::native::durability::Wanted;
 use crate::native::partition;
+use crate::native::refer::{self, Redefined};
 use crate::native::types;
 use crate::native::write::change::Change;
 use crate::native::write::warnings::Warnings;
@@ -60,7 +61,7 @@ pub(crate) fn discard(store: &Database, id: TableId) -> Result<()> {
 
 impl Definer {
     /// Writes a table anew under a definition, and puts it in the old one's place. The table is
-    /// frozen.
+    /// frozen. Foreign keys of `others` follow in the same step.
     ///
     /// # Errors
     /// The first row that does not fit, a key that is there twice (1062), a row without partition
@@ -69,11 +70,12 @@ impl Definer {
         &self,
         def: &NativeDef,
         definition: TableDefinition,
-        derived: &Derived,
-        plan: &Plan,
+        (derived, plan): (&Derived, &Plan),
         counter: Option<u64>,
+        others: &[Redefined],
     ) -> Result<()> {
         let store = self.catalog.store();
+        let texts = refer::written(others)?;
         let schema = TableSchema {
             columns: plan.stored(def, derived)?,
             key: derived.key.clone(),
@@ -103,11 +105,13 @@ impl Definer {
         let statistics = self.catalog.statistics().for_columns(def.id, &new.table.schema());
         let mut values = self.counters(def, &new, counter.is_some());
         values.extend(self.catalog.statistics().renumbered(def.id, id, statistics.as_deref()));
-        store.replace_table(def.id, id, &visible, values)?;
+        store.replace_table_with((def.id, id), &visible, values, texts)?;
         hidden.id = None;
         self.catalog.statistics().moved(def.id, id, statistics);
         // In the old one's place it is of another generation.
-        self.catalog.exchange(def, named(definition, table)?);
+        let mut shown = refer::shown(others)?;
+        shown.push((def, named(definition, table)?));
+        self.catalog.exchange_all(shown);
         warnings.tell(&self.diagnostics);
         Ok(())
     }

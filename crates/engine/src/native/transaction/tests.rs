@@ -147,11 +147,11 @@ async fn statements_and_savepoints_do_what_copies_of_everything_would() {
                     savepoints.push((name, model.clone()));
                 }
                 2 => {
-                    assert_eq!(tx.back_to(name, true), found.is_some());
+                    assert_eq!(tx.back_to(name, true).unwrap(), found.is_some());
                     savepoints.truncate(found.unwrap_or(savepoints.len()));
                 }
                 3 => {
-                    assert_eq!(tx.back_to(name, false), found.is_some());
+                    assert_eq!(tx.back_to(name, false).unwrap(), found.is_some());
                     if let Some(at) = found {
                         went_back += usize::from(model != savepoints[at].1);
                         model = savepoints[at].1.clone();
@@ -202,10 +202,10 @@ async fn savepoints_take_what_was_written_since_and_no_more() {
         tx.apply(&[change(&def, &[(id, 0)], Some(Mode::Insert))], &Stop::never()).unwrap();
     }
     assert_eq!(tx.undo.memory(), 2 * 101 * size_of::<Step>());
-    assert!(tx.back_to("s5150", false));
+    assert!(tx.back_to("s5150", false).unwrap());
     assert_eq!(tx.undo.memory(), 2 * 51 * size_of::<Step>());
     assert_eq!(seen(&tx, &def, &BTreeMap::new()).len(), 5150);
-    assert!(tx.back_to("again", true) && !tx.back_to("s5100", true));
+    assert!(tx.back_to("again", true).unwrap() && !tx.back_to("s5100", true).unwrap());
     assert_eq!(tx.undo.memory(), 0);
 }
 
@@ -217,7 +217,7 @@ async fn what_was_taken_back_was_not_written() {
     tx.savepoint("s");
     tx.apply(&[change(&def, &[(1, 1)], Some(Mode::Insert))], &Stop::never()).unwrap();
     assert!(tx.has_written());
-    assert!(tx.back_to("s", false));
+    assert!(tx.back_to("s", false).unwrap());
     assert!(!tx.has_written());
     let twice = change(&def, &[(1, 1), (1, 2)], Some(Mode::Insert));
     assert_eq!(tx.apply(&[twice], &Stop::never()).unwrap_err().errno(), 1062);
@@ -246,4 +246,42 @@ async fn all_tables_of_a_transaction_count_together() {
         write(id).unwrap();
     }
     assert_eq!(write(23).unwrap_err().errno(), 1235);
+}
+
+/// A query that locks rows asks for nothing that it has, and a savepoint does not unlock them.
+#[tokio::test]
+async fn locks_are_taken_once_and_outlive_savepoints() {
+    let (engine, mut client) = with_tables(&TABLES).await;
+    client.run("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)").await;
+    let def = def(&engine, "t");
+    let base = BTreeMap::from([(1, 1), (2, 2), (3, 3)]);
+    let lock = |rows: &[(i64, i64)]| {
+        let mut change = change(&def, rows, Some(Mode::Replace));
+        change.locks = true;
+        change
+    };
+    let bytes = |tx: &NativeTransaction| tx.tables.lock().get(&def.id).map_or(0, |it| it.bytes);
+    let mut tx = begin(&engine);
+    tx.apply(&[lock(&[(1, 1), (2, 2)])], &Stop::never()).unwrap();
+    let before = bytes(&tx);
+    tx.apply(&[lock(&[(2, 2), (1, 1)])], &Stop::never()).unwrap();
+    assert_eq!(bytes(&tx), before);
+    // Row 4 is the transaction's own, and goes.
+    tx.savepoint("s");
+    for round in 0..2 {
+        tx.apply(&[change(&def, &[(4, 4)], Some(Mode::Insert))], &Stop::never()).unwrap();
+        tx.apply(&[lock(&[(2, 2), (3, 3), (4, 4)])], &Stop::never()).unwrap();
+        tx.apply(&[change(&def, &[(2, 20), (3, 30)], Some(Mode::Replace))], &Stop::never())
+            .unwrap();
+        tx.apply(&[change(&def, &[(1, 1)], None)], &Stop::never()).unwrap();
+        assert_eq!(seen(&tx, &def, &base), BTreeMap::from([(2, 20), (3, 30), (4, 4)]));
+        assert!(tx.back_to("s", false).unwrap());
+        assert_eq!(seen(&tx, &def, &base), base, "{round}");
+        assert_eq!(tx.tables.lock()[&def.id].entries.len(), 3);
+        check_bytes_kept(&tx);
+    }
+    // Somebody else writes a row that was locked behind the savepoint.
+    client.run("UPDATE t SET a = 9 WHERE id = 3").await;
+    let commit = tx.commit(Wanted::Synced).unwrap();
+    assert_eq!(engine.native().store().commit(&commit).unwrap_err().errno(), 1213);
 }

@@ -45,6 +45,15 @@ impl UndoLog {
         }
     }
 
+    /// The keys that had no entry at a place and got one since.
+    pub(super) fn new_since(&self, place: usize) -> impl Iterator<Item = (TableId, &Arc<[u8]>)> {
+        let steps = self.steps.iter().skip(place.saturating_sub(self.forgotten));
+        steps.filter_map(|step| match step {
+            Step::Key { table, key, before: None } => Some((*table, key)),
+            _ => None,
+        })
+    }
+
     /// Bytes that it takes; the keys are those of the tables' entries.
     pub(super) fn memory(&self) -> usize {
         self.steps.len() * size_of::<Step>()

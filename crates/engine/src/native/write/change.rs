@@ -24,12 +24,16 @@ pub(crate) struct Change {
     /// Which of the rows to write, of all batches one after the other, had an AUTO_INCREMENT number
     /// made; `None` where it does not matter.
     pub(crate) made: Option<Vec<bool>>,
+    /// The rows are written as they are, so that nobody else writes them (`locked`): those that the
+    /// transaction has written already need nothing more.
+    pub(crate) locks: bool,
 }
 
 impl Change {
     /// No change.
     pub(crate) fn new(def: Arc<NativeDef>) -> Self {
-        Self { def, puts: Vec::new(), removes: Vec::new(), places: None, made: None }
+        let (puts, removes) = (Vec::new(), Vec::new());
+        Self { def, puts, removes, places: None, made: None, locks: false }
     }
 
     /// Adds a batch of which some rows lacked a number, with the places of those that are left of it.

@@ -46,6 +46,13 @@ impl Statement<'_> {
         if locking_queries(query) != 1 || query.locks.is_empty() {
             return Err(refused());
         }
+        if !finds_the_same(query, self.context.mode) {
+            return Err(Error::unsupported(
+                "FOR UPDATE and FOR SHARE inside of a transaction where the query does not say \
+                 which rows it finds: random and window functions in FROM and WHERE, and LIMIT in \
+                 subqueries that do not select what they are ordered by; SELECT that first",
+            ));
+        }
         let mut plan = update_plan();
         let tables = self.locked_tables(query, select)?;
         for (table, alias) in &tables {
@@ -64,6 +71,7 @@ impl Statement<'_> {
             let mut seen = HashSet::new();
             let first: BooleanArray = keys.iter().map(|key| Some(seen.insert(key))).collect();
             let mut change = Change::new(def);
+            change.locks = true;
             change.puts.push((picked(&rows, &first)?, Mode::Replace));
             plan.changes.push(change);
         }
@@ -161,6 +169,42 @@ fn is_row_by_row(select: &Select) -> bool {
         && select.having.is_none()
         && !has_groups
         && !select.projection.iter().any(aggregates)
+}
+
+/// Whether a query finds the same rows each time that it is asked for them at one version and moment:
+/// which of them it shows, and in which order, does not matter.
+fn finds_the_same(query: &Query, mode: pelorus_sql::Mode) -> bool {
+    let mut finding = query.clone();
+    (finding.order_by, finding.limit_clause) = (None, None);
+    if let SetExpr::Select(select) = finding.body.as_mut() {
+        select.projection.clear();
+        select.having = None;
+    }
+    let mut is_same = normalise::dependence(&finding, mode).random.is_empty();
+    walk_query(&finding, &mut |node| match node {
+        Node::Query(query) => is_same &= has_certain_values(query),
+        // Rows that are alike for its ORDER BY have any order.
+        Node::Expr(Expr::Function(function)) => is_same &= function.over.is_none(),
+        _ => {}
+    });
+    is_same
+}
+
+/// Whether a LIMIT, if there is one, leaves no choice of values: what is selected is constant, or
+/// stands in ORDER BY.
+fn has_certain_values(query: &Query) -> bool {
+    if query.limit_clause.is_none() && query.fetch.is_none() {
+        return true;
+    }
+    let ordered: Vec<&Expr> = match query.order_by.as_ref().map(|order| &order.kind) {
+        Some(OrderByKind::Expressions(terms)) => terms.iter().map(|term| &term.expr).collect(),
+        _ => Vec::new(),
+    };
+    let SetExpr::Select(select) = query.body.as_ref() else { return false };
+    select.projection.iter().all(|item| match item {
+        SelectItem::UnnamedExpr(expr) => matches!(expr, Expr::Value(_)) || ordered.contains(&expr),
+        _ => false,
+    })
 }
 
 /// How many blocks have a locking clause.

@@ -1,6 +1,7 @@
 //! Native databases and tables, as statements define and show them.
 
 use super::*;
+use crate::session::view::View;
 
 async fn shop() -> (Arc<Engine>, Session) {
     let engine = engine().await;
@@ -102,6 +103,7 @@ async fn errors_of_definitions_are_mysql_s() {
         ("CREATE TABLE u (a INT PRIMARY KEY, b INT) PARTITION BY HASH (b)", 1503),
         ("CREATE TABLE nowhere.u (a INT PRIMARY KEY)", 1049),
         ("DROP TABLE u", 1051),
+        ("DROP TABLE t, shop.t", 1066),
         ("TRUNCATE TABLE u", 1146),
         ("SHOW CREATE TABLE u", 1146),
         ("RENAME TABLE t TO t", 1050),
@@ -505,7 +507,7 @@ async fn what_is_there_or_is_not_leaves_a_note() {
 }
 
 #[tokio::test]
-async fn a_database_is_dropped_with_its_tables_in_two_commits() {
+async fn a_database_is_dropped_with_its_tables_in_one_commit() {
     let (engine, mut root) = shop().await;
     for table in ["a", "b", "c"] {
         let sql = format!("CREATE TABLE {table} (id INT AUTO_INCREMENT PRIMARY KEY)");
@@ -518,8 +520,107 @@ async fn a_database_is_dropped_with_its_tables_in_two_commits() {
     let before = store.snapshot().version();
     run(&mut root, "DROP DATABASE shop").await;
     // The tables with all that is kept of them, and the database.
-    assert_eq!(store.snapshot().version(), before + 2);
+    assert_eq!(store.snapshot().version(), before + 1);
+    assert!(store.values(b"db/shop").is_empty());
     assert!(store.tables().is_empty());
     assert!(store.values(b"auto/").is_empty() && store.values(b"statistics/").is_empty());
+    engine.close().await;
+}
+
+/// `CREATE TABLE ... SELECT` fills, and gives up, the table that it has made and no other.
+#[tokio::test]
+async fn tables_whose_rows_do_not_come_are_dropped_and_no_others() {
+    let (engine, mut root) = shop().await;
+    let sql = "CREATE TABLE IF NOT EXISTS t (a INT PRIMARY KEY)";
+    let parsed = pelorus_sql::table::parse(sql, root.mode).unwrap();
+    let pelorus_sql::table::TableStatement::Create(create) = parsed else { panic!("{sql}") };
+    let mut definer = root.definer(&root.view());
+    let made = definer.create_for_rows(&create).unwrap().unwrap();
+    assert_eq!(definer.create_for_rows(&create).unwrap(), None);
+    // Before the rows come, somebody else makes a table of the same name.
+    run(&mut root, "DROP TABLE t").await;
+    run(&mut root, "CREATE TABLE t (a INT PRIMARY KEY)").await;
+    definer.drop_unfilled("shop", "t", made).unwrap();
+    assert_eq!(rows(&mut root, "SHOW TABLES").await, [["t"]]);
+    // A statement that is to stop clears up what is its own.
+    let own = engine.native().id_of("shop", "t").unwrap();
+    definer.stop = Stop::of(root.handle());
+    root.handle().kill_query();
+    definer.drop_unfilled("shop", "t", own).unwrap();
+    assert!(rows(&mut root, "SHOW TABLES").await.is_empty());
+    run(&mut root, "CREATE TABLE t (a INT PRIMARY KEY) SELECT 1 AS a").await;
+    run(&mut root, "CREATE TABLE IF NOT EXISTS t (a INT PRIMARY KEY) SELECT 2 AS a").await;
+    assert_eq!(rows(&mut root, "SHOW WARNINGS").await[0][..2], ["Note", "1050"]);
+    assert_eq!(rows(&mut root, "SELECT a FROM t").await, [["1"]]);
+    engine.close().await;
+}
+
+/// A locking query locks the rows that it shows: those of the statement's moment. Where it does not say
+/// which these are, it is refused.
+#[tokio::test]
+async fn locking_queries_lock_what_they_show() {
+    let (engine, mut root) = shop().await;
+    let mut other = session(&engine, "root").await;
+    run(&mut root, "CREATE TABLE t (id INT PRIMARY KEY, at DATETIME)").await;
+    run(&mut root, "INSERT INTO t VALUES (1, '2020-01-01')").await;
+    run(&mut root, "BEGIN").await;
+    // 2019-06-01.
+    let early = Arc::new(View { now_micros: 1_559_347_200_000_000, ..View::clone(&root.view()) });
+    root.join_native(&early.native.pin, true).unwrap();
+    root.lock_native(&early, "SELECT id FROM t WHERE at > NOW() FOR UPDATE").await.unwrap();
+    run(&mut other, "UPDATE shop.t SET at = NULL").await;
+    assert_eq!(errno(&mut root, "COMMIT").await, 1213);
+    run(&mut root, "BEGIN").await;
+    for (sql, expected) in [
+        ("SELECT id FROM t WHERE RAND() < 2 FOR UPDATE", 1235),
+        ("SELECT a.id FROM t a JOIN t b ON b.id > RAND() FOR UPDATE", 1235),
+        ("SELECT id FROM t WHERE id = (SELECT id FROM t LIMIT 1) FOR UPDATE", 1235),
+        ("SELECT id FROM t WHERE id = (SELECT id FROM t ORDER BY at LIMIT 1) FOR SHARE", 1235),
+        ("SELECT id FROM t WHERE id = (SELECT id FROM t ORDER BY id LIMIT 1) FOR UPDATE", 0),
+        ("SELECT id FROM t WHERE at IS NULL LIMIT 1 FOR UPDATE", 0),
+    ] {
+        assert_eq!(errno(&mut root, sql).await, expected, "{sql}");
+    }
+    run(&mut root, "COMMIT").await;
+    engine.close().await;
+}
+
+/// What concerns several tables is one commit, and other tables' new foreign keys disturb nobody who
+/// writes there.
+#[tokio::test]
+async fn foreign_keys_follow_in_the_same_commit() {
+    let (engine, mut root) = shop().await;
+    let mut other = session(&engine, "root").await;
+    run(&mut other, "USE shop").await;
+    run(&mut root, "CREATE TABLE p (id INT PRIMARY KEY, a INT)").await;
+    run(&mut root, "CREATE TABLE c (id INT PRIMARY KEY, v INT, FOREIGN KEY (v) REFERENCES p (id))")
+        .await;
+    run(&mut root, "INSERT INTO p VALUES (1, 1)").await;
+    let store = Arc::clone(engine.native().store());
+    for (at, sql, expected) in [
+        (1, "ALTER TABLE p RENAME COLUMN id TO i", "REFERENCES `p` (`i`)"),
+        (2, "RENAME TABLE p TO q", "REFERENCES `q` (`i`)"),
+        // All rows are written anew.
+        (3, "ALTER TABLE q CHANGE i j VARCHAR(9)", "REFERENCES `q` (`j`)"),
+    ] {
+        run(&mut other, "BEGIN").await;
+        run(&mut other, &format!("INSERT INTO c VALUES ({at}, 1)")).await;
+        let before = store.version();
+        run(&mut root, sql).await;
+        if at < 3 {
+            assert_eq!(store.version(), before + 1, "{sql}");
+        }
+        run(&mut other, "COMMIT").await;
+        let shown = &rows(&mut root, "SHOW CREATE TABLE c").await[0][1];
+        assert!(shown.contains(expected), "{sql}: {shown}");
+    }
+    assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM c").await, [["3"]]);
+    // Names that the statement itself brings are those after it.
+    run(&mut root, "CREATE TABLE t (id INT PRIMARY KEY, p INT)").await;
+    let sql = "ALTER TABLE t CHANGE id old_id INT NOT NULL, ADD COLUMN id INT, ADD FOREIGN KEY (p) \
+               REFERENCES t (id)";
+    run(&mut root, sql).await;
+    let shown = &rows(&mut root, "SHOW CREATE TABLE t").await[0][1];
+    assert!(shown.contains("REFERENCES `t` (`id`)"), "{shown}");
     engine.close().await;
 }
