@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pymysql
 import pytest
 from pelorus_tools.mirrored import Mirrored
+from pelorus_tools.processes import wait_for
 
 MANY = ("INSERT INTO words SELECT CONCAT('k', a.n + 100 * b.n), a.n FROM numbers a, numbers b "
         "WHERE a.n < 100 AND b.n < 50")
@@ -100,6 +102,71 @@ def test_xa_transactions_count_when_they_are_committed(pair):
     pair.same_tables("xa", "t", "late")
     first.close()
     second.close()
+
+
+def prepare(pair: Mirrored, database: str, name: str, *statements: str) -> pymysql.Connection:
+    """A session with an XA transaction that is prepared."""
+    connection = pair.server.connect(database=database)
+    with connection.cursor() as cursor:
+        for statement in (f"XA START '{name}'", *statements, f"XA END '{name}'",
+                          f"XA PREPARE '{name}'"):
+            cursor.execute(statement)
+    return connection
+
+
+def loads(pair: Mirrored, database: str) -> dict[str, int]:
+    """How often each table of a database was read."""
+    return {name: row["Loads"] for name, row in pair.of_database(database).items()}
+
+
+def test_xa_transactions_of_before_a_mirror_went_on(pair):
+    """The stream comes by them again; the others have them."""
+    pair.begin("xa_again", "CREATE TABLE t (a INT PRIMARY KEY)", "CREATE TABLE u (a INT PRIMARY KEY)")
+    pair.through.run("MIRROR DATABASE xa_again")
+    pair.wait_live("xa_again", "t", "u")
+    pair.through.run("ALTER MIRROR xa_again.t PAUSE")
+    with prepare(pair, "xa_again", "again", "INSERT INTO t VALUES (1)",
+                 "INSERT INTO u VALUES (1)") as session, session.cursor() as cursor:
+        cursor.execute("XA COMMIT 'again'")
+    pair.server.run("INSERT INTO xa_again.u VALUES (2)")
+    pair.same_tables("xa_again", "u")
+    pair.through.run("ALTER MIRROR xa_again.t RESUME")
+    pair.wait_live("xa_again", "t", "u")
+    pair.same_tables("xa_again", "t", "u")
+    assert loads(pair, "xa_again") == {"t": 1, "u": 1}
+
+
+def test_xa_transactions_that_outlive_the_stream(linked, linked_maker):
+    """Of one that is committed later, its tables are read anew, and no others."""
+    server, _ = linked
+    through = linked_maker(server.url(), name=f"pelorus-xa-{server.kind}")
+    pair = Mirrored(server, through)
+    pair.begin("xa_later", *(f"CREATE TABLE {name} (a INT PRIMARY KEY)" for name in "tuv"))
+    through.run("MIRROR DATABASE xa_later")
+    pair.wait_live("xa_later", "t", "u", "v")
+    sessions = [prepare(pair, "xa_later", "later", "INSERT INTO t VALUES (1)"),
+                prepare(pair, "xa_later", "never", "INSERT INTO u VALUES (1)")]
+    try:
+        server.run("INSERT INTO xa_later.v VALUES (2)")
+        pair.same_tables("xa_later", "t", "u", "v")
+        # Commits of the stream are on the disk a moment later.
+        time.sleep(1)
+        through.kill()
+        through.start()
+        pair.wait_for_database("xa_later")
+        pair.wait_live("xa_later", "t", "u", "v")
+        for session, end in zip(sessions, ("COMMIT 'later'", "ROLLBACK 'never'"), strict=True):
+            with session.cursor() as cursor:
+                cursor.execute(f"XA {end}")
+        wait_for("another load", lambda: loads(pair, "xa_later")["t"] == 2)
+        pair.wait_live("xa_later", "t", "u", "v")
+        pair.same_tables("xa_later", "t", "u", "v")
+        assert loads(pair, "xa_later") == {"t": 2, "u": 1, "v": 1}
+    finally:
+        for session in sessions:
+            session.close()
+        through.run("UNMIRROR DATABASE xa_later")
+        through.stop()
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "mysql"])

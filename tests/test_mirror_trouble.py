@@ -175,6 +175,50 @@ def test_open_transactions_without_gtids(plain_mysql, linked_maker):
     through.stop()
 
 
+def test_what_was_not_committed_is_not_read(server, linked_maker):
+    """Not on a server either whose sessions would read it."""
+    server.run("DROP DATABASE IF EXISTS dirty", "CREATE DATABASE dirty", "USE dirty", *T,
+               "SET GLOBAL TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+    writer = server.connect(database="dirty")
+    try:
+        pair = Mirrored(server, linked_maker(server.url(), name=f"pelorus-dirty-{server.kind}"))
+        pair.wait_for_database("dirty")
+        with writer.cursor() as cursor:
+            for statement in ("BEGIN", "INSERT INTO t VALUES (3, 3)", "UPDATE t SET v = 7 WHERE id = 1"):
+                cursor.execute(statement)
+        pair.through.run("MIRROR TABLE dirty.t")
+        pair.wait_live("dirty", "t")
+        assert pair.through.run("CHECK MIRROR dirty.t")[-1][3] == "OK"
+    finally:
+        writer.rollback()
+        writer.close()
+        server.run("SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    pair.same_tables("dirty", "t")
+    pair.through.stop()
+
+
+def test_the_limit_of_the_servers_sessions(server, linked_maker):
+    """It is not that of Pelorus's sessions, nor of what Pelorus reads for itself."""
+    server.run("DROP DATABASE IF EXISTS few", "CREATE DATABASE few", "USE few", *T,
+               "INSERT INTO t VALUES (3, 3), (4, 4)", "SET GLOBAL sql_select_limit = 1")
+    try:
+        pair = Mirrored(server, linked_maker(server.url(), name=f"pelorus-few-{server.kind}"))
+        pair.wait_for_database("few")
+        for split in (1_000_000, 0):
+            with pair.through.connect(database="few") as connection, connection.cursor() as cursor:
+                cursor.execute(f"SET pelorus_min_split_rows = {split}")
+                for statement in ("SET sql_select_limit = 2", "SET sql_select_limit = DEFAULT"):
+                    cursor.execute(statement)
+                    assert cursor.execute("SELECT id FROM t") == (2 if "2" in statement else 4)
+                assert cursor.execute("SELECT v, COUNT(*) FROM t GROUP BY v") == 4
+        pair.through.run("MIRROR TABLE few.t")
+        pair.wait_live("few", "t")
+    finally:
+        server.run("SET GLOBAL sql_select_limit = DEFAULT")
+    pair.same_tables("few", "t")
+    pair.through.stop()
+
+
 def test_a_right_that_was_taken_away(own, linked_maker):
     """It is named, and the table is mirrored when it is back."""
     own.begin("rightful", *T)

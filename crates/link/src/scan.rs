@@ -79,6 +79,9 @@ pub struct ScanRequest {
     pub cut: Option<(String, String)>,
     /// Connections on each server; 0 means the link's own number.
     pub streams: usize,
+    /// Reads only what was committed, whatever isolation level the server's sessions begin with. Of
+    /// several ranges that is so in any case.
+    pub committed: bool,
     /// Keeps a range's rows back until it is complete (up to a bound), so that a failed server's
     /// ranges can be read again elsewhere.
     pub buffer_whole_range: bool,

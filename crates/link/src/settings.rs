@@ -5,8 +5,12 @@ use std::fmt::Write as _;
 
 use pelorus_error::{Code, Error, Result};
 
+/// The one of the other variables that a connection begins with at another value than the server's
+/// default, and that value.
+const SELECT_LIMIT: (&str, &str) = ("sql_select_limit", "18446744073709551615");
+
 /// Session state for a statement. A connection that is in another state is changed first; what is
-/// `None` has the server's default.
+/// `None` has the server's default, but for `sql_select_limit`, which does not limit then.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionSettings {
     /// `sql_mode`.
@@ -39,7 +43,7 @@ impl SessionSettings {
     /// where it ends.
     #[must_use]
     pub fn with_select_limit(mut self, rows: Option<u64>) -> Self {
-        self.others.extend(rows.map(|rows| ("sql_select_limit".to_owned(), rows.to_string())));
+        self.others.extend(rows.map(|rows| (SELECT_LIMIT.0.to_owned(), rows.to_string())));
         self
     }
 }
@@ -104,7 +108,8 @@ impl Applied {
             }
         }
         for name in now.others.keys().filter(|name| !wanted.others.contains_key(*name)) {
-            set.add(check_name(name)?, "DEFAULT");
+            let is_limit = name == SELECT_LIMIT.0;
+            set.add(check_name(name)?, if is_limit { SELECT_LIMIT.1 } else { "DEFAULT" });
         }
         let database = wanted.database.clone().filter(|name| now.database.as_ref() != Some(name));
         Ok(Change { set: set.finish(), database })
@@ -218,6 +223,16 @@ mod tests {
         assert_eq!(change.database, None);
         applied.set(&SessionSettings::default());
         assert!(applied.change(&settings()).unwrap().database.is_none());
+    }
+
+    #[test]
+    fn the_limit_of_the_server_is_none_of_ours() {
+        let mut applied = Applied::default();
+        let limited = SessionSettings::default().with_select_limit(Some(3));
+        assert_eq!(applied.change(&limited).unwrap().set.unwrap(), "SET sql_select_limit=3");
+        applied.set(&limited);
+        let change = applied.change(&SessionSettings::default()).unwrap();
+        assert_eq!(change.set.unwrap(), "SET sql_select_limit=18446744073709551615");
     }
 
     #[test]

@@ -51,7 +51,9 @@
 //! # One connection ([`SnapshotMode::Single`])
 //!
 //! Where a long transaction keeps the lock from being granted in time, again and again, while
-//! others commit all the time, one connection reads all ranges one after the other.
+//! others commit all the time, one connection reads all ranges one after the other. A single statement
+//! needs no snapshot before it; one that may see nothing but what was committed is a transaction of
+//! its own under REPEATABLE READ, since the server's sessions may begin under READ UNCOMMITTED.
 //!
 //! # Neither ([`SnapshotMode::Near`])
 //!
@@ -62,7 +64,7 @@
 
 mod open;
 
-pub(crate) use open::{lacks_rights, open};
+pub(crate) use open::{Wanted, lacks_rights, open};
 
 use std::time::Duration;
 

@@ -43,20 +43,26 @@ struct Load {
     turn: u64,
 }
 
-/// Brings a mirror from its beginning to the point where only changes are missing.
+/// Brings a mirror from its beginning to the point where only changes are missing, as long as its turn
+/// is that one.
 ///
 /// # Errors
 /// Failures of the server or of the disk, after which it is tried again where it was, and what
 /// cannot be mirrored (`Code::NotSupportedYet` and what defining the copy gives).
-pub(crate) async fn load(source: Arc<Source>, mirror: Arc<Mirror>, link: Link) -> Result<()> {
-    let turn = mirror.turn();
+pub(crate) async fn load(
+    source: Arc<Source>,
+    mirror: Arc<Mirror>,
+    link: Link,
+    turn: u64,
+) -> Result<()> {
     let load = Load { source, mirror, link, turn };
+    load.check_turn()?;
     let is_begun = load.mirror.state() == State::Loading && load.mirror.record().settled;
     if !is_begun && load.mirror.state().follows() {
         // It was killed before that was certain. The stream must not go on with a copy that is made
         // anew under it.
         let reason = load.mirror.record().reason;
-        load.mirror.begin_again(load.source.store(), reason)?;
+        load.mirror.begin_again_in_turn(load.source.store(), turn, reason)?;
         return Err(overtaken());
     }
     if !is_begun || load.mirror.copy().is_none() {

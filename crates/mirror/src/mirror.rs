@@ -168,6 +168,12 @@ impl Mirror {
         self.inner.lock().turn
     }
 
+    /// The same if its table is to be read.
+    pub(crate) fn waiting_turn(&self) -> Option<u64> {
+        let inner = self.inner.lock();
+        matches!(inner.record.state, State::Waiting | State::Loading).then_some(inner.turn)
+    }
+
     /// The copy, when changes of the stream are applied to it; those that `is_old` says of the
     /// position that the copy began with are not.
     pub(crate) fn follower(
@@ -366,17 +372,20 @@ impl Mirror {
     /// What the store gives.
     pub(crate) fn begin_again(&self, store: &Database, reason: Option<String>) -> Result<()> {
         self.end_turn();
-        self.update(store, |record| {
-            record.state = State::Waiting;
-            record.reason = reason;
-            record.from = None;
-            record.until = None;
-            record.ranges = Vec::new();
-            record.rows_loaded = 0;
-            record.settled = false;
-            record.gathering = false;
-            record.changing = None;
-        })
+        self.update(store, |record| begin(record, reason))
+    }
+
+    /// The same for whoever works for one turn.
+    ///
+    /// # Errors
+    /// 1317 when the mirror was begun anew, and what the store gives.
+    pub(crate) fn begin_again_in_turn(
+        &self,
+        store: &Database,
+        turn: u64,
+        reason: Option<String>,
+    ) -> Result<()> {
+        self.update_in_turn(store, turn, |record| begin(record, reason))
     }
 
     /// Stops what works for it, and sets a state.
@@ -434,4 +443,17 @@ impl Mirror {
         // Ordering: only looked at by people.
         self.changes.fetch_add(rows, Ordering::Relaxed);
     }
+}
+
+/// What a record is when nothing is read yet.
+fn begin(record: &mut MirrorRecord, reason: Option<String>) {
+    record.state = State::Waiting;
+    record.reason = reason;
+    record.from = None;
+    record.until = None;
+    record.ranges = Vec::new();
+    record.rows_loaded = 0;
+    record.settled = false;
+    record.gathering = false;
+    record.changing = None;
 }

@@ -55,6 +55,7 @@ pub(crate) async fn scan(
         tables: vec![table],
         cut: None,
         streams: 1,
+        committed: true,
         buffer_whole_range: false,
         expected: Vec::new(),
     };

@@ -6,10 +6,13 @@
 //! | `mirrored/LINK/0DATABASE` | a database all of whose tables are mirrored: [`DatabaseRecord`], JSON |
 //! | `source/LINK` | [`SourceRecord`], JSON |
 //! | `at/LINK` | the position up to which the stream has been applied, as text |
+//! | `xa/LINK/0XID` | the tables that an XA transaction has changed which is prepared: [`XaTables`], JSON |
 //! | `whole/LINK` | when the copies were known to be whole, in microseconds since 1970, as text |
 //!
 //! The position is apart, because it is written with every batch of changes. (The engine keeps
 //! `zone/LINK`, the server's time zone.)
+
+use std::collections::BTreeSet;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::Database;
@@ -166,6 +169,9 @@ pub struct SourceRecord {
     pub reached: Option<String>,
 }
 
+/// Tables that an XA transaction has changed: database, name, and whether it was mirrored then.
+pub(crate) type XaTables = BTreeSet<(String, String, bool)>;
+
 /// The key of a mirror.
 pub(crate) fn mirror_key(name: &MirrorName) -> Vec<u8> {
     format!("mirror/{}\0{}\0{}", name.link, name.database, name.table).into_bytes()
@@ -184,6 +190,11 @@ pub(crate) fn source_key(link: &str) -> Vec<u8> {
 /// The key of a source's position.
 pub(crate) fn position_key(link: &str) -> Vec<u8> {
     format!("at/{link}").into_bytes()
+}
+
+/// The key of an XA transaction that is prepared; of no identifier, what all of a source begin with.
+pub(crate) fn xa_key(link: &str, xid: &str) -> Vec<u8> {
+    format!("xa/{link}\0{xid}").into_bytes()
 }
 
 /// The key of the moment at which a source's copies were known to be whole.

@@ -194,7 +194,8 @@ fn show(text: &str) -> Result<(), Failure> {
 }
 
 /// The stack of a thread. Binder, planner and execution recurse over the plan of a statement, as
-/// deep as the binder lets it become; of memory a stack takes what was used of it.
+/// deep as the binder lets it become; of memory a stack takes what was used of it. The number of threads
+/// stays tokio's: whatever waits (`env::blocking`) takes one, and with fewer the rest would stand still.
 const STACK_BYTES: usize = 128 << 20;
 
 fn serve(config: Config) -> anyhow::Result<()> {

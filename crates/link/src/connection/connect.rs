@@ -37,9 +37,14 @@ const WANTED: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::CONNECT_ATTRS)
     .with(Capabilities::DEPRECATE_EOF);
 
-/// What must be set first in every session: text in UTF-8 whatever the columns' charsets are, and
-/// patience of the server when we take rows slowly.
-const FIRST: [&str; 2] = ["SET NAMES utf8mb4", "SET SESSION net_write_timeout = 86400"];
+/// What must be set first in every session: text in UTF-8 whatever the columns' charsets are,
+/// patience of the server when we take rows slowly, and all rows, whatever `sql_select_limit` the
+/// server has: those of a part of a query are not the user's, nor those of our questions.
+const FIRST: [&str; 3] = [
+    "SET NAMES utf8mb4",
+    "SET SESSION net_write_timeout = 86400",
+    "SET SESSION sql_select_limit = 18446744073709551615",
+];
 
 /// Everything that making a connection needs.
 #[derive(Debug)]

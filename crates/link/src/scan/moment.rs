@@ -28,6 +28,7 @@ struct Announced {
     tables: Vec<(String, String)>,
     wanted: Vec<(Arc<Server>, usize)>,
     statements: usize,
+    committed: bool,
 }
 
 impl fmt::Debug for Moment {
@@ -52,6 +53,7 @@ impl Moment {
             tables: request.tables.clone(),
             wanted: choose_servers(&self.0.inner, request),
             statements: request.ranges.len(),
+            committed: request.committed,
         });
         announced.len() - 1
     }
@@ -100,10 +102,12 @@ impl Moment {
                 }
             }
         }
-        let statements = announced.iter().map(|scan| scan.statements).sum();
+        let reads = snapshot::Wanted {
+            statements: announced.iter().map(|scan| scan.statements).sum(),
+            committed: announced.iter().any(|scan| scan.committed),
+        };
         let begin = inner.env.clock.monotonic();
-        let mut opened =
-            snapshot::open(inner, &request.settings, &tables, &wanted, statements).await?;
+        let mut opened = snapshot::open(inner, &request.settings, &tables, &wanted, reads).await?;
         let opened_in = inner.env.clock.monotonic().saturating_sub(begin);
         // Each scan needs one connection at least; one that waits for another could wait forever.
         if opened.connections.len() < announced.len() {

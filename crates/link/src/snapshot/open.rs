@@ -19,6 +19,8 @@ use crate::status::ServerState;
 const END: &str = "COMMIT";
 const ISOLATION: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 const START: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
+/// For one statement, whose first read is the moment: no definition changes between the two.
+const START_ONE: &str = "START TRANSACTION READ ONLY";
 const POSITION: &str = "SHOW STATUS LIKE 'binlog_snapshot_%'";
 
 /// Connections that see one moment.
@@ -40,8 +42,29 @@ struct Group<'a> {
     warnings: Vec<String>,
 }
 
-/// Opens `wanted` connections on each server, with snapshots of one moment when there are several
-/// connections or several statements to run on one.
+/// What is to be read at the moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// How many statements will run.
+    pub(crate) statements: usize,
+    /// Only what was committed may be read.
+    pub(crate) committed: bool,
+}
+
+impl Wanted {
+    /// What a connection runs first that reads alone. One statement sees one moment by itself, unless
+    /// the server's isolation level is READ UNCOMMITTED.
+    fn begin_alone(self) -> &'static [&'static str] {
+        match self {
+            Self { statements: 2.., .. } => &[END, ISOLATION, START],
+            Self { committed: true, .. } => &[END, ISOLATION, START_ONE],
+            _ => &[],
+        }
+    }
+}
+
+/// Opens connections on each server, as many as are said for it, with snapshots of one moment when
+/// there are several connections or several statements to run on one.
 ///
 /// # Errors
 /// When no server answers.
@@ -49,15 +72,13 @@ pub(crate) async fn open(
     inner: &Inner,
     settings: &SessionSettings,
     tables: &[(String, String)],
-    wanted: &[(Arc<Server>, usize)],
-    statements: usize,
+    servers: &[(Arc<Server>, usize)],
+    wanted: Wanted,
 ) -> Result<Opened> {
-    let mut group = connect(inner, settings, wanted).await?;
+    let mut group = connect(inner, settings, servers).await?;
     let count = group.leaders.len() + group.followers.iter().map(Vec::len).sum::<usize>();
     if count == 1 {
-        if statements > 1 {
-            group.leaders[0].run_all(&[END, ISOLATION, START]).await?;
-        }
+        group.leaders[0].run_all(wanted.begin_alone()).await?;
         return Ok(group.finish(SnapshotMode::Single, None));
     }
     let mut failure = None;
@@ -74,7 +95,7 @@ pub(crate) async fn open(
         }
         group.renew(settings).await?;
     }
-    group.alone(statements, failure).await
+    group.alone(wanted, failure).await
 }
 
 /// Whether an account may not lock the tables, so that trying again is in vain.
@@ -198,7 +219,7 @@ impl Group<'_> {
     }
 
     /// One connection reads everything: slower, but of one moment.
-    async fn alone(mut self, statements: usize, failure: Option<Error>) -> Result<Opened> {
+    async fn alone(mut self, wanted: Wanted, failure: Option<Error>) -> Result<Opened> {
         self.leave_out_followers("no moment common with the primary's was to be had in time");
         self.leaders.truncate(1);
         if let Some(error) = failure {
@@ -206,9 +227,7 @@ impl Group<'_> {
             self.warnings.push(format!("one connection reads all ranges: {why}"));
             tracing::warn!(server = %self.leaders[0].label(), why, "no parallel snapshot");
         }
-        if statements > 1 {
-            self.leaders[0].run_all(&[END, ISOLATION, START]).await?;
-        }
+        self.leaders[0].run_all(wanted.begin_alone()).await?;
         Ok(self.finish(SnapshotMode::Single, None))
     }
 

@@ -41,6 +41,7 @@ pub(crate) async fn request(link: &Link, table: &str, select: &str, ranges: usiz
         qualifier: "t".to_owned(),
         tables: vec![(DATABASE.to_owned(), table.to_owned())],
         streams: 2,
+        committed: false,
         buffer_whole_range: true,
         expected: Vec::new(),
     }

@@ -10,7 +10,7 @@ use pelorus_store::{Commit, Database, Durability, TableId, Write, bytes_of};
 
 use super::table::{Changes, TableBatch};
 use super::{Batch, too_large};
-use crate::mirror::Mirror;
+use crate::mirror::{Mirror, Values};
 use crate::record::State;
 use crate::window::Window;
 
@@ -26,9 +26,10 @@ struct Made<'m> {
 pub(crate) type Misfit = (Arc<Mirror>, String);
 
 impl Batch {
-    /// Commits all changes, which come behind a position, with the position that they reach. Mirrors
-    /// whose changes do not fit their copies, or take more than `most` bytes, begin anew before
-    /// that, and those that cannot follow their tables stop; they are returned with the reasons.
+    /// Commits all changes, which come behind a position, with the position that they reach and what
+    /// else is kept of it. Mirrors whose changes do not fit their copies, or take more than `most`
+    /// bytes, begin anew before that, and those that cannot follow their tables stop; they are
+    /// returned with the reasons.
     ///
     /// # Errors
     /// What the store gives.
@@ -36,7 +37,7 @@ impl Batch {
         self,
         store: &Arc<Database>,
         from: Option<&Position>,
-        position: (Vec<u8>, Option<Vec<u8>>),
+        values: Values,
         most: usize,
     ) -> Result<Vec<Misfit>> {
         let mut tables = self.tables;
@@ -61,7 +62,7 @@ impl Batch {
             let window = window.get_or_insert_with(|| mirror.window());
             changes.keys.iter().for_each(|keys| window.touch(keys));
         }
-        while let Err(error) = store.commit(&commit_of(&made, &position)) {
+        while let Err(error) = store.commit(&commit_of(&made, &values)) {
             let largest = (0..made.len()).max_by_key(|&at| bytes(&made[at].changes.writes));
             let Some(at) = largest.filter(|_| error.code() == Code::RowTooLarge) else {
                 return Err(error);
@@ -104,9 +105,9 @@ fn finish(
     Ok(changes)
 }
 
-fn commit_of(made: &[Made<'_>], position: &(Vec<u8>, Option<Vec<u8>>)) -> Commit {
+fn commit_of(made: &[Made<'_>], values: &Values) -> Commit {
     Commit {
-        values: vec![position.clone()],
+        values: values.clone(),
         writes: made.iter().flat_map(|it| it.changes.writes.iter().cloned()).collect(),
         made_for: made.iter().map(|it| it.made_for).collect(),
         durability: Durability::Soon,

@@ -299,13 +299,16 @@ fn text(document: &[i16]) -> String {
 
 impl World {
     pub(crate) fn new(record: MirrorRecord) -> Self {
-        let store = Database::open(
-            Env::in_memory(1),
-            Path::new("/d"),
-            Options::default(),
-            Arc::new(ByteWeigher),
-        )
-        .unwrap();
+        Self::on(Env::in_memory(1), record)
+    }
+
+    pub(crate) fn store(env: Env) -> Arc<Database> {
+        let weigher = Arc::new(ByteWeigher);
+        Database::open(env, Path::new("/d"), Options::default(), weigher).unwrap()
+    }
+
+    pub(crate) fn on(env: Env, record: MirrorRecord) -> Self {
+        let store = Self::store(env);
         let json = ColumnType::new(WireType::Json, collation::UTF8MB4_BIN, u32::MAX, 0);
         let types =
             [ColumnType::bigint().not_null(), ColumnType::bigint(), ColumnType::bigint(), json];
@@ -399,7 +402,7 @@ impl World {
             .commit(
                 &self.store,
                 Some(&position(from)),
-                (b"at".to_vec(), Some(b"x".to_vec())),
+                vec![(b"at".to_vec(), Some(b"x".to_vec()))],
                 1 << 20,
             )
             .unwrap();

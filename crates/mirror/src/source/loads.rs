@@ -30,13 +30,15 @@ impl Source {
             let now = self.now();
             for mirror in self.mirrors() {
                 let is_due = tries.get(&mirror.name).is_none_or(|(_, at)| *at <= now);
-                let waits = matches!(mirror.state(), State::Waiting | State::Loading);
                 let is_free = running.len() < LOADS && !running.contains_key(&mirror.name);
-                if waits && is_due && is_free {
-                    let (source, link, turn) = (Arc::clone(&self), link.clone(), mirror.turn());
+                if is_due
+                    && is_free
+                    && let Some(turn) = mirror.waiting_turn()
+                {
+                    let (source, link) = (Arc::clone(&self), link.clone());
                     let of_task = Arc::clone(&mirror);
                     let task = tasks.spawn(async move {
-                        let result = load::load(source, Arc::clone(&of_task), link).await;
+                        let result = load::load(source, Arc::clone(&of_task), link, turn).await;
                         (of_task, turn, result)
                     });
                     running.insert(mirror.name.clone(), (task.id(), mirror));

@@ -11,7 +11,7 @@ use pelorus_error::Result;
 
 use super::Source;
 use crate::load::is_overtaken;
-use crate::mirror::Mirror;
+use crate::mirror::{Mirror, Values};
 use crate::record::{self, SourceRecord, State};
 
 /// How often the stream is reminded to commit what it has.
@@ -44,21 +44,29 @@ impl Source {
     /// Goes on with a table. The stream goes back to where it was paused; the other tables pass
     /// over what they have.
     pub(crate) fn resume(&self, mirror: &Mirror) -> Result<()> {
-        let moving = self.hold();
+        let _moving = self.hold();
         let record = mirror.record();
         let place = record.from.as_deref().map(str::parse::<Position>).transpose()?;
         match (record.state, place) {
-            (State::Paused, Some(place)) if mirror.copy().is_some() => {
+            (State::Paused, Some(place))
+                if mirror.copy().is_some() && self.position().is_some() =>
+            {
                 let until = self.level(mirror)?;
-                mirror.update(self.store(), |record| {
+                // It may come by there again, for the sake of others.
+                let is_ahead = |at: &Position| place.has_passed(at) == Some(true);
+                let goes_back = !self.position().as_ref().is_some_and(is_ahead);
+                // One commit: a mirror that follows from a place before the stream would miss what is
+                // between them, if the process ended there.
+                let values = if goes_back { self.to_go_to(&place)? } else { Values::new() };
+                mirror.update_with(self.store(), values, |record| {
                     record.state = State::CatchingUp;
                     record.reason = None;
                     record.until = until.map(|it| it.to_string());
                 })?;
-                match self.position() {
-                    // It comes by there again, for the sake of others.
-                    Some(at) if place.has_passed(&at) == Some(true) => self.begin_stream_again(),
-                    _ => self.go_to_locked(&place, &moving)?,
+                if goes_back {
+                    self.has_gone_to(&place);
+                } else {
+                    self.begin_stream_again();
                 }
                 Ok(())
             }
@@ -115,32 +123,31 @@ impl Source {
 
     /// Lets the stream begin again at a position.
     pub(super) fn go_to(&self, place: &Position) -> Result<()> {
-        let moving = self.hold();
-        self.go_to_locked(place, &moving)
-    }
-
-    pub(super) fn go_to_locked(
-        &self,
-        place: &Position,
-        _moving: &MutexGuard<'_, ()>,
-    ) -> Result<()> {
-        self.keep_reached(place)?;
-        self.keep_position(Some(place))?;
-        self.applied.send_replace(Some(place.clone()));
-        self.moved.store(true, Ordering::Release);
-        self.wake();
+        let _moving = self.hold();
+        if self.position().is_none() {
+            self.begin_left_again()?;
+        }
+        self.keep_values(self.to_go_to(place)?)?;
+        self.has_gone_to(place);
         Ok(())
     }
 
-    /// Keeps how far the stream was before it goes back to a place.
-    fn keep_reached(&self, place: &Position) -> Result<()> {
-        let (Some(at), Some(known)) = (self.position(), self.known()?) else { return Ok(()) };
+    /// What is kept when the stream goes to a place: that, and how far it was where it goes back.
+    fn to_go_to(&self, place: &Position) -> Result<Values> {
+        let mut values = self.to_keep_position(Some(place));
+        let (Some(at), Some(known)) = (self.position(), self.known()?) else { return Ok(values) };
         let earlier = known.reached.as_deref().and_then(|it| it.parse::<Position>().ok());
         let is_known = earlier.is_some_and(|earlier| earlier.has_passed(&at) == Some(true));
-        if is_known || place.has_passed(&at) == Some(true) {
-            return Ok(());
+        if !is_known && place.has_passed(&at) != Some(true) {
+            values.push(self.to_keep(&SourceRecord { reached: Some(at.to_string()), ..known })?);
         }
-        self.keep(&SourceRecord { reached: Some(at.to_string()), ..known })
+        Ok(values)
+    }
+
+    /// The stream begins again at a place that is kept.
+    fn has_gone_to(&self, place: &Position) {
+        self.applied.send_replace(Some(place.clone()));
+        self.begin_stream_again();
     }
 
     /// Whether the stream has met an event before it went back: which tables there are since, and
@@ -174,19 +181,34 @@ impl Source {
 
     /// The next stream begins at a position of its own.
     pub(super) fn give_up_position(&self, _moving: &MutexGuard<'_, ()>) -> Result<()> {
-        self.keep_position(None)?;
+        let mut values = self.to_keep_position(None);
+        let has_met = |it: &SourceRecord| it.renamed.is_some() || it.reached.is_some();
+        if let Some(known) = self.known()?.filter(has_met) {
+            // Positions may mean other events from now on.
+            values.push(self.to_keep(&SourceRecord { renamed: None, reached: None, ..known })?);
+        }
+        self.keep_values(values)?;
         self.applied.send_replace(None);
         self.moved.store(true, Ordering::Release);
         Ok(())
     }
 
-    pub(super) fn keep_position(&self, position: Option<&Position>) -> Result<()> {
+    /// What is kept of a position that the stream has not come to by itself, or of none. What it has
+    /// seen prepared of XA transactions is forgotten: behind that position others may have their names.
+    fn to_keep_position(&self, position: Option<&Position>) -> Values {
+        let prepared = self.store().values(&record::xa_key(&self.link, ""));
+        let mut values: Values = prepared.into_iter().map(|(key, _)| (key, None)).collect();
         let value = position.map(|it| it.to_string().into_bytes());
-        self.keep_values(vec![(record::position_key(&self.link), value)])
+        values.push((record::position_key(&self.link), value));
+        values
     }
 
     /// Reads all tables anew, from a new position.
     pub(super) fn begin_all_again(&self, reason: &str) -> Result<()> {
+        // The position first: without it no copy is gone on with, should the rest fail or the process
+        // end. Nobody sets another before the rest is done.
+        let moving = self.hold();
+        self.give_up_position(&moving)?;
         for mirror in self.mirrors() {
             pass_over_ended(if mirror.state() != State::Paused {
                 mirror.begin_again(self.store(), Some(reason.to_owned()))
@@ -194,12 +216,24 @@ impl Source {
                 mirror.update(self.store(), |record| record.from = None)
             })?;
         }
-        let has_met = |it: &SourceRecord| it.renamed.is_some() || it.reached.is_some();
-        if let Some(known) = self.known()?.filter(has_met) {
-            // Positions may mean other events from now on.
-            self.keep(&SourceRecord { renamed: None, reached: None, ..known })?;
+        Ok(())
+    }
+
+    /// Reads the tables anew that were to be when the position was given up: the process ended then,
+    /// or the disk was full.
+    fn begin_left_again(&self) -> Result<()> {
+        for mirror in self.mirrors() {
+            let record = mirror.record();
+            pass_over_ended(if record.state.follows() {
+                let reason = "the stream of changes begins at another position";
+                mirror.begin_again(self.store(), Some(reason.to_owned()))
+            } else if record.from.is_some() {
+                mirror.update(self.store(), |record| record.from = None)
+            } else {
+                Ok(())
+            })?;
         }
-        self.give_up_position(&self.hold())
+        Ok(())
     }
 
     /// Reads those tables anew that need what comes behind a position, and goes on where the others

@@ -6,6 +6,7 @@ mod opening;
 mod rows;
 mod xa;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -37,6 +38,8 @@ const BATCH_TIME: Duration = Duration::from_millis(20);
 /// Commits that leave nothing to be read behind them are at least so far apart: transactions that
 /// come one after the other share the work of a commit, and one that comes alone is not held up.
 const PACE: Duration = Duration::from_millis(20);
+/// A server that says nothing for so long is not known to be there, nor what it says next to be new.
+const QUIET: Duration = Duration::from_secs(2);
 /// How often the position is kept while nothing of ours changes.
 const KEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -149,6 +152,8 @@ struct Reader<'s> {
     not_before: Option<Position>,
     /// XA transactions that are prepared.
     prepared: AllPrepared,
+    /// What is kept of them with the next commit.
+    kept_xa: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 impl<'s> Reader<'s> {
@@ -177,11 +182,14 @@ impl<'s> Reader<'s> {
             skew,
             not_before: Some(end),
             prepared: AllPrepared::default(),
+            kept_xa: BTreeMap::new(),
         }
     }
 
     async fn run(&mut self) -> Result<(), Ended> {
         self.look_at_mirrors()?;
+        // A wake says nothing about what has arrived.
+        let mut is_woken = false;
         loop {
             let early = self.read_at.saturating_sub(self.source.now());
             if !early.is_zero() {
@@ -191,19 +199,29 @@ impl<'s> Reader<'s> {
             let event = match self.arrived()? {
                 Some(event) => event,
                 None => {
-                    self.drained_at = before;
+                    if !is_woken {
+                        self.drained_at = before;
+                    }
                     tokio::select! {
-                        event = self.follower.next() => event?.ok_or_else(ended)?,
+                        event = self.follower.next() => {
+                            let event = event?.ok_or_else(ended)?;
+                            if self.source.now().saturating_sub(self.drained_at) > QUIET {
+                                self.doubt_heartbeats().await?;
+                            }
+                            event
+                        }
                         () = self.source.wake.notified() => {
                             if self.must_end() {
                                 return Ok(());
                             }
+                            is_woken = true;
                             self.flush()?;
                             continue;
                         }
                     }
                 }
             };
+            is_woken = false;
             self.take(event).await?;
             while !self.is_full()
                 && let Some(event) = self.arrived()?
@@ -231,6 +249,15 @@ impl<'s> Reader<'s> {
             self.source.note_end(Some(self.read.clone()));
             self.source.note_whole(self.drained_at);
         }
+    }
+
+    /// Heartbeats that come after a long silence may have been under way for as long: they mean nothing
+    /// before the stream has come to where the server is now.
+    async fn doubt_heartbeats(&mut self) -> Result<()> {
+        let end = tokio::time::timeout(QUIET, self.link.binlog_end()).await;
+        let silent = |_| Error::new(Code::QueryOnForeign, "the server does not say how far it is");
+        self.not_before = Some(end.map_err(silent)??);
+        Ok(())
     }
 
     /// The next event if it is here already, in the socket's buffer too.
@@ -302,11 +329,13 @@ impl<'s> Reader<'s> {
         self.follow_foreign_keys(&mut batch)?;
         let moved = self.source.applied.borrow().as_ref() != Some(&self.read);
         let is_due = self.must_keep || now.saturating_sub(self.kept_at) > KEEP_EVERY;
-        if !batch.is_empty() || (moved && is_due) {
+        if !batch.is_empty() || !self.kept_xa.is_empty() || (moved && is_due) {
             let from = self.source.position();
             let most = self.transaction_bytes();
-            let misfits =
-                blocking(|| batch.commit(self.source.store(), from.as_ref(), self.place(), most))?;
+            let mut values = vec![self.place()];
+            values.extend(std::mem::take(&mut self.kept_xa));
+            let store = self.source.store();
+            let misfits = blocking(|| batch.commit(store, from.as_ref(), values, most))?;
             if !misfits.is_empty() {
                 self.source.wake();
             }

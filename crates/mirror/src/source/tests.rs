@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicUsize;
 
+use pelorus_env::{Fault, SimDisk, Tear};
 use pelorus_error::Code;
 use pelorus_link::Link;
 use pelorus_sql::statement::MirrorFilter;
@@ -26,7 +27,11 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn new(names: &[&str]) -> Arc<Self> {
-        let World { store, copy, .. } = World::new(MirrorRecord::default());
+        Self::on(Env::in_memory(1), names)
+    }
+
+    fn on(env: Env, names: &[&str]) -> Arc<Self> {
+        let World { store, copy, .. } = World::on(env, MirrorRecord::default());
         Arc::new(Self {
             store,
             copy,
@@ -157,7 +162,11 @@ pub(crate) fn source(tables: &Arc<Tables>, mirrors: &[(&str, MirrorRecord)]) -> 
 
 /// What is kept of mirrors, by table.
 pub(crate) fn kept(tables: &Tables) -> BTreeMap<String, MirrorRecord> {
-    let all = record::mirrors(&tables.store).unwrap();
+    kept_in(&tables.store)
+}
+
+fn kept_in(store: &Database) -> BTreeMap<String, MirrorRecord> {
+    let all = record::mirrors(store).unwrap();
     all.into_iter().map(|(name, record)| (name.table, record)).collect()
 }
 
@@ -169,12 +178,117 @@ pub(crate) fn state(table: &str, state: State) -> (String, State) {
     (table.to_owned(), state)
 }
 
+fn keep_position(tables: &Tables, text: &str) {
+    let values = vec![(record::position_key("l"), Some(text.as_bytes().to_vec()))];
+    tables.store.commit(&Commit { values, ..Commit::default() }).unwrap();
+}
+
+/// Does something with a source whose stream has come to a position, again and again, with crashes
+/// that come later each time. What is kept is looked at after each: the position, and the mirrors.
+fn crashes(
+    mirrors: &[(&str, MirrorRecord)],
+    work: impl Fn(&Source) -> Result<()>,
+    check: impl Fn(Option<&str>, &BTreeMap<String, MirrorRecord>),
+) {
+    for count in 0.. {
+        let disk = SimDisk::new(1);
+        let env = Env { disk: Arc::new(disk.clone()), ..Env::in_memory(1) };
+        let tables = Tables::on(env.clone(), &["t", "u"]);
+        keep_position(&tables, "file:b.000001:900");
+        let source = source(&tables, mirrors);
+        disk.fail_after(count, Fault::Crash);
+        let is_done = work(source.as_ref()).is_ok();
+        drop((source, tables));
+        disk.crash_with(Tear::Everything);
+        let store = World::store(env);
+        let position = store.value(&record::position_key("l"));
+        let position = position.map(|it| String::from_utf8(it).unwrap());
+        check(position.as_deref(), &kept_in(&store));
+        if is_done {
+            assert!(count > 0, "nothing was written");
+            return;
+        }
+    }
+}
+
+/// A mirror that was paused at an earlier position.
+fn paused() -> MirrorRecord {
+    MirrorRecord { from: Some("file:b.000001:100".to_owned()), ..of_database(State::Paused) }
+}
+
+#[test]
+fn a_mirror_is_resumed_together_with_the_stream() {
+    let mirrors = [("t", paused()), ("u", of_database(State::Live))];
+    crashes(
+        &mirrors,
+        |source| source.resume(&source.mirror("d", "t").unwrap()),
+        |position, kept| {
+            let place = match kept["t"].state {
+                State::Paused => "file:b.000001:900",
+                _ => "file:b.000001:100",
+            };
+            assert_eq!(position, Some(place));
+        },
+    );
+}
+
+#[test]
+fn no_mirror_is_begun_anew_alone_where_all_are() {
+    let mirrors = [("t", of_database(State::Live)), ("u", of_database(State::Live))];
+    crashes(
+        &mirrors,
+        |source| source.begin_all_again("as the test wants it"),
+        |position, kept| {
+            let is_begun = kept.values().any(|it| it.state == State::Waiting);
+            assert!(!is_begun || position.is_none(), "{position:?}: {kept:?}");
+        },
+    );
+}
+
+#[test]
+fn nothing_is_gone_on_with_that_lacks_a_position() {
+    let tables = Tables::new(&["t", "u"]);
+    let source = source(&tables, &[("t", paused()), ("u", of_database(State::Live))]);
+    source.go_to(&"file:b.000001:900".parse().unwrap()).unwrap();
+    assert_eq!(states(&tables), [state("t", State::Paused), state("u", State::Waiting)]);
+    assert_eq!(kept(&tables)["t"].from, None);
+}
+
+#[test]
+fn prepared_transactions_belong_to_the_stream() {
+    let tables = Tables::new(&["t"]);
+    keep_position(&tables, "file:b.000001:900");
+    let source = source(&tables, &[("t", paused())]);
+    let values = vec![
+        (record::xa_key("l", "X'61',X'',1"), Some(b"[]".to_vec())),
+        (record::xa_key("ll", "X'61',X'',1"), Some(b"[]".to_vec())),
+    ];
+    tables.store.commit(&Commit { values, ..Commit::default() }).unwrap();
+    // It may meet another one of that name on its way.
+    source.resume(&source.mirror("d", "t").unwrap()).unwrap();
+    assert!(tables.store.values(b"xa/l\0").is_empty());
+    assert_eq!(tables.store.values(b"xa/ll\0").len(), 1);
+}
+
+#[test]
+fn a_load_does_not_undo_a_pause() {
+    let tables = Tables::new(&["t"]);
+    let source = source(&tables, &[("t", of_database(State::Loading))]);
+    let mirror = source.mirror("d", "t").unwrap();
+    let turn = mirror.waiting_turn().unwrap();
+    source.pause(&mirror).unwrap();
+    let begun = mirror.begin_again_in_turn(&tables.store, turn, None);
+    assert_eq!(begun.unwrap_err().code(), Code::QueryInterrupted);
+    assert_eq!(states(&tables), [state("t", State::Paused)]);
+    assert_eq!(mirror.waiting_turn(), None);
+}
+
 #[test]
 fn a_new_series_of_binlogs_is_not_forgotten() {
     let tables = Tables::new(&["t"]);
     let source =
         source(&tables, &[("t", of_database(State::Live)), ("u", of_database(State::Live))]);
-    source.keep_position(Some(&"file:b.000005:900".parse().unwrap())).unwrap();
+    keep_position(&tables, "file:b.000005:900");
     source.note_file("b.000005", 100).unwrap();
     source.note_file("b.000005", 100).unwrap();
     assert_eq!(states(&tables), [state("t", State::Live), state("u", State::Live)]);

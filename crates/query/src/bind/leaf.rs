@@ -84,6 +84,7 @@ impl Binder<'_> {
             tables: vec![(table.database.clone(), table.name.clone())],
             cut: Some((table.database.clone(), table.name.clone())),
             streams: options.streams,
+            committed: false,
             buffer_whole_range: true,
             expected: columns.iter().map(|column| column.ty).collect(),
         };

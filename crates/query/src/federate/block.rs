@@ -332,6 +332,7 @@ impl Binder<'_> {
             tables: block.reads.clone(),
             cut: Some((driving.table.database.clone(), driving.table.name.clone())),
             streams: options.streams,
+            committed: false,
             buffer_whole_range: true,
             expected: columns.iter().map(|column| column.ty).collect::<Vec<ColumnType>>(),
         };

@@ -145,6 +145,7 @@ impl Binder<'_> {
             tables: self.reads(query)?,
             cut: None,
             streams: 1,
+            committed: false,
             buffer_whole_range: true,
             expected: columns.iter().map(|column| column.ty).collect(),
         };

@@ -90,7 +90,7 @@ impl Reader<'_> {
                 self.rows(&rows)?;
             }
             Event::Heartbeat { file, position } if self.transaction.is_none() => {
-                if position > 0 {
+                if position > 0 && !is_behind(&self.read, &file, position) {
                     self.rotate(&file, position)?;
                 }
                 self.flush()?;
@@ -270,6 +270,12 @@ impl Reader<'_> {
     }
 }
 
+/// Whether a place is before the one in the same file that was read to. Heartbeats of old servers have
+/// the lower 32 bits of where they are.
+fn is_behind(read: &Position, file: &str, place: u64) -> bool {
+    matches!(read, Position::File { file: at, offset } if at == file && place < *offset)
+}
+
 /// The offset in a file, not before `offset`, of which a header has the lower 32 bits.
 fn grown(offset: u64, low: u32) -> u64 {
     let end = (offset & !0xFFFF_FFFF) | u64::from(low);
@@ -302,6 +308,16 @@ mod tests {
     use super::*;
 
     const ROUND: u64 = 1 << 32;
+
+    #[test]
+    fn heartbeats_do_not_lead_back() {
+        let read = |offset| Position::File { file: "bin.000007".to_owned(), offset };
+        assert!(is_behind(&read(ROUND + 900), "bin.000007", 900));
+        assert!(!is_behind(&read(900), "bin.000007", 900));
+        assert!(!is_behind(&read(900), "bin.000008", 4));
+        let gtids = "mariadb:0-1-4".parse().unwrap();
+        assert!(!is_behind(&gtids, "bin.000007", 4));
+    }
 
     #[test]
     fn positions_in_headers_begin_again_after_4_gib() {

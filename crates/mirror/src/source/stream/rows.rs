@@ -14,11 +14,12 @@ use crate::record::State;
 
 impl Reader<'_> {
     pub(super) fn rows(&mut self, rows: &RowsEvent) -> Result<()> {
+        let followed = self.mirror_of(&rows.table);
         if let Some(apart) = self.transaction.as_mut().and_then(|it| it.apart.as_mut()) {
-            apart.tables.insert((rows.table.database.clone(), rows.table.table.clone()));
+            let (database, table) = (rows.table.database.clone(), rows.table.table.clone());
+            apart.tables.insert((database, table, followed.is_some()));
         }
         let cascades = Cascades::of(self.source, rows);
-        let followed = self.mirror_of(&rows.table);
         let followed = followed.and_then(|it| Some((it.follower(|from| self.is_old(from))?, it)));
         let Some((copy, mirror)) = followed else { return self.unseen(&cascades) };
         let referred = cascades.referred(&copy);
@@ -35,7 +36,7 @@ impl Reader<'_> {
         }
         if let (Some(apart), Some(plan)) = (&mut transaction.apart, &plan) {
             let children = plan.links.iter().map(|link| &link.child.name);
-            apart.tables.extend(children.map(|it| (it.database.clone(), it.table.clone())));
+            apart.tables.extend(children.map(|it| (it.database.clone(), it.table.clone(), true)));
         }
         let batch = transaction.apart.as_mut().map_or(&mut self.batch, |it| &mut it.batch);
         let added = batch.add(&mirror, &copy, rows, &self.origin, (&referred, plan));

@@ -1,24 +1,38 @@
 //! XA transactions: what they change is in the binlog when they are prepared, and counts when they are
 //! committed.
+//!
+//! The changes are held in memory. Which tables they are of is kept with the position: when the stream
+//! has begun again before the commit, these tables are read anew, and no others.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use pelorus_binlog::{XaPrepare, Xid};
 use pelorus_error::Result;
 
 use super::Reader;
 use crate::batch::Batch;
+use crate::mirror::Mirror;
+use crate::record::{self, XaTables};
+
+/// Why changes of an XA transaction are not there.
+const TOO_LARGE: &str = "XA transactions took more than pelorus_mirror_transaction_size";
+const FORGOTTEN: &str = "the stream of changes began again while an XA transaction was prepared";
+
+/// Why all tables are read anew.
+const UNSEEN: &str = "an XA transaction was committed whose changes were not seen";
+const RENAMED: &str = "a table was renamed while an XA transaction was prepared";
 
 /// The changes of an XA transaction, which count when it is committed.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
     pub(super) batch: Batch,
-    /// All tables that it has changed: database and name.
-    pub(super) tables: BTreeSet<(String, String)>,
+    /// All tables that it has changed.
+    pub(super) tables: XaTables,
     /// Bytes that the changes took when it was prepared.
     bytes: usize,
-    /// The changes were too large to be kept.
-    is_cut: bool,
+    /// Why the changes are not there.
+    lacks: Option<&'static str>,
 }
 
 /// Transactions that are prepared, by their identifiers as statements write them: they may stay so for
@@ -36,7 +50,8 @@ impl AllPrepared {
         while all > most {
             let Some(largest) = self.0.values_mut().max_by_key(|it| it.bytes) else { return };
             all -= largest.bytes;
-            (largest.batch, largest.bytes, largest.is_cut) = (Batch::default(), 0, true);
+            (largest.batch, largest.bytes) = (Batch::default(), 0);
+            largest.lacks = Some(TOO_LARGE);
         }
     }
 
@@ -52,49 +67,79 @@ impl Reader<'_> {
         if prepare.one_phase {
             return self.xa_apply(apart);
         }
-        let most = self.transaction_bytes();
-        self.prepared.insert(identifier(&prepare.xid), apart, most);
+        let (name, most) = (identifier(&prepare.xid), self.transaction_bytes());
+        let tables = record::encode(&apart.tables)?;
+        self.kept_xa.insert(record::xa_key(&self.source.link, &name), Some(tables));
+        self.prepared.insert(name, apart, most);
         Ok(())
     }
 
-    /// What was prepared counts from now on. What this stream has not seen being prepared may
-    /// concern any table: all are read anew.
+    /// What was prepared counts from now on. What was not seen being prepared may concern any table:
+    /// all are read anew that do not have it already.
     pub(super) fn xa_commit(&mut self, text: &str) -> Result<()> {
         let xid = text.split_ascii_whitespace().nth(2).unwrap_or_default();
-        if let Some(apart) = self.prepared.remove(xid) {
-            return self.xa_apply(apart);
+        let key = record::xa_key(&self.source.link, xid);
+        let apart = match self.prepared.remove(xid) {
+            Some(apart) => Some(apart),
+            None => self.kept_tables(&key)?,
+        };
+        match apart {
+            Some(apart) => self.xa_apply(apart)?,
+            None => self.all_again(UNSEEN)?,
         }
-        for mirror in self.source.mirrors() {
-            if mirror.state().follows() {
-                self.again(&mirror, "an XA transaction was committed whose changes were not seen")?;
-            }
-        }
+        // Not before: it goes together with the changes.
+        self.kept_xa.insert(key, None);
         Ok(())
     }
 
     pub(super) fn xa_rollback(&mut self, text: &str) {
         let xid = text.split_ascii_whitespace().nth(2).unwrap_or_default();
         self.prepared.remove(xid);
+        self.kept_xa.insert(record::xa_key(&self.source.link, xid), None);
+    }
+
+    /// A transaction that was prepared before this stream began: its tables.
+    fn kept_tables(&self, key: &[u8]) -> Result<Option<Prepared>> {
+        let Some(kept) = self.source.store().value(key) else { return Ok(None) };
+        let tables = record::decode(&kept)?;
+        Ok(Some(Prepared { tables, lacks: Some(FORGOTTEN), ..Prepared::default() }))
     }
 
     /// Changes that were kept apart come behind all that was read before. Tables whose copies are
     /// no longer those of then are read anew, and so are those whose changes were not kept.
     pub(super) fn xa_apply(&mut self, apart: Prepared) -> Result<()> {
         self.commit()?;
-        let Prepared { batch, tables, is_cut, .. } = apart;
-        let why = match is_cut {
-            true => "XA transactions took more than pelorus_mirror_transaction_size",
-            false => "a table was mirrored while an XA transaction was prepared",
-        };
+        let Prepared { batch, tables, lacks, .. } = apart;
+        let why = lacks.unwrap_or("a table was mirrored while an XA transaction was prepared");
         self.batch = batch;
         self.batch.keep_followed();
-        for (database, table) in &tables {
-            let Some(mirror) = self.source.mirror(database, table) else { continue };
-            if mirror.state().follows() && !self.batch.is_for(&mirror) {
-                self.again(&mirror, why)?;
+        for (database, table, was_mirrored) in &tables {
+            match self.source.mirror(database, table) {
+                Some(mirror) if self.batch.is_for(&mirror) => {}
+                Some(mirror) => self.again_if_new(&mirror, why)?,
+                // Only mirrors of databases go along with their tables; which one it is now is not
+                // known.
+                None if *was_mirrored && self.source.has_database(database) => {
+                    return self.all_again(RENAMED);
+                }
+                None => {}
             }
         }
         Ok(())
+    }
+
+    /// Lets all mirrors begin anew that do not have the transaction that is being read.
+    fn all_again(&mut self, why: &str) -> Result<()> {
+        for mirror in self.source.mirrors() {
+            self.again_if_new(&mirror, why)?;
+        }
+        Ok(())
+    }
+
+    /// The same for one.
+    fn again_if_new(&mut self, mirror: &Arc<Mirror>, why: &str) -> Result<()> {
+        let is_there = !mirror.state().follows() || mirror.has(|from| self.is_old(from));
+        if is_there { Ok(()) } else { self.again(mirror, why) }
     }
 }
 
@@ -111,7 +156,7 @@ mod tests {
     use crate::record::MirrorRecord;
 
     fn of_table(world: &World, table: &str, rows: i64) -> Prepared {
-        let tables = BTreeSet::from([("d".to_owned(), table.to_owned())]);
+        let tables = XaTables::from([("d".to_owned(), table.to_owned(), true)]);
         Prepared { batch: world.batch_of(rows), tables, ..Prepared::default() }
     }
 
@@ -127,11 +172,12 @@ mod tests {
         // The last one was too much, and the largest has made room for it.
         for (name, is_cut) in [("a", false), ("b", true), ("c", false)] {
             let prepared = all.remove(name).unwrap();
-            assert_eq!((prepared.is_cut, prepared.batch.is_empty()), (is_cut, is_cut), "{name}");
+            let found = (prepared.lacks.is_some(), prepared.batch.is_empty());
+            assert_eq!(found, (is_cut, is_cut), "{name}");
             assert_eq!(prepared.tables.len(), 1);
         }
         // Those that are gone do not count.
         all.insert("d".to_owned(), of_table(&world, "d", 1000), most);
-        assert!(!all.remove("d").unwrap().is_cut && all.remove("d").is_none());
+        assert!(all.remove("d").unwrap().lacks.is_none() && all.remove("d").is_none());
     }
 }
