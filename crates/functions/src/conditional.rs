@@ -114,7 +114,7 @@ pub(crate) fn null_if(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     let kind = compare::pair_kind(first, second, ctx, "nullif")?;
     let mut common = common(&[first], ctx, "nullif")?;
     if first.ty.is_float() {
-        common.ty.length = first.ty.length;
+        (common.ty.wire, common.ty.length) = (first.ty.wire, first.ty.length);
     }
     common.ty = common.ty.nullable();
     let to = common.ty;

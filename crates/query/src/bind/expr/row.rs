@@ -59,10 +59,17 @@ impl ExprBinder<'_> {
         all.ok_or_else(|| Error::unsupported("empty rows"))
     }
 
-    /// `(a, b) IN ((c, d), ...)`
+    /// `(a, b) IN ((c, d), ...)`; the values of several rows are taken as they are.
     pub(super) fn row_in(&self, row: &ast::Expr, list: &[ast::Expr]) -> Result<Typed> {
         self.check_rows(std::iter::once(row).chain(list))?;
-        let each = list.iter().map(|other| self.binary(row, &BinaryOperator::Eq, other));
+        let each = list.iter().map(|other| match (row, other) {
+            (ast::Expr::Tuple(left), ast::Expr::Tuple(right))
+                if list.len() > 1 && left.len() == right.len() =>
+            {
+                self.same_rows("CASE =", left, right)
+            }
+            _ => self.binary(row, &BinaryOperator::Eq, other),
+        });
         let each = each.collect::<Result<Vec<_>>>()?;
         let any = guard::balanced(each, |left, right| self.call("OR", vec![left, right]))?;
         any.ok_or_else(|| Error::unsupported("IN ()"))
