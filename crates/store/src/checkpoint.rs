@@ -118,7 +118,7 @@ impl Database {
         let last = state.manifests.get(&table.id());
         let (root, written) = manifest::write(&frozen, || table.floor(), (file, lsn.0), last)?;
         let last = state.manifests.remove(&table.id()).unwrap_or_default();
-        let gone = last.gone(&written);
+        let (gone, length) = (last.gone(&written), written.length);
         state.manifests.insert(table.id(), written);
         for block in gone {
             file.blocks.free(block)?;
@@ -127,7 +127,7 @@ impl Database {
         // seen, or made, but not durable yet: these must not be lost without what names them.
         file.blocks.checkpoint(root, lsn.0, || self.log.sync())?;
         table.checkpoint.store(lsn.0, Ordering::Release);
-        file.note_usage(self.elapsed());
+        file.note_usage(length, self.elapsed());
         // The parts were kept until here, so no block that the manifest names was freed before.
         drop(frozen);
         Ok(())

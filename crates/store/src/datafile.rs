@@ -37,6 +37,8 @@ pub(crate) struct DataFile {
     closed: AtomicBool,
     /// A length of the file at which no block at its end fits into a hole before it.
     settled: AtomicU64,
+    /// Bytes of the last manifest.
+    manifest: AtomicU64,
     /// The most bytes of blocks that were in use at a checkpoint, and when that was.
     peak: AtomicU64,
     peak_micros: AtomicU64,
@@ -48,9 +50,10 @@ const BEFORE: u64 = u64::MAX;
 impl DataFile {
     pub(crate) fn new(path: PathBuf, blocks: BlockFile, cache: Arc<Cache>) -> Self {
         let (closed, settled) = (AtomicBool::new(false), AtomicU64::new(0));
+        let manifest = AtomicU64::new(0);
         let (peak, peak_micros) = (AtomicU64::new(blocks.usage().live), AtomicU64::new(BEFORE));
         let name = RwLock::new(None);
-        Self { path, blocks, cache, name, closed, settled, peak, peak_micros }
+        Self { path, blocks, cache, name, closed, settled, manifest, peak, peak_micros }
     }
 
     /// Notes what people call the table from now on.
@@ -84,10 +87,16 @@ impl DataFile {
         self.settled.load(Ordering::Relaxed) == length
     }
 
-    /// Notes whether more blocks are in use than ever, at a checkpoint.
-    pub(crate) fn note_usage(&self, now: u64) {
+    /// Bytes that every checkpoint writes anew, and has to give back: the last manifest.
+    pub(crate) fn manifest_bytes(&self) -> u64 {
+        self.manifest.load(Ordering::Relaxed)
+    }
+
+    /// Notes how long the manifest is, and whether more blocks are in use than ever, at a checkpoint.
+    pub(crate) fn note_usage(&self, manifest: u64, now: u64) {
         let live = self.blocks.usage().live;
-        // Ordering: only how soon blocks move hangs on it.
+        // Ordering: only how soon space is given back hangs on these.
+        self.manifest.store(manifest, Ordering::Relaxed);
         if self.peak.fetch_max(live, Ordering::Relaxed) < live {
             self.peak_micros.store(now, Ordering::Relaxed);
         }

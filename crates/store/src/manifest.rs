@@ -54,6 +54,8 @@ pub(crate) struct Frozen {
 pub(crate) struct Written {
     /// Its own, and those of deltas.
     pub(crate) blocks: Vec<BlockId>,
+    /// How long it is itself; 0 where it was read.
+    pub(crate) length: u64,
     /// Where deltas are, by the address of their part. They take no more rows, and so need not be
     /// written again while they last.
     deltas: HashMap<usize, Image>,
@@ -71,7 +73,7 @@ struct Image {
 impl Written {
     /// Blocks of a manifest that was read.
     pub(crate) fn read(blocks: Vec<BlockId>) -> Self {
-        Self { blocks, deltas: HashMap::new() }
+        Self { blocks, length: 0, deltas: HashMap::new() }
     }
 
     /// The blocks that the next manifest does not have.
@@ -175,6 +177,7 @@ fn write_all(
         out.u64(block.get());
     }
     out.0.extend_from_slice(&body.0);
+    deltas.written.length = out.0.len() as u64;
     deltas.file.blocks.write(kind::MANIFEST, &out.0, deltas.lsn)
 }
 

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pelorus_blockfile::Usage;
+
 use crate::part::Part;
 use crate::rewrite::CHUNK_BYTES;
 use crate::schema::Version;
@@ -75,14 +77,18 @@ pub(super) const WASTE_MICROS: u64 = 250_000;
 /// Whether a data file holds so much of what nobody reads that a checkpoint is worth it, which
 /// costs writing the manifest and the rows that came since the last one.
 pub(crate) fn has_waste(table: &Table) -> bool {
-    let usage = table.file.blocks.usage();
-    usage.retired > (usage.live / 40).max(WASTE_BYTES)
+    is_waste(table.file.blocks.usage(), table.file.manifest_bytes(), WASTE_BYTES)
+}
+
+/// Each checkpoint retires the manifest before it, however little else: one that were due because of
+/// that would make the next one due.
+fn is_waste(usage: Usage, manifest: u64, least: u64) -> bool {
+    usage.retired > (usage.live / 40).max(least).max(manifest * 2)
 }
 
 /// Whether a data file that is at rest holds more of what nobody reads than is worth keeping.
 pub(super) fn holds_more(table: &Table) -> bool {
-    let usage = table.file.blocks.usage();
-    usage.retired > (usage.live / 40).max(WASTE_BYTES / 32)
+    is_waste(table.file.blocks.usage(), table.file.manifest_bytes(), WASTE_BYTES / 32)
 }
 
 /// Whether blocks from the end of the file should move into the holes before them. A table that
@@ -247,6 +253,17 @@ mod tests {
         assert!(waits(600 << 20) < waits(700 << 20));
         assert_eq!(waits(1 << 30), Some(Duration::from_millis(40)));
         assert_eq!(wait_for_flushes(1, 0, 1), Some(Duration::from_micros(4)), "no budget at all");
+    }
+
+    /// A table of which many rows had died wrote its manifest four times a second, until nobody could
+    /// read them any more.
+    #[test]
+    fn checkpoints_do_not_make_the_next_one_due() {
+        let manifest = 36 << 20;
+        let after = Usage { length: 2 << 30, live: 1 << 30, retired: manifest };
+        assert!(!is_waste(after, manifest, WASTE_BYTES) && is_waste(after, 0, WASTE_BYTES));
+        let merged = Usage { retired: manifest * 3, ..after };
+        assert!(is_waste(merged, manifest, WASTE_BYTES));
     }
 
     #[test]

@@ -52,13 +52,17 @@ impl PartitionWriter<'_> {
         self.lookup.removed.since(hash, version)
     }
 
-    /// Checks, before a commit is logged, that there is room for its rows.
+    /// Checks, before a commit is logged, that there is room for its rows, and for what flushes, merges
+    /// and the next start need: that has rows in more parts than there were, since nothing is flushed
+    /// while the log is read.
     ///
     /// # Errors
     /// Error 1114 when merging cannot keep up.
     pub(crate) fn room_for(&self, rows: usize, bytes: usize) -> Result<()> {
+        /// Deltas of twice the log that is kept, and some.
+        const RESERVE: usize = 2048;
         let deltas = rows.div_ceil(crate::DELTA_ROWS_MAX) + bytes.div_ceil(DELTA_BYTES_MAX / 2) + 1;
-        self.lookup.room_for(deltas)
+        self.lookup.room_for(deltas + RESERVE)
     }
 
     /// The delta that takes new rows of about so many bytes each, and how many it can take.
