@@ -67,7 +67,11 @@ impl Binder<'_> {
         let plan = match untested(select, &scope)? {
             Some(condition) => {
                 let binder = self.clause(&scope, &subqueries, "where clause");
-                filter(plan, binder.predicate(&condition)?)?
+                let plan = filter(plan, binder.predicate(&condition)?)?;
+                if let Some(groups) = &mut scope.groups {
+                    groups.is_filtered = true;
+                }
+                plan
             }
             None => plan,
         };
