@@ -49,3 +49,36 @@ SELECT (SELECT name FROM customers GROUP BY name ORDER BY MAX(id) DESC LIMIT 1);
 SELECT (SELECT DISTINCT country FROM customers WHERE id = 1);
 SELECT * FROM (SELECT name FROM customers ORDER BY id DESC LIMIT 2) AS x ORDER BY name;
 WITH w AS (SELECT name FROM customers ORDER BY id LIMIT 1) SELECT (SELECT name FROM w), (SELECT name FROM w ORDER BY 1);
+-- HAVING without groups knows what is selected.
+SELECT id FROM customers HAVING country = 'FR';
+SELECT id + 1 FROM customers HAVING id > 2;
+SELECT c.id FROM customers c JOIN orders o ON o.customer = c.id HAVING o.amount > 10;
+SELECT id, country FROM customers HAVING country = 'FR' ORDER BY id;
+SELECT * FROM customers HAVING country = 'FR' ORDER BY id;
+SELECT c.*, o.id AS o FROM customers c JOIN orders o ON o.customer = c.id HAVING c.country = 'FR' AND o > 3 ORDER BY o;
+SELECT id, country AS c FROM customers HAVING country = 'FR' AND c = 'fr' ORDER BY id;
+SELECT customers.id FROM customers HAVING id > 2 ORDER BY id;
+SELECT id FROM customers HAVING customers.id > 2 ORDER BY id;
+SELECT name AS country FROM customers HAVING country = 'Ada';
+-- A constant orders nothing.
+-- unordered
+SELECT 1 UNION SELECT 2 ORDER BY NULL;
+SELECT id FROM customers UNION SELECT 9 ORDER BY NULL, id DESC;
+-- What WITH defines is the same rows wherever it is named.
+-- refused: 1235
+WITH c AS (SELECT id FROM customers LIMIT 2) SELECT COUNT(*) FROM c a JOIN c b USING (id);
+-- refused: 1235
+WITH c AS (SELECT id FROM customers ORDER BY country LIMIT 2) SELECT COUNT(*) FROM c a JOIN c b USING (id);
+-- refused: 1235
+WITH c AS (SELECT country AS id FROM customers ORDER BY id LIMIT 2) SELECT COUNT(*) FROM c a, c b;
+-- refused: 1235
+WITH c AS (SELECT id FROM (SELECT id FROM customers LIMIT 2) AS x) SELECT COUNT(*) FROM c a JOIN c b USING (id);
+-- refused: 1235
+WITH c AS (SELECT id FROM customers LIMIT 2), d AS (SELECT id FROM c) SELECT COUNT(*) FROM d a JOIN d b USING (id);
+-- refused: 1235
+WITH c AS (SELECT id, ROW_NUMBER() OVER (ORDER BY country) AS n FROM customers) SELECT COUNT(*) FROM c a JOIN c b ON a.id = b.id AND a.n = b.n;
+WITH c AS (SELECT id FROM customers ORDER BY country, id LIMIT 2) SELECT COUNT(*) FROM c a JOIN c b USING (id);
+WITH c AS (SELECT k.id AS x FROM customers k ORDER BY x DESC LIMIT 2) SELECT a.x FROM c a JOIN c b USING (x) ORDER BY a.x;
+WITH c AS (SELECT id, ROW_NUMBER() OVER (ORDER BY country, id) AS n FROM customers) SELECT COUNT(*) FROM c a JOIN c b ON a.id = b.id AND a.n = b.n;
+WITH c AS (SELECT id, RANK() OVER (ORDER BY country) AS n FROM customers) SELECT COUNT(*) FROM c a JOIN c b ON a.id = b.id AND a.n = b.n;
+WITH c AS (SELECT id FROM customers LIMIT 2) SELECT COUNT(*) FROM c;

@@ -24,6 +24,7 @@
 //! | [`rollup`] | WITH ROLLUP |
 //! | [`window`] | window functions |
 //! | [`query`] | set operations, ORDER BY, LIMIT, WITH |
+//! | `repeated` | what WITH defines and more than one table factor names |
 
 pub(crate) mod aggregate;
 pub(crate) mod cast;
@@ -41,6 +42,7 @@ pub(crate) mod literal;
 pub(crate) mod mariadb;
 pub(crate) mod native;
 pub(crate) mod query;
+mod repeated;
 pub(crate) mod rollup;
 pub(crate) mod scope;
 pub(crate) mod select;

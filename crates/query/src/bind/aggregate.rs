@@ -185,13 +185,18 @@ impl Binder<'_> {
             (numbers, column_expr(&name))
         });
         for (text, value) in keys {
-            let numbered = number.as_ref().and_then(|(numbers, number)| {
-                let at = numbers.columns.iter().position(|column| *column == value.expr)?;
+            if let Some((numbers, number)) = &number
+                && let Some(at) = numbers.columns.iter().position(|it| *it == value.expr)
+            {
                 let part = |part| part_of(&numbers.groups, at, part, number.clone());
-                Some(value.at(part(Part::Text), Some(part(Part::Key))))
-            });
-            if let Some(bound) = numbered {
-                computed.insert(text, bound);
+                let shown = if numbers.is_filtered {
+                    let pick = self.fresh("v");
+                    aggregates.push(any_value(&value, context)?.alias(&pick));
+                    column_expr(&pick)
+                } else {
+                    part(Part::Text)
+                };
+                computed.insert(text, value.at(shown, Some(part(Part::Key))));
                 continue;
             }
             // The order of groups is that of their keys.

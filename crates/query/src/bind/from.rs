@@ -188,6 +188,7 @@ impl Binder<'_> {
             && partitions.is_empty()
             && let Some(cte) = reach.ctes.get(&table.to_ascii_lowercase())
         {
+            self.count_reference(cte)?;
             let bound = self.query(&cte.cte.query, &cte.seen).await?;
             let mut named = cte.cte.alias.clone();
             named.name = ast::Ident::new(alias);

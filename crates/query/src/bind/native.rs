@@ -24,7 +24,7 @@ use pelorus_error::{Error, Result};
 use pelorus_functions::needs_key;
 use pelorus_sql::normalise;
 use pelorus_types::{Column, WireType};
-use sqlparser::ast::{self, GroupByExpr, SelectItem};
+use sqlparser::ast::{self, GroupByExpr, SelectItem, TableFactor};
 
 use self::groups::{GroupNumbers, TextGroups};
 use self::scan::{Conditions, Grouped, NativeScan};
@@ -52,7 +52,11 @@ impl Binder<'_> {
         around: Around<'_>,
     ) -> Result<(LogicalPlan, Scope)> {
         let Around { select, filtered, .. } = around;
-        let only_table = select.from.len() == 1 && select.from[0].joins.is_empty();
+        let only_table = matches!(
+            select.from.as_slice(),
+            // Behind a parenthesis may be a join.
+            [ast::TableWithJoins { relation: TableFactor::Table { .. }, joins }] if joins.is_empty()
+        );
         let of = Of { table: &table, alias, only_table };
         implied::check_rows(self.context, of, around)?;
         let selection = select.selection.as_ref().filter(|_| filtered);
@@ -170,7 +174,8 @@ impl Binder<'_> {
         let number = self.fresh("n");
         scan.group(&number, Grouped { groups: Arc::clone(&groups), positions });
         let columns = keys.iter().map(|&place| column_expr(&names[place])).collect();
-        Ok(Some(GroupNumbers { number: column_expr(&number), columns, groups }))
+        let number = column_expr(&number);
+        Ok(Some(GroupNumbers { number, columns, groups, is_filtered: false }))
     }
 
     /// The columns that a block reads.

@@ -70,6 +70,8 @@ pub(crate) struct ScopedCte {
     pub(crate) cte: ast::Cte,
     /// What it sees: neither itself nor what is defined after it.
     pub(crate) seen: Reach,
+    /// How often it was bound: once for each reference.
+    pub(crate) references: AtomicUsize,
 }
 
 /// Binds the queries of one statement.
@@ -160,7 +162,11 @@ impl<'a> Binder<'a> {
                 }
                 for cte in &with.cte_tables {
                     let name = cte.alias.name.value.to_ascii_lowercase();
-                    let scoped = ScopedCte { cte: cte.clone(), seen: inner.of_derived() };
+                    let scoped = ScopedCte {
+                        cte: cte.clone(),
+                        seen: inner.of_derived(),
+                        references: AtomicUsize::new(0),
+                    };
                     inner.ctes.insert(name, Arc::new(scoped));
                 }
             }
@@ -347,7 +353,11 @@ impl<'a> Binder<'a> {
         let mut keys = Vec::new();
         for term in order {
             let column = match &term.expr {
-                ast::Expr::Value(value) => ordinal(&value.value, query.columns.len())?,
+                ast::Expr::Value(value) => match ordinal(&value.value, query.columns.len())? {
+                    Some(at) => Some(at),
+                    // A constant orders nothing.
+                    None => continue,
+                },
                 ast::Expr::Identifier(name) => query
                     .columns
                     .iter()

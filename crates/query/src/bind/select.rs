@@ -67,7 +67,11 @@ impl Binder<'_> {
         let plan = match untested(select, &scope)? {
             Some(condition) => {
                 let binder = self.clause(&scope, &subqueries, "where clause");
-                filter(plan, binder.predicate(&condition)?)?
+                let plan = filter(plan, binder.predicate(&condition)?)?;
+                if let Some(groups) = &mut scope.groups {
+                    groups.is_filtered = true;
+                }
+                plan
             }
             None => plan,
         };
@@ -159,6 +163,9 @@ impl Binder<'_> {
         aliases: &[(String, Typed)],
     ) -> Result<LogicalPlan> {
         let Some(having) = &block.select.having else { return Ok(plan) };
+        if !binder.only_computed {
+            check_having(having, binder, block)?;
+        }
         let late = ExprBinder { aliases, clause: "having clause", clash: Clash::Alias, ..*binder };
         filter(plan, late.predicate(having)?)
     }
@@ -723,6 +730,45 @@ fn untested(select: &ast::Select, scope: &Scope) -> Result<Option<ast::Expr>> {
     }
     let parts = parts.into_iter().filter(|part| !scope.tested.contains(part));
     Ok(normalise::conjunction(parts.cloned()))
+}
+
+/// Looks whether HAVING names only what is selected where nothing makes groups of the rows: MySQL
+/// does not look at FROM there.
+fn check_having(having: &ast::Expr, binder: &ExprBinder<'_>, block: &Block<'_>) -> Result<()> {
+    let scope = binder.scope;
+    let found = |path: &[ast::Ident]| {
+        let path: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
+        // What is wrong with a name is told where the expression is bound.
+        scope.find(&path, "having clause").ok().flatten()
+    };
+    let selected = |item: &Item| match (item.expr.as_ref().map(normalise::unnested), &item.column) {
+        (Some(ast::Expr::Identifier(name)), _) => found(std::slice::from_ref(name)),
+        (Some(ast::Expr::CompoundIdentifier(path)), _) => found(path),
+        (None, Some(column)) => scope.columns.iter().find(|it| it.value.expr == column.expr),
+        _ => None,
+    };
+    for path in normalise::columns(having) {
+        let is_alias = |item: &Item| match (&item.alias, path.as_slice()) {
+            (Some(alias), [name]) => alias.eq_ignore_ascii_case(&name.value),
+            _ => false,
+        };
+        let Some(column) = found(&path) else { continue };
+        let is_it = |item: &Item| {
+            is_alias(item) || selected(item).is_some_and(|it| it.value.expr == column.value.expr)
+        };
+        if block.items.iter().any(is_it) {
+            continue;
+        }
+        if binder.is_mariadb() {
+            return Err(Error::unsupported("HAVING of a column that is not selected"));
+        }
+        let path: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
+        return Err(Error::new(
+            Code::UnknownColumn,
+            format!("Unknown column '{}' in 'having clause'", path.join(".")),
+        ));
+    }
+    Ok(())
 }
 
 fn filter(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan> {

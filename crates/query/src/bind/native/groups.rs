@@ -3,7 +3,8 @@
 //! sort key of a text is made once for each value of a chunk's dictionary.
 //!
 //! A number stands for one key of every column under its collation, NULL being a key as well. The
-//! text of a group is that of the first row seen, as in MySQL.
+//! text of a group is that of the first row seen, as in MySQL; where the plan leaves rows out that
+//! the scan has given, it takes the text from those that are left.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -30,6 +31,9 @@ pub(crate) struct GroupNumbers {
     /// The columns of text whose values it stands for.
     pub(crate) columns: Vec<Expr>,
     pub(crate) groups: Arc<TextGroups>,
+    /// Some rows that have numbers are left out afterwards: the text of a group may be that of
+    /// such a row.
+    pub(crate) is_filtered: bool,
 }
 
 /// The groups of one scan, which all its streams number together.
