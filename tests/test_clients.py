@@ -337,6 +337,14 @@ class TestConnectorPythonPrepared:
         assert [row[1] for row in rows] == [ROWS // 3] * 3
         connection.close()
 
+    def test_prepared_order_by_a_parameter(self, shop):
+        """It is a constant, not the number of a column."""
+        connection = TestConnectorPython().connect(shop, True)
+        cursor = connection.cursor(prepared=True)
+        cursor.execute("SELECT n, part FROM many ORDER BY ?, n DESC LIMIT 2", (1,))
+        assert [row[0] for row in cursor.fetchall()] == [ROWS, ROWS - 1]
+        connection.close()
+
     def test_prepare_refuses_and_goes_on(self, shop):
         connection = TestConnectorPython().connect(shop, True)
         cursor = connection.cursor(prepared=True)

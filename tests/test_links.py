@@ -699,6 +699,15 @@ class TestSeveralLinks:
                 (1, 2, 1), (2, 1, 1))
         assert through.run("SELECT (SELECT count(*) FROM maria_lab.bank) "
                            "+ (SELECT count(*) FROM my_lab.wide)") == ((70000,),)
+        # Parts that a server answers whole, with two columns of one name.
+        for one, other in (("maria", "my"), ("my", "maria")):
+            assert through.run(
+                f"SELECT id, id AS k FROM {one}_lab.bank WHERE id = 7 UNION ALL "
+                f"SELECT a.id, b.id FROM {other}_lab.bank a JOIN {other}_lab.bank b "
+                "ON b.id = a.id + 1 WHERE a.id = 8 ORDER BY id") == ((7, 7), (8, 9))
+            assert through.run(
+                f"SELECT id FROM {one}_lab.bank WHERE id = 7 AND EXISTS (SELECT * FROM "
+                f"{other}_lab.bank a JOIN {other}_lab.wide b ON b.id = a.id)") == ((7,),)
         through.stop()
 
 

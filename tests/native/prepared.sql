@@ -49,3 +49,16 @@ SELECT k, d FROM d ORDER BY k;
 -- Literals are looked at when a statement is prepared.
 PREPARE s FROM 'SELECT k FROM d WHERE ts > ''abc''';
 SELECT k FROM d WHERE ts > 'abc';
+-- Parameters in ORDER BY and GROUP BY are constants, never the number of a column.
+PREPARE s FROM 'SELECT a, b FROM t ORDER BY ?, a DESC LIMIT 2';
+EXECUTE s USING @n;
+PREPARE s FROM 'SELECT a, b FROM t ORDER BY (?) DESC, a DESC LIMIT ?';
+EXECUTE s USING @n, @n;
+PREPARE s FROM 'SELECT COUNT(*) FROM t GROUP BY ?';
+EXECUTE s USING @m;
+PREPARE s FROM 'SELECT a FROM t UNION SELECT a FROM t ORDER BY ?, a DESC LIMIT 3';
+EXECUTE s USING @m;
+PREPARE s FROM 'SELECT GROUP_CONCAT(a ORDER BY ?, a DESC) FROM t';
+EXECUTE s USING @n;
+PREPARE s FROM 'SELECT a, ROW_NUMBER() OVER (PARTITION BY ? ORDER BY ?, a DESC) AS n FROM t ORDER BY a';
+EXECUTE s USING @n, @n;

@@ -46,9 +46,17 @@ pub struct Fragment {
 }
 
 impl Fragment {
+    /// A statement without a place for a range: it reads everything.
+    pub fn uncut(text: String) -> Self {
+        Self { parts: [text, String::new(), String::new()] }
+    }
+
     /// The statement for one range. The condition of a range without one is `1=1`.
     pub fn render(&self, range: &KeyRange, qualifier: &str) -> String {
         let [head, middle, tail] = &self.parts;
+        if middle.is_empty() && tail.is_empty() {
+            return head.clone();
+        }
         let partitions: Vec<_> =
             range.partitions().iter().map(|name| crate::split::quote_name(name)).collect();
         let clause = if partitions.is_empty() {
@@ -272,4 +280,19 @@ fn changed(request: &ScanRequest) -> Error {
     let error = Error::table_changed();
     let text = format!("{} (linked table {})", error.message(), names.join(", "));
     error.with_message(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_go_where_there_is_a_place_for_them() {
+        let everything = KeyRange::whole(0);
+        let cut = ["SELECT a FROM t", " WHERE ", ""].map(str::to_owned);
+        let cut = Fragment { parts: cut }.render(&everything, "t");
+        assert_eq!(cut, "SELECT a FROM t WHERE 1=1");
+        let uncut = Fragment::uncut("SELECT 1".to_owned()).render(&everything, "t");
+        assert_eq!(uncut, "SELECT 1");
+    }
 }

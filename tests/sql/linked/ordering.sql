@@ -65,3 +65,33 @@ ORDER BY id LIMIT 2;
 SELECT id, 1 AS kind, amount FROM orders ORDER BY kind, amount, id LIMIT 10;
 SELECT amount, id FROM orders ORDER BY (2) DESC LIMIT 5;
 SELECT id, 2 AS two FROM orders ORDER BY two DESC, id DESC LIMIT 5;
+
+-- Variables and functions of the session are constants, too, never the number of a column.
+SET @n = 2;
+SELECT id, amount FROM orders ORDER BY @n, id LIMIT 3;
+SELECT id, amount FROM orders ORDER BY (@n) DESC, id DESC LIMIT 3;
+SELECT id, amount FROM orders ORDER BY +@n, id LIMIT 3;
+SELECT id, amount FROM orders ORDER BY CONNECTION_ID(), id LIMIT 3;
+SELECT id, amount FROM orders ORDER BY LAST_INSERT_ID(), @@auto_increment_increment, id LIMIT 3;
+SELECT GROUP_CONCAT(id ORDER BY @n, id DESC) FROM emp;
+SELECT id, SUM(id) OVER (PARTITION BY @n ORDER BY @n, id) FROM emp ORDER BY id;
+SELECT id, SUM(id) OVER w FROM emp WINDOW w AS (PARTITION BY @n ORDER BY @n, id) ORDER BY id;
+SELECT COUNT(*) FROM (SELECT id, amount FROM orders ORDER BY @n, id LIMIT 3) AS t WHERE id <= -997;
+SET @n = 9;
+SELECT id, amount FROM orders ORDER BY @n, id LIMIT 3;
+SET @n = 1;
+SELECT COUNT(*) FROM orders GROUP BY @n;
+SELECT status, COUNT(*) FROM orders GROUP BY @n, status ORDER BY @n, status;
+-- refused: 1235
+SELECT COUNT(*) FROM orders GROUP BY @n WITH ROLLUP;
+
+-- Parameters as well; a MariaDB takes them for numbers of columns.
+SET @n = 2;
+-- only: mysql
+PREPARE s FROM 'SELECT id, amount FROM orders ORDER BY ?, id LIMIT 3';
+-- only: mysql
+EXECUTE s USING @n;
+-- only: mysql
+PREPARE s FROM 'SELECT COUNT(*) FROM orders GROUP BY ?';
+-- only: mysql
+EXECUTE s USING @n;

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions as functions;
 use pelorus_link::Moment;
-use pelorus_sql::Parsed;
+use pelorus_sql::{Parsed, normalise};
 use pelorus_types::{Column, WireType};
 use sqlparser::ast::{
     self, LimitClause, OrderByExpr, OrderByKind, SetExpr, SetOperator, SetQuantifier,
@@ -26,6 +26,7 @@ use super::select::Ordering as BlockOrder;
 use super::typed::Typed;
 use crate::context::{Flavour, QueryContext};
 use crate::federate::place::{Place, place};
+use crate::federate::render::session_constant;
 use crate::federate::scan::Journal;
 use crate::udf::from_datafusion;
 
@@ -352,10 +353,13 @@ impl<'a> Binder<'a> {
     ) -> Result<BoundQuery> {
         let mut keys = Vec::new();
         for term in order {
-            let column = match &term.expr {
+            // A constant orders nothing.
+            if session_constant(self.context, &term.expr).is_some() {
+                continue;
+            }
+            let column = match normalise::unnested(&term.expr) {
                 ast::Expr::Value(value) => match ordinal(&value.value, query.columns.len())? {
                     Some(at) => Some(at),
-                    // A constant orders nothing.
                     None => continue,
                 },
                 ast::Expr::Identifier(name) => query

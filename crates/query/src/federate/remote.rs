@@ -1,5 +1,7 @@
 //! A query that one server could answer: split where that pays, else a leaf of the plan as it is.
 
+use std::collections::HashSet;
+
 use pelorus_error::{Class, Error, Result};
 use pelorus_link::{Estimate, Fragment, KeyRange, Link, ScanRequest};
 use sqlparser::ast::{self, SetExpr, TableFactor};
@@ -130,12 +132,19 @@ impl Binder<'_> {
                 columns = known;
             }
         }
-        let fragment = Fragment {
-            parts: [
-                format!("SELECT * FROM ({text}) AS pelorus_q"),
-                " WHERE ".to_owned(),
-                String::new(),
-            ],
+        let mut names = HashSet::new();
+        let distinct = described.columns.iter().all(|it| names.insert(it.name.to_lowercase()));
+        let fragment = if distinct {
+            Fragment {
+                parts: [
+                    format!("SELECT * FROM ({text}) AS pelorus_q"),
+                    " WHERE ".to_owned(),
+                    String::new(),
+                ],
+            }
+        } else {
+            // A derived table cannot have two columns of one name.
+            Fragment::uncut(text.to_owned())
         };
         let request = ScanRequest {
             settings: self.context.settings.clone(),

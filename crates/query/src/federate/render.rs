@@ -48,6 +48,45 @@ pub(crate) fn expression(context: &QueryContext, expr: &ast::Expr) -> Result<Str
     rewriter.error.map_or_else(|| Ok(copy.to_string()), Err)
 }
 
+/// The variable, or the function of our session, that a term of ORDER BY or GROUP BY is but for
+/// parentheses and signs. Such a term is a constant; its value in its place would be read as the
+/// number of a column.
+pub(crate) fn session_constant<'e>(
+    context: &QueryContext,
+    term: &'e ast::Expr,
+) -> Option<&'e ast::Expr> {
+    let mut inner = term;
+    while let ast::Expr::Nested(next)
+    | ast::Expr::UnaryOp {
+        op: ast::UnaryOperator::Plus | ast::UnaryOperator::Minus,
+        expr: next,
+    } = inner
+    {
+        inner = next;
+    }
+    let is_ours = match inner {
+        ast::Expr::Identifier(name) => is_variable(name),
+        ast::Expr::CompoundIdentifier(path) => path.first().is_some_and(is_variable),
+        ast::Expr::Function(function) => session_function(context, function).is_some(),
+        _ => false,
+    };
+    is_ours.then_some(inner)
+}
+
+/// The value of a function that is about our session; `None` for any other.
+fn session_function(context: &QueryContext, function: &ast::Function) -> Option<Value> {
+    let bare = match &function.args {
+        ast::FunctionArguments::None => true,
+        ast::FunctionArguments::List(list) => list.args.is_empty(),
+        ast::FunctionArguments::Subquery(_) => false,
+    };
+    if !bare {
+        return None;
+    }
+    let name = crate::bind::aggregate::name_of(function);
+    context.variables.session_function(&name).map(|(value, _)| value)
+}
+
 /// Functions that take something for their connection, which the session does not keep.
 const HELD: [&str; 3] = ["GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS"];
 
@@ -115,12 +154,10 @@ impl Rewriter<'_> {
                 if HELD.contains(&name.as_str()) {
                     return Err(Error::unsupported(format_args!("{name} on a linked server")));
                 }
-                let bare = match &function.args {
-                    ast::FunctionArguments::None => true,
-                    ast::FunctionArguments::List(list) => list.args.is_empty(),
-                    ast::FunctionArguments::Subquery(_) => false,
-                };
-                if bare && let Some((value, _)) = self.context.variables.session_function(&name) {
+                if let Some(ast::WindowType::WindowSpec(spec)) = &mut function.over {
+                    self.terms(&mut spec.partition_by)?;
+                }
+                if let Some(value) = session_function(self.context, function) {
                     self.ours = true;
                     *expr = value_expr(&value, self.context)?;
                 }
@@ -128,6 +165,43 @@ impl Rewriter<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Terms of GROUP BY or PARTITION BY.
+    fn terms(&mut self, terms: &mut [ast::Expr]) -> Result<()> {
+        terms.iter_mut().try_for_each(|term| self.term(term))
+    }
+
+    /// A term that stands where a number would be that of a column, or an error in a window. NULL
+    /// is the constant that orders and groups nothing everywhere.
+    fn term(&mut self, term: &mut ast::Expr) -> Result<()> {
+        let Some(mut constant) = session_constant(self.context, term).cloned() else {
+            return Ok(());
+        };
+        // A variable that does not exist is an error here, too.
+        self.expr(&mut constant)?;
+        *term = ast::Expr::value(ast::Value::Null);
+        Ok(())
+    }
+
+    fn group_by(&mut self, group_by: &mut ast::GroupByExpr) -> Result<()> {
+        let ast::GroupByExpr::Expressions(terms, modifiers) = group_by else { return Ok(()) };
+        // The select list would have to know which rows are sums.
+        if !modifiers.is_empty()
+            && terms.iter().any(|term| session_constant(self.context, term).is_some())
+        {
+            return Err(Error::unsupported("variables in GROUP BY WITH ROLLUP on a linked server"));
+        }
+        self.terms(terms)
+    }
+
+    fn named_windows(&mut self, select: &mut ast::Select) -> Result<()> {
+        for ast::NamedWindowDefinition(_, window) in &mut select.named_window {
+            if let ast::NamedWindowExpr::WindowSpec(spec) = window {
+                self.terms(&mut spec.partition_by)?;
+            }
+        }
+        Ok(())
     }
 
     fn variable(&mut self, expr: &mut ast::Expr) -> Result<()> {
@@ -177,6 +251,21 @@ impl VisitorMut for Rewriter<'_> {
         };
         let refused = Err(Error::unsupported("SELECT ... INTO"));
         self.try_do(if into { refused } else { Ok(()) })
+    }
+
+    fn pre_visit_select(&mut self, select: &mut ast::Select) -> ControlFlow<()> {
+        let result = self.named_windows(select);
+        self.try_do(result)
+    }
+
+    fn pre_visit_group_by(&mut self, group_by: &mut ast::GroupByExpr) -> ControlFlow<()> {
+        let result = self.group_by(group_by);
+        self.try_do(result)
+    }
+
+    fn pre_visit_order_by_expr(&mut self, term: &mut ast::OrderByExpr) -> ControlFlow<()> {
+        let result = self.term(&mut term.expr);
+        self.try_do(result)
     }
 
     fn pre_visit_relation(&mut self, relation: &mut ast::ObjectName) -> ControlFlow<()> {

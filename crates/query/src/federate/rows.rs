@@ -12,7 +12,9 @@ use sqlparser::ast::{self, Ident, OrderByExpr, SelectItem};
 use super::block::{Block, Tail, unbounded};
 use super::decide;
 use super::groups::{Weight, attach_keys, weights, with_weights};
+use super::render::session_constant;
 use crate::bind::query::{Binder, BoundColumn, BoundQuery, Limit, ordered, ordinal, sort_term};
+use crate::context::QueryContext;
 
 impl Binder<'_> {
     /// Splits a block without groups. `None` when it has to go whole.
@@ -29,7 +31,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         let items = block.item_expressions()?;
-        let Some(terms) = block.order_expressions(&items)? else { return Ok(None) };
+        let Some(terms) = block.order_expressions(self.context, &items)? else { return Ok(None) };
         let named = |prefix: &str, at: usize, expr: &ast::Expr| SelectItem::ExprWithAlias {
             expr: expr.clone(),
             alias: Ident::with_quote('`', format!("pelorus_{prefix}{at}")),
@@ -107,6 +109,7 @@ impl Block<'_> {
     /// when a name could mean two things.
     fn order_expressions(
         &self,
+        context: &QueryContext,
         items: &[ast::Expr],
     ) -> Result<Option<Vec<(ast::Expr, OrderByExpr)>>> {
         let mut terms = Vec::new();
@@ -138,7 +141,9 @@ impl Block<'_> {
                 other => other.clone(),
             };
             // A constant orders nothing; in a fragment a number would be an ordinal.
-            if !matches!(normalise::unnested(&expr), ast::Expr::Value(_)) {
+            let is_constant = matches!(normalise::unnested(&expr), ast::Expr::Value(_))
+                || session_constant(context, &expr).is_some();
+            if !is_constant {
                 terms.push((expr, term.clone()));
             }
         }

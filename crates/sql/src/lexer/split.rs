@@ -89,21 +89,114 @@ pub fn placeholders(sql: &str, mode: Mode) -> Vec<Range<usize>> {
         .collect()
 }
 
+/// Words that end a list of terms, with what follows it.
+const LIST_ENDS: [&str; 22] = [
+    "SELECT",
+    "HAVING",
+    "WINDOW",
+    "LIMIT",
+    "OFFSET",
+    "FETCH",
+    "UNION",
+    "EXCEPT",
+    "INTERSECT",
+    "ORDER",
+    "GROUP",
+    "WITH",
+    "ROWS",
+    "RANGE",
+    "GROUPS",
+    "SEPARATOR",
+    "FOR",
+    "LOCK",
+    "INTO",
+    "ON",
+    "PROCEDURE",
+    "RETURNING",
+];
+
+/// What is open where [`whole_terms`] reads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// A comma begins a term.
+    list: bool,
+    /// A term has begun, with nothing in it yet but parentheses and signs.
+    fresh: bool,
+    /// How many parentheses.
+    open: usize,
+}
+
+/// Which `?`, in order, are a whole term of ORDER BY, GROUP BY or PARTITION BY.
+fn whole_terms(sql: &str, tokens: &[Token]) -> Vec<bool> {
+    let mut found = Vec::new();
+    let mut levels = Vec::new();
+    let mut level = Level::default();
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            TokenKind::Placeholder => {
+                found.push(level.fresh && ends_term(sql, &tokens[at + 1..], level.open));
+                level.fresh = false;
+            }
+            TokenKind::Symbol => match token.text(sql) {
+                "(" => {
+                    levels.push(Level { fresh: false, ..level });
+                    let open = if level.fresh { level.open + 1 } else { 0 };
+                    level = Level { list: false, open, ..level };
+                }
+                ")" => level = levels.pop().unwrap_or_default(),
+                "," => level.fresh = level.list,
+                "+" | "-" => {}
+                _ => level.fresh = false,
+            },
+            TokenKind::Word if token.is_word(sql, "BY") && at > 0 => {
+                let before = tokens[at - 1];
+                let list = is_any_word(before, sql, &["ORDER", "GROUP", "PARTITION"]);
+                level = Level { list, fresh: list, open: 0 };
+            }
+            TokenKind::Word => {
+                level.list &= !is_any_word(*token, sql, &LIST_ENDS);
+                level.fresh = false;
+            }
+            _ => level.fresh = false,
+        }
+    }
+    found
+}
+
+/// Whether a term in some parentheses ends in front of these tokens.
+fn ends_term(sql: &str, rest: &[Token], open: usize) -> bool {
+    let Some((closing, rest)) = rest.split_at_checked(open) else { return false };
+    closing.iter().all(|token| token.is_symbol(sql, ")"))
+        && rest.first().is_none_or(|next| match next.kind {
+            TokenKind::Symbol => matches!(next.text(sql), "," | ")" | ";"),
+            _ => is_any_word(*next, sql, &["ASC", "DESC"]) || is_any_word(*next, sql, &LIST_ENDS),
+        })
+}
+
+fn is_any_word(token: Token, sql: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| token.is_word(sql, word))
+}
+
 /// Puts literals in the place of the `?`, in order.
+///
+/// A parameter that is a whole term of ORDER BY or GROUP BY is a constant to MySQL, never the number
+/// of a column as a literal would be: NULL stands there, which orders and groups nothing.
 ///
 /// # Errors
 /// [`Code::WrongArguments`] when there are not as many literals as placeholders.
 pub fn bind(sql: &str, mode: Mode, literals: &[impl AsRef<str>]) -> Result<String> {
-    let places = placeholders(sql, mode);
-    if places.len() != literals.len() {
+    let tokens = super::tokens(sql, mode);
+    let terms = whole_terms(sql, &tokens);
+    if terms.len() != literals.len() {
         return Err(Error::new(Code::WrongArguments, "Incorrect arguments to EXECUTE"));
     }
     let extra: usize = literals.iter().map(|literal| literal.as_ref().len()).sum();
-    let mut out = String::with_capacity(sql.len() + extra + 2 * places.len());
+    let mut out = String::with_capacity(sql.len() + extra + 2 * terms.len());
     let mut from = 0;
-    for (place, literal) in places.into_iter().zip(literals) {
+    let places = tokens.iter().filter(|token| token.kind == TokenKind::Placeholder);
+    for ((place, literal), is_term) in places.zip(literals).zip(terms) {
         out.push_str(&sql[from..place.start]);
-        let literal = literal.as_ref();
+        let literal = if is_term { "NULL" } else { literal.as_ref() };
         // `-?` with a negative number must not become a comment, `a?` not a longer word.
         let space = |byte: Option<&u8>| byte.is_some_and(|byte| !byte.is_ascii_whitespace());
         if space(out.as_bytes().last()) && !out.ends_with('(') && !out.ends_with(',') {

@@ -163,6 +163,36 @@ fn placeholders_are_bound() {
 }
 
 #[test]
+fn parameters_are_no_numbers_of_columns() {
+    let bound = |sql: &str| {
+        let count = placeholders(sql, Mode::default()).len();
+        bind(sql, Mode::default(), &vec!["2"; count]).unwrap()
+    };
+    for term in [
+        "SELECT a FROM t ORDER BY ?",
+        "SELECT a FROM t ORDER BY b, ? DESC LIMIT 2, 2",
+        "SELECT a FROM t GROUP BY ((?)), a HAVING a ORDER BY +?, a",
+        "SELECT a, 2 FROM t GROUP BY a, f(2, 2), ? WITH ROLLUP",
+        "(SELECT a FROM t ORDER BY (SELECT 2 ORDER BY ? LIMIT 2), ?) UNION SELECT 2, 2",
+        "SELECT SUM(a) OVER (PARTITION BY ? ORDER BY ? ROWS 2 PRECEDING), 2 FROM t",
+        "SELECT GROUP_CONCAT(a, 2 ORDER BY ? SEPARATOR ', '), 2 FROM t ORDER BY a; ",
+        "INSERT INTO t SELECT a, 2 FROM u ORDER BY ? ON DUPLICATE KEY UPDATE a = 2, b = 2",
+    ] {
+        let sql = term.replace('2', "?");
+        assert_eq!(bound(&sql), term.replace('?', "NULL").replace("+NULL", "+ NULL"), "{term}");
+    }
+    for other in [
+        "SELECT a FROM t ORDER BY ? + 1",
+        "SELECT a FROM t ORDER BY (?) = a, ? IN (a), -a * ?",
+        "SELECT a FROM t ORDER BY f(?), (?, ?), CASE a WHEN ? THEN 1 END",
+        "SELECT a FROM t ORDER BY a LIMIT ?, ?",
+        "SELECT ?, ? FROM t WHERE a IN (?, ?)",
+    ] {
+        assert_eq!(bound(other).replace('2', "?").replace(' ', ""), other.replace(' ', ""));
+    }
+}
+
+#[test]
 fn conditional_comments_are_settled() {
     let sql = "SELECT 1 /*!50000 + 1 */ /*!99999 + 2 */ /*M! + 3 */ -- x";
     assert_eq!(plain_text(sql, Mode::default()), "SELECT 1 + 1");
