@@ -117,6 +117,41 @@ mod tests {
         assert_eq!(patched(&document, b"\x02\x04$[9]").unwrap_err().errno(), 1835);
     }
 
+    #[test]
+    fn cells_from_the_end() {
+        let change = |what: u8, path: &str, value: Option<u8>| {
+            let mut change = vec![what, u8::try_from(path.len()).unwrap()];
+            change.extend(path.as_bytes());
+            // A number of two bytes.
+            change.extend(value.iter().flat_map(|value| [3, 5, *value, 0]));
+            change
+        };
+        let text = "[1, 2, [3, 4]]";
+        for (changed, what, path, value) in [
+            ("[1, 2, 9]", 0, "$[last]", Some(9)),
+            ("[1, 9, [3, 4]]", 0, "$[last-1]", Some(9)),
+            ("[1, 2, [9, 4]]", 0, "$[last][last-1]", Some(9)),
+            ("[1, 2, 9, [3, 4]]", 1, "$[last]", Some(9)),
+            ("[9, 1, 2, [3, 4]]", 1, "$[last-7]", Some(9)),
+            ("[1, 2]", 2, "$[last]", None),
+            ("[2, [3, 4]]", 2, "$[last-2]", None),
+        ] {
+            assert_eq!(apply_changes(text, &change(what, path, value)).unwrap(), changed, "{path}");
+        }
+        assert_eq!(apply_changes("[]", &change(1, "$[last]", Some(9))).unwrap(), "[9]");
+        for (text, what, path, value) in [
+            (text, 0, "$[last-3]", Some(9)),
+            (text, 2, "$[last-3]", None),
+            (text, 2, "$[3]", None),
+            ("[]", 0, "$[last]", Some(9)),
+            ("{}", 2, "$[last]", None),
+            ("{}", 1, "$[last]", Some(9)),
+        ] {
+            let error = apply_changes(text, &change(what, path, value)).unwrap_err();
+            assert_eq!(error.errno(), 1835, "{path}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_bytes_give_text_or_an_error(

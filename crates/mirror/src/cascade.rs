@@ -11,7 +11,8 @@
 //! This needs copies to be seen through: a table is mirrored only as long as those that it refers
 //! to are; tables that refer to each other in a circle begin together (`circle`). Where rows that are not in a copy yet could hide what a key does (a table between two
 //! others that is still being read, one that refers to itself) the table is begun anew instead:
-//! never is anything guessed.
+//! never is anything guessed. The same goes for rows of which it turns on the order of several
+//! foreign keys what becomes of them (`plan`), and for more rows than memory should hold.
 
 mod circle;
 mod find;

@@ -138,6 +138,7 @@ impl Load {
             record.early = true;
             record.settled = false;
             record.gathering = in_circle;
+            record.cascaded = false;
             record.changing = None;
             record.foreign_keys = keys;
         })?;
@@ -173,6 +174,7 @@ impl Load {
         })?;
         self.mirror.update_in_turn(self.source.store(), self.turn, |record| {
             record.gathering = false;
+            record.cascaded = false;
             record.from = Some(position.to_string());
         })
     }
@@ -322,7 +324,7 @@ impl Load {
             Some(keep) => filtered(&columns, &BooleanArray::from(keep))?,
             None => columns,
         };
-        let columns = window.without_gone(copy.as_ref(), columns)?;
+        let columns = window.without_gone(copy.as_ref(), columns, opened)?;
         let count = |columns: &[ArrayRef]| columns.first().map_or(0, |column| column.len());
         let all = count(&columns);
         let columns = match copy.wanted(all, &columns)? {

@@ -125,6 +125,27 @@ impl Mirror {
         self.inner.lock().record.gathering
     }
 
+    /// Notes, durably, that a foreign key changes rows of a table that is not live yet.
+    ///
+    /// # Errors
+    /// What the store gives.
+    pub(crate) fn note_cascade(&self, store: &Database) -> Result<()> {
+        {
+            let inner = self.inner.lock();
+            if inner.record.cascaded || inner.is_forgotten {
+                return Ok(());
+            }
+        }
+        self.update(store, |record| record.cascaded = true)
+    }
+
+    /// Whether a foreign key may have changed rows of the copy that were read later than that: they
+    /// lack what they had then, and changes in part do not bring it back.
+    pub(crate) fn is_cascaded(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.record.cascaded && inner.record.state != State::Live
+    }
+
     /// Which rows of the copy may not be what the table had where the stream is, given how far
     /// that is.
     pub(crate) fn doubts(&self, at: Option<&Position>) -> Doubts {
@@ -455,5 +476,6 @@ fn begin(record: &mut MirrorRecord, reason: Option<String>) {
     record.rows_loaded = 0;
     record.settled = false;
     record.gathering = false;
+    record.cascaded = false;
     record.changing = None;
 }

@@ -118,6 +118,10 @@ pub struct MirrorRecord {
     /// read yet, and what the copy has is thrown away when it goes on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gathering: bool,
+    /// A foreign key has changed its rows since the reading began, while the copy had rows that may
+    /// be later than that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cascaded: bool,
     /// Foreign keys that change its rows, and whose doings the binlog may not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign_keys: Vec<ForeignKey>,

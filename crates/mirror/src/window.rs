@@ -88,7 +88,7 @@ impl Window {
         self.gone.push(Gone { columns: columns.to_vec(), action, values });
     }
 
-    /// Does to rows that were read what foreign keys have done since. (A row that refers to such a
+    /// Does to rows that were read what foreign keys have done since the window was opened. (A row that refers to such a
     /// value again has been changed later, and that change comes by itself.)
     ///
     /// # Errors
@@ -97,12 +97,14 @@ impl Window {
         &self,
         copy: &dyn CopyTable,
         mut rows: Vec<ArrayRef>,
+        opened: &Opened,
     ) -> Result<Vec<ArrayRef>> {
         let cannot = |error| Error::internal("rows cannot be left out").caused_by(error);
         for gone in &self.gone {
             let own: Vec<ArrayRef> = gone.columns.iter().map(|&at| Arc::clone(&rows[at])).collect();
             let refers = |value: &Option<Vec<u8>>| {
-                value.as_ref().is_some_and(|value| gone.values.contains_key(value))
+                let at = value.as_ref().and_then(|value| gone.values.get(value));
+                at.is_some_and(|at| *at >= opened.number)
             };
             let values = crate::cascade::values(copy, &gone.columns, &own)?;
             let is_gone: BooleanArray = values.iter().map(refers).collect::<Vec<_>>().into();

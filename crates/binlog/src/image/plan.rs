@@ -171,11 +171,12 @@ fn conversion(column: &SourceColumn, target: &Target) -> Result<Option<Conversio
         (S::Year, W::Year) => Conversion::Year,
         (S::Date, W::Date) => Conversion::Date,
         (S::Time(digits), W::Time) => Conversion::Time(digits),
-        (S::TimeOld, W::Time) => Conversion::TimeOld,
+        // MariaDB has fractions in these forms, too, in bytes that nothing in the log tells.
+        (S::TimeOld, W::Time) if ty.decimals == 0 => Conversion::TimeOld,
         (S::DateTime(_), W::DateTime) => Conversion::DateTime,
-        (S::DateTimeOld, W::DateTime) => Conversion::DateTimeOld,
+        (S::DateTimeOld, W::DateTime) if ty.decimals == 0 => Conversion::DateTimeOld,
         (S::Timestamp(_), W::Timestamp) => Conversion::Timestamp,
-        (S::TimestampOld, W::Timestamp) => Conversion::TimestampOld,
+        (S::TimestampOld, W::Timestamp) if ty.decimals == 0 => Conversion::TimestampOld,
         _ if !ty.is_string() => return Ok(None),
         (kind, _) => return string(column, kind, target),
     }))
@@ -238,4 +239,42 @@ fn members(column: &SourceColumn, target: &Target) -> Result<Vec<Vec<u8>>> {
             charset.append(member, &mut out).map(|()| out)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pelorus_types::ColumnType;
+
+    use super::*;
+
+    #[test]
+    fn old_times_with_fractions_are_refused() {
+        let column = |kind| SourceColumn {
+            kind,
+            nullable: true,
+            unsigned: None,
+            collation: None,
+            name: None,
+            members: None,
+            geometry: None,
+            dimensions: None,
+            visible: None,
+        };
+        let target = |wire, decimals| Target {
+            name: "c".to_owned(),
+            source: 0,
+            ty: ColumnType::new(wire, collation::BINARY, 26, decimals),
+            charset: None,
+            members: None,
+            form: Form::Plain,
+        };
+        for (kind, wire) in [
+            (SourceType::TimeOld, WireType::Time),
+            (SourceType::DateTimeOld, WireType::DateTime),
+            (SourceType::TimestampOld, WireType::Timestamp),
+        ] {
+            assert!(conversion(&column(kind), &target(wire, 0)).unwrap().is_some());
+            assert!(conversion(&column(kind), &target(wire, 3)).unwrap().is_none());
+        }
+    }
 }

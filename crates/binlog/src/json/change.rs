@@ -34,7 +34,10 @@ fn find<'j, 'a>(json: &'j mut Json<'a>, legs: &[Leg<'_>]) -> Result<&'j mut Json
     let mut at = json;
     for leg in legs {
         at = match (leg, at) {
-            (Leg::Cell(cell), Json::Array(values)) => values.get_mut(*cell),
+            (leg, Json::Array(values)) => {
+                let cell = leg.cell(values.len()).unwrap_or(usize::MAX);
+                values.get_mut(cell)
+            }
             (Leg::Member(name), Json::Object(members)) => {
                 members.iter_mut().find(|(key, _)| key == name).map(|(_, value)| value)
             }
@@ -49,7 +52,11 @@ fn find<'j, 'a>(json: &'j mut Json<'a>, legs: &[Leg<'_>]) -> Result<&'j mut Json
 fn insert<'a>(json: &mut Json<'a>, mut legs: Vec<Leg<'a>>, value: Json<'a>) -> Result<()> {
     let last = legs.pop().ok_or_else(astray)?;
     match (last, find(json, &legs)?) {
-        (Leg::Cell(cell), Json::Array(values)) => values.insert(cell.min(values.len()), value),
+        (leg @ (Leg::Cell(_) | Leg::FromEnd(_)), Json::Array(values)) => {
+            // What would be before the first comes to the front.
+            let cell = leg.cell(values.len()).unwrap_or(0);
+            values.insert(cell.min(values.len()), value);
+        }
         (Leg::Member(name), Json::Object(members)) => {
             let order =
                 |key: &Cow<'_, [u8]>| key.len().cmp(&name.len()).then_with(|| key.cmp(&name));
@@ -66,8 +73,9 @@ fn insert<'a>(json: &mut Json<'a>, mut legs: Vec<Leg<'a>>, value: Json<'a>) -> R
 fn remove(json: &mut Json<'_>, legs: &[Leg<'_>]) -> Result<()> {
     let (last, parents) = legs.split_last().ok_or_else(astray)?;
     match (last, find(json, parents)?) {
-        (Leg::Cell(cell), Json::Array(values)) if *cell < values.len() => {
-            values.remove(*cell);
+        (leg, Json::Array(values)) => {
+            let cell = leg.cell(values.len()).filter(|cell| *cell < values.len());
+            values.remove(cell.ok_or_else(astray)?);
         }
         (Leg::Member(name), Json::Object(members)) => {
             let at = members.iter().position(|(key, _)| key == name).ok_or_else(astray)?;

@@ -1,4 +1,5 @@
-//! Paths of changes: `$`, `.name`, `."name"` with JSON's escapes, `[number]`.
+//! Paths of changes: `$`, `.name`, `."name"` with JSON's escapes, `[number]`, `[last]`,
+//! `[last-number]`.
 
 use std::borrow::Cow;
 
@@ -11,6 +12,19 @@ use crate::reader::malformed;
 pub(super) enum Leg<'a> {
     Member(Cow<'a, [u8]>),
     Cell(usize),
+    /// So many cells before the last one.
+    FromEnd(usize),
+}
+
+impl Leg<'_> {
+    /// Which cell of an array of so many it is; `None` for one before the first, and for members.
+    pub(super) fn cell(&self, length: usize) -> Option<usize> {
+        match self {
+            Self::Member(_) => None,
+            Self::Cell(cell) => Some(*cell),
+            Self::FromEnd(back) => length.checked_sub(1)?.checked_sub(*back),
+        }
+    }
 }
 
 fn broken() -> pelorus_error::Error {
@@ -43,9 +57,15 @@ pub(super) fn read(path: &[u8]) -> Result<Vec<Leg<'_>>> {
 
 fn cell(after: &[u8]) -> Result<(Leg<'_>, &[u8])> {
     let end = after.iter().position(|b| *b == b']').ok_or_else(broken)?;
-    let (digits, left) = after.split_at(end);
-    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
-    Ok((Leg::Cell(number.ok_or_else(broken)?), &left[1..]))
+    let (inner, left) = after.split_at(end);
+    let inner = std::str::from_utf8(inner).map_err(|_| broken())?;
+    let number = |digits: &str| digits.parse::<usize>().map_err(|_| broken());
+    let leg = match inner.strip_prefix("last") {
+        None => Leg::Cell(number(inner)?),
+        Some("") => Leg::FromEnd(0),
+        Some(back) => Leg::FromEnd(number(back.strip_prefix('-').ok_or_else(broken)?)?),
+    };
+    Ok((leg, &left[1..]))
 }
 
 /// A text in JSON's quotes and what follows it.
@@ -100,7 +120,21 @@ mod tests {
             read(br#"$.a[12]."x \"y\u0001"[0].b"#).unwrap(),
             [member("a"), Leg::Cell(12), member("x \"y\u{1}"), Leg::Cell(0), member("b")]
         );
-        for broken in [&b""[..], b"a", b"$[", b"$[x]", b"$.\"a", b"$.\"\\u00", b"$x"] {
+        assert_eq!(
+            read(b"$[last].a[last-2]").unwrap(),
+            [Leg::FromEnd(0), member("a"), Leg::FromEnd(2)]
+        );
+        for broken in [
+            &b""[..],
+            b"a",
+            b"$[",
+            b"$[x]",
+            b"$[last-]",
+            b"$[last1]",
+            b"$.\"a",
+            b"$.\"\\u00",
+            b"$x",
+        ] {
             assert_eq!(read(broken).unwrap_err().errno(), 1835, "{broken:?}");
         }
     }

@@ -10,12 +10,16 @@ use crate::cascade::{Images, Replay, Step};
 use crate::mirror::Mirror;
 
 impl Batch {
-    /// Carries out what foreign keys make of the changes. Gives the mirrors that must be begun
-    /// anew, with the reason.
+    /// Carries out what foreign keys make of the changes, of each table up to `most` bytes of rows.
+    /// Gives the mirrors that must be begun anew, with the reason.
     ///
     /// # Errors
     /// What reading the copies gives.
-    pub(crate) fn cascade(&mut self, store: &Arc<Database>) -> Result<Vec<(Arc<Mirror>, String)>> {
+    pub(crate) fn cascade(
+        &mut self,
+        store: &Arc<Database>,
+        most: usize,
+    ) -> Result<Vec<(Arc<Mirror>, String)>> {
         if self.order.iter().all(|ran| ran.plan.is_none()) {
             return Ok(Vec::new());
         }
@@ -48,7 +52,7 @@ impl Batch {
             steps.push(Step { table, happened: ran.happened, rows, plan });
         }
         if let Some(fired) = crate::cascade::fires(&images, &steps)? {
-            let (folded, lost) = Replay::new(store, &images, &steps).run(&steps, &fired)?;
+            let (folded, lost) = Replay::new(store, &images, &steps, most).run(&steps, &fired)?;
             again.extend(lost);
             for (at, folded) in folded {
                 self.tables[places[at]].folded = Some(folded);

@@ -86,6 +86,11 @@ fn finish(
     most: usize,
 ) -> Result<Changes> {
     let mirror = Arc::clone(&table.mirror);
+    if table.has_updates_in_part() && mirror.is_cascaded() {
+        let text = "a foreign key changed rows while the table was read, and the binlog has changes \
+                    of rows in part; SET GLOBAL binlog_row_image = FULL and reconnect the clients";
+        return Err(Error::new(Code::TableChanged, text));
+    }
     // Whole images were counted as they came.
     let grows = window.is_some() || table.folded.is_some();
     let changes = match window {

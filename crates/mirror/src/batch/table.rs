@@ -92,6 +92,11 @@ impl TableBatch {
         })
     }
 
+    /// Whether images of after lack columns that are as they were before.
+    pub(super) fn has_updates_in_part(&self) -> bool {
+        self.in_part && self.runs.iter().any(|(happened, _)| *happened == Happened::Updated)
+    }
+
     /// Bytes of the images, or of what those in part come to, as far as it can be told before.
     pub(super) fn bytes(&self) -> usize {
         let images = self.after.bytes() + self.before.bytes();

@@ -20,6 +20,7 @@ use pelorus_types::{ColumnType, WireType, collation};
 use proptest::prelude::*;
 
 use super::*;
+use crate::cascade::Action;
 use crate::copies::{Absent, CopyColumn};
 use crate::mirror::Opened;
 use crate::mirrors::MirrorName;
@@ -280,7 +281,7 @@ impl CopyTable for Copy {
 pub(crate) struct World {
     pub(crate) store: Arc<Database>,
     pub(crate) copy: Arc<dyn CopyTable>,
-    mirror: Arc<Mirror>,
+    pub(crate) mirror: Arc<Mirror>,
 }
 
 fn arrays(rows: &[(i64, Row)]) -> Vec<ArrayRef> {
@@ -553,6 +554,46 @@ fn read_meanwhile(seed: u64, length: u64, documents: bool) {
         }
     }
     world.assert_is(&states[changes.len()]);
+}
+
+#[test]
+fn rows_in_part_behind_a_cascade_begin_anew_until_the_mirror_is_live() {
+    let row = Row { a: Some(1), b: None, j: None };
+    let images = [image(1, &row, 1, None), image(1, &row, 2, None)].concat();
+    let update = Change { bytes: rows_event(31, &[1, 2], &images), statement: None };
+    for (state, cascaded, begins) in [
+        (State::Loading, false, false),
+        (State::Loading, true, true),
+        (State::CatchingUp, true, true),
+        (State::Live, true, false),
+    ] {
+        let world = World::new(MirrorRecord { cascaded, ..record(state) });
+        world.put(&[(1, row.clone())], &world.mirror.open_window());
+        let batch = world.batch(std::slice::from_ref(&update));
+        let misfits = batch.commit(&world.store, Some(&position(0)), Vec::new(), 1 << 20).unwrap();
+        assert_eq!(misfits.len(), usize::from(begins), "{state:?} {cascaded}");
+        assert_eq!(world.mirror.state() == State::Waiting, begins);
+        // Rows that are whole need nothing of the copy.
+        let world = World::new(MirrorRecord { cascaded, ..record(state) });
+        let batch = world.batch_of(3);
+        assert!(batch.commit(&world.store, None, Vec::new(), 1 << 20).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn what_keys_did_before_a_window_is_in_what_is_read() {
+    let world = World::new(record(State::Loading));
+    let columns = arrays(&[(1, Row { a: None, b: None, j: None })]);
+    let value = world.copy.encoded(&[0], 1, &columns[..1]).unwrap().get(0).to_vec();
+    let first = world.mirror.open_window();
+    world.mirror.window().note_gone(&[0], Action::Cascade, &value);
+    let second = world.mirror.open_window();
+    let left = |opened: &Opened| {
+        let window = world.mirror.window();
+        let rows = window.without_gone(world.copy.as_ref(), columns.clone(), opened).unwrap();
+        rows[0].len()
+    };
+    assert_eq!((left(&first), left(&second)), (0, 1));
 }
 
 proptest! {

@@ -7,11 +7,13 @@ use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, UInt64Type};
 use pelorus_chunk::{Predicate, Scalar};
 use pelorus_error::Result;
-use pelorus_store::{Database, ScanRequest, ValueTest};
+use pelorus_store::{Database, ScanRequest, ValueTest, bytes_of};
 
 use super::{cannot, values};
 use crate::copies::CopyTable;
 
+/// About so many bytes take the key of a row and what is noted of it.
+const NOTE_BYTES: usize = 256;
 /// About so many rows are looked at together.
 const BATCH_ROWS: usize = 8192;
 /// So many numbers are looked for one by one; of more their bounds and then a set.
@@ -26,14 +28,25 @@ pub(super) struct Wanted<'w> {
     pub(super) arrays: &'w [ArrayRef],
     /// The same, encoded.
     pub(super) keys: &'w HashSet<Vec<u8>>,
+    /// Bytes that the rows may take.
+    pub(super) most: usize,
+}
+
+/// Rows that were found.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) batches: Vec<Vec<ArrayRef>>,
+    /// Bytes that they take, with what is known of each.
+    pub(super) bytes: usize,
 }
 
 /// All columns of the rows that refer to one of the values, at the newest version. This reads the
-/// columns that refer of all chunks whose bounds may have one of the values.
+/// columns that refer of all chunks whose bounds may have one of the values. `None` where they take
+/// more bytes than they may.
 ///
 /// # Errors
 /// What reading gives.
-pub(super) fn rows(store: &Arc<Database>, wanted: &Wanted<'_>) -> Result<Vec<Vec<ArrayRef>>> {
+pub(super) fn rows(store: &Arc<Database>, wanted: &Wanted<'_>) -> Result<Option<Found>> {
     let copy = wanted.copy;
     let fields: Vec<Field> = copy
         .columns()
@@ -52,7 +65,7 @@ pub(super) fn rows(store: &Arc<Database>, wanted: &Wanted<'_>) -> Result<Vec<Vec
         narrow(&mut request, copy, column, array)?;
     }
     let snapshot = store.snapshot();
-    let mut found = Vec::new();
+    let mut found = Found::default();
     for unit in snapshot.table(copy.id())?.scan(request, |_| true)? {
         let mut cursor = unit.open()?;
         while let Some(batch) = cursor.next_batch()? {
@@ -65,11 +78,16 @@ pub(super) fn rows(store: &Arc<Database>, wanted: &Wanted<'_>) -> Result<Vec<Vec
             let keep = BooleanArray::from(keys.iter().map(keep).collect::<Vec<_>>());
             if keep.true_count() > 0 {
                 let kept = columns.iter().map(|it| arrow::compute::filter(it, &keep));
-                found.push(kept.collect::<Result<_, _>>().map_err(cannot)?);
+                let kept: Vec<ArrayRef> = kept.collect::<Result<_, _>>().map_err(cannot)?;
+                found.bytes += bytes_of(&kept) + keep.true_count() * NOTE_BYTES;
+                if found.bytes > wanted.most {
+                    return Ok(None);
+                }
+                found.batches.push(kept);
             }
         }
     }
-    Ok(found)
+    Ok(Some(found))
 }
 
 /// Leaves out what one column tells apart already.

@@ -47,17 +47,25 @@ pub(crate) struct Replay<'i> {
     /// seen when rows are looked for, or put after it is known what is gone.
     windows: HashMap<usize, MutexGuard<'i, Window>>,
     again: Vec<(Arc<Mirror>, String)>,
+    /// Bytes that the rows of a copy may take.
+    most: usize,
 }
 
 impl<'i> Replay<'i> {
-    /// Gets ready for some steps.
-    pub(crate) fn new(store: &'i Arc<Database>, tables: &'i [Images], steps: &[Step]) -> Self {
+    /// Gets ready for some steps, for each table of which rows of `most` bytes may be looked for.
+    pub(crate) fn new(
+        store: &'i Arc<Database>,
+        tables: &'i [Images],
+        steps: &[Step],
+        most: usize,
+    ) -> Self {
         let mut this = Self {
             store,
             tables,
             children: HashMap::new(),
             windows: HashMap::new(),
             again: Vec::new(),
+            most,
         };
         for link in steps.iter().flat_map(|step| &step.plan).flat_map(|plan| &plan.links) {
             let Some(table) = this.table_of(link) else { continue };
@@ -66,6 +74,7 @@ impl<'i> Replay<'i> {
                 images,
                 keys: Vec::new(),
                 slots: HashMap::new(),
+                bytes: 0,
             });
             if !child.keys.iter().any(|key| key.name == link.key.name) {
                 child.keys.push(Referring {
@@ -167,6 +176,9 @@ impl<'i> Replay<'i> {
             for (plan, at, arrays) in joined(level)? {
                 let link = &plan.links[at];
                 let Some(table) = self.table_of(link) else { continue };
+                if self.is_begun_again(&link.child) {
+                    continue;
+                }
                 let Some(arrays) = self.unknown(table, link, &arrays)? else { continue };
                 let mut rows = self.look(table, link, &arrays)?;
                 rows.extend(self.of_batch(table, link, &arrays)?);
@@ -206,7 +218,8 @@ impl<'i> Replay<'i> {
         new.collect::<Result<_>>().map(Some)
     }
 
-    /// The rows of the copy that refer to some values.
+    /// The rows of the copy that refer to some values. Where these are too many it is begun anew, with
+    /// all that it leads to.
     fn look(
         &mut self,
         table: usize,
@@ -217,9 +230,19 @@ impl<'i> Replay<'i> {
         let copy = &child.images.copy;
         let keys: HashSet<Vec<u8>> =
             values(copy.as_ref(), &link.columns, arrays)?.into_iter().flatten().collect();
-        let wanted = Wanted { copy, columns: &link.columns, arrays, keys: &keys };
+        let most = self.most.saturating_sub(child.bytes);
+        let wanted = Wanted { copy, columns: &link.columns, arrays, keys: &keys, most };
+        let Some(there) = find::rows(self.store, &wanted)? else {
+            child.forget();
+            self.begin_all_again(
+                link,
+                "a foreign key changed more than pelorus_mirror_transaction_size",
+            );
+            return Ok(Vec::new());
+        };
+        child.bytes += there.bytes;
         let mut found = Vec::new();
-        for rows in find::rows(self.store, &wanted)? {
+        for rows in there.batches {
             let rows = Arc::new(rows);
             let count = rows.first().map_or(0, |array| array.len());
             let keys = copy.keys(count, &rows)?;
@@ -266,6 +289,14 @@ impl<'i> Replay<'i> {
         }
     }
 
+    /// A link's child, and all that it leads to.
+    fn begin_all_again(&mut self, link: &Link, why: &str) {
+        self.begin_again(&link.child, why.to_owned());
+        for mirror in &link.beyond {
+            self.begin_again(mirror, why.to_owned());
+        }
+    }
+
     fn is_begun_again(&self, mirror: &Arc<Mirror>) -> bool {
         self.again.iter().any(|(it, _)| Arc::ptr_eq(it, mirror))
     }
@@ -298,6 +329,20 @@ impl<'i> Replay<'i> {
         if self.is_begun_again(&link.child) {
             return Ok(());
         }
+        let keys = self.referring(table, link, value, parent)?;
+        let turns_on_order = match cause {
+            Cause::Deleted => link.in_order.0,
+            Cause::Updated(..) => link.in_order.1,
+        };
+        if turns_on_order && !(link.is_whole && keys.is_empty()) {
+            let why = format!(
+                "it turns on the order of foreign keys what '{}' and others make of its rows, or \
+                 of those that refer to them",
+                link.key.name
+            );
+            self.begin_all_again(link, &why);
+            return Ok(());
+        }
         if !link.is_whole {
             if action == Action::Cascade && matches!(cause, Cause::Updated(..)) {
                 // Rows that are read may have the new value already, and lose it by what came
@@ -306,11 +351,14 @@ impl<'i> Replay<'i> {
                 self.begin_again(&link.child, why);
                 return Ok(());
             }
+            // Rows that were read later than this may refer to the value anew: they are changed too
+            // early, and only changes of whole rows put that right.
+            link.child.note_cascade(self.store)?;
             if let Some(window) = self.windows.get_mut(&table) {
                 window.note_gone(&link.columns, action, value);
             }
         }
-        for key in self.referring(table, link, value, parent)? {
+        for key in keys {
             self.change(plan, link, table, (&key, action), cause)?;
         }
         Ok(())
@@ -438,4 +486,90 @@ fn joined<'p>(
             Ok((plan, at, (0..columns).map(column).collect::<Result<_>>()?))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::tests::World;
+    use crate::cascade::{ForeignKey, fires};
+    use crate::record::{MirrorRecord, State};
+
+    /// What the deletion of a row comes to, whose key refers to itself: the reasons to begin anew.
+    fn deleted(world: &World, in_order: (bool, bool), most: usize) -> Vec<String> {
+        let (copy, mirror) = (&world.copy, &world.mirror);
+        let batch = world.batch_of(3);
+        assert!(batch.commit(&world.store, None, Vec::new(), 1 << 20).unwrap().is_empty());
+        let row = |rows: usize| -> Arc<Vec<ArrayRef>> {
+            let types = copy.columns().iter().map(|column| column.ty.arrow());
+            let mut arrays: Vec<ArrayRef> = types.map(|ty| new_null_array(&ty, rows)).collect();
+            arrays[0] = Arc::new(arrow::array::Int64Array::from(vec![1_i64; rows]));
+            Arc::new(arrays)
+        };
+        let (before, after) = (row(1), row(0));
+        let images = [Images {
+            mirror: Arc::clone(mirror),
+            copy: Arc::clone(copy),
+            after_keys: copy.keys(0, &after).unwrap(),
+            before_keys: copy.keys(1, &before).unwrap(),
+            after,
+            before,
+        }];
+        let link = Link {
+            parent: Arc::clone(mirror),
+            child: Arc::clone(mirror),
+            copy: Some(Arc::clone(copy)),
+            key: ForeignKey {
+                name: "k".to_owned(),
+                columns: vec!["id".to_owned()],
+                database: "d".to_owned(),
+                table: "t".to_owned(),
+                referred: vec!["id".to_owned()],
+                on_delete: Some(Action::Cascade),
+                on_update: None,
+            },
+            columns: vec![0],
+            referred: vec![0],
+            is_whole: mirror.state() == State::Live,
+            is_followed: true,
+            beyond: Vec::new(),
+            in_order,
+        };
+        let plan = Some(Arc::new(Plan { links: vec![link] }));
+        let steps = [Step { table: 0, happened: Happened::Deleted, rows: 1, plan }];
+        let fired = fires(&images, &steps).unwrap().unwrap();
+        let replay = Replay::new(&world.store, &images, &steps, most);
+        let (_, again) = replay.run(&steps, &fired).unwrap();
+        again.into_iter().map(|(_, why)| why).collect()
+    }
+
+    fn world(state: State) -> World {
+        World::new(MirrorRecord { state, ..MirrorRecord::default() })
+    }
+
+    #[test]
+    fn what_reaches_a_table_that_is_read_is_noted_until_it_begins_anew() {
+        let live = world(State::Live);
+        assert!(deleted(&live, (false, false), 1 << 20).is_empty());
+        assert!(!live.mirror.record().cascaded);
+        let loading = world(State::Loading);
+        assert!(deleted(&loading, (false, false), 1 << 20).is_empty());
+        assert!(loading.mirror.is_cascaded());
+        loading.mirror.begin_again(&loading.store, None).unwrap();
+        assert!(!loading.mirror.is_cascaded());
+    }
+
+    #[test]
+    fn too_many_rows_begin_anew() {
+        let again = deleted(&world(State::Live), (false, false), 100);
+        assert_eq!(again, ["a foreign key changed more than pelorus_mirror_transaction_size"]);
+    }
+
+    #[test]
+    fn what_turns_on_an_order_begins_anew() {
+        let again = deleted(&world(State::Loading), (true, true), 1 << 20);
+        assert!(again.len() == 1 && again[0].contains("the order of foreign keys"), "{again:?}");
+        // Nothing refers to the row.
+        assert!(deleted(&world(State::Live), (true, true), 1 << 20).is_empty());
+    }
 }

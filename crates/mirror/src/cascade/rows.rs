@@ -103,6 +103,8 @@ pub(super) struct Child<'i> {
     pub(super) images: &'i Images,
     pub(super) keys: Vec<Referring>,
     pub(super) slots: HashMap<Vec<u8>, Slot>,
+    /// Bytes of the rows of the copy that were looked for.
+    pub(super) bytes: usize,
 }
 
 impl Child<'_> {
@@ -146,6 +148,12 @@ impl Child<'_> {
     pub(super) fn remove(&mut self, key: Vec<u8>, of_key: Row) {
         let slot = Slot { row: None, of_key, refers: Vec::new(), is_changed: true };
         self.slots.insert(key, slot);
+    }
+
+    /// Forgets all rows.
+    pub(super) fn forget(&mut self) {
+        self.slots = HashMap::new();
+        self.keys.iter_mut().for_each(|key| key.by_value = HashMap::new());
     }
 
     /// The keys of the rows that refer to a value, of those that are known.

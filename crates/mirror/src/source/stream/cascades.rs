@@ -75,7 +75,8 @@ impl Reader<'_> {
     /// out what those of the others do.
     pub(super) fn follow_foreign_keys(&self, batch: &mut Batch) -> Result<()> {
         self.stop_unguarded(batch)?;
-        let lost = blocking(|| batch.cascade(self.source.store()))?;
+        let most = self.transaction_bytes();
+        let lost = blocking(|| batch.cascade(self.source.store(), most))?;
         for (mirror, reason) in &lost {
             batch.forget(mirror);
             begin_again(self.source, mirror, reason)?;
