@@ -54,12 +54,16 @@ def test_system_versioned_tables(mariadb, pelorus_mariadb):
     pair.begin("past", "CREATE TABLE t (id INT PRIMARY KEY, v INT) WITH SYSTEM VERSIONING",
                "INSERT INTO t VALUES (1, 1), (2, 2)", "CREATE TABLE u (id INT PRIMARY KEY)",
                "CREATE TABLE p (id INT PRIMARY KEY, a DATE, b DATE, PERIOD FOR x (a, b))",
-               "CREATE SEQUENCE q")
+               "CREATE SEQUENCE q", "CREATE TABLE h (id INT PRIMARY KEY, b TEXT, UNIQUE u (b))",
+               "CREATE TABLE i (id INT PRIMARY KEY, b TEXT)")
     pelorus_mariadb.run("MIRROR DATABASE past")
-    for table, word in [("t", "system-versioned"), ("p", "PERIOD FOR"), ("q", "a sequence")]:
+    for table, word in [("t", "system-versioned"), ("p", "PERIOD FOR"), ("q", "a sequence"),
+                        ("h", "key 'u' is a hash")]:
         found = pair.wait_state("past", table, "failed")
         assert word in found["Reason"], found
-    pair.wait_live("past", "u")
+    pair.wait_live("past", "u", "i")
+    mariadb.run("ALTER TABLE past.i ADD UNIQUE (b)", "INSERT INTO past.i VALUES (1, 'x')")
+    assert "is a hash" in pair.wait_state("past", "i", "failed")["Reason"]
     mariadb.run("ALTER TABLE past.u ADD SYSTEM VERSIONING")
     assert "system-versioned" in pair.wait_state("past", "u", "failed")["Reason"]
     mariadb.run("ALTER TABLE past.u DROP SYSTEM VERSIONING", "INSERT INTO past.u VALUES (1)")

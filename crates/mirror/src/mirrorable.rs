@@ -6,7 +6,9 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::split::quote_name;
 use pelorus_link::{Link, RemoteTable, SessionSettings};
 use pelorus_sql::statement::MirrorFilter;
-use pelorus_sql::table::{ColumnDefinition, Reference, ReferenceAction, TableStatement};
+use pelorus_sql::table::{
+    ColumnDefinition, KeyDefinition, KeyKind, Reference, ReferenceAction, TableStatement,
+};
 
 use crate::cascade::{self, ForeignKey};
 use crate::charsets;
@@ -91,6 +93,14 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
             "mirrors of {name}, {what}; queries of it go to the server"
         )));
     }
+    if facts.is_mariadb
+        && let Some(key) = hash_key(&text)
+    {
+        return Err(Error::unsupported(format_args!(
+            "mirrors of {name}, whose unique key '{key}' is a hash (USING HASH): this server's binlog \
+             has one column more than the table for it; queries of it go to the server"
+        )));
+    }
     let collations = charsets::of_table(link, &local, &found.name).await?;
     charsets::check(link, &name, &collations).await?;
     if facts.is_mariadb
@@ -159,6 +169,16 @@ fn unknown_feature(text: &str) -> Option<&'static str> {
     }
 }
 
+/// The first unique key that a MariaDB keeps as a hash, in a column that it shows nobody: keys that are
+/// too long for a tree, and those for which somebody asked.
+fn hash_key(text: &str) -> Option<String> {
+    let statement = pelorus_sql::table::parse(text, pelorus_sql::Mode::default()).ok()?;
+    let TableStatement::Create(definition) = statement else { return None };
+    let is_hash =
+        |key: &&KeyDefinition| key.kind == KeyKind::Unique && key.using.as_deref() == Some("HASH");
+    definition.keys.iter().find(is_hash).map(|key| key.name.clone().unwrap_or_default())
+}
+
 /// The first column that is computed whenever it is read.
 fn virtual_column(text: &str) -> Option<String> {
     let statement = pelorus_sql::table::parse(text, pelorus_sql::Mode::default()).ok()?;
@@ -218,6 +238,13 @@ mod tests {
         }
         let plain = "CREATE TABLE `t` (`system` int COMMENT 'SYSTEM VERSIONING', `period` int)";
         assert_eq!(unknown_feature(plain), None);
+    }
+
+    #[test]
+    fn unique_keys_that_are_hashes_are_named() {
+        let of = |key: &str| hash_key(&format!("CREATE TABLE `t` (`a` int, `b` text, {key})"));
+        assert_eq!(of("UNIQUE KEY `u` (`b`) USING HASH").as_deref(), Some("u"));
+        assert_eq!(of("UNIQUE KEY `u` (`a`), KEY `k` (`a`) USING HASH"), None);
     }
 
     #[test]

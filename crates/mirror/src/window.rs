@@ -88,8 +88,8 @@ impl Window {
         self.gone.push(Gone { columns: columns.to_vec(), action, values });
     }
 
-    /// Does to rows that were read what foreign keys have done since the window was opened. (A row that refers to such a
-    /// value again has been changed later, and that change comes by itself.)
+    /// Does to rows that were read what foreign keys have done since the window was opened. (A row
+    /// that refers to such a value again has been changed later, and that change comes by itself.)
     ///
     /// # Errors
     /// A collation whose rules are not known.
