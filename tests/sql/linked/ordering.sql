@@ -74,7 +74,7 @@ SELECT id, amount FROM orders ORDER BY +@n, id LIMIT 3;
 SELECT id, amount FROM orders ORDER BY CONNECTION_ID(), id LIMIT 3;
 SELECT id, amount FROM orders ORDER BY LAST_INSERT_ID(), @@auto_increment_increment, id LIMIT 3;
 SELECT GROUP_CONCAT(id ORDER BY @n, id DESC) FROM emp;
-SELECT id, SUM(id) OVER (PARTITION BY @n ORDER BY @n, id) FROM emp ORDER BY id;
+SELECT id, SUM(id) OVER (PARTITION BY @n ORDER BY @n, id) AS sum FROM emp ORDER BY id;
 SELECT id, SUM(id) OVER w FROM emp WINDOW w AS (PARTITION BY @n ORDER BY @n, id) ORDER BY id;
 SELECT COUNT(*) FROM (SELECT id, amount FROM orders ORDER BY @n, id LIMIT 3) AS t WHERE id <= -997;
 SET @n = 9;
