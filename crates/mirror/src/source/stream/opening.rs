@@ -37,8 +37,9 @@ pub(super) fn was_reset(end: &Position, position: &Position) -> bool {
     match position {
         Position::MySql(_) => end.behind(position).is_some_and(|it| it > COMMITTING),
         Position::File { .. } => end.has_passed(position) == Some(false),
-        // Sessions may give out lower numbers than before.
-        Position::MariaDb(_) => false,
+        // It passes over what it has until it comes to the number that was read to, and says nothing.
+        // (Sessions may give out lower numbers than before: then the tables are read for nothing.)
+        Position::MariaDb(_) => end.behind(position).is_some_and(|it| it > 0),
     }
 }
 
@@ -71,4 +72,24 @@ pub(super) fn lost(source: &Source, error: FollowError, position: &Position) -> 
     }
     tracing::warn!(link = source.link, reason, "all tables are mirrored anew");
     source.begin_all_again(&reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_have_less_than_was_read_were_reset() {
+        let at = |text: &str| text.parse::<Position>().unwrap();
+        for (end, position, expected) in [
+            ("mariadb:0-1-307", "mariadb:0-1-33067", true),
+            ("mariadb:0-1-307", "mariadb:0-1-307", false),
+            ("mariadb:0-1-9,7-1-5", "mariadb:0-1-8", false),
+            ("mariadb:0-1-9", "mariadb:0-1-8,7-1-5", true),
+            ("file:bin.000002:4", "file:bin.000002:900", true),
+            ("file:bin.000003:4", "file:bin.000002:900", false),
+        ] {
+            assert_eq!(was_reset(&at(end), &at(position)), expected, "{end} {position}");
+        }
+    }
 }
