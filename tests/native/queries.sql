@@ -65,18 +65,32 @@ SELECT name AS country FROM customers HAVING country = 'Ada';
 SELECT 1 UNION SELECT 2 ORDER BY NULL;
 SELECT id FROM customers UNION SELECT 9 ORDER BY NULL, id DESC;
 -- What WITH defines is the same rows wherever it is named.
--- refused: 1235
 WITH c AS (SELECT id FROM customers LIMIT 2) SELECT COUNT(*) FROM c a JOIN c b USING (id);
--- refused: 1235
 WITH c AS (SELECT id FROM customers ORDER BY country LIMIT 2) SELECT COUNT(*) FROM c a JOIN c b USING (id);
--- refused: 1235
 WITH c AS (SELECT country AS id FROM customers ORDER BY id LIMIT 2) SELECT COUNT(*) FROM c a, c b;
--- refused: 1235
 WITH c AS (SELECT id FROM (SELECT id FROM customers LIMIT 2) AS x) SELECT COUNT(*) FROM c a JOIN c b USING (id);
--- refused: 1235
 WITH c AS (SELECT id FROM customers LIMIT 2), d AS (SELECT id FROM c) SELECT COUNT(*) FROM d a JOIN d b USING (id);
--- refused: 1235
+WITH c AS (SELECT id FROM customers LIMIT 2), d AS (SELECT id FROM c LIMIT 1) SELECT COUNT(*) FROM d a JOIN d b USING (id) JOIN c ON c.id = a.id;
 WITH c AS (SELECT id, ROW_NUMBER() OVER (ORDER BY country) AS n FROM customers) SELECT COUNT(*) FROM c a JOIN c b ON a.id = b.id AND a.n = b.n;
+WITH c AS (SELECT id, name, ROW_NUMBER() OVER (PARTITION BY country ORDER BY country) AS n FROM customers) SELECT a.name FROM c a JOIN c b ON a.id = b.id AND a.n = b.n ORDER BY a.id;
+WITH c AS (SELECT id FROM customers LIMIT 2) SELECT COUNT(*) FROM (SELECT id FROM c UNION SELECT id FROM c) AS x;
+WITH c AS (SELECT id FROM customers LIMIT 2) SELECT COUNT(*) FROM c WHERE id IN (SELECT id FROM c);
+WITH c AS (SELECT id FROM customers LIMIT 2) SELECT COUNT(*) FROM c WHERE id NOT IN (SELECT id FROM c);
+WITH c AS (SELECT id FROM customers LIMIT 2) SELECT COUNT(*) FROM c a WHERE EXISTS (SELECT 1 FROM c b WHERE b.id = a.id);
+WITH c AS (SELECT id FROM customers LIMIT 1) SELECT COUNT(*) FROM customers WHERE id = (SELECT id FROM c) AND id = (SELECT MAX(id) FROM c);
+WITH c AS (SELECT id FROM customers LIMIT 2) SELECT COUNT(*) FROM customers k LEFT JOIN c a ON a.id = k.id LEFT JOIN c b ON b.id = k.id WHERE a.id IS NULL AND b.id IS NULL;
+-- What one reference leaves out is there for the others.
+WITH c AS (SELECT id FROM customers LIMIT 3) SELECT COUNT(*) FROM (SELECT id FROM c LIMIT 1) AS a JOIN c b USING (id);
+WITH c AS (SELECT id FROM customers LIMIT 3) SELECT COUNT(*) FROM (SELECT id FROM c WHERE id < 0 UNION ALL SELECT id FROM c) AS x;
+WITH c AS (SELECT id FROM customers LIMIT 3) SELECT COUNT(*) FROM (SELECT id FROM c WHERE (SELECT COUNT(*) FROM orders) > 100 UNION ALL SELECT id FROM c) AS x;
+-- Every execution has rows of its own.
+PREPARE p FROM 'WITH c AS (SELECT id FROM customers ORDER BY country LIMIT 9) SELECT COUNT(*), MAX(a.id) FROM c a JOIN c b USING (id)';
+EXECUTE p;
+INSERT INTO customers VALUES (5, 'Max', 'DE');
+EXECUTE p;
+DELETE FROM customers WHERE id = 5;
+EXECUTE p;
+-- Rows that are no matter of chance.
 WITH c AS (SELECT id FROM customers ORDER BY country, id LIMIT 2) SELECT COUNT(*) FROM c a JOIN c b USING (id);
 WITH c AS (SELECT k.id AS x FROM customers k ORDER BY x DESC LIMIT 2) SELECT a.x FROM c a JOIN c b USING (x) ORDER BY a.x;
 WITH c AS (SELECT id, ROW_NUMBER() OVER (ORDER BY country, id) AS n FROM customers) SELECT COUNT(*) FROM c a JOIN c b ON a.id = b.id AND a.n = b.n;

@@ -9,6 +9,7 @@
 //! | `bind` | syntax tree to DataFusion plan, with MySQL's names and types |
 //! | `federate` | what linked servers do, whole or split |
 //! | `arms` | the arms of UNION ALL one after another |
+//! | `kept` | rows that are computed once and read by several |
 //! | `memory`, `narrow` | what a query may hold, where it spills to, and batches that fit |
 //! | `small_groups` | groups of small whole numbers without a hash table |
 //! | `watch` | joins that stop, and leave the threads to others |
@@ -21,6 +22,7 @@ mod bind;
 pub mod context;
 mod explain;
 mod federate;
+mod kept;
 mod lazy;
 mod memory;
 mod narrow;

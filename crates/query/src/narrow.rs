@@ -34,6 +34,7 @@ use datafusion::physical_plan::{
 use futures::{StreamExt as _, stream};
 use pelorus_error::Error;
 
+use crate::kept::KeptExec;
 use crate::udf::into_datafusion;
 
 type DfResult<T> = Result<T, DataFusionError>;
@@ -93,6 +94,7 @@ fn holds_first(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || plan.is::<HashJoinExec>()
         || plan.is::<NestedLoopJoinExec>()
         || plan.is::<CrossJoinExec>()
+        || plan.is::<KeptExec>()
 }
 
 /// Whether rows can be of any width.

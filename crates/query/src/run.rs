@@ -27,6 +27,7 @@ use crate::context::{Database, Flavour, PlanOptions, QueryContext};
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
 use crate::federate::{block, decide, place, render};
+use crate::kept::{self, Planner};
 use crate::memory::bytes_of_query;
 use crate::narrow::{Narrow, batch_rows};
 use crate::result::{Block, QueryResult, RowForm};
@@ -513,6 +514,7 @@ pub(crate) fn output(bound: BoundQuery, context: &QueryContext) -> Result<Logica
     LogicalPlanBuilder::from(bound.plan)
         .project(exprs)
         .and_then(LogicalPlanBuilder::build)
+        .and_then(kept::where_shared)
         .map_err(from_datafusion)
 }
 
@@ -547,6 +549,7 @@ pub(crate) fn state(context: &QueryContext, way: Way) -> SessionState {
     SessionStateBuilder::new()
         .with_config(config)
         .with_physical_optimizer_rules(rules(&context.options, memory, way))
+        .with_query_planner(Arc::new(Planner))
         .with_runtime_env(context.scratch.runtime(memory))
         .build()
 }

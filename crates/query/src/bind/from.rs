@@ -18,6 +18,7 @@ use super::aggregate;
 use super::common::Common;
 use super::expr::Subqueries;
 use super::query::{Binder, BoundQuery, Reach};
+use super::repeated::keep;
 use super::scope::Scope;
 use crate::context::{Database, QueryContext};
 use crate::federate::block::{Kind, constraint};
@@ -188,8 +189,11 @@ impl Binder<'_> {
             && partitions.is_empty()
             && let Some(cte) = reach.ctes.get(&table.to_ascii_lowercase())
         {
-            self.count_reference(cte)?;
-            let bound = self.query(&cte.cte.query, &cte.seen).await?;
+            let is_kept = self.count_reference(cte)?;
+            let mut bound = self.query(&cte.cte.query, &cte.seen).await?;
+            if is_kept {
+                bound = keep(cte, bound)?;
+            }
             let mut named = cte.cte.alias.clone();
             named.name = ast::Ident::new(alias);
             return derived(written(bound, &cte.cte.query), &named);

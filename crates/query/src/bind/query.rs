@@ -21,6 +21,7 @@ use super::expr::Subqueries;
 use super::extent::{Extent, Level};
 use super::leaf::Mentioned;
 use super::mariadb;
+use super::repeated::Shape;
 use super::scope::Scope;
 use super::select::Ordering as BlockOrder;
 use super::typed::Typed;
@@ -28,7 +29,7 @@ use crate::context::{Flavour, QueryContext};
 use crate::federate::place::{Place, place};
 use crate::federate::render::session_constant;
 use crate::federate::scan::Journal;
-use crate::udf::from_datafusion;
+use crate::udf::{from_datafusion, next_id};
 
 /// A query as a plan, with what its columns mean.
 #[derive(Clone, Debug)]
@@ -73,6 +74,14 @@ pub(crate) struct ScopedCte {
     pub(crate) seen: Reach,
     /// How often it was bound: once for each reference.
     pub(crate) references: AtomicUsize,
+    /// The number under which its rows are kept where they must be.
+    pub(crate) id: u64,
+    /// Whether one server can have the query that defines it, and then keeps the rows itself.
+    pub(crate) is_of_server: bool,
+    /// What leaves to chance which rows it has, once that was asked.
+    pub(crate) chance: OnceLock<Option<&'static str>>,
+    /// How the first reference was bound.
+    pub(crate) shape: OnceLock<Shape>,
 }
 
 /// Binds the queries of one statement.
@@ -161,12 +170,22 @@ impl<'a> Binder<'a> {
                         "WITH RECURSIVE over native tables or several servers",
                     ));
                 }
+                // No server knows the columns around a subquery that is bound here.
+                let is_of_server = reach.ctes.values().any(|cte| cte.is_of_server)
+                    || reach.outer.is_none() && {
+                        let known = reach.ctes.keys().cloned().collect();
+                        matches!(place(self.context, query, &known)?, Place::Server(_))
+                    };
                 for cte in &with.cte_tables {
                     let name = cte.alias.name.value.to_ascii_lowercase();
                     let scoped = ScopedCte {
                         cte: cte.clone(),
                         seen: inner.of_derived(),
                         references: AtomicUsize::new(0),
+                        id: next_id(),
+                        is_of_server,
+                        chance: OnceLock::new(),
+                        shape: OnceLock::new(),
                     };
                     inner.ctes.insert(name, Arc::new(scoped));
                 }

@@ -1,31 +1,99 @@
 //! Common table expressions that are referenced more than once.
 //!
-//! Each reference is carried out by itself, where MySQL keeps the rows of the first. So a second
-//! reference must find the same rows: it is refused where they are a matter of chance, as those
-//! are which a LIMIT takes of rows in no order.
+//! Each reference is carried out by itself, so that conditions on it reach its tables. MySQL keeps
+//! the rows of the first, though, and every other reference must find the same ones. So where they
+//! are a matter of chance, as those are which a LIMIT takes of rows in no order, they are computed
+//! once and kept ([`crate::kept`]). A MariaDB computes them anew for each reference, which is its
+//! own affair: where its answer is asked for, a second reference is refused, as where one server
+//! could have the whole query.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::Expr;
 use pelorus_error::{Error, Result};
 use pelorus_sql::normalise::{self, Node, is_aggregate_name};
+use pelorus_types::ColumnType;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor, WindowFrameUnits, WindowType};
 
 use super::aggregate::{self, name_of};
 use super::condition::Of;
-use super::query::{Binder, ScopedCte, order_of};
-use crate::context::Database;
+use super::query::{Binder, BoundQuery, ScopedCte, order_of};
+use crate::context::{Database, Flavour};
 use crate::federate::place::resolve;
+use crate::kept;
+
+/// The types of a plan's columns, and where in it the columns of its query lie.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Shape {
+    types: Vec<DataType>,
+    columns: Vec<(ColumnType, Vec<usize>, Vec<usize>)>,
+}
+
+impl Shape {
+    fn of(bound: &BoundQuery) -> Self {
+        let fields = bound.plan.schema().fields();
+        let places = |expr: &Expr| -> Vec<usize> {
+            let columns = expr.column_refs();
+            let is_named = |at: &usize| columns.iter().any(|it| it.name == *fields[*at].name());
+            (0..fields.len()).filter(is_named).collect()
+        };
+        let columns = bound.columns.iter().map(|column| {
+            let key = column.value.key.as_ref().map_or_else(Vec::new, places);
+            (column.value.ty, places(&column.value.expr), key)
+        });
+        Self {
+            types: fields.iter().map(|field| field.data_type().clone()).collect(),
+            columns: columns.collect(),
+        }
+    }
+}
+
+/// A reference whose rows are those of all others.
+///
+/// # Errors
+/// 1235 where it was bound in another way than the first one, as a server may have it that now
+/// expects more rows of a part than before.
+pub(super) fn keep(scoped: &ScopedCte, bound: BoundQuery) -> Result<BoundQuery> {
+    let shape = Shape::of(&bound);
+    let name = &scoped.cte.alias.name.value;
+    if let Some(first) = scoped.shape.get()
+        && *first != shape
+    {
+        return Err(Error::unsupported(format_args!(
+            "several references to '{name}' of WITH, whose parts were planned in several ways"
+        )));
+    }
+    scoped.shape.get_or_init(|| shape);
+    Ok(BoundQuery { plan: kept::kept(scoped.id, name, bound.plan), columns: bound.columns })
+}
 
 impl Binder<'_> {
-    /// Counts a reference to a common table expression.
+    /// Counts a reference to a common table expression. Whether its rows are to be kept, should
+    /// there be others.
     ///
     /// # Errors
-    /// 1235 for a second one to rows that may be others the second time.
-    pub(super) fn count_reference(&self, scoped: &ScopedCte) -> Result<()> {
-        if scoped.references.fetch_add(1, Ordering::Relaxed) == 0 {
-            return Ok(());
+    /// 1235 for a second one to rows that may be others the second time and cannot be kept.
+    pub(super) fn count_reference(&self, scoped: &ScopedCte) -> Result<bool> {
+        let is_first = scoped.references.fetch_add(1, Ordering::Relaxed) == 0;
+        let is_kept = !scoped.is_of_server && self.answer.get().copied() != Some(Flavour::MariaDb);
+        if is_first && !is_kept {
+            return Ok(false);
         }
+        match scoped.chance.get_or_init(|| self.chance_of(scoped)) {
+            None => Ok(false),
+            Some(_) if is_kept => Ok(true),
+            Some(chance) => Err(Error::unsupported(format_args!(
+                "several references to '{}' of WITH, whose rows may be others each time: it has \
+                 {chance}",
+                scoped.cte.alias.name.value
+            ))),
+        }
+    }
+
+    /// What leaves to chance which rows a common table expression has.
+    fn chance_of(&self, scoped: &ScopedCte) -> Option<&'static str> {
         let query = &scoped.cte.query;
         let mut known: HashSet<String> = scoped.seen.ctes.keys().cloned().collect();
         normalise::walk_query(query, &mut |node| {
@@ -41,14 +109,7 @@ impl Binder<'_> {
                 chance = chance.or_else(|| self.chance(query, &known));
             }
         });
-        match chance {
-            None => Ok(()),
-            Some(chance) => Err(Error::unsupported(format_args!(
-                "several references to '{}' of WITH, whose rows may be others each time: it has \
-                 {chance}",
-                scoped.cte.alias.name.value
-            ))),
-        }
+        chance
     }
 
     /// What leaves to chance which rows a query has, its subqueries aside.

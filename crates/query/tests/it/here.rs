@@ -1,8 +1,9 @@
 //! Queries that touch no server.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use arrow::array::{ArrayRef, Int64Array, StringArray};
+use arrow::array::{ArrayRef, AsArray as _, Int64Array, StringArray};
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
@@ -44,13 +45,17 @@ impl Variables for NoVariables {
     }
 }
 
-/// A table `ships (name, year, class)`.
+/// A table `ships (name, year, class)`, and one `draws (n)` with three other numbers each time that
+/// it is read.
 struct Fleet;
 
 #[async_trait]
 impl InfoSchema for Fleet {
     fn table(&self, name: &str) -> Option<Vec<Column>> {
         let text = ColumnType::varchar(20, collation::UTF8MB4_GENERAL_CI);
+        if name == "draws" {
+            return Some(vec![Column::computed("n", ColumnType::bigint())]);
+        }
         (name == "ships").then(|| {
             vec![
                 Column::computed("name", text),
@@ -62,6 +67,14 @@ impl InfoSchema for Fleet {
 
     async fn rows(&self, table: &str, _: &[(String, String)]) -> Result<RecordBatch> {
         let columns = self.table(table).ok_or_else(|| Error::internal("no such table"))?;
+        if table == "draws" {
+            static NEXT: AtomicI64 = AtomicI64::new(1);
+            let first = NEXT.fetch_add(3, Ordering::Relaxed);
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 3));
+            let schema = Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>());
+            return RecordBatch::try_new(Arc::new(schema), vec![numbers])
+                .map_err(|_| Error::internal("rows"));
+        }
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from(vec!["Ulysses", "Argo", "beagle", "Bounty", "Santa Maria"])),
             Arc::new(Int64Array::from(vec![Some(1900), None, Some(1820), Some(1784), Some(1460)])),
@@ -175,6 +188,72 @@ async fn clauses_find_their_names_as_in_mysql() {
     check("SELECT n FROM (SELECT count(*) AS n FROM ships) t", "n / 5").await;
     check("WITH t AS (SELECT 1 AS a UNION ALL SELECT 2) SELECT sum(a) FROM t", "sum(a) / 3").await;
     check("SELECT count(*), sum(year) FROM ships WHERE 1 = 0", "count(*)|sum(year) / 0|NULL").await;
+}
+
+#[tokio::test]
+async fn what_with_defines_has_the_same_rows_wherever_it_is_named() {
+    const D: &str = "WITH d AS (SELECT n FROM draws LIMIT 2)";
+    for (rest, expected) in [
+        ("SELECT count(*) AS c FROM d", 2),
+        ("SELECT count(*) AS c FROM d a JOIN d b USING (n)", 2),
+        ("SELECT count(*) AS c FROM d a LEFT JOIN d b ON a.n < b.n", 2),
+        ("SELECT count(*) AS c FROM (SELECT n FROM d UNION SELECT n FROM d) u", 2),
+        ("SELECT count(*) AS c FROM d WHERE n IN (SELECT n FROM d)", 2),
+        ("SELECT count(*) AS c FROM d WHERE n NOT IN (SELECT n FROM d)", 0),
+        ("SELECT count(*) AS c FROM d a WHERE EXISTS (SELECT 1 FROM d b WHERE b.n = a.n)", 2),
+        ("SELECT (SELECT max(n) FROM d) - (SELECT min(n) FROM d) AS c", 1),
+        ("SELECT count(*) AS c FROM d WHERE n <= (SELECT min(n) FROM d)", 1),
+        // What one reference leaves out is there for the others.
+        ("SELECT count(*) AS c FROM (SELECT n FROM d LIMIT 1) a JOIN d b USING (n)", 1),
+        ("SELECT count(*) AS c FROM (SELECT n FROM d WHERE n < 0 UNION ALL SELECT n FROM d) u", 2),
+        (
+            "SELECT count(*) AS c FROM (SELECT n FROM d WHERE (SELECT count(*) FROM ships) > 9 \
+             UNION ALL SELECT n FROM d) u",
+            2,
+        ),
+        (", e AS (SELECT n + 1 AS m FROM d) SELECT count(*) AS c FROM e a JOIN e b USING (m)", 2),
+        (
+            ", e AS (SELECT n FROM d LIMIT 1) SELECT count(*) AS c FROM e a JOIN e b USING (n) \
+             JOIN d ON d.n = a.n",
+            1,
+        ),
+        (
+            ", e AS (SELECT n, row_number() OVER (ORDER BY n) AS r FROM draws) \
+             SELECT count(*) AS c FROM e a JOIN e b USING (n, r)",
+            3,
+        ),
+    ] {
+        check(&format!("{D} {rest}"), &format!("c / {expected}")).await;
+    }
+    // Every execution has rows of its own.
+    let drawn = format!("{D} SELECT min(a.n) AS c FROM d a JOIN d b USING (n)");
+    let (one, other) = (show(&drawn).await, show(&drawn).await);
+    assert_ne!(one.expect("a number"), other.expect("a number"));
+}
+
+/// The operators of a plan.
+async fn operators(sql: &str) -> String {
+    let mut rows = pelorus_query::explain(&context(), sql).await.expect("a plan").rows;
+    let mut text = String::new();
+    while let Some(block) = rows.next().await {
+        let Ok(Block::Batch(batch)) = block else { panic!("rows of a server") };
+        for operator in batch.column(2).as_string::<i32>().iter().flatten() {
+            text.push_str(operator);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[tokio::test]
+async fn rows_are_kept_only_where_they_could_be_others() {
+    for (sql, expected) in [
+        ("WITH d AS (SELECT n FROM draws LIMIT 2) SELECT count(*) FROM d", 0),
+        ("WITH d AS (SELECT n FROM draws LIMIT 2) SELECT count(*) FROM d a, d b", 2),
+        ("WITH d AS (SELECT n FROM draws) SELECT count(*) FROM d a, d b", 0),
+    ] {
+        assert_eq!(operators(sql).await.matches("KeptExec").count(), expected, "{sql}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,485 @@
+//! Rows that are computed once and read by each who names them: those of common table expressions
+//! that could be others the second time.
+//!
+//! Every reference has a plan of its own for the same rows, under a node with the same number. Who
+//! reads first has its plan carried out to the end, in a task, so that it goes on whether this
+//! reader waits for another one, or for none any more; all others get what was found. Nothing that
+//! stands above a node, no condition and no LIMIT, may go below it: what one reader leaves out
+//! another may want. So the optimizer does not see what is below, which is optimised by itself.
+//! Nodes whose number stands once are left out before: most common table expressions have one
+//! reference.
+//!
+//! What was found belongs to one physical plan, and such a plan is executed once: a statement that
+//! is executed again has new rows, and those that run at the same time have nothing in common.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNodeRecursion};
+use datafusion::common::{DFSchemaRef, DataFusionError};
+use datafusion::execution::context::QueryPlanner;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{
+    Expr, Extension, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore,
+};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_plan::coop::make_cooperative;
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::spill::get_record_batch_memory_size;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties, execute_stream,
+};
+use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+use futures::future::{BoxFuture, Shared};
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
+use parking_lot::Mutex;
+use pelorus_error::Error;
+
+use crate::udf::into_datafusion;
+
+type DfResult<T> = Result<T, DataFusionError>;
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// A plan whose rows are those of all plans that are kept under its number.
+pub(crate) fn kept(id: u64, name: &str, input: LogicalPlan) -> LogicalPlan {
+    Kept { id, name: name.to_owned(), input, is_shut: false }.into_plan()
+}
+
+/// The same plan that keeps nothing but what is read more than once, for the optimizer.
+pub(crate) fn where_shared(plan: LogicalPlan) -> DfResult<LogicalPlan> {
+    let mut readers: HashMap<u64, usize> = HashMap::new();
+    plan.apply_with_subqueries(|node| {
+        let Some(kept) = as_kept(node) else { return Ok(TreeNodeRecursion::Continue) };
+        let count = readers.entry(kept.id).or_default();
+        *count += 1;
+        // What the rows are made of is read once, however many read the rows.
+        Ok(if *count > 1 { TreeNodeRecursion::Jump } else { TreeNodeRecursion::Continue })
+    })?;
+    if readers.is_empty() {
+        return Ok(plan);
+    }
+    plan.transform_up_with_subqueries(|node| {
+        Ok(match as_kept(&node) {
+            Some(kept) if readers.get(&kept.id) == Some(&1) => Transformed::yes(kept.input.clone()),
+            Some(kept) => Transformed::yes(Kept { is_shut: true, ..kept.clone() }.into_plan()),
+            None => Transformed::no(node),
+        })
+    })
+    .data()
+}
+
+/// A plan that is optimised but for what is shut, with that optimised too.
+fn opened(plan: LogicalPlan, session: &dyn Session) -> DfResult<LogicalPlan> {
+    plan.transform_up_with_subqueries(|node| {
+        Ok(match as_kept(&node).filter(|kept| kept.is_shut) {
+            Some(kept) => {
+                let input = opened(session.optimize(&kept.input)?, session)?;
+                let (id, name) = (kept.id, kept.name.clone());
+                Transformed::yes(Kept { id, name, input, is_shut: false }.into_plan())
+            }
+            None => Transformed::no(node),
+        })
+    })
+    .data()
+}
+
+fn as_kept(plan: &LogicalPlan) -> Option<&Kept> {
+    match plan {
+        LogicalPlan::Extension(extension) => extension.node.as_any().downcast_ref(),
+        _ => None,
+    }
+}
+
+fn has_kept(plan: &LogicalPlan) -> DfResult<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        found |= as_kept(node).is_some();
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// The node of plans.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Hash)]
+struct Kept {
+    /// The same for all references, and for nothing else.
+    id: u64,
+    /// The name of the common table expression.
+    name: String,
+    input: LogicalPlan,
+    /// Whether nobody sees the input.
+    is_shut: bool,
+}
+
+impl Kept {
+    fn into_plan(self) -> LogicalPlan {
+        LogicalPlan::Extension(Extension { node: Arc::new(self) })
+    }
+}
+
+impl UserDefinedLogicalNodeCore for Kept {
+    fn name(&self) -> &str {
+        "Kept"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        if self.is_shut { Vec::new() } else { vec![&self.input] }
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        self.input.schema()
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        Vec::new()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kept: {}", self.name)
+    }
+
+    fn with_exprs_and_inputs(&self, _: Vec<Expr>, inputs: Vec<LogicalPlan>) -> DfResult<Self> {
+        let mut inputs = inputs.into_iter();
+        match (inputs.next(), inputs.next()) {
+            (None, None) if self.is_shut => Ok(self.clone()),
+            (Some(input), None) if !self.is_shut => {
+                Ok(Self { id: self.id, name: self.name.clone(), input, is_shut: false })
+            }
+            _ => Err(into_datafusion(Error::internal("rows are kept of one plan"))),
+        }
+    }
+}
+
+/// DataFusion's planner, with a place for the rows that each of its plans keeps.
+#[derive(Debug)]
+pub(crate) struct Planner;
+
+#[async_trait]
+impl QueryPlanner for Planner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn Session,
+    ) -> DfResult<Plan> {
+        let plan = if has_kept(plan)? {
+            Cow::Owned(opened(plan.clone(), session)?)
+        } else {
+            Cow::Borrowed(plan)
+        };
+        let keeper: Arc<dyn ExtensionPlanner + Send + Sync> = Arc::new(Keeper::default());
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![keeper]);
+        planner.create_physical_plan(&plan, session).await
+    }
+}
+
+/// The rows that one physical plan keeps, by their numbers.
+#[derive(Debug, Default)]
+struct Keeper(Mutex<HashMap<u64, Arc<Rows>>>);
+
+#[async_trait]
+impl ExtensionPlanner for Keeper {
+    async fn plan_extension(
+        &self,
+        _planner: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        _logical_inputs: &[&LogicalPlan],
+        physical_inputs: &[Plan],
+        _session: &dyn Session,
+        _planning: &PhysicalPlanningContext,
+    ) -> DfResult<Option<Plan>> {
+        let (Some(kept), [input]) = (node.as_any().downcast_ref::<Kept>(), physical_inputs) else {
+            return Ok(None);
+        };
+        let rows = Arc::clone(self.0.lock().entry(kept.id).or_default());
+        Ok(Some(Arc::new(KeptExec::new(&kept.name, Arc::clone(input), rows))))
+    }
+}
+
+/// All rows of a plan.
+struct Whole {
+    batches: Vec<RecordBatch>,
+    _memory: MemoryReservation,
+}
+
+type Reading = Shared<BoxFuture<'static, Result<Arc<Whole>, Arc<DataFusionError>>>>;
+
+/// Rows for several readers, from when the first of them asks.
+#[derive(Default)]
+struct Rows(Mutex<Option<Reading>>);
+
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rows")
+    }
+}
+
+impl Rows {
+    /// The rows, for the first reader from its own plan.
+    fn read(&self, input: Plan, context: Arc<TaskContext>) -> Reading {
+        let begin = || {
+            let read = async move {
+                match SpawnedTask::spawn(whole(input, context)).join_unwind().await {
+                    Ok(rows) => rows.map(Arc::new).map_err(Arc::new),
+                    Err(error) => Err(Arc::new(DataFusionError::External(Box::new(error)))),
+                }
+            };
+            read.boxed().shared()
+        };
+        self.0.lock().get_or_insert_with(begin).clone()
+    }
+}
+
+/// Carries a plan out to its end.
+async fn whole(input: Plan, context: Arc<TaskContext>) -> DfResult<Whole> {
+    let memory = MemoryConsumer::new("Kept").register(context.memory_pool());
+    let mut rows = execute_stream(input, context)?;
+    let mut batches = Vec::new();
+    while let Some(batch) = rows.next().await.transpose()? {
+        memory.try_grow(get_record_batch_memory_size(&batch))?;
+        batches.push(batch);
+    }
+    Ok(Whole { batches, _memory: memory })
+}
+
+/// One reader of rows.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptExec {
+    name: String,
+    input: Plan,
+    rows: Arc<Rows>,
+    properties: Arc<PlanProperties>,
+}
+
+impl KeptExec {
+    fn new(name: &str, input: Plan, rows: Arc<Rows>) -> Self {
+        let properties = Arc::new(PlanProperties::new(
+            EquivalenceProperties::new(input.schema()),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        ));
+        Self { name: name.to_owned(), input, rows, properties }
+    }
+}
+
+impl DisplayAs for KeptExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeptExec: {}", self.name)
+    }
+}
+
+impl ExecutionPlan for KeptExec {
+    fn name(&self) -> &'static str {
+        "KeptExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Plan> {
+        vec![&self.input]
+    }
+
+    /// The rows are held as they come: nothing is gained by spreading them first.
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
+    ) -> DfResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Plan>,
+        _: ReplaceChildrenOptions,
+    ) -> DfResult<Plan> {
+        match <[_; 1]>::try_from(children) {
+            Ok([input]) => Ok(Arc::new(Self::new(&self.name, input, Arc::clone(&self.rows)))),
+            Err(_) => Err(into_datafusion(Error::internal("rows are kept of one plan"))),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> DfResult<Plan> {
+        let mode = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, mode)
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
+        let (rows, input) = (Arc::clone(&self.rows), Arc::clone(&self.input));
+        let schema = self.schema();
+        let read = async move {
+            let whole = rows.read(input, context).await.map_err(DataFusionError::Shared)?;
+            let batches = (0..whole.batches.len()).map(move |at| {
+                // Each reference has names of its own for the columns.
+                let columns = whole.batches[at].columns().to_vec();
+                RecordBatch::try_new(Arc::clone(&schema), columns).map_err(DataFusionError::from)
+            });
+            Ok::<_, DataFusionError>(stream::iter(batches))
+        };
+        let batches = stream::once(read).try_flatten();
+        let batches = RecordBatchStreamAdapter::new(self.schema(), batches);
+        Ok(make_cooperative(Box::pin(batches)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use arrow::array::{ArrayRef, Int64Array};
+    use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+    use datafusion::logical_expr::{LogicalPlanBuilder, lit};
+    use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+    use pelorus_error::Code;
+    use tokio::runtime::Builder;
+
+    use super::*;
+    use crate::memory::Scratch;
+    use crate::udf::from_datafusion;
+
+    /// Batches of numbers, others each time.
+    #[derive(Debug)]
+    struct Numbers {
+        schema: SchemaRef,
+        rows: usize,
+        runs: Arc<AtomicUsize>,
+    }
+
+    impl PartitionStream for Numbers {
+        fn schema(&self) -> &SchemaRef {
+            &self.schema
+        }
+
+        fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+            let run = self.runs.fetch_add(1, Ordering::Relaxed);
+            let (schema, rows) = (Arc::clone(&self.schema), self.rows);
+            let batches = (0..3_usize).map(move |at| {
+                let number = i64::try_from(run * 10 + at).unwrap_or_default();
+                let numbers: ArrayRef = Arc::new(Int64Array::from(vec![number; rows]));
+                RecordBatch::try_new(Arc::clone(&schema), vec![numbers])
+                    .map_err(DataFusionError::from)
+            });
+            let schema = Arc::clone(&self.schema);
+            Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches)))
+        }
+    }
+
+    /// A reader whose own plan counts how often it is carried out.
+    fn reader(name: &str, rows: usize, runs: &Arc<AtomicUsize>, of: &Arc<Rows>) -> KeptExec {
+        let schema = Arc::new(Schema::new(vec![Field::new(name, DataType::Int64, true)]));
+        let numbers = Numbers { schema: Arc::clone(&schema), rows, runs: Arc::clone(runs) };
+        let streams: Vec<Arc<dyn PartitionStream>> = vec![Arc::new(numbers)];
+        let input = StreamingTableExec::try_new(schema, streams, None, Vec::new(), false, None);
+        KeptExec::new("c", Arc::new(input.unwrap()), Arc::clone(of))
+    }
+
+    fn context(bytes: usize) -> Arc<TaskContext> {
+        let runtime = Scratch::new(None).unwrap().runtime(bytes);
+        Arc::new(TaskContext::default().with_runtime(runtime))
+    }
+
+    async fn all(reader: &KeptExec, context: &Arc<TaskContext>) -> DfResult<Vec<RecordBatch>> {
+        reader.execute(0, Arc::clone(context))?.try_collect().await
+    }
+
+    fn wait<T>(work: impl Future<Output = T>) -> T {
+        Builder::new_current_thread().build().unwrap().block_on(work)
+    }
+
+    #[test]
+    fn readers_get_the_rows_of_the_first_under_their_own_names() {
+        wait(async {
+            let (runs, rows, context) = (Arc::default(), Arc::default(), context(0));
+            let (one, other) = (reader("a", 1, &runs, &rows), reader("b", 1, &runs, &rows));
+            let (one, other) = (all(&one, &context).await, all(&other, &context).await);
+            let (one, other) = (one.unwrap(), other.unwrap());
+            assert_eq!(runs.load(Ordering::Relaxed), 1);
+            assert_eq!((one.len(), other.len()), (3, 3));
+            for (one, other) in one.iter().zip(&other) {
+                assert_eq!(one.columns(), other.columns());
+                assert_eq!(one.schema().field(0).name(), "a");
+                assert_eq!(other.schema().field(0).name(), "b");
+            }
+        });
+    }
+
+    #[test]
+    fn a_reader_that_goes_takes_nothing_from_the_others() {
+        wait(async {
+            let (runs, rows, context) = (Arc::default(), Arc::default(), context(0));
+            let (one, other) = (reader("a", 1, &runs, &rows), reader("b", 1, &runs, &rows));
+            let mut begun = one.execute(0, Arc::clone(&context)).unwrap();
+            assert!(begun.next().now_or_never().is_none());
+            // While it is there and does not ask, and when it is gone.
+            assert_eq!(all(&other, &context).await.unwrap().len(), 3);
+            drop((begun, one));
+            assert_eq!(all(&other, &context).await.unwrap().len(), 3);
+            assert_eq!(runs.load(Ordering::Relaxed), 1);
+        });
+    }
+
+    #[test]
+    fn rows_take_memory_of_the_query_while_they_are_kept() {
+        wait(async {
+            let (runs, rows, context) = (Arc::default(), Arc::default(), context(16 << 20));
+            let one = reader("a", 1000, &runs, &rows);
+            all(&one, &context).await.unwrap();
+            assert!(context.memory_pool().reserved() >= 3 * 8000);
+            drop((one, rows));
+            assert_eq!(context.memory_pool().reserved(), 0);
+        });
+    }
+
+    #[test]
+    fn all_readers_hear_that_memory_is_short() {
+        wait(async {
+            let (runs, rows, context) = (Arc::default(), Arc::default(), context(16 << 20));
+            for name in ["a", "b"] {
+                let reader = reader(name, 1 << 20, &runs, &rows);
+                let error = from_datafusion(all(&reader, &context).await.unwrap_err());
+                assert_eq!(error.code(), Code::OutOfMemory);
+            }
+            assert_eq!(runs.load(Ordering::Relaxed), 1);
+        });
+    }
+
+    #[test]
+    fn what_is_read_once_is_not_kept() {
+        let one = || {
+            let plan = LogicalPlanBuilder::empty(true).project(vec![lit(1_i64).alias("a")]);
+            kept(7, "c", plan.unwrap().build().unwrap())
+        };
+        assert!(!has_kept(&where_shared(one()).unwrap()).unwrap());
+        let both = LogicalPlanBuilder::from(one()).union(one()).unwrap().build().unwrap();
+        let both = where_shared(both).unwrap();
+        assert!(has_kept(&both).unwrap());
+        // A kept plan whose rows another kept plan is made of: the inner one is read once.
+        let outer = || kept(8, "d", one());
+        let both = LogicalPlanBuilder::from(outer()).union(outer()).unwrap().build().unwrap();
+        let mut is_inner_kept = Vec::new();
+        let input_of = |plan: &LogicalPlan| -> Option<LogicalPlan> {
+            as_kept(plan).map(|kept| kept.input.clone())
+        };
+        for input in where_shared(both).unwrap().inputs() {
+            let input = input_of(input).or_else(|| input_of(input.inputs()[0])).unwrap();
+            is_inner_kept.push(has_kept(&input).unwrap());
+        }
+        assert_eq!(is_inner_kept, [false, false]);
+    }
+}
