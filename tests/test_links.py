@@ -604,6 +604,22 @@ class TestWrites:
             assert error.value.args[0] == 1146
             cursor.execute("DELETE FROM notes")
 
+    def test_prepared_statements_keep_their_database(self, lab):
+        """And the words of `sql_mode` that say how text is read; the server gets both."""
+        server, through = lab
+        server.run("DROP DATABASE IF EXISTS link_other", "CREATE DATABASE link_other",
+                   "CREATE TABLE link_other.notes (id int PRIMARY KEY AUTO_INCREMENT, "
+                   "word varchar(20))")
+        with through.connect(database="link_lab", autocommit=True) as connection:
+            ask(connection, "PREPARE s FROM 'INSERT INTO notes (word) VALUES (\"kept\")'")
+            ask(connection, "USE link_other")
+            ask(connection, "SET sql_mode = 'ANSI_QUOTES'")
+            ask(connection, "EXECUTE s")
+            ask(connection, "INSERT INTO notes (\"word\") VALUES ('other')")
+            assert ask(connection, "SELECT word FROM notes") == (("other",),)
+        assert server.run("SELECT word FROM link_lab.notes") == (("kept",),)
+        server.run("DELETE FROM link_lab.notes", "DROP DATABASE link_other")
+
     def test_a_transaction_sees_itself_alone(self, lab):
         server, through = lab
         with through.connect(database="link_lab", autocommit=True) as one, \

@@ -66,6 +66,8 @@ pub struct Session {
     account: AccountName,
     read_only: bool,
     database: Option<String>,
+    /// What becomes the current database again behind the prepared statement that runs.
+    own_database: Option<Option<String>>,
     variables: SessionVariables,
     /// What `sql_mode` says about reading text; kept because every statement needs it.
     mode: Mode,
@@ -115,6 +117,7 @@ impl Session {
             account: account.name,
             login,
             database: None,
+            own_database: None,
             mode: Mode::default(),
             variables,
             user_variables: Arc::default(),
@@ -150,6 +153,7 @@ impl Session {
         self.loading = None;
         self.use_client_collation();
         self.settings_changed();
+        self.own_database = None;
         self.database = None;
         if let Some(database) = self.login.database.clone().filter(|name| !name.is_empty()) {
             self.change_database(&database).await?;
@@ -178,6 +182,27 @@ impl Session {
         self.mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
     }
 
+    /// Changes the current database, also behind the prepared statement that says so.
+    fn set_database(&mut self, database: Option<String>) {
+        if let Some(own) = &mut self.own_database {
+            own.clone_from(&database);
+        }
+        self.database = database;
+        self.show_activity();
+    }
+
+    /// Leaves a database that is no more.
+    fn leave_database(&mut self, name: &str) {
+        let is_gone = |database: &Option<String>| database.as_deref() == Some(name);
+        if self.own_database.as_ref().is_some_and(is_gone) {
+            self.own_database = Some(None);
+        }
+        if is_gone(&self.database) {
+            self.database = None;
+        }
+        self.show_activity();
+    }
+
     /// Shows user, host and database in the list of sessions.
     fn show_activity(&self) {
         let host = match self.login.peer {
@@ -190,7 +215,7 @@ impl Session {
         self.process.update(|activity| {
             activity.user.clone_from(&self.login.user);
             activity.host = host;
-            activity.database.clone_from(&self.database);
+            activity.database.clone_from(self.own_database.as_ref().unwrap_or(&self.database));
         });
     }
 
@@ -288,11 +313,11 @@ impl Session {
         parameters: Vec<Parameter>,
     ) -> Result<Outcome> {
         crate::status::count(&self.process.counters.stmt_execute);
-        let (sql, names) = self.prepared.bound(id, &parameters, self.mode)?;
-        self.has_parameters = !parameters.is_empty();
+        let (sql, entry) = self.prepared.bound(id, &parameters)?;
+        self.enter_prepared(&entry, !parameters.is_empty());
         let outcome = self.run("Execute", &sql, RowFormat::Binary).await;
-        self.has_parameters = false;
-        Ok(prepared::named(outcome?, &names))
+        self.leave_prepared();
+        Ok(prepared::named(outcome?, &entry))
     }
 
     /// How many `?` a prepared statement has; `None` when there is no such statement.

@@ -116,12 +116,8 @@ impl Session {
         let outcome = self.on_pinned(&link, sql, format, false).await;
         link.forget();
         self.engine.links().forget();
-        if ddl.action == DdlAction::Drop
-            && outcome.is_ok()
-            && self.database.as_deref() == Some(name.as_str())
-        {
-            self.database = None;
-            self.show_activity();
+        if ddl.action == DdlAction::Drop && outcome.is_ok() {
+            self.leave_database(&name);
         }
         outcome
     }

@@ -53,8 +53,8 @@ impl Session {
             outcome = self.checked(&view, sql, &statement, format) => outcome,
             error = limits.clone().reached() => Err(error),
         };
-        // An EXECUTE that was killed has not come to forget that its statement had parameters.
-        self.has_parameters = false;
+        // An EXECUTE that was killed has not come to it.
+        self.leave_prepared();
         match outcome {
             Ok(Outcome::Rows(set)) => {
                 self.row_count = -1;

@@ -41,7 +41,11 @@ async fn session(engine: &Arc<Engine>, user: &str) -> Session {
 
 /// The rows of a statement as text, NULL as `NULL`.
 async fn rows(session: &mut Session, sql: &str) -> Vec<Vec<String>> {
-    match session.execute(sql, RowFormat::Text).await.unwrap() {
+    texts(session.execute(sql, RowFormat::Text).await.unwrap()).await
+}
+
+async fn texts(outcome: Outcome) -> Vec<Vec<String>> {
+    match outcome {
         Outcome::Done(_) | Outcome::File(_) => Vec::new(),
         Outcome::Rows(set) => {
             let batches = crate::collect::batches(&set.columns, set.rows).await.unwrap();
@@ -290,6 +294,51 @@ async fn prepared_statements_are_kept_by_name_and_number() {
     root.has_parameters = true;
     run(&mut root, "SET @c = 1").await;
     assert!(!root.has_parameters);
+}
+
+#[tokio::test]
+async fn prepared_statements_keep_their_database_and_how_they_are_read() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    for database in ["one", "two"] {
+        run(&mut root, &format!("CREATE DATABASE {database}")).await;
+        run(&mut root, &format!("USE {database}")).await;
+        run(&mut root, "CREATE TABLE t (a VARCHAR(10) PRIMARY KEY)").await;
+        run(&mut root, &format!("INSERT INTO t VALUES ('{database}')")).await;
+    }
+    run(&mut root, "USE one").await;
+    let sql = "SELECT a, DATABASE(), \"a\", ? AS x FROM t";
+    run(&mut root, &format!("PREPARE s FROM '{sql}'")).await;
+    let numbered = root.prepare(sql).await.unwrap();
+    run(&mut root, "USE two").await;
+    run(&mut root, "SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'").await;
+    run(&mut root, r"SET @x = 'a\'").await;
+    let expected = [["one", "one", "a", "a\\"]];
+    assert_eq!(rows(&mut root, "EXECUTE s USING @x").await, expected);
+    let parameters = vec![Parameter::Text("a\\".to_owned())];
+    let outcome = root.execute_prepared(numbered.id, parameters).await.unwrap();
+    assert_eq!(texts(outcome).await, expected);
+    // What they are read as is no matter of the next statement, even behind one that was killed.
+    let other = [["two", "two", "two"]];
+    let sql = "SELECT a, DATABASE(), \"a\" FROM t";
+    assert_eq!(rows(&mut root, sql).await, other);
+    let (_, entry) = root.prepared.bound(numbered.id, &[Parameter::Null]).unwrap();
+    root.enter_prepared(&entry, true);
+    run(&mut root, "SET @c = 1").await;
+    assert_eq!(rows(&mut root, sql).await, other);
+    // The statement's database is written to, and those that change the session's do.
+    run(&mut root, "PREPARE i FROM 'INSERT INTO t VALUES (''new'')'").await;
+    run(&mut root, "PREPARE u FROM 'USE one'").await;
+    run(&mut root, "EXECUTE u").await;
+    assert_eq!(root.database.as_deref(), Some("one"));
+    run(&mut root, "EXECUTE i").await;
+    assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM two.t").await, [["2"]]);
+    assert_eq!(root.database.as_deref(), Some("one"));
+    run(&mut root, "DROP DATABASE two").await;
+    assert_eq!(errno(&mut root, "EXECUTE i").await, 1049);
+    run(&mut root, "PREPARE d FROM 'DROP DATABASE one'").await;
+    run(&mut root, "EXECUTE d").await;
+    assert_eq!(root.database, None);
 }
 
 #[tokio::test]
