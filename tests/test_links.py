@@ -639,6 +639,49 @@ class TestWrites:
             ask(one, "COMMIT")
         assert server.run("SELECT count(*) FROM link_lab.notes") == ((0,),)
 
+    def test_a_commit_that_is_killed_before_it_is_sent(self, lab):
+        """The transaction goes on: what is written next is no part of one that nobody ends."""
+        server, through = lab
+        through.run("SELECT count(*) FROM link_lab.notes")
+        with through.connect(database="link_lab", autocommit=True) as one:
+            kill = f"KILL QUERY {one.thread_id()}"
+            ask(one, "BEGIN")
+            ask(one, "INSERT INTO notes (word) VALUES ('first')")
+            sleeping = InBackground(one, "SELECT SLEEP(60), 'marker' FROM notes WHERE word = 'first'")
+            wait_for("it to run on the server", lambda: running(server) or not sleeping.busy)
+            assert sleeping.busy, sleeping.error
+            # The statement cannot be stopped there, so COMMIT waits for its connection.
+            server.freeze()
+            try:
+                through.run(kill)
+                assert sleeping.done().error.args[0] == 1317
+                commit = InBackground(one, "COMMIT")
+                wait_for("COMMIT to wait", lambda: any(
+                    row[7] == "COMMIT" for row in through.run("SHOW PROCESSLIST")))
+                through.run(kill)
+                assert commit.done().error.args[0] == 1317
+            finally:
+                server.thaw()
+            ask(one, "INSERT INTO notes (word) VALUES ('second')")
+            ask(one, "COMMIT")
+            ask(one, "INSERT INTO notes (word) VALUES ('third')")
+            found = server.run("SELECT word FROM link_lab.notes ORDER BY id")
+            assert found == (("first",), ("second",), ("third",))
+        server.run("DELETE FROM link_lab.notes")
+
+    def test_a_transaction_that_a_procedure_leaves_open(self, lab):
+        server, through = lab
+        server.run("DROP PROCEDURE IF EXISTS link_lab.begins",
+                   "CREATE PROCEDURE link_lab.begins() BEGIN START TRANSACTION; "
+                   "INSERT INTO link_lab.notes (word) VALUES ('inside'); END")
+        with through.connect(database="link_lab", autocommit=True) as one:
+            for end, expected in (("ROLLBACK", ()), ("COMMIT", (("inside",), ("more",)))):
+                ask(one, "CALL begins()")
+                ask(one, "INSERT INTO notes (word) VALUES ('more')")
+                ask(one, end)
+                assert server.run("SELECT word FROM link_lab.notes ORDER BY id") == expected
+        server.run("DELETE FROM link_lab.notes", "DROP PROCEDURE link_lab.begins")
+
     def test_a_lost_session_rolls_back(self, lab):
         server, through = lab
         connection = through.connect(database="link_lab")

@@ -168,7 +168,7 @@ impl Connection {
 
     /// Whether it may be used for another statement.
     pub(crate) fn is_reusable(&self) -> bool {
-        !self.broken && !self.torn && self.pending == 0
+        !self.broken && !self.torn && self.pending == 0 && !self.applied.is_unknown()
     }
 
     /// Whether the other side has said nothing since the last answer, not even good-bye.

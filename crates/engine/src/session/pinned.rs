@@ -301,6 +301,9 @@ impl Session {
                 if on_link && !in_transaction {
                     self.transaction.open = None;
                 }
+                if in_transaction {
+                    self.adopt_transaction(name);
+                }
                 if done.last_insert_id != 0 {
                     self.insert_id_on = Some(name.to_owned());
                 }

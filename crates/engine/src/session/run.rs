@@ -34,6 +34,9 @@ impl Session {
             Err(error) => return self.failed(error),
         };
         let running = self.show_running(command, &statement, sql);
+        if let Err(error) = self.settle_transaction().await {
+            return self.failed(error);
+        }
         if self.insert_id_on.is_some()
             && shows_insert_id(sql, &statement)
             && let Err(error) = self.learn_insert_id().await
