@@ -362,6 +362,14 @@ async fn statements_are_cut_only_when_several_are_allowed() {
     root.set_multi_statements(true);
     assert_eq!(root.next_statement("SET @a = 1; SET @b = 2").0, "SET @a = 1");
     assert_eq!(root.next_statement("SET @a = 1;  -- done\n").1, "");
+    // Each cut looks at its own statement and one token more.
+    let many = "DO 1;".repeat(100_000);
+    let (mut rest, mut count) = (many.as_str(), 0);
+    while !rest.is_empty() {
+        rest = root.next_statement(rest).1;
+        count += 1;
+    }
+    assert_eq!(count, 100_000);
     root.set_multi_statements(false);
     assert_eq!(errno(&mut root, "SET @a = 1; SET @b = 2").await, 1064);
     assert_eq!(errno(&mut root, "").await, 1065);
