@@ -291,6 +291,7 @@ impl<B: Backend> Connection<'_, B> {
     }
 
     async fn prepare(&mut self, text: &[u8]) -> Result<(), Gone> {
+        self.statements.preparing();
         self.settle_cursors().await?;
         let prepared = match self.statement(text) {
             Ok(text) => {
