@@ -40,6 +40,7 @@ pub(crate) mod view;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::Mode;
@@ -47,12 +48,12 @@ use pelorus_sql::lexer::Lexer;
 use pelorus_types::{Collation, Column};
 
 use crate::accounts::AccountName;
-use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus};
+use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus, Timeouts};
 use crate::diagnostics::Diagnostics;
 use crate::engine::Engine;
 use crate::handle::{Handle, Stop};
 use crate::process::Process;
-use crate::variables::{SessionVariables, VarValue};
+use crate::variables::{SessionVariables, VarValue, find};
 use prepared::PreparedStatements;
 use transaction::Transaction;
 use view::UserVariables;
@@ -153,6 +154,7 @@ impl Session {
         self.prepared = PreparedStatements::default();
         self.loading = None;
         self.use_client_collation();
+        self.use_client_flags()?;
         self.settings_changed();
         self.own_database = None;
         self.database = None;
@@ -176,6 +178,18 @@ impl Session {
             self.variables.put(name, charset.clone());
         }
         self.variables.put("collation_connection", VarValue::Text(info.name.to_owned()));
+    }
+
+    /// What the flags of the client mean for variables.
+    fn use_client_flags(&mut self) -> Result<()> {
+        if self.login.interactive {
+            self.variables.put("wait_timeout", self.variables.get("interactive_timeout"));
+        }
+        if self.login.ignore_space {
+            let mode = format!("{},IGNORE_SPACE", self.variables.get("sql_mode").text());
+            self.variables.set(find("sql_mode")?, &VarValue::Text(mode))?;
+        }
+        Ok(())
     }
 
     /// Renews what is derived from variables.
@@ -246,6 +260,16 @@ impl Session {
             in_transaction: self.transaction.is_open(),
             autocommit: self.variables.is_on("autocommit"),
             no_backslash_escapes: self.mode.no_backslash_escapes,
+        }
+    }
+
+    /// How long the edge waits for the client.
+    pub fn timeouts(&self) -> Timeouts {
+        let seconds = |name| Duration::from_secs(self.variables.count(name));
+        Timeouts {
+            idle: seconds("wait_timeout"),
+            read: seconds("net_read_timeout"),
+            write: seconds("net_write_timeout"),
         }
     }
 

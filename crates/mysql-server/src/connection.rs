@@ -52,13 +52,15 @@ impl<B: Backend> Connection<'_, B> {
     }
 
     async fn turn(&mut self, stop: &mut Receiver<bool>) -> Result<Next, Gone> {
-        let idle = self.door.settings.wait_timeout;
+        let timeouts = self.session.timeouts();
+        self.channel.read_timeout = timeouts.read;
+        self.channel.write_timeout = timeouts.write;
         let killed = self.session.killed();
         let payload = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => return Err(self.bye(server_shutdown())),
             () = killed => return Err(Gone::Closed),
-            payload = self.channel.read_command(idle) => payload?,
+            payload = self.channel.read_command(timeouts.idle) => payload?,
         };
         let next = match payload {
             Ok(payload) => self.answer(payload).await?,

@@ -217,7 +217,6 @@ impl<B: Backend> Shared<B> {
         let gone = match login.await {
             Ok(Ok(session)) => {
                 channel.set_max_payload(settings.max_allowed_packet);
-                channel.read_timeout = settings.net_read_timeout;
                 let statements = Statements::default();
                 let mut connection =
                     Connection { door, channel: &mut channel, session, statements };

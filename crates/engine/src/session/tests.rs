@@ -30,6 +30,8 @@ fn login(user: &str) -> Login {
         database: None,
         collation: 255,
         found_rows: false,
+        interactive: false,
+        ignore_space: false,
         encrypted: false,
         attributes: Vec::new(),
     }
@@ -107,6 +109,24 @@ async fn variables_are_set_shown_and_refused() {
     assert!(rows(&mut root, "SHOW WARNINGS").await.is_empty());
     assert_eq!(errno(&mut root, "SET wait_timeout = 7, nonsense = 1").await, 1193);
     assert_eq!(root.variables.count("wait_timeout"), 5, "an error undoes the statement");
+}
+
+#[tokio::test]
+async fn the_flags_and_timeouts_of_a_client_are_those_of_its_session() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "SET GLOBAL interactive_timeout = 77").await;
+    run(&mut root, "SET wait_timeout = 5, net_read_timeout = 6, net_write_timeout = 7").await;
+    let seconds = Duration::from_secs;
+    let expected = Timeouts { idle: seconds(5), read: seconds(6), write: seconds(7) };
+    assert_eq!(root.timeouts(), expected);
+    assert_ne!(errno(&mut root, "SELECT COUNT (1)").await, 0);
+    let login = Login { interactive: true, ignore_space: true, ..login("root") };
+    let mut typing = engine.connect(engine.next_connection_id(), login).await.unwrap();
+    assert_eq!(typing.timeouts().idle, seconds(77));
+    assert_eq!(rows(&mut typing, "SELECT COUNT (1)").await, [["1"]]);
+    let mode = rows(&mut typing, "SELECT @@sql_mode").await;
+    assert!(mode[0][0].contains("IGNORE_SPACE,ONLY_FULL_GROUP_BY"), "{mode:?}");
 }
 
 #[tokio::test]

@@ -78,9 +78,10 @@ async fn clients_that_do_not_log_in_are_dropped() {
 async fn idle_clients_are_told_and_dropped() {
     let script = Script::new();
     script.account("open", CACHING_SHA2, b"");
-    script.settings.lock().wait_timeout = Duration::from_millis(300);
     let address = script.start().await;
     let mut client = Client::connect(address, open()).await.unwrap();
+    // The session is asked each time, as a SET may change it.
+    script.settings.lock().wait_timeout = Duration::from_millis(300);
     client.query("ok").await.unwrap();
     // Nobody asked, so the last word has number 0.
     client.writer.set_sequence(0);
