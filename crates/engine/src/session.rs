@@ -151,6 +151,7 @@ impl Session {
         self.insert_id_on = None;
         self.row_count = 0;
         self.transaction = Transaction::default();
+        self.begin_diagnostics();
         self.prepared = PreparedStatements::default();
         self.loading = None;
         self.use_client_collation();

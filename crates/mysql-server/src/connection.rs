@@ -18,7 +18,7 @@ use crate::login::Door;
 use crate::recode::Recoder;
 use crate::results::{
     Answer, fetch, names_of, open_cursor, put_columns, put_end, put_error, put_plain_ok,
-    send_outcome, status_of, watch,
+    send_outcome, status_of, watch, watch_sending,
 };
 use crate::rows::RowSource;
 use crate::statements::Statements;
@@ -194,7 +194,9 @@ impl<B: Backend> Connection<'_, B> {
         loop {
             let (statement, after) = self.session.next_statement(rest);
             let killed = self.session.killed();
-            let outcome = watch(self.channel, killed, self.session.execute(statement)).await?;
+            // The results of the statements before it do not wait for it.
+            let run = self.session.execute(statement);
+            let outcome = watch_sending(self.channel, killed, run).await?;
             let outcome = self.with_file(outcome).await?;
             let more = !after.is_empty();
             let answer =

@@ -76,7 +76,7 @@ impl Session {
         count(&counters.stmt_prepare);
         let result = self.prepare_checked(sql).await;
         if let Err(error) = &result {
-            self.diagnostics.begin(usize::MAX);
+            self.begin_diagnostics();
             self.diagnostics.error(error);
         }
         result

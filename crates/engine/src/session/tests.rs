@@ -112,6 +112,41 @@ async fn variables_are_set_shown_and_refused() {
 }
 
 #[tokio::test]
+async fn errors_of_texts_that_cannot_be_read_take_the_place_of_earlier_ones() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    for sql in ["NONSENSE", "SET wait_timeout = 0", "NONSENSE"] {
+        errno(&mut root, sql).await;
+        let shown = rows(&mut root, "SHOW WARNINGS").await;
+        let code = if sql == "NONSENSE" { "1064" } else { "1292" };
+        assert_eq!(shown.len(), 1, "{shown:?}");
+        assert_eq!(shown[0][1], code);
+    }
+    // One that is found before anything runs.
+    run(&mut root, "SET wait_timeout = 0").await;
+    assert_eq!(errno(&mut root, "SELECT 'open").await, 1064);
+    assert_eq!(rows(&mut root, "SHOW COUNT(*) WARNINGS").await, [["1"]]);
+}
+
+#[test]
+fn statements_with_passwords_are_not_shown() {
+    let secret = |sql: &str| {
+        let mode = Mode::default();
+        run::has_secret(&pelorus_sql::classify(sql, mode).unwrap(), mode)
+    };
+    for sql in [
+        "CREATE USER a IDENTIFIED BY 'b'",
+        "PREPARE s FROM 'CREATE USER a IDENTIFIED BY ''b'''",
+        "EXECUTE IMMEDIATE 'SET PASSWORD = ''b'''",
+    ] {
+        assert!(secret(sql), "{sql}");
+    }
+    for sql in ["SELECT 1", "PREPARE s FROM 'SELECT 1'", "PREPARE s FROM @a", "EXECUTE s"] {
+        assert!(!secret(sql), "{sql}");
+    }
+}
+
+#[tokio::test]
 async fn the_flags_and_timeouts_of_a_client_are_those_of_its_session() {
     let engine = engine().await;
     let mut root = session(&engine, "root").await;

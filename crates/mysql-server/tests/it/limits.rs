@@ -125,6 +125,9 @@ async fn a_stopping_server_finishes_and_takes_leave() {
     idle.writer.set_sequence(0);
     idle.flush().await.unwrap();
     assert_eq!(parse_err(&idle.read().await.unwrap()).errno(), 1053);
+    // Nobody is let in, nor left waiting, while others finish.
+    assert!(TcpStream::connect(address).await.is_err());
+    assert_eq!(script.running(), 1);
     assert!(busy.answer(Format::Text).await.is_err());
     script.wait_until_running(0).await;
     assert!(TcpStream::connect(address).await.is_err());
