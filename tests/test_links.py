@@ -604,6 +604,18 @@ class TestWrites:
             assert error.value.args[0] == 1146
             cursor.execute("DELETE FROM notes")
 
+    def test_clients_that_count_found_rows(self, lab):
+        server, through = lab
+        server.run("INSERT INTO link_lab.notes VALUES (1, 'same')")
+        for flag, found in ((0, 0), (pymysql.constants.CLIENT.FOUND_ROWS, 1)):
+            with through.connect(database="link_lab", autocommit=True, client_flag=flag) as one, \
+                    one.cursor() as cursor:
+                for statement in ("UPDATE notes SET word = 'same' WHERE id = 1",
+                                  "INSERT INTO notes VALUES (1, 'x') ON DUPLICATE KEY UPDATE "
+                                  "word = 'same'"):
+                    assert cursor.execute(statement) == found, statement
+        server.run("DELETE FROM link_lab.notes")
+
     def test_prepared_statements_keep_their_database(self, lab):
         """And the words of `sql_mode` that say how text is read; the server gets both."""
         server, through = lab

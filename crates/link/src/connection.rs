@@ -28,7 +28,7 @@ use crate::settings::{Applied, SessionSettings};
 use crate::stream::Stream;
 
 use connect::still_works;
-pub(crate) use connect::{Address, connect};
+pub(crate) use connect::{Address, connect, connect_with};
 pub(crate) use dump::{Dumped, From};
 pub(crate) use version::ServerVersion;
 

@@ -330,7 +330,7 @@ impl Session {
         }
         self.drop_broken(&name)?;
         if !self.transaction.pinned.contains_key(&name) {
-            let pinned = link.pin().await?;
+            let pinned = link.pin_counting(self.login.found_rows).await?;
             let link = link.clone();
             let own = Own { link, pinned, has_temporary: false, has_locks: false, insert_id: 0 };
             self.transaction.pinned.insert(name.clone(), own);
