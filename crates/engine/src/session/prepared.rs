@@ -31,7 +31,7 @@ pub(super) struct PreparedStatements {
 
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    sql: String,
+    sql: Arc<str>,
     parameters: u16,
     /// The names of its columns: those of the text with `?`, not with values.
     names: Arc<[String]>,
@@ -167,7 +167,7 @@ impl Session {
         }
         let parameters = u16::try_from(parameters).unwrap_or(u16::MAX);
         let entry = Entry {
-            sql: sql.to_owned(),
+            sql: sql.into(),
             parameters,
             names: Arc::default(),
             database: self.database.clone(),
