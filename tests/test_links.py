@@ -604,6 +604,34 @@ class TestWrites:
             assert error.value.args[0] == 1146
             cursor.execute("DELETE FROM notes")
 
+    def test_clients_that_count_found_rows(self, lab):
+        server, through = lab
+        server.run("INSERT INTO link_lab.notes VALUES (1, 'same')")
+        for flag, found in ((0, 0), (pymysql.constants.CLIENT.FOUND_ROWS, 1)):
+            with through.connect(database="link_lab", autocommit=True, client_flag=flag) as one, \
+                    one.cursor() as cursor:
+                for statement in ("UPDATE notes SET word = 'same' WHERE id = 1",
+                                  "INSERT INTO notes VALUES (1, 'x') ON DUPLICATE KEY UPDATE "
+                                  "word = 'same'"):
+                    assert cursor.execute(statement) == found, statement
+        server.run("DELETE FROM link_lab.notes")
+
+    def test_prepared_statements_keep_their_database(self, lab):
+        """And the words of `sql_mode` that say how text is read; the server gets both."""
+        server, through = lab
+        server.run("DROP DATABASE IF EXISTS link_other", "CREATE DATABASE link_other",
+                   "CREATE TABLE link_other.notes (id int PRIMARY KEY AUTO_INCREMENT, "
+                   "word varchar(20))")
+        with through.connect(database="link_lab", autocommit=True) as connection:
+            ask(connection, "PREPARE s FROM 'INSERT INTO notes (word) VALUES (\"kept\")'")
+            ask(connection, "USE link_other")
+            ask(connection, "SET sql_mode = 'ANSI_QUOTES'")
+            ask(connection, "EXECUTE s")
+            ask(connection, "INSERT INTO notes (\"word\") VALUES ('other')")
+            assert ask(connection, "SELECT word FROM notes") == (("other",),)
+        assert server.run("SELECT word FROM link_lab.notes") == (("kept",),)
+        server.run("DELETE FROM link_lab.notes", "DROP DATABASE link_other")
+
     def test_a_transaction_sees_itself_alone(self, lab):
         server, through = lab
         with through.connect(database="link_lab", autocommit=True) as one, \
@@ -622,6 +650,49 @@ class TestWrites:
             ask(one, "DELETE FROM notes")
             ask(one, "COMMIT")
         assert server.run("SELECT count(*) FROM link_lab.notes") == ((0,),)
+
+    def test_a_commit_that_is_killed_before_it_is_sent(self, lab):
+        """The transaction goes on: what is written next is no part of one that nobody ends."""
+        server, through = lab
+        through.run("SELECT count(*) FROM link_lab.notes")
+        with through.connect(database="link_lab", autocommit=True) as one:
+            kill = f"KILL QUERY {one.thread_id()}"
+            ask(one, "BEGIN")
+            ask(one, "INSERT INTO notes (word) VALUES ('first')")
+            sleeping = InBackground(one, "SELECT SLEEP(60), 'marker' FROM notes WHERE word = 'first'")
+            wait_for("it to run on the server", lambda: running(server) or not sleeping.busy)
+            assert sleeping.busy, sleeping.error
+            # The statement cannot be stopped there, so COMMIT waits for its connection.
+            server.freeze()
+            try:
+                through.run(kill)
+                assert sleeping.done().error.args[0] == 1317
+                commit = InBackground(one, "COMMIT")
+                wait_for("COMMIT to wait", lambda: any(
+                    row[7] == "COMMIT" for row in through.run("SHOW PROCESSLIST")))
+                through.run(kill)
+                assert commit.done().error.args[0] == 1317
+            finally:
+                server.thaw()
+            ask(one, "INSERT INTO notes (word) VALUES ('second')")
+            ask(one, "COMMIT")
+            ask(one, "INSERT INTO notes (word) VALUES ('third')")
+            found = server.run("SELECT word FROM link_lab.notes ORDER BY id")
+            assert found == (("first",), ("second",), ("third",))
+        server.run("DELETE FROM link_lab.notes")
+
+    def test_a_transaction_that_a_procedure_leaves_open(self, lab):
+        server, through = lab
+        server.run("DROP PROCEDURE IF EXISTS link_lab.begins",
+                   "CREATE PROCEDURE link_lab.begins() BEGIN START TRANSACTION; "
+                   "INSERT INTO link_lab.notes (word) VALUES ('inside'); END")
+        with through.connect(database="link_lab", autocommit=True) as one:
+            for end, expected in (("ROLLBACK", ()), ("COMMIT", (("inside",), ("more",)))):
+                ask(one, "CALL begins()")
+                ask(one, "INSERT INTO notes (word) VALUES ('more')")
+                ask(one, end)
+                assert server.run("SELECT word FROM link_lab.notes ORDER BY id") == expected
+        server.run("DELETE FROM link_lab.notes", "DROP PROCEDURE link_lab.begins")
 
     def test_a_lost_session_rolls_back(self, lab):
         server, through = lab

@@ -312,6 +312,18 @@ mod tests {
     }
 
     #[test]
+    fn passwords_that_nobody_could_log_in_with_are_refused() {
+        let env = Env::in_memory(4);
+        let root = RootPassword::Given("x".repeat(1 << 20));
+        let refused = Accounts::open(&env, Path::new("/other"), &root).unwrap_err();
+        assert_eq!(refused.errno(), 1819);
+        let accounts = open(&env);
+        accounts.create(&[(name("ann", "%"), password(&"x".repeat(256)))], false).unwrap();
+        let change = password(&"x".repeat(257));
+        assert_eq!(accounts.alter(&[(name("ann", "%"), change)], false).unwrap_err().errno(), 1819);
+    }
+
+    #[test]
     fn the_most_specific_account_is_used() {
         let env = Env::in_memory(3);
         let accounts = open(&env);

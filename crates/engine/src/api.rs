@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
@@ -32,10 +33,25 @@ pub struct Login {
     pub collation: u16,
     /// The client counts found rows, not changed ones (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
+    /// Somebody types the statements (CLIENT_INTERACTIVE).
+    pub interactive: bool,
+    /// A space may stand between a function's name and its parenthesis (CLIENT_IGNORE_SPACE).
+    pub ignore_space: bool,
     /// Whether the connection is encrypted.
     pub encrypted: bool,
     /// Attributes that the client's driver sent.
     pub attributes: Vec<(String, String)>,
+}
+
+/// How long an edge waits for the client of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Between statements: `wait_timeout`.
+    pub idle: Duration,
+    /// For the rest of a packet: `net_read_timeout`.
+    pub read: Duration,
+    /// Until it takes bytes: `net_write_timeout`.
+    pub write: Duration,
 }
 
 /// What a statement gives.
@@ -183,7 +199,7 @@ impl std::fmt::Debug for Credential {
 /// Session::use_database(&mut self, name: &str) -> Result<()>              // async, COM_INIT_DB
 /// Session::list_fields(&mut self, table: &str, wild: &str) -> Result<Vec<Column>>   // async, COM_FIELD_LIST
 /// Session::change_user(&mut self, login: Login) -> Result<()>; Session::reset(&mut self) -> Result<()>   // async
-/// Session::set_multi_statements(&mut self, on: bool)
+/// Session::set_multi_statements(&mut self, on: bool); Session::timeouts(&self) -> Timeouts
 /// ```
 pub trait Api {}
 

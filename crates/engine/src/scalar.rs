@@ -110,13 +110,18 @@ pub(crate) fn sql_of(value: &Value, ty: &ColumnType, mode: Mode) -> Result<Strin
     Ok(match value {
         Value::Null => "NULL".to_owned(),
         Value::Text(text) => literal::text(text, mode),
-        Value::Bytes(bytes) => literal::bytes(bytes),
+        Value::Bytes(value) => bytes(value),
         Value::Double(value) => double(*value)?,
         Value::Date(_) if ty.wire == WireType::Date => literal::date(&text_of(value, ty)),
         Value::Date(_) => literal::datetime(&text_of(value, ty)),
         Value::Time(_) => literal::time(&text_of(value, ty)),
         _ => text_of(value, ty),
     })
+}
+
+/// Bytes as a string of bytes: without the introducer they would be a number where one is needed.
+fn bytes(value: &[u8]) -> String {
+    format!("_binary {}", literal::bytes(value))
 }
 
 fn double(value: f64) -> Result<String> {
@@ -129,13 +134,12 @@ pub(crate) fn sql_of_parameter(parameter: &Parameter, mode: Mode) -> Result<Stri
         Parameter::Null => "NULL".to_owned(),
         Parameter::Int(value) => value.to_string(),
         Parameter::UInt(value) => value.to_string(),
-        // The shortest digits of the single number, so that 0.1 does not become 0.10000000149.
-        Parameter::Float(value) if value.is_finite() => format!("{value:e}"),
+        // As in MySQL, which compares it with a FLOAT column's value as it is.
         Parameter::Float(value) => double(f64::from(*value))?,
         Parameter::Double(value) => double(*value)?,
         Parameter::Decimal(text) if is_plain_number(text) => text.clone(),
         Parameter::Decimal(text) | Parameter::Text(text) => literal::text(text, mode),
-        Parameter::Bytes(bytes) => literal::bytes(bytes),
+        Parameter::Bytes(value) => bytes(value),
         Parameter::Date(packed) => {
             let mut text = String::new();
             write_date(&mut text, DateTime::unpack(*packed));
@@ -172,7 +176,10 @@ mod tests {
         let sql = |parameter| sql_of_parameter(&parameter, Mode::default()).unwrap();
         assert_eq!(sql(Parameter::Null), "NULL");
         assert_eq!(sql(Parameter::Int(-5)), "-5");
-        assert_eq!(sql(Parameter::Float(0.1)), "1e-1");
+        assert_eq!(sql(Parameter::Float(0.1)), "1.0000000149011612e-1");
+        assert_eq!(sql(Parameter::Float(-2.5)), "-2.5e0");
+        assert_eq!(sql(Parameter::Bytes(vec![0, 0x31])), "_binary x'0031'");
+        assert_eq!(sql(Parameter::Bytes(Vec::new())), "_binary x''");
         assert_eq!(sql(Parameter::Decimal("-1.50".into())), "-1.50");
         assert_eq!(sql(Parameter::Decimal("1 OR 1".into())), "'1 OR 1'");
         let tricky = sql(Parameter::Text("a'b\\c".into()));

@@ -40,18 +40,20 @@ pub(crate) mod view;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::Mode;
+use pelorus_sql::lexer::Lexer;
 use pelorus_types::{Collation, Column};
 
 use crate::accounts::AccountName;
-use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus};
+use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus, Timeouts};
 use crate::diagnostics::Diagnostics;
 use crate::engine::Engine;
 use crate::handle::{Handle, Stop};
 use crate::process::Process;
-use crate::variables::{SessionVariables, VarValue};
+use crate::variables::{SessionVariables, VarValue, find};
 use prepared::PreparedStatements;
 use transaction::Transaction;
 use view::UserVariables;
@@ -66,6 +68,8 @@ pub struct Session {
     account: AccountName,
     read_only: bool,
     database: Option<String>,
+    /// What becomes the current database again behind the prepared statement that runs.
+    own_database: Option<Option<String>>,
     variables: SessionVariables,
     /// What `sql_mode` says about reading text; kept because every statement needs it.
     mode: Mode,
@@ -115,6 +119,7 @@ impl Session {
             account: account.name,
             login,
             database: None,
+            own_database: None,
             mode: Mode::default(),
             variables,
             user_variables: Arc::default(),
@@ -146,10 +151,13 @@ impl Session {
         self.insert_id_on = None;
         self.row_count = 0;
         self.transaction = Transaction::default();
+        self.begin_diagnostics();
         self.prepared = PreparedStatements::default();
         self.loading = None;
         self.use_client_collation();
+        self.use_client_flags()?;
         self.settings_changed();
+        self.own_database = None;
         self.database = None;
         if let Some(database) = self.login.database.clone().filter(|name| !name.is_empty()) {
             self.change_database(&database).await?;
@@ -173,9 +181,42 @@ impl Session {
         self.variables.put("collation_connection", VarValue::Text(info.name.to_owned()));
     }
 
+    /// What the flags of the client mean for variables.
+    fn use_client_flags(&mut self) -> Result<()> {
+        if self.login.interactive {
+            self.variables.put("wait_timeout", self.variables.get("interactive_timeout"));
+        }
+        if self.login.ignore_space {
+            let mode = format!("{},IGNORE_SPACE", self.variables.get("sql_mode").text());
+            self.variables.set(find("sql_mode")?, &VarValue::Text(mode))?;
+        }
+        Ok(())
+    }
+
     /// Renews what is derived from variables.
     fn settings_changed(&mut self) {
         self.mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
+    }
+
+    /// Changes the current database, also behind the prepared statement that says so.
+    fn set_database(&mut self, database: Option<String>) {
+        if let Some(own) = &mut self.own_database {
+            own.clone_from(&database);
+        }
+        self.database = database;
+        self.show_activity();
+    }
+
+    /// Leaves a database that is no more.
+    fn leave_database(&mut self, name: &str) {
+        let is_gone = |database: &Option<String>| database.as_deref() == Some(name);
+        if self.own_database.as_ref().is_some_and(is_gone) {
+            self.own_database = Some(None);
+        }
+        if is_gone(&self.database) {
+            self.database = None;
+        }
+        self.show_activity();
     }
 
     /// Shows user, host and database in the list of sessions.
@@ -190,7 +231,7 @@ impl Session {
         self.process.update(|activity| {
             activity.user.clone_from(&self.login.user);
             activity.host = host;
-            activity.database.clone_from(&self.database);
+            activity.database.clone_from(self.own_database.as_ref().unwrap_or(&self.database));
         });
     }
 
@@ -220,6 +261,16 @@ impl Session {
             in_transaction: self.transaction.is_open(),
             autocommit: self.variables.is_on("autocommit"),
             no_backslash_escapes: self.mode.no_backslash_escapes,
+        }
+    }
+
+    /// How long the edge waits for the client.
+    pub fn timeouts(&self) -> Timeouts {
+        let seconds = |name| Duration::from_secs(self.variables.count(name));
+        Timeouts {
+            idle: seconds("wait_timeout"),
+            read: seconds("net_read_timeout"),
+            write: seconds("net_write_timeout"),
         }
     }
 
@@ -258,7 +309,8 @@ impl Session {
             return (sql, "");
         }
         let (first, rest) = pelorus_sql::next_statement(sql, self.mode);
-        let is_empty = pelorus_sql::tokens(rest, self.mode).is_empty();
+        // One token tells: reading all the rest before every statement would take its square.
+        let is_empty = Lexer::new(rest, self.mode).next().is_none();
         (first, if is_empty { "" } else { rest })
     }
 
@@ -288,11 +340,11 @@ impl Session {
         parameters: Vec<Parameter>,
     ) -> Result<Outcome> {
         crate::status::count(&self.process.counters.stmt_execute);
-        let (sql, names) = self.prepared.bound(id, &parameters, self.mode)?;
-        self.has_parameters = !parameters.is_empty();
+        let (sql, entry) = self.prepared.bound(id, &parameters)?;
+        self.enter_prepared(&entry, !parameters.is_empty());
         let outcome = self.run("Execute", &sql, RowFormat::Binary).await;
-        self.has_parameters = false;
-        Ok(prepared::named(outcome?, &names))
+        self.leave_prepared();
+        Ok(prepared::named(outcome?, &entry))
     }
 
     /// How many `?` a prepared statement has; `None` when there is no such statement.

@@ -285,6 +285,8 @@ codes! {
     TooManyPrepared = 1461, b"42000", Resource;
     /// A transaction's traits were changed while it runs.
     TransactionInProgress = 1568, b"25001", Conflict;
+    /// A password that no account can have.
+    NotValidPassword = 1819, b"HY000", InvalidInput;
     /// A password hash that its plugin does not write.
     PasswordFormat = 1827, b"HY000", InvalidInput;
     /// A client was idle for longer than `wait_timeout`.

@@ -28,7 +28,7 @@ use crate::settings::{Applied, SessionSettings};
 use crate::stream::Stream;
 
 use connect::still_works;
-pub(crate) use connect::{Address, connect};
+pub(crate) use connect::{Address, connect, connect_with};
 pub(crate) use dump::{Dumped, From};
 pub(crate) use version::ServerVersion;
 
@@ -168,7 +168,7 @@ impl Connection {
 
     /// Whether it may be used for another statement.
     pub(crate) fn is_reusable(&self) -> bool {
-        !self.broken && !self.torn && self.pending == 0
+        !self.broken && !self.torn && self.pending == 0 && !self.applied.is_unknown()
     }
 
     /// Whether the other side has said nothing since the last answer, not even good-bye.

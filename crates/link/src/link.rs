@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pelorus_env::Env;
 use pelorus_error::{Code, Result};
+use pelorus_mysql_wire::Capabilities;
 use pelorus_mysql_wire::prepared::Value;
 use pelorus_mysql_wire::rows::Format;
 use pelorus_types::Column;
@@ -354,7 +355,17 @@ impl Link {
     /// # Errors
     /// 1429 when the primary cannot be reached.
     pub async fn pin(&self) -> Result<Pinned> {
-        let lent = self.inner.primary().make().await?;
+        self.pin_counting(false).await
+    }
+
+    /// The same. `found_rows` says that statements which change rows count those that they found,
+    /// changed or not.
+    ///
+    /// # Errors
+    /// As [`Self::pin`].
+    pub async fn pin_counting(&self, found_rows: bool) -> Result<Pinned> {
+        let more = if found_rows { Capabilities::FOUND_ROWS } else { Capabilities::default() };
+        let lent = self.inner.primary().make_with(more).await?;
         Ok(Pinned::new(lent, Arc::clone(&self.inner.config)))
     }
 

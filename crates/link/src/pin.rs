@@ -86,6 +86,15 @@ impl Pinned {
         Ok(Held { guard: Some(guard), status: Arc::clone(&self.status) })
     }
 
+    /// Whether the server has a transaction open, behind whatever is still read or stopped.
+    ///
+    /// # Errors
+    /// A connection that broke: 1430.
+    pub async fn settled(&self) -> Result<bool> {
+        let mut held = self.hold().await?;
+        Ok(held.connection().status().has(ServerStatus::IN_TRANSACTION))
+    }
+
     /// The server's status bits as of the latest answer.
     pub fn status(&self) -> u16 {
         self.status.lock().0

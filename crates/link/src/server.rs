@@ -12,9 +12,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
+use pelorus_mysql_wire::Capabilities;
 use tokio::runtime::Handle;
 
-use crate::connection::{Address, Connection, ServerVersion, connect};
+use crate::connection::{Address, Connection, ServerVersion, connect, connect_with};
 use crate::settings::SessionSettings;
 use crate::status::{ServerState, ServerStatus};
 
@@ -111,6 +112,11 @@ impl Server {
 
     /// Makes a new connection.
     pub(crate) async fn make(self: &Arc<Self>) -> Result<Lent> {
+        self.make_with(Capabilities::default()).await
+    }
+
+    /// Makes a new connection that can more; it must not come back to the pool.
+    pub(crate) async fn make_with(self: &Arc<Self>, more: Capabilities) -> Result<Lent> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(Error::new(
                 Code::ConnectToForeign,
@@ -118,7 +124,7 @@ impl Server {
             ));
         }
         let start = self.env.clock.monotonic();
-        match connect(&self.address, &self.env).await {
+        match connect_with(&self.address, &self.env, more).await {
             Ok(connection) => {
                 self.open.fetch_add(1, Ordering::Relaxed);
                 let mut health = self.health.lock();

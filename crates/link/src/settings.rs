@@ -123,6 +123,11 @@ impl Applied {
         self.unknown = false;
     }
 
+    /// Whether nobody knows the state: somebody stopped waiting while it was changed.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.unknown
+    }
+
     /// Nothing is known of the state any more.
     pub(crate) fn forget(&mut self) {
         self.unknown = true;
@@ -211,7 +216,10 @@ mod tests {
             Some("SET sql_mode='ANSI_QUOTES', timestamp=1.500000, div_precision_increment=6")
         );
         assert_eq!(change.database.as_deref(), Some("shop"));
+        applied.forget();
+        assert!(applied.is_unknown());
         applied.set(&settings());
+        assert!(!applied.is_unknown());
         assert!(applied.change(&settings()).unwrap().is_empty());
         assert_eq!(applied.distance(&settings()), 0);
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use pelorus_engine::api::{
-    Credential, Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus,
+    Credential, Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus, Timeouts,
 };
 use pelorus_engine::{Engine, Session, Settings};
 use pelorus_error::{Error, Result};
@@ -32,6 +32,7 @@ pub trait Backend: Send + Sync + 'static {
 #[expect(missing_docs, reason = "the methods are those of the engine's session")]
 pub trait BackendSession: Send + Sync + 'static {
     fn status(&self) -> SessionStatus;
+    fn timeouts(&self) -> Timeouts;
     fn killed(&self) -> impl Future<Output = ()> + Send + 'static;
     fn is_killed(&self) -> bool;
     fn client_collation(&self) -> Collation;
@@ -92,6 +93,10 @@ impl Backend for Engine {
 impl BackendSession for Session {
     fn status(&self) -> SessionStatus {
         Session::status(self)
+    }
+
+    fn timeouts(&self) -> Timeouts {
+        Session::timeouts(self)
     }
 
     fn killed(&self) -> impl Future<Output = ()> + Send + 'static {

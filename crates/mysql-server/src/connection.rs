@@ -18,7 +18,7 @@ use crate::login::Door;
 use crate::recode::Recoder;
 use crate::results::{
     Answer, fetch, names_of, open_cursor, put_columns, put_end, put_error, put_plain_ok,
-    send_outcome, status_of, watch,
+    send_outcome, status_of, watch, watch_sending,
 };
 use crate::rows::RowSource;
 use crate::statements::Statements;
@@ -52,13 +52,15 @@ impl<B: Backend> Connection<'_, B> {
     }
 
     async fn turn(&mut self, stop: &mut Receiver<bool>) -> Result<Next, Gone> {
-        let idle = self.door.settings.wait_timeout;
+        let timeouts = self.session.timeouts();
+        self.channel.read_timeout = timeouts.read;
+        self.channel.write_timeout = timeouts.write;
         let killed = self.session.killed();
         let payload = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => return Err(self.bye(server_shutdown())),
             () = killed => return Err(Gone::Closed),
-            payload = self.channel.read_command(idle) => payload?,
+            payload = self.channel.read_command(timeouts.idle) => payload?,
         };
         let next = match payload {
             Ok(payload) => self.answer(payload).await?,
@@ -192,7 +194,9 @@ impl<B: Backend> Connection<'_, B> {
         loop {
             let (statement, after) = self.session.next_statement(rest);
             let killed = self.session.killed();
-            let outcome = watch(self.channel, killed, self.session.execute(statement)).await?;
+            // The results of the statements before it do not wait for it.
+            let run = self.session.execute(statement);
+            let outcome = watch_sending(self.channel, killed, run).await?;
             let outcome = self.with_file(outcome).await?;
             let more = !after.is_empty();
             let answer =
@@ -291,6 +295,7 @@ impl<B: Backend> Connection<'_, B> {
     }
 
     async fn prepare(&mut self, text: &[u8]) -> Result<(), Gone> {
+        self.statements.preparing();
         self.settle_cursors().await?;
         let prepared = match self.statement(text) {
             Ok(text) => {

@@ -159,6 +159,8 @@ impl<B: Backend> Door<'_, B> {
             database: response.database.as_deref().map(text).transpose()?,
             collation: collation.0,
             found_rows: channel.capabilities.has(Capabilities::FOUND_ROWS),
+            interactive: channel.capabilities.has(Capabilities::INTERACTIVE),
+            ignore_space: channel.capabilities.has(Capabilities::IGNORE_SPACE),
             encrypted: channel.encrypted,
             attributes: response.attributes.clone(),
         })
@@ -219,6 +221,8 @@ impl<B: Backend> Door<'_, B> {
             database: change.database.as_deref().map(text).transpose()?,
             collation: collation.0,
             found_rows: channel.capabilities.has(Capabilities::FOUND_ROWS),
+            interactive: channel.capabilities.has(Capabilities::INTERACTIVE),
+            ignore_space: channel.capabilities.has(Capabilities::IGNORE_SPACE),
             encrypted: channel.encrypted,
             attributes: change.attributes,
         };

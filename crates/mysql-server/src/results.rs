@@ -1,5 +1,8 @@
 //! Answers on their way to the client: OK, result sets streamed with back-pressure, cursors.
 
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
 use pelorus_engine::api::{Done, Outcome, SessionStatus};
 use pelorus_error::{Error, Result, display_chain};
 use pelorus_mysql_wire::charset::Encoder;
@@ -182,6 +185,29 @@ pub(crate) async fn unless_gone<S: BackendSession, T>(
 ) -> Result<T, Gone> {
     let killed = session.killed();
     watch(channel, killed, work).await
+}
+
+/// Waits for `work` as [`watch`] does. What waits to be sent is sent first, unless the work is done
+/// at once.
+pub(crate) async fn watch_sending<T>(
+    channel: &mut Channel,
+    killed: impl Future<Output = ()>,
+    work: impl Future<Output = T>,
+) -> Result<T, Gone> {
+    let mut work = pin!(work);
+    if let Some(result) = now(work.as_mut()) {
+        return Ok(result);
+    }
+    channel.flush().await?;
+    watch(channel, killed, work).await
+}
+
+/// What comes of some work without waiting.
+fn now<T>(work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    match work.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => Some(result),
+        Poll::Pending => None,
+    }
 }
 
 /// Waits for `work`; gives up when the client leaves, or `killed` comes.

@@ -149,21 +149,34 @@ impl RowSource {
         }
     }
 
-    /// Takes all rows to come into memory, as long as they do not exceed `limit` bytes.
-    pub(crate) async fn hoard(&mut self, limit: usize) {
+    /// Whether no more rows come than it holds.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.stream.is_none()
+    }
+
+    /// How many bytes it holds.
+    pub(crate) fn held(&self) -> usize {
+        self.pieces.iter().map(Piece::bytes).sum()
+    }
+
+    /// Takes all rows to come into memory, as long as it holds no more than `limit` bytes then.
+    /// Gives how many it holds.
+    pub(crate) async fn hoard(&mut self, limit: usize) -> usize {
         let mut seen = 0;
         let mut bytes = 0;
-        while self.stream.is_some() {
-            self.more().await;
-            for piece in self.pieces.iter().skip(seen) {
-                bytes += piece.bytes();
-            }
+        loop {
+            bytes += self.pieces.iter().skip(seen).map(Piece::bytes).sum::<usize>();
             seen = self.pieces.len();
             if bytes > limit {
-                return self.fail(Error::unsupported(
-                    "another statement while a cursor has this many rows to come",
+                self.fail(Error::unsupported(
+                    "another statement while cursors have this many rows to come",
                 ));
+                return 0;
             }
+            if self.stream.is_none() {
+                return bytes;
+            }
+            self.more().await;
         }
     }
 }

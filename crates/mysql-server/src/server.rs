@@ -83,11 +83,15 @@ impl<B: Backend> Edge<B> {
     /// # Errors
     /// None at present: a failing `accept` is tried again.
     pub async fn serve(&self, listener: TcpListener, shutdown: impl Future) -> Result<()> {
-        let accept = || async {
-            let (stream, peer) = listener.accept().await?;
-            // Answers are whole when they are sent; waiting for more to send would only delay them.
-            stream.set_nodelay(true).ok();
-            Ok((stream, Some(peer)))
+        let listener = Arc::new(listener);
+        let accept = move || {
+            let listener = Arc::clone(&listener);
+            async move {
+                let (stream, peer) = listener.accept().await?;
+                // Answers are whole when they are sent; waiting for more would only delay them.
+                stream.set_nodelay(true).ok();
+                Ok((stream, Some(peer)))
+            }
         };
         self.accept_all(accept, shutdown).await;
         Ok(())
@@ -99,9 +103,13 @@ impl<B: Backend> Edge<B> {
     /// None at present.
     #[cfg(unix)]
     pub async fn serve_unix(&self, listener: UnixListener, shutdown: impl Future) -> Result<()> {
-        let accept = || async {
-            let (stream, _) = listener.accept().await?;
-            Ok((stream, None))
+        let listener = Arc::new(listener);
+        let accept = move || {
+            let listener = Arc::clone(&listener);
+            async move {
+                let (stream, _) = listener.accept().await?;
+                Ok((stream, None))
+            }
         };
         self.accept_all(accept, shutdown).await;
         Ok(())
@@ -149,6 +157,7 @@ impl<B: Backend> Edge<B> {
                 }
             }
         }
+        // Closes the listener: who comes now is told at once that nobody is here.
         drop(accept);
         stop.send(true).ok();
         let all = async {
@@ -217,7 +226,6 @@ impl<B: Backend> Shared<B> {
         let gone = match login.await {
             Ok(Ok(session)) => {
                 channel.set_max_payload(settings.max_allowed_packet);
-                channel.read_timeout = settings.net_read_timeout;
                 let statements = Statements::default();
                 let mut connection =
                     Connection { door, channel: &mut channel, session, statements };
@@ -246,6 +254,8 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
         // After a restart connections of the old process may still be closing.
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
+        // Connections inherit it. A client that vanished without a word gives its place up.
+        socket.set_keepalive(true)?;
         socket.bind(address)?;
         socket.listen(BACKLOG)
     };
@@ -279,4 +289,20 @@ pub async fn serve_unix(
     shutdown: impl Future,
 ) -> Result<()> {
     Edge::new(engine, &config, &env)?.serve_unix(listener, shutdown).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn clients_that_vanish_are_noticed() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_client, accepted) =
+            tokio::join!(tokio::net::TcpStream::connect(address), listener.accept());
+        let (stream, _) = accepted.unwrap();
+        let socket = TcpSocket::from_std_stream(stream.into_std().unwrap());
+        assert!(socket.keepalive().unwrap());
+    }
 }

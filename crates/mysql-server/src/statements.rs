@@ -28,7 +28,7 @@ pub(crate) struct Statement {
     pub(crate) cursor: Option<RowSource>,
 }
 
-/// Open cursors may take this much memory when another statement runs.
+/// The open cursors of a session together may take this much memory when another statement runs.
 const CURSOR_MEMORY: usize = 256 << 20;
 
 impl Statements {
@@ -43,6 +43,11 @@ impl Statements {
 
     pub(crate) fn clear(&mut self) {
         self.open.clear();
+        self.last = None;
+    }
+
+    /// A statement is being prepared: unless it can be, there is none that was prepared last.
+    pub(crate) fn preparing(&mut self) {
         self.last = None;
     }
 
@@ -91,10 +96,20 @@ impl Statements {
 
     /// Takes the rows of open cursors into memory: the next statement may need what they run on.
     pub(crate) async fn hoard_cursors(&mut self) {
+        self.hoard_within(CURSOR_MEMORY).await;
+    }
+
+    async fn hoard_within(&mut self, mut left: usize) {
+        let mut others = Vec::new();
         for statement in self.open.values_mut() {
-            if let Some(cursor) = &mut statement.cursor {
-                cursor.hoard(CURSOR_MEMORY).await;
+            match &mut statement.cursor {
+                Some(cursor) if cursor.is_whole() => left = left.saturating_sub(cursor.held()),
+                Some(cursor) => others.push(cursor),
+                None => {}
             }
+        }
+        for cursor in others {
+            left -= cursor.hoard(left).await;
         }
     }
 }
@@ -164,6 +179,9 @@ fn decimal(text: &[u8]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use pelorus_engine::api::{ResultSet, Rows};
+    use pelorus_mysql_wire::rows::Format;
+
     use super::*;
 
     #[test]
@@ -174,6 +192,37 @@ mod tests {
         for text in ["", "-", ".", "1e5", "1 or 1=1", "--1", "1.2.3"] {
             assert_eq!(decimal(text.as_bytes()).unwrap_err().errno(), 1210, "{text}");
         }
+    }
+
+    /// A cursor over two rows of 100 bytes.
+    fn cursor() -> RowSource {
+        let mut row = 96_u32.to_le_bytes().to_vec();
+        row.resize(100, 0);
+        let rows = [row.clone(), row].map(|row| Ok(Rows::Encoded(row.into())));
+        let end: [Result<Rows>; 1] = [Ok(Rows::End { warnings: 0 })];
+        let rows = Box::pin(futures::stream::iter(rows.into_iter().chain(end)));
+        RowSource::new(ResultSet { columns: Vec::new(), rows }, Format::Binary, None).unwrap()
+    }
+
+    #[tokio::test]
+    async fn all_cursors_share_one_memory() {
+        let mut statements = Statements::default();
+        for id in 1..=3 {
+            statements.opened(id);
+            statements.get(id, "").unwrap().cursor = Some(cursor());
+        }
+        statements.hoard_within(450).await;
+        // What is there stays, and counts.
+        statements.opened(4);
+        statements.get(4, "").unwrap().cursor = Some(cursor());
+        statements.hoard_within(450).await;
+        let mut held = Vec::new();
+        for id in 1..=4 {
+            let cursor = statements.get(id, "").unwrap().cursor.as_mut().unwrap();
+            held.push((cursor.held(), cursor.take_end().is_ok()));
+        }
+        held.sort_unstable();
+        assert_eq!(held, [(0, false), (0, false), (200, true), (200, true)]);
     }
 
     #[test]

@@ -219,23 +219,18 @@ fn tls(table: &Table) -> Result<TlsMode> {
             .with_context(|| unknown("setting in [tls]", key, TLS_KEYS.into_iter()))?;
         texts[at] = Some(string(key, value)?);
     }
-    match texts {
-        [None | Some(_), Some(certificate), Some(key)] if texts_mode(&texts) != "off" => {
+    let [mode, certificate, key] = texts;
+    match (mode.as_deref(), certificate, key) {
+        (None, Some(certificate), Some(key)) => {
             Ok(TlsMode::Files { certificate: certificate.into(), key: key.into() })
         }
-        [_, Some(_), None] | [_, None, Some(_)] => {
+        (None, Some(_), None) | (None, None, Some(_)) => {
             bail!("[tls] needs both certificate and key, or neither")
         }
-        [Some(ref mode), None, None] if mode == "off" => Ok(TlsMode::Off),
-        [Some(ref mode), None, None] if mode != "own" => {
-            bail!("mode in [tls] is own or off, or left out beside certificate and key")
-        }
-        _ => Ok(TlsMode::Own),
+        (Some("off"), None, None) => Ok(TlsMode::Off),
+        (None | Some("own"), None, None) => Ok(TlsMode::Own),
+        _ => bail!("mode in [tls] is own or off, or left out beside certificate and key"),
     }
-}
-
-fn texts_mode(texts: &[Option<String>; 3]) -> &str {
-    texts[0].as_deref().unwrap_or("files")
 }
 
 fn variables(table: &Table) -> Result<Vec<(String, String)>> {
@@ -305,12 +300,19 @@ fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
         socket: socket.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
         ..Settings::default()
     };
+    let tls = file.tls.unwrap_or(TlsMode::Own);
+    if settings.require_secure_transport && tls == TlsMode::Off && socket.is_none() {
+        bail!(
+            "require_secure_transport and mode = 'off' in [tls] let nobody in; leave one of them \
+             out, or add a socket"
+        );
+    }
     let log = options.log.clone().or(file.log).unwrap_or_else(|| "info".to_owned());
     Ok(Config {
         data: options.data.clone().or(file.data).unwrap_or_else(|| "pelorus-data".into()),
         listen,
         socket,
-        tls: file.tls.unwrap_or(TlsMode::Own),
+        tls,
         links,
         mirrors,
         root_password: root_password(password_file.as_deref())?,
@@ -451,6 +453,10 @@ mod tests {
             ("[[link]]\nname = 'a'\nhots = 'b'", "did you mean 'host'"),
             ("[tls]\ncertificate = 'c'", "both certificate and key"),
             ("[tls]\nmode = 'maybe'", "own or off"),
+            ("[tls]\nmode = 'off'\ncertificate = 'c'\nkey = 'k'", "own or off"),
+            ("[tls]\nmode = 'own'\ncertificate = 'c'\nkey = 'k'", "own or off"),
+            ("[tls]\nmode = 'required'\ncertificate = 'c'\nkey = 'k'", "own or off"),
+            ("require_secure_transport = true\n[tls]\nmode = 'off'", "let nobody in"),
             ("data = ", "not TOML"),
             ("[variables]\nnonsense = 5", "Unknown system variable 'nonsense'"),
             ("[variables]\npelorus_block_cache = '8GB'", "'pelorus_block_cache'"),

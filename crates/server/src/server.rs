@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, bail};
 use pelorus_engine::{Engine, EngineConfig};
 use pelorus_env::{Env, FolderLock};
 use pelorus_error::display_chain;
-use pelorus_mysql_server::{Edge, EdgeConfig};
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use pelorus_mysql_server::{Edge, EdgeConfig, listen};
+use tokio::net::{TcpListener, UnixListener, UnixStream, lookup_host};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -34,7 +34,7 @@ impl Listeners {
     pub async fn bind(config: &Config) -> Result<Self> {
         let mut listeners = Self::default();
         for address in &config.listen {
-            let listener = TcpListener::bind(address.as_str()).await.with_context(|| {
+            let listener = bind_tcp(address).await.with_context(|| {
                 format!("cannot listen on {address}; choose another address with --listen")
             })?;
             listeners.tcp.push(listener);
@@ -44,6 +44,21 @@ impl Listeners {
             listeners.local.push((listener, path.clone()));
         }
         Ok(listeners)
+    }
+}
+
+/// Listens on the first address that a name stands for and that can be had.
+async fn bind_tcp(address: &str) -> Result<TcpListener> {
+    let mut failure = None;
+    for address in lookup_host(address).await? {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failure = Some(error),
+        }
+    }
+    match failure {
+        Some(error) => bail!("{}", display_chain(&error)),
+        None => bail!("it stands for no address"),
     }
 }
 

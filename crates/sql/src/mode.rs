@@ -55,6 +55,26 @@ impl Mode {
         mode
     }
 
+    /// The value of `sql_mode` under which a server reads text in this mode; what else `sql_mode`
+    /// says stays as it is there.
+    pub fn within(self, sql_mode: &str) -> String {
+        if self.reads_as(Self::from_sql_mode(sql_mode)) {
+            return sql_mode.to_owned();
+        }
+        let others = sql_mode.split(',').filter(|word| {
+            !word.trim().is_empty() && Self::from_sql_mode(word).reads_as(Self::default())
+        });
+        let words = [
+            (self.ansi_quotes, "ANSI_QUOTES"),
+            (self.no_backslash_escapes, "NO_BACKSLASH_ESCAPES"),
+            (self.pipes_as_concat, "PIPES_AS_CONCAT"),
+            (self.high_not_precedence, "HIGH_NOT_PRECEDENCE"),
+            (self.ignore_space, "IGNORE_SPACE"),
+        ];
+        let own = words.into_iter().filter(|(on, _)| *on).map(|(_, word)| word);
+        others.chain(own).collect::<Vec<_>>().join(",")
+    }
+
     /// Whether texts without comments mean the same in both.
     pub fn reads_as(self, other: Self) -> bool {
         Self { version: 0, ..self } == Self { version: 0, ..other }
@@ -72,5 +92,15 @@ mod tests {
         let ansi = Mode::from_sql_mode("ANSI");
         assert!(ansi.ansi_quotes && ansi.pipes_as_concat && ansi.ignore_space);
         assert_eq!(Mode::from_sql_mode(""), Mode::default());
+    }
+
+    #[test]
+    fn only_the_words_that_matter_are_replaced() {
+        let quotes = Mode { ansi_quotes: true, ..Mode::default() };
+        assert_eq!(quotes.within("STRICT_ALL_TABLES"), "STRICT_ALL_TABLES,ANSI_QUOTES");
+        assert_eq!(quotes.within("IGNORE_SPACE"), "ANSI_QUOTES");
+        assert_eq!(quotes.within("ANSI_QUOTES,NO_ZERO_DATE"), "ANSI_QUOTES,NO_ZERO_DATE");
+        assert_eq!(Mode::default().within("NO_ZERO_DATE,ANSI,PIPES_AS_CONCAT"), "NO_ZERO_DATE");
+        assert_eq!(Mode::default().within(""), "");
     }
 }

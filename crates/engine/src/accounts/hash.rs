@@ -31,6 +31,7 @@ impl Proof {
         match self {
             Proof::Password(password, plugin) => {
                 let plugin = known_plugin(plugin.as_deref().unwrap_or(current))?;
+                check_length(plugin, password)?;
                 Ok((plugin.to_owned(), hash(env, plugin, password)))
             }
             Proof::Hash(hash, plugin) => {
@@ -52,6 +53,18 @@ fn known_plugin(name: &str) -> Result<&'static str> {
         .into_iter()
         .find(|known| known.eq_ignore_ascii_case(name))
         .ok_or_else(|| Error::new(Code::PluginNotLoaded, format!("Plugin '{name}' is not loaded")))
+}
+
+/// Refuses passwords with which nobody could log in. Hashing takes time with the square of their
+/// length, but for `mysql_native_password`.
+fn check_length(plugin: &str, password: &str) -> Result<()> {
+    if plugin == NATIVE || password.len() <= auth::MAX_PASSWORD {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::NotValidPassword,
+        format!("a password has at most {} bytes, not {}", auth::MAX_PASSWORD, password.len()),
+    ))
 }
 
 fn hash(env: &Env, plugin: &str, password: &str) -> Vec<u8> {

@@ -299,7 +299,7 @@ pub(crate) fn encode(database: &str, definition: &TableDefinition, mode: Mode) -
     let shown = Shown { kept: true, ..shown(table_collation(definition)?, mode, None) };
     let text = show_create_table(definition, shown);
     let name = &definition.name.name;
-    Ok(format!("{database}\0{name}\0{}\0{text}", mode_words(mode)).into_bytes())
+    Ok(format!("{database}\0{name}\0{}\0{text}", mode.within("")).into_bytes())
 }
 
 /// Reads what [`encode`] wrote: the database, the definition in normal form, its mode.
@@ -327,19 +327,6 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(String, TableDefinition, Mode)> {
     // Tables of earlier versions keep the mode that they were written in.
     definition.translate(mode, Mode::default());
     Ok((database.to_owned(), *definition, Mode::default()))
-}
-
-/// The words of `sql_mode` that make a mode.
-fn mode_words(mode: Mode) -> String {
-    let words = [
-        (mode.ansi_quotes, "ANSI_QUOTES"),
-        (mode.no_backslash_escapes, "NO_BACKSLASH_ESCAPES"),
-        (mode.pipes_as_concat, "PIPES_AS_CONCAT"),
-        (mode.high_not_precedence, "HIGH_NOT_PRECEDENCE"),
-        (mode.ignore_space, "IGNORE_SPACE"),
-    ];
-    let words: Vec<&str> = words.iter().filter(|(on, _)| *on).map(|(_, word)| *word).collect();
-    words.join(",")
 }
 
 /// The collation of columns that name none.

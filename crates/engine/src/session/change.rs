@@ -67,8 +67,7 @@ impl Session {
             } else if !self.waits_for_change(&error, &mut changes).await {
                 return Err(error);
             }
-            let limit = usize::try_from(self.variables.count("max_error_count"));
-            self.diagnostics.begin(limit.unwrap_or(usize::MAX));
+            self.begin_diagnostics();
         };
         Ok(self.changed(&mut plan, &counts))
     }

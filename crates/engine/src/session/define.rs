@@ -89,11 +89,9 @@ impl Session {
         let definer = self.definer(view);
         let done = blocking(|| definer.run(&statement))?;
         if let TableStatement::DropDatabase(dropped) = &statement
-            && self.database.as_deref() == Some(dropped.name.as_str())
             && !self.engine.native().has(&dropped.name)
         {
-            self.database = None;
-            self.show_activity();
+            self.leave_database(&dropped.name);
         }
         Ok(Outcome::Done(done))
     }

@@ -105,8 +105,7 @@ impl Session {
         } else {
             self.linked_database(name).await?
         };
-        self.database = Some(local);
-        self.show_activity();
+        self.set_database(Some(local));
         Ok(())
     }
 

@@ -116,12 +116,8 @@ impl Session {
         let outcome = self.on_pinned(&link, sql, format, false).await;
         link.forget();
         self.engine.links().forget();
-        if ddl.action == DdlAction::Drop
-            && outcome.is_ok()
-            && self.database.as_deref() == Some(name.as_str())
-        {
-            self.database = None;
-            self.show_activity();
+        if ddl.action == DdlAction::Drop && outcome.is_ok() {
+            self.leave_database(&name);
         }
         outcome
     }
@@ -305,12 +301,14 @@ impl Session {
                 if on_link && !in_transaction {
                     self.transaction.open = None;
                 }
+                if in_transaction {
+                    self.adopt_transaction(name);
+                }
                 if done.last_insert_id != 0 {
                     self.insert_id_on = Some(name.to_owned());
                 }
-                let matched = matched_rows(&done.info).filter(|_| self.login.found_rows);
                 Outcome::Done(Done {
-                    affected_rows: matched.unwrap_or(done.affected_rows),
+                    affected_rows: done.affected_rows,
                     last_insert_id: done.last_insert_id,
                     warnings: done.warnings,
                     info: done.info,
@@ -432,11 +430,6 @@ pub(super) fn variable_name(text: &str, mode: pelorus_sql::Mode) -> String {
     }
 }
 
-/// The rows that an UPDATE found, which clients may count instead of those that it changed.
-fn matched_rows(info: &str) -> Option<u64> {
-    info.strip_prefix("Rows matched: ")?.split_whitespace().next()?.parse().ok()
-}
-
 fn no_link() -> Error {
     Error::unsupported("tables of its own; link a server with CREATE SERVER")
 }
@@ -444,12 +437,6 @@ fn no_link() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rows_that_an_update_found_are_read() {
-        assert_eq!(matched_rows("Rows matched: 12  Changed: 3  Warnings: 0"), Some(12));
-        assert_eq!(matched_rows("Records: 2  Duplicates: 0  Warnings: 0"), None);
-    }
 
     #[test]
     fn statements_that_show_the_last_insert_id_are_known() {

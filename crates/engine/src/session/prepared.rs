@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::Statement;
 use pelorus_sql::statement::{Execute, Prepare, PrepareSource, Write, WriteKind};
+use pelorus_sql::{Mode, Statement};
 use pelorus_types::Column;
 
 use super::Session;
@@ -30,11 +30,15 @@ pub(super) struct PreparedStatements {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
-    sql: String,
+pub(super) struct Entry {
+    sql: Arc<str>,
     parameters: u16,
     /// The names of its columns: those of the text with `?`, not with values.
     names: Arc<[String]>,
+    /// Where names without a database are looked for: what was current when it was prepared.
+    database: Option<String>,
+    /// How its text is to be read.
+    mode: Mode,
 }
 
 impl PreparedStatements {
@@ -50,22 +54,17 @@ impl PreparedStatements {
         self.numbered.remove(&id);
     }
 
-    /// The text of a numbered statement with its parameters, and the names of its columns.
-    pub(super) fn bound(
-        &self,
-        id: u32,
-        parameters: &[Parameter],
-        mode: pelorus_sql::Mode,
-    ) -> Result<(String, Arc<[String]>)> {
+    /// The text of a numbered statement with its parameters, and the statement.
+    pub(super) fn bound(&self, id: u32, parameters: &[Parameter]) -> Result<(String, Entry)> {
         let entry = self.numbered.get(&id).ok_or_else(|| {
             let name = id.to_string();
             unknown(&name, "mysqld_stmt_execute")
         })?;
         let literals = parameters
             .iter()
-            .map(|parameter| sql_of_parameter(parameter, mode))
+            .map(|parameter| sql_of_parameter(parameter, entry.mode))
             .collect::<Result<Vec<_>>>()?;
-        Ok((pelorus_sql::bind(&entry.sql, mode, &literals)?, entry.names.clone()))
+        Ok((pelorus_sql::bind(&entry.sql, entry.mode, &literals)?, entry.clone()))
     }
 }
 
@@ -77,7 +76,7 @@ impl Session {
         count(&counters.stmt_prepare);
         let result = self.prepare_checked(sql).await;
         if let Err(error) = &result {
-            self.diagnostics.begin(usize::MAX);
+            self.begin_diagnostics();
             self.diagnostics.error(error);
         }
         result
@@ -167,7 +166,14 @@ impl Session {
             ));
         }
         let parameters = u16::try_from(parameters).unwrap_or(u16::MAX);
-        Ok((Entry { sql: sql.to_owned(), parameters, names: Arc::default() }, statement))
+        let entry = Entry {
+            sql: sql.into(),
+            parameters,
+            names: Arc::default(),
+            database: self.database.clone(),
+            mode: self.mode,
+        };
+        Ok((entry, statement))
     }
 
     /// `PREPARE name FROM ...`. A statement of that name is gone even when the new one is wrong.
@@ -209,13 +215,32 @@ impl Session {
         let mut literals = Vec::with_capacity(execute.using.len());
         for expression in &execute.using {
             let (value, ty) = self.evaluate(view, expression).await?;
-            literals.push(sql_of(&value, &ty, self.mode)?);
+            literals.push(sql_of(&value, &ty, entry.mode)?);
         }
-        let sql = pelorus_sql::bind(&entry.sql, self.mode, &literals)?;
-        self.has_parameters = !literals.is_empty();
-        let outcome = self.run_text(view, &sql, format).await;
+        let sql = pelorus_sql::bind(&entry.sql, entry.mode, &literals)?;
+        self.enter_prepared(&entry, !literals.is_empty());
+        let view = Arc::new(View { database: self.database.clone(), ..View::clone(view) });
+        let outcome = self.run_text(&view, &sql, format).await;
+        self.leave_prepared();
+        outcome.map(|outcome| named(outcome, &entry))
+    }
+
+    /// Lets the session read text and names as it did when a statement was prepared. Whoever calls
+    /// this calls [`Self::leave_prepared`], as [`Self::run`] does where a kill has come between.
+    pub(super) fn enter_prepared(&mut self, entry: &Entry, has_parameters: bool) {
+        let own = std::mem::replace(&mut self.database, entry.database.clone());
+        self.own_database = Some(own);
+        self.mode = entry.mode;
+        self.has_parameters = has_parameters;
+    }
+
+    /// Goes back to the session's own database and mode; nothing where no prepared statement runs.
+    pub(super) fn leave_prepared(&mut self) {
         self.has_parameters = false;
-        outcome.map(|outcome| named(outcome, &entry.names))
+        if let Some(own) = self.own_database.take() {
+            self.database = own;
+            self.settings_changed();
+        }
     }
 
     /// `EXECUTE IMMEDIATE` (MariaDB).
@@ -252,10 +277,11 @@ impl Session {
 }
 
 /// Gives the columns of a result the names that they had when the statement was prepared.
-pub(super) fn named(outcome: Outcome, names: &[String]) -> Outcome {
+pub(super) fn named(outcome: Outcome, entry: &Entry) -> Outcome {
+    let names = &entry.names;
     match outcome {
         Outcome::Rows(mut set) if set.columns.len() == names.len() => {
-            for (column, name) in set.columns.iter_mut().zip(names) {
+            for (column, name) in set.columns.iter_mut().zip(names.iter()) {
                 column.name.clone_from(name);
             }
             Outcome::Rows(set)

@@ -344,7 +344,8 @@ impl Session {
             _ => None,
         };
         SessionSettings {
-            sql_mode: Some(text("sql_mode")),
+            // A prepared statement is read as it was when it was prepared.
+            sql_mode: Some(self.mode.within(self.variables.get("sql_mode").text())),
             time_zone: (zone != "SYSTEM").then_some(zone),
             collation_connection: self.link_collation(),
             database: None,

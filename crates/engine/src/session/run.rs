@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::Statement;
-use pelorus_sql::statement::{DdlAction, ShowKind, WriteKind};
+use pelorus_sql::statement::{DdlAction, Prepare, PrepareSource, ShowKind, WriteKind};
+use pelorus_sql::{Mode, Statement};
 
 use super::Session;
 use super::pinned::shows_insert_id;
@@ -31,20 +31,21 @@ impl Session {
         count(&counters.queries);
         let statement = match pelorus_sql::classify(sql, self.mode) {
             Ok(statement) => statement,
-            Err(error) => return self.failed(error),
+            Err(error) => return self.failed_early(error),
         };
         let running = self.show_running(command, &statement, sql);
+        if let Err(error) = self.settle_transaction().await {
+            return self.failed_early(error);
+        }
         if self.insert_id_on.is_some()
             && shows_insert_id(sql, &statement)
             && let Err(error) = self.learn_insert_id().await
         {
-            return self.failed(error);
+            return self.failed_early(error);
         }
         let view = self.view();
         if !reads_diagnostics(&statement) {
-            let limit = usize::try_from(self.variables.count("max_error_count"));
-            self.diagnostics.begin(limit.unwrap_or(usize::MAX));
-            self.transaction.forget_warnings();
+            self.begin_diagnostics();
         }
         self.stop = Stop::of(self.handle());
         let limits = Limits { stop: self.stop.clone(), time: self.time_limit(&statement) };
@@ -53,8 +54,8 @@ impl Session {
             outcome = self.checked(&view, sql, &statement, format) => outcome,
             error = limits.clone().reached() => Err(error),
         };
-        // An EXECUTE that was killed has not come to forget that its statement had parameters.
-        self.has_parameters = false;
+        // An EXECUTE that was killed has not come to it.
+        self.leave_prepared();
         match outcome {
             Ok(Outcome::Rows(set)) => {
                 self.row_count = -1;
@@ -74,6 +75,19 @@ impl Session {
             }
             Err(error) => self.failed(error),
         }
+    }
+
+    /// Forgets what the statement before left for `SHOW WARNINGS`.
+    pub(super) fn begin_diagnostics(&mut self) {
+        let limit = usize::try_from(self.variables.count("max_error_count"));
+        self.diagnostics.begin(limit.unwrap_or(usize::MAX));
+        self.transaction.forget_warnings();
+    }
+
+    /// The end of a statement that has not come to run.
+    fn failed_early(&mut self, error: Error) -> Result<Outcome> {
+        self.begin_diagnostics();
+        self.failed(error)
     }
 
     fn failed(&mut self, error: Error) -> Result<Outcome> {
@@ -136,7 +150,7 @@ impl Session {
     }
 
     fn show_running(&self, command: &'static str, statement: &Statement, sql: &str) -> Running {
-        let info = if has_secret(statement) {
+        let info = if has_secret(statement, self.mode) {
             "(statement with a password)".to_owned()
         } else {
             sql.chars().take(INFO_CHARS_MAX).collect()
@@ -249,16 +263,24 @@ fn reads_diagnostics(statement: &Statement) -> bool {
 }
 
 /// Statements whose text may hold a password are not shown to others.
-fn has_secret(statement: &Statement) -> bool {
-    matches!(
-        statement,
+pub(super) fn has_secret(statement: &Statement, mode: Mode) -> bool {
+    match statement {
         Statement::SetPassword(_)
-            | Statement::CreateUser(_)
-            | Statement::AlterUser(_)
-            | Statement::CreateServer(_)
-            | Statement::AlterServer(_)
-            | Statement::Grant(_)
-    )
+        | Statement::CreateUser(_)
+        | Statement::AlterUser(_)
+        | Statement::CreateServer(_)
+        | Statement::AlterServer(_)
+        | Statement::Grant(_) => true,
+        Statement::Prepare(Prepare { source: PrepareSource::Text(text), .. })
+        | Statement::ExecuteImmediate(PrepareSource::Text(text)) => {
+            match pelorus_sql::classify(text, mode) {
+                Ok(inner) => has_secret(&inner, mode),
+                // Nobody knows what it was to be.
+                Err(_) => true,
+            }
+        }
+        _ => false,
+    }
 }
 
 /// Error 1792.

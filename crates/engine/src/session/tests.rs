@@ -30,6 +30,8 @@ fn login(user: &str) -> Login {
         database: None,
         collation: 255,
         found_rows: false,
+        interactive: false,
+        ignore_space: false,
         encrypted: false,
         attributes: Vec::new(),
     }
@@ -41,7 +43,11 @@ async fn session(engine: &Arc<Engine>, user: &str) -> Session {
 
 /// The rows of a statement as text, NULL as `NULL`.
 async fn rows(session: &mut Session, sql: &str) -> Vec<Vec<String>> {
-    match session.execute(sql, RowFormat::Text).await.unwrap() {
+    texts(session.execute(sql, RowFormat::Text).await.unwrap()).await
+}
+
+async fn texts(outcome: Outcome) -> Vec<Vec<String>> {
+    match outcome {
         Outcome::Done(_) | Outcome::File(_) => Vec::new(),
         Outcome::Rows(set) => {
             let batches = crate::collect::batches(&set.columns, set.rows).await.unwrap();
@@ -103,6 +109,59 @@ async fn variables_are_set_shown_and_refused() {
     assert!(rows(&mut root, "SHOW WARNINGS").await.is_empty());
     assert_eq!(errno(&mut root, "SET wait_timeout = 7, nonsense = 1").await, 1193);
     assert_eq!(root.variables.count("wait_timeout"), 5, "an error undoes the statement");
+}
+
+#[tokio::test]
+async fn errors_of_texts_that_cannot_be_read_take_the_place_of_earlier_ones() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    for sql in ["NONSENSE", "SET wait_timeout = 0", "NONSENSE"] {
+        errno(&mut root, sql).await;
+        let shown = rows(&mut root, "SHOW WARNINGS").await;
+        let code = if sql == "NONSENSE" { "1064" } else { "1292" };
+        assert_eq!(shown.len(), 1, "{shown:?}");
+        assert_eq!(shown[0][1], code);
+    }
+    // One that is found before anything runs.
+    run(&mut root, "SET wait_timeout = 0").await;
+    assert_eq!(errno(&mut root, "SELECT 'open").await, 1064);
+    assert_eq!(rows(&mut root, "SHOW COUNT(*) WARNINGS").await, [["1"]]);
+}
+
+#[test]
+fn statements_with_passwords_are_not_shown() {
+    let secret = |sql: &str| {
+        let mode = Mode::default();
+        run::has_secret(&pelorus_sql::classify(sql, mode).unwrap(), mode)
+    };
+    for sql in [
+        "CREATE USER a IDENTIFIED BY 'b'",
+        "PREPARE s FROM 'CREATE USER a IDENTIFIED BY ''b'''",
+        "EXECUTE IMMEDIATE 'SET PASSWORD = ''b'''",
+    ] {
+        assert!(secret(sql), "{sql}");
+    }
+    for sql in ["SELECT 1", "PREPARE s FROM 'SELECT 1'", "PREPARE s FROM @a", "EXECUTE s"] {
+        assert!(!secret(sql), "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn the_flags_and_timeouts_of_a_client_are_those_of_its_session() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "SET GLOBAL interactive_timeout = 77").await;
+    run(&mut root, "SET wait_timeout = 5, net_read_timeout = 6, net_write_timeout = 7").await;
+    let seconds = Duration::from_secs;
+    let expected = Timeouts { idle: seconds(5), read: seconds(6), write: seconds(7) };
+    assert_eq!(root.timeouts(), expected);
+    assert_ne!(errno(&mut root, "SELECT COUNT (1)").await, 0);
+    let login = Login { interactive: true, ignore_space: true, ..login("root") };
+    let mut typing = engine.connect(engine.next_connection_id(), login).await.unwrap();
+    assert_eq!(typing.timeouts().idle, seconds(77));
+    assert_eq!(rows(&mut typing, "SELECT COUNT (1)").await, [["1"]]);
+    let mode = rows(&mut typing, "SELECT @@sql_mode").await;
+    assert!(mode[0][0].contains("IGNORE_SPACE,ONLY_FULL_GROUP_BY"), "{mode:?}");
 }
 
 #[tokio::test]
@@ -293,6 +352,51 @@ async fn prepared_statements_are_kept_by_name_and_number() {
 }
 
 #[tokio::test]
+async fn prepared_statements_keep_their_database_and_how_they_are_read() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    for database in ["one", "two"] {
+        run(&mut root, &format!("CREATE DATABASE {database}")).await;
+        run(&mut root, &format!("USE {database}")).await;
+        run(&mut root, "CREATE TABLE t (a VARCHAR(10) PRIMARY KEY)").await;
+        run(&mut root, &format!("INSERT INTO t VALUES ('{database}')")).await;
+    }
+    run(&mut root, "USE one").await;
+    let sql = "SELECT a, DATABASE(), \"a\", ? AS x FROM t";
+    run(&mut root, &format!("PREPARE s FROM '{sql}'")).await;
+    let numbered = root.prepare(sql).await.unwrap();
+    run(&mut root, "USE two").await;
+    run(&mut root, "SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'").await;
+    run(&mut root, r"SET @x = 'a\'").await;
+    let expected = [["one", "one", "a", "a\\"]];
+    assert_eq!(rows(&mut root, "EXECUTE s USING @x").await, expected);
+    let parameters = vec![Parameter::Text("a\\".to_owned())];
+    let outcome = root.execute_prepared(numbered.id, parameters).await.unwrap();
+    assert_eq!(texts(outcome).await, expected);
+    // What they are read as is no matter of the next statement, even behind one that was killed.
+    let other = [["two", "two", "two"]];
+    let sql = "SELECT a, DATABASE(), \"a\" FROM t";
+    assert_eq!(rows(&mut root, sql).await, other);
+    let (_, entry) = root.prepared.bound(numbered.id, &[Parameter::Null]).unwrap();
+    root.enter_prepared(&entry, true);
+    run(&mut root, "SET @c = 1").await;
+    assert_eq!(rows(&mut root, sql).await, other);
+    // The statement's database is written to, and those that change the session's do.
+    run(&mut root, "PREPARE i FROM 'INSERT INTO t VALUES (''new'')'").await;
+    run(&mut root, "PREPARE u FROM 'USE one'").await;
+    run(&mut root, "EXECUTE u").await;
+    assert_eq!(root.database.as_deref(), Some("one"));
+    run(&mut root, "EXECUTE i").await;
+    assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM two.t").await, [["2"]]);
+    assert_eq!(root.database.as_deref(), Some("one"));
+    run(&mut root, "DROP DATABASE two").await;
+    assert_eq!(errno(&mut root, "EXECUTE i").await, 1049);
+    run(&mut root, "PREPARE d FROM 'DROP DATABASE one'").await;
+    run(&mut root, "EXECUTE d").await;
+    assert_eq!(root.database, None);
+}
+
+#[tokio::test]
 async fn a_reset_forgets_everything_but_the_database() {
     let engine = engine().await;
     let mut root = session(&engine, "root").await;
@@ -313,6 +417,14 @@ async fn statements_are_cut_only_when_several_are_allowed() {
     root.set_multi_statements(true);
     assert_eq!(root.next_statement("SET @a = 1; SET @b = 2").0, "SET @a = 1");
     assert_eq!(root.next_statement("SET @a = 1;  -- done\n").1, "");
+    // Each cut looks at its own statement and one token more.
+    let many = "DO 1;".repeat(100_000);
+    let (mut rest, mut count) = (many.as_str(), 0);
+    while !rest.is_empty() {
+        rest = root.next_statement(rest).1;
+        count += 1;
+    }
+    assert_eq!(count, 100_000);
     root.set_multi_statements(false);
     assert_eq!(errno(&mut root, "SET @a = 1; SET @b = 2").await, 1064);
     assert_eq!(errno(&mut root, "").await, 1065);

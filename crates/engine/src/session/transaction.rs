@@ -20,6 +20,9 @@ use crate::variables::VarValue;
 pub(super) struct Transaction {
     /// The open transaction.
     pub(super) open: Option<Open>,
+    /// Its link was told to end it, and has not answered. Still so when the next statement begins,
+    /// nobody waited for the answer.
+    ending: bool,
     /// Connections of the session's own, by name of the link. They are kept once made, because
     /// `LAST_INSERT_ID()` inside a later statement, temporary tables and locks belong to them.
     pub(super) pinned: BTreeMap<String, Own>,
@@ -134,20 +137,15 @@ impl Session {
         if completion.release == Some(true) {
             return Err(Error::unsupported(format_args!("{word} RELEASE")));
         }
-        let mut open = self.transaction.open.take();
-        let begin = open.as_ref().map(|open| (open.begin, open.isolation));
-        if let Some(native) = open.as_mut().and_then(|open| open.native.take())
+        let open = self.transaction.open.as_ref();
+        let begin = open.map(|open| (open.begin, open.isolation));
+        // One that is on a link has written nothing here.
+        if let Some(link) = open.and_then(|open| open.link.clone()) {
+            self.end_on_link(&link, word).await?;
+        } else if let Some(native) = self.transaction.open.take().and_then(|open| open.native)
             && word == "COMMIT"
         {
             self.commit_native(native)?;
-        }
-        if let Some(link) = open.and_then(|open| open.link) {
-            let result = self.on_own(&link, word).await;
-            // A connection that is lost has rolled back by itself.
-            let is_gone = !self.transaction.pinned.contains_key(&link);
-            if !(is_gone && word == "ROLLBACK") {
-                result?;
-            }
         }
         if let (Some(true), Some((begin, isolation))) = (completion.chain, begin) {
             // The snapshot is not asked for again.
@@ -157,6 +155,50 @@ impl Session {
             }
         }
         Ok(Outcome::Done(Done::default()))
+    }
+
+    /// Ends the transaction on its link. Until there is an answer it may go on: a kill may come
+    /// before the server has heard of it, and behind that.
+    async fn end_on_link(&mut self, link: &str, word: &str) -> Result<()> {
+        self.transaction.ending = true;
+        let result = self.on_own(link, word).await;
+        self.transaction.ending = false;
+        self.transaction.open = None;
+        // A connection that is lost has rolled back by itself.
+        let is_gone = !self.transaction.pinned.contains_key(link);
+        if is_gone && word == "ROLLBACK" { Ok(()) } else { result }
+    }
+
+    /// Finds out what became of a COMMIT or ROLLBACK for which nobody waited.
+    ///
+    /// # Errors
+    /// A connection that was lost, and nobody knows what has become of its transaction (1430).
+    pub(super) async fn settle_transaction(&mut self) -> Result<()> {
+        if !self.transaction.ending {
+            return Ok(());
+        }
+        let link = self.transaction.open.as_ref().and_then(|open| open.link.clone());
+        let own = link.as_ref().and_then(|link| self.transaction.pinned.get(link));
+        let goes_on = match own {
+            Some(own) => own.pinned.settled().await,
+            None => Ok(false),
+        };
+        self.transaction.ending = false;
+        match goes_on {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                self.transaction.open = None;
+                Ok(())
+            }
+            Err(error) => Err(self.after_failure(&link.unwrap_or_default(), error)),
+        }
+    }
+
+    /// Takes over a transaction that a stored procedure has begun and left open.
+    pub(super) fn adopt_transaction(&mut self, link: &str) {
+        if self.transaction.open.is_none() {
+            self.transaction.open = Some(Open { link: Some(link.to_owned()), ..Open::default() });
+        }
     }
 
     /// Commits before a statement that ends transactions. Those that run on the transaction's own
@@ -288,12 +330,22 @@ impl Session {
         }
         self.drop_broken(&name)?;
         if !self.transaction.pinned.contains_key(&name) {
-            let pinned = link.pin().await?;
+            let pinned = link.pin_counting(self.login.found_rows).await?;
             let link = link.clone();
             let own = Own { link, pinned, has_temporary: false, has_locks: false, insert_id: 0 };
             self.transaction.pinned.insert(name.clone(), own);
         }
-        let Some(open) = &mut self.transaction.open else { return Ok(()) };
+        let Some(open) = &mut self.transaction.open else {
+            // One whose beginning was killed would take in what is to be committed at once.
+            let is_inside = match self.transaction.pinned.get(&name) {
+                Some(own) => own.pinned.settled().await,
+                None => Ok(false),
+            };
+            if is_inside.map_err(|error| self.after_failure(&name, error))? {
+                self.on_own(&name, "ROLLBACK").await?;
+            }
+            return Ok(());
+        };
         if open.link.is_some() {
             return Ok(());
         }
@@ -390,10 +442,10 @@ impl Session {
     /// `SET autocommit`: switching it on commits.
     pub(super) async fn set_autocommit(&mut self, on: bool) -> Result<()> {
         let was_on = self.variables.is_on("autocommit");
-        self.variables.put("autocommit", VarValue::Bool(on));
         if on && !was_on && self.transaction.is_open() {
             self.end_transaction("COMMIT", Completion::default()).await?;
         }
+        self.variables.put("autocommit", VarValue::Bool(on));
         Ok(())
     }
 }

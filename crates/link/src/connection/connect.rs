@@ -72,7 +72,16 @@ impl Address {
 /// # Errors
 /// 1429, naming the server, whatever the reason: a refused login is one of ours, not the client's.
 pub(crate) async fn connect(address: &Arc<Address>, env: &Env) -> Result<Connection> {
-    match tokio::time::timeout(address.timeout, log_in_either_way(address, env)).await {
+    connect_with(address, env, Capabilities::default()).await
+}
+
+/// The same, with more that the client side wants.
+pub(crate) async fn connect_with(
+    address: &Arc<Address>,
+    env: &Env,
+    more: Capabilities,
+) -> Result<Connection> {
+    match tokio::time::timeout(address.timeout, log_in_either_way(address, env, more)).await {
         Err(_) => Err(address.unreachable("no answer in time")),
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(error)) if error.code() == Code::ConnectToForeign => Err(error),
@@ -88,14 +97,18 @@ pub(crate) async fn connect(address: &Arc<Address>, env: &Env) -> Result<Connect
 
 /// Within one machine nobody listens, and encrypting would cost more than reading: where it is
 /// not demanded it is left out there, unless the server or the account insists.
-async fn log_in_either_way(address: &Arc<Address>, env: &Env) -> Result<Connection> {
+async fn log_in_either_way(
+    address: &Arc<Address>,
+    env: &Env,
+    more: Capabilities,
+) -> Result<Connection> {
     if address.tls == TlsMode::Preferred && is_loopback(&address.endpoint.host) {
-        match log_in(address, env, false).await {
+        match log_in(address, env, more, false).await {
             Err(error) if REFUSED.contains(&error.errno()) => {}
             other => return other,
         }
     }
-    log_in(address, env, true).await
+    log_in(address, env, more, true).await
 }
 
 /// Access denied (an account may require TLS), and a server that requires secure transport (MySQL,
@@ -107,13 +120,19 @@ fn is_loopback(host: &str) -> bool {
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-async fn log_in(address: &Arc<Address>, env: &Env, encrypt: bool) -> Result<Connection> {
+async fn log_in(
+    address: &Arc<Address>,
+    env: &Env,
+    more: Capabilities,
+    encrypt: bool,
+) -> Result<Connection> {
+    let wanted = WANTED.with(more);
     let stream = open_socket(address).await?;
     let mut connection = Connection {
         stream,
         reader: FrameReader::new(MAX_PAYLOAD),
         writer: FrameWriter::new(),
-        caps: WANTED,
+        caps: wanted,
         id: 0,
         version: Arc::new(ServerVersion::parse("", false)),
         label: Arc::clone(&address.label),
@@ -126,7 +145,7 @@ async fn log_in(address: &Arc<Address>, env: &Env, encrypt: bool) -> Result<Conn
         applied: Applied::default(),
     };
     let greeting = connection.one(Greeting::parse).await?;
-    connection.caps = WANTED.and(greeting.capabilities.with(Capabilities::LONG_PASSWORD));
+    connection.caps = wanted.and(greeting.capabilities.with(Capabilities::LONG_PASSWORD));
     connection.id = greeting.connection_id;
     let version = ServerVersion::parse(greeting.plain_version(), greeting.is_mariadb());
     connection.version = Arc::new(version);

@@ -78,9 +78,10 @@ async fn clients_that_do_not_log_in_are_dropped() {
 async fn idle_clients_are_told_and_dropped() {
     let script = Script::new();
     script.account("open", CACHING_SHA2, b"");
-    script.settings.lock().wait_timeout = Duration::from_millis(300);
     let address = script.start().await;
     let mut client = Client::connect(address, open()).await.unwrap();
+    // The session is asked each time, as a SET may change it.
+    script.settings.lock().wait_timeout = Duration::from_millis(300);
     client.query("ok").await.unwrap();
     // Nobody asked, so the last word has number 0.
     client.writer.set_sequence(0);
@@ -124,6 +125,9 @@ async fn a_stopping_server_finishes_and_takes_leave() {
     idle.writer.set_sequence(0);
     idle.flush().await.unwrap();
     assert_eq!(parse_err(&idle.read().await.unwrap()).errno(), 1053);
+    // Nobody is let in, nor left waiting, while others finish.
+    assert!(TcpStream::connect(address).await.is_err());
+    assert_eq!(script.running(), 1);
     assert!(busy.answer(Format::Text).await.is_err());
     script.wait_until_running(0).await;
     assert!(TcpStream::connect(address).await.is_err());

@@ -48,6 +48,10 @@ async fn mariadbs_clients_can_mean_the_last_statement() {
     let (_script, mut client) = client(Capabilities::DEPRECATE_EOF).await;
     client.prepare("rows 4").await.unwrap();
     assert_eq!(client.execute(prepared::LAST_PREPARED, &[]).await.unwrap().rows, 4);
+    // One that could not be prepared is not the one before.
+    assert_eq!(client.prepare("fail").await.unwrap_err().errno(), 1064);
+    let error = client.execute(prepared::LAST_PREPARED, &[]).await.unwrap_err();
+    assert_eq!(error.errno(), 1243);
 }
 
 #[tokio::test]

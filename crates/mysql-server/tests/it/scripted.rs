@@ -15,7 +15,7 @@ use futures::stream::{self, StreamExt as _};
 use parking_lot::Mutex;
 use pelorus_engine::Settings;
 use pelorus_engine::api::{
-    Credential, Done, Login, Outcome, Parameter, Prepared, ResultSet, Rows, SessionStatus,
+    Credential, Done, Login, Outcome, Parameter, Prepared, ResultSet, Rows, SessionStatus, Timeouts,
 };
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
@@ -277,6 +277,15 @@ impl ScriptSession {
 impl BackendSession for ScriptSession {
     fn status(&self) -> SessionStatus {
         SessionStatus { in_transaction: false, autocommit: true, no_backslash_escapes: false }
+    }
+
+    fn timeouts(&self) -> Timeouts {
+        let settings = self.script.settings.lock();
+        Timeouts {
+            idle: settings.wait_timeout,
+            read: settings.net_read_timeout,
+            write: settings.net_write_timeout,
+        }
     }
 
     fn killed(&self) -> impl Future<Output = ()> + Send + 'static {

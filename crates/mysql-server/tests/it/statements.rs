@@ -80,6 +80,16 @@ async fn several_statements_give_several_results_up_to_the_first_error() {
 }
 
 #[tokio::test]
+async fn results_do_not_wait_for_the_statement_behind() {
+    let (_script, mut client) = client().await;
+    for sql in ["ok; wait", "rows 3; ok; wait"] {
+        let first = tokio::time::timeout(Duration::from_secs(20), client.query(sql)).await;
+        assert!(first.expect("it waits for the next one").unwrap().has_more());
+        client = client_with(Options::new("open", "")).await.1;
+    }
+}
+
+#[tokio::test]
 async fn clients_that_did_not_ask_get_no_several_statements() {
     let options = Options::new("open", "").extra(Capabilities::DEPRECATE_EOF);
     let (_script, mut client) = client_with(options).await;

@@ -3,6 +3,8 @@
 //! Source: Ulrich Drepper, "Unix crypt using SHA-256 and SHA-512" (version 0.6). MySQL differs in
 //! the salt, of which it uses 20 bytes rather than 16.
 
+use ring::digest::{Context, SHA256};
+
 use super::sha256;
 
 /// Bytes of the salt.
@@ -25,10 +27,8 @@ pub fn sha256_crypt(password: &[u8], salt: &[u8], rounds: u32) -> [u8; 43] {
     }
     let mut digest = sha256(&[&first]);
 
-    let repeated = sha256(&[&password.repeat(password.len())]);
-    let password = stretched(&repeated, password.len());
-    let repeated = sha256(&[&salt.repeat(16 + usize::from(digest[0]))]);
-    let salt = stretched(&repeated, salt.len());
+    let password = stretched(&repeated(password, password.len()), password.len());
+    let salt = stretched(&repeated(salt, 16 + usize::from(digest[0])), salt.len());
 
     for round in 0..rounds {
         let odd = round % 2 == 1;
@@ -39,6 +39,17 @@ pub fn sha256_crypt(password: &[u8], salt: &[u8], rounds: u32) -> [u8; 43] {
         digest = sha256(&[start, third, seventh, end]);
     }
     encode(&digest)
+}
+
+/// The digest of bytes that are written `times` times, which takes no memory for them.
+fn repeated(bytes: &[u8], times: usize) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    for _ in 0..times {
+        context.update(bytes);
+    }
+    let mut out = [0; 32];
+    out.copy_from_slice(context.finish().as_ref());
+    out
 }
 
 /// The scheme's own order of bytes and its own base 64.
@@ -64,6 +75,13 @@ fn put(group: &mut [u8], mut bits: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_repeated_is_hashed_as_if_it_were_written_out() {
+        for bytes in [&b"abc"[..], b"", &[7; 300]] {
+            assert_eq!(repeated(bytes, 3), sha256(&[&bytes.repeat(3)]));
+        }
+    }
 
     /// Made by MySQL 9.7 with `CREATE USER`.
     #[test]

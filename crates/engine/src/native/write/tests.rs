@@ -35,6 +35,8 @@ async fn client(engine: &Arc<Engine>) -> Client {
         database: None,
         collation: 255,
         found_rows: false,
+        interactive: false,
+        ignore_space: false,
         encrypted: false,
         attributes: Vec::new(),
     };
