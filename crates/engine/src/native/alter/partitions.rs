@@ -16,7 +16,7 @@ use pelorus_sql::table::{
 use pelorus_store::ScanRequest;
 
 use crate::native::ddl::Definer;
-use crate::native::definition::NativeDef;
+use crate::native::definition::{Derived, NativeDef};
 use crate::native::partition;
 
 /// Rows of a batch when rows are only counted.
@@ -202,6 +202,8 @@ impl Definer {
             let text = "Cannot remove all partitions, use DROP TABLE instead";
             return Err(Error::new(Code::DropLastPartition, text));
         }
+        // What is wrong with it shows before rows are gone.
+        Derived::of(&def.database, &definition, def.mode)?;
         let store = self.catalog.store();
         // Nobody writes rows between the two: they would stay in a partition that no definition has.
         let _frozen = store.freeze(def.id)?;

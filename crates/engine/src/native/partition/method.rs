@@ -89,6 +89,31 @@ fn too_many() -> Error {
     )
 }
 
+/// Error 1504.
+fn no_partitions() -> Error {
+    Error::new(Code::NoPartitions, "Number of partitions = 0 is not an allowed value")
+}
+
+/// Takes the number of partitions away that stands beside a list of them, as MySQL does: partitions
+/// that come and go would make it wrong.
+///
+/// # Errors
+/// A number that is not that of the list: 1504 and 1484.
+pub(super) fn take_count(partitioning: &mut Partitioning) -> Result<()> {
+    let listed = partitioning.partitions.len() as u64;
+    if listed == 0 {
+        return Ok(());
+    }
+    match partitioning.count.take() {
+        Some(0) => Err(no_partitions()),
+        Some(count) if count != listed => {
+            let text = "Wrong number of partitions defined, mismatch with previous setting";
+            Err(Error::remote(1484, *b"HY000", text))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Partitions by name. HASH and KEY number them.
 fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
     if matches!(partitioning.method, PartitionMethod::Value(_)) {
@@ -105,17 +130,14 @@ fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
         let text = format!("For {kind} partitions each partition must be defined");
         return Err(Error::remote(1492, *b"HY000", text));
     }
-    if partitioning.count == Some(0) {
-        let text = "Number of partitions = 0 is not an allowed value";
-        return Err(Error::new(Code::NoPartitions, text));
+    let count = match list.len() {
+        0 => usize::try_from(partitioning.count.unwrap_or(1)).unwrap_or(usize::MAX),
+        // A number that stands beside a list says nothing more (`take_count`).
+        listed => listed,
+    };
+    if count == 0 {
+        return Err(no_partitions());
     }
-    let listed = list.len() as u64;
-    if partitioning.count.is_some_and(|count| listed > 0 && count != listed) {
-        let text = "Wrong number of partitions defined, mismatch with previous setting";
-        return Err(Error::remote(1484, *b"HY000", text));
-    }
-    let count = partitioning.count.unwrap_or(if list.is_empty() { 1 } else { listed });
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count > PARTITIONS_MAX {
         return Err(too_many());
     }

@@ -432,6 +432,30 @@ fn definitions_are_kept_with_their_partitions() {
 }
 
 #[test]
+fn a_number_beside_a_list_of_partitions_is_gone() {
+    let sql = create(
+        "PARTITION BY RANGE (a) PARTITIONS 2 (PARTITION p VALUES LESS THAN (1), PARTITION q VALUES \
+         LESS THAN (2))",
+    );
+    let mut definition = definition(&sql);
+    assert_eq!(definition.partitioning.as_ref().unwrap().count, None);
+    // Earlier versions kept it.
+    definition.partitioning.as_mut().unwrap().count = Some(2);
+    let bytes = encode("d", &definition, Mode::default()).unwrap();
+    let (_, mut read, _) = decode(&bytes).unwrap();
+    read.partitioning.as_mut().unwrap().partitions.remove(0);
+    let left = Derived::of("d", &read, Mode::default()).unwrap().partitioner;
+    assert_eq!(left.named().len(), 1);
+
+    let sql = create("PARTITION BY RANGE (a) PARTITIONS 2 (PARTITION p VALUES LESS THAN (1))");
+    let statement = pelorus_sql::table::parse(&sql, Mode::default()).unwrap();
+    let TableStatement::Create(wrong) = statement else { panic!("{sql}") };
+    let mut partitioning = wrong.partitioning.unwrap();
+    let error = settle(&mut partitioning, Mode::default(), &Arc::default()).unwrap_err();
+    assert_eq!(error.errno(), 1484);
+}
+
+#[test]
 fn values_of_partitions_are_shown() {
     let partitioner = table("PARTITION BY (TIME_SLICE(d, INTERVAL 1 MONTH), a, HASH(b, 4), s)");
     let rows = columns(&[(-7, 3, 40, "é".to_owned())]);
