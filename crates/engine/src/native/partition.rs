@@ -42,6 +42,12 @@ pub(crate) use settle::settle;
 /// Most partitions by name or number.
 pub(crate) const PARTITIONS_MAX: usize = 8192;
 
+/// The form in which names of partitions are compared, and which is the key of those of RANGE and
+/// LIST.
+pub(crate) fn name_key(name: &str) -> String {
+    name.to_lowercase()
+}
+
 /// Rows of one partition: its key and their positions.
 pub(crate) type Group = (Vec<u8>, UInt32Array);
 
@@ -135,7 +141,8 @@ impl Partitioner {
 
     /// A partition by its name, in any case.
     pub(crate) fn find(&self, name: &str) -> Option<&Named> {
-        self.named.iter().find(|it| it.name.eq_ignore_ascii_case(name))
+        let wanted = name_key(name);
+        self.named.iter().find(|it| name_key(&it.name) == wanted)
     }
 
     /// Where a partition stands among those that have names, by its key.

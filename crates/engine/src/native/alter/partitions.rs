@@ -17,7 +17,7 @@ use pelorus_store::ScanRequest;
 
 use crate::native::ddl::Definer;
 use crate::native::definition::{Derived, NativeDef};
-use crate::native::partition;
+use crate::native::partition::{self, name_key};
 
 /// Rows of a batch when rows are only counted.
 const BATCH_ROWS: usize = 8192;
@@ -194,10 +194,8 @@ impl Definer {
         if keys.is_empty() {
             return Ok(());
         }
-        let dropped = |partition: &PartitionDefinition| {
-            names.iter().any(|name| name.eq_ignore_ascii_case(&partition.name))
-        };
-        partitions.retain(|partition| !dropped(partition));
+        let dropped: HashSet<String> = names.iter().map(|name| name_key(name)).collect();
+        partitions.retain(|partition| !dropped.contains(&name_key(&partition.name)));
         if partitions.is_empty() {
             let text = "Cannot remove all partitions, use DROP TABLE instead";
             return Err(Error::new(Code::DropLastPartition, text));
@@ -245,8 +243,8 @@ impl Definer {
         let mut definition = def.definition.clone();
         let partitions = listed(&mut definition, "REORGANIZE")?;
         let position = |name: &String| {
-            let mut all = partitions.iter();
-            all.position(|it| it.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let (mut all, wanted) = (partitions.iter(), name_key(name));
+            all.position(|it| name_key(&it.name) == wanted).ok_or_else(|| {
                 let text = "Error in list of partitions to REORGANIZE";
                 Error::new(Code::DropPartitionMissing, text)
             })

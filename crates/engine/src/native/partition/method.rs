@@ -1,5 +1,7 @@
 //! Reading a `PARTITION BY`: MySQL's methods with its rules and errors, and Pelorus's own.
 
+use std::collections::HashSet;
+
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
 use pelorus_functions::assign::Target;
@@ -13,7 +15,7 @@ use sqlparser::ast::{Expr, UnaryOperator};
 use super::super::expression::RowExpression;
 use super::encode::Part;
 use super::segment::key_function;
-use super::{Kind, Named, PARTITIONS_MAX};
+use super::{Kind, Named, PARTITIONS_MAX, name_key};
 
 /// Columns and reading mode of the table whose partitioning is read.
 pub(super) struct Scope<'a> {
@@ -142,16 +144,17 @@ fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
         return Err(too_many());
     }
     let mut out: Vec<Named> = Vec::with_capacity(count);
+    let mut known = HashSet::with_capacity(count);
     for (number, place) in (0_u32..).zip(0..count) {
         let given = list.get(place);
         let name = given.map_or_else(|| format!("p{number}"), |it| it.name.clone());
-        if out.iter().any(|other| other.name.eq_ignore_ascii_case(&name)) {
+        if !known.insert(name_key(&name)) {
             let text = format!("Duplicate partition name {name}");
             return Err(Error::new(Code::SamePartitionName, text));
         }
         let key = match is_numbered {
             true => number.to_be_bytes().to_vec(),
-            false => name.to_lowercase().into_bytes(),
+            false => name_key(&name).into_bytes(),
         };
         let options = given.map_or(&[][..], |it| it.options.as_slice());
         let comment = pelorus_sql::table::option_value(options, "COMMENT").unwrap_or_default();

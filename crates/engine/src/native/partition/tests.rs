@@ -408,6 +408,11 @@ fn partitionings_that_cannot_be() {
              (4))",
             1517,
         ),
+        (
+            "PARTITION BY RANGE (a) (PARTITION pä VALUES LESS THAN (3), PARTITION PÄ VALUES LESS \
+             THAN (4))",
+            1517,
+        ),
         ("PARTITION BY LIST (a) (PARTITION p VALUES IN (1, 1))", 1495),
         ("PARTITION BY LIST (a) (PARTITION p VALUES IN (1), PARTITION q DEFAULT)", 1235),
         ("PARTITION BY HASH (a) (PARTITION p DEFAULT)", 1235),
