@@ -21,6 +21,7 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
@@ -148,6 +149,26 @@ impl Partitioner {
     /// Where a partition stands among those that have names, by its key.
     pub(crate) fn place_of(&self, key: &[u8]) -> Option<usize> {
         self.named.iter().position(|named| named.key == key)
+    }
+
+    /// How the bound of a RANGE partition compares with that of one of another partitioning by the
+    /// same columns, both given by their places; `None` where there is no bound.
+    pub(crate) fn compare_bounds(
+        &self,
+        at: usize,
+        other: &Self,
+        of_other: usize,
+    ) -> Option<Ordering> {
+        match (&self.kind, &other.kind) {
+            (Kind::Range { bounds, .. }, Kind::Range { bounds: others, .. }) => {
+                let order = |bound: &Option<i128>| (bound.is_none(), bound.unwrap_or_default());
+                Some(order(bounds.get(at)?).cmp(&order(others.get(of_other)?)))
+            }
+            (Kind::RangeColumns { bounds, .. }, Kind::RangeColumns { bounds: others, .. }) => {
+                Some(bounds.get(at)?.cmp(others.get(of_other)?))
+            }
+            _ => None,
+        }
     }
 
     /// Groups whole rows by their partitions, in the order of their first rows.
