@@ -27,6 +27,7 @@ use super::ddl::{Definer, first_number};
 use super::definition::{Derived, NativeDef};
 use super::write::auto;
 use super::{refer, rules};
+use crate::mirror::is_hidden;
 use actions::Draft;
 pub(super) use partitions::unknown_partition;
 use plan::Plan;
@@ -97,6 +98,7 @@ impl Definer {
         }
         let derived = Derived::of(&def.database, &definition, def.mode)?;
         rules::check(&definition, &derived, def.mode)?;
+        check_partitions(def, &derived)?;
         let store = self.catalog.store();
         // Dropped when the new definition is there: until then nobody writes rows for the old one.
         let _frozen = store.freeze(def.id)?;
@@ -122,4 +124,12 @@ impl Definer {
         }
         Ok(if plan.copies || repartitions { rows } else { 0 })
     }
+}
+
+/// Refuses partitions that no new table could have, unless the table has such.
+fn check_partitions(def: &NativeDef, derived: &Derived) -> Result<()> {
+    if is_hidden(&def.database) || def.partitioner.check_new(&def.targets).is_err() {
+        return Ok(());
+    }
+    derived.partitioner.check_new(&derived.targets)
 }

@@ -321,6 +321,10 @@ impl Definer {
         let first = first_number(&definition)?;
         let derived = Derived::of(database, &definition, mode)?;
         rules::check(&definition, &derived, mode)?;
+        // Copies have what their sources have.
+        if !crate::mirror::is_hidden(database) {
+            derived.partitioner.check_new(&derived.targets)?;
+        }
         let schema = derived.schema(&definition, mode)?;
         let bytes = definition::encode(database, &definition, mode)?;
         // One commit makes the table and its first number. The definition has been derived above,

@@ -11,6 +11,7 @@
 
 mod bounds;
 mod encode;
+mod fresh;
 mod method;
 pub(crate) mod only;
 mod padding;

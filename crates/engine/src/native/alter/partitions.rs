@@ -16,6 +16,7 @@ use pelorus_sql::table::{
 };
 use pelorus_store::ScanRequest;
 
+use super::check_partitions;
 use crate::native::ddl::Definer;
 use crate::native::definition::{Derived, NativeDef};
 use crate::native::partition::{self, PARTITIONS_MAX, name_key};
@@ -100,6 +101,7 @@ impl Definer {
         partitioning.partitions.extend_from_slice(list);
         partitioning.count = None;
         partition::settle(partitioning, def.mode, &self.context)?;
+        check_partitions(def, &Derived::of(&def.database, &definition, def.mode)?)?;
         self.redefine(def, &def.database, definition, def.table.schema())
     }
 
@@ -274,6 +276,7 @@ impl Definer {
         partition::settle(partitioning, def.mode, &self.context)?;
         // What is wrong with it shows before history ends.
         let derived = Derived::of(&def.database, &definition, def.mode)?;
+        check_partitions(def, &derived)?;
         let new_last = first + into.len() - 1;
         let order = derived.partitioner.compare_bounds(new_last, &def.partitioner, last);
         if order.is_some_and(|it| it == Ordering::Less || it != Ordering::Equal && !is_last) {

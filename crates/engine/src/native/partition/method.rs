@@ -184,7 +184,7 @@ impl Scope<'_> {
             let found = key_function(&expression.tree, self.targets, self.mode)?;
             let ty = self.targets[found.column].ty;
             if ty.is_float() || ty.is_decimal() {
-                return Err(self.wrong_type(found.column));
+                return Err(wrong_type(&self.targets[found.column]));
             }
             Ok(Part { column: found.column, function: found.function, ty })
         };
@@ -205,20 +205,11 @@ impl Scope<'_> {
             let is_string = matches!(ty.wire, WireType::VarString | WireType::String);
             let is_integer = ty.is_integer() && ty.wire != WireType::Bit;
             if !(is_date || is_string || is_integer) {
-                return Err(self.wrong_type(at));
+                return Err(wrong_type(&self.targets[at]));
             }
             Ok(Part::identity(at, ty))
         };
         columns.iter().map(part).collect()
-    }
-
-    fn wrong_type(&self, column: usize) -> Error {
-        let name = &self.targets[column].name;
-        Error::remote(
-            1659,
-            *b"HY000",
-            format!("Field '{name}' is of a not allowed type for this type of partitioning"),
-        )
     }
 
     /// Partitions must be functions of the primary key.
@@ -232,6 +223,13 @@ impl Scope<'_> {
              columns are not considered).",
         ))
     }
+}
+
+/// Error 1659.
+pub(super) fn wrong_type(column: &Target) -> Error {
+    let name = &column.name;
+    let text = format!("Field '{name}' is of a not allowed type for this type of partitioning");
+    Error::remote(1659, *b"HY000", text)
 }
 
 pub(super) fn signed(tree: &Expr) -> (&Expr, bool) {

@@ -425,6 +425,55 @@ fn partitionings_that_cannot_be() {
 }
 
 #[test]
+fn what_no_new_table_has() {
+    let columns = "a INT, u INT UNSIGNED, d DATE, h DATETIME, t TIME, b VARBINARY(9), e ENUM('x')";
+    let error = |partitioning: &str| {
+        let sql =
+            format!("CREATE TABLE n ({columns}, PRIMARY KEY (a, u, d, h, t, b, e)) {partitioning}");
+        let derived = derived(&sql).unwrap();
+        derived.partitioner.check_new(&derived.targets).err().map(|error| error.errno())
+    };
+    for (partitioning, errno) in [
+        ("HASH (YEAR(a))", Some(1486)),
+        ("HASH (YEAR(b))", Some(1486)),
+        ("HASH (a + TO_DAYS(u))", Some(1486)),
+        ("HASH (YEAR(t))", Some(1486)),
+        ("HASH (HOUR(d))", Some(1486)),
+        ("HASH (EXTRACT(MONTH FROM t))", Some(1486)),
+        ("HASH (EXTRACT(DAY_HOUR FROM d))", Some(1486)),
+        ("HASH (a + TO_DAYS(d))", None),
+        ("HASH (HOUR(t) + HOUR(h))", None),
+        ("HASH (EXTRACT(MONTH FROM d) + EXTRACT(DAY_HOUR FROM h))", None),
+        (
+            "RANGE (u) (PARTITION p VALUES LESS THAN (-1), PARTITION q VALUES LESS THAN (1))",
+            Some(1563),
+        ),
+        ("LIST (u) (PARTITION p VALUES IN (-1, 1))", Some(1563)),
+        ("RANGE (a) (PARTITION p VALUES LESS THAN (-1))", None),
+        ("KEY (a, A)", Some(1652)),
+        ("KEY (a, e)", None),
+        ("KEY ()", None),
+        ("RANGE COLUMNS (a, a) (PARTITION p VALUES LESS THAN (1, 1))", Some(1652)),
+        ("LIST COLUMNS (e) (PARTITION p VALUES IN ('x'))", Some(1659)),
+    ] {
+        assert_eq!(error(&format!("PARTITION BY {partitioning}")), errno, "{partitioning}");
+    }
+}
+
+#[test]
+fn functions_of_dates_of_numbers_leave_out_nothing() {
+    let partitioner = table(
+        "PARTITION BY RANGE (YEAR(a)) (PARTITION p0 VALUES LESS THAN (2000), PARTITION p1 VALUES \
+         LESS THAN MAXVALUE)",
+    );
+    // 2069-12-31, though the number is below that of 1970-01-01.
+    let rows = columns(&[(691_231, 0, 0, String::new())]);
+    let key = partitioner.split(&rows).unwrap()[0].0.clone();
+    assert_eq!(key, b"p1");
+    assert!(partitioner.may_hold(&key, &[(0, Predicate::Compare(Op::Le, Scalar::Int(700_101)))]));
+}
+
+#[test]
 fn definitions_are_kept_with_their_partitions() {
     for method in METHODS {
         let definition = definition(&create(method));
