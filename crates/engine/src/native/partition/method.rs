@@ -9,7 +9,7 @@ use pelorus_sql::table::{
     Expression, PartitionMethod, PartitionValues, Partitioning, TableDefinition,
 };
 use pelorus_sql::{Mode, normalise};
-use pelorus_types::WireType;
+use pelorus_types::{Flags, WireType};
 use sqlparser::ast::{Expr, UnaryOperator};
 
 use super::super::expression::RowExpression;
@@ -51,7 +51,7 @@ pub(super) fn read(
         PartitionMethod::Key { linear, columns, .. } => {
             let parts = match columns.as_slice() {
                 [] => scope.key.iter().map(|&at| Part::identity(at, targets[at].ty)).collect(),
-                columns => scope.parts(columns)?,
+                columns => scope.parts(columns, true)?,
             };
             Kind::Key { linear: *linear, parts, count: count(&named)? }
         }
@@ -66,12 +66,12 @@ pub(super) fn read(
             Kind::List { expression, places }
         }
         PartitionMethod::RangeColumns(columns) => {
-            let parts = scope.parts(columns)?;
+            let parts = scope.parts(columns, false)?;
             let bounds = scope.tuple_bounds(&parts, &partitioning.partitions, &mut named)?;
             Kind::RangeColumns { parts, bounds }
         }
         PartitionMethod::ListColumns(columns) => {
-            let parts = scope.parts(columns)?;
+            let parts = scope.parts(columns, false)?;
             let places = scope.tuple_lists(&parts, &partitioning.partitions, &mut named)?;
             Kind::ListColumns { parts, places }
         }
@@ -192,7 +192,7 @@ impl Scope<'_> {
     }
 
     /// The columns of KEY, RANGE COLUMNS and LIST COLUMNS.
-    fn parts(&self, columns: &[String]) -> Result<Vec<Part>> {
+    fn parts(&self, columns: &[String], of_key: bool) -> Result<Vec<Part>> {
         let part = |name: &String| -> Result<Part> {
             let mut targets = self.targets.iter();
             let at =
@@ -204,7 +204,11 @@ impl Scope<'_> {
             let is_date = matches!(ty.wire, WireType::Date | WireType::DateTime);
             let is_string = matches!(ty.wire, WireType::VarString | WireType::String);
             let is_integer = ty.is_integer() && ty.wire != WireType::Bit;
-            if !(is_date || is_string || is_integer) {
+            if ty.flags.has(Flags::BLOB) && (of_key || ty.wire != WireType::Json) {
+                let text = "A BLOB field is not allowed in partition function";
+                return Err(Error::remote(1502, *b"HY000", text));
+            }
+            if !(of_key || is_date || is_string || is_integer) {
                 return Err(wrong_type(&self.targets[at]));
             }
             Ok(Part::identity(at, ty))

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, StringArray, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, Decimal128Array, Decimal256Array, Float32Array, Float64Array, Int64Array,
+    StringArray, UInt32Array,
+};
+use arrow::datatypes::i256;
 use pelorus_chunk::{Op, Predicate, Scalar, Value};
 use pelorus_error::Code;
 use pelorus_functions::EvalContext;
@@ -38,8 +42,8 @@ fn table(partitioning: &str) -> Partitioner {
 
 fn create(partitioning: &str) -> String {
     format!(
-        "CREATE TABLE t (a INT, b BIGINT, d DATE, s VARCHAR(10), v INT, PRIMARY KEY (a, b, d, s)) \
-         {partitioning}"
+        "CREATE TABLE t (a INT, b BIGINT, d DATE, s VARCHAR(10), v INT, x1 TEXT, x2 DECIMAL(5,2), \
+         PRIMARY KEY (a, b, d, s)) {partitioning}"
     )
 }
 
@@ -390,6 +394,10 @@ fn partitionings_that_cannot_be() {
         ("PARTITION BY (CRC32(s))", 1564),
         ("PARTITION BY (ROUND_DOWN(s, 3))", 1564),
         ("PARTITION BY KEY (x)", 1488),
+        ("PARTITION BY KEY (x1)", 1502),
+        ("PARTITION BY LIST COLUMNS (x1) (PARTITION p VALUES IN ('a'))", 1502),
+        ("PARTITION BY KEY (x2)", 1503),
+        ("PARTITION BY LIST COLUMNS (x2) (PARTITION p VALUES IN (1))", 1659),
         ("PARTITION BY HASH (a) PARTITIONS 0", 1504),
         ("PARTITION BY HASH (a) PARTITIONS 9000", 1499),
         ("PARTITION BY RANGE (a)", 1492),
@@ -422,6 +430,30 @@ fn partitionings_that_cannot_be() {
     ] {
         assert_eq!(error(partitioning), errno, "{partitioning}");
     }
+}
+
+#[test]
+fn equal_numbers_are_in_one_partition() {
+    let partitioner = derived(
+        "CREATE TABLE t (f DOUBLE, g FLOAT, n DECIMAL(10,2), w DECIMAL(60,2), t TIME, PRIMARY KEY \
+         (f, g, n, w, t)) PARTITION BY KEY () PARTITIONS 64",
+    );
+    let partitioner = partitioner.unwrap().partitioner;
+    let row = |zero: f32, number: i128| -> Vec<ArrayRef> {
+        let narrow = Decimal128Array::from(vec![number]).with_precision_and_scale(38, 2);
+        let wide = Decimal256Array::from(vec![i256::from_i128(number)]);
+        vec![
+            Arc::new(Float64Array::from(vec![f64::from(zero)])),
+            Arc::new(Float32Array::from(vec![zero])),
+            Arc::new(narrow.unwrap()),
+            Arc::new(wide.with_precision_and_scale(76, 2).unwrap()),
+            Arc::new(Int64Array::from(vec![0])),
+        ]
+    };
+    let place = |row: Vec<ArrayRef>| partitioner.split(&row).unwrap()[0].0.clone();
+    assert_eq!(place(row(0.0, -5)), place(row(-0.0, -5)));
+    let places: std::collections::HashSet<_> = (0..64).map(|it| place(row(0.0, it))).collect();
+    assert!(places.len() > 16, "{}", places.len());
 }
 
 #[test]
