@@ -3,11 +3,12 @@
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
-    AlterAction, CheckDefinition, ColumnDefault, ColumnDefinition, ForeignKey, KeyDefinition,
+    AlterAction, Base, CheckDefinition, ColumnDefault, ColumnDefinition, ForeignKey, KeyDefinition,
     KeyKind, KeyTarget, PartitionMethod, Place, TableDefinition, TableOption,
 };
 
 use super::partitions::not_partitioned;
+use crate::mirror::is_hidden;
 use crate::native::check::{duplicate_column, duplicate_key_name};
 use crate::native::ddl::Definer;
 use crate::native::definition::NativeDef;
@@ -220,8 +221,21 @@ impl<'d> Draft<'d> {
     fn settled(&self, column: &ColumnDefinition) -> Result<ColumnDefinition> {
         let mut column = column.clone();
         types::restore_json(&mut column);
+        self.check_date(&column)?;
         self.definer.settle_default(&mut column, self.def.collation, self.def.mode)?;
         Ok(column)
+    }
+
+    /// Refuses a default that is a date which the session's `sql_mode` does not have. Defaults that
+    /// were there before stay, and copies have those of their sources.
+    fn check_date(&self, column: &ColumnDefinition) -> Result<()> {
+        let base = column.data_type.base;
+        let is_date = matches!(base, Base::Date | Base::DateTime | Base::Timestamp);
+        if !is_date || is_hidden(&self.def.database) {
+            return Ok(());
+        }
+        let (_, target) = types::column(&self.def.name, column, self.def.collation)?;
+        types::constant_under(column, &target, self.def.mode, &self.definer.policy()).map(drop)
     }
 
     fn drop_column(&mut self, name: &str, if_exists: bool) -> Result<()> {
