@@ -21,3 +21,15 @@ ALTER TABLE zd ALTER d SET DEFAULT '0000-00-00', MODIFY e DATETIME DEFAULT '0000
 INSERT INTO zd (a) VALUES (1);
 SET sql_mode = DEFAULT;
 SELECT * FROM zd;
+-- members that are equal
+CREATE TABLE em (a INT PRIMARY KEY, e ENUM('a','A') COLLATE utf8mb4_bin, s SET('x','X') COLLATE utf8mb4_0900_as_cs);
+INSERT INTO em VALUES (1, 'A', 'X,x'), (2, 'a', 'X');
+SELECT * FROM em ORDER BY a;
+CREATE TABLE bad (a INT PRIMARY KEY, e ENUM('a','A'));
+CREATE TABLE bad (a INT PRIMARY KEY, e ENUM('a','á') COLLATE utf8mb4_0900_ai_ci);
+CREATE TABLE bad (a INT PRIMARY KEY, e ENUM('a','a ') COLLATE utf8mb4_bin);
+CREATE TABLE bad (a INT PRIMARY KEY, e SET('ss','ß') COLLATE utf8mb4_0900_ai_ci);
+ALTER TABLE em ADD f ENUM('b','B');
+ALTER TABLE em MODIFY s SET('x','X') COLLATE utf8mb4_0900_ai_ci;
+ALTER TABLE em CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci;
+ALTER TABLE em ADD f ENUM('a','á') COLLATE utf8mb4_0900_as_ci;

@@ -242,6 +242,10 @@ impl Definer {
                 row_id::add(&mut definition)?;
             }
             self.prepare(&mut definition, mode)?;
+            let collation = table_collation(&definition)?;
+            for column in &definition.columns {
+                self.check_members(column, collation)?;
+            }
         }
         self.create_prepared(database, definition, mode).map(Some)
     }
@@ -354,6 +358,21 @@ impl Definer {
             self.diagnostics.warn(1266, text);
         }
         definition.options.retain(|option| option.name != "ENGINE");
+        Ok(())
+    }
+
+    /// Refuses members of an ENUM or SET that are equal; where `sql_mode` is not strict, a note says
+    /// so.
+    pub(super) fn check_members(
+        &self,
+        column: &ColumnDefinition,
+        collation: Collation,
+    ) -> Result<()> {
+        match types::member_twice(column, collation)? {
+            Some(error) if self.strict => return Err(error),
+            Some(error) => self.diagnostics.note(error.errno(), error.message()),
+            None => {}
+        }
         Ok(())
     }
 

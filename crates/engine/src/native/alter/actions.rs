@@ -11,7 +11,7 @@ use super::partitions::not_partitioned;
 use crate::mirror::is_hidden;
 use crate::native::check::{duplicate_column, duplicate_key_name};
 use crate::native::ddl::Definer;
-use crate::native::definition::NativeDef;
+use crate::native::definition::{NativeDef, table_collation};
 use crate::native::rules;
 use crate::native::{partition, types};
 
@@ -217,21 +217,24 @@ impl<'d> Draft<'d> {
         Ok(())
     }
 
-    /// A column with its default in universal time.
+    /// A column with its default in universal time. Copies have whatever their sources have.
     fn settled(&self, column: &ColumnDefinition) -> Result<ColumnDefinition> {
         let mut column = column.clone();
         types::restore_json(&mut column);
-        self.check_date(&column)?;
+        if !is_hidden(&self.def.database) {
+            self.check_date(&column)?;
+            self.definer.check_members(&column, table_collation(&self.definition)?)?;
+        }
         self.definer.settle_default(&mut column, self.def.collation, self.def.mode)?;
         Ok(column)
     }
 
     /// Refuses a default that is a date which the session's `sql_mode` does not have. Defaults that
-    /// were there before stay, and copies have those of their sources.
+    /// were there before stay.
     fn check_date(&self, column: &ColumnDefinition) -> Result<()> {
         let base = column.data_type.base;
         let is_date = matches!(base, Base::Date | Base::DateTime | Base::Timestamp);
-        if !is_date || is_hidden(&self.def.database) {
+        if !is_date {
             return Ok(());
         }
         let (_, target) = types::column(&self.def.name, column, self.def.collation)?;
@@ -381,7 +384,12 @@ impl<'d> Draft<'d> {
 
     fn convert(&mut self, charset: Option<&str>, collation: Option<&str>) -> Result<()> {
         let new = types::collation_of(charset, collation, self.def.collation)?;
-        self.use_collation(new, true)
+        self.use_collation(new, true)?;
+        if is_hidden(&self.def.database) {
+            return Ok(());
+        }
+        let mut columns = self.definition.columns.iter();
+        columns.try_for_each(|column| self.definer.check_members(column, new))
     }
 
     /// Gives the table another default collation. Columns that are not converted keep theirs and
