@@ -252,6 +252,7 @@ impl<'d> Draft<'d> {
         };
         self.check_not_placing(name, "DROP COLUMN")?;
         self.check_not_referring(name)?;
+        self.check_not_computed_of(name)?;
         self.definition.columns.remove(at);
         self.origins.remove(at);
         // A column leaves the keys that hold it; keys of nothing are gone.
@@ -279,6 +280,22 @@ impl<'d> Draft<'d> {
             "Cannot drop column '{name}': needed in a foreign key constraint '{constraint}'"
         );
         Err(Error::remote(1828, *b"HY000", text))
+    }
+
+    /// Refuses to touch the name of a column that a key computes its parts of.
+    pub(super) fn check_not_computed_of(&self, name: &str) -> Result<()> {
+        let parts = self.definition.keys.iter().flat_map(|key| &key.parts);
+        let names = parts.flat_map(|part| match &part.target {
+            KeyTarget::Expression(expression) => rules::names(&expression.tree),
+            KeyTarget::Column(_) => Vec::new(),
+        });
+        if names.into_iter().any(|it| it.eq_ignore_ascii_case(name)) {
+            let text = format!(
+                "Column '{name}' has a functional index dependency and cannot be dropped or renamed."
+            );
+            return Err(Error::remote(3837, *b"HY000", text));
+        }
+        Ok(())
     }
 
     /// Refuses to touch the name of a column that partitions or segments are made of.

@@ -90,6 +90,7 @@ impl Draft<'_> {
             }
             if !from.eq_ignore_ascii_case(to) {
                 self.check_not_placing(from, what)?;
+                self.check_not_computed_of(from)?;
             }
             renamed.push((at, from, to));
         }
