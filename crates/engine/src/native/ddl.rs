@@ -235,6 +235,9 @@ impl Definer {
             definition.name.name.clone_from(name);
             definition.options.retain(|option| option.name != "AUTO_INCREMENT");
             definition.foreign_keys.clear();
+            // The names are those of the source's constraints: the new table's are made of its own.
+            definition.checks.iter_mut().for_each(|check| check.name = None);
+            definition.normalise();
         } else {
             definition.complete_foreign_keys();
             add_collation(&mut definition, &options);
