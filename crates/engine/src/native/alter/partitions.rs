@@ -136,7 +136,7 @@ impl Definer {
     /// Gives a table other partitions, and puts every row into its new one.
     fn moved(&self, def: &NativeDef, definition: TableDefinition) -> Result<()> {
         let origins: Vec<Option<usize>> = (0..definition.columns.len()).map(Some).collect();
-        self.change(def, (definition, &origins), false, &[]).map(drop)
+        self.change(def, (definition, &origins), false, (Vec::new(), None)).map(drop)
     }
 
     /// The keys of partitions by value, which have the names that `information_schema.PARTITIONS`
