@@ -286,6 +286,21 @@ impl Part {
         }
     }
 
+    /// Whether its values, when they are dates, are at the beginning of a day.
+    fn slices_days(&self) -> bool {
+        const DAY: u64 = 86_400_000_000;
+        !matches!(self.function, Function::TimeSlice(micros) if micros % DAY != 0)
+    }
+
+    /// Digits behind the seconds that tell its values apart: slices of time can begin between the
+    /// values of a column.
+    fn digits(&self) -> u8 {
+        let own = self.ty.decimals.min(6);
+        let Function::TimeSlice(micros) = self.function else { return own };
+        let fits = |digits: &u8| micros % 10_u64.pow(u32::from(6 - *digits)) == 0;
+        (own..6).find(fits).unwrap_or(6)
+    }
+
     fn number_text(&self, bits: u64) -> String {
         if self.ty.arrow() == DataType::UInt64 && !matches!(self.function, Function::Hash(_)) {
             return bits.to_string();
@@ -294,9 +309,9 @@ impl Part {
         let mut out = String::new();
         match self.ty.wire {
             _ if matches!(self.function, Function::Hash(_)) => return value.to_string(),
-            WireType::Date => write_date(&mut out, DateTime::unpack(value)),
-            WireType::DateTime | WireType::Timestamp => {
-                write_datetime(&mut out, DateTime::unpack(value), self.ty.decimals.min(6));
+            WireType::Date if self.slices_days() => write_date(&mut out, DateTime::unpack(value)),
+            WireType::Date | WireType::DateTime | WireType::Timestamp => {
+                write_datetime(&mut out, DateTime::unpack(value), self.digits());
             }
             WireType::Time => write_time(&mut out, value, self.ty.decimals.min(6)),
             _ => return value.to_string(),

@@ -552,6 +552,30 @@ fn values_of_partitions_are_shown() {
 }
 
 #[test]
+fn slices_of_time_have_names_of_their_own() {
+    let names = |ty: &str, slice: &str, values: [i64; 2]| {
+        let sql = format!(
+            "CREATE TABLE t (h {ty} PRIMARY KEY) PARTITION BY (TIME_SLICE(h, INTERVAL {slice}))"
+        );
+        let partitioner = derived(&sql).unwrap().partitioner;
+        let values: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+        let groups = partitioner.split(&[values]).unwrap();
+        let names = groups.iter().map(|(key, _)| partitioner.describe(key).unwrap());
+        names.collect::<Vec<_>>()
+    };
+    let day = DateTime::date(2024, 5, 6).pack();
+    let found = names("DATETIME(1)", "30000 MICROSECOND", [day, day + 100_000]);
+    assert_eq!(found, ["'2024-05-06 00:00:00.00'", "'2024-05-06 00:00:00.09'"]);
+    let found = names("DATETIME(3)", "500000 MICROSECOND", [day, day + 600_000]);
+    assert_eq!(found, ["'2024-05-06 00:00:00.000'", "'2024-05-06 00:00:00.500'"]);
+    let next = DateTime::date(2024, 5, 7).pack();
+    let found = names("DATE", "7 HOUR", [day, next]);
+    assert_ne!(found[0], found[1]);
+    assert!(found[0].len() == "'2024-05-06 00:00:00'".len(), "{found:?}");
+    assert_eq!(names("DATE", "1 DAY", [day, next]), ["'2024-05-06'", "'2024-05-07'"]);
+}
+
+#[test]
 fn rows_that_lie_in_another_partition_than_theirs_are_counted() {
     let rows: Vec<Row> = (0..60_i64)
         .map(|at| {
