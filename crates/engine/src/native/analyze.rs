@@ -68,7 +68,7 @@ impl Definer {
     /// # Errors
     /// What reading gives; a number of buckets that MySQL does not take (1690); a column that is
     /// named twice (1060); histograms that are given (1235).
-    pub(super) fn change_histograms(
+    pub(crate) fn change_histograms(
         &self,
         def: &NativeDef,
         change: &HistogramChange,

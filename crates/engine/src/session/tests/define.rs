@@ -1,5 +1,7 @@
 //! Native databases and tables, as statements define and show them.
 
+use pelorus_sql::statement::{HistogramAction, HistogramChange};
+
 use super::*;
 use crate::session::view::View;
 
@@ -552,6 +554,22 @@ async fn tables_whose_rows_do_not_come_are_dropped_and_no_others() {
     run(&mut root, "CREATE TABLE IF NOT EXISTS t (a INT PRIMARY KEY) SELECT 2 AS a").await;
     assert_eq!(rows(&mut root, "SHOW WARNINGS").await[0][..2], ["Note", "1050"]);
     assert_eq!(rows(&mut root, "SELECT a FROM t").await, [["1"]]);
+    engine.close().await;
+}
+
+/// What is asked of a column does not hit the one that stands in its place by now.
+#[tokio::test]
+async fn histograms_are_dropped_of_the_columns_that_were_meant() {
+    let (engine, mut root) = shop().await;
+    run(&mut root, "CREATE TABLE t (a INT PRIMARY KEY, b INT, c INT)").await;
+    run(&mut root, "INSERT INTO t VALUES (1, 1, 1)").await;
+    run(&mut root, "ANALYZE TABLE t UPDATE HISTOGRAM ON b, c").await;
+    let read = engine.native().require("shop", "t").unwrap();
+    run(&mut root, "ALTER TABLE t DROP COLUMN b").await;
+    let change = HistogramChange { columns: vec!["b".to_owned()], action: HistogramAction::Drop };
+    root.definer(&root.view()).change_histograms(&read, &change).unwrap();
+    let sql = "SELECT COLUMN_NAME FROM information_schema.COLUMN_STATISTICS WHERE TABLE_NAME = 't'";
+    assert_eq!(rows(&mut root, sql).await, [["c"]]);
     engine.close().await;
 }
 
