@@ -22,7 +22,7 @@ INSERT INTO zd (a) VALUES (1);
 SET sql_mode = DEFAULT;
 SELECT * FROM zd;
 -- members that are equal
-CREATE TABLE em (a INT PRIMARY KEY, e ENUM('a','A') COLLATE utf8mb4_bin, s SET('x','X') COLLATE utf8mb4_0900_as_cs);
+CREATE TABLE em (a INT PRIMARY KEY, e ENUM('a','A') COLLATE utf8mb4_bin, s SET('x','X') COLLATE utf8mb4_bin);
 INSERT INTO em VALUES (1, 'A', 'X,x'), (2, 'a', 'X');
 SELECT * FROM em ORDER BY a;
 CREATE TABLE bad (a INT PRIMARY KEY, e ENUM('a','A'));
@@ -32,7 +32,7 @@ CREATE TABLE bad (a INT PRIMARY KEY, e SET('ss','ß') COLLATE utf8mb4_0900_ai_ci
 ALTER TABLE em ADD f ENUM('b','B');
 ALTER TABLE em MODIFY s SET('x','X') COLLATE utf8mb4_0900_ai_ci;
 ALTER TABLE em CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci;
-ALTER TABLE em ADD f ENUM('a','á') COLLATE utf8mb4_0900_as_ci;
+ALTER TABLE em ADD f ENUM('a','á') COLLATE utf8mb4_bin;
 -- the charset of the table and of columns, whatever comes first
 CREATE TABLE cs (a INT PRIMARY KEY, b VARCHAR(10), c VARCHAR(10));
 ALTER TABLE cs ADD d VARCHAR(10), DEFAULT CHARSET=latin1;
