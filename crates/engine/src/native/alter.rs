@@ -25,8 +25,10 @@ use pelorus_store::TableSchema;
 use super::check;
 use super::ddl::{Definer, first_number};
 use super::definition::{Derived, NativeDef};
+use super::rename::Moved;
 use super::write::auto;
 use super::{refer, rules};
+use crate::mirror::is_hidden;
 use actions::Draft;
 pub(super) use partitions::unknown_partition;
 use plan::Plan;
@@ -57,34 +59,27 @@ impl Definer {
         }
         let mut draft = Draft::new(self, &def);
         draft.apply_all(&actions)?;
-        let Draft { definition, origins, mut renamed, repartitions, .. } = draft;
-        if let Some(to) = &renamed {
-            if self.database_of(to)? == def.database && to.name == def.name {
-                renamed = None;
-            } else {
-                self.free_place(to)?;
-            }
+        let Draft { definition, origins, renamed, repartitions, .. } = draft;
+        let mut moved = None;
+        if let Some(to) = &renamed
+            && (self.database_of(to)? != def.database || to.name != def.name)
+        {
+            moved = Some(Moved::to(&def, self.free_place(to)?, &to.name));
         }
         let columns = refer::renamed_columns(&def.definition, &definition, &origins);
         let others = self.following_columns(&def, &columns);
-        let copied = self.change(&def, (definition, &origins), repartitions, &others)?;
-        if let Some(to) = renamed {
-            let database = Some(def.database.clone());
-            let from = TableName { database, name: def.name.clone() };
-            self.rename(&[(from, to)])?;
-        }
-        Ok(copied)
+        self.change(&def, (definition, &origins), repartitions, (others, moved.as_ref()))
     }
 
     /// Gives a table a new definition whose columns come from those of the old one.
     /// `repartitions` says that MySQL copies all rows whatever becomes of the columns; `others` are
-    /// tables whose foreign keys follow in the same commit.
+    /// tables whose foreign keys follow in the same commit, in which the table may also move.
     pub(super) fn change(
         &self,
         def: &NativeDef,
         (mut definition, origins): (TableDefinition, &[Option<usize>]),
         repartitions: bool,
-        others: &[Redefined],
+        (mut others, moved): (Vec<Redefined>, Option<&Moved>),
     ) -> Result<u64> {
         rules::check_kept(def, &definition, origins)?;
         check::check(&definition, def.mode, &super::types::definition_policy())?;
@@ -93,20 +88,24 @@ impl Definer {
         definition.normalise();
         self.warn_unheeded(&definition, Some(&def.definition));
         if definition == def.definition && counter.is_none() {
-            return Ok(0);
+            return moved.map_or(Ok(()), |moved| self.take_place(moved)).map(|()| 0);
         }
         let derived = Derived::of(&def.database, &definition, def.mode)?;
         rules::check(&definition, &derived, def.mode)?;
+        check_partitions(def, &derived)?;
         let store = self.catalog.store();
         // Dropped when the new definition is there: until then nobody writes rows for the old one.
         let _frozen = store.freeze(def.id)?;
         let plan = Plan::new(self, def, &definition, &derived, origins)?;
         self.check_added(def, &definition, &derived, &plan)?;
         let rows = store.snapshot().table(def.id)?.count_rows()?;
-        let database = def.database.clone();
         for &column in &plan.not_null {
             self.check_no_nulls(def, column)?;
         }
+        let database = match moved {
+            Some(moved) => self.place_with(moved, &mut definition, &mut others),
+            None => def.database.clone(),
+        };
         if plan.keeps_rows {
             let schema = TableSchema {
                 columns: plan.stored(def, &derived)?,
@@ -115,11 +114,19 @@ impl Definer {
                 history: super::types::history(&definition)?,
             };
             let counter = counter.map(|first| auto::free_from(store, def, first)).transpose()?;
-            self.redefine_with(def, (&database, definition), schema, others)?;
+            self.redefine_with(def, (&database, definition), schema, &others)?;
             counter.map_or(Ok(()), |next| auto::restart(store, def, next))?;
         } else {
-            self.rewrite(def, definition, (&derived, &plan), counter, others)?;
+            self.rewrite(def, (&database, definition), (&derived, &plan), counter, &others)?;
         }
         Ok(if plan.copies || repartitions { rows } else { 0 })
     }
+}
+
+/// Refuses partitions that no new table could have, unless the table has such.
+fn check_partitions(def: &NativeDef, derived: &Derived) -> Result<()> {
+    if is_hidden(&def.database) || def.partitioner.check_new(&def.targets).is_err() {
+        return Ok(());
+    }
+    derived.partitioner.check_new(&derived.targets)
 }

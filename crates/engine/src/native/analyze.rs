@@ -68,7 +68,7 @@ impl Definer {
     /// # Errors
     /// What reading gives; a number of buckets that MySQL does not take (1690); a column that is
     /// named twice (1060); histograms that are given (1235).
-    pub(super) fn change_histograms(
+    pub(crate) fn change_histograms(
         &self,
         def: &NativeDef,
         change: &HistogramChange,
@@ -114,10 +114,9 @@ impl Definer {
     }
 
     fn drop_histograms(&self, def: &NativeDef, positions: &[usize]) -> Result<Vec<Message>> {
-        let ids: Vec<u32> = {
-            let schema = def.table.schema();
-            positions.iter().filter_map(|&at| Some(schema.columns.get(at)?.id)).collect()
-        };
+        // The positions are those of the definition; the table may have got another meanwhile.
+        let of_column = |&at: &usize| def.schema.columns.get(at).map(|column| column.id);
+        let ids: Vec<u32> = positions.iter().filter_map(of_column).collect();
         let dropped: Vec<bool> = self.change_statistics(def, |statistics| {
             let drop = |id: &u32| {
                 let column = statistics.columns.iter_mut().find(|it| it.column == *id);

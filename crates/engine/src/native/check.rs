@@ -257,7 +257,17 @@ fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) 
                 let text = "Fulltext functional index is not supported.";
                 return Err(Error::remote(3759, *b"HY000", text));
             }
-            KeyTarget::Expression(_) => continue,
+            KeyTarget::Expression(expression) => {
+                let is_there = |name: &String| {
+                    definition.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name))
+                };
+                let mut names = rules::names(&expression.tree).into_iter();
+                if let Some(name) = names.find(|it| !is_there(it)) {
+                    let text = format!("Unknown column '{name}' in 'functional index'");
+                    return Err(Error::new(Code::UnknownColumn, text));
+                }
+                continue;
+            }
         };
         let mut columns = definition.columns.iter();
         let column = columns.find(|it| it.name.eq_ignore_ascii_case(name)).ok_or_else(|| {

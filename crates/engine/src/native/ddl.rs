@@ -235,6 +235,9 @@ impl Definer {
             definition.name.name.clone_from(name);
             definition.options.retain(|option| option.name != "AUTO_INCREMENT");
             definition.foreign_keys.clear();
+            // The names are those of the source's constraints: the new table's are made of its own.
+            definition.checks.iter_mut().for_each(|check| check.name = None);
+            definition.normalise();
         } else {
             definition.complete_foreign_keys();
             add_collation(&mut definition, &options);
@@ -242,6 +245,10 @@ impl Definer {
                 row_id::add(&mut definition)?;
             }
             self.prepare(&mut definition, mode)?;
+            let collation = table_collation(&definition)?;
+            for column in &definition.columns {
+                self.check_members(column, collation)?;
+            }
         }
         self.create_prepared(database, definition, mode).map(Some)
     }
@@ -321,6 +328,10 @@ impl Definer {
         let first = first_number(&definition)?;
         let derived = Derived::of(database, &definition, mode)?;
         rules::check(&definition, &derived, mode)?;
+        // Copies have what their sources have.
+        if !crate::mirror::is_hidden(database) {
+            derived.partitioner.check_new(&derived.targets)?;
+        }
         let schema = derived.schema(&definition, mode)?;
         let bytes = definition::encode(database, &definition, mode)?;
         // One commit makes the table and its first number. The definition has been derived above,
@@ -350,6 +361,21 @@ impl Definer {
             self.diagnostics.warn(1266, text);
         }
         definition.options.retain(|option| option.name != "ENGINE");
+        Ok(())
+    }
+
+    /// Refuses members of an ENUM or SET that are equal; where `sql_mode` is not strict, a note says
+    /// so.
+    pub(super) fn check_members(
+        &self,
+        column: &ColumnDefinition,
+        collation: Collation,
+    ) -> Result<()> {
+        match types::member_twice(column, collation)? {
+            Some(error) if self.strict => return Err(error),
+            Some(error) => self.diagnostics.note(error.errno(), error.message()),
+            None => {}
+        }
         Ok(())
     }
 

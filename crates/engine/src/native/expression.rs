@@ -125,6 +125,15 @@ impl RowExpression {
         Ok(Self { root, columns, single })
     }
 
+    /// Refuses functions of dates and times none of whose arguments is a column of such a type, as
+    /// MySQL does where a table is made.
+    ///
+    /// # Errors
+    /// 1486.
+    pub(crate) fn check_dates(&self) -> Result<()> {
+        if self.root.has_dates() { Ok(()) } else { Err(zone_dependent()) }
+    }
+
     /// What has no column of its own that it is a function of.
     fn whole(root: Node) -> Self {
         let mut columns = Vec::new();
@@ -236,6 +245,27 @@ fn zone_dependent() -> Error {
     )
 }
 
+/// The types of columns that MySQL partitions by a function of dates or times of; `None` for other
+/// functions, and for `UNIX_TIMESTAMP`, which has a rule of its own.
+fn date_types(function: &str, unit: Option<&str>) -> Option<&'static [WireType]> {
+    const DATE: &[WireType] = &[WireType::Date, WireType::DateTime];
+    const TIME: &[WireType] = &[WireType::Time, WireType::DateTime];
+    match (function, unit.unwrap_or_default()) {
+        (
+            "DATEDIFF" | "DAY" | "DAYOFMONTH" | "DAYOFWEEK" | "DAYOFYEAR" | "MONTH" | "QUARTER"
+            | "TO_DAYS" | "TO_SECONDS" | "WEEKDAY" | "WEEKOFYEAR" | "YEAR" | "YEARWEEK",
+            _,
+        ) => Some(DATE),
+        ("HOUR" | "MICROSECOND" | "MINUTE" | "SECOND" | "TIME_TO_SEC", _) => Some(TIME),
+        ("EXTRACT", "YEAR" | "YEAR_MONTH" | "QUARTER" | "MONTH" | "DAY") => Some(DATE),
+        // Where weeks begin, a variable of the session says.
+        ("EXTRACT", "WEEK") => Some(&[]),
+        ("EXTRACT", unit) if unit.starts_with("DAY_") => Some(&[WireType::DateTime]),
+        ("EXTRACT", _) => Some(TIME),
+        _ => None,
+    }
+}
+
 fn uses_unix_timestamp(tree: &Expr) -> bool {
     normalise::calls(tree).iter().any(|call| call.name == "UNIX_TIMESTAMP")
 }
@@ -263,6 +293,21 @@ impl Node {
             Node::Call(_, args) => args.iter().for_each(|arg| arg.columns(out)),
             _ => {}
         }
+    }
+
+    /// Whether all functions of dates and times have one in a column.
+    fn has_dates(&self) -> bool {
+        let Node::Call(call, args) = self else { return true };
+        let unit = args.first().and_then(|arg| match arg {
+            Node::Constant(_, Arg { constant: Some(Value::Text(unit)), .. }) => Some(unit.as_str()),
+            _ => None,
+        });
+        let is_one = |wanted: &[WireType]| {
+            let mut columns = args.iter();
+            columns.any(|arg| matches!(arg, Node::Column(_, ty) if wanted.contains(&ty.wire)))
+        };
+        date_types(&call.name().to_ascii_uppercase(), unit).is_none_or(is_one)
+            && args.iter().all(Node::has_dates)
     }
 
     fn single(&self) -> Option<(String, usize)> {

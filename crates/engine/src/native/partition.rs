@@ -11,6 +11,7 @@
 
 mod bounds;
 mod encode;
+mod fresh;
 mod method;
 pub(crate) mod only;
 mod padding;
@@ -21,6 +22,7 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
@@ -41,6 +43,12 @@ pub(crate) use settle::settle;
 
 /// Most partitions by name or number.
 pub(crate) const PARTITIONS_MAX: usize = 8192;
+
+/// The form in which names of partitions are compared, and which is the key of those of RANGE and
+/// LIST.
+pub(crate) fn name_key(name: &str) -> String {
+    name.to_lowercase()
+}
 
 /// Rows of one partition: its key and their positions.
 pub(crate) type Group = (Vec<u8>, UInt32Array);
@@ -135,12 +143,33 @@ impl Partitioner {
 
     /// A partition by its name, in any case.
     pub(crate) fn find(&self, name: &str) -> Option<&Named> {
-        self.named.iter().find(|it| it.name.eq_ignore_ascii_case(name))
+        let wanted = name_key(name);
+        self.named.iter().find(|it| name_key(&it.name) == wanted)
     }
 
     /// Where a partition stands among those that have names, by its key.
     pub(crate) fn place_of(&self, key: &[u8]) -> Option<usize> {
         self.named.iter().position(|named| named.key == key)
+    }
+
+    /// How the bound of a RANGE partition compares with that of one of another partitioning by the
+    /// same columns, both given by their places; `None` where there is no bound.
+    pub(crate) fn compare_bounds(
+        &self,
+        at: usize,
+        other: &Self,
+        of_other: usize,
+    ) -> Option<Ordering> {
+        match (&self.kind, &other.kind) {
+            (Kind::Range { bounds, .. }, Kind::Range { bounds: others, .. }) => {
+                let order = |bound: &Option<i128>| (bound.is_none(), bound.unwrap_or_default());
+                Some(order(bounds.get(at)?).cmp(&order(others.get(of_other)?)))
+            }
+            (Kind::RangeColumns { bounds, .. }, Kind::RangeColumns { bounds: others, .. }) => {
+                Some(bounds.get(at)?.cmp(others.get(of_other)?))
+            }
+            _ => None,
+        }
     }
 
     /// Groups whole rows by their partitions, in the order of their first rows.

@@ -14,13 +14,25 @@ use super::definition::NativeDef;
 use super::refer::{Redefined, refers_to};
 
 /// A table with the place that it has after the pairs so far.
-struct Moved {
+pub(super) struct Moved {
     def: Arc<NativeDef>,
     database: String,
     name: String,
 }
 
 impl Moved {
+    /// A table that is about to take a place that is free.
+    pub(super) fn to(def: &Arc<NativeDef>, database: String, name: &str) -> Self {
+        Self { def: Arc::clone(def), database, name: name.to_owned() }
+    }
+
+    /// Gives the table's definition its new place.
+    fn place(&self, definition: &mut TableDefinition, moved: &[Self]) {
+        rename_made(definition, &self.name);
+        definition.name.name.clone_from(&self.name);
+        follow(definition, (&self.def.database, &self.database), moved);
+    }
+
     fn is_at(&self, database: &str, name: &str) -> bool {
         self.database == database && self.name == name
     }
@@ -86,24 +98,57 @@ impl Definer {
         Ok(database)
     }
 
+    /// Gives a table the place that [`Moved`] says, and does nothing else to it.
+    ///
+    /// # Errors
+    /// What the disk gives.
+    pub(super) fn take_place(&self, moved: &Moved) -> Result<()> {
+        self.carry_out(std::slice::from_ref(moved))
+    }
+
+    /// Gives a definition that a table is to have anyway the place that it moves to, and adds the
+    /// tables whose foreign keys follow to those that change in the same commit. Gives the database.
+    pub(super) fn place_with(
+        &self,
+        moved: &Moved,
+        definition: &mut TableDefinition,
+        others: &mut Vec<Redefined>,
+    ) -> String {
+        let moved_one = std::slice::from_ref(moved);
+        moved.place(definition, moved_one);
+        self.add_following(moved_one, others);
+        moved.database.clone()
+    }
+
     fn carry_out(&self, moved: &[Moved]) -> Result<()> {
         let mut renamed: Vec<Redefined> = Vec::with_capacity(moved.len());
-        for Moved { def, database, name } in moved {
-            let mut definition = def.definition.clone();
-            rename_made(&mut definition, name);
-            definition.name.name.clone_from(name);
-            follow(&mut definition, (&def.database, database), moved);
-            renamed.push((Arc::clone(def), database.clone(), definition));
+        for table in moved {
+            let mut definition = table.def.definition.clone();
+            table.place(&mut definition, moved);
+            renamed.push((Arc::clone(&table.def), table.database.clone(), definition));
         }
         let mut followed: Vec<Redefined> = Vec::new();
-        let others = if moved.is_empty() { Vec::new() } else { self.referring() };
-        for def in others.into_iter().filter(|def| moved.iter().all(|it| it.def.id != def.id)) {
-            let (database, mut definition) = (def.database.clone(), def.definition.clone());
-            if follow(&mut definition, (&database, &database), moved) {
-                followed.push((def, database, definition));
-            }
+        if !moved.is_empty() {
+            self.add_following(moved, &mut followed);
         }
         self.redefine_all(&renamed, &followed)
+    }
+
+    /// Adds the tables whose foreign keys follow tables that move; of those that change already, the
+    /// new definitions follow.
+    fn add_following(&self, moved: &[Moved], others: &mut Vec<Redefined>) {
+        let stays = |def: &Arc<NativeDef>| moved.iter().all(|it| it.def.id != def.id);
+        for def in self.referring().into_iter().filter(stays) {
+            let database = def.database.clone();
+            if let Some((.., known)) = others.iter_mut().find(|(other, ..)| other.id == def.id) {
+                follow(known, (&database, &database), moved);
+                continue;
+            }
+            let mut definition = def.definition.clone();
+            if follow(&mut definition, (&database, &database), moved) {
+                others.push((def, database, definition));
+            }
+        }
     }
 }
 

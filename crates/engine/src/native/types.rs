@@ -5,11 +5,17 @@
 mod default;
 mod name;
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, StringArray};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
 use pelorus_functions::assign::Target;
 use pelorus_sql::table::{Base, ColumnDefinition, TypeName};
 use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
+
+use super::weigher;
 
 pub(crate) use default::{
     constant_under, default_value, definition_policy, invalid_default, typed_text,
@@ -364,21 +370,12 @@ fn listed_chars(data_type: &TypeName, name: &str) -> Result<u32> {
             format!("Too many strings for column {name} and SET"),
         ));
     }
-    for (at, value) in data_type.values.iter().enumerate() {
+    for value in &data_type.values {
         if is_set && value.contains(',') {
             return Err(Error::remote(
                 1367,
                 *b"22007",
                 format!("Illegal set '{value}' value found during parsing"),
-            ));
-        }
-        let before = data_type.values.get(..at).unwrap_or_default();
-        if before.iter().any(|other| other.eq_ignore_ascii_case(value)) {
-            let kind = if is_set { "SET" } else { "ENUM" };
-            return Err(Error::remote(
-                1291,
-                *b"HY000",
-                format!("Column '{name}' has duplicated value '{value}' in {kind}"),
             ));
         }
     }
@@ -389,6 +386,44 @@ fn listed_chars(data_type: &TypeName, name: &str) -> Result<u32> {
         counts.max().unwrap_or(0)
     };
     Ok(u32::try_from(chars).unwrap_or(u32::MAX))
+}
+
+/// Error 1291 of an ENUM or SET with members that its collation calls equal. Tables that exist may
+/// have some, and so may those of servers, which take them where `sql_mode` is not strict.
+///
+/// # Errors
+/// An unknown charset or collation.
+pub(crate) fn member_twice(
+    column: &ColumnDefinition,
+    of_table: Collation,
+) -> Result<Option<Error>> {
+    let data_type = &column.data_type;
+    if !matches!(data_type.base, Base::Enum | Base::Set) {
+        return Ok(None);
+    }
+    let collation = type_collation(data_type, of_table)?;
+    // Spaces at the end are no part of a member.
+    let trimmed = |value: &String| match collation == collation::BINARY {
+        true => value.clone(),
+        false => value.trim_end_matches(' ').to_owned(),
+    };
+    let texts: Vec<String> = data_type.values.iter().map(trimmed).collect();
+    let array: ArrayRef = Arc::new(StringArray::from(texts.clone()));
+    // Where the rules are not known, bytes tell them apart.
+    let weights = weigher::weights(&array, collation).ok();
+    let mut known = HashSet::new();
+    for (at, text) in texts.iter().enumerate() {
+        let key = match &weights {
+            Some(weights) => weights.as_binary::<i32>().value(at),
+            None => text.as_bytes(),
+        };
+        if !known.insert(key) {
+            let kind = if data_type.base == Base::Set { "SET" } else { "ENUM" };
+            let text = format!("Column '{}' has duplicated value '{text}' in {kind}", column.name);
+            return Ok(Some(Error::remote(1291, *b"HY000", text)));
+        }
+    }
+    Ok(None)
 }
 
 fn too_long(name: &str, most: u32) -> Error {

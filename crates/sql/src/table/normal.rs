@@ -19,6 +19,7 @@ impl TableDefinition {
     /// - empty comments are gone;
     /// - types have their default lengths, and integers no display width except `tinyint(1)` and
     ///   with `ZEROFILL`;
+    /// - the number of partitions is gone where these are listed;
     /// - references at columns are gone; [`Self::take_references`] makes foreign keys of them
     ///   before.
     ///
@@ -31,6 +32,11 @@ impl TableDefinition {
             column.data_type.normalise();
             column.normalise_default();
             column.references = None;
+        }
+        if let Some(partitioning) = &mut self.partitioning
+            && !partitioning.partitions.is_empty()
+        {
+            partitioning.count = None;
         }
         self.drop_empty_comments();
         self.order_keys();

@@ -3,14 +3,15 @@
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
-    AlterAction, CheckDefinition, ColumnDefault, ColumnDefinition, ForeignKey, KeyDefinition,
+    AlterAction, Base, CheckDefinition, ColumnDefault, ColumnDefinition, ForeignKey, KeyDefinition,
     KeyKind, KeyTarget, PartitionMethod, Place, TableDefinition, TableOption,
 };
 
 use super::partitions::not_partitioned;
+use crate::mirror::is_hidden;
 use crate::native::check::{duplicate_column, duplicate_key_name};
 use crate::native::ddl::Definer;
-use crate::native::definition::NativeDef;
+use crate::native::definition::{NativeDef, table_collation};
 use crate::native::rules;
 use crate::native::{partition, types};
 
@@ -216,12 +217,28 @@ impl<'d> Draft<'d> {
         Ok(())
     }
 
-    /// A column with its default in universal time.
+    /// A column with its default in universal time. Copies have whatever their sources have.
     fn settled(&self, column: &ColumnDefinition) -> Result<ColumnDefinition> {
         let mut column = column.clone();
         types::restore_json(&mut column);
+        if !is_hidden(&self.def.database) {
+            self.check_date(&column)?;
+            self.definer.check_members(&column, table_collation(&self.definition)?)?;
+        }
         self.definer.settle_default(&mut column, self.def.collation, self.def.mode)?;
         Ok(column)
+    }
+
+    /// Refuses a default that is a date which the session's `sql_mode` does not have. Defaults that
+    /// were there before stay.
+    fn check_date(&self, column: &ColumnDefinition) -> Result<()> {
+        let base = column.data_type.base;
+        let is_date = matches!(base, Base::Date | Base::DateTime | Base::Timestamp);
+        if !is_date {
+            return Ok(());
+        }
+        let (_, target) = types::column(&self.def.name, column, self.def.collation)?;
+        types::constant_under(column, &target, self.def.mode, &self.definer.policy()).map(drop)
     }
 
     fn drop_column(&mut self, name: &str, if_exists: bool) -> Result<()> {
@@ -235,6 +252,7 @@ impl<'d> Draft<'d> {
         };
         self.check_not_placing(name, "DROP COLUMN")?;
         self.check_not_referring(name)?;
+        self.check_not_computed_of(name)?;
         self.definition.columns.remove(at);
         self.origins.remove(at);
         // A column leaves the keys that hold it; keys of nothing are gone.
@@ -262,6 +280,22 @@ impl<'d> Draft<'d> {
             "Cannot drop column '{name}': needed in a foreign key constraint '{constraint}'"
         );
         Err(Error::remote(1828, *b"HY000", text))
+    }
+
+    /// Refuses to touch the name of a column that a key computes its parts of.
+    pub(super) fn check_not_computed_of(&self, name: &str) -> Result<()> {
+        let parts = self.definition.keys.iter().flat_map(|key| &key.parts);
+        let names = parts.flat_map(|part| match &part.target {
+            KeyTarget::Expression(expression) => rules::names(&expression.tree),
+            KeyTarget::Column(_) => Vec::new(),
+        });
+        if names.into_iter().any(|it| it.eq_ignore_ascii_case(name)) {
+            let text = format!(
+                "Column '{name}' has a functional index dependency and cannot be dropped or renamed."
+            );
+            return Err(Error::remote(3837, *b"HY000", text));
+        }
+        Ok(())
     }
 
     /// Refuses to touch the name of a column that partitions or segments are made of.
@@ -367,7 +401,12 @@ impl<'d> Draft<'d> {
 
     fn convert(&mut self, charset: Option<&str>, collation: Option<&str>) -> Result<()> {
         let new = types::collation_of(charset, collation, self.def.collation)?;
-        self.use_collation(new, true)
+        self.use_collation(new, true)?;
+        if is_hidden(&self.def.database) {
+            return Ok(());
+        }
+        let mut columns = self.definition.columns.iter();
+        columns.try_for_each(|column| self.definer.check_members(column, new))
     }
 
     /// Gives the table another default collation. Columns that are not converted keep theirs and

@@ -16,8 +16,12 @@ enum Turn {
     Places,
     DropKey,
     DropColumn,
+    /// The charset of the table, which columns that are there do not follow, and new ones do.
+    Charset,
     /// After the names of columns have changed.
     Rest,
+    /// What gives all columns a charset, new ones too.
+    Convert,
 }
 
 fn turn(action: &AlterAction) -> Turn {
@@ -31,6 +35,10 @@ fn turn(action: &AlterAction) -> Turn {
         | AlterAction::DropCheck(_)
         | AlterAction::DropConstraint(_) => Turn::DropKey,
         AlterAction::DropColumn { .. } => Turn::DropColumn,
+        AlterAction::Option(option) if matches!(option.name.as_str(), "CHARSET" | "COLLATE") => {
+            Turn::Charset
+        }
+        AlterAction::Convert { .. } => Turn::Convert,
         _ => Turn::Rest,
     }
 }
@@ -82,6 +90,7 @@ impl Draft<'_> {
             }
             if !from.eq_ignore_ascii_case(to) {
                 self.check_not_placing(from, what)?;
+                self.check_not_computed_of(from)?;
             }
             renamed.push((at, from, to));
         }

@@ -4,6 +4,7 @@
 //! write before a definition changed plans it again, since the store refuses what was made for an
 //! older definition; therefore a table is frozen while its partitions go.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -11,13 +12,14 @@ use arrow::datatypes::{Field, Schema};
 use pelorus_chunk::Predicate;
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::table::{
-    AlterAction, PartitionDefinition, PartitionList, PartitionMethod, TableDefinition,
+    AlterAction, PartitionDefinition, PartitionList, PartitionMethod, Partitioning, TableDefinition,
 };
 use pelorus_store::ScanRequest;
 
+use super::check_partitions;
 use crate::native::ddl::Definer;
-use crate::native::definition::NativeDef;
-use crate::native::partition;
+use crate::native::definition::{Derived, NativeDef};
+use crate::native::partition::{self, PARTITIONS_MAX, name_key};
 
 /// Rows of a batch when rows are only counted.
 const BATCH_ROWS: usize = 8192;
@@ -99,39 +101,42 @@ impl Definer {
         partitioning.partitions.extend_from_slice(list);
         partitioning.count = None;
         partition::settle(partitioning, def.mode, &self.context)?;
+        check_partitions(def, &Derived::of(&def.database, &definition, def.mode)?)?;
         self.redefine(def, &def.database, definition, def.table.schema())
     }
 
     /// `ADD PARTITION PARTITIONS n`
     fn add_count(&self, def: &NativeDef, more: u64) -> Result<()> {
         let mut definition = def.definition.clone();
-        let count = numbered(&mut definition, &def.definition, "ADD PARTITION PARTITIONS")?;
+        let partitioning = numbered(&mut definition, "ADD PARTITION PARTITIONS")?;
         if more == 0 {
             let text = "At least one partition must be added";
             return Err(Error::remote(1514, *b"HY000", text));
         }
-        *count = Some(count.unwrap_or(1).saturating_add(more));
+        let count = def.partitioner.named().len() as u64;
+        resize(partitioning, count.saturating_add(more));
         self.moved(def, definition)
     }
 
     /// `COALESCE PARTITION n`
     fn coalesce(&self, def: &NativeDef, less: u64) -> Result<()> {
         let mut definition = def.definition.clone();
-        let count = numbered(&mut definition, &def.definition, "COALESCE PARTITION")?;
+        let partitioning = numbered(&mut definition, "COALESCE PARTITION")?;
         if less == 0 {
             let text = "At least one partition must be coalesced";
             return Err(Error::remote(1515, *b"HY000", text));
         }
-        let left = count.unwrap_or(1).checked_sub(less).filter(|left| *left > 0);
+        let count = def.partitioner.named().len() as u64;
+        let left = count.checked_sub(less).filter(|left| *left > 0);
         let text = "Cannot remove all partitions, use DROP TABLE instead";
-        *count = Some(left.ok_or_else(|| Error::new(Code::DropLastPartition, text))?);
+        resize(partitioning, left.ok_or_else(|| Error::new(Code::DropLastPartition, text))?);
         self.moved(def, definition)
     }
 
     /// Gives a table other partitions, and puts every row into its new one.
     fn moved(&self, def: &NativeDef, definition: TableDefinition) -> Result<()> {
         let origins: Vec<Option<usize>> = (0..definition.columns.len()).map(Some).collect();
-        self.change(def, (definition, &origins), false, &[]).map(drop)
+        self.change(def, (definition, &origins), false, (Vec::new(), None)).map(drop)
     }
 
     /// The keys of partitions by value, which have the names that `information_schema.PARTITIONS`
@@ -194,14 +199,14 @@ impl Definer {
         if keys.is_empty() {
             return Ok(());
         }
-        let dropped = |partition: &PartitionDefinition| {
-            names.iter().any(|name| name.eq_ignore_ascii_case(&partition.name))
-        };
-        partitions.retain(|partition| !dropped(partition));
+        let dropped: HashSet<String> = names.iter().map(|name| name_key(name)).collect();
+        partitions.retain(|partition| !dropped.contains(&name_key(&partition.name)));
         if partitions.is_empty() {
             let text = "Cannot remove all partitions, use DROP TABLE instead";
             return Err(Error::new(Code::DropLastPartition, text));
         }
+        // What is wrong with it shows before rows are gone.
+        Derived::of(&def.database, &definition, def.mode)?;
         let store = self.catalog.store();
         // Nobody writes rows between the two: they would stay in a partition that no definition has.
         let _frozen = store.freeze(def.id)?;
@@ -243,8 +248,8 @@ impl Definer {
         let mut definition = def.definition.clone();
         let partitions = listed(&mut definition, "REORGANIZE")?;
         let position = |name: &String| {
-            let mut all = partitions.iter();
-            all.position(|it| it.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+            let (mut all, wanted) = (partitions.iter(), name_key(name));
+            all.position(|it| name_key(&it.name) == wanted).ok_or_else(|| {
                 let text = "Error in list of partitions to REORGANIZE";
                 Error::new(Code::DropPartitionMissing, text)
             })
@@ -265,17 +270,16 @@ impl Definer {
             .filter_map(|name| def.partitioner.find(name))
             .map(|named| named.key.clone())
             .collect();
-        let old_bound = partitions[last].values.clone();
         let is_last = last + 1 == partitions.len();
         partitions.splice(first..=last, into.iter().cloned());
         let partitioning = definition.partitioning.as_mut().ok_or_else(not_partitioned)?;
         partition::settle(partitioning, def.mode, &self.context)?;
-        let new_last = partitioning.partitions.get(first + into.len() - 1);
-        let is_range = matches!(
-            partitioning.method,
-            PartitionMethod::Range(_) | PartitionMethod::RangeColumns(_)
-        );
-        if is_range && !is_last && new_last.map(|it| &it.values) != Some(&old_bound) {
+        // What is wrong with it shows before history ends.
+        let derived = Derived::of(&def.database, &definition, def.mode)?;
+        check_partitions(def, &derived)?;
+        let new_last = first + into.len() - 1;
+        let order = derived.partitioner.compare_bounds(new_last, &def.partitioner, last);
+        if order.is_some_and(|it| it == Ordering::Less || it != Ordering::Equal && !is_last) {
             let text = "Reorganize of range partitions cannot change total ranges except for last \
                         partition where it can extend the range";
             return Err(Error::remote(1520, *b"HY000", text));
@@ -308,28 +312,36 @@ fn listed<'a>(
     }
 }
 
-/// The number of partitions of HASH and KEY. Those with names are known by number from then on.
-fn numbered<'a>(
-    definition: &'a mut TableDefinition,
-    before: &TableDefinition,
-    words: &str,
-) -> Result<&'a mut Option<u64>> {
+/// The partitions of HASH and KEY, or why they cannot be counted.
+fn numbered<'a>(definition: &'a mut TableDefinition, words: &str) -> Result<&'a mut Partitioning> {
     let partitioning = definition.partitioning.as_mut().ok_or_else(not_partitioned)?;
-    let known = before.partitioning.as_ref().map_or(0, |it| it.partitions.len() as u64);
     match partitioning.method {
-        PartitionMethod::Hash { .. } | PartitionMethod::Key { .. } => {
-            if !partitioning.partitions.is_empty() {
-                partitioning.partitions.clear();
-                partitioning.count = Some(known);
-            }
-            Ok(&mut partitioning.count)
-        }
+        PartitionMethod::Hash { .. } | PartitionMethod::Key { .. } => Ok(partitioning),
         PartitionMethod::Value(_) => Err(by_value(words)),
         _ => {
             let text = format!("{words} can only be used on HASH/KEY partitions");
             Err(Error::remote(1509, *b"HY000", text))
         }
     }
+}
+
+/// Gives HASH and KEY another number of partitions. Those with names keep them, and new ones are
+/// called by their numbers, as in MySQL.
+fn resize(partitioning: &mut Partitioning, count: u64) {
+    let listed = partitioning.partitions.len();
+    if listed == 0 {
+        partitioning.count = Some(count);
+        return;
+    }
+    // One too many is enough to be refused.
+    let count = usize::try_from(count).unwrap_or(usize::MAX).min(PARTITIONS_MAX + 1);
+    partitioning.partitions.truncate(count);
+    partitioning.partitions.extend((listed..count).map(|number| PartitionDefinition {
+        name: format!("p{number}"),
+        values: None,
+        options: Vec::new(),
+        subpartitions: Vec::new(),
+    }));
 }
 
 /// Error 1505.

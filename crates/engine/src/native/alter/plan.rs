@@ -2,9 +2,11 @@
 //! have to be written anew for that.
 
 use pelorus_error::{Error, Result};
+use pelorus_functions::assign::Target;
 use pelorus_functions::{TimeZone, Value, array_of};
 use pelorus_sql::table::{Expression, TableDefinition};
 use pelorus_store::StoredColumn;
+use pelorus_types::Flags;
 
 use super::{convert, copies, filler};
 use crate::native::ddl::Definer;
@@ -78,8 +80,9 @@ impl Plan {
             });
         }
         keep_generated(def, definition, (derived, origins), &fixed, &mut sources);
-        let is_checked = rules::adds_check(&def.definition, definition);
-        let copies = copies || is_checked;
+        let adds_check = rules::adds_check(&def.definition, definition);
+        let copies = copies || adds_check;
+        let is_checked = adds_check || checks_anew(def, definition, derived, origins);
         let counts = definition.columns.iter().zip(origins).any(|(column, origin)| {
             let counted = |old: usize| def.definition.columns[old].auto_increment;
             column.auto_increment && !origin.is_some_and(counted)
@@ -151,6 +154,36 @@ fn keep_generated(
             sources[at] = Source::Kept(old);
         }
     }
+}
+
+/// Whether a CHECK may say something else of rows than before: it names a column of another type or
+/// collation.
+fn checks_anew(
+    def: &NativeDef,
+    definition: &TableDefinition,
+    derived: &Derived,
+    origins: &[Option<usize>],
+) -> bool {
+    let is_changed = |name: &String| {
+        let at = definition.columns.iter().position(|it| it.name.eq_ignore_ascii_case(name));
+        at.is_some_and(|at| {
+            origins[at].is_none_or(|old| !reads_alike(&def.targets[old], &derived.targets[at]))
+        })
+    };
+    let mut checks = definition.checks.iter().filter(|check| check.enforced);
+    checks.any(|check| rules::names(&check.expression.tree).iter().any(is_changed))
+}
+
+/// Whether expressions read a value of two columns in the same way. Whether it can be NULL and which
+/// keys it is part of, they do not ask.
+fn reads_alike(old: &Target, new: &Target) -> bool {
+    let kind = |target: &Target| {
+        let ty = target.ty;
+        let flag = |flag: Flags| ty.flags.has(flag);
+        let listed = (flag(Flags::ENUM), flag(Flags::SET), flag(Flags::ZEROFILL));
+        (ty.wire, ty.collation, ty.length, ty.decimals, ty.is_unsigned(), listed)
+    };
+    (kind(old), old.length, &old.members) == (kind(new), new.length, &new.members)
 }
 
 /// Whether rows are found, sorted and put into partitions as before.

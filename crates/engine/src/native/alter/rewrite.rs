@@ -60,8 +60,9 @@ pub(crate) fn discard(store: &Database, id: TableId) -> Result<()> {
 }
 
 impl Definer {
-    /// Writes a table anew under a definition, and puts it in the old one's place. The table is
-    /// frozen. Foreign keys of `others` follow in the same step.
+    /// Writes a table anew under a definition, and puts it in the old one's place, or in that which
+    /// the definition and its database say. The table is frozen. Foreign keys of `others` follow in
+    /// the same step.
     ///
     /// # Errors
     /// The first row that does not fit, a key that is there twice (1062), a row without partition
@@ -69,7 +70,7 @@ impl Definer {
     pub(super) fn rewrite(
         &self,
         def: &NativeDef,
-        definition: TableDefinition,
+        (database, definition): (&str, TableDefinition),
         (derived, plan): (&Derived, &Plan),
         counter: Option<u64>,
         others: &[Redefined],
@@ -82,7 +83,7 @@ impl Definer {
             segment: partition::segment(&definition, &derived.targets, def.mode)?,
             history: types::history(&definition)?,
         };
-        let visible = definition::encode(&def.database, &definition, def.mode)?;
+        let visible = definition::encode(database, &definition, def.mode)?;
         let id =
             store.create_table(schema, &definition::encode(NOWHERE, &definition, def.mode)?)?;
         let mut hidden = Hidden { store, id: Some(id) };
@@ -95,7 +96,7 @@ impl Definer {
             None => Arc::new(AtomicU64::new(1)),
         };
         let named = |definition, table| {
-            NativeDef::new(&def.database, definition, def.mode, table, Some(Arc::clone(&next)))
+            NativeDef::new(database, definition, def.mode, table, Some(Arc::clone(&next)))
         };
         let new = Arc::new(named(definition.clone(), Arc::clone(&table))?);
         let warnings = self.copy(def, &new, derived, plan)?;

@@ -3,13 +3,17 @@
 //! Each value is a tag (0: NULL, 1: a value, 255: above all values) and the value: integers of 8
 //! bytes, big-endian, with the sign bit turned when there is a sign; byte strings and texts with
 //! `00 FF` for a zero byte and `00 00` at their end. Texts are stood for by their weights unless
-//! they compare by the bytes of UTF-8. The bytes are part of the data format: the keys of
-//! partitions are made of them.
+//! they compare by the bytes of UTF-8. Under KEY decimals are their unscaled values of 16 or 32
+//! bytes like integers, and floats those of double precision, all bits of negative ones turned. The
+//! bytes are part of the data format: the keys of partitions are made of them, and the places of
+//! rows under KEY.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use arrow::datatypes::{
+    DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int64Type, UInt64Type,
+};
 use pelorus_error::{Error, Result};
 use pelorus_store::Function;
 use pelorus_types::temporal::{DateTime, write_date, write_datetime, write_time};
@@ -161,9 +165,29 @@ fn append(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<()> {
         }
         DataType::Utf8 => string(array.as_string::<i32>().value(row).as_bytes(), out),
         DataType::Binary => string(array.as_binary::<i32>().value(row), out),
+        DataType::Float32 => {
+            out.extend(float(f64::from(array.as_primitive::<Float32Type>().value(row))));
+        }
+        DataType::Float64 => out.extend(float(array.as_primitive::<Float64Type>().value(row))),
+        DataType::Decimal128(..) => {
+            let value = array.as_primitive::<Decimal128Type>().value(row);
+            out.extend((value ^ i128::MIN).to_be_bytes());
+        }
+        DataType::Decimal256(..) => {
+            let mut bytes = array.as_primitive::<Decimal256Type>().value(row).to_be_bytes();
+            bytes[0] ^= 0x80;
+            out.extend(bytes);
+        }
         other => return Err(Error::internal(format!("a partition key of {other}"))),
     }
     Ok(())
+}
+
+fn float(value: f64) -> [u8; 8] {
+    // There is a negative zero, which equals the other one.
+    let bits = if value == 0.0 { 0 } else { value.to_bits() };
+    let turned = if bits >> 63 == 1 { !bits } else { bits ^ 1 << 63 };
+    turned.to_be_bytes()
 }
 
 fn string(bytes: &[u8], out: &mut Vec<u8>) {
@@ -262,6 +286,21 @@ impl Part {
         }
     }
 
+    /// Whether its values, when they are dates, are at the beginning of a day.
+    fn slices_days(&self) -> bool {
+        const DAY: u64 = 86_400_000_000;
+        !matches!(self.function, Function::TimeSlice(micros) if micros % DAY != 0)
+    }
+
+    /// Digits behind the seconds that tell its values apart: slices of time can begin between the
+    /// values of a column.
+    fn digits(&self) -> u8 {
+        let own = self.ty.decimals.min(6);
+        let Function::TimeSlice(micros) = self.function else { return own };
+        let fits = |digits: &u8| micros % 10_u64.pow(u32::from(6 - *digits)) == 0;
+        (own..6).find(fits).unwrap_or(6)
+    }
+
     fn number_text(&self, bits: u64) -> String {
         if self.ty.arrow() == DataType::UInt64 && !matches!(self.function, Function::Hash(_)) {
             return bits.to_string();
@@ -270,9 +309,9 @@ impl Part {
         let mut out = String::new();
         match self.ty.wire {
             _ if matches!(self.function, Function::Hash(_)) => return value.to_string(),
-            WireType::Date => write_date(&mut out, DateTime::unpack(value)),
-            WireType::DateTime | WireType::Timestamp => {
-                write_datetime(&mut out, DateTime::unpack(value), self.ty.decimals.min(6));
+            WireType::Date if self.slices_days() => write_date(&mut out, DateTime::unpack(value)),
+            WireType::Date | WireType::DateTime | WireType::Timestamp => {
+                write_datetime(&mut out, DateTime::unpack(value), self.digits());
             }
             WireType::Time => write_time(&mut out, value, self.ty.decimals.min(6)),
             _ => return value.to_string(),

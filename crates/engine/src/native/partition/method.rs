@@ -1,5 +1,7 @@
 //! Reading a `PARTITION BY`: MySQL's methods with its rules and errors, and Pelorus's own.
 
+use std::collections::HashSet;
+
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
 use pelorus_functions::assign::Target;
@@ -7,13 +9,13 @@ use pelorus_sql::table::{
     Expression, PartitionMethod, PartitionValues, Partitioning, TableDefinition,
 };
 use pelorus_sql::{Mode, normalise};
-use pelorus_types::WireType;
+use pelorus_types::{Flags, WireType};
 use sqlparser::ast::{Expr, UnaryOperator};
 
 use super::super::expression::RowExpression;
 use super::encode::Part;
 use super::segment::key_function;
-use super::{Kind, Named, PARTITIONS_MAX};
+use super::{Kind, Named, PARTITIONS_MAX, name_key};
 
 /// Columns and reading mode of the table whose partitioning is read.
 pub(super) struct Scope<'a> {
@@ -49,7 +51,7 @@ pub(super) fn read(
         PartitionMethod::Key { linear, columns, .. } => {
             let parts = match columns.as_slice() {
                 [] => scope.key.iter().map(|&at| Part::identity(at, targets[at].ty)).collect(),
-                columns => scope.parts(columns)?,
+                columns => scope.parts(columns, true)?,
             };
             Kind::Key { linear: *linear, parts, count: count(&named)? }
         }
@@ -64,12 +66,12 @@ pub(super) fn read(
             Kind::List { expression, places }
         }
         PartitionMethod::RangeColumns(columns) => {
-            let parts = scope.parts(columns)?;
+            let parts = scope.parts(columns, false)?;
             let bounds = scope.tuple_bounds(&parts, &partitioning.partitions, &mut named)?;
             Kind::RangeColumns { parts, bounds }
         }
         PartitionMethod::ListColumns(columns) => {
-            let parts = scope.parts(columns)?;
+            let parts = scope.parts(columns, false)?;
             let places = scope.tuple_lists(&parts, &partitioning.partitions, &mut named)?;
             Kind::ListColumns { parts, places }
         }
@@ -89,6 +91,31 @@ fn too_many() -> Error {
     )
 }
 
+/// Error 1504.
+fn no_partitions() -> Error {
+    Error::new(Code::NoPartitions, "Number of partitions = 0 is not an allowed value")
+}
+
+/// Takes the number of partitions away that stands beside a list of them, as MySQL does: partitions
+/// that come and go would make it wrong.
+///
+/// # Errors
+/// A number that is not that of the list: 1504 and 1484.
+pub(super) fn take_count(partitioning: &mut Partitioning) -> Result<()> {
+    let listed = partitioning.partitions.len() as u64;
+    if listed == 0 {
+        return Ok(());
+    }
+    match partitioning.count.take() {
+        Some(0) => Err(no_partitions()),
+        Some(count) if count != listed => {
+            let text = "Wrong number of partitions defined, mismatch with previous setting";
+            Err(Error::remote(1484, *b"HY000", text))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Partitions by name. HASH and KEY number them.
 fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
     if matches!(partitioning.method, PartitionMethod::Value(_)) {
@@ -105,31 +132,29 @@ fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
         let text = format!("For {kind} partitions each partition must be defined");
         return Err(Error::remote(1492, *b"HY000", text));
     }
-    if partitioning.count == Some(0) {
-        let text = "Number of partitions = 0 is not an allowed value";
-        return Err(Error::new(Code::NoPartitions, text));
+    let count = match list.len() {
+        0 => usize::try_from(partitioning.count.unwrap_or(1)).unwrap_or(usize::MAX),
+        // A number that stands beside a list says nothing more (`take_count`).
+        listed => listed,
+    };
+    if count == 0 {
+        return Err(no_partitions());
     }
-    let listed = list.len() as u64;
-    if partitioning.count.is_some_and(|count| listed > 0 && count != listed) {
-        let text = "Wrong number of partitions defined, mismatch with previous setting";
-        return Err(Error::remote(1484, *b"HY000", text));
-    }
-    let count = partitioning.count.unwrap_or(if list.is_empty() { 1 } else { listed });
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count > PARTITIONS_MAX {
         return Err(too_many());
     }
     let mut out: Vec<Named> = Vec::with_capacity(count);
+    let mut known = HashSet::with_capacity(count);
     for (number, place) in (0_u32..).zip(0..count) {
         let given = list.get(place);
         let name = given.map_or_else(|| format!("p{number}"), |it| it.name.clone());
-        if out.iter().any(|other| other.name.eq_ignore_ascii_case(&name)) {
+        if !known.insert(name_key(&name)) {
             let text = format!("Duplicate partition name {name}");
             return Err(Error::new(Code::SamePartitionName, text));
         }
         let key = match is_numbered {
             true => number.to_be_bytes().to_vec(),
-            false => name.to_lowercase().into_bytes(),
+            false => name_key(&name).into_bytes(),
         };
         let options = given.map_or(&[][..], |it| it.options.as_slice());
         let comment = pelorus_sql::table::option_value(options, "COMMENT").unwrap_or_default();
@@ -159,7 +184,7 @@ impl Scope<'_> {
             let found = key_function(&expression.tree, self.targets, self.mode)?;
             let ty = self.targets[found.column].ty;
             if ty.is_float() || ty.is_decimal() {
-                return Err(self.wrong_type(found.column));
+                return Err(wrong_type(&self.targets[found.column]));
             }
             Ok(Part { column: found.column, function: found.function, ty })
         };
@@ -167,7 +192,7 @@ impl Scope<'_> {
     }
 
     /// The columns of KEY, RANGE COLUMNS and LIST COLUMNS.
-    fn parts(&self, columns: &[String]) -> Result<Vec<Part>> {
+    fn parts(&self, columns: &[String], of_key: bool) -> Result<Vec<Part>> {
         let part = |name: &String| -> Result<Part> {
             let mut targets = self.targets.iter();
             let at =
@@ -179,21 +204,16 @@ impl Scope<'_> {
             let is_date = matches!(ty.wire, WireType::Date | WireType::DateTime);
             let is_string = matches!(ty.wire, WireType::VarString | WireType::String);
             let is_integer = ty.is_integer() && ty.wire != WireType::Bit;
-            if !(is_date || is_string || is_integer) {
-                return Err(self.wrong_type(at));
+            if ty.flags.has(Flags::BLOB) && (of_key || ty.wire != WireType::Json) {
+                let text = "A BLOB field is not allowed in partition function";
+                return Err(Error::remote(1502, *b"HY000", text));
+            }
+            if !(of_key || is_date || is_string || is_integer) {
+                return Err(wrong_type(&self.targets[at]));
             }
             Ok(Part::identity(at, ty))
         };
         columns.iter().map(part).collect()
-    }
-
-    fn wrong_type(&self, column: usize) -> Error {
-        let name = &self.targets[column].name;
-        Error::remote(
-            1659,
-            *b"HY000",
-            format!("Field '{name}' is of a not allowed type for this type of partitioning"),
-        )
     }
 
     /// Partitions must be functions of the primary key.
@@ -207,6 +227,13 @@ impl Scope<'_> {
              columns are not considered).",
         ))
     }
+}
+
+/// Error 1659.
+pub(super) fn wrong_type(column: &Target) -> Error {
+    let name = &column.name;
+    let text = format!("Field '{name}' is of a not allowed type for this type of partitioning");
+    Error::remote(1659, *b"HY000", text)
 }
 
 pub(super) fn signed(tree: &Expr) -> (&Expr, bool) {

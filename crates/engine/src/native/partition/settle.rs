@@ -12,17 +12,19 @@ use pelorus_sql::{Mode, literal};
 use sqlparser::ast::{Expr, UnaryOperator, Value as Sql};
 
 use super::super::expression;
-use super::method::{integer_of, signed};
+use super::method::{integer_of, signed, take_count};
 
-/// Replaces the expressions of bounds by their values, as the session of the statement sees them.
+/// Replaces the expressions of bounds by their values, as the session of the statement sees them,
+/// and takes the number of partitions away where they are listed.
 ///
 /// # Errors
-/// A bound that is no constant or no integer.
+/// A bound that is no constant or no integer, and a number that is not that of the list.
 pub(crate) fn settle(
     partitioning: &mut Partitioning,
     mode: Mode,
     context: &Arc<EvalContext>,
 ) -> Result<()> {
+    take_count(partitioning)?;
     let integers =
         matches!(partitioning.method, PartitionMethod::Range(_) | PartitionMethod::List(_));
     for partition in &mut partitioning.partitions {

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, StringArray, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, Decimal128Array, Decimal256Array, Float32Array, Float64Array, Int64Array,
+    StringArray, UInt32Array,
+};
+use arrow::datatypes::i256;
 use pelorus_chunk::{Op, Predicate, Scalar, Value};
 use pelorus_error::Code;
 use pelorus_functions::EvalContext;
@@ -38,8 +42,8 @@ fn table(partitioning: &str) -> Partitioner {
 
 fn create(partitioning: &str) -> String {
     format!(
-        "CREATE TABLE t (a INT, b BIGINT, d DATE, s VARCHAR(10), v INT, PRIMARY KEY (a, b, d, s)) \
-         {partitioning}"
+        "CREATE TABLE t (a INT, b BIGINT, d DATE, s VARCHAR(10), v INT, x1 TEXT, x2 DECIMAL(5,2), \
+         PRIMARY KEY (a, b, d, s)) {partitioning}"
     )
 }
 
@@ -390,6 +394,10 @@ fn partitionings_that_cannot_be() {
         ("PARTITION BY (CRC32(s))", 1564),
         ("PARTITION BY (ROUND_DOWN(s, 3))", 1564),
         ("PARTITION BY KEY (x)", 1488),
+        ("PARTITION BY KEY (x1)", 1502),
+        ("PARTITION BY LIST COLUMNS (x1) (PARTITION p VALUES IN ('a'))", 1502),
+        ("PARTITION BY KEY (x2)", 1503),
+        ("PARTITION BY LIST COLUMNS (x2) (PARTITION p VALUES IN (1))", 1659),
         ("PARTITION BY HASH (a) PARTITIONS 0", 1504),
         ("PARTITION BY HASH (a) PARTITIONS 9000", 1499),
         ("PARTITION BY RANGE (a)", 1492),
@@ -408,6 +416,11 @@ fn partitionings_that_cannot_be() {
              (4))",
             1517,
         ),
+        (
+            "PARTITION BY RANGE (a) (PARTITION pä VALUES LESS THAN (3), PARTITION PÄ VALUES LESS \
+             THAN (4))",
+            1517,
+        ),
         ("PARTITION BY LIST (a) (PARTITION p VALUES IN (1, 1))", 1495),
         ("PARTITION BY LIST (a) (PARTITION p VALUES IN (1), PARTITION q DEFAULT)", 1235),
         ("PARTITION BY HASH (a) (PARTITION p DEFAULT)", 1235),
@@ -417,6 +430,79 @@ fn partitionings_that_cannot_be() {
     ] {
         assert_eq!(error(partitioning), errno, "{partitioning}");
     }
+}
+
+#[test]
+fn equal_numbers_are_in_one_partition() {
+    let partitioner = derived(
+        "CREATE TABLE t (f DOUBLE, g FLOAT, n DECIMAL(10,2), w DECIMAL(60,2), t TIME, PRIMARY KEY \
+         (f, g, n, w, t)) PARTITION BY KEY () PARTITIONS 64",
+    );
+    let partitioner = partitioner.unwrap().partitioner;
+    let row = |zero: f32, number: i128| -> Vec<ArrayRef> {
+        let narrow = Decimal128Array::from(vec![number]).with_precision_and_scale(38, 2);
+        let wide = Decimal256Array::from(vec![i256::from_i128(number)]);
+        vec![
+            Arc::new(Float64Array::from(vec![f64::from(zero)])),
+            Arc::new(Float32Array::from(vec![zero])),
+            Arc::new(narrow.unwrap()),
+            Arc::new(wide.with_precision_and_scale(76, 2).unwrap()),
+            Arc::new(Int64Array::from(vec![0])),
+        ]
+    };
+    let place = |row: Vec<ArrayRef>| partitioner.split(&row).unwrap()[0].0.clone();
+    assert_eq!(place(row(0.0, -5)), place(row(-0.0, -5)));
+    let places: std::collections::HashSet<_> = (0..64).map(|it| place(row(0.0, it))).collect();
+    assert!(places.len() > 16, "{}", places.len());
+}
+
+#[test]
+fn what_no_new_table_has() {
+    let columns = "a INT, u INT UNSIGNED, d DATE, h DATETIME, t TIME, b VARBINARY(9), e ENUM('x')";
+    let error = |partitioning: &str| {
+        let sql =
+            format!("CREATE TABLE n ({columns}, PRIMARY KEY (a, u, d, h, t, b, e)) {partitioning}");
+        let derived = derived(&sql).unwrap();
+        derived.partitioner.check_new(&derived.targets).err().map(|error| error.errno())
+    };
+    for (partitioning, errno) in [
+        ("HASH (YEAR(a))", Some(1486)),
+        ("HASH (YEAR(b))", Some(1486)),
+        ("HASH (a + TO_DAYS(u))", Some(1486)),
+        ("HASH (YEAR(t))", Some(1486)),
+        ("HASH (HOUR(d))", Some(1486)),
+        ("HASH (EXTRACT(MONTH FROM t))", Some(1486)),
+        ("HASH (EXTRACT(DAY_HOUR FROM d))", Some(1486)),
+        ("HASH (a + TO_DAYS(d))", None),
+        ("HASH (HOUR(t) + HOUR(h))", None),
+        ("HASH (EXTRACT(MONTH FROM d) + EXTRACT(DAY_HOUR FROM h))", None),
+        (
+            "RANGE (u) (PARTITION p VALUES LESS THAN (-1), PARTITION q VALUES LESS THAN (1))",
+            Some(1563),
+        ),
+        ("LIST (u) (PARTITION p VALUES IN (-1, 1))", Some(1563)),
+        ("RANGE (a) (PARTITION p VALUES LESS THAN (-1))", None),
+        ("KEY (a, A)", Some(1652)),
+        ("KEY (a, e)", None),
+        ("KEY ()", None),
+        ("RANGE COLUMNS (a, a) (PARTITION p VALUES LESS THAN (1, 1))", Some(1652)),
+        ("LIST COLUMNS (e) (PARTITION p VALUES IN ('x'))", Some(1659)),
+    ] {
+        assert_eq!(error(&format!("PARTITION BY {partitioning}")), errno, "{partitioning}");
+    }
+}
+
+#[test]
+fn functions_of_dates_of_numbers_leave_out_nothing() {
+    let partitioner = table(
+        "PARTITION BY RANGE (YEAR(a)) (PARTITION p0 VALUES LESS THAN (2000), PARTITION p1 VALUES \
+         LESS THAN MAXVALUE)",
+    );
+    // 2069-12-31, though the number is below that of 1970-01-01.
+    let rows = columns(&[(691_231, 0, 0, String::new())]);
+    let key = partitioner.split(&rows).unwrap()[0].0.clone();
+    assert_eq!(key, b"p1");
+    assert!(partitioner.may_hold(&key, &[(0, Predicate::Compare(Op::Le, Scalar::Int(700_101)))]));
 }
 
 #[test]
@@ -432,6 +518,30 @@ fn definitions_are_kept_with_their_partitions() {
 }
 
 #[test]
+fn a_number_beside_a_list_of_partitions_is_gone() {
+    let sql = create(
+        "PARTITION BY RANGE (a) PARTITIONS 2 (PARTITION p VALUES LESS THAN (1), PARTITION q VALUES \
+         LESS THAN (2))",
+    );
+    let mut definition = definition(&sql);
+    assert_eq!(definition.partitioning.as_ref().unwrap().count, None);
+    // Earlier versions kept it.
+    definition.partitioning.as_mut().unwrap().count = Some(2);
+    let bytes = encode("d", &definition, Mode::default()).unwrap();
+    let (_, mut read, _) = decode(&bytes).unwrap();
+    read.partitioning.as_mut().unwrap().partitions.remove(0);
+    let left = Derived::of("d", &read, Mode::default()).unwrap().partitioner;
+    assert_eq!(left.named().len(), 1);
+
+    let sql = create("PARTITION BY RANGE (a) PARTITIONS 2 (PARTITION p VALUES LESS THAN (1))");
+    let statement = pelorus_sql::table::parse(&sql, Mode::default()).unwrap();
+    let TableStatement::Create(wrong) = statement else { panic!("{sql}") };
+    let mut partitioning = wrong.partitioning.unwrap();
+    let error = settle(&mut partitioning, Mode::default(), &Arc::default()).unwrap_err();
+    assert_eq!(error.errno(), 1484);
+}
+
+#[test]
 fn values_of_partitions_are_shown() {
     let partitioner = table("PARTITION BY (TIME_SLICE(d, INTERVAL 1 MONTH), a, HASH(b, 4), s)");
     let rows = columns(&[(-7, 3, 40, "é".to_owned())]);
@@ -439,6 +549,30 @@ fn values_of_partitions_are_shown() {
     let shown = partitioner.describe(&key).unwrap();
     assert!(shown.starts_with("'2020-02-01',-7,"), "{shown}");
     assert_eq!(partitioner.describe(b"no key"), None);
+}
+
+#[test]
+fn slices_of_time_have_names_of_their_own() {
+    let names = |ty: &str, slice: &str, values: [i64; 2]| {
+        let sql = format!(
+            "CREATE TABLE t (h {ty} PRIMARY KEY) PARTITION BY (TIME_SLICE(h, INTERVAL {slice}))"
+        );
+        let partitioner = derived(&sql).unwrap().partitioner;
+        let values: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+        let groups = partitioner.split(&[values]).unwrap();
+        let names = groups.iter().map(|(key, _)| partitioner.describe(key).unwrap());
+        names.collect::<Vec<_>>()
+    };
+    let day = DateTime::date(2024, 5, 6).pack();
+    let found = names("DATETIME(1)", "30000 MICROSECOND", [day, day + 100_000]);
+    assert_eq!(found, ["'2024-05-06 00:00:00.00'", "'2024-05-06 00:00:00.09'"]);
+    let found = names("DATETIME(3)", "500000 MICROSECOND", [day, day + 600_000]);
+    assert_eq!(found, ["'2024-05-06 00:00:00.000'", "'2024-05-06 00:00:00.500'"]);
+    let next = DateTime::date(2024, 5, 7).pack();
+    let found = names("DATE", "7 HOUR", [day, next]);
+    assert_ne!(found[0], found[1]);
+    assert!(found[0].len() == "'2024-05-06 00:00:00'".len(), "{found:?}");
+    assert_eq!(names("DATE", "1 DAY", [day, next]), ["'2024-05-06'", "'2024-05-07'"]);
 }
 
 #[test]

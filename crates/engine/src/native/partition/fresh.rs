@@ -1,0 +1,64 @@
+//! What MySQL refuses where a partitioning is made. Tables that exist may have it, and are read all
+//! the same.
+
+use pelorus_error::{Error, Result};
+use pelorus_functions::assign::Target;
+use pelorus_types::Flags;
+
+use super::encode::Part;
+use super::method::wrong_type;
+use super::{Kind, Partitioner};
+use crate::native::expression::RowExpression;
+
+impl Partitioner {
+    /// Checks a partitioning that is new.
+    ///
+    /// # Errors
+    /// A function of dates of a column that has none (1486), a constant below zero for what has no
+    /// sign (1563), a column that is named twice (1652), ENUM and SET in `COLUMNS` (1659).
+    pub(crate) fn check_new(&self, targets: &[Target]) -> Result<()> {
+        match &self.kind {
+            Kind::Whole | Kind::Value(_) => Ok(()),
+            Kind::Hash { expression, .. } => expression.check_dates(),
+            Kind::Range { expression, bounds } => {
+                expression.check_dates()?;
+                check_signs(expression, bounds.iter().flatten())
+            }
+            Kind::List { expression, places } => {
+                expression.check_dates()?;
+                check_signs(expression, places.keys().flatten())
+            }
+            Kind::Key { parts, .. } => check_named_once(parts, targets),
+            Kind::RangeColumns { parts, .. } | Kind::ListColumns { parts, .. } => {
+                let is_listed =
+                    |part: &&Part| part.ty.flags.has(Flags::ENUM) || part.ty.flags.has(Flags::SET);
+                if let Some(part) = parts.iter().find(is_listed) {
+                    return Err(wrong_type(&targets[part.column]));
+                }
+                check_named_once(parts, targets)
+            }
+        }
+    }
+}
+
+fn check_signs<'a>(
+    expression: &RowExpression,
+    mut constants: impl Iterator<Item = &'a i128>,
+) -> Result<()> {
+    if !expression.ty().is_unsigned() || constants.all(|constant| *constant >= 0) {
+        return Ok(());
+    }
+    let text = "Partition constant is out of partition function domain";
+    Err(Error::remote(1563, *b"HY000", text))
+}
+
+fn check_named_once(parts: &[Part], targets: &[Target]) -> Result<()> {
+    for (at, part) in parts.iter().enumerate() {
+        if parts[..at].iter().any(|other| other.column == part.column) {
+            let name = &targets[part.column].name;
+            let text = format!("Duplicate partition field name '{name}'");
+            return Err(Error::remote(1652, *b"HY000", text));
+        }
+    }
+    Ok(())
+}
