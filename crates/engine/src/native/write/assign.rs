@@ -10,12 +10,13 @@ use pelorus_functions::assign::{ColumnBuilder, Numbering, assign_array};
 use pelorus_sql::ast::{self, Expr, Ident};
 use pelorus_sql::change::{Assigned, Assignment};
 use pelorus_sql::normalise;
+use pelorus_store::bytes_of;
 use pelorus_types::Column;
 
 use super::default::{Default, call_of, defaults, moment, shown, without_default_calls};
 use super::insert::count;
 use super::warnings::Warnings;
-use super::{Statement, unknown_column};
+use super::{Statement, check_bytes, unknown_column};
 use crate::native::definition::NativeDef;
 use crate::native::rules::not_assignable;
 
@@ -148,6 +149,9 @@ impl Statement<'_> {
                 warnings.add(assigned.warnings, assigned.warning_count);
                 rows[*column] = assigned.array;
             }
+            let bytes_of_column =
+                |(column, _): &(usize, Source)| bytes_of(&rows[*column..=*column]);
+            check_bytes(sources.iter().map(bytes_of_column).sum())?;
         }
         Ok(rows)
     }
