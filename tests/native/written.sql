@@ -13,3 +13,23 @@ ROLLBACK;
 SELECT COUNT(*) FROM unmade;
 SELECT COUNT(*) FROM t;
 SET autocommit = 1;
+-- All tables of a statement change by what one query found.
+INSERT INTO u SELECT a, b FROM t;
+INSERT INTO t SELECT a + 10, b FROM t UNION ALL SELECT a + 20, b FROM t UNION ALL SELECT a + 30, b FROM t;
+INSERT INTO t SELECT a + 100, b FROM t UNION ALL SELECT a + 200, b FROM t UNION ALL SELECT a + 300, b FROM t;
+INSERT IGNORE INTO u SELECT a, b FROM t;
+UPDATE t JOIN u ON u.a = t.a JOIN (SELECT a FROM t ORDER BY RAND() LIMIT 10) d ON d.a = t.a SET t.b = 1000, u.b = 1000;
+SELECT COUNT(*), SUM(t.b = 1000 AND u.b = 1000) FROM t JOIN u ON u.a = t.a WHERE t.b = 1000 OR u.b = 1000;
+DELETE t, u FROM t JOIN u ON u.a = t.a JOIN (SELECT a FROM t ORDER BY RAND() LIMIT 10) d ON d.a = t.a;
+SELECT COUNT(*), COUNT(u.a) FROM t LEFT JOIN u ON u.a = t.a;
+DELETE FROM u WHERE a > 100;
+DELETE t, u FROM t LEFT JOIN u ON u.a = t.a WHERE t.a > 2;
+SELECT COUNT(*) FROM t;
+SELECT COUNT(*) FROM u WHERE a > 2;
+-- What a DELETE of several tables names.
+DELETE native_written.t FROM t JOIN u ON u.a = t.a WHERE t.a = 99;
+DELETE t FROM native_written.t JOIN u ON u.a = t.a WHERE t.a = 99;
+DELETE native_written.x FROM t AS x JOIN u ON u.a = x.a;
+DELETE t FROM t AS x JOIN u ON u.a = x.a;
+DELETE nowhere.t FROM t JOIN u ON u.a = t.a;
+DELETE x FROM t AS x JOIN u ON u.a = x.a WHERE x.a = 99;

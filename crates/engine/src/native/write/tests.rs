@@ -227,6 +227,28 @@ async fn rows_are_deleted() {
     assert_eq!(client.rows("SELECT id FROM t ORDER BY id").await, ["1", "4"]);
 }
 
+/// A name alone is that of a table of the current database, or an alias; a table of another database
+/// needs both.
+#[tokio::test]
+async fn a_delete_of_several_tables_takes_the_ones_that_it_names() {
+    let (_engine, mut client) = with_tables(&[T, "CREATE DATABASE e"]).await;
+    client.run("CREATE TABLE e.t (id INT PRIMARY KEY)").await;
+    client.run("INSERT INTO t (id) VALUES (1), (2)").await;
+    client.run("INSERT INTO e.t VALUES (1), (2)").await;
+    client.run("USE e").await;
+    for sql in [
+        "DELETE t FROM d.t JOIN d.t AS o ON o.id = d.t.id",
+        "DELETE d.o FROM d.t AS o JOIN e.t ON t.id = o.id",
+        "DELETE d.t FROM d.t AS o JOIN e.t ON t.id = o.id",
+    ] {
+        assert_eq!(client.error(sql).await.0, 1109, "{sql}");
+    }
+    client.run("DELETE e.t FROM t JOIN d.t AS o ON o.id = t.id WHERE o.id = 1").await;
+    client.run("DELETE o FROM t JOIN d.t AS o ON o.id = t.id WHERE o.id = 2").await;
+    assert_eq!(client.rows("SELECT id FROM e.t").await, ["2"]);
+    assert_eq!(client.rows("SELECT id FROM d.t").await, ["1"]);
+}
+
 #[tokio::test]
 async fn rows_that_are_there_are_updated() {
     let (_engine, mut client) = with_tables(&[T]).await;
