@@ -33,3 +33,12 @@ DELETE native_written.x FROM t AS x JOIN u ON u.a = x.a;
 DELETE t FROM t AS x JOIN u ON u.a = x.a;
 DELETE nowhere.t FROM t JOIN u ON u.a = t.a;
 DELETE x FROM t AS x JOIN u ON u.a = x.a WHERE x.a = 99;
+-- A default that is an expression sees what was assigned before it.
+CREATE TABLE computed (a INT PRIMARY KEY, b INT, c INT DEFAULT (b + 1), d INT DEFAULT (c * 2));
+INSERT INTO computed (a, b) VALUES (1, 1), (2, 2);
+UPDATE computed SET b = b * 10, c = DEFAULT, d = DEFAULT;
+SELECT * FROM computed ORDER BY a;
+UPDATE computed SET c = DEFAULT, b = 7;
+SELECT * FROM computed ORDER BY a;
+INSERT INTO computed (a, b) VALUES (1, 3) ON DUPLICATE KEY UPDATE b = VALUES(b), c = DEFAULT;
+SELECT * FROM computed ORDER BY a;

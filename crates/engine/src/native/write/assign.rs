@@ -111,7 +111,7 @@ impl Statement<'_> {
         let mut rest = sources;
         while !rest.is_empty() {
             self.stop.check()?;
-            let (now, later) = rest.split_at(independent(rest));
+            let (now, later) = rest.split_at(independent(rest, &defaults));
             rest = later;
             let texts: Vec<String> = now
                 .iter()
@@ -192,13 +192,13 @@ impl Statement<'_> {
 }
 
 /// How many assignments from the first on use no column that one of them assigned before.
-fn independent(sources: &[(usize, Source)]) -> usize {
-    let uses_earlier = |at: usize| match &sources[at].1 {
-        Source::Expression(_, used) => {
+fn independent(sources: &[(usize, Source)], defaults: &[Default]) -> usize {
+    let uses_earlier = |at: usize| match &sources[at] {
+        (_, Source::Expression(_, used)) => {
             sources[..at].iter().any(|(assigned, _)| used.contains(assigned))
         }
-        // A column that is assigned twice: the second wins.
-        Source::Default => false,
+        // It may name any column. Of one that is assigned twice the second value stays.
+        (column, Source::Default) => matches!(defaults[*column], Default::Computed(_)),
     };
     (1..sources.len()).find(|&at| uses_earlier(at)).unwrap_or(sources.len())
 }
