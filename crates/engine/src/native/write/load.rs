@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, BinaryArray, BinaryBuilder, StringArray};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{Literal, NullRule, Policy};
 use pelorus_sql::ast::{self, Expr, Ident};
-use pelorus_sql::change::fields::Splitter;
+use pelorus_sql::change::fields::{ROW_BYTES_MAX, Splitter};
 use pelorus_sql::change::{Assigned, Assignment, Duplicates, LoadData, LoadTarget};
 use pelorus_sql::normalise::{self, Variable};
 use pelorus_store::{Mode, bytes_of};
@@ -219,6 +219,9 @@ impl Loader {
                 check_fields(row.len(), self.slots.len(), number, &policy, &mut warnings)?;
             }
         }
+        if self.splitter.is_row_too_long() {
+            return Err(endless(self.records + 1));
+        }
         if fill.len() == 0 {
             return Ok(());
         }
@@ -232,6 +235,16 @@ impl Loader {
         self.batches.push(Piece { rows, variables });
         Ok(())
     }
+}
+
+/// Error 1118 for a row that does not end.
+fn endless(row: u64) -> Error {
+    let most = ROW_BYTES_MAX >> 20;
+    let text = format!(
+        "Row {row} of the file has no end in {most} MiB; LINES TERMINATED BY may not be what its \
+         lines end with"
+    );
+    Error::new(Code::RowTooLarge, text)
 }
 
 /// Too few or too many fields are an error in strict mode and else a warning.
