@@ -42,3 +42,13 @@ UPDATE computed SET c = DEFAULT, b = 7;
 SELECT * FROM computed ORDER BY a;
 INSERT INTO computed (a, b) VALUES (1, 3) ON DUPLICATE KEY UPDATE b = VALUES(b), c = DEFAULT;
 SELECT * FROM computed ORDER BY a;
+-- Many rows of one key, one after another.
+CREATE TABLE again (a INT PRIMARY KEY, n INT, s VARCHAR(200), d DECIMAL(20,4), w TIMESTAMP NULL, g INT AS (n * 2), CHECK (n < 1000));
+INSERT INTO again (a, n, s, d) VALUES (1, 1, 'x', 0.5), (9, 9, 'nine', 9);
+INSERT INTO again (a, n, s, d, w) VALUES (1, 2, 'a', 1.25, NULL), (2, 1, 'b', 2, '2024-01-02 03:04:05'), (1, 3, 'c', 3, NULL), (2, 5, 'd', 0.1, NULL), (1, 4, 'E', 4, '2024-05-06'), (3, 1, 'f', 1, NULL), (1, 5, 'g', 5, NULL), (2, 6, 'h', 6, NULL), (1, 6, 'i', 6, NULL), (1, 7, 'j', 7, NULL), (1, 7, 'k', 7.5, NULL), (2, 1, 'l', 1, NULL), (1, 8, 'm', 8, NULL), (1, 9, 'n', 9, '2024-12-31 23:59:59') AS new ON DUPLICATE KEY UPDATE n = again.n + new.n, s = CONCAT(again.s, IF(new.n > 4, UPPER(new.s), new.s)), d = GREATEST(again.d, new.d) + 1, w = COALESCE(new.w, again.w);
+SELECT * FROM again ORDER BY a;
+INSERT INTO again (a, n, s) VALUES (1, 0, 'x'), (1, 0, 'x'), (1, 0, 'x'), (1, 0, 'x'), (1, 0, 'x'), (1, 0, 'x'), (1, 0, 'x') ON DUPLICATE KEY UPDATE n = n, s = LOWER(s);
+SELECT * FROM again ORDER BY a;
+INSERT INTO again (a, n) VALUES (1, 1), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1) ON DUPLICATE KEY UPDATE n = (SELECT MAX(b) FROM u), d = d / 0;
+INSERT INTO again (a, n) VALUES (3, 1), (3, 1), (3, 1), (3, 1), (3, 1), (3, 1), (3, 2000) ON DUPLICATE KEY UPDATE n = n + VALUES(n);
+SELECT * FROM again ORDER BY a;

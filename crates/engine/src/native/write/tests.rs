@@ -262,6 +262,45 @@ async fn rows_that_are_there_are_updated() {
     assert_eq!(client.run(sql).await.affected_rows, 0);
 }
 
+/// Each row of a key sees what the ones before it left.
+#[tokio::test]
+async fn many_rows_of_one_key_are_taken_one_after_another() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    let mut rows: Vec<String> = (1..=2000).map(|a| format!("(1, {a}, 'x')")).collect();
+    rows.extend((1..=30).flat_map(|id| (0..id).map(move |a| format!("({}, {a}, 'y')", id + 1))));
+    let sql = format!(
+        "INSERT INTO t VALUES {} ON DUPLICATE KEY UPDATE a = a * 2 % 1000 + VALUES(a), b = \
+         LEFT(CONCAT(VALUES(b), a % 7, b), 5)",
+        rows.join(", ")
+    );
+    client.run(&sql).await;
+    let left = |first: char, values: std::ops::RangeInclusive<i64>| {
+        let (mut a, mut b) = (*values.start(), first.to_string());
+        for value in values.skip(1) {
+            a = a * 2 % 1000 + value;
+            b = format!("{first}{}{b}", a % 7).chars().take(5).collect();
+        }
+        format!("{a},{b}")
+    };
+    let mut expected = vec![format!("1,{}", left('x', 1..=2000))];
+    expected.extend((1..=30).map(|id| format!("{},{}", id + 1, left('y', 0..=id - 1))));
+    assert_eq!(client.rows("SELECT * FROM t ORDER BY id").await, expected);
+}
+
+/// What is counted as a duplicate is what was changed; under IGNORE what was not written.
+#[tokio::test]
+async fn rows_that_stay_as_they_are_are_no_duplicates() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    client.run("INSERT INTO t (id, a) VALUES (1, 1), (2, 2)").await;
+    let tail = "INTO t (id, a) VALUES (1, 1), (2, 3), (3, 3) ON DUPLICATE KEY UPDATE a = VALUES(a)";
+    let done = client.run(&format!("INSERT {tail}")).await;
+    assert_eq!(done.affected_rows, 3);
+    assert_eq!(done.info, "Records: 3  Duplicates: 1  Warnings: 0");
+    let done = client.run(&format!("INSERT IGNORE {tail}")).await;
+    assert_eq!(done.affected_rows, 0);
+    assert_eq!(done.info, "Records: 3  Duplicates: 3  Warnings: 0");
+}
+
 #[tokio::test]
 async fn transactions_see_their_own_rows_and_nobody_elses() {
     let (engine, mut one) = with_tables(&[T]).await;
