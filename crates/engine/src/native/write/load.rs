@@ -26,7 +26,7 @@ use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
 
 /// Bytes of rows that are gathered for one commit.
-pub(crate) const PIECE_BYTES: usize = 256 << 20;
+const PIECE_BYTES: usize = 256 << 20;
 /// Bytes of the file that are made into rows at once.
 const FEED_BYTES: usize = 4 << 20;
 /// Rows that columns have room for from the beginning.
@@ -60,6 +60,8 @@ pub(crate) struct Loader {
     batches: Vec<Piece>,
     records: u64,
     bytes: usize,
+    /// So many bytes of rows are carried out at once.
+    pub(crate) piece_bytes: usize,
 }
 
 /// Rows that were read, with the variables of each.
@@ -131,6 +133,7 @@ impl Statement<'_> {
             batches: Vec::new(),
             records: 0,
             bytes: 0,
+            piece_bytes: PIECE_BYTES,
         })
     }
 
@@ -186,7 +189,7 @@ impl Loader {
 
     /// Whether so many rows wait that they should be committed.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes >= PIECE_BYTES
+        self.bytes >= self.piece_bytes
     }
 
     fn read(&mut self) -> Result<()> {

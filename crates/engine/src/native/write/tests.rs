@@ -63,6 +63,11 @@ impl Client {
         }
     }
 
+    /// The session itself.
+    pub(crate) fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
     /// Runs a statement that gives no rows and no error.
     pub(crate) async fn run(&mut self, sql: &str) -> Done {
         self.try_run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"))
