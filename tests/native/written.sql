@@ -52,3 +52,15 @@ SELECT * FROM again ORDER BY a;
 INSERT INTO again (a, n) VALUES (1, 1), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1) ON DUPLICATE KEY UPDATE n = (SELECT MAX(b) FROM u), d = d / 0;
 INSERT INTO again (a, n) VALUES (3, 1), (3, 1), (3, 1), (3, 1), (3, 1), (3, 1), (3, 2000) ON DUPLICATE KEY UPDATE n = n + VALUES(n);
 SELECT * FROM again ORDER BY a;
+-- The manual's way to have a sequence.
+CREATE TABLE seq (k INT PRIMARY KEY, id INT UNSIGNED NOT NULL);
+INSERT INTO seq VALUES (1, 10), (2, 20);
+UPDATE seq SET id = LAST_INSERT_ID(id + 1) WHERE k = 1;
+SELECT LAST_INSERT_ID();
+UPDATE seq SET id = LAST_INSERT_ID(id) WHERE k = 2;
+SELECT LAST_INSERT_ID();
+UPDATE seq SET id = LAST_INSERT_ID(id + 100);
+SELECT LAST_INSERT_ID();
+UPDATE seq SET id = id + 1;
+SELECT LAST_INSERT_ID();
+SELECT * FROM seq ORDER BY k;

@@ -70,7 +70,9 @@ impl Merged {
 
 /// Assignments in which `column = LAST_INSERT_ID(expression)` is `column = expression`, and the last
 /// such column: the session is told of its value.
-fn without_last_insert_id(assignments: &[Assignment]) -> (Vec<Assignment>, Option<String>) {
+pub(super) fn without_last_insert_id(
+    assignments: &[Assignment],
+) -> (Vec<Assignment>, Option<String>) {
     let mut told = None;
     let mut assignments = assignments.to_vec();
     for assignment in &mut assignments {
@@ -120,7 +122,8 @@ fn interleaved(batches: &[&[ArrayRef]], places: &[(usize, usize)]) -> Result<Vec
         .collect()
 }
 
-fn number_of(value: &Value) -> Option<u64> {
+/// An integer as `LAST_INSERT_ID()` gives it.
+pub(super) fn number_of(value: &Value) -> Option<u64> {
     match value {
         Value::Int(number) => Some(number.cast_unsigned()),
         Value::UInt(number) => Some(*number),

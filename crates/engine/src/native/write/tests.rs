@@ -221,6 +221,21 @@ async fn updates_see_what_was_assigned_before() {
     assert_eq!(done.affected_rows, 1);
 }
 
+/// The manual's way to have a sequence.
+#[tokio::test]
+async fn an_update_tells_what_last_insert_id_was_given() {
+    let (_engine, mut client) = with_tables(&["CREATE TABLE s (id INT PRIMARY KEY)"]).await;
+    client.run("INSERT INTO s VALUES (41)").await;
+    let done = client.run("UPDATE s SET id = LAST_INSERT_ID(id + 1)").await;
+    assert_eq!((done.affected_rows, done.last_insert_id), (1, 42));
+    assert_eq!(client.rows("SELECT id, LAST_INSERT_ID() FROM s").await, ["42,42"]);
+    let done = client.run("UPDATE s SET id = LAST_INSERT_ID(id + 1) WHERE id = 99").await;
+    assert_eq!((done.affected_rows, done.last_insert_id), (0, 0));
+    let done = client.run("UPDATE s SET id = 7").await;
+    assert_eq!(done.last_insert_id, 0);
+    assert_eq!(client.rows("SELECT LAST_INSERT_ID()").await, ["42"]);
+}
+
 #[tokio::test]
 async fn rows_are_deleted() {
     let (_engine, mut client) = with_tables(&[T, C]).await;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{NullRule, Numbering, Policy};
+use pelorus_functions::value_at;
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
 use pelorus_sql::change::Update;
 use pelorus_sql::statement::TableName;
@@ -18,6 +19,7 @@ use super::auto::{self, Numbers};
 use super::change::{Change, taken};
 use super::insert::count;
 use super::lookup::{duplicate_entry, duplicate_text, existing, keys_of};
+use super::on_duplicate::{number_of, without_last_insert_id};
 use super::select::joined;
 use super::sift::Sifted;
 use super::warnings::Warnings;
@@ -46,7 +48,9 @@ impl Statement<'_> {
         let def = self.table(&table)?;
         let only = NamedPartitions::of(&def, &partitions_of(&update.tables, &alias))?;
         let names = Names { table: &alias, new: None, given: &[] };
-        let sources = self.sources(&def, &update.assignments, names)?;
+        let (assignments, told) = without_last_insert_id(&update.assignments);
+        let sources = self.sources(&def, &assignments, names)?;
+        let told = told.and_then(|column| def.position(&column));
         if update.limit.is_none() {
             self.check_safe(&update.tables, update.selection.as_ref(), (&def, &alias))?;
         }
@@ -71,6 +75,11 @@ impl Statement<'_> {
             let none = (&[][..], &[][..]);
             let warnings = &mut plan.warnings;
             let new = self.assigned(&def, &alias, &old, none, &sources, warnings).await?;
+            // `LAST_INSERT_ID(...)` is what it was given for the last row.
+            if let Some(column) = told {
+                let value = value_at(&new[column], &def.targets[column].ty, count(&new) - 1)?;
+                plan.numbers.first_made = number_of(&value);
+            }
             self.updated(&def, (&old, &new), (&assigned, &only), &mut plan)?;
         }
         Ok(plan)
