@@ -1,6 +1,7 @@
 //! Statements that change rows of native tables: plan, carry out, and again when somebody else was
 //! faster. `LOAD DATA LOCAL` asks the client for its file first.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
@@ -197,6 +198,9 @@ impl Session {
         self.stop.check()?;
         blocking(|| loading.loader.finish())?;
         let plan = self.load_rows(loading).await?;
+        for (name, value) in loading.loader.variables() {
+            Arc::make_mut(&mut self.user_variables).insert(name.clone(), value.clone());
+        }
         let (found_rows, warnings) = (self.login.found_rows, self.diagnostics.count());
         Ok(Outcome::Done(plan.done(&loading.counts, found_rows, warnings)))
     }
@@ -262,10 +266,7 @@ impl Session {
     }
 
     /// What a statement that changes rows sees of this session.
-    pub(super) fn native_statement<'s>(
-        &'s self,
-        view: &std::sync::Arc<super::view::View>,
-    ) -> Statement<'s> {
+    pub(super) fn native_statement<'s>(&'s self, view: &Arc<super::view::View>) -> Statement<'s> {
         let context = self.context(view);
         let strict =
             ["STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"].iter().any(|word| self.has_sql_mode(word));

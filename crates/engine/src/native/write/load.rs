@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BinaryArray, BinaryBuilder, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, StringArray};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{Literal, NullRule, Policy};
+use pelorus_functions::{Value, value_at};
 use pelorus_sql::ast::{self, Expr, Ident};
 use pelorus_sql::change::fields::{ROW_BYTES_MAX, Splitter};
 use pelorus_sql::change::{Assigned, Assignment, Duplicates, LoadData, LoadTarget};
@@ -24,6 +25,7 @@ use super::warnings::Warnings;
 use super::{Plan, Report, Statement};
 use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
+use crate::scalar::Typed;
 
 /// Bytes of rows that are gathered for one commit.
 const PIECE_BYTES: usize = 256 << 20;
@@ -51,6 +53,8 @@ pub(crate) struct Loader {
     /// The columns that fields go to, in the order of the fields.
     given: Vec<usize>,
     variables: Vec<String>,
+    /// What the last row has for the variables.
+    last: Vec<Typed>,
     /// `CHARACTER SET binary`: fields are bytes and no text.
     is_binary: bool,
     sources: Vec<(usize, Source)>,
@@ -126,6 +130,7 @@ impl Statement<'_> {
             slots,
             given,
             variables,
+            last: Vec::new(),
             is_binary: charset == "binary",
             sources,
             policy,
@@ -187,6 +192,11 @@ impl Loader {
         self.read()
     }
 
+    /// The variables that fields went to, in lower case, with those of the last row.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&String, &Typed)> {
+        self.variables.iter().zip(&self.last)
+    }
+
     /// Whether so many rows wait that they should be committed.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes >= self.piece_bytes
@@ -234,6 +244,7 @@ impl Loader {
             .into_iter()
             .map(|mut builder| variable(builder.finish(), self.is_binary))
             .collect::<Result<_>>()?;
+        self.last = variables.iter().map(last_value).collect::<Result<_>>()?;
         self.bytes += bytes_of(&rows.columns) + bytes_of(&variables);
         self.batches.push(Piece { rows, variables });
         Ok(())
@@ -281,6 +292,20 @@ fn variable_type(is_binary: bool) -> ColumnType {
         true => ColumnType::varchar(65_532, collation::BINARY),
         false => ColumnType::varchar(16_383, collation::UTF8MB4_0900_AI_CI),
     }
+}
+
+/// What the last row has for a variable, as `SET` would give it to it.
+fn last_value(fields: &ArrayRef) -> Result<Typed> {
+    let is_binary = fields.as_string_opt::<i32>().is_none();
+    let value = value_at(fields, &variable_type(is_binary), fields.len().saturating_sub(1))?;
+    let ty = match &value {
+        Value::Text(text) => {
+            let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+            ColumnType::varchar(chars, collation::UTF8MB4_0900_AI_CI)
+        }
+        _ => variable_type(is_binary),
+    };
+    Ok((value, ty))
 }
 
 /// The fields of a variable.

@@ -392,6 +392,12 @@ async fn files_are_loaded() {
     let Ok(Outcome::Done(done)) = client.session.loaded().await else { panic!("no numbers") };
     assert_eq!(done.info, "Records: 3  Deleted: 0  Skipped: 1  Warnings: 1");
     assert_eq!(client.rows("SELECT * FROM t ORDER BY id").await, ["1,10,a", "2,12,b"]);
+    // The last row's, whatever became of it.
+    assert_eq!(client.rows("SELECT @a").await, ["7"]);
+    client.session.execute(sql, RowFormat::Text).await.unwrap();
+    client.session.load(b"3,\\N,c\n").await;
+    client.session.loaded().await.unwrap();
+    assert_eq!(client.rows("SELECT @a").await, ["NULL"]);
 }
 
 #[tokio::test]
