@@ -312,4 +312,24 @@ mod tests {
         assert_eq!((done.affected_rows, done.last_insert_id), (9998, 1));
         assert_eq!(session.last_insert_id, 1);
     }
+    #[tokio::test]
+    async fn a_file_with_other_line_ends_is_no_row_that_takes_all_memory() {
+        let (_engine, mut client) = with_tables(&["CREATE TABLE t (id INT PRIMARY KEY)"]).await;
+        client.run("SET GLOBAL local_infile = ON").await;
+        let session = client.session();
+        let sql = "LOAD DATA LOCAL INFILE 'f' INTO TABLE t";
+        session.execute(sql, RowFormat::Text).await.unwrap();
+        session.loading.as_mut().unwrap().loader.limit_rows(6 << 20);
+        let version = session.engine.native().store().version();
+        session.load(b"1\n").await;
+        let piece = b"2\r".repeat(1 << 20);
+        for _ in 0..4 {
+            session.load(&piece).await;
+        }
+        let error = session.loaded().await.unwrap_err();
+        assert_eq!(error.errno(), 1118);
+        let text = "Row 2 of the file has no end in 256 MiB; LINES TERMINATED BY";
+        assert!(error.message().starts_with(text), "{}", error.message());
+        assert_eq!(session.engine.native().store().version(), version);
+    }
 }

@@ -26,8 +26,9 @@ mod rules;
 
 use rules::{More, Rules, Span};
 
-/// Most bytes that wait for the end of their row.
-pub const ROW_BYTES_MAX: usize = 64 << 20;
+/// Most bytes that wait for the end of their row: several values of 64 MiB, or one that is escaped all
+/// through.
+pub const ROW_BYTES_MAX: usize = 256 << 20;
 
 /// `FIELDS`, `LINES` and `IGNORE n LINES` of a `LOAD DATA`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,6 +173,11 @@ impl Splitter {
     /// How many bytes wait for the end of their row.
     pub fn pending(&self) -> usize {
         self.buffer.len() - self.at
+    }
+
+    /// Sets another bound than [`ROW_BYTES_MAX`].
+    pub fn limit_rows(&mut self, bytes: usize) {
+        self.row_bytes_max = bytes;
     }
 
     /// Whether a row has no end in [`ROW_BYTES_MAX`], once there is no next one.

@@ -197,6 +197,12 @@ impl Loader {
         self.variables.iter().zip(&self.last)
     }
 
+    /// Sets another bound than [`ROW_BYTES_MAX`].
+    #[cfg(test)]
+    pub(crate) fn limit_rows(&mut self, bytes: usize) {
+        self.splitter.limit_rows(bytes);
+    }
+
     /// Whether so many rows wait that they should be committed.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes >= self.piece_bytes

@@ -401,24 +401,6 @@ async fn files_are_loaded() {
 }
 
 #[tokio::test]
-async fn a_file_with_other_line_ends_is_no_row_that_takes_all_memory() {
-    let (_engine, mut client) = with_tables(&[T]).await;
-    client.run("SET GLOBAL local_infile = ON").await;
-    let sql = "LOAD DATA LOCAL INFILE 'f' INTO TABLE t";
-    client.session.execute(sql, RowFormat::Text).await.unwrap();
-    client.session.load(b"1\t5\ta\n").await;
-    let piece = b"2\t6\tb\r".repeat(1 << 20);
-    for _ in 0..10 {
-        client.session.load(&piece).await;
-    }
-    let error = client.session.loaded().await.unwrap_err();
-    assert_eq!(error.errno(), 1118);
-    let text = "Row 2 of the file has no end in 64 MiB; LINES TERMINATED BY";
-    assert!(error.message().starts_with(text), "{}", error.message());
-    assert!(client.rows("SELECT * FROM t").await.is_empty());
-}
-
-#[tokio::test]
 async fn a_load_is_shown_while_its_file_comes_and_can_be_killed() {
     let (engine, mut one) = with_tables(&[T]).await;
     let mut two = client(&engine).await;

@@ -231,7 +231,7 @@ fn a_long_row_in_small_pieces_is_not_read_again_and_again() {
 #[test]
 fn a_row_without_end_is_found_out() {
     let mut splitter = Splitter::new(&FileFormat::default()).unwrap();
-    splitter.row_bytes_max = 100;
+    splitter.limit_rows(100);
     splitter.feed(&[b'a'; 70]);
     assert!(splitter.next_row().is_none() && !splitter.is_row_too_long());
     // It ends at the last moment.
