@@ -22,7 +22,10 @@ UPDATE t JOIN u ON u.a = t.a JOIN (SELECT a FROM t ORDER BY RAND() LIMIT 10) d O
 SELECT COUNT(*), SUM(t.b = 1000 AND u.b = 1000) FROM t JOIN u ON u.a = t.a WHERE t.b = 1000 OR u.b = 1000;
 DELETE t, u FROM t JOIN u ON u.a = t.a JOIN (SELECT a FROM t ORDER BY RAND() LIMIT 10) d ON d.a = t.a;
 SELECT COUNT(*), COUNT(u.a) FROM t LEFT JOIN u ON u.a = t.a;
-DELETE FROM u WHERE a > 100;
+DELETE FROM t;
+DELETE FROM u;
+INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5);
+INSERT INTO u VALUES (2, 2), (4, 4), (6, 6);
 DELETE t, u FROM t LEFT JOIN u ON u.a = t.a WHERE t.a > 2;
 SELECT COUNT(*) FROM t;
 SELECT COUNT(*) FROM u WHERE a > 2;

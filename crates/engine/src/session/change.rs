@@ -312,6 +312,7 @@ mod tests {
         assert_eq!((done.affected_rows, done.last_insert_id), (9998, 1));
         assert_eq!(session.last_insert_id, 1);
     }
+
     #[tokio::test]
     async fn a_file_with_other_line_ends_is_no_row_that_takes_all_memory() {
         let (_engine, mut client) = with_tables(&["CREATE TABLE t (id INT PRIMARY KEY)"]).await;
