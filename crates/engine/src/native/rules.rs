@@ -483,7 +483,8 @@ fn is_condition(tree: &Expr) -> bool {
     }
 }
 
-fn not_of_rows(tree: &Expr) -> Option<String> {
+/// The function of an expression whose value is not that of the row alone, if there is one.
+pub(crate) fn not_of_rows(tree: &Expr) -> Option<String> {
     let mut calls = normalise::calls(tree).into_iter();
     let found = calls.find(|call| NOT_OF_ROWS.binary_search(&call.name.as_str()).is_ok())?;
     Some(found.name.to_ascii_lowercase())

@@ -10,13 +10,16 @@
 //! goes back as far as the oldest savepoint, so that it takes no longer, and no more memory, than
 //! what was written since. Rows that were locked stay so when a savepoint takes everything else
 //! back, as InnoDB keeps its locks.
+//!
+//! What reads see of a table is kept from one to the next: its keys, and the rows of each batch that
+//! has not changed since.
 
 mod undo;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array};
 use parking_lot::Mutex;
 use pelorus_error::{Error, Result};
 use pelorus_query::OwnWrites;
@@ -34,6 +37,9 @@ use undo::{Step, UndoLog};
 /// Most rows and bytes of several statements that are kept in one batch.
 const JOINED_ROWS: usize = 4096;
 const JOINED_BYTES: usize = 1 << 20;
+/// Most rows of one statement that are kept in one batch: what reads see of it is made anew when one
+/// of them changes.
+const BATCH_ROWS: usize = 1 << 16;
 /// A statement asks after so many rows whether it is to stop.
 const ROWS_UNASKED: usize = 1 << 16;
 
@@ -248,9 +254,12 @@ struct TableWrites {
     def: Arc<NativeDef>,
     entries: HashMap<Arc<[u8]>, Entry>,
     batches: Vec<Batch>,
+    /// Which of the rows of all batches, one after the other, are there.
+    live: Vec<bool>,
     /// What the keys of the entries and the batches take.
     bytes: usize,
-    reads: OnceLock<OwnWrites>,
+    /// The keys of the entries, once somebody has read the table.
+    hidden: OnceLock<Arc<HashSet<Vec<u8>>>>,
 }
 
 /// Rows as one statement wrote them, or several.
@@ -261,13 +270,15 @@ struct Batch {
     begin: usize,
     /// What the values take.
     bytes: usize,
+    /// The rows that are there, once somebody has read them.
+    shown: OnceLock<Vec<ArrayRef>>,
 }
 
 impl Batch {
     fn new(begin: usize, columns: Vec<ArrayRef>) -> Self {
         // Arrays of few rows hold room for many, which does not go into the log.
         let bytes = bytes_of(&columns);
-        Self { columns, begin, bytes }
+        Self { columns, begin, bytes, shown: OnceLock::new() }
     }
 
     fn rows(&self) -> usize {
@@ -276,6 +287,25 @@ impl Batch {
 
     fn end(&self) -> usize {
         self.begin + self.rows()
+    }
+
+    /// The rows that are there; `live` says it of the rows of all batches.
+    fn shown(&self, live: &[bool]) -> Result<Vec<ArrayRef>> {
+        if let Some(known) = self.shown.get() {
+            return Ok(known.clone());
+        }
+        let live = live.get(self.begin..self.end()).unwrap_or_default();
+        let made = if live.contains(&false) {
+            let live = BooleanArray::from(live.to_vec());
+            let kept = |column: &ArrayRef| {
+                arrow::compute::filter(column, &live)
+                    .map_err(|error| Error::internal("rows cannot be picked").caused_by(error))
+            };
+            self.columns.iter().map(kept).collect::<Result<Vec<_>>>()?
+        } else {
+            self.columns.clone()
+        };
+        Ok(self.shown.get_or_init(|| made).clone())
     }
 }
 
@@ -292,8 +322,8 @@ struct Entry {
 
 impl TableWrites {
     fn new(def: Arc<NativeDef>) -> Self {
-        let (entries, batches, reads) = (HashMap::new(), Vec::new(), OnceLock::new());
-        Self { def, entries, batches, bytes: 0, reads }
+        let (entries, batches, live) = (HashMap::new(), Vec::new(), Vec::new());
+        Self { def, entries, batches, live, bytes: 0, hidden: OnceLock::new() }
     }
 
     /// How many rows there are in all batches.
@@ -344,15 +374,41 @@ impl TableWrites {
                 self.push(left);
             }
         }
+        self.live.truncate(rows);
+    }
+
+    /// A row is there from now on, or is not.
+    fn mark(&mut self, row: usize, is_live: bool) {
+        if let Some(flag) = self.live.get_mut(row) {
+            *flag = is_live;
+        }
+        let at = self.batches.partition_point(|it| it.begin <= row).saturating_sub(1);
+        if let Some(batch) = self.batches.get_mut(at).filter(|batch| row < batch.end()) {
+            batch.shown = OnceLock::new();
+        }
     }
 
     /// Gives a key another state; `None` if there is nothing of it.
     fn set(&mut self, key: Arc<[u8]>, entry: Option<Entry>) {
+        if let Some(hidden) = self.hidden.get_mut() {
+            // Who still reads keeps what there was.
+            let hidden = Arc::make_mut(hidden);
+            if entry.is_none() {
+                hidden.remove(&*key);
+            } else if !hidden.contains(&*key) {
+                hidden.insert(key.to_vec());
+            }
+        }
         let (length, is_there) = (key.len(), entry.is_some());
         let before = match entry {
             Some(entry) => self.entries.insert(key, entry),
             None => self.entries.remove(&key),
         };
+        for (entry, is_new) in [(before, false), (entry, true)] {
+            if let Some(entry) = entry.filter(|entry| entry.is_live) {
+                self.mark(entry.at, is_new);
+            }
+        }
         match (before.is_some(), is_there) {
             (false, true) => self.bytes += length,
             (true, false) => self.bytes -= length,
@@ -368,7 +424,6 @@ impl TableWrites {
         stop: &Stop,
     ) -> Result<Counts> {
         self.join_small();
-        self.reads = OnceLock::new();
         let mut counts = Counts::default();
         for columns in &change.removes {
             self.put(snapshot, (columns, None), &mut counts, (undo, besides), stop)?;
@@ -437,6 +492,7 @@ impl TableWrites {
             existing(&self.def, snapshot, columns, &unknown, &[])?.rows
         };
         undo.push(Step::Rows { table: self.def.id, rows: begin });
+        self.live.resize(begin + batch.rows(), false);
         for (row, key) in keys.iter().enumerate() {
             if row.is_multiple_of(ROWS_UNASKED) {
                 stop.check()?;
@@ -467,7 +523,11 @@ impl TableWrites {
             undo.push(Step::Key { table: self.def.id, key: Arc::clone(&key), before: old });
             self.set(key, Some(entry));
         }
-        self.push(batch);
+        for at in (0..batch.rows()).step_by(BATCH_ROWS) {
+            let length = BATCH_ROWS.min(batch.rows() - at);
+            let piece = batch.columns.iter().map(|column| column.slice(at, length)).collect();
+            self.push(Batch::new(begin + at, piece));
+        }
         Ok(())
     }
 
@@ -512,13 +572,18 @@ impl TableWrites {
     }
 
     fn for_reads(&self) -> Result<OwnWrites> {
-        if let Some(known) = self.reads.get() {
-            return Ok(known.clone());
+        let hidden = self.hidden.get_or_init(|| {
+            let keys = self.entries.keys().map(|key| key.to_vec());
+            Arc::new(keys.collect())
+        });
+        let mut rows = Vec::with_capacity(self.batches.len());
+        for batch in &self.batches {
+            let shown = batch.shown(&self.live)?;
+            if shown.first().is_some_and(|column| !column.is_empty()) {
+                rows.push(shown);
+            }
         }
-        let hidden: HashSet<Vec<u8>> = self.entries.keys().map(|key| key.to_vec()).collect();
-        let rows = self.gather(&self.places(|entry| entry.is_live))?;
-        let made = OwnWrites { hidden: Arc::new(hidden), rows };
-        Ok(self.reads.get_or_init(|| made).clone())
+        Ok(OwnWrites { hidden: Arc::clone(hidden), rows })
     }
 
     /// What it did to some keys.

@@ -14,6 +14,7 @@
 //! | `update`, `update_joined`, `delete` | `UPDATE`, `DELETE` |
 //! | `load` | `LOAD DATA` |
 //! | `assign` | assignments, one after another |
+//! | `direct` | the same without a query |
 //! | `auto` | AUTO_INCREMENT |
 //! | `change`, `commit` | changes into writes of the store |
 //! | `locked` | `FOR UPDATE`, `FOR SHARE` |
@@ -29,6 +30,7 @@ pub(crate) mod change;
 pub(crate) mod commit;
 mod default;
 mod delete;
+mod direct;
 mod fill;
 mod insert;
 pub(crate) mod load;
@@ -130,6 +132,8 @@ pub(crate) enum Report {
         updated: u64,
         /// Rows that were there and stayed as they were.
         unchanged: u64,
+        /// `IGNORE`: all rows that were not written count as duplicates.
+        ignore: bool,
         /// As above.
         info: bool,
     },
@@ -204,10 +208,14 @@ impl Plan {
                 let duplicates = skipped + counts.replaced + counts.ignored;
                 (affected, info.then(|| records_text(records, duplicates, warnings)))
             }
-            Report::Merge { records, inserted, updated, unchanged, info } => {
+            Report::Merge { records, inserted, updated, unchanged, ignore, info } => {
                 let found = if found_rows { unchanged } else { 0 };
                 let affected = inserted + 2 * updated + found;
-                (affected, info.then(|| records_text(records, updated + unchanged, warnings)))
+                let duplicates = match ignore {
+                    true => records.saturating_sub(inserted + updated),
+                    false => updated + found,
+                };
+                (affected, info.then(|| records_text(records, duplicates, warnings)))
             }
             Report::Update { matched, changed } => {
                 let info =

@@ -1,6 +1,7 @@
 //! Statements that change rows of native tables: plan, carry out, and again when somebody else was
 //! faster. `LOAD DATA LOCAL` asks the client for its file first.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
@@ -12,11 +13,11 @@ use super::stream::Running;
 use crate::api::Outcome;
 use crate::native::blocking;
 use crate::native::durability::Wanted;
-use crate::native::write::auto::Steps;
+use crate::native::write::auto::{Numbers, Steps};
 use crate::native::write::change::Counts;
 use crate::native::write::load::Loader;
 use crate::native::write::lookup::duplicate_text;
-use crate::native::write::{Plan, Statement, commit};
+use crate::native::write::{Plan, Report, Statement, commit};
 use crate::variables::check::check_charset;
 
 /// How often a statement outside of transactions is tried when others were faster.
@@ -27,6 +28,10 @@ const TRIES: u32 = 20;
 pub(super) struct Loading {
     loader: Loader,
     counts: Counts,
+    /// Rows that planning left out, of all pieces that were carried out.
+    skipped: u64,
+    /// AUTO_INCREMENT values of all of them.
+    numbers: Numbers,
     failure: Option<Error>,
     /// The statement shows in the list of sessions until this is dropped.
     pub(super) running: Option<Running>,
@@ -103,8 +108,9 @@ impl Session {
         self.join_native(&pin, true)?;
         let view = self.view();
         let loader = self.native_statement(&view).loader(load)?;
-        let counts = Counts::default();
-        self.loading = Some(Loading { loader, counts, failure: None, running: None });
+        let (counts, numbers) = (Counts::default(), Numbers::default());
+        self.loading =
+            Some(Loading { loader, counts, skipped: 0, numbers, failure: None, running: None });
         Ok(Outcome::File(load.file.clone()))
     }
 
@@ -148,6 +154,16 @@ impl Session {
         self.tell(&mut plan, &counts);
         loading.counts.add(&counts);
         loading.counts.ignored_rows.clear();
+        // What is told at the end is told of all pieces.
+        loading.numbers = loading.numbers.then(plan.numbers);
+        plan.numbers = loading.numbers;
+        if let Some(first) = loading.numbers.first_made {
+            self.last_insert_id = first;
+        }
+        if let Report::Load { skipped, .. } = &mut plan.report {
+            loading.skipped += *skipped;
+            *skipped = loading.skipped;
+        }
         Ok(plan)
     }
 
@@ -181,6 +197,9 @@ impl Session {
         self.stop.check()?;
         blocking(|| loading.loader.finish())?;
         let plan = self.load_rows(loading).await?;
+        for (name, value) in loading.loader.variables() {
+            Arc::make_mut(&mut self.user_variables).insert(name.clone(), value.clone());
+        }
         let (found_rows, warnings) = (self.login.found_rows, self.diagnostics.count());
         Ok(Outcome::Done(plan.done(&loading.counts, found_rows, warnings)))
     }
@@ -246,10 +265,7 @@ impl Session {
     }
 
     /// What a statement that changes rows sees of this session.
-    pub(super) fn native_statement<'s>(
-        &'s self,
-        view: &std::sync::Arc<super::view::View>,
-    ) -> Statement<'s> {
+    pub(super) fn native_statement<'s>(&'s self, view: &Arc<super::view::View>) -> Statement<'s> {
         let context = self.context(view);
         let strict =
             ["STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"].iter().any(|word| self.has_sql_mode(word));
@@ -265,5 +281,55 @@ impl Session {
             steps: self.auto_increment_steps(),
             safe_updates: self.variables.is_on("sql_safe_updates"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::api::{Outcome, RowFormat};
+    use crate::native::write::tests::with_tables;
+
+    #[tokio::test]
+    async fn a_file_in_pieces_is_told_of_as_a_whole() {
+        let table = "CREATE TABLE c (id INT AUTO_INCREMENT PRIMARY KEY, v INT, CHECK (v < 100))";
+        let (_engine, mut client) = with_tables(&[table]).await;
+        client.run("SET GLOBAL local_infile = ON").await;
+        let session = client.session();
+        let sql = "LOAD DATA LOCAL INFILE 'f' INTO TABLE c (v, @rest)";
+        session.execute(sql, RowFormat::Text).await.unwrap();
+        session.loading.as_mut().unwrap().loader.piece_bytes = 1;
+        let row = |v: u32| format!("{v}\t{}\n", "x".repeat(1000));
+        // What is broken stands at the end, so that it has not the first number.
+        let piece = row(7).repeat(4999) + &row(200);
+        for _ in 0..2 {
+            session.load(piece.as_bytes()).await;
+        }
+        assert_eq!(session.loading.as_ref().unwrap().counts.inserted, 9998);
+        session.load(row(200).as_bytes()).await;
+        let Ok(Outcome::Done(done)) = session.loaded().await else { panic!("no numbers") };
+        assert_eq!(done.info, "Records: 10001  Deleted: 0  Skipped: 3  Warnings: 3");
+        assert_eq!((done.affected_rows, done.last_insert_id), (9998, 1));
+        assert_eq!(session.last_insert_id, 1);
+    }
+
+    #[tokio::test]
+    async fn a_file_with_other_line_ends_is_no_row_that_takes_all_memory() {
+        let (_engine, mut client) = with_tables(&["CREATE TABLE t (id INT PRIMARY KEY)"]).await;
+        client.run("SET GLOBAL local_infile = ON").await;
+        let session = client.session();
+        let sql = "LOAD DATA LOCAL INFILE 'f' INTO TABLE t";
+        session.execute(sql, RowFormat::Text).await.unwrap();
+        session.loading.as_mut().unwrap().loader.limit_rows(6 << 20);
+        let version = session.engine.native().store().version();
+        session.load(b"1\n").await;
+        let piece = b"2\r".repeat(1 << 20);
+        for _ in 0..4 {
+            session.load(&piece).await;
+        }
+        let error = session.loaded().await.unwrap_err();
+        assert_eq!(error.errno(), 1118);
+        let text = "Row 2 of the file has no end in 256 MiB; LINES TERMINATED BY";
+        assert!(error.message().starts_with(text), "{}", error.message());
+        assert_eq!(session.engine.native().store().version(), version);
     }
 }

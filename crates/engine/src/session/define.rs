@@ -165,8 +165,15 @@ impl Session {
             names.join(", "),
             query.text
         );
-        // Its own commit: DDL is outside of transactions.
-        let filled = self.change_native(&sql).await;
+        let mut filled = self.change_native(&sql).await;
+        // Its own commit: DDL is outside of transactions. With `autocommit` off the rows have opened
+        // one.
+        if self.transaction.is_open() {
+            let word = if filled.is_ok() { "COMMIT" } else { "ROLLBACK" };
+            if let Err(error) = self.end_transaction(word, Completion::default()).await {
+                filled = filled.and(Err(error));
+            }
+        }
         if filled.is_ok() {
             unfilled.table = None;
         }

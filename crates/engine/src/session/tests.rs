@@ -248,6 +248,23 @@ async fn a_kill_ends_statements_that_change_rows() {
 }
 
 #[tokio::test]
+async fn a_kill_ends_a_commit_that_waits() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "CREATE DATABASE d").await;
+    run(&mut root, "CREATE TABLE d.t (id INT PRIMARY KEY)").await;
+    run(&mut root, "BEGIN").await;
+    run(&mut root, "INSERT INTO d.t VALUES (1)").await;
+    root.stop = Stop::of(root.handle());
+    root.handle().kill_query();
+    let completion = pelorus_sql::statement::Completion::default();
+    let error = root.end_transaction("COMMIT", completion).await.unwrap_err();
+    assert_eq!(error.errno(), 1317);
+    assert!(!root.transaction.is_open());
+    assert!(rows(&mut root, "SELECT * FROM d.t").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_kill_ends_an_alter_table_that_writes_rows() {
     let engine = engine().await;
     let mut root = session(&engine, "root").await;

@@ -297,15 +297,16 @@ impl Session {
     /// Makes what a transaction wrote to native tables visible.
     ///
     /// # Errors
-    /// A row that somebody else has written since the transaction began (1213): everything is
-    /// rolled back.
+    /// A row that somebody else has written since the transaction began (1213), and 1317 when it is
+    /// killed while it waits for others or for memory: everything is rolled back.
     fn commit_native(&self, native: NativeTransaction) -> Result<()> {
         if !native.has_written() {
             return Ok(());
         }
         let commit = native.commit(self.durability())?;
         let store = self.engine.native().store();
-        crate::native::blocking(|| store.commit(&commit)).map(drop)
+        let stop = &self.stop;
+        crate::native::blocking(|| store.commit_unless(&commit, &|| stop.is_asked())).map(drop)
     }
 
     /// Makes the own connection to a link, and begins the open transaction on it.

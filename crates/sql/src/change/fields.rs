@@ -15,7 +15,8 @@
 //!
 //! Bytes come in pieces of any size. A row is given out when its end was seen; after a vain
 //! attempt the next one waits until there is twice as much to look at, so that a row of any length
-//! costs time in proportion to its length.
+//! costs time in proportion to its length. A row that has no end in [`ROW_BYTES_MAX`] is too long
+//! for any table; a file with other line ends than those that it is said to have looks so.
 
 use std::fmt;
 
@@ -24,6 +25,10 @@ use pelorus_error::Result;
 mod rules;
 
 use rules::{More, Rules, Span};
+
+/// Most bytes that wait for the end of their row: several values of 64 MiB, or one that is escaped all
+/// through.
+pub const ROW_BYTES_MAX: usize = 256 << 20;
 
 /// `FIELDS`, `LINES` and `IGNORE n LINES` of a `LOAD DATA`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +119,8 @@ pub struct Splitter {
     finished: bool,
     /// How much there must be from `at` on before a next attempt.
     wait_for: usize,
+    /// Most bytes that wait for the end of their row.
+    row_bytes_max: usize,
     ignore_lines: u64,
     spans: Vec<Span>,
     scratch: Vec<u8>,
@@ -143,6 +150,7 @@ impl Splitter {
             at: 0,
             finished: false,
             wait_for: 0,
+            row_bytes_max: ROW_BYTES_MAX,
             ignore_lines: format.ignore_lines,
             spans: Vec::new(),
             scratch: Vec::new(),
@@ -167,6 +175,16 @@ impl Splitter {
         self.buffer.len() - self.at
     }
 
+    /// Sets another bound than [`ROW_BYTES_MAX`].
+    pub fn limit_rows(&mut self, bytes: usize) {
+        self.row_bytes_max = bytes;
+    }
+
+    /// Whether a row has no end in [`ROW_BYTES_MAX`], once there is no next one.
+    pub fn is_row_too_long(&self) -> bool {
+        !self.finished && self.pending() >= self.row_bytes_max
+    }
+
     /// The next complete row.
     pub fn next_row(&mut self) -> Option<Row<'_>> {
         if self.pending() < self.wait_for && !self.finished {
@@ -179,7 +197,8 @@ impl Splitter {
             }
             Ok(false) => None,
             Err(More) => {
-                self.wait_for = self.pending().saturating_mul(2);
+                // At the bound it has to be known whether the row is over.
+                self.wait_for = self.pending().saturating_mul(2).min(self.row_bytes_max);
                 None
             }
         }

@@ -209,6 +209,37 @@ async fn savepoints_take_what_was_written_since_and_no_more() {
     assert_eq!(tx.undo.memory(), 0);
 }
 
+/// What one statement reads is not gathered anew for the next.
+#[tokio::test]
+async fn what_has_not_changed_is_read_as_it_was_before() {
+    let (engine, _client) = with_tables(&TABLES).await;
+    let def = def(&engine, "t");
+    let mut tx = begin(&engine);
+    let many: Vec<(i64, i64)> = (0..100_000).map(|id| (id, id)).collect();
+    tx.apply(&[change(&def, &many, Some(Mode::Insert))], &Stop::never()).unwrap();
+    let before = tx.reads().own(def.id).unwrap().unwrap();
+    tx.savepoint("s");
+    tx.apply(&[change(&def, &[(99_999, 0), (100_000, 0)], Some(Mode::Replace))], &Stop::never())
+        .unwrap();
+    let after = tx.reads().own(def.id).unwrap().unwrap();
+    let rows = |own: &OwnWrites| own.rows.iter().map(|batch| batch[0].len()).collect::<Vec<_>>();
+    assert_eq!(rows(&before), [BATCH_ROWS, 100_000 - BATCH_ROWS]);
+    assert_eq!(rows(&after), [BATCH_ROWS, 100_000 - BATCH_ROWS - 1, 2]);
+    assert!(Arc::ptr_eq(&before.rows[0][0], &after.rows[0][0]));
+    assert_eq!((before.hidden.len(), after.hidden.len()), (100_000, 100_001));
+    drop((before, after));
+    assert!(tx.back_to("s", false).unwrap());
+    let back = tx.reads().own(def.id).unwrap().unwrap();
+    assert_eq!(rows(&back), [BATCH_ROWS, 100_000 - BATCH_ROWS]);
+    assert_eq!(back.hidden.len(), 100_000);
+    let known = Arc::as_ptr(&back.hidden);
+    drop(back);
+    tx.apply(&[change(&def, &[(5, 0)], None)], &Stop::never()).unwrap();
+    let deleted = tx.reads().own(def.id).unwrap().unwrap();
+    assert_eq!(Arc::as_ptr(&deleted.hidden), known);
+    assert_eq!(rows(&deleted), [BATCH_ROWS - 1, 100_000 - BATCH_ROWS]);
+}
+
 #[tokio::test]
 async fn what_was_taken_back_was_not_written() {
     let (engine, _client) = with_tables(&TABLES).await;

@@ -1,7 +1,7 @@
 //! How a transaction goes back to a savepoint, or to before a statement.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use pelorus_store::TableId;
 
@@ -70,7 +70,6 @@ impl UndoLog {
                 Step::Key { key, before, .. } => writes.set(key, before),
                 Step::Rows { rows, .. } => writes.truncate(rows),
             }
-            writes.reads = OnceLock::new();
         }
         tables.retain(|_, writes| !writes.entries.is_empty());
     }

@@ -10,12 +10,13 @@ use pelorus_functions::assign::{ColumnBuilder, Numbering, assign_array};
 use pelorus_sql::ast::{self, Expr, Ident};
 use pelorus_sql::change::{Assigned, Assignment};
 use pelorus_sql::normalise;
+use pelorus_store::bytes_of;
 use pelorus_types::Column;
 
 use super::default::{Default, call_of, defaults, moment, shown, without_default_calls};
 use super::insert::count;
 use super::warnings::Warnings;
-use super::{Statement, unknown_column};
+use super::{Statement, check_bytes, unknown_column};
 use crate::native::definition::NativeDef;
 use crate::native::rules::not_assignable;
 
@@ -110,7 +111,7 @@ impl Statement<'_> {
         let mut rest = sources;
         while !rest.is_empty() {
             self.stop.check()?;
-            let (now, later) = rest.split_at(independent(rest));
+            let (now, later) = rest.split_at(independent(rest, &defaults));
             rest = later;
             let texts: Vec<String> = now
                 .iter()
@@ -148,6 +149,9 @@ impl Statement<'_> {
                 warnings.add(assigned.warnings, assigned.warning_count);
                 rows[*column] = assigned.array;
             }
+            let bytes_of_column =
+                |(column, _): &(usize, Source)| bytes_of(&rows[*column..=*column]);
+            check_bytes(sources.iter().map(bytes_of_column).sum())?;
         }
         Ok(rows)
     }
@@ -188,13 +192,13 @@ impl Statement<'_> {
 }
 
 /// How many assignments from the first on use no column that one of them assigned before.
-fn independent(sources: &[(usize, Source)]) -> usize {
-    let uses_earlier = |at: usize| match &sources[at].1 {
-        Source::Expression(_, used) => {
+fn independent(sources: &[(usize, Source)], defaults: &[Default]) -> usize {
+    let uses_earlier = |at: usize| match &sources[at] {
+        (_, Source::Expression(_, used)) => {
             sources[..at].iter().any(|(assigned, _)| used.contains(assigned))
         }
-        // A column that is assigned twice: the second wins.
-        Source::Default => false,
+        // It may name any column. Of one that is assigned twice the second value stays.
+        (column, Source::Default) => matches!(defaults[*column], Default::Computed(_)),
     };
     (1..sources.len()).find(|&at| uses_earlier(at)).unwrap_or(sources.len())
 }

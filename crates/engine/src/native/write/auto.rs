@@ -283,15 +283,14 @@ impl Walk {
         if let Some(values) = array.as_primitive_opt::<Int64Type>() {
             let is_value = |value: i64| value != 0 || self.steps.zero_is_value;
             if values.null_count() == 0 && values.values().iter().copied().all(is_value) {
-                let given = values.values().iter().map(|value| u64::try_from(*value).unwrap_or(0));
-                self.given_all(given);
+                values.values().iter().for_each(|value| self.given_signed(*value));
                 return Ok(Arc::clone(array));
             }
             let filled = values
                 .iter()
                 .map(|value| match value {
                     Some(value) if value != 0 || self.steps.zero_is_value => {
-                        self.given(u64::try_from(value).unwrap_or(0));
+                        self.given_signed(value);
                         Ok(value)
                     }
                     _ => self.make().map(|value| i64::try_from(value).unwrap_or(i64::MAX)),
@@ -315,8 +314,12 @@ impl Walk {
         Ok(Arc::new(UInt64Array::from(filled)))
     }
 
-    fn given_all(&mut self, values: impl Iterator<Item = u64>) {
-        values.for_each(|value| self.given(value));
+    /// One that may be negative, which moves no counter; clients are told its bits.
+    fn given_signed(&mut self, value: i64) {
+        match u64::try_from(value) {
+            Ok(value) => self.given(value),
+            Err(_) => self.numbers.last = Some(value.cast_unsigned()),
+        }
     }
 
     fn given(&mut self, value: u64) {
@@ -395,6 +398,7 @@ mod tests {
             taken(5, vec![None, Some(3), Some(0), Some(20), None, Some(-4)], PLAIN);
         assert_eq!(filled, [5, 3, 6, 20, 21, -4]);
         assert_eq!((numbers.first_made, next), (Some(5), 22));
+        assert_eq!(numbers.last, Some(4_u64.wrapping_neg()));
         assert_eq!(numbers.reported(), 5);
     }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Code, Error, Result};
-use pelorus_store::{Commit, Database, Mode, Outcome, ROWS_PER_BATCH_MAX, Receipt, Version};
+use pelorus_store::{Commit, Database, Keys, Mode, Outcome, ROWS_PER_BATCH_MAX, Receipt, Version};
 
 use super::assign::picked;
-use super::change::{Change, Counts, taken, writes_of};
+use super::change::{Change, Counts, writes_of};
 use super::insert::count;
 use super::lookup::{duplicate_entry, first_duplicate, keys_of};
 use super::select::joined;
@@ -28,9 +28,10 @@ pub(crate) fn commit(
     durability: Wanted,
     stop: &Stop,
 ) -> Result<Counts> {
+    let mut settled = Counts::default();
     for change in changes.iter_mut() {
         stop.check()?;
-        settle(change, stop)?;
+        settled.add(&settle(change, stop)?);
     }
     let mut writes = Vec::new();
     let mut places = Vec::new();
@@ -52,6 +53,7 @@ pub(crate) fn commit(
         Err(error) => return Err(error),
     };
     let mut counts = counted(&receipt);
+    counts.add(&settled);
     if let [Change { puts, .. }] = changes
         && puts.len() == 1
     {
@@ -102,11 +104,12 @@ fn ignored_rows(receipt: &Receipt, places: &[Option<UInt32Array>]) -> Vec<usize>
     rows
 }
 
-/// Makes batches that the store takes: no key may stand in two of them, and none is too large.
-fn settle(change: &mut Change, stop: &Stop) -> Result<()> {
+/// Makes batches that the store takes: no key may stand in two of them, and none is too large. Gives
+/// what becomes of the rows that it leaves out.
+fn settle(change: &mut Change, stop: &Stop) -> Result<Counts> {
     settle_removes(change)?;
     let total: usize = change.puts.iter().map(|(columns, _)| count(columns)).sum();
-    let Some(&(_, first)) = change.puts.first() else { return Ok(()) };
+    let Some(&(_, first)) = change.puts.first() else { return Ok(Counts::default()) };
     let is_one_mode = change.puts.iter().all(|(_, mode)| *mode == first);
     if change.puts.len() > 1 && is_one_mode && total <= ROWS_PER_BATCH_MAX {
         let batches: Vec<&[ArrayRef]> = change.puts.iter().map(|(it, _)| it.as_slice()).collect();
@@ -118,9 +121,9 @@ fn settle(change: &mut Change, stop: &Stop) -> Result<()> {
     change.puts = change.puts.iter().flat_map(cut).collect();
     // Batches of several modes have no keys in common.
     if is_one_mode && change.puts.len() > 1 {
-        distinct(&change.def, &mut change.puts, stop)?;
+        return distinct(&change.def, &mut change.puts, stop);
     }
-    Ok(())
+    Ok(Counts::default())
 }
 
 /// A join has rows several times, and a table may stand in it several times.
@@ -150,34 +153,70 @@ fn pieces(columns: &[ArrayRef]) -> Vec<Vec<ArrayRef>> {
 }
 
 /// Leaves one row of each key in all batches together: the last where rows replace, else the first.
-fn distinct(def: &NativeDef, puts: &mut [(Vec<ArrayRef>, Mode)], stop: &Stop) -> Result<()> {
-    let mut places: HashMap<Vec<u8>, (usize, usize)> = HashMap::new();
-    let mut dropped: Vec<(usize, usize)> = Vec::new();
+/// Those that are left out count as what they would have been one after another.
+fn distinct(def: &NativeDef, puts: &mut [(Vec<ArrayRef>, Mode)], stop: &Stop) -> Result<Counts> {
+    let keys: Vec<Keys> =
+        puts.iter().map(|(columns, _)| keys_of(def, columns)).collect::<Result<_>>()?;
+    let mut places: HashMap<&[u8], (usize, usize)> = HashMap::new();
+    let mut kept: Vec<Vec<bool>> = keys.iter().map(|keys| vec![true; keys.len()]).collect();
+    let mut left_out = Counts::default();
     for (batch, (columns, mode)) in puts.iter().enumerate() {
         stop.check()?;
-        let keys = keys_of(def, columns)?;
-        for (row, key) in keys.iter().enumerate() {
+        for (row, key) in keys[batch].iter().enumerate() {
             match (places.get_mut(key), mode) {
                 (None, _) => {
-                    places.insert(key.to_vec(), (batch, row));
+                    places.insert(key, (batch, row));
                 }
                 (Some(_), Mode::Insert) => return Err(duplicate_entry(def, columns, row)),
-                (Some(_), Mode::Ignore) => dropped.push((batch, row)),
+                (Some(_), Mode::Ignore) => {
+                    kept[batch][row] = false;
+                    left_out.ignored += 1;
+                }
                 (Some(place), Mode::Replace) => {
-                    dropped.push(*place);
+                    kept[place.0][place.1] = false;
                     *place = (batch, row);
+                    left_out.replaced += 1;
                 }
             }
         }
     }
-    if dropped.is_empty() {
-        return Ok(());
+    if left_out.ignored + left_out.replaced > 0 {
+        for ((columns, _), kept) in puts.iter_mut().zip(kept) {
+            *columns = picked(columns, &BooleanArray::from(kept))?;
+        }
     }
-    let dropped: HashSet<(usize, usize)> = dropped.into_iter().collect();
-    for (batch, (columns, _)) in puts.iter_mut().enumerate() {
-        let kept = (0..count(columns)).filter(|&row| !dropped.contains(&(batch, row)));
-        let kept: UInt32Array = kept.filter_map(|row| u32::try_from(row).ok()).collect();
-        *columns = taken(columns, &kept)?;
+    Ok(left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray, Int64Array};
+    use arrow::datatypes::Int64Type;
+
+    use super::*;
+    use crate::native::write::tests::with_tables;
+
+    #[tokio::test]
+    async fn rows_with_a_key_of_another_batch_are_counted() {
+        let (engine, _client) = with_tables(&["CREATE TABLE t (id BIGINT PRIMARY KEY)"]).await;
+        let def = engine.native().require("d", "t").unwrap();
+        let batch = |ids: &[i64], mode: Mode| -> (Vec<ArrayRef>, Mode) {
+            (vec![Arc::new(Int64Array::from(ids.to_vec()))], mode)
+        };
+        for (mode, ignored, replaced, expected) in [
+            (Mode::Ignore, 3, 0, [vec![1_i64, 2, 3], vec![4]]),
+            (Mode::Replace, 0, 3, [vec![1], vec![3, 4, 2]]),
+        ] {
+            let mut puts = vec![batch(&[1, 2, 3], mode), batch(&[2, 3, 4, 2], mode)];
+            let counts = distinct(&def, &mut puts, &Stop::never()).unwrap();
+            assert_eq!((counts.ignored, counts.replaced), (ignored, replaced));
+            let left = puts
+                .iter()
+                .map(|(columns, _)| columns[0].as_primitive::<Int64Type>().values().to_vec());
+            assert_eq!(left.collect::<Vec<_>>(), expected);
+        }
+        let mut puts = vec![batch(&[1], Mode::Insert), batch(&[2, 1], Mode::Insert)];
+        let error = distinct(&def, &mut puts, &Stop::never()).unwrap_err();
+        assert_eq!(error.errno(), 1062);
     }
-    Ok(())
 }

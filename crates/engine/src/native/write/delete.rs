@@ -15,7 +15,7 @@ use super::auto::Numbers;
 use super::change::Change;
 use super::insert::count;
 use super::stored::stored_keys;
-use super::update::{named, order_and_limit, refuse_version, single};
+use super::update::{Wanted, named, order_and_limit, refuse_version, single};
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement};
 use crate::native::definition::NativeDef;
@@ -38,24 +38,32 @@ impl Statement<'_> {
         }
         from.push_str(&order_and_limit(&delete.order_by, delete.limit.as_ref()));
         let with = delete.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
-        let mut changes: Vec<Change> = Vec::new();
-        for (table, alias) in targets(delete)? {
+        let mut tables = Vec::new();
+        for (table, alias) in self.targets(delete)? {
             refuse_version(&delete.from, &alias)?;
             let def = self.table(&table)?;
             if delete.limit.is_none() {
                 self.check_safe(&delete.from, delete.selection.as_ref(), (&def, &alias))?;
             }
-            let keys = self.rows_of(&def, &alias, &def.key, &with, &from).await?;
+            tables.push((def, alias));
+        }
+        // One query for all of them: what goes of one table stands beside what goes of the others, also
+        // where the query would find something else each time.
+        let wanted: Vec<Wanted<'_>> =
+            tables.iter().map(|(def, alias)| (&**def, alias.as_str(), &*def.key)).collect();
+        let found = self.rows_of_tables(&wanted, (&with, &from)).await?;
+        let mut changes: Vec<Change> = Vec::new();
+        for ((def, _), keys) in tables.iter().zip(found) {
             let columns: Vec<&Column> = def.key.iter().map(|&at| &def.columns[at]).collect();
             let keys = stored_keys(&columns, &without_nulls(keys, 0)?, self.policy.time_zone)?;
             if count(&keys) == 0 {
                 continue;
             }
-            let rows = rows_of_keys(&def, &keys);
+            let rows = rows_of_keys(def, &keys);
             match changes.iter_mut().find(|change| change.def.id == def.id) {
                 Some(change) => change.removes.push(rows),
                 None => {
-                    let mut change = Change::new(def);
+                    let mut change = Change::new(Arc::clone(def));
                     change.removes.push(rows);
                     changes.push(change);
                 }
@@ -69,6 +77,62 @@ impl Statement<'_> {
             numbers: Numbers::default(),
             alike: 0,
         })
+    }
+
+    /// The tables that rows are deleted from, with what they go by in the statement.
+    fn targets(&self, delete: &Delete) -> Result<Vec<(TableName, String)>> {
+        if delete.targets.is_empty() {
+            let table = single(&delete.from).ok_or_else(|| Error::unsupported("this DELETE"))?;
+            return Ok(vec![table]);
+        }
+        let factors: Vec<&TableFactor> = delete.from.iter().flat_map(factors_of).collect();
+        let find = |target: &TableName| {
+            let found = |ignores_case: bool| -> Vec<(TableName, String)> {
+                let factors = factors.iter();
+                factors.filter_map(|it| self.as_target(it, target, ignores_case)).collect()
+            };
+            let mut tables = found(false);
+            if tables.is_empty() {
+                tables = found(true);
+            }
+            let name = &target.name;
+            match (tables.pop(), tables.is_empty()) {
+                (Some(table), true) => Ok(table),
+                (Some(_), false) => Err(Error::new(
+                    Code::NonUniqueTable,
+                    format!("Not unique table/alias: '{name}'"),
+                )),
+                (None, _) => {
+                    let text = format!("Unknown table '{name}' in MULTI DELETE");
+                    Err(Error::new(Code::UnknownTableInFieldList, text))
+                }
+            }
+        };
+        delete.targets.iter().map(find).collect()
+    }
+
+    /// A table of `FROM`, if it is the one that a target names. A name alone means what goes by it, or
+    /// a table of the current database; with a database in front it never is an alias.
+    fn as_target(
+        &self,
+        factor: &TableFactor,
+        target: &TableName,
+        ignores_case: bool,
+    ) -> Option<(TableName, String)> {
+        let (table, alias) = named(factor)?;
+        let has_alias = matches!(factor, TableFactor::Table { alias: Some(_), .. });
+        let is_same_database = match has_alias {
+            true => target.database.is_none(),
+            false => {
+                let of_target = target.database.as_deref().or(self.database);
+                of_target == table.database.as_deref().or(self.database)
+            }
+        };
+        let is_same = match ignores_case {
+            true => alias.eq_ignore_ascii_case(&target.name),
+            false => alias == target.name,
+        };
+        (is_same_database && is_same).then_some((table, alias))
     }
 }
 
@@ -96,35 +160,19 @@ fn rows_of_keys(def: &NativeDef, keys: &[ArrayRef]) -> Vec<ArrayRef> {
         .collect()
 }
 
-/// The tables that rows are deleted from, with what they go by in the statement.
-fn targets(delete: &Delete) -> Result<Vec<(TableName, String)>> {
-    if delete.targets.is_empty() {
-        let table = single(&delete.from).ok_or_else(|| Error::unsupported("this DELETE"))?;
-        return Ok(vec![table]);
-    }
-    let mut known = Vec::new();
-    delete.from.iter().for_each(|tables| tables_of(tables, &mut known));
-    let find = |target: &TableName| {
-        let is_it = |(table, alias): &&(TableName, String)| {
-            alias.eq_ignore_ascii_case(&target.name)
-                && (target.database.is_none() || target.database == table.database)
-        };
-        known.iter().find(is_it).cloned().ok_or_else(|| {
-            let text = format!("Unknown table '{}' in MULTI DELETE", target.name);
-            Error::new(Code::UnknownTableInFieldList, text)
-        })
-    };
-    delete.targets.iter().map(find).collect()
-}
-
 /// The tables of one element of `FROM`, with what they go by.
 pub(super) fn tables_of(tables: &TableWithJoins, out: &mut Vec<(TableName, String)>) {
+    out.extend(factors_of(tables).into_iter().filter_map(named));
+}
+
+/// All that one element of `FROM` joins.
+fn factors_of(tables: &TableWithJoins) -> Vec<&TableFactor> {
     let factors =
         std::iter::once(&tables.relation).chain(tables.joins.iter().map(|join| &join.relation));
-    for factor in factors {
-        match factor {
-            TableFactor::NestedJoin { table_with_joins, .. } => tables_of(table_with_joins, out),
-            other => out.extend(named(other)),
-        }
-    }
+    factors
+        .flat_map(|factor| match factor {
+            TableFactor::NestedJoin { table_with_joins, .. } => factors_of(table_with_joins),
+            other => vec![other],
+        })
+        .collect()
 }

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BinaryArray, BinaryBuilder, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, StringArray};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{Literal, NullRule, Policy};
+use pelorus_functions::{Value, value_at};
 use pelorus_sql::ast::{self, Expr, Ident};
-use pelorus_sql::change::fields::Splitter;
+use pelorus_sql::change::fields::{ROW_BYTES_MAX, Splitter};
 use pelorus_sql::change::{Assigned, Assignment, Duplicates, LoadData, LoadTarget};
 use pelorus_sql::normalise::{self, Variable};
 use pelorus_store::{Mode, bytes_of};
@@ -24,9 +25,10 @@ use super::warnings::Warnings;
 use super::{Plan, Report, Statement};
 use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
+use crate::scalar::Typed;
 
 /// Bytes of rows that are gathered for one commit.
-pub(crate) const PIECE_BYTES: usize = 256 << 20;
+const PIECE_BYTES: usize = 256 << 20;
 /// Bytes of the file that are made into rows at once.
 const FEED_BYTES: usize = 4 << 20;
 /// Rows that columns have room for from the beginning.
@@ -51,6 +53,8 @@ pub(crate) struct Loader {
     /// The columns that fields go to, in the order of the fields.
     given: Vec<usize>,
     variables: Vec<String>,
+    /// What the last row has for the variables.
+    last: Vec<Typed>,
     /// `CHARACTER SET binary`: fields are bytes and no text.
     is_binary: bool,
     sources: Vec<(usize, Source)>,
@@ -60,6 +64,8 @@ pub(crate) struct Loader {
     batches: Vec<Piece>,
     records: u64,
     bytes: usize,
+    /// So many bytes of rows are carried out at once.
+    pub(crate) piece_bytes: usize,
 }
 
 /// Rows that were read, with the variables of each.
@@ -124,6 +130,7 @@ impl Statement<'_> {
             slots,
             given,
             variables,
+            last: Vec::new(),
             is_binary: charset == "binary",
             sources,
             policy,
@@ -131,6 +138,7 @@ impl Statement<'_> {
             batches: Vec::new(),
             records: 0,
             bytes: 0,
+            piece_bytes: PIECE_BYTES,
         })
     }
 
@@ -184,9 +192,20 @@ impl Loader {
         self.read()
     }
 
+    /// The variables that fields went to, in lower case, with those of the last row.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&String, &Typed)> {
+        self.variables.iter().zip(&self.last)
+    }
+
+    /// Sets another bound than [`ROW_BYTES_MAX`].
+    #[cfg(test)]
+    pub(crate) fn limit_rows(&mut self, bytes: usize) {
+        self.splitter.limit_rows(bytes);
+    }
+
     /// Whether so many rows wait that they should be committed.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes >= PIECE_BYTES
+        self.bytes >= self.piece_bytes
     }
 
     fn read(&mut self) -> Result<()> {
@@ -219,6 +238,9 @@ impl Loader {
                 check_fields(row.len(), self.slots.len(), number, &policy, &mut warnings)?;
             }
         }
+        if self.splitter.is_row_too_long() {
+            return Err(endless(self.records + 1));
+        }
         if fill.len() == 0 {
             return Ok(());
         }
@@ -228,10 +250,21 @@ impl Loader {
             .into_iter()
             .map(|mut builder| variable(builder.finish(), self.is_binary))
             .collect::<Result<_>>()?;
+        self.last = variables.iter().map(last_value).collect::<Result<_>>()?;
         self.bytes += bytes_of(&rows.columns) + bytes_of(&variables);
         self.batches.push(Piece { rows, variables });
         Ok(())
     }
+}
+
+/// Error 1118 for a row that does not end.
+fn endless(row: u64) -> Error {
+    let most = ROW_BYTES_MAX >> 20;
+    let text = format!(
+        "Row {row} of the file has no end in {most} MiB; LINES TERMINATED BY may not be what its \
+         lines end with"
+    );
+    Error::new(Code::RowTooLarge, text)
 }
 
 /// Too few or too many fields are an error in strict mode and else a warning.
@@ -265,6 +298,20 @@ fn variable_type(is_binary: bool) -> ColumnType {
         true => ColumnType::varchar(65_532, collation::BINARY),
         false => ColumnType::varchar(16_383, collation::UTF8MB4_0900_AI_CI),
     }
+}
+
+/// What the last row has for a variable, as `SET` would give it to it.
+fn last_value(fields: &ArrayRef) -> Result<Typed> {
+    let is_binary = fields.as_string_opt::<i32>().is_none();
+    let value = value_at(fields, &variable_type(is_binary), fields.len().saturating_sub(1))?;
+    let ty = match &value {
+        Value::Text(text) => {
+            let chars = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+            ColumnType::varchar(chars, collation::UTF8MB4_0900_AI_CI)
+        }
+        _ => variable_type(is_binary),
+    };
+    Ok((value, ty))
 }
 
 /// The fields of a variable.

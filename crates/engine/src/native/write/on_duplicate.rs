@@ -14,21 +14,25 @@ use pelorus_functions::{Value, value_at};
 use pelorus_sql::ast::Expr;
 use pelorus_sql::change::{Assigned, Assignment, Insert, InsertSource};
 use pelorus_sql::normalise;
-use pelorus_store::{Keys, Mode};
+use pelorus_store::{Keys, Mode, bytes_of};
 use pelorus_types::Column;
 
 use super::assign::{Names, Source, changed, new_name};
 use super::auto::{self, Numbers};
 use super::change::taken;
 use super::default::shown;
+use super::direct::Direct;
 use super::insert::{count, given};
 use super::lookup::{existing, keys_of};
 use super::select::joined;
 use super::warnings::Warnings;
-use super::{Plan, Report, Statement};
+use super::{Plan, Report, Statement, check_bytes};
 use crate::native::definition::NativeDef;
 use crate::native::expression::arguments;
 use crate::native::rules::Rules;
+
+/// Rounds that may ask a query each. Of more, only the first does, where the others can do without.
+const QUERIES_MAX: usize = 4;
 
 /// Rows by key, on their way to what the statement leaves of them.
 struct Merged {
@@ -66,7 +70,9 @@ impl Merged {
 
 /// Assignments in which `column = LAST_INSERT_ID(expression)` is `column = expression`, and the last
 /// such column: the session is told of its value.
-fn without_last_insert_id(assignments: &[Assignment]) -> (Vec<Assignment>, Option<String>) {
+pub(super) fn without_last_insert_id(
+    assignments: &[Assignment],
+) -> (Vec<Assignment>, Option<String>) {
     let mut told = None;
     let mut assignments = assignments.to_vec();
     for assignment in &mut assignments {
@@ -104,7 +110,20 @@ fn refuse_of_query(insert: &Insert<'_>, def: &NativeDef) -> Result<()> {
     Ok(())
 }
 
-fn number_of(value: &Value) -> Option<u64> {
+/// Rows of several batches, by batch and row.
+fn interleaved(batches: &[&[ArrayRef]], places: &[(usize, usize)]) -> Result<Vec<ArrayRef>> {
+    let columns = batches.first().map_or(0, |batch| batch.len());
+    (0..columns)
+        .map(|at| {
+            let arrays: Vec<&dyn Array> = batches.iter().map(|batch| batch[at].as_ref()).collect();
+            arrow::compute::interleave(&arrays, places)
+                .map_err(|error| Error::internal("rows differ").caused_by(error))
+        })
+        .collect()
+}
+
+/// An integer as `LAST_INSERT_ID()` gives it.
+pub(super) fn number_of(value: &Value) -> Option<u64> {
     match value {
         Value::Int(number) => Some(number.cast_unsigned()),
         Value::UInt(number) => Some(*number),
@@ -169,12 +188,15 @@ impl Statement<'_> {
                 .collect();
             if !written.is_empty() {
                 // A key that somebody else writes meanwhile is a conflict, new or not.
-                change.puts.push((taken(&merged.rows, &written)?, Mode::Replace));
+                let rows = taken(&merged.rows, &written)?;
+                check_bytes(bytes_of(&rows))?;
+                change.puts.push((rows, Mode::Replace));
                 auto::follow(self.catalog.store(), &def, &change.puts)?;
             }
         }
         change.made = None;
-        plan.report = Report::Merge { records: records as u64, inserted, updated, unchanged, info };
+        let (records, ignore) = (records as u64, self.policy.ignore);
+        plan.report = Report::Merge { records, inserted, updated, unchanged, ignore, info };
         plan.changes.push(change);
         Ok(())
     }
@@ -189,20 +211,42 @@ impl Statement<'_> {
         let keys = keys_of(def, rows)?;
         let rules = def.rules(&self.context.eval)?;
         let (mut merged, rounds) = self.before(def, rows, &keys)?;
-        for round in rounds {
-            let (places, new): (Vec<u32>, Vec<u32>) = round.into_iter().unzip();
-            let (places, new) = (UInt32Array::from(places), UInt32Array::from(new));
-            let old = taken(&merged.rows, &places)?;
-            let new_rows = shown(&def.columns, &taken(rows, &new)?, self.policy.time_zone)?;
-            let named: Vec<Column> = def
-                .columns
-                .iter()
-                .map(|column| Column { name: new_name(&column.name), ..column.clone() })
-                .collect();
-            let extra = (named.as_slice(), new_rows.as_slice());
-            let mut after =
-                self.assigned(def, &def.name, &old, extra, sources, &mut plan.warnings).await?;
-            let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
+        let sizes: Vec<usize> = rounds.iter().map(Vec::len).collect();
+        let named: Vec<Column> = def
+            .columns
+            .iter()
+            .map(|column| Column { name: new_name(&column.name), ..column.clone() })
+            .collect();
+        let assigned: Vec<usize> = sources.iter().map(|(column, _)| *column).collect();
+        let direct = match rounds.len() > QUERIES_MAX {
+            true => Direct::of(def, sources, self.context.mode, &self.context.eval),
+            false => None,
+        };
+        // A round has no places but those of the one before, whose rows are `now`, each at the
+        // `position` of its place. What becomes of a place stands in the batch of its last round.
+        let mut now = merged.rows.clone();
+        let mut position: Vec<u32> = (0..).take(merged.is_new.len()).collect();
+        let mut batches = vec![std::mem::take(&mut merged.rows)];
+        let mut last: Vec<(usize, usize)> = (0..position.len()).map(|place| (0, place)).collect();
+        for (number, round) in rounds.into_iter().enumerate() {
+            self.stop.check()?;
+            let (places, new): (Vec<usize>, Vec<u32>) =
+                round.into_iter().map(|(place, row)| (place as usize, row)).unzip();
+            let here: UInt32Array = places.iter().map(|place| position[*place]).collect();
+            let new = UInt32Array::from(new);
+            let old = taken(&now, &here)?;
+            let new_rows = taken(rows, &new)?;
+            let warnings = &mut plan.warnings;
+            // The first round finds out what is wrong with names.
+            let mut after = match direct.as_ref().filter(|_| number > 0) {
+                Some(direct) => direct.assigned(&old, &new_rows, &self.policy, warnings)?,
+                None => {
+                    let shown = shown(&def.columns, &new_rows, self.policy.time_zone)?;
+                    let extra = (named.as_slice(), shown.as_slice());
+                    self.assigned(def, &def.name, &old, extra, sources, warnings).await?
+                }
+            };
+            self.told(&self.context)?;
             let differs = changed(&old, &after, &assigned)?;
             self.touch(def, &assigned, &mut after)?;
             self.fill_generated(def, rules.as_ref(), &mut after, &mut plan.warnings)?;
@@ -217,28 +261,29 @@ impl Statement<'_> {
                 let value = value_at(&after[column], &def.targets[column].ty, at)?;
                 merged.told = number_of(&value).map(|number| (row, number)).or(merged.told);
             }
-            let mut order: Vec<(usize, usize)> =
-                (0..merged.is_new.len()).map(|place| (0, place)).collect();
-            for (at, place) in places.values().iter().enumerate() {
-                let place = *place as usize;
-                if differs.value(at) {
-                    order[place] = (1, at);
-                    merged.is_changed[place] = true;
+            let mut order: Vec<(usize, usize)> = Vec::with_capacity(places.len());
+            for (row, place) in (0..).zip(&places) {
+                position[*place] = row;
+                let row = row as usize;
+                let is_changed = differs.value(row);
+                order.push((usize::from(is_changed), row));
+                if is_changed {
+                    merged.is_changed[*place] = true;
                     merged.updated += 1;
                 } else {
                     merged.unchanged += 1;
                 }
             }
-            merged.rows = merged
-                .rows
-                .iter()
-                .zip(&after)
-                .map(|(old, new)| {
-                    arrow::compute::interleave(&[old.as_ref(), new.as_ref()], &order)
-                        .map_err(|error| Error::internal("rows differ").caused_by(error))
-                })
-                .collect::<Result<_>>()?;
+            now = interleaved(&[&old, &after], &order)?;
+            if sizes.get(number + 1).is_none_or(|next| *next < places.len()) {
+                for (row, place) in places.iter().enumerate() {
+                    last[*place] = (batches.len(), row);
+                }
+                batches.push(now.clone());
+            }
         }
+        let batches: Vec<&[ArrayRef]> = batches.iter().map(Vec::as_slice).collect();
+        merged.rows = interleaved(&batches, &last)?;
         Ok(merged)
     }
 
@@ -310,16 +355,8 @@ impl Statement<'_> {
         }
         let last = keys.len().checked_sub(1).and_then(|row| places.get(keys.get(row)));
         let last = last.map_or(0, |(place, _)| *place as usize);
-        let gathered = rows
-            .iter()
-            .zip(&old)
-            .map(|(new, old)| {
-                arrow::compute::interleave(&[new.as_ref(), old.as_ref()], &first)
-                    .map_err(|error| Error::internal("rows differ").caused_by(error))
-            })
-            .collect::<Result<_>>()?;
         let merged = Merged {
-            rows: gathered,
+            rows: interleaved(&[rows, &old], &first)?,
             is_new: first.iter().map(|(source, _)| *source == 0).collect(),
             new: first.iter().filter(|(source, _)| *source == 0).map(|(_, row)| *row).collect(),
             last,

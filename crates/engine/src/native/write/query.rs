@@ -11,9 +11,10 @@ use pelorus_error::{Error, Result};
 use pelorus_link::Format;
 use pelorus_mysql_wire::rows::RowDecoder;
 use pelorus_query::{Block, Catalog, Database, InfoSchema, QueryContext, RowForm};
+use pelorus_store::bytes_of;
 use pelorus_types::{Column, ColumnType};
 
-use super::Statement;
+use super::{Statement, check_bytes};
 use crate::scalar::{Typed, value_at};
 
 /// Most expressions without a table that one query takes.
@@ -86,17 +87,22 @@ impl Statement<'_> {
     }
 
     /// All rows of a query.
+    ///
+    /// # Errors
+    /// What the query gives, and more bytes than one commit takes (1235), as soon as there are so many.
     pub(super) async fn all(
         &self,
         context: &QueryContext,
         sql: &str,
     ) -> Result<(Vec<Column>, Vec<RecordBatch>)> {
         let mut answer = self.ask(context, sql).await?;
-        let mut batches = Vec::new();
+        let (mut batches, mut bytes) = (Vec::new(), 0);
         while let Some(batch) = answer.rows.next().await {
             self.stop.check()?;
             let batch = batch?;
             if batch.num_rows() > 0 {
+                bytes += bytes_of(batch.columns());
+                check_bytes(bytes)?;
                 batches.push(batch);
             }
         }

@@ -65,6 +65,11 @@ impl Client {
         }
     }
 
+    /// The session itself.
+    pub(crate) fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
     /// Runs a statement that gives no rows and no error.
     pub(crate) async fn run(&mut self, sql: &str) -> Done {
         self.try_run(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"))
@@ -218,6 +223,21 @@ async fn updates_see_what_was_assigned_before() {
     assert_eq!(done.affected_rows, 1);
 }
 
+/// The manual's way to have a sequence.
+#[tokio::test]
+async fn an_update_tells_what_last_insert_id_was_given() {
+    let (_engine, mut client) = with_tables(&["CREATE TABLE s (id INT PRIMARY KEY)"]).await;
+    client.run("INSERT INTO s VALUES (41)").await;
+    let done = client.run("UPDATE s SET id = LAST_INSERT_ID(id + 1)").await;
+    assert_eq!((done.affected_rows, done.last_insert_id), (1, 42));
+    assert_eq!(client.rows("SELECT id, LAST_INSERT_ID() FROM s").await, ["42,42"]);
+    let done = client.run("UPDATE s SET id = LAST_INSERT_ID(id + 1) WHERE id = 99").await;
+    assert_eq!((done.affected_rows, done.last_insert_id), (0, 0));
+    let done = client.run("UPDATE s SET id = 7").await;
+    assert_eq!(done.last_insert_id, 0);
+    assert_eq!(client.rows("SELECT LAST_INSERT_ID()").await, ["42"]);
+}
+
 #[tokio::test]
 async fn rows_are_deleted() {
     let (_engine, mut client) = with_tables(&[T, C]).await;
@@ -227,6 +247,28 @@ async fn rows_are_deleted() {
     let done = client.run("DELETE t FROM t JOIN c ON t.id = c.id").await;
     assert_eq!(done.affected_rows, 1);
     assert_eq!(client.rows("SELECT id FROM t ORDER BY id").await, ["1", "4"]);
+}
+
+/// A name alone is that of a table of the current database, or an alias; a table of another database
+/// needs both.
+#[tokio::test]
+async fn a_delete_of_several_tables_takes_the_ones_that_it_names() {
+    let (_engine, mut client) = with_tables(&[T, "CREATE DATABASE e"]).await;
+    client.run("CREATE TABLE e.t (id INT PRIMARY KEY)").await;
+    client.run("INSERT INTO t (id) VALUES (1), (2)").await;
+    client.run("INSERT INTO e.t VALUES (1), (2)").await;
+    client.run("USE e").await;
+    for sql in [
+        "DELETE t FROM d.t JOIN d.t AS o ON o.id = d.t.id",
+        "DELETE d.o FROM d.t AS o JOIN e.t ON t.id = o.id",
+        "DELETE d.t FROM d.t AS o JOIN e.t ON t.id = o.id",
+    ] {
+        assert_eq!(client.error(sql).await.0, 1109, "{sql}");
+    }
+    client.run("DELETE e.t FROM t JOIN d.t AS o ON o.id = t.id WHERE o.id = 1").await;
+    client.run("DELETE o FROM t JOIN d.t AS o ON o.id = t.id WHERE o.id = 2").await;
+    assert_eq!(client.rows("SELECT id FROM e.t").await, ["2"]);
+    assert_eq!(client.rows("SELECT id FROM d.t").await, ["1"]);
 }
 
 #[tokio::test]
@@ -240,6 +282,45 @@ async fn rows_that_are_there_are_updated() {
     assert_eq!(client.rows("SELECT id, a FROM t ORDER BY id").await, ["1,6", "2,13"]);
     let sql = "INSERT INTO t (id, a) VALUES (1, 6) AS n ON DUPLICATE KEY UPDATE a = n.a";
     assert_eq!(client.run(sql).await.affected_rows, 0);
+}
+
+/// Each row of a key sees what the ones before it left.
+#[tokio::test]
+async fn many_rows_of_one_key_are_taken_one_after_another() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    let mut rows: Vec<String> = (1..=2000).map(|a| format!("(1, {a}, 'x')")).collect();
+    rows.extend((1..=30).flat_map(|id| (0..id).map(move |a| format!("({}, {a}, 'y')", id + 1))));
+    let sql = format!(
+        "INSERT INTO t VALUES {} ON DUPLICATE KEY UPDATE a = a * 2 % 1000 + VALUES(a), b = \
+         LEFT(CONCAT(VALUES(b), a % 7, b), 5)",
+        rows.join(", ")
+    );
+    client.run(&sql).await;
+    let left = |first: char, values: std::ops::RangeInclusive<i64>| {
+        let (mut a, mut b) = (*values.start(), first.to_string());
+        for value in values.skip(1) {
+            a = a * 2 % 1000 + value;
+            b = format!("{first}{}{b}", a % 7).chars().take(5).collect();
+        }
+        format!("{a},{b}")
+    };
+    let mut expected = vec![format!("1,{}", left('x', 1..=2000))];
+    expected.extend((1..=30).map(|id| format!("{},{}", id + 1, left('y', 0..=id - 1))));
+    assert_eq!(client.rows("SELECT * FROM t ORDER BY id").await, expected);
+}
+
+/// What is counted as a duplicate is what was changed; under IGNORE what was not written.
+#[tokio::test]
+async fn rows_that_stay_as_they_are_are_no_duplicates() {
+    let (_engine, mut client) = with_tables(&[T]).await;
+    client.run("INSERT INTO t (id, a) VALUES (1, 1), (2, 2)").await;
+    let tail = "INTO t (id, a) VALUES (1, 1), (2, 3), (3, 3) ON DUPLICATE KEY UPDATE a = VALUES(a)";
+    let done = client.run(&format!("INSERT {tail}")).await;
+    assert_eq!(done.affected_rows, 3);
+    assert_eq!(done.info, "Records: 3  Duplicates: 1  Warnings: 0");
+    let done = client.run(&format!("INSERT IGNORE {tail}")).await;
+    assert_eq!(done.affected_rows, 0);
+    assert_eq!(done.info, "Records: 3  Duplicates: 3  Warnings: 0");
 }
 
 #[tokio::test]
@@ -313,6 +394,12 @@ async fn files_are_loaded() {
     let Ok(Outcome::Done(done)) = client.session.loaded().await else { panic!("no numbers") };
     assert_eq!(done.info, "Records: 3  Deleted: 0  Skipped: 1  Warnings: 1");
     assert_eq!(client.rows("SELECT * FROM t ORDER BY id").await, ["1,10,a", "2,12,b"]);
+    // The last row's, whatever became of it.
+    assert_eq!(client.rows("SELECT @a").await, ["7"]);
+    client.session.execute(sql, RowFormat::Text).await.unwrap();
+    client.session.load(b"3,\\N,c\n").await;
+    client.session.loaded().await.unwrap();
+    assert_eq!(client.rows("SELECT @a").await, ["NULL"]);
 }
 
 #[tokio::test]

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{NullRule, Numbering, Policy};
+use pelorus_functions::value_at;
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
 use pelorus_sql::change::Update;
 use pelorus_sql::statement::TableName;
 use pelorus_sql::{literal, normalise};
 use pelorus_store::{Mode, bytes_of};
-use pelorus_types::Column;
 
 use super::assign::{Names, changed, picked};
 use super::auto::{self, Numbers};
 use super::change::{Change, taken};
 use super::insert::count;
 use super::lookup::{duplicate_entry, duplicate_text, existing, keys_of};
+use super::on_duplicate::{number_of, without_last_insert_id};
 use super::select::joined;
 use super::sift::Sifted;
 use super::warnings::Warnings;
@@ -28,6 +29,9 @@ use crate::native::partition::only::NamedPartitions;
 
 /// The number of the warning for a key that is there.
 const DUPLICATE: u16 = 1062;
+
+/// A table of a statement, what it goes by there, and the columns of it that are wanted.
+pub(super) type Wanted<'w> = (&'w NativeDef, &'w str, &'w [usize]);
 
 impl Statement<'_> {
     /// Plans an `UPDATE`.
@@ -44,7 +48,9 @@ impl Statement<'_> {
         let def = self.table(&table)?;
         let only = NamedPartitions::of(&def, &partitions_of(&update.tables, &alias))?;
         let names = Names { table: &alias, new: None, given: &[] };
-        let sources = self.sources(&def, &update.assignments, names)?;
+        let (assignments, told) = without_last_insert_id(&update.assignments);
+        let sources = self.sources(&def, &assignments, names)?;
+        let told = told.and_then(|column| def.position(&column));
         if update.limit.is_none() {
             self.check_safe(&update.tables, update.selection.as_ref(), (&def, &alias))?;
         }
@@ -69,6 +75,11 @@ impl Statement<'_> {
             let none = (&[][..], &[][..]);
             let warnings = &mut plan.warnings;
             let new = self.assigned(&def, &alias, &old, none, &sources, warnings).await?;
+            // `LAST_INSERT_ID(...)` is what it was given for the last row.
+            if let Some(column) = told {
+                let value = value_at(&new[column], &def.targets[column].ty, count(&new) - 1)?;
+                plan.numbers.first_made = number_of(&value);
+            }
             self.updated(&def, (&old, &new), (&assigned, &only), &mut plan)?;
         }
         Ok(plan)
@@ -103,6 +114,7 @@ impl Statement<'_> {
         self.touch(def, assigned, &mut new)?;
         let rules = def.rules(&self.context.eval)?;
         self.fill_generated(def, rules.as_ref(), &mut new, &mut plan.warnings)?;
+        check_bytes(bytes_of(&new))?;
         let mut rows =
             Sifted::new(new, (differs.true_count() < differs.len()).then(|| set(&differs)));
         self.sift_broken(def, rules.as_ref(), &mut rows, &mut plan.warnings)?;
@@ -141,23 +153,43 @@ impl Statement<'_> {
         with: &str,
         from: &str,
     ) -> Result<Vec<ArrayRef>> {
-        let columns: Vec<&Column> = wanted.iter().map(|&at| &def.columns[at]).collect();
-        let names: Vec<String> = columns
+        let mut found = self.rows_of_tables(&[(def, alias, wanted)], (with, from)).await?;
+        Ok(found.pop().unwrap_or_default())
+    }
+
+    /// The same of several tables, by one query: what is found of one stands beside what is found of
+    /// the others.
+    ///
+    /// # Errors
+    /// As above.
+    pub(super) async fn rows_of_tables(
+        &self,
+        tables: &[Wanted<'_>],
+        (with, from): (&str, &str),
+    ) -> Result<Vec<Vec<ArrayRef>>> {
+        let names: Vec<String> = tables
             .iter()
-            .map(|column| format!("{}.{}", literal::name(alias), literal::name(&column.name)))
+            .flat_map(|&(def, alias, wanted)| {
+                let alias = literal::name(alias);
+                wanted
+                    .iter()
+                    .map(move |&at| format!("{alias}.{}", literal::name(&def.columns[at].name)))
+            })
             .collect();
         let sql = format!("{with}SELECT {} FROM {from}", names.join(", "));
         let (_, batches) = self.all(&self.context, &sql).await.map_err(|error| {
             // Of a column that another statement has just dropped or renamed nothing is wrong with
             // this one's text.
-            let now = self.catalog.table(&def.database, &def.name);
-            let is_same = now.is_some_and(|now| now.made_for() == def.made_for());
+            let is_same = tables.iter().all(|&(def, ..)| {
+                let now = self.catalog.table(&def.database, &def.name);
+                now.is_some_and(|now| now.made_for() == def.made_for())
+            });
             if is_same { error } else { Error::table_changed() }
         })?;
-        let bytes = batches.iter().map(|batch| bytes_of(batch.columns())).sum();
-        check_bytes(bytes)?;
         let arrays: Vec<&[ArrayRef]> = batches.iter().map(|batch| batch.columns()).collect();
-        joined(&arrays)
+        let mut columns = joined(&arrays)?.into_iter();
+        let of_table = |&(_, _, wanted): &Wanted<'_>| columns.by_ref().take(wanted.len()).collect();
+        Ok(tables.iter().map(of_table).collect())
     }
 
     /// Which keys of rows are there, as the statement sees the table.

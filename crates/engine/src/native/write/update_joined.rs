@@ -12,7 +12,6 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::assign_array;
 use pelorus_sql::change::{Assigned, Assignment, Update};
 use pelorus_sql::literal;
-use pelorus_store::bytes_of;
 use pelorus_types::Column;
 
 use super::assign::picked;
@@ -24,7 +23,7 @@ use super::lookup::keys_of;
 use super::select::joined;
 use super::update::{order_of_scan, partitions_of, refuse_version, update_plan, with_generated};
 use super::warnings::Warnings;
-use super::{Plan, Statement, check_bytes, unknown_column};
+use super::{Plan, Statement, unknown_column};
 use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
 use crate::native::rules::not_assignable;
@@ -78,11 +77,29 @@ impl Statement<'_> {
             let _ = write!(from, " WHERE {selection}");
         }
         let with = update.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
+        // One query for all tables: what is changed in one stands beside what is changed in the others,
+        // also where the query would find something else each time.
+        let mut wanted: Vec<String> = Vec::new();
+        for (table, assignments) in &targets {
+            let Joined { alias, def: Some(def) } = &tables[*table] else { continue };
+            self.wanted((def, alias), assignments, &mut wanted)?;
+        }
+        let sql = format!("{with}SELECT {} FROM {from}", wanted.join(", "));
+        let (described, batches) = self.all(&self.context, &sql).await?;
+        let arrays: Vec<&[ArrayRef]> = batches.iter().map(|batch| batch.columns()).collect();
+        let rows = joined(&arrays)?;
+        drop(batches);
         let mut plan = update_plan();
+        if rows.is_empty() {
+            return Ok(plan);
+        }
+        let mut begin = 0;
         for (table, assignments) in targets {
             let Joined { alias, def: Some(def) } = &tables[table] else { continue };
-            let (old, new) =
-                self.joined_rows((def, alias), &assignments, (&with, &from), &mut plan).await?;
+            let of_table = begin..begin + def.columns.len() + assignments.len();
+            begin = of_table.end;
+            let found = (&described[of_table.clone()], &rows[of_table]);
+            let (old, new) = self.joined_rows(def, &assignments, found, &mut plan)?;
             let assigned = with_generated(def, assignments.iter().map(|(column, _)| *column));
             let only = NamedPartitions::of(def, &partitions_of(&update.tables, alias))?;
             self.updated(def, (&old, &new), (&assigned, &only), &mut plan)?;
@@ -90,19 +107,15 @@ impl Statement<'_> {
         Ok(plan)
     }
 
-    /// The rows of one table as they are and as they are to be, each once.
-    async fn joined_rows(
+    /// Adds what is asked for of a table: all its columns, and the values that are assigned.
+    fn wanted(
         &self,
         (def, alias): (&NativeDef, &str),
         assignments: &[(usize, &Assigned)],
-        (with, from): (&str, &str),
-        plan: &mut Plan,
-    ) -> Result<(Vec<ArrayRef>, Vec<ArrayRef>)> {
-        let columns: Vec<&Column> = def.columns.iter().collect();
-        let mut wanted: Vec<String> = columns
-            .iter()
-            .map(|column| format!("{}.{}", literal::name(alias), literal::name(&column.name)))
-            .collect();
+        wanted: &mut Vec<String>,
+    ) -> Result<()> {
+        let column = |it: &Column| format!("{}.{}", literal::name(alias), literal::name(&it.name));
+        wanted.extend(def.columns.iter().map(column));
         for (column, value) in assignments {
             let Assigned::Expression(expr) = value else {
                 let name = &def.columns[*column].name;
@@ -113,16 +126,19 @@ impl Statement<'_> {
             let expr = without_default_calls(expr, def, &self.policy, self.context.mode)?;
             wanted.push(format!("({expr})"));
         }
-        let sql = format!("{with}SELECT {} FROM {from}", wanted.join(", "));
-        let (described, batches) = self.all(&self.context, &sql).await?;
-        check_bytes(batches.iter().map(|batch| bytes_of(batch.columns())).sum())?;
-        let arrays: Vec<&[ArrayRef]> = batches.iter().map(|batch| batch.columns()).collect();
-        let rows = joined(&arrays)?;
-        if rows.is_empty() {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        let rows = without_nulls(rows, def.key[0])?;
-        let (own, values) = rows.split_at(columns.len());
+        Ok(())
+    }
+
+    /// The rows of one table as they are and as they are to be, each once, of what was found of it.
+    fn joined_rows(
+        &self,
+        def: &NativeDef,
+        assignments: &[(usize, &Assigned)],
+        (described, rows): (&[Column], &[ArrayRef]),
+        plan: &mut Plan,
+    ) -> Result<(Vec<ArrayRef>, Vec<ArrayRef>)> {
+        let rows = without_nulls(rows.to_vec(), def.key[0])?;
+        let (own, values) = rows.split_at(def.columns.len());
         let old = self.stored_rows(def, own)?;
         let keys = keys_of(def, &old)?;
         let mut seen = HashSet::new();
@@ -135,7 +151,7 @@ impl Statement<'_> {
         let mut new = old.clone();
         let mut warnings = Warnings::default();
         for (at, (column, _)) in assignments.iter().enumerate() {
-            let ty = &described[columns.len() + at].ty;
+            let ty = &described[def.columns.len() + at].ty;
             let assigned = assign_array(&def.targets[*column], &self.policy, &values[at], ty)?;
             warnings.add(assigned.warnings, assigned.warning_count);
             new[*column] = assigned.array;

@@ -4,7 +4,11 @@ use pelorus_functions::assign::{Level, Warning};
 
 use crate::diagnostics::{self, Diagnostics};
 
-/// Warnings that columns left, and how many there were in all.
+/// Most warnings that anybody can ask for: the largest `max_error_count`.
+const KEPT: usize = 65_535;
+
+/// Warnings that columns left, and how many there were in all. Of very many those of the first rows
+/// are kept.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Warnings {
     kept: Vec<Warning>,
@@ -16,6 +20,12 @@ impl Warnings {
     pub(crate) fn add(&mut self, kept: Vec<Warning>, count: u64) {
         self.kept.extend(kept);
         self.count += count;
+        // Not each time, so that a warning is not moved often.
+        if self.kept.len() > 2 * KEPT {
+            self.kept.sort_by_key(|warning| warning.row);
+            self.kept.truncate(KEPT);
+            self.kept.shrink_to(2 * KEPT);
+        }
     }
 
     /// Adds others.
@@ -62,5 +72,22 @@ mod tests {
         let told: Vec<String> = diagnostics.conditions().into_iter().map(|it| it.message).collect();
         assert_eq!(told, ["b 1", "a 2", "b 2", "a 3"]);
         assert_eq!(diagnostics.count(), 9);
+    }
+    #[test]
+    fn the_warnings_of_the_first_rows_are_kept() {
+        let mut warnings = Warnings::default();
+        let rows = 5 * KEPT as u64;
+        for row in 1..=rows {
+            warnings.push(rows + 1 - row, 1265, String::new());
+        }
+        warnings.push(1, 1264, "second".into());
+        assert!(warnings.kept.len() <= 2 * KEPT, "{}", warnings.kept.len());
+        let diagnostics = Diagnostics::default();
+        diagnostics.begin(KEPT);
+        warnings.tell(&diagnostics);
+        assert_eq!(diagnostics.count() as u64, rows + 1);
+        let told = diagnostics.conditions();
+        assert_eq!(told.len(), KEPT);
+        assert_eq!((told[0].code, told[1].code, told[1].message.as_str()), (1265, 1264, "second"));
     }
 }

@@ -228,6 +228,25 @@ fn a_long_row_in_small_pieces_is_not_read_again_and_again() {
     assert!(splitter.next_row().is_none());
 }
 
+#[test]
+fn a_row_without_end_is_found_out() {
+    let mut splitter = Splitter::new(&FileFormat::default()).unwrap();
+    splitter.limit_rows(100);
+    splitter.feed(&[b'a'; 70]);
+    assert!(splitter.next_row().is_none() && !splitter.is_row_too_long());
+    // It ends at the last moment.
+    splitter.feed(&[b'a'; 29]);
+    splitter.feed(b"\n");
+    assert_eq!(splitter.next_row().unwrap().get(0).unwrap().bytes.len(), 99);
+    assert!(splitter.next_row().is_none() && !splitter.is_row_too_long());
+    splitter.feed(&[b'a'; 99]);
+    assert!(splitter.next_row().is_none() && !splitter.is_row_too_long());
+    splitter.feed(b"a");
+    assert!(splitter.next_row().is_none() && splitter.is_row_too_long());
+    splitter.finish();
+    assert!(!splitter.is_row_too_long());
+}
+
 fn some(of: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     prop::sample::select(of).prop_map(|text| text.as_bytes().to_vec())
 }
