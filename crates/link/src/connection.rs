@@ -36,6 +36,9 @@ pub(crate) use version::ServerVersion;
 const READ_ROOM: usize = 128 << 10;
 /// After so long without a byte the server is asked whether it still works.
 const SILENCE: Duration = Duration::from_secs(30);
+/// So many statements are sent before their answers are read. With more a server could wait until we
+/// read while we wait until it does.
+const AT_ONCE: usize = 50;
 /// The largest packet that MySQL knows.
 pub(crate) const MAX_PAYLOAD: usize = 1 << 30;
 
@@ -190,22 +193,29 @@ impl Connection {
         self.done().await
     }
 
-    /// Runs several statements that give no rows in one round trip. All are run even if one
-    /// fails; the first failure is the result.
+    /// Runs several statements that give no rows, [`AT_ONCE`] in one round trip. All are run even if
+    /// one fails; the first failure is the result.
     pub(crate) async fn run_all(&mut self, statements: &[&str]) -> Result<()> {
-        for sql in statements {
-            self.queue_query(sql);
-        }
-        self.flush().await?;
         let mut result = Ok(());
-        for _ in statements {
-            match self.done().await {
-                Ok(_) => {}
-                Err(error) if self.broken => return Err(error),
-                Err(error) => result = result.and(Err(error)),
+        for together in statements.chunks(AT_ONCE) {
+            self.send_all(together).await?;
+            for _ in together {
+                match self.done().await {
+                    Ok(_) => {}
+                    Err(error) if self.broken => return Err(error),
+                    Err(error) => result = result.and(Err(error)),
+                }
             }
         }
         result
+    }
+
+    /// Sends statements whose answers are read next.
+    async fn send_all(&mut self, statements: &[&str]) -> Result<()> {
+        for sql in statements {
+            self.queue_query(sql);
+        }
+        self.flush().await
     }
 
     /// Runs a statement and gives all its rows as text; for small results.
@@ -253,22 +263,30 @@ impl Connection {
         Ok(result)
     }
 
-    /// Runs several statements with small results in one round trip.
+    /// Runs several statements with small results, [`AT_ONCE`] in one round trip.
     pub(crate) async fn rows_of_all(&mut self, statements: &[&str]) -> Result<Vec<TextRows>> {
-        for sql in statements {
-            self.queue_query(sql);
-        }
-        self.flush().await?;
-        let mut results = Ok(Vec::with_capacity(statements.len()));
-        for _ in statements {
-            match (self.text_rows().await, &mut results) {
-                (Ok(rows), Ok(all)) => all.push(rows),
-                (Err(error), _) if self.broken => return Err(error),
-                (Err(error), Ok(_)) => results = Err(error),
-                (_, Err(_)) => {}
+        self.rows_of_each(statements).await?.into_iter().collect()
+    }
+
+    /// The same, each with a result of its own.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub(crate) async fn rows_of_each(
+        &mut self,
+        statements: &[&str],
+    ) -> Result<Vec<Result<TextRows>>> {
+        let mut results = Vec::with_capacity(statements.len());
+        for together in statements.chunks(AT_ONCE) {
+            self.send_all(together).await?;
+            for _ in together {
+                match self.text_rows().await {
+                    Err(error) if self.broken => return Err(error),
+                    result => results.push(result),
+                }
             }
         }
-        results
+        Ok(results)
     }
 
     /// Prepares a statement.
