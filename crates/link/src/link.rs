@@ -491,8 +491,9 @@ fn start_reaping(servers: &[Arc<Server>]) {
             for server in alive {
                 server.reap();
                 if !server.seems_up() {
-                    // Scans leave it alone; once it answers they use it again.
-                    server.lend(&SessionSettings::default()).await.ok();
+                    // Scans leave it alone; once it answers they use it again. A connection that
+                    // rests would say nothing of that.
+                    server.make().await.ok();
                 }
             }
         }

@@ -217,3 +217,17 @@ async fn estimates_know_keys_and_constants() {
         assert_eq!(one.tables[0].table.as_deref(), Some("e"));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_setting_costs_no_transaction() {
+    for link in links().await {
+        let mut pinned = link.pin().await.unwrap();
+        pinned.execute(&settings(), "START TRANSACTION", Format::Text).await.unwrap();
+        let wrong = SessionSettings { time_zone: Some("No/Where".into()), ..settings() };
+        let error = pinned.execute(&wrong, "SELECT 1", Format::Text).await.unwrap_err();
+        assert_eq!(error.errno(), 1298, "{error}");
+        assert!(pinned.is_usable() && pinned.in_transaction());
+        pinned.execute(&settings(), "COMMIT", Format::Text).await.unwrap();
+        assert!(!pinned.in_transaction());
+    }
+}
