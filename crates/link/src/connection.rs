@@ -341,16 +341,23 @@ impl Connection {
         Ok(Statement { id: ok.id, params: ok.parameters, columns })
     }
 
-    /// Runs a prepared statement.
-    pub(crate) async fn execute(&mut self, statement: u32, params: &[Value<'_>]) -> Result<Answer> {
+    /// Runs a prepared statement, once: the command that frees it goes out behind it, and so it is
+    /// freed whatever becomes of its answer. (No answer comes to that, and the server looks at it when
+    /// it has sent all rows.)
+    pub(crate) async fn execute(
+        &mut self,
+        statement: &Statement,
+        params: &[Value<'_>],
+    ) -> Result<Answer> {
         self.writer.set_sequence(0);
-        self.writer.packet(|out| put_execute(out, statement, 0, params));
+        self.writer.packet(|out| put_execute(out, statement.id, 0, params));
         self.pending += 1;
+        self.close_statement(statement.id);
         self.flush().await?;
         self.head().await
     }
 
-    /// Frees a prepared statement; goes out with the next command.
+    /// Frees a prepared statement that is not run; goes out with the next command.
     pub(crate) fn close_statement(&mut self, statement: u32) {
         self.begin_command(command::STMT_CLOSE, &statement.to_le_bytes());
     }
