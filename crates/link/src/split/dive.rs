@@ -2,8 +2,8 @@
 //!
 //! Begin with one cell that holds everything. Each round takes the cells that are too heavy, reads
 //! their first and last key, proposes points between them, lets the server say which points
-//! ascend (text), and estimates the smaller cells by EXPLAIN. All of a round's questions of one
-//! kind go out together, so a round is at most three round trips.
+//! ascend (text), and estimates the smaller cells by EXPLAIN. A round's questions of one kind go out
+//! together, so that a round takes few round trips.
 
 use pelorus_error::Result;
 
