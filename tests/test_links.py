@@ -809,3 +809,29 @@ class TestMemory:
         assert peak < 300 * 2**20, f"{peak / 2**20:.0f} MiB for {whole / 2**20:.0f} MiB of rows"
         through.stop()
         mariadb.run("DROP DATABASE link_big")
+
+
+def test_gtids_that_were_switched_off(linked_maker):
+    """The set of what was executed stays and says nothing any more: the tables are locked."""
+    root, reason = machine.mysql_root()
+    if root is None:
+        pytest.skip(f"no MySQL: {reason}")
+    server = servers.MySql("mysql-gtids-off", 67)
+    through = linked_maker(server.url(), name="pelorus-gtids-off")
+    try:
+        fill_lab(server)
+        wait_for("link_lab to appear", lambda: through.run("SELECT count(*) FROM link_lab.bank"))
+        query = "SELECT id % 3 AS k, SUM(balance) FROM link_lab.bank GROUP BY k ORDER BY k"
+        connection = splitting(through)
+        assert most_ranges(connection, query) > 1
+        rows_before = ask(connection, query)
+        assert ask(connection, "SELECT snapshot FROM pelorus.links") == (("Position",),)
+        for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE", "OFF"):
+            server.run(f"SET GLOBAL gtid_mode = {mode}")
+        assert server.run("SELECT @@GLOBAL.gtid_executed") != (("",),)
+        assert ask(connection, query) == rows_before
+        assert ask(connection, "SELECT snapshot FROM pelorus.links") == (("Locked",),)
+        connection.close()
+    finally:
+        through.stop()
+        server.stop()

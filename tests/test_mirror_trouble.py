@@ -385,3 +385,44 @@ def test_compressed_binlogs(linked_maker):
     assert pair.state("packed", "t")["Loads"] == 1
     through.stop()
     server.stop()
+
+
+def test_a_replica_that_does_not_log_what_it_is_sent(linked_maker):
+    """Whether a MariaDB is one is found out without the right to ask, or the right is demanded."""
+    primary = servers.MariaDb("mariadb-sender", 68)
+    replica = servers.MariaDb("mariadb-receiver", 69, options=("--skip-log-slave-updates",))
+    account = ("CREATE USER reader@'%' IDENTIFIED BY 'Reader-1'",
+               "GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO reader@'%'")
+    replica.run("CREATE DATABASE early", "CREATE TABLE early.t (id INT PRIMARY KEY)", *account)
+    through = linked_maker(f"mysql://reader:Reader-1@127.0.0.1:{replica.port}/early",
+                           name="pelorus-receiver")
+    pair = Mirrored(replica, through)
+    try:
+        # It has never followed anybody.
+        through.run("MIRROR TABLE early.t")
+        pair.wait_live("early", "t")
+        through.run("UNMIRROR TABLE early.t")
+        replica.follow(primary)
+        primary.run("CREATE DATABASE sent", "CREATE TABLE sent.t (id INT PRIMARY KEY)")
+        replica.catch_up(primary)
+        with pytest.raises(pymysql.MySQLError, match="follows another server"):
+            through.run("MIRROR TABLE early.t")
+        # Stopped for a while, or for good: nobody knows.
+        replica.run("STOP SLAVE")
+        with pytest.raises(pymysql.MySQLError, match="GRANT REPLICA MONITOR"):
+            through.run("MIRROR TABLE early.t")
+        replica.run("GRANT REPLICA MONITOR ON *.* TO reader@'%'")
+        # Rights are those that an account had when it logged in.
+        for (number,) in replica.run("SELECT id FROM information_schema.processlist "
+                                     "WHERE user = 'reader'"):
+            replica.run(f"KILL {number}")
+        time.sleep(0.5)
+        with pytest.raises(pymysql.MySQLError, match="follows another server"):
+            through.run("MIRROR TABLE early.t")
+        replica.run("RESET SLAVE ALL")
+        through.run("MIRROR TABLE early.t")
+        pair.wait_live("early", "t")
+    finally:
+        through.stop()
+        replica.stop()
+        primary.stop()

@@ -16,7 +16,7 @@ use bytes::{Buf as _, BufMut as _};
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::frame::{FrameReader, FrameWriter};
-use pelorus_mysql_wire::lenenc::Reader;
+use pelorus_mysql_wire::lenenc::{Reader, malformed};
 use pelorus_mysql_wire::prepared::{PrepareOk, Value, put_execute};
 use pelorus_mysql_wire::response::{self, Head, RowOrEnd};
 use pelorus_mysql_wire::{Capabilities, ServerStatus};
@@ -27,15 +27,24 @@ use tokio::time::timeout;
 use crate::settings::{Applied, SessionSettings};
 use crate::stream::Stream;
 
-use connect::still_works;
 pub(crate) use connect::{Address, connect, connect_with};
+use connect::{Works, ask_whether_it_works};
 pub(crate) use dump::{Dumped, From};
 pub(crate) use version::ServerVersion;
 
 /// What one read of the socket may take.
 const READ_ROOM: usize = 128 << 10;
-/// After so long without a byte the server is asked whether it still works.
+/// After so long without a byte the server is asked whether it still works ...
 const SILENCE: Duration = Duration::from_secs(30);
+/// ... and after so long again, when it could not be asked.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// So often in a row it may not be reached before it is given up.
+const UNANSWERED: u32 = 3;
+/// So many statements are sent before their answers are read. With more a server could wait until we
+/// read while we wait until it does.
+const AT_ONCE: usize = 50;
+/// A result has no more columns: the number has two bytes where statements are prepared.
+const MOST_COLUMNS: u64 = 0xFFFF;
 /// The largest packet that MySQL knows.
 pub(crate) const MAX_PAYLOAD: usize = 1 << 30;
 
@@ -69,11 +78,25 @@ pub(crate) struct Connection {
     /// Answers that are due.
     pending: usize,
     phase: Phase,
+    /// The server's run that has given the number.
+    run: Run,
     /// Bytes can no longer be made sense of.
     broken: bool,
+    /// The other side, or the network, has ended the connection.
+    ended: bool,
     /// A command has gone out in part.
     torn: bool,
     pub(crate) applied: Applied,
+}
+
+/// What tells a server from one that takes its place, and its run from the next: the numbers of
+/// connections begin anew with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// What the server said of itself.
+    pub(crate) server: Option<String>,
+    /// When the connection was made.
+    pub(crate) since: Duration,
 }
 
 /// What comes next.
@@ -153,6 +176,16 @@ impl Connection {
         self.id
     }
 
+    /// The server's run that its number is of.
+    pub(crate) fn run_of_server(&self) -> &Run {
+        &self.run
+    }
+
+    /// Whether the other side has ended the connection, and with it what ran on it.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     pub(crate) fn version(&self) -> &Arc<ServerVersion> {
         &self.version
     }
@@ -166,9 +199,10 @@ impl Connection {
         self.pending > 0
     }
 
-    /// Whether it may be used for another statement.
+    /// Whether it may be used for another statement: all answers were read, and the session's state
+    /// is known.
     pub(crate) fn is_reusable(&self) -> bool {
-        !self.broken && !self.torn && self.pending == 0 && !self.applied.is_unknown()
+        !self.broken && !self.torn && self.pending == 0 && self.applied.is_known()
     }
 
     /// Whether the other side has said nothing since the last answer, not even good-bye.
@@ -190,22 +224,29 @@ impl Connection {
         self.done().await
     }
 
-    /// Runs several statements that give no rows in one round trip. All are run even if one
-    /// fails; the first failure is the result.
+    /// Runs several statements that give no rows, [`AT_ONCE`] in one round trip. All are run even if
+    /// one fails; the first failure is the result.
     pub(crate) async fn run_all(&mut self, statements: &[&str]) -> Result<()> {
-        for sql in statements {
-            self.queue_query(sql);
-        }
-        self.flush().await?;
         let mut result = Ok(());
-        for _ in statements {
-            match self.done().await {
-                Ok(_) => {}
-                Err(error) if self.broken => return Err(error),
-                Err(error) => result = result.and(Err(error)),
+        for together in statements.chunks(AT_ONCE) {
+            self.send_all(together).await?;
+            for _ in together {
+                match self.done().await {
+                    Ok(_) => {}
+                    Err(error) if self.broken => return Err(error),
+                    Err(error) => result = result.and(Err(error)),
+                }
             }
         }
         result
+    }
+
+    /// Sends statements whose answers are read next.
+    async fn send_all(&mut self, statements: &[&str]) -> Result<()> {
+        for sql in statements {
+            self.queue_query(sql);
+        }
+        self.flush().await
     }
 
     /// Runs a statement and gives all its rows as text; for small results.
@@ -253,22 +294,30 @@ impl Connection {
         Ok(result)
     }
 
-    /// Runs several statements with small results in one round trip.
+    /// Runs several statements with small results, [`AT_ONCE`] in one round trip.
     pub(crate) async fn rows_of_all(&mut self, statements: &[&str]) -> Result<Vec<TextRows>> {
-        for sql in statements {
-            self.queue_query(sql);
-        }
-        self.flush().await?;
-        let mut results = Ok(Vec::with_capacity(statements.len()));
-        for _ in statements {
-            match (self.text_rows().await, &mut results) {
-                (Ok(rows), Ok(all)) => all.push(rows),
-                (Err(error), _) if self.broken => return Err(error),
-                (Err(error), Ok(_)) => results = Err(error),
-                (_, Err(_)) => {}
+        self.rows_of_each(statements).await?.into_iter().collect()
+    }
+
+    /// The same, each with a result of its own.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub(crate) async fn rows_of_each(
+        &mut self,
+        statements: &[&str],
+    ) -> Result<Vec<Result<TextRows>>> {
+        let mut results = Vec::with_capacity(statements.len());
+        for together in statements.chunks(AT_ONCE) {
+            self.send_all(together).await?;
+            for _ in together {
+                match self.text_rows().await {
+                    Err(error) if self.broken => return Err(error),
+                    result => results.push(result),
+                }
             }
         }
-        results
+        Ok(results)
     }
 
     /// Prepares a statement.
@@ -292,16 +341,23 @@ impl Connection {
         Ok(Statement { id: ok.id, params: ok.parameters, columns })
     }
 
-    /// Runs a prepared statement.
-    pub(crate) async fn execute(&mut self, statement: u32, params: &[Value<'_>]) -> Result<Answer> {
+    /// Runs a prepared statement, once: the command that frees it goes out behind it, and so it is
+    /// freed whatever becomes of its answer. (No answer comes to that, and the server looks at it when
+    /// it has sent all rows.)
+    pub(crate) async fn execute(
+        &mut self,
+        statement: &Statement,
+        params: &[Value<'_>],
+    ) -> Result<Answer> {
         self.writer.set_sequence(0);
-        self.writer.packet(|out| put_execute(out, statement, 0, params));
+        self.writer.packet(|out| put_execute(out, statement.id, 0, params));
         self.pending += 1;
+        self.close_statement(statement.id);
         self.flush().await?;
         self.head().await
     }
 
-    /// Frees a prepared statement; goes out with the next command.
+    /// Frees a prepared statement that is not run; goes out with the next command.
     pub(crate) fn close_statement(&mut self, statement: u32) {
         self.begin_command(command::STMT_CLOSE, &statement.to_le_bytes());
     }
@@ -423,6 +479,10 @@ impl Connection {
                 self.end_of_answer(&ok);
                 Ok(Answer::Done(ok))
             }
+            Head::Columns(count) if count > MOST_COLUMNS => {
+                self.broken = true;
+                Err(malformed("a result with more columns than there can be"))
+            }
             Head::Columns(count) => {
                 self.phase = Phase::Rows;
                 let mut columns = Vec::new();
@@ -487,9 +547,9 @@ impl Connection {
             self.torn = true;
             let sent = self.stream.write(self.writer.buffer_mut()).await;
             match sent {
-                Ok(0) => return Err(self.gone("connection closed")),
+                Ok(0) => return Err(self.hung_up("connection closed")),
                 Ok(count) => self.writer.buffer_mut().advance(count),
-                Err(error) => return Err(self.gone(error)),
+                Err(error) => return Err(self.hung_up(error)),
             }
         }
         match self.stream.flush().await {
@@ -497,7 +557,7 @@ impl Connection {
                 self.torn = false;
                 Ok(())
             }
-            Err(error) => Err(self.gone(error)),
+            Err(error) => Err(self.hung_up(error)),
         }
     }
 
@@ -546,23 +606,35 @@ impl Connection {
     /// Reads from the socket once. A server that is silent for long is asked by another
     /// connection whether it still works for this one.
     async fn fill(&mut self) -> Result<()> {
+        let mut unanswered = 0;
         let read = loop {
             let read = self.stream.read_buf(self.reader.buffer_mut(READ_ROOM));
             let Some((address, env)) = &self.probe else { break read.await };
-            if let Ok(read) = timeout(SILENCE, read).await {
+            let patience = if unanswered == 0 { SILENCE } else { ASK_AGAIN };
+            if let Ok(read) = timeout(patience, read).await {
                 break read;
             }
-            match still_works(Arc::clone(address), env.clone(), self.id).await {
-                Ok(true) => {}
-                Ok(false) => return Err(self.gone("the server has forgotten the connection")),
-                Err(error) => return Err(self.gone(error)),
+            match ask_whether_it_works(Arc::clone(address), env.clone(), self.id).await {
+                Works::Yes => unanswered = 0,
+                Works::No => return Err(self.gone("the server has forgotten the connection")),
+                Works::Unknown(error) => {
+                    unanswered += 1;
+                    if unanswered >= UNANSWERED {
+                        return Err(self.gone(error));
+                    }
+                }
             }
         };
         match read {
-            Ok(0) => Err(self.gone("the server closed the connection")),
+            Ok(0) => Err(self.hung_up("the server closed the connection")),
             Ok(_) => Ok(()),
-            Err(error) => Err(self.gone(error)),
+            Err(error) => Err(self.hung_up(error)),
         }
+    }
+
+    fn hung_up(&mut self, why: impl std::fmt::Display) -> Error {
+        self.ended = true;
+        self.gone(why)
     }
 
     fn gone(&mut self, why: impl std::fmt::Display) -> Error {
@@ -589,7 +661,7 @@ impl Connection {
         if change.is_empty() {
             return Ok(());
         }
-        // Whatever fails half-way leaves a state that nobody knows.
+        // Nobody knows the state before all answers are there: whoever asks may go away meanwhile.
         self.applied.forget();
         if let Some(sql) = &change.set {
             self.queue_query(sql);
@@ -598,19 +670,25 @@ impl Connection {
             self.queue_use(database);
         }
         self.flush().await?;
-        let mut result = Ok(());
-        for _ in 0..change.count() {
-            match self.done().await {
-                Ok(_) => {}
-                Err(error) if self.broken => return Err(error),
-                Err(error) => result = result.and(Err(error)),
-            }
+        let set = self.taken(change.set.is_some()).await?;
+        let database = self.taken(change.database.is_some()).await?;
+        self.applied.answered(settings, set.is_ok(), database.is_ok());
+        set.and(database)
+    }
+
+    /// Reads the answer to a change of the session, if there was one to be made: whether the server
+    /// took it. What it refuses changes nothing, and nothing is lost by it, a transaction least of all.
+    async fn taken(&mut self, is_asked: bool) -> Result<Result<()>> {
+        if !is_asked {
+            return Ok(Ok(()));
         }
-        if result.is_ok() {
-            self.applied.set(settings);
-        } else {
-            self.broken = true;
+        match self.done().await {
+            Ok(_) => Ok(Ok(())),
+            Err(error) if self.broken => Err(error),
+            Err(error) => Ok(Err(error)),
         }
-        result
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,16 +159,15 @@ impl Link {
     /// # Errors
     /// When the server does not answer.
     pub async fn has_fixed_zone(&self, settings: &SessionSettings) -> Result<bool> {
-        let is_fixed = |zone: &str| {
-            zone.starts_with(['+', '-']) || matches!(zone, "UTC" | "GMT" | "Etc/UTC" | "Z")
-        };
         if let Some(zone) = &settings.time_zone {
-            return Ok(is_fixed(zone));
+            return Ok(is_fixed_zone(zone));
         }
         let mut connection = self.inner.lend_for_metadata().await?;
-        let ask =
-            "SELECT IF(@@GLOBAL.time_zone = 'SYSTEM', @@system_time_zone, @@GLOBAL.time_zone)";
-        Ok(is_fixed(connection.rows(ask).await?.single().unwrap_or_default()))
+        let rows = connection.rows("SELECT @@GLOBAL.time_zone, @@system_time_zone").await?;
+        Ok(match rows.rows.first().map(Vec::as_slice) {
+            Some([Some(zone), Some(system)]) => is_fixed_server(zone, system),
+            _ => false,
+        })
     }
 
     /// The databases, under their names here.
@@ -490,6 +489,17 @@ impl Inner {
     }
 }
 
+/// Whether a zone, by its name or offset, is the same all year.
+fn is_fixed_zone(zone: &str) -> bool {
+    zone.starts_with(['+', '-']) || matches!(zone, "UTC" | "GMT" | "Etc/UTC" | "Z")
+}
+
+/// Whether a server's zone is, by its `time_zone` and its `system_time_zone`. The latter is what the
+/// clocks were called when the server was started: London's are called GMT in winter.
+fn is_fixed_server(zone: &str, system: &str) -> bool {
+    if zone.eq_ignore_ascii_case("SYSTEM") { system == "UTC" } else { is_fixed_zone(zone) }
+}
+
 fn start_reaping(servers: &[Arc<Server>]) {
     let servers: Vec<_> = servers.iter().map(Arc::downgrade).collect();
     tokio::spawn(async move {
@@ -502,10 +512,25 @@ fn start_reaping(servers: &[Arc<Server>]) {
             for server in alive {
                 server.reap();
                 if !server.seems_up() {
-                    // Scans leave it alone; once it answers they use it again.
-                    server.lend(&SessionSettings::default()).await.ok();
+                    // Scans leave it alone; once it answers they use it again. A connection that
+                    // rests would say nothing of that.
+                    server.make().await.ok();
                 }
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clocks_are_called_in_winter_is_no_zone() {
+        assert!(is_fixed_zone("GMT") && is_fixed_zone("+02:00") && !is_fixed_zone("Europe/London"));
+        assert!(is_fixed_server("SYSTEM", "UTC") && is_fixed_server("GMT", "CET"));
+        assert!(is_fixed_server("+00:00", "CET"));
+        // London, and a zone without letters.
+        assert!(!is_fixed_server("SYSTEM", "GMT") && !is_fixed_server("SYSTEM", "-03"));
+    }
 }

@@ -155,7 +155,8 @@ impl Drop for Held {
 /// Stops the statement and reads its answer to the end.
 async fn stop(lent: &mut Lent) -> Result<()> {
     let server = Arc::clone(lent.server());
-    server.kill(lent.id(), true).await?;
+    let run = lent.run_of_server().clone();
+    server.kill(lent.id(), &run, true).await?;
     lent.drain().await?;
     // A kill that came late would hit the next statement: let it hit this one.
     match lent.run("DO 0").await {

@@ -121,18 +121,12 @@ pub(crate) async fn relay<S: Source>(
     format: Format,
     params: &[Value<'_>],
 ) -> Result<Relay> {
-    let (answer, statement) = start(source.connection(), sql, format, params).await?;
-    let mut columns = match answer {
-        Answer::Done(ok) => {
-            if let Some(id) = statement {
-                source.connection().close_statement(id);
-            }
-            return Ok(Relay::Done(ok.into()));
-        }
+    let mut columns = match start(source.connection(), sql, format, params).await? {
+        Answer::Done(ok) => return Ok(Relay::Done(ok.into())),
         Answer::Rows(columns) => columns,
     };
     localize(config, &mut columns);
-    let state = Reading { source, statement, end: None, ended: false };
+    let state = Reading { source, end: None, ended: false };
     let rows = stream::unfold(state, |mut state| async move {
         if state.ended {
             return None;
@@ -148,9 +142,9 @@ async fn start(
     sql: &str,
     format: Format,
     params: &[Value<'_>],
-) -> Result<(Answer, Option<u32>)> {
+) -> Result<Answer> {
     if format == Format::Text && params.is_empty() {
-        return Ok((connection.query(sql).await?, None));
+        return connection.query(sql).await;
     }
     if format == Format::Text {
         return Err(Error::internal("parameters come with rows in binary"));
@@ -160,7 +154,7 @@ async fn start(
         // Without rows there is no difference between the protocols.
         Err(error) if error.errno() == NOT_PREPARABLE && params.is_empty() => {
             return match connection.query(sql).await? {
-                Answer::Done(ok) => Ok((Answer::Done(ok), None)),
+                done @ Answer::Done(_) => Ok(done),
                 Answer::Rows(_) => Err(error),
             };
         }
@@ -170,16 +164,11 @@ async fn start(
         connection.close_statement(statement.id);
         return Err(Error::new(Code::WrongArguments, "Incorrect arguments to mysqld_stmt_execute"));
     }
-    let answer = connection.execute(statement.id, params).await;
-    if answer.is_err() {
-        connection.close_statement(statement.id);
-    }
-    Ok((answer?, Some(statement.id)))
+    connection.execute(&statement, params).await
 }
 
 struct Reading<S> {
     source: S,
-    statement: Option<u32>,
     /// The final packet, once it was read together with the last rows.
     end: Option<response::Ok>,
     ended: bool,
@@ -188,12 +177,7 @@ struct Reading<S> {
 impl<S: Source> Reading<S> {
     async fn next(&mut self) -> Result<RelayItem> {
         let result = self.block().await;
-        if !matches!(result, Ok(RelayItem::Encoded(_))) {
-            self.ended = true;
-            if let Some(statement) = self.statement {
-                self.source.connection().close_statement(statement);
-            }
-        }
+        self.ended = !matches!(result, Ok(RelayItem::Encoded(_)));
         result
     }
 

@@ -191,10 +191,11 @@ struct Readers {
 async fn start(inner: &Arc<Inner>, request: ScanRequest, readers: Readers) -> Result<Scan> {
     let Readers { mut connections, mode, lock_held, warnings, opened_in } = readers;
     check_partitions(&mut connections[0], &request).await?;
-    let queue = Queue::new(&request);
+    let queue = Arc::new(Queue::new(&request));
     let first = queue.take_first();
     let statement = connections[0].prepare(&first.sql).await?;
     if !fits(&statement.columns, &request.expected) {
+        connections[0].close_statement(statement.id);
         inner.forget();
         return Err(changed(&request));
     }
@@ -203,9 +204,9 @@ async fn start(inner: &Arc<Inner>, request: ScanRequest, readers: Readers) -> Re
     let ranges = Mutex::default();
     let report = Arc::new(ScanReport { mode, lock_held, warnings, opened_in, ranges });
     let workers = connections.len();
-    let (shared, cancelled, batches) = work::outputs(workers);
+    let (shared, cancelled, batches) = work::outputs(workers, &queue);
     let job = Work {
-        queue: Arc::new(queue),
+        queue,
         columns: columns.clone().into(),
         report: Arc::clone(&report),
         env: inner.env.clone(),

@@ -15,7 +15,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::Capabilities;
 use tokio::runtime::Handle;
 
-use crate::connection::{Address, Connection, ServerVersion, connect, connect_with};
+use crate::connection::{Address, Connection, Run, ServerVersion, connect, connect_with};
 use crate::settings::SessionSettings;
 use crate::status::{ServerState, ServerStatus};
 
@@ -198,9 +198,16 @@ impl Server {
         health.speed = Some(health.speed.map_or(seen, |speed| speed * 0.7 + seen * 0.3));
     }
 
-    /// Stops a statement on another connection of this server.
-    pub(crate) async fn kill(self: &Arc<Self>, id: u32, query_only: bool) -> Result<()> {
+    /// Stops a statement on another connection of this server, known by its number; or, when the
+    /// server has begun anew since, or another has taken its place, nobody's.
+    pub(crate) async fn kill(self: &Arc<Self>, id: u32, run: &Run, query_only: bool) -> Result<()> {
         let mut connection = self.lend(&SessionSettings::default()).await?;
+        let age = self.env.clock.monotonic().saturating_sub(run.since);
+        let uptime = connection.rows("SHOW GLOBAL STATUS LIKE 'Uptime'").await?;
+        let uptime = uptime.iter().next().and_then(|row| row.number("Value"));
+        if !is_of_run(run, age, &connection.run_of_server().server, uptime) {
+            return Ok(());
+        }
         let what = if query_only { "QUERY" } else { "CONNECTION" };
         match connection.run(&format!("KILL {what} {id}")).await {
             // It has ended by itself.
@@ -300,39 +307,56 @@ impl Server {
         }
     }
 
-    fn rest(&self, connection: Connection) {
+    /// Keeps a connection, unless all were to be closed since it was lent.
+    fn rest(&self, connection: Connection, renewed: u64) {
         let since = self.env.clock.monotonic();
-        self.idle.lock().push(Resting { connection, since });
+        let mut idle = self.idle.lock();
+        // Ordering: whoever closes them sets these first and then takes what rests, under the lock.
+        let is_old =
+            self.closed.load(Ordering::Relaxed) || renewed != self.renewed.load(Ordering::Relaxed);
+        if !is_old {
+            idle.push(Resting { connection, since });
+            return;
+        }
+        drop(idle);
+        self.discard_all(vec![connection]);
     }
 
-    fn take_back(self: &Arc<Self>, connection: Connection, keep: bool, runtime: &Handle) {
+    fn take_back(
+        self: &Arc<Self>,
+        connection: Connection,
+        keep: bool,
+        renewed: u64,
+        runtime: &Handle,
+    ) {
         use pelorus_mysql_wire::ServerStatus as Bits;
         let in_transaction = connection.status().has(Bits::IN_TRANSACTION);
-        let keep = keep && connection.is_reusable() && !self.closed.load(Ordering::Relaxed);
+        let keep = keep && connection.is_reusable();
         if keep && !in_transaction {
-            return self.rest(connection);
+            return self.rest(connection, renewed);
         }
         if keep {
             let server = Arc::clone(self);
             runtime.spawn(async move {
                 let mut connection = connection;
                 match connection.run("ROLLBACK").await {
-                    Ok(_) => server.rest(connection),
+                    Ok(_) => server.rest(connection, renewed),
                     Err(_) => server.discard_all(vec![connection]),
                 }
             });
             return;
         }
         self.open.fetch_sub(1, Ordering::Relaxed);
-        if connection.is_busy() {
+        if connection.is_busy() && !connection.has_ended() {
             // Closing the socket alone would leave the statement running until it next sends.
             let id = connection.id();
+            let run = connection.run_of_server().clone();
             let server = Arc::clone(self);
             drop(connection);
             runtime.spawn(async move {
                 // A server may be out of connections for a moment.
                 for pause in [100, 300, 1000, 3000] {
-                    let Err(error) = server.kill(id, false).await else { return };
+                    let Err(error) = server.kill(id, &run, false).await else { return };
                     tracing::debug!(server = %server.label(), %error, "statement not stopped");
                     tokio::time::sleep(Duration::from_millis(pause)).await;
                 }
@@ -341,6 +365,14 @@ impl Server {
             runtime.spawn(connection.quit());
         }
     }
+}
+
+/// Whether the number of a connection that was made `age` ago is still its own on a server that
+/// says who it is and for how many seconds it has been up: numbers begin anew with the server, and
+/// then belong to others.
+fn is_of_run(run: &Run, age: Duration, server: &Option<String>, uptime: Option<u64>) -> bool {
+    // Seconds are cut off.
+    run.server == *server && uptime.is_none_or(|uptime| uptime + 1 >= age.as_secs())
 }
 
 /// A connection lent by its pool.
@@ -387,9 +419,26 @@ impl DerefMut for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
-            // Ordering: nothing else depends on it.
-            let is_old = self.renewed != self.server.renewed.load(Ordering::Relaxed);
-            self.server.take_back(connection, self.keep && !is_old, &self.runtime);
+            self.server.take_back(connection, self.keep, self.renewed, &self.runtime);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_connections_are_of_one_run() {
+        let run = Run { server: Some("a 3306 1".into()), since: Duration::ZERO };
+        let age = Duration::from_millis(60_900);
+        let same = run.server.clone();
+        assert!(is_of_run(&run, age, &same, Some(60)));
+        assert!(is_of_run(&run, age, &same, Some(59)));
+        assert!(is_of_run(&run, age, &same, None));
+        // It was started again, or another answers.
+        assert!(!is_of_run(&run, age, &same, Some(40)));
+        assert!(!is_of_run(&run, age, &Some("b 3306 2".into()), Some(90_000)));
+        assert!(!is_of_run(&run, age, &None, Some(90_000)));
     }
 }

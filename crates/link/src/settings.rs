@@ -115,17 +115,21 @@ impl Applied {
         Ok(Change { set: set.finish(), database })
     }
 
-    /// The connection is in that state now.
-    pub(crate) fn set(&mut self, settings: &SessionSettings) {
-        let database = settings.database.clone().or_else(|| self.settings.database.take());
-        self.settings = settings.clone();
-        self.settings.database = database;
+    /// The server has answered: what it took of the change to these settings, their variables and
+    /// their database. A `SET` that is refused sets nothing.
+    pub(crate) fn answered(&mut self, settings: &SessionSettings, set: bool, database: bool) {
+        let before = self.settings.database.take();
+        if set {
+            self.settings = settings.clone();
+        }
+        let now = settings.database.clone().filter(|_| database);
+        self.settings.database = now.or(before);
         self.unknown = false;
     }
 
-    /// Whether nobody knows the state: somebody stopped waiting while it was changed.
-    pub(crate) fn is_unknown(&self) -> bool {
-        self.unknown
+    /// Whether the state is known.
+    pub(crate) fn is_known(&self) -> bool {
+        !self.unknown
     }
 
     /// Nothing is known of the state any more.
@@ -216,10 +220,7 @@ mod tests {
             Some("SET sql_mode='ANSI_QUOTES', timestamp=1.500000, div_precision_increment=6")
         );
         assert_eq!(change.database.as_deref(), Some("shop"));
-        applied.forget();
-        assert!(applied.is_unknown());
-        applied.set(&settings());
-        assert!(!applied.is_unknown());
+        applied.answered(&settings(), true, true);
         assert!(applied.change(&settings()).unwrap().is_empty());
         assert_eq!(applied.distance(&settings()), 0);
 
@@ -229,7 +230,7 @@ mod tests {
             Some("SET sql_mode=DEFAULT, timestamp=DEFAULT, div_precision_increment=DEFAULT")
         );
         assert_eq!(change.database, None);
-        applied.set(&SessionSettings::default());
+        applied.answered(&SessionSettings::default(), true, true);
         assert!(applied.change(&settings()).unwrap().database.is_none());
     }
 
@@ -238,9 +239,31 @@ mod tests {
         let mut applied = Applied::default();
         let limited = SessionSettings::default().with_select_limit(Some(3));
         assert_eq!(applied.change(&limited).unwrap().set.unwrap(), "SET sql_select_limit=3");
-        applied.set(&limited);
+        applied.answered(&limited, true, true);
         let change = applied.change(&SessionSettings::default()).unwrap();
         assert_eq!(change.set.unwrap(), "SET sql_select_limit=18446744073709551615");
+    }
+
+    #[test]
+    fn what_is_refused_changes_nothing() {
+        let mut applied = Applied::default();
+        applied.answered(&settings(), true, true);
+        let mut other = settings();
+        other.time_zone = Some("Nowhere".into());
+        other.database = Some("stock".into());
+        applied.forget();
+        assert!(!applied.is_known() && applied.change(&other).is_err());
+        applied.answered(&other, false, true);
+        assert!(applied.is_known());
+        let change = applied.change(&other).unwrap();
+        assert_eq!(change.set.as_deref(), Some("SET time_zone='Nowhere'"));
+        assert_eq!(change.database, None, "it was taken");
+        other.database = Some("gone".into());
+        applied.answered(&other, true, false);
+        let change = applied.change(&other).unwrap();
+        assert_eq!((change.set, change.database.as_deref()), (None, Some("gone")));
+        other.database = Some("stock".into());
+        assert!(applied.change(&other).unwrap().is_empty());
     }
 
     #[test]

@@ -26,7 +26,8 @@
 //! `A = B`. Suppose `T` became visible between the openings, so after `A` was read. It was not
 //! owned at the first reading, and not executed then (`tE > tV`), so it came to be owned later. At
 //! the second reading it is either still owned, or executed and so in `B` but not in `A`: seen in
-//! either case. No right beyond connecting is needed.
+//! either case. No right beyond connecting is needed. `gtid_executed` counts only while `gtid_mode`
+//! is ON and there is a binlog: a server that once had GTIDs keeps what it executed with them.
 //!
 //! *Replicas.* They must have executed `A` before they open (`MASTER_GTID_WAIT`,
 //! `WAIT_FOR_EXECUTED_GTID_SET`), so they have no less. They have no more, because what a replica

@@ -63,7 +63,7 @@ pub struct SourceFacts {
     pub enforce_gtid_consistency: String,
     /// Whether what comes from a server that it follows goes into its own binlog.
     pub log_replica_updates: bool,
-    /// Whether it follows another server; `None` when the account may not ask.
+    /// Whether it follows another server; `None` when the account may not ask and nothing else tells.
     pub is_replica: Option<bool>,
     /// Whether the account may read the binlog (`REPLICATION SLAVE`).
     pub may_follow: bool,
@@ -100,12 +100,31 @@ pub(super) async fn read(inner: &Arc<Inner>) -> Result<SourceFacts> {
         facts.binlog_do_db = list(&row.text("Binlog_Do_DB"));
         facts.binlog_ignore_db = list(&row.text("Binlog_Ignore_DB"));
     }
-    facts.is_replica = following.ok().map(|rows| !rows.rows.is_empty());
+    facts.is_replica = match following {
+        Ok(rows) => Some(!rows.rows.is_empty()),
+        Err(_) if version.is_mariadb => lent.rows(TRACES).await.ok().as_ref().and_then(traces),
+        Err(_) => None,
+    };
     facts.may_follow = match right {
         Ok(rows) => !version.is_mariadb || is_granted(&rows),
         Err(_) => false,
     };
     Ok(facts)
+}
+
+/// What everybody may ask a MariaDB: how many of its replication threads run, and whether it has ever
+/// applied what another server has sent.
+const TRACES: &str = "SELECT VARIABLE_VALUE, @@global.gtid_slave_pos \
+     FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'SLAVES_RUNNING'";
+
+/// Whether a MariaDB follows another server, as far as the traces tell: one that has followed, and
+/// does not at the moment, may have been stopped for a while only.
+fn traces(rows: &TextRows) -> Option<bool> {
+    match rows.rows.first()?.as_slice() {
+        [Some(running), Some(applied)] if running == "0" => applied.is_empty().then_some(false),
+        [Some(_), Some(_)] => Some(true),
+        _ => None,
+    }
 }
 
 /// The names of a list with commas.
@@ -171,10 +190,10 @@ impl SourceFacts {
         kept && !named(&self.binlog_ignore_db)
     }
 
-    /// Whether all that is changed goes into the binlog. What was changed while that was not so is
-    /// missing in it for good, also when it is so again.
+    /// Whether all that is changed goes into the binlog, as far as is known for sure. What was changed
+    /// while that was not so is missing in it for good, also when it is so again.
     pub fn logs_changes(&self) -> bool {
-        self.log_bin && (self.is_replica != Some(true) || self.log_replica_updates)
+        self.log_bin && (self.is_replica == Some(false) || self.log_replica_updates)
     }
 
     /// All that makes it impossible to follow the server exactly, one error each, saying what to
@@ -209,6 +228,15 @@ impl SourceFacts {
         };
         if !self.may_follow {
             errors.push(denied("REPLICATION SLAVE", "read the binlog"));
+        }
+        if self.is_replica.is_none() && !self.log_replica_updates {
+            // Without knowing it a mirror could stand still and look live.
+            let right = if self.is_mariadb { "REPLICA MONITOR" } else { "REPLICATION CLIENT" };
+            errors.push(denied(
+                right,
+                "ask whether it follows another server, which it would leave out of its binlog \
+                 (log_slave_updates is OFF)",
+            ));
         }
         // With GTIDs positions are in variables that everybody may read.
         if !self.may_see_position && !self.has_gtids() {
@@ -245,13 +273,20 @@ mod tests {
         parts.binlog_row_image = "MINIMAL".into();
         parts.binlog_row_value_options = "PARTIAL_JSON".into();
         assert!(parts.check().is_empty());
-        let cases: [(fn(&mut SourceFacts), u16, &str); 6] = [
+        let cases: [(fn(&mut SourceFacts), u16, &str); 8] = [
             (|f| f.log_bin = false, 1290, "start it with log_bin"),
             (|f| f.binlog_format = "MIXED".into(), 1290, "SET GLOBAL binlog_format = ROW"),
             (
                 |f| (f.is_replica, f.log_replica_updates) = (Some(true), false),
                 1290,
                 "log_replica_updates",
+            ),
+            // Not to know it is not to be sure.
+            (|f| (f.is_replica, f.log_replica_updates) = (None, false), 1227, "REPLICATION CLIENT"),
+            (
+                |f| (f.is_replica, f.log_replica_updates, f.is_mariadb) = (None, false, true),
+                1227,
+                "GRANT REPLICA MONITOR ON *.*",
             ),
             (|f| f.server_id = 0, 1290, "server_id"),
             (|f| f.may_follow = false, 1227, "GRANT REPLICATION SLAVE ON *.*"),
@@ -269,9 +304,27 @@ mod tests {
             assert_eq!(errors[0].errno(), errno);
             assert!(errors[0].message().contains(words), "{}", errors[0]);
             assert!(errors[0].message().starts_with("server 'shop': "), "{}", errors[0]);
-            let hides = ["start it with log_bin", "log_replica_updates"].contains(&words);
+            let hides = !facts.log_bin || !facts.log_replica_updates;
             assert_eq!(facts.logs_changes(), !hides, "{words}");
         }
+        let mut alone = good();
+        (alone.is_replica, alone.log_replica_updates) = (Some(false), false);
+        assert!(alone.check().is_empty() && alone.logs_changes());
+    }
+
+    #[test]
+    fn traces_tell_whether_a_mariadb_follows() {
+        let found = |running: &str, applied: &str| {
+            let mut rows = TextRows::default();
+            rows.rows.push(vec![Some(running.to_owned()), Some(applied.to_owned())]);
+            traces(&rows)
+        };
+        assert_eq!(found("0", ""), Some(false));
+        assert_eq!(found("1", ""), Some(true));
+        assert_eq!(found("1", "0-1-7"), Some(true));
+        // It was promoted, or is stopped for a while.
+        assert_eq!(found("0", "0-1-7"), None);
+        assert_eq!(traces(&TextRows::default()), None);
     }
 
     #[test]

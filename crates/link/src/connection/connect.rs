@@ -16,7 +16,7 @@ use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
-use super::{Connection, MAX_PAYLOAD, Phase, ServerVersion};
+use super::{Connection, MAX_PAYLOAD, Phase, Run, ServerVersion, TextRows};
 use crate::config::{Endpoint, TlsMode};
 use crate::settings::Applied;
 use crate::stream::Stream;
@@ -39,12 +39,17 @@ const WANTED: Capabilities = Capabilities::LONG_PASSWORD
 
 /// What must be set first in every session: text in UTF-8 whatever the columns' charsets are,
 /// patience of the server when we take rows slowly, and all rows, whatever `sql_select_limit` the
-/// server has: those of a part of a query are not the user's, nor those of our questions.
-const FIRST: [&str; 3] = [
+/// server has: those of a part of a query are not the user's, nor those of our questions. And who it
+/// is that answers.
+const FIRST: [&str; 4] = [
     "SET NAMES utf8mb4",
     "SET SESSION net_write_timeout = 86400",
     "SET SESSION sql_select_limit = 18446744073709551615",
+    WHO,
 ];
+
+/// A server that takes another's place, or stands behind the same address, differs in this.
+const WHO: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@global.server_id)";
 
 /// Everything that making a connection needs.
 #[derive(Debug)]
@@ -140,7 +145,9 @@ async fn log_in(
         status: ServerStatus::default(),
         pending: 0,
         phase: Phase::Head,
+        run: Run { server: None, since: env.clock.monotonic() },
         broken: false,
+        ended: false,
         torn: false,
         applied: Applied::default(),
     };
@@ -153,7 +160,15 @@ async fn log_in(
         start_tls(&mut connection, address, &greeting).await?;
     }
     authenticate(&mut connection, address, &greeting, env).await?;
-    connection.run_all(&FIRST).await?;
+    let answers = connection.rows_of_each(&FIRST).await?;
+    for (sql, answer) in FIRST.into_iter().zip(answers) {
+        if sql == WHO {
+            // Not everything that speaks the protocol has these variables.
+            connection.run.server = answer.ok().and_then(|rows| rows.single().map(str::to_owned));
+        } else {
+            answer?;
+        }
+    }
     Ok(connection)
 }
 
@@ -346,21 +361,79 @@ async fn reply(connection: &mut Connection, payload: &[u8]) -> Result<()> {
     connection.flush().await
 }
 
-/// Whether a server still works for a connection that has been silent for long: asked by another
-/// connection, because a line that broke without a word looks like a statement that takes long.
-pub(super) fn still_works(
+/// Whether a server works for a connection.
+#[derive(Debug)]
+pub(super) enum Works {
+    /// It does, or it may: it is there and knows of nothing else.
+    Yes,
+    /// It does not know the connection any more.
+    No,
+    /// It could not be asked.
+    Unknown(Error),
+}
+
+impl Works {
+    /// What an answer, or the lack of one, says. A server that refuses (it has too many connections,
+    /// or the account's password was changed) is there.
+    fn of(answer: Result<TextRows>) -> Self {
+        match answer {
+            Ok(rows) if rows.single() == Some("0") => Works::No,
+            Ok(_) => Works::Yes,
+            Err(error) if is_said_by_server(&error) => Works::Yes,
+            Err(error) => Works::Unknown(error),
+        }
+    }
+}
+
+/// Whether an error is a server's own, also beneath one of ours.
+fn is_said_by_server(error: &Error) -> bool {
+    let is_remote = |error: &Error| matches!(error.code(), Code::Remote(_));
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Error>());
+    is_remote(error) || cause.is_some_and(is_remote)
+}
+
+/// Asks by another connection whether a server still works for one that has been silent for long:
+/// a line that broke without a word looks like a statement that takes long.
+pub(super) fn ask_whether_it_works(
     address: Arc<Address>,
     env: Env,
     id: u32,
-) -> Pin<Box<dyn Future<Output = Result<bool>> + Send>> {
+) -> Pin<Box<dyn Future<Output = Works> + Send>> {
     Box::pin(async move {
-        let mut other = connect(&address, &env).await?;
+        let mut other = match connect(&address, &env).await {
+            Ok(other) => other,
+            Err(error) => return Works::of(Err(error)),
+        };
         // The other one must not ask in turn.
         other.probe = None;
         let ask = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id}");
-        let known = tokio::time::timeout(address.timeout, other.rows(&ask)).await;
-        let works = known.is_ok_and(|rows| rows.is_ok_and(|rows| rows.single() != Some("0")));
+        let answer = tokio::time::timeout(address.timeout, other.rows(&ask)).await;
+        let works =
+            Works::of(answer.unwrap_or_else(|_| Err(address.unreachable("no answer in time"))));
         other.quit().await;
-        Ok(works)
+        works
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_refuses_is_there() {
+        let rows = |count: &str| {
+            let mut rows = TextRows::default();
+            rows.rows.push(vec![Some(count.to_owned())]);
+            Ok(rows)
+        };
+        assert!(matches!(Works::of(rows("1")), Works::Yes));
+        assert!(matches!(Works::of(rows("0")), Works::No));
+        let refused = || Error::remote(1040, *b"08004", "Too many connections");
+        assert!(matches!(Works::of(Err(refused())), Works::Yes));
+        let unreachable = || Error::new(Code::ConnectToForeign, "Unable to connect");
+        assert!(matches!(Works::of(Err(unreachable().caused_by(refused()))), Works::Yes));
+        assert!(matches!(Works::of(Err(unreachable())), Works::Unknown(_)));
+        let io = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        assert!(matches!(Works::of(Err(unreachable().caused_by(io))), Works::Unknown(_)));
+    }
 }

@@ -9,7 +9,7 @@ use pelorus_mysql_wire::lenenc::malformed;
 use pelorus_mysql_wire::response::{EOF, ERR, OK, parse_err};
 use tokio::time::timeout;
 
-use super::{Connection, Phase, TextRows, command};
+use super::{Connection, Phase, command};
 
 /// What a dump starts with when it starts with no place in a file.
 const FIRST_EVENT: u64 = 4;
@@ -43,29 +43,6 @@ pub(crate) enum Dumped {
 }
 
 impl Connection {
-    /// Runs several statements with small results in one round trip, each with a result of its own.
-    ///
-    /// # Errors
-    /// When the connection breaks.
-    pub(crate) async fn rows_of_each(
-        &mut self,
-        statements: &[&str],
-    ) -> Result<Vec<Result<TextRows>>> {
-        for sql in statements {
-            self.queue_query(sql);
-        }
-        self.flush().await?;
-        let mut results = Vec::with_capacity(statements.len());
-        for _ in statements {
-            let result = self.text_rows().await;
-            match result {
-                Err(error) if self.broken => return Err(error),
-                result => results.push(result),
-            }
-        }
-        Ok(results)
-    }
-
     /// Makes the server list this connection among its replicas.
     pub(crate) async fn register_replica(&mut self, server_id: u32) -> Result<()> {
         let mut rest = Vec::with_capacity(32);

@@ -21,9 +21,11 @@ pub struct Moment(Arc<Shared>);
 struct Shared {
     inner: Arc<Inner>,
     announced: SyncMutex<Vec<Announced>>,
-    opened: Mutex<Option<Vec<Option<Readers>>>>,
+    /// What every scan gets, by its number, or why there is no moment.
+    opened: Mutex<Option<Result<Vec<Option<Readers>>>>>,
 }
 
+#[derive(Clone)]
 struct Announced {
     tables: Vec<(String, String)>,
     wanted: Vec<(Arc<Server>, usize)>,
@@ -69,13 +71,22 @@ impl Moment {
         }
         let mut opened = self.0.opened.lock().await;
         if opened.is_none() {
-            *opened = Some(self.open(&request).await?);
+            match self.open(&request).await {
+                Ok(all) => *opened = Some(Ok(all)),
+                Err(error) => {
+                    // For the others, of which any may be asked first.
+                    *opened = Some(Err(Error::new(error.code(), error.message())));
+                    return Err(error);
+                }
+            }
         }
-        let mut readers = opened
-            .as_mut()
-            .and_then(|all| all.get_mut(ticket))
-            .and_then(Option::take)
-            .ok_or_else(|| Error::internal("a scan that its moment does not know"))?;
+        let readers = match opened.as_mut() {
+            Some(Ok(all)) => all.get_mut(ticket).and_then(Option::take),
+            Some(Err(error)) => return Err(Error::new(error.code(), error.message())),
+            None => None,
+        };
+        let mut readers =
+            readers.ok_or_else(|| Error::internal("a scan that its moment does not know"))?;
         drop(opened);
         for connection in &mut readers.connections {
             connection.apply(&request.settings).await?;
@@ -86,7 +97,8 @@ impl Moment {
     /// Opens the connections of all scans at once and shares them out.
     async fn open(&self, request: &ScanRequest) -> Result<Vec<Option<Readers>>> {
         let inner = &self.0.inner;
-        let announced = std::mem::take(&mut *self.0.announced.lock());
+        // They stay: whoever asks may go away before there is a moment.
+        let announced = self.0.announced.lock().clone();
         let mut tables: Vec<(String, String)> = Vec::new();
         let mut wanted: Vec<(Arc<Server>, usize)> = Vec::new();
         for scan in &announced {

@@ -31,6 +31,10 @@ struct State {
     /// Waiting or being read.
     unfinished: usize,
     workers: usize,
+    /// The scan has failed, and says why.
+    failed: bool,
+    /// A worker is gone with its range, and nobody says why.
+    given_up: bool,
 }
 
 impl Queue {
@@ -48,7 +52,13 @@ impl Queue {
             .collect();
         // The largest first: what comes last should not take long.
         waiting.sort_by_key(|job| std::cmp::Reverse(job.est_rows));
-        let state = State { unfinished: waiting.len(), waiting: waiting.into(), workers: 0 };
+        let state = State {
+            unfinished: waiting.len(),
+            waiting: waiting.into(),
+            workers: 0,
+            failed: false,
+            given_up: false,
+        };
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 
@@ -63,7 +73,8 @@ impl Queue {
         self.state.lock().workers = workers;
     }
 
-    /// The next job; waits while others read what may come back. `None` when all are finished.
+    /// The next job; waits while others read what may come back. `None` when all are finished, or no
+    /// more are to be.
     pub(super) async fn next(&self) -> Option<Job> {
         loop {
             let changed = self.changed.notified();
@@ -71,6 +82,9 @@ impl Queue {
             changed.as_mut().enable();
             {
                 let mut state = self.state.lock();
+                if state.given_up {
+                    return None;
+                }
                 if let Some(mut job) = state.waiting.pop_front() {
                     job.attempts += 1;
                     return Some(job);
@@ -90,6 +104,24 @@ impl Queue {
         if state.unfinished == 0 {
             self.changed.notify_waiters();
         }
+    }
+
+    /// The scan fails with an error that is about to be sent.
+    pub(super) fn fail(&self) {
+        self.state.lock().failed = true;
+    }
+
+    /// A worker is gone with its job.
+    pub(super) fn give_up(&self) {
+        self.state.lock().given_up = true;
+        self.changed.notify_waiters();
+    }
+
+    /// Whether the end of the batches is the end of the scan: all ranges were read, or an error was
+    /// sent.
+    pub(super) fn is_settled(&self) -> bool {
+        let state = self.state.lock();
+        state.unfinished == 0 || state.failed
     }
 
     /// A worker ends early; its job goes back. `false` when nobody is left to read it.

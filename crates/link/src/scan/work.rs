@@ -47,15 +47,23 @@ struct Output {
 /// Makes the outputs of a scan, the sign that nobody wants them any more, and the way in.
 pub(super) fn outputs(
     workers: usize,
+    queue: &Arc<Queue>,
 ) -> (Vec<Batches>, watch::Receiver<()>, mpsc::Sender<Result<RecordBatch>>) {
     let (sender, receiver) = mpsc::channel(workers * WAITING);
     let (wanted, cancelled) = watch::channel(());
     let output = Arc::new(Output { batches: Mutex::new(receiver), _wanted: wanted });
     let streams = (0..workers)
         .map(|_| {
-            let batches = stream::unfold(Arc::clone(&output), |output| async move {
+            let state = Some((Arc::clone(&output), Arc::clone(queue)));
+            let batches = stream::unfold(state, |state| async move {
+                let (output, queue) = state?;
                 let batch = output.batches.lock().await.recv().await;
-                batch.map(|batch| (batch, output))
+                match batch {
+                    Some(batch) => Some((batch, Some((output, queue)))),
+                    // The end is one only when all was read, or somebody has said why not.
+                    None if queue.is_settled() => None,
+                    None => Some((Err(Error::internal("a scan ended before its ranges")), None)),
+                }
             });
             Box::pin(batches) as Batches
         })
@@ -73,6 +81,21 @@ pub(super) struct Work {
     /// Bytes of a range that are kept back until it is complete.
     pub(super) buffer: usize,
     pub(super) batches: mpsc::Sender<Result<RecordBatch>>,
+}
+
+/// A worker that is there. One that ends by a panic has left its range unread, and the others must
+/// not wait for it.
+struct Left {
+    queue: Arc<Queue>,
+    in_order: bool,
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if !self.in_order {
+            self.queue.give_up();
+        }
+    }
 }
 
 /// Why a range was not read.
@@ -106,11 +129,15 @@ impl Work {
             let mut failures = failures.clone();
             let failed = Arc::clone(&failed);
             tokio::spawn(async move {
+                let mut left = Left { queue: Arc::clone(&work.queue), in_order: false };
                 tokio::select! {
+                    // The first one runs what it has prepared, which frees it, before it is stopped.
+                    biased;
                     () = work.run(connection, prepared, &failed) => {}
                     _ = cancelled.changed() => {}
                     _ = failures.wait_for(|failed| *failed) => {}
                 }
+                left.in_order = true;
             });
         }
     }
@@ -146,14 +173,12 @@ impl Work {
                 }
             }
         }
-        // The end of the results must not wait for the end of the transaction.
-        drop(self.batches);
-        if let Err(error) = connection.run("COMMIT").await {
-            tracing::debug!(server = %connection.label(), %error, "snapshot not closed");
-        }
+        // The pool ends the transaction when it gets the connection back. Here nothing may be waited
+        // for: whoever sees the end of the results drops them, and that stops the workers.
     }
 
     async fn fail(&self, error: Error, failed: &watch::Sender<bool>) {
+        self.queue.fail();
         // The error first: the workers that stop close the channel.
         self.batches.send(Err(error)).await.ok();
         failed.send_replace(true);
@@ -194,8 +219,11 @@ impl Work {
             Some(statement) => statement,
             None => connection.prepare(&job.sql).await.map_err(classify)?,
         };
-        self.check(&statement.columns)?;
-        let answer = connection.execute(statement.id, &[]).await.map_err(classify)?;
+        if let Err(failure) = self.check(&statement.columns) {
+            connection.close_statement(statement.id);
+            return Err(failure);
+        }
+        let answer = connection.execute(&statement, &[]).await.map_err(classify)?;
         let columns = match answer {
             Answer::Rows(columns) => columns,
             Answer::Done(_) => {
@@ -235,7 +263,6 @@ impl Work {
                 break;
             }
         }
-        connection.close_statement(statement.id);
         Ok(rows)
     }
 
@@ -313,4 +340,64 @@ fn classify(error: Error) -> Failure {
         _ => false,
     };
     if lost { Failure::Lost(error) } else { Failure::Fatal(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt as _;
+
+    use super::*;
+    use crate::scan::{Fragment, ScanRequest};
+    use crate::settings::SessionSettings;
+    use crate::split::KeyRange;
+
+    fn queue_of_two() -> Arc<Queue> {
+        let request = ScanRequest {
+            settings: SessionSettings::default(),
+            fragment: Fragment::uncut("SELECT 1".to_owned()),
+            ranges: vec![KeyRange::whole(1), KeyRange::whole(1)],
+            qualifier: "t".to_owned(),
+            tables: Vec::new(),
+            cut: None,
+            streams: 1,
+            committed: false,
+            buffer_whole_range: true,
+            expected: Vec::new(),
+        };
+        Arc::new(Queue::new(&request))
+    }
+
+    #[tokio::test]
+    async fn an_end_before_all_ranges_were_read_is_an_error() {
+        let queue = queue_of_two();
+        let (mut streams, _cancelled, batches) = outputs(2, &queue);
+        queue.take_first();
+        queue.finish();
+        queue.take_first();
+        // The worker of the second range panics.
+        drop(Left { queue: Arc::clone(&queue), in_order: false });
+        assert!(queue.next().await.is_none(), "others do not wait for it");
+        drop(batches);
+        let error = streams[0].next().await.unwrap().unwrap_err();
+        assert_eq!(error.errno(), 1105);
+        assert!(streams[0].next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn an_end_with_all_ranges_or_an_error_is_one() {
+        for fails in [false, true] {
+            let queue = queue_of_two();
+            let (mut streams, _cancelled, batches) = outputs(1, &queue);
+            queue.take_first();
+            queue.finish();
+            if fails {
+                queue.fail();
+            } else {
+                queue.take_first();
+                queue.finish();
+            }
+            drop(batches);
+            assert!(streams[0].next().await.is_none());
+        }
+    }
 }

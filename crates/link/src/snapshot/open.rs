@@ -458,21 +458,22 @@ async fn logs_everything(lent: &mut Lent) -> Result<bool> {
     Ok(all)
 }
 
-/// What a primary has executed, as a GTID position (MariaDB) or set (MySQL).
+/// What a MySQL has executed, if that says all: a server that once had GTIDs keeps the set without
+/// adding anything to it, and while `gtid_mode` is being switched transactions may have none.
+const EXECUTED: &str =
+    "SELECT IF(@@global.gtid_mode = 'ON' AND @@global.log_bin = 1, @@global.gtid_executed, '')";
+
+/// What a primary has executed, as a GTID position (MariaDB) or set (MySQL); empty when it keeps no
+/// GTIDs.
 async fn executed(connection: &mut Connection) -> Result<String> {
-    let ask = if connection.version().is_mariadb {
-        "SELECT @@global.gtid_binlog_pos"
-    } else {
-        "SELECT @@global.gtid_executed"
-    };
+    let ask =
+        if connection.version().is_mariadb { "SELECT @@global.gtid_binlog_pos" } else { EXECUTED };
     Ok(connection.rows(ask).await?.single().unwrap_or_default().to_owned())
 }
 
 /// Which GTIDs are on their way and, read after that, which are executed.
 async fn owned_and_executed(connection: &mut Connection) -> Result<(String, String)> {
-    let both = connection
-        .rows_of_all(&["SELECT @@global.gtid_owned", "SELECT @@global.gtid_executed"])
-        .await?;
+    let both = connection.rows_of_all(&["SELECT @@global.gtid_owned", EXECUTED]).await?;
     let text =
         |at: usize| both.get(at).and_then(|rows| rows.single()).unwrap_or_default().to_owned();
     Ok((text(0), text(1)))
@@ -480,6 +481,10 @@ async fn owned_and_executed(connection: &mut Connection) -> Result<(String, Stri
 
 /// Waits on a replica until it has executed a position.
 async fn wait_for(connection: &mut Connection, position: &str, most: Duration) -> Result<()> {
+    if position.is_empty() {
+        // Of no position nobody is behind.
+        return Err(late());
+    }
     let (function, done) = if connection.version().is_mariadb {
         ("MASTER_GTID_WAIT", "0")
     } else {

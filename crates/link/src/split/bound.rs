@@ -106,8 +106,18 @@ impl Domain {
             Domain::Bytes => Some(bytes_literal(value)),
             Domain::Number { .. } => Some(value.to_owned()),
             Domain::Year => value.parse().ok().and_then(|year| self.literal(year)),
-            Domain::Date | Domain::DateTime | Domain::Timestamp => Some(format!("'{value}'")),
+            // A zero date is an error under some modes, so that it cannot be a bound.
+            Domain::Date | Domain::DateTime | Domain::Timestamp => {
+                has_no_zero(value).then(|| format!("'{value}'"))
+            }
         }
+    }
+
+    /// Whether one value always has the same literal. Under a collation several texts are one, and
+    /// points in time are written in the time of a zone: read under the server's, and compared
+    /// under that of a session, two of them may be one.
+    pub(super) fn is_spelled_once(&self) -> bool {
+        !matches!(self, Domain::Text { .. } | Domain::Timestamp)
     }
 
     /// Whether the server must be asked if literals ascend.
@@ -170,6 +180,12 @@ impl Domain {
         }
         Some(format!("'{out}'"))
     }
+}
+
+/// Whether neither the month nor the day of a date is zero.
+fn has_no_zero(date: &str) -> bool {
+    let part = |at: usize| date.get(at..at + 2).and_then(|text| text.parse::<u8>().ok());
+    [5, 8].into_iter().all(|at| part(at).is_some_and(|part| part > 0))
 }
 
 /// A date; zero parts count as the first of their kind, which is near enough for a bound.

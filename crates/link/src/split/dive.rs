@@ -2,8 +2,8 @@
 //!
 //! Begin with one cell that holds everything. Each round takes the cells that are too heavy, reads
 //! their first and last key, proposes points between them, lets the server say which points
-//! ascend (text), and estimates the smaller cells by EXPLAIN. All of a round's questions of one
-//! kind go out together, so a round is at most three round trips.
+//! ascend (text), and estimates the smaller cells by EXPLAIN. A round's questions of one kind go out
+//! together, so that a round takes few round trips.
 
 use pelorus_error::Result;
 
@@ -17,8 +17,10 @@ use crate::table::{RemoteKey, RemoteTable};
 const FINE: u64 = 3;
 /// More rounds bring nothing.
 const ROUNDS: usize = 8;
-/// EXPLAINs that finding a split may take in all.
+/// EXPLAINs that finding a split may take in all, unless more cells than that are wanted ...
 const BUDGET: usize = 400;
+/// ... and then so many for each of them.
+const EACH: usize = 2;
 
 const FORCE: &str = "FORCE INDEX";
 
@@ -45,7 +47,9 @@ pub(super) async fn cells(
     rows: u64,
     ranges: usize,
 ) -> Result<Vec<Cell>> {
-    let mut dive = Dive { connection, table, key, partition, asked: 0 };
+    let fine = usize::try_from(FINE).unwrap_or(1).saturating_mul(ranges.max(1));
+    let budget = BUDGET.max(fine.saturating_mul(EACH));
+    let mut dive = Dive { connection, table, key, partition, budget, asked: 0 };
     let mut cells = vec![Cell { lower: None, upper: None, rows }];
     // Cells that cannot be cut, by their bounds: one value, or no point found.
     let mut done: Vec<Cell> = Vec::new();
@@ -56,7 +60,7 @@ pub(super) async fn cells(
         let heavy: Vec<usize> = (0..cells.len())
             .filter(|at| cells[*at].rows > most * 3 / 2 && !done.contains(&cells[*at]))
             .collect();
-        if heavy.is_empty() || dive.asked >= BUDGET {
+        if heavy.is_empty() || dive.asked >= dive.budget {
             break;
         }
         let found = dive.points(&cells, &heavy, most).await?;
@@ -70,11 +74,48 @@ pub(super) async fn cells(
     Ok(cells)
 }
 
+/// The literal of the only value that the column behind `prefix` has in a cell, to go on with the
+/// next column; `None` when there are several, or none that may be written. `own` is the value as
+/// it was found in the cell.
+///
+/// Bounds are told apart by their words. So one value must have the same words in all bounds that
+/// have columns behind it: with two spellings of it (`'acme'` and `'ACME'`, or the two names of an
+/// hour that clocks leave out) a cell between them would be everything from the one bound on *or*
+/// below the other.
+fn one_value(
+    cell: &Cell,
+    prefix: &[String],
+    own: Option<String>,
+    is_spelled_once: bool,
+) -> Option<String> {
+    let depth = prefix.len();
+    let said = [&cell.lower, &cell.upper].map(|bound| {
+        let longer = |bound: &&Bound| bound.len() > depth + 1 && bound[..depth] == *prefix;
+        bound.as_ref().filter(longer).map(|bound| &bound[depth])
+    });
+    match said {
+        // However the rows spell it.
+        [Some(lower), Some(upper)] if lower == upper => Some(lower.clone()),
+        said => own.filter(|own| is_spelled_once || said.into_iter().flatten().all(|it| it == own)),
+    }
+}
+
+/// Leaves at most so many points, evenly spread.
+fn thin(points: &mut Vec<String>, most: usize) {
+    let count = points.len();
+    if count > most {
+        let kept = (1..=most).map(|at| points[at * count / (most + 1)].clone()).collect();
+        *points = kept;
+    }
+}
+
 struct Dive<'a> {
     connection: &'a mut Connection,
     table: &'a RemoteTable,
     key: &'a RemoteKey,
     partition: Option<&'a str>,
+    /// EXPLAINs that may be asked, and those that were.
+    budget: usize,
     asked: usize,
 }
 
@@ -113,43 +154,34 @@ impl Dive<'_> {
 
     /// Points at which heavy cells may be cut.
     async fn points(&mut self, cells: &[Cell], heavy: &[usize], most: u64) -> Result<Vec<Heavy>> {
-        let ends = self.ends(cells, heavy, 0, &vec![Vec::new(); heavy.len()]).await?;
         let mut found = Vec::new();
-        let mut deeper: Vec<(usize, Vec<String>)> = Vec::new();
-        for (at, ends) in heavy.iter().zip(ends) {
-            let Some((low, high)) = ends else { continue };
-            if low == high {
-                deeper.extend(self.quote(0, &low).map(|literal| (*at, vec![literal])));
-            } else {
-                found.push(self.propose(cells, *at, Vec::new(), &low, &high, most));
-            }
-        }
+        let mut deeper: Vec<(usize, Vec<String>)> =
+            heavy.iter().map(|at| (*at, Vec::new())).collect();
         // One value of the first columns only: the next column cuts it.
-        for depth in 1..self.key.parts.len() {
-            if deeper.is_empty() || self.domain(depth).is_none() {
-                break;
-            }
-            let at: Vec<_> = deeper.iter().map(|(at, _)| *at).collect();
-            let prefixes: Vec<_> = deeper.drain(..).map(|(_, prefix)| prefix).collect();
+        for depth in 0..self.key.parts.len() {
+            let Some(domain) = self.domain(depth).filter(|_| !deeper.is_empty()) else { break };
+            let (at, prefixes): (Vec<_>, Vec<_>) = deeper.drain(..).unzip();
             let ends = self.ends(cells, &at, depth, &prefixes).await?;
-            for ((at, ends), prefix) in at.into_iter().zip(ends).zip(prefixes) {
+            for ((at, ends), mut prefix) in at.into_iter().zip(ends).zip(prefixes) {
                 let Some((low, high)) = ends else { continue };
-                if low == high {
-                    deeper
-                        .extend(self.quote(depth, &low).map(|literal| {
-                            (at, prefix.iter().cloned().chain([literal]).collect())
-                        }));
-                } else {
-                    found.push(self.propose(cells, at, prefix, &low, &high, most));
+                let own = domain.quote(&low).filter(|_| low == high);
+                match one_value(&cells[at], &prefix, own, domain.is_spelled_once()) {
+                    Some(literal) => {
+                        prefix.push(literal);
+                        deeper.push((at, prefix));
+                    }
+                    None if low == high => {}
+                    None => found.push(self.propose(cells, at, prefix, &low, &high, most)),
                 }
             }
         }
         self.keep_ascending(&mut found).await?;
+        // Every point will be asked about.
+        let each = self.budget.saturating_sub(self.asked) / found.len().max(1);
+        for heavy in &mut found {
+            thin(&mut heavy.points, each.max(1));
+        }
         Ok(found)
-    }
-
-    fn quote(&self, depth: usize, value: &str) -> Option<String> {
-        self.domain(depth)?.quote(value)
     }
 
     fn propose(
@@ -301,5 +333,63 @@ impl Dive<'_> {
             result[at].rows = estimate.tables.first().and_then(|table| table.rows).unwrap_or(0);
         }
         Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(lower: &[&str], upper: &[&str]) -> Cell {
+        let bound = |values: &[&str]| -> Option<Bound> {
+            (!values.is_empty()).then(|| values.iter().map(|value| (*value).to_owned()).collect())
+        };
+        Cell { lower: bound(lower), upper: bound(upper), rows: 1 }
+    }
+
+    #[test]
+    fn a_value_keeps_the_spelling_that_bounds_have() {
+        let found = |cell: &Cell, prefix: &[&str], own: Option<&str>, once: bool| {
+            let prefix: Vec<_> = prefix.iter().map(|value| (*value).to_owned()).collect();
+            one_value(cell, &prefix, own.map(str::to_owned), once)
+        };
+        let acme = Some("'acme'".to_owned());
+        let whole = cell(&[], &[]);
+        assert_eq!(found(&whole, &[], Some("'acme'"), false), acme);
+        assert_eq!(found(&whole, &[], None, false), None);
+        // Bounds of one column have no say.
+        assert_eq!(found(&cell(&["'acm'"], &["'acn'"]), &[], Some("'acme'"), false), acme);
+        // Another spelling behind a longer bound would make ranges overlap.
+        let behind = cell(&["'acme'", "100"], &["'acn'"]);
+        assert_eq!(found(&behind, &[], Some("'acme'"), false), acme);
+        assert_eq!(found(&behind, &[], Some("'ACME'"), false), None);
+        let before = cell(&["'acm'"], &["'acme'", "100"]);
+        assert_eq!(found(&before, &[], Some("'ACME'"), false), None);
+        // Of numbers other words are another value.
+        let numbers = cell(&["5", "100"], &["7"]);
+        assert_eq!(found(&numbers, &[], Some("6"), true), Some("6".to_owned()));
+        // Between two bounds with the value there is nothing else, whatever rows look like.
+        let within = cell(&["'acme'", "100"], &["'acme'", "200"]);
+        assert_eq!(found(&within, &[], Some("'ACME'"), false), acme);
+        assert_eq!(found(&within, &[], None, false), acme);
+        // The second column.
+        let deep = cell(&["1", "'acme'", "100"], &["2"]);
+        assert_eq!(found(&deep, &["1"], Some("'ACME'"), false), None);
+        assert_eq!(found(&deep, &["1"], Some("'acme'"), false), acme);
+        assert_eq!(found(&deep, &["2"], Some("'ACME'"), false), Some("'ACME'".to_owned()));
+    }
+
+    #[test]
+    fn points_are_thinned_evenly() {
+        let points = |count: usize| (0..count).map(|at| at.to_string()).collect::<Vec<_>>();
+        let mut few = points(3);
+        thin(&mut few, 3);
+        assert_eq!(few, points(3));
+        let mut many = points(100);
+        thin(&mut many, 3);
+        assert_eq!(many, ["25", "50", "75"]);
+        let mut more = points(4);
+        thin(&mut more, 3);
+        assert_eq!(more, ["1", "2", "3"]);
     }
 }

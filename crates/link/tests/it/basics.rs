@@ -8,7 +8,9 @@ use pelorus_link::{
     Endpoint, Format, Link, LinkConfig, Relay, Secret, SessionSettings, Target, TlsMode,
 };
 
-use crate::servers::{config, endpoints, links, payloads, run, settings, texts, value};
+use crate::servers::{
+    config, endpoints, links, payloads, payloads_of, run, settings, texts, value, values,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_ways_to_encrypt_work() {
@@ -215,5 +217,40 @@ async fn estimates_know_keys_and_constants() {
         let one = explain("SELECT * FROM estimated e WHERE v = 3").await;
         assert_eq!(one.tables[0].key.as_deref(), Some("by_v"));
         assert_eq!(one.tables[0].table.as_deref(), Some("e"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_setting_costs_no_transaction() {
+    for link in links().await {
+        let mut pinned = link.pin().await.unwrap();
+        pinned.execute(&settings(), "START TRANSACTION", Format::Text).await.unwrap();
+        let wrong = SessionSettings { time_zone: Some("No/Where".into()), ..settings() };
+        let error = pinned.execute(&wrong, "SELECT 1", Format::Text).await.unwrap_err();
+        assert_eq!(error.errno(), 1298, "{error}");
+        assert!(pinned.is_usable() && pinned.in_transaction());
+        pinned.execute(&settings(), "COMMIT", Format::Text).await.unwrap();
+        assert!(!pinned.in_transaction());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prepared_statements_are_freed_whatever_becomes_of_them() {
+    for link in links().await {
+        let mut pinned = link.pin().await.unwrap();
+        // Read, dropped in the middle, and failing while it runs.
+        let many = "SELECT a.COLLATION_NAME, REPEAT('x', 1000) FROM information_schema.COLLATIONS a, \
+                    information_schema.COLLATIONS b, information_schema.COLLATIONS c";
+        let relay = pinned.execute(&settings(), "SELECT 1", Format::Binary).await.unwrap();
+        assert_eq!(payloads_of(relay).await.len(), 1);
+        drop(pinned.execute(&settings(), many, Format::Binary).await.unwrap());
+        let wrong = "SELECT (SELECT ID FROM information_schema.COLLATIONS)";
+        drop(pinned.execute(&settings(), wrong, Format::Binary).await);
+        let ask =
+            "SHOW SESSION STATUS WHERE Variable_name IN ('Com_stmt_prepare', 'Com_stmt_close')";
+        let relay = pinned.execute(&settings(), ask, Format::Text).await.unwrap();
+        let rows: Vec<_> = payloads_of(relay).await.iter().map(|row| values(row)).collect();
+        assert_eq!(rows.len(), 2, "{rows:?}");
+        assert_eq!(rows[0][1], rows[1][1], "{rows:?}");
     }
 }

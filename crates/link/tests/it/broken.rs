@@ -1,10 +1,12 @@
 //! Servers that are silent, speak rubbish, or vanish in the middle.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use pelorus_env::Env;
-use pelorus_link::{Endpoint, Format, Link, LinkConfig, Relay, Target, TlsMode};
+use pelorus_link::{Endpoint, Format, Link, LinkConfig, Relay, ServerState, Target, TlsMode};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -117,5 +119,58 @@ async fn connections_that_the_server_closed_are_not_used_again() {
         }
         assert_eq!(crate::servers::value(&link, "SELECT 7").await, "7");
         assert_eq!(link.status().servers[0].connections, 1);
+    }
+}
+
+/// Stands before a server; while it is closed, new connections end at once.
+async fn door(server: &Endpoint, closed: Arc<AtomicBool>) -> Endpoint {
+    let (listener, mut endpoint) = listen().await;
+    endpoint.user.clone_from(&server.user);
+    endpoint.password = server.password.clone();
+    let target = (server.host.clone(), server.tcp_port());
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            if closed.load(Ordering::SeqCst) {
+                continue;
+            }
+            let mut server = TcpStream::connect(&target).await.unwrap();
+            tokio::spawn(async move {
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+    endpoint
+}
+
+/// A connection that rests says nothing of whether new ones can be made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_answers_again_is_up_again() {
+    for (_, server) in endpoints() {
+        let closed = Arc::new(AtomicBool::new(false));
+        let replica = door(&server, Arc::clone(&closed)).await;
+        let config =
+            LinkConfig { replicas: vec![replica], tls: TlsMode::Disabled, ..config(&server) };
+        let link = Link::open(config, Env::real()).await.unwrap();
+        let settings = Default::default();
+        let ask = async || {
+            let relay = link.relay(&settings, "SELECT 1", Format::Text, Target::AnyReplica).await;
+            let Relay::Rows(rows) = relay.unwrap() else { panic!("no rows") };
+            rows
+        };
+        let mut first = ask().await;
+        closed.store(true, Ordering::SeqCst);
+        // The primary answers instead.
+        let second = ask().await;
+        assert_eq!(link.status().servers[1].state, ServerState::Down);
+        while first.next().await.is_some() {}
+        drop((first, second));
+        assert_eq!(link.status().servers[1].idle, 1);
+        closed.store(false, Ordering::SeqCst);
+        let mut tries = 0;
+        while link.status().servers[1].state != ServerState::Up {
+            tries += 1;
+            assert!(tries < 300, "{:?}", link.status());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 }

@@ -349,3 +349,44 @@ async fn scans_of_one_moment_agree() {
         writer.await.unwrap();
     }
 }
+
+/// The end of a scan leaves its connections to the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_used_again() {
+    for link in links().await {
+        numbers(&link, "scan_again", 5_000).await;
+        let select = "CAST(CONNECTION_ID() AS SIGNED)";
+        let ask = request(&link, "scan_again", select, 4).await;
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..20 {
+            for batch in all(link.scan(ask.clone()).await.unwrap()).await.unwrap() {
+                seen.extend(batch.column(0).as_primitive::<Int64Type>().values().iter().copied());
+            }
+            // Their transactions are rolled back meanwhile.
+            for _ in 0..100 {
+                let servers = link.status().servers;
+                if servers[0].idle == servers[0].connections {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        assert!(seen.len() <= 4, "{seen:?}");
+    }
+}
+
+/// What failed for one scan of a moment failed for all of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_moment_that_cannot_be_had_says_why_to_everybody() {
+    for link in links().await {
+        numbers(&link, "scan_nowhere", 5_000).await;
+        let mut wrong = request(&link, "scan_nowhere", "v", 2).await;
+        wrong.settings.time_zone = Some("No/Where".into());
+        let moment = link.moment();
+        let tickets = [moment.add(&wrong), moment.add(&wrong)];
+        for ticket in tickets {
+            let error = moment.scan(ticket, wrong.clone()).await.unwrap_err();
+            assert_eq!(error.errno(), 1298, "{error}");
+        }
+    }
+}

@@ -79,7 +79,12 @@ pub(crate) async fn run(link: &Link, sql: &str) -> RelayDone {
 /// The payloads of a statement's rows.
 pub(crate) async fn payloads(link: &Link, sql: &str, format: Format) -> Vec<Vec<u8>> {
     let relay = link.relay(&settings(), sql, format, Target::Primary).await;
-    let Relay::Rows(mut rows) = relay.unwrap() else { panic!("no rows from {sql}") };
+    payloads_of(relay.unwrap()).await
+}
+
+/// The payloads of a result's rows.
+pub(crate) async fn payloads_of(relay: Relay) -> Vec<Vec<u8>> {
+    let Relay::Rows(mut rows) = relay else { panic!("no rows") };
     let mut all = Vec::new();
     while let Some(item) = rows.next().await {
         let RelayItem::Encoded(block) = item.unwrap() else { break };
@@ -96,16 +101,18 @@ pub(crate) async fn payloads(link: &Link, sql: &str, format: Format) -> Vec<Vec<
 
 /// The values of a statement's rows in text.
 pub(crate) async fn texts(link: &Link, sql: &str) -> Vec<Vec<Option<String>>> {
-    let read = |payload: &Vec<u8>| {
-        let mut reader = pelorus_mysql_wire::lenenc::Reader::new(payload);
-        let mut values = Vec::new();
-        while !reader.is_empty() {
-            let value = reader.lenenc_bytes_or_null().unwrap();
-            values.push(value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
-        }
-        values
-    };
-    payloads(link, sql, Format::Text).await.iter().map(read).collect()
+    payloads(link, sql, Format::Text).await.iter().map(|row| values(row)).collect()
+}
+
+/// The values of a row in text.
+pub(crate) fn values(payload: &[u8]) -> Vec<Option<String>> {
+    let mut reader = pelorus_mysql_wire::lenenc::Reader::new(payload);
+    let mut values = Vec::new();
+    while !reader.is_empty() {
+        let value = reader.lenenc_bytes_or_null().unwrap();
+        values.push(value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
+    }
+    values
 }
 
 /// A single value.

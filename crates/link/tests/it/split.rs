@@ -240,3 +240,51 @@ async fn partitions_and_tables_without_keys() {
         assert_eq!(check(&link, "split_same", Some("by_v"), 6).await.ranges.len(), 1);
     }
 }
+
+/// Under a collation several spellings are one value; rows of it must not be in two ranges.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heavy_text_in_several_spellings() {
+    for link in links().await {
+        let mut dice = Dice(11);
+        let columns = "k VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL, \
+                       id INT NOT NULL, n INT, PRIMARY KEY (k, id)";
+        // Stretches of one spelling, so that the ends of most cells have the same.
+        fill(&link, "split_spellings", columns, 20_000, |n| {
+            let k = match n / 1_500 {
+                _ if dice.roll(20) == 0 => "zeta",
+                0 | 13 => "acme",
+                stretch if stretch % 2 == 1 => "ACME",
+                _ => "Acme",
+            };
+            format!("'{k}', {n}, {n}")
+        })
+        .await;
+        for ranges in [4, 16, 64] {
+            let split = check(&link, "split_spellings", None, ranges).await;
+            assert!(split.ranges.len() >= ranges / 2, "{split:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn zero_dates_that_are_heavy() {
+    for link in links().await {
+        let loose = pelorus_link::SessionSettings {
+            sql_mode: Some(String::new()),
+            ..crate::servers::settings()
+        };
+        let columns = "d DATE NOT NULL, id INT, n INT, PRIMARY KEY (d, id)";
+        fill(&link, "split_zero", columns, 20_000, |n| {
+            format!("'2024-01-{:02}', {n}, {n}", n % 28 + 1)
+        })
+        .await;
+        let update = "UPDATE split_zero SET d = '0000-00-00' WHERE n % 4 > 0";
+        link.relay(&loose, update, pelorus_link::Format::Text, pelorus_link::Target::Primary)
+            .await
+            .unwrap();
+        texts(&link, "ANALYZE TABLE split_zero").await;
+        link.forget();
+        // Under the server's own mode, which forbids them, too.
+        check(&link, "split_zero", None, 8).await;
+    }
+}
