@@ -21,3 +21,14 @@ INSERT INTO n VALUES (1, b'101'), (2, 0), (3, b'1111111111'), (4, NULL);
 SELECT id, BIN(b), OCT(b), CONV(b, 10, 16) FROM n ORDER BY id;
 -- refused: 1235
 SELECT BIN(IF(id > 1, b, b)) FROM n;
+-- A literal beside bytes has those of the connection's charset.
+CREATE TABLE sent (id INT PRIMARY KEY, v VARBINARY(10));
+INSERT INTO sent VALUES (1, x'E4'), (2, x'C3A4'), (3, 'a'), (4, NULL);
+SET collation_connection = 'latin1_swedish_ci';
+SELECT id FROM sent WHERE v = 'ä';
+SELECT id FROM sent WHERE v IN ('a', 'ä') ORDER BY id;
+SELECT id FROM sent WHERE v < 'ä' ORDER BY id;
+SELECT id FROM sent WHERE v = 'a';
+SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci;
+SELECT id FROM sent WHERE v = 'ä';
+SELECT id FROM sent WHERE v < 'ä' ORDER BY id;

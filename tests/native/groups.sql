@@ -107,3 +107,11 @@ BEGIN;
 INSERT INTO spelt VALUES (5, 'C', 'Z', 5, NULL), (6, 'c', 'z', 6, NULL);
 SELECT name, COUNT(*) FROM spelt WHERE n IN (2, 6) GROUP BY name ORDER BY name;
 ROLLBACK;
+-- More columns of text than combinations of their values have numbers.
+CREATE TABLE wide_digits (d INT NOT NULL PRIMARY KEY);
+INSERT INTO wide_digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9);
+CREATE TABLE wide (id INT NOT NULL PRIMARY KEY, a VARCHAR(9), b VARCHAR(9), c VARCHAR(9), d VARCHAR(9), e VARCHAR(9), f VARCHAR(9), g VARCHAR(9), h VARCHAR(9), i VARCHAR(9));
+INSERT INTO wide SELECT n, CONCAT('a', m), CONCAT('b', m), CONCAT('c', m), CONCAT('d', m), CONCAT('e', m), CONCAT('f', m), CONCAT('g', m), CONCAT('h', m), IF(m = 7, NULL, CONCAT('i', m)) FROM (SELECT n, n % 200 AS m FROM (SELECT x.d + 10 * y.d + 100 * z.d AS n FROM wide_digits AS x, wide_digits AS y, wide_digits AS z) AS q) AS r;
+SELECT a, i, COUNT(*), SUM(id) FROM wide GROUP BY a, b, c, d, e, f, g, h, i ORDER BY MIN(id) LIMIT 9;
+SELECT COUNT(*), SUM(n) FROM (SELECT a, b, c, d, e, f, g, h, i, COUNT(*) AS n FROM wide GROUP BY a, b, c, d, e, f, g, h, i) AS q;
+SELECT a, b, i, COUNT(*) FROM wide GROUP BY a, b, i ORDER BY MIN(id) LIMIT 9;

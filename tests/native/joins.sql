@@ -186,3 +186,21 @@ SELECT x.id, y.id FROM ids x JOIN ids y ON x.id = y.u AND x.id = y.d ORDER BY x.
 UPDATE ids x JOIN ids y ON x.id = y.u SET x.g = 7;
 DELETE x FROM ids x JOIN ids y ON x.id = y.b WHERE y.id = 2;
 SELECT id, g FROM ids ORDER BY id;
+-- Keys that are computed of a column: some give NULL a value, some complain of rows that WHERE leaves out or that are gone.
+CREATE TABLE computed (id INT NOT NULL PRIMARY KEY, a BIGINT, c INT NOT NULL);
+INSERT INTO computed VALUES (1, NULL, 1), (2, 0, 2), (3, 7, 3), (4, NULL, 4), (5, 1, 5), (6, 3, 6), (7, 9223372036854775807, 7), (8, 4, 8), (9, 8, 9), (10, 5, 10), (11, -9223372036854775808, 11), (12, 6, 12);
+CREATE TABLE few (b BIGINT NOT NULL PRIMARY KEY);
+INSERT INTO few VALUES (0), (1);
+SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = IFNULL(p.a, 0) ORDER BY p.id;
+SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = COALESCE(p.a, 1) ORDER BY p.id;
+SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = (p.a IS NULL) ORDER BY p.id;
+SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = CASE WHEN p.a > 2 THEN 5 ELSE 1 END ORDER BY p.id;
+SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = IF(p.a = 7, 0, 3) ORDER BY p.id;
+SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = p.a + 1 WHERE p.a < 100 ORDER BY p.id;
+SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = p.a - 1 WHERE p.a > 0 ORDER BY p.id;
+SELECT p.id FROM computed AS p WHERE p.a < 100 AND p.a + 1 IN (SELECT b FROM few) ORDER BY p.id;
+DELETE FROM computed WHERE id IN (7, 11);
+SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = p.a + 1 ORDER BY p.id;
+SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = p.a - 1 ORDER BY p.id;
+SELECT p.id FROM computed AS p ORDER BY IFNULL(p.a, 0), p.id LIMIT 3;
+SELECT p.id FROM computed AS p ORDER BY p.a + 1 DESC, p.id LIMIT 2;

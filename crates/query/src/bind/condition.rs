@@ -10,7 +10,7 @@ use pelorus_functions::{Arg, EvalContext, TimeZone, Value, assign, literal};
 use pelorus_sql::Mode;
 use pelorus_sql::literal::{Constant, constant};
 use pelorus_types::temporal::DateTime;
-use pelorus_types::{ColumnType, WireType};
+use pelorus_types::{Collation, ColumnType, WireType};
 use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator};
 
 use crate::context::{NativeTable, QueryContext};
@@ -219,6 +219,7 @@ impl<'a> Reader<'a> {
         }
         if ty.is_binary_string()
             && let Some(Constant::Text { text, charset: None }) = constant(expr, self.mode)
+            && is_utf8_in(&text, self.eval.collation)
         {
             return Some(Scalar::Bytes(text.into_bytes()));
         }
@@ -243,6 +244,16 @@ impl<'a> Reader<'a> {
             _ => packed,
         };
         Some(Scalar::Int(packed.into()))
+    }
+}
+
+/// Whether a text has the bytes of UTF-8 in the charset of a collation; that of literals is the
+/// connection's.
+fn is_utf8_in(text: &str, collation: Collation) -> bool {
+    match collation.charset() {
+        "utf8mb4" | "utf8mb3" | "binary" => true,
+        "latin1" | "ascii" => text.is_ascii(),
+        _ => false,
     }
 }
 
@@ -287,5 +298,19 @@ pub(super) fn turned(op: Op) -> Op {
         Op::Gt => Op::Lt,
         Op::Ge => Op::Le,
         Op::Eq | Op::Ne => op,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_of_other_charsets_are_not_compared_as_utf8() {
+        let is =
+            |text, collation| is_utf8_in(text, Collation::by_name(collation).expect(collation));
+        assert!(is("ä", "utf8mb4_0900_ai_ci") && is("ä", "utf8mb3_general_ci"));
+        assert!(is("a", "latin1_swedish_ci") && !is("ä", "latin1_swedish_ci"));
+        assert!(is("ä", "binary") && !is("a", "utf16_general_ci"));
     }
 }

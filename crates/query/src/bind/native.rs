@@ -152,6 +152,8 @@ impl Binder<'_> {
         select: &ast::Select,
         (positions, names): (&[usize], &[String]),
     ) -> Result<Option<GroupNumbers>> {
+        /// With each column the combinations of values become more; few rows have one of many.
+        const MOST: usize = 3;
         let mut keys = Vec::new();
         for at in if of.only_table { keys_of(select, of) } else { Vec::new() } {
             let ty = &of.table.columns[at].ty;
@@ -165,7 +167,7 @@ impl Binder<'_> {
                 keys.push(place);
             }
         }
-        if keys.is_empty() {
+        if keys.is_empty() || keys.len() > MOST {
             return Ok(None);
         }
         let positions: Vec<usize> = keys.iter().map(|&place| positions[place]).collect();

@@ -18,7 +18,7 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::physical_plan::PhysicalExpr;
-use datafusion::physical_plan::joins::HashTableLookupExpr;
+use datafusion::physical_plan::joins::{HashExpr, HashTableLookupExpr};
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::{Error, Result};
 use pelorus_store::ValueTest;
@@ -101,6 +101,9 @@ impl Dynamic {
 
     /// The one column whose values an expression looks up, if no NULL can pass it.
     fn asks_for_keys(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Option<(usize, &Field)>> {
+        if !is_of_columns(expr) {
+            return Ok(None);
+        }
         let (mut places, mut looks_up, mut nulls) = (Vec::new(), false, false);
         expr.apply(|node| {
             if let Some(column) = node.downcast_ref::<Column>() {
@@ -118,6 +121,61 @@ impl Dynamic {
         let field = self.plain.get(*place).and_then(Option::as_ref);
         Ok(field.filter(|it| looks_up && !(nulls && it.is_nullable())).map(|it| (*place, it)))
     }
+}
+
+/// Whether a condition looks at columns only, and not at what is computed of them: below a
+/// projection, the columns of a condition become the expressions that they stand for. What is
+/// computed can have a value where the column is NULL, and can complain of rows that are dead, or
+/// that WHERE leaves out, of which a scan asks as well.
+fn is_of_columns(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
+        let (left, right) = (binary.left(), binary.right());
+        return match binary.op() {
+            Operator::And | Operator::Or => is_of_columns(left) && is_of_columns(right),
+            Operator::Eq
+            | Operator::NotEq
+            | Operator::Lt
+            | Operator::LtEq
+            | Operator::Gt
+            | Operator::GtEq => {
+                (is_column(left) || is_literal(left)) && (is_column(right) || is_literal(right))
+            }
+            _ => false,
+        };
+    }
+    if let Some(case) = expr.downcast_ref::<CaseExpr>() {
+        return case.expr().is_some_and(is_stream)
+            && case
+                .when_then_expr()
+                .iter()
+                .all(|(at, then)| is_literal(at) && is_of_columns(then))
+            && case.else_expr().is_none_or(is_of_columns);
+    }
+    if let Some(list) = expr.downcast_ref::<InListExpr>() {
+        return is_column(list.expr()) && list.list().iter().all(is_literal);
+    }
+    if let Some(lookup) = expr.downcast_ref::<HashTableLookupExpr>() {
+        return lookup.children().into_iter().all(is_column);
+    }
+    expr.downcast_ref::<IsNullExpr>().is_some_and(|null| is_column(null.arg())) || is_literal(expr)
+}
+
+/// Whether it is the number of the stream of a join to which a row belongs.
+fn is_stream(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    expr.downcast_ref::<BinaryExpr>().is_some_and(|binary| {
+        let hash = binary.left().downcast_ref::<HashExpr>();
+        *binary.op() == Operator::Modulo
+            && hash.is_some_and(|hash| hash.on_columns().iter().all(is_column))
+            && is_literal(binary.right())
+    })
+}
+
+fn is_column(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    expr.downcast_ref::<Column>().is_some()
+}
+
+fn is_literal(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    expr.downcast_ref::<Literal>().is_some()
 }
 
 /// Asks whether keys are among those of a join's other side.
@@ -276,7 +334,8 @@ fn whole(value: &ScalarValue, ty: &DataType) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::physical_expr::expressions::{binary, col, in_list, is_null, lit};
+    use datafusion::physical_expr::expressions::{binary, case, col, in_list, is_null, lit};
+    use datafusion::physical_plan::joins::SeededRandomState;
 
     use super::*;
 
@@ -363,6 +422,44 @@ mod tests {
         for expr in [both(null, Operator::Or, list("b")), both(list("a"), Operator::And, list("b"))]
         {
             assert!(Dynamic::new(vec![expr], fields.clone()).now().unwrap().tests.is_empty());
+        }
+    }
+
+    #[test]
+    fn keys_of_streams_are_asked_for_and_computed_ones_are_not() {
+        let schema = schema();
+        let fields: Vec<_> = schema.fields().iter().map(|it| Some(Field::clone(it))).collect();
+        let tests = |expr| Dynamic::new(vec![expr], fields.clone()).now().unwrap().tests.len();
+        let column = || col("b", &schema).unwrap();
+        let of = |key| in_list(key, vec![lit(2_i64), lit(5_i64)], &false, &schema).unwrap();
+        let routed = |key: Arc<dyn PhysicalExpr>, found| {
+            let seed = SeededRandomState::with_seed(0);
+            let hash = Arc::new(HashExpr::new(vec![key], seed, "hash".to_owned()));
+            let stream = both(hash, Operator::Modulo, lit(2_u64));
+            let streams = vec![(lit(0_u64), found), (lit(1_u64), lit(false))];
+            case(Some(stream), streams, Some(lit(false))).unwrap()
+        };
+        let next = || both(column(), Operator::Plus, lit(1_i64));
+        // It gives NULL a value.
+        let some = || {
+            let null = is_null(column()).unwrap();
+            case(None, vec![(null, lit(2_i64))], Some(column())).unwrap()
+        };
+        let near = || test("b", Operator::GtEq, 2);
+        assert_eq!(tests(of(column())), 1);
+        assert_eq!(tests(both(near(), Operator::And, of(column()))), 1);
+        assert_eq!(tests(routed(column(), both(near(), Operator::And, of(column())))), 1);
+        for expr in [
+            of(next()),
+            of(some()),
+            in_list(is_null(column()).unwrap(), vec![lit(true)], &false, &schema).unwrap(),
+            both(near(), Operator::And, of(next())),
+            both(both(next(), Operator::GtEq, lit(2_i64)), Operator::And, of(column())),
+            routed(next(), of(column())),
+            routed(column(), of(some())),
+            case(None, vec![(near(), of(column()))], None).unwrap(),
+        ] {
+            assert_eq!(tests(Arc::clone(&expr)), 0, "{expr}");
         }
     }
 }

@@ -184,7 +184,10 @@ impl ExecutionPlan for NativeExec {
         Some(Arc::new(Self { fetch, ..self.clone() }))
     }
 
-    fn execute(&self, _: usize, _: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
+        if let Some(groups) = &self.reading.groups {
+            groups.count_in(context.memory_pool());
+        }
         let (reading, mut place) = (Arc::clone(&self.reading), Place::default());
         let dynamic = Arc::clone(&self.dynamic);
         let mut left = self.fetch.unwrap_or(usize::MAX);

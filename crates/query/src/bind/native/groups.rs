@@ -11,9 +11,12 @@ use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StringArray, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, StringArray, UInt32Array,
+};
 use arrow::datatypes::{DataType, UInt32Type};
 use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -21,7 +24,7 @@ use pelorus_error::{Error, Result};
 use pelorus_functions::comparison_keys;
 use pelorus_types::ColumnType;
 
-use crate::udf::into_datafusion;
+use crate::udf::{from_datafusion, into_datafusion};
 
 /// The number of a row's group as a column of a plan.
 #[derive(Clone, Debug)]
@@ -49,6 +52,8 @@ struct Known {
     numbers: HashMap<Vec<u8>, u32>,
     /// Of each group, in the order of their numbers.
     groups: Vec<Vec<Member>>,
+    /// What both take of the query's memory.
+    memory: Option<MemoryReservation>,
 }
 
 /// What a group has of one column: its text and its key; `None` for NULL.
@@ -58,6 +63,12 @@ impl TextGroups {
     /// No groups yet, of columns of these types.
     pub(super) fn new(types: Vec<ColumnType>) -> Self {
         Self { types, known: Mutex::default() }
+    }
+
+    /// What is known from now on counts as memory of a query.
+    pub(super) fn count_in(&self, pool: &Arc<dyn MemoryPool>) {
+        let register = || MemoryConsumer::new("TextGroups").register(pool);
+        self.known().memory.get_or_insert_with(register);
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -71,17 +82,30 @@ impl TextGroups {
             key.extend(bytes.map_or(0, |bytes| bytes.len() as u64 + 1).to_le_bytes());
             key.extend(bytes.unwrap_or_default());
         }
-        let Known { numbers, groups } = &mut *self.known();
+        let Known { numbers, groups, memory } = &mut *self.known();
         match numbers.entry(key) {
             Entry::Occupied(found) => Ok(*found.get()),
             Entry::Vacant(free) => {
                 let number = u32::try_from(groups.len()).ok().filter(|it| *it != NONE);
                 let number = number.ok_or_else(|| Error::internal("more than 2^32 groups"))?;
+                if let Some(memory) = memory {
+                    let bytes = bytes_of(free.key(), &members);
+                    memory.try_grow(bytes).map_err(from_datafusion)?;
+                }
                 groups.push(members);
                 Ok(*free.insert(number))
             }
         }
     }
+}
+
+/// About how many bytes a group takes.
+fn bytes_of(key: &[u8], members: &[Member]) -> usize {
+    /// Of the map and of the lists.
+    const PLACES: usize = 96;
+    let held = |(text, key): &(String, Vec<u8>)| text.len() + key.len();
+    let member = |it: &Member| size_of::<Member>() + it.as_ref().map_or(0, held);
+    PLACES + key.len() + members.iter().map(member).sum::<usize>()
 }
 
 /// Numbers in a table: it stays close to the processor.
@@ -105,6 +129,8 @@ enum Numbers {
     /// A power of two of them, no fewer than there are codes.
     Table(Vec<u32>),
     Map(HashMap<u64, u32>),
+    /// There are more combinations of codes than a number has values: none are remembered.
+    Unnumbered,
 }
 
 impl Numberer {
@@ -122,6 +148,9 @@ impl Numberer {
         if !same {
             let values: Vec<ArrayRef> = columns.iter().map(|it| Arc::clone(it.values())).collect();
             self.begin(&values)?;
+        }
+        if matches!(self.numbers, Numbers::Unnumbered) {
+            return self.of_rows(&columns);
         }
         if let ([column], Numbers::Table(table)) = (columns.as_slice(), &self.numbers)
             && column.keys().nulls().is_none()
@@ -181,6 +210,7 @@ impl Numberer {
             Numbers::Map(map) => {
                 places.iter().map(|place| map.get(place).copied().unwrap_or(NONE)).collect()
             }
+            Numbers::Unnumbered => vec![NONE; rows],
         };
         if numbers.contains(&NONE) {
             for (number, place) in numbers.iter_mut().zip(places) {
@@ -195,18 +225,30 @@ impl Numberer {
     /// Begins with other values.
     fn begin(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.values.clear();
-        let mut places = 1_u64;
+        let mut places = Some(1_u64);
         for (values, ty) in values.iter().zip(&self.groups.types) {
             self.values.push((Arc::clone(values), comparison_keys(values, ty)?));
-            places = places
-                .checked_mul(values.len() as u64 + 1)
-                .ok_or_else(|| Error::internal("too many combinations of values"))?;
+            places = places.and_then(|places| places.checked_mul(values.len() as u64 + 1));
         }
-        self.numbers = match usize::try_from(places) {
-            Ok(places) if places <= TABLE => Numbers::Table(vec![NONE; places.next_power_of_two()]),
-            _ => Numbers::Map(HashMap::new()),
+        self.numbers = match places.map(usize::try_from) {
+            None => Numbers::Unnumbered,
+            Some(Ok(places)) if places <= TABLE => {
+                Numbers::Table(vec![NONE; places.next_power_of_two()])
+            }
+            Some(_) => Numbers::Map(HashMap::new()),
         };
         Ok(())
+    }
+
+    /// The numbers of the groups of rows by their keys alone.
+    fn of_rows(&self, columns: &[&DictionaryArray<UInt32Type>]) -> Result<UInt32Array> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        let number = |row: usize| {
+            let codes: Vec<_> = columns.iter().map(|column| column.key(row)).collect();
+            self.groups.number(self.members(&codes)?)
+        };
+        let numbers = (0..rows).map(number).collect::<Result<Vec<u32>>>()?;
+        Ok(UInt32Array::from(numbers))
     }
 
     /// The number of a place, which may be new.
@@ -215,37 +257,48 @@ impl Numberer {
         let known = match &self.numbers {
             Numbers::Table(table) => table.get(index).copied().filter(|it| *it != NONE),
             Numbers::Map(map) => map.get(&place).copied(),
+            Numbers::Unnumbered => None,
         };
         if let Some(number) = known {
             return Ok(number);
         }
-        let number = self.groups.number(self.members(place)?)?;
+        let number = self.groups.number(self.members(&self.codes(place))?)?;
         match &mut self.numbers {
             Numbers::Table(table) => table[index] = number,
             Numbers::Map(map) => {
                 map.insert(place, number);
             }
+            Numbers::Unnumbered => {}
         }
         Ok(number)
     }
 
-    /// What stands at a place: the digits are taken from the last column on.
-    fn members(&self, mut place: u64) -> Result<Vec<Member>> {
-        let mut members = Vec::with_capacity(self.values.len());
-        for (values, keys) in self.values.iter().rev() {
+    /// The codes of a place, whose digits are taken from the last column on; `None` for NULL.
+    fn codes(&self, mut place: u64) -> Vec<Option<usize>> {
+        let mut codes = Vec::with_capacity(self.values.len());
+        for (values, _) in self.values.iter().rev() {
             let base = values.len() as u64 + 1;
-            let code = usize::try_from(place % base).unwrap_or(usize::MAX);
+            let code = usize::try_from(place % base).ok();
             place /= base;
+            codes.push(code.filter(|&code| code < values.len()));
+        }
+        codes.reverse();
+        codes
+    }
+
+    /// What codes stand for, one of each column.
+    fn members(&self, codes: &[Option<usize>]) -> Result<Vec<Member>> {
+        let mut members = Vec::with_capacity(self.values.len());
+        for ((values, keys), code) in self.values.iter().zip(codes) {
             let (Some(texts), Some(keys)) =
                 (values.as_string_opt::<i32>(), keys.as_binary_opt::<i32>())
             else {
                 return Err(Error::internal("groups are made of texts"));
             };
-            let is_there = code < texts.len() && texts.is_valid(code);
-            members
-                .push(is_there.then(|| (texts.value(code).to_owned(), keys.value(code).to_vec())));
+            let code = code.filter(|&code| texts.is_valid(code));
+            let member = |code| (texts.value(code).to_owned(), keys.value(code).to_vec());
+            members.push(code.map(member));
         }
-        members.reverse();
         Ok(members)
     }
 }
@@ -344,7 +397,9 @@ impl ScalarUDFImpl for PartOf {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::execution::memory_pool::GreedyMemoryPool;
     use pelorus_chunk::coded;
+    use pelorus_error::Code;
     use pelorus_types::{Collation, WireType};
 
     use super::*;
@@ -396,5 +451,43 @@ mod tests {
                 assert_eq!(text(&groups, 1, row).as_deref(), other[row]);
             }
         }
+    }
+
+    #[test]
+    fn combinations_beyond_all_numbers_have_groups() {
+        let words: Vec<String> = (0..300).map(|number| format!("w{number}")).collect();
+        let many: Vec<Option<&str>> = words.iter().map(|word| Some(word.as_str())).collect();
+        let few: Vec<Option<&str>> = (0..300).map(|at| [Some("x"), None][at % 2]).collect();
+        // 301^8 * 2 are more than 64 bits say.
+        let groups = groups(9);
+        let mut numberer = Numberer::new(Arc::clone(&groups));
+        let columns = [vec![texts(&many); 8], vec![texts(&few)]].concat();
+        for _ in 0..2 {
+            let numbers = numberer.number(&columns).expect("numbers");
+            assert!(numbers.values().iter().copied().eq(0..300));
+        }
+        for row in 0..300 {
+            assert_eq!(text(&groups, 7, row).as_deref(), many[row]);
+            assert_eq!(text(&groups, 8, row).as_deref(), few[row]);
+        }
+    }
+
+    #[test]
+    fn groups_are_memory_of_the_query() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(4096));
+        let groups = groups(1);
+        groups.count_in(&pool);
+        let mut numberer = Numberer::new(Arc::clone(&groups));
+        numberer.number(&[texts(&[Some("a"), Some("b")])]).expect("numbers");
+        let before = pool.reserved();
+        assert!(before > 0);
+        numberer.number(&[texts(&[Some("b"), Some("a")])]).expect("numbers");
+        assert_eq!(pool.reserved(), before);
+        let words: Vec<String> = (0..300).map(|number| format!("w{number}")).collect();
+        let many: Vec<Option<&str>> = words.iter().map(|word| Some(word.as_str())).collect();
+        let error = numberer.number(&[texts(&many)]).expect_err("no memory");
+        assert_eq!(error.code(), Code::OutOfMemory);
+        drop((numberer, groups));
+        assert_eq!(pool.reserved(), 0);
     }
 }

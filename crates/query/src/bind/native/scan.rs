@@ -139,14 +139,22 @@ impl NativeScan {
         self.units.len() + self.own.len()
     }
 
-    /// Whether a column has few values wherever it is stored.
+    /// Whether a column has few values wherever it is stored. Nobody knows the values of rows in
+    /// memory: they have to be few themselves, or fewer than those of chunks, which they will be
+    /// like.
     pub(super) fn has_few_values(&self, position: usize) -> Result<bool> {
+        const FEW_ROWS: usize = 8 << 10;
+        let own = self.own.iter().filter_map(|rows| Some(rows.first()?.len()));
+        let (mut in_memory, mut in_chunks) = (own.sum::<usize>(), 0);
         for unit in &self.units {
             if !unit.has_few_values(position)? {
                 return Ok(false);
             }
+            // Rows in memory are in no order.
+            let rows = if unit.is_sorted() { &mut in_chunks } else { &mut in_memory };
+            *rows += unit.rows_at_most();
         }
-        Ok(true)
+        Ok(in_memory <= FEW_ROWS.max(in_chunks))
     }
 
     /// Whether chunks know between which ends the values of a column lie, by its name in the scan.
