@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pelorus_blockfile::{BlockFile, Identity};
+use pelorus_blockfile::{BlockFile, Identity, PAYLOAD_MAX};
 use pelorus_env::{Env, Open};
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Checkpoint, Log, Lsn};
@@ -197,6 +197,7 @@ impl Recovery {
         let checkpoint = CheckpointState {
             lsn: header.lsn,
             log_start: catalog.log_start,
+            manifest_max: PAYLOAD_MAX as usize,
             ..CheckpointState::default()
         };
         let mut this = Self {

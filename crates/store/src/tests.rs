@@ -1,5 +1,6 @@
 //! What only the inside shows: slots, blocks, memory, and moments between two steps.
 
+mod limits;
 mod verify;
 
 use std::path::Path;
@@ -414,6 +415,7 @@ fn the_floor_of_a_manifest_is_not_below_marks_that_lost_their_versions_meanwhile
         version: old,
         last_drop: 0,
         history_marks: usize::MAX,
+        length_max: usize::MAX,
         next_partition: 1,
         partitions: vec![FrozenPartition {
             id: partition.id,
