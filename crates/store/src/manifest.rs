@@ -341,7 +341,7 @@ pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId
     let from = &mut Reader::new(&bytes, &what);
     let format = from.u8()?;
     if format != FORMAT {
-        return Err(from.damaged(&format!("unknown format {format}")));
+        return Err(from.unknown_format(format));
     }
     let version = from.u64()?;
     table.raise_floor(from.u64()?);

@@ -15,11 +15,9 @@ impl BlockFile {
     ///
     /// # Errors
     /// [`Code::FileNotFound`]; [`Code::FileRead`] when neither header can be read;
-    /// [`Code::FileDamaged`] when none is intact.
+    /// [`Code::FileVersion`] when the file was written by a version that this one does not know;
+    /// [`Code::FileDamaged`] when no header is intact.
     pub fn identity_of(disk: &Arc<dyn Disk>, path: &Path) -> Result<Identity> {
-        let failed = |code, why: &str| {
-            Error::new(code, format!("file {} has no intact header: {why}", path.display()))
-        };
         let file = disk.open(path, Open::Read).map_err(|error| {
             let code = match error.kind() {
                 std::io::ErrorKind::NotFound => Code::FileNotFound,
@@ -28,13 +26,18 @@ impl BlockFile {
             Error::new(code, format!("file {} cannot be opened", path.display())).caused_by(error)
         })?;
         match [0, 1].map(|slot| any_header(&*file, slot)) {
+            [Err(error), _] | [_, Err(error)] if error.code() == Code::FileVersion => {
+                Err(Error::new(error.code(), format!("file {}: {error}", path.display())))
+            }
             [Ok(header), _] | [_, Ok(header)] => Ok(header.identity),
             [Err(first), Err(second)] => {
                 let code = match (first.code(), second.code()) {
                     (Code::FileRead, Code::FileRead) => Code::FileRead,
                     _ => Code::FileDamaged,
                 };
-                Err(failed(code, &format!("{first}; {second}")))
+                let text =
+                    format!("file {} has no intact header: {first}; {second}", path.display());
+                Err(Error::new(code, text))
             }
         }
     }
