@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pelorus_blockfile::{BlockFile, Identity, PAYLOAD_MAX};
+use pelorus_blockfile::{BlockFile, Identity, PAYLOAD_MAX, RESERVED};
 use pelorus_env::{Env, Open};
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Checkpoint, Log, Lsn};
@@ -58,7 +58,7 @@ impl Database {
         }
         let mut recovery = Recovery::begin(env, folder, options, weigher, &catalog_path)?;
         let log = recovery.replay()?;
-        recovery.remove_strangers()?;
+        recovery.remove_strangers(log.end().0)?;
         recovery.complain();
         Ok(Arc::new(Self::from(recovery.finish(log))))
     }
@@ -178,7 +178,7 @@ impl Recovery {
         weigher: Arc<dyn Weigher>,
         catalog_path: &Path,
     ) -> Result<Self> {
-        let whose = BlockFile::identity_of(&env.disk, catalog_path).map_err(put_back)?;
+        let (whose, _) = BlockFile::identity_of(&env.disk, catalog_path).map_err(put_back)?;
         let identity = whose.database;
         let whose = Identity { database: identity, table: CATALOG_TABLE };
         let catalog_file = BlockFile::open(&env.disk, catalog_path, whose).map_err(put_back)?;
@@ -397,8 +397,9 @@ impl Recovery {
     }
 
     /// Removes files of tables that are not there: of one that was about to be made when the
-    /// process ended, or that has been dropped.
-    fn remove_strangers(&mut self) -> Result<()> {
+    /// process ended, or that has been dropped. What may be another's, or of a later time of this
+    /// database, stays.
+    fn remove_strangers(&mut self, log_end: u64) -> Result<()> {
         let failed = |error| {
             let folder = self.folder.display();
             Error::new(Code::FileWrite, format!("folder {folder} cannot be used")).caused_by(error)
@@ -406,19 +407,52 @@ impl Recovery {
         let mut removed = false;
         for name in self.env.disk.list(&self.folder).map_err(failed)? {
             let Some(id) = table_of(&name) else { continue };
-            let next = &mut self.catalog.next_table;
-            // Numbers are never used again, so nobody misses it. One that is far from all others
-            // was never given, and must not use them up.
-            if !self.catalog.tables.contains_key(&id) && id.0 <= next.saturating_add(NEAR) {
-                self.env.disk.remove(&self.folder.join(&name)).map_err(failed)?;
-                removed = true;
-                *next = id.0.saturating_add(1).max(*next);
+            let next = self.catalog.next_table;
+            // One that is far from all others was never given, and must not use them up.
+            if self.catalog.tables.contains_key(&id) || id.0 > next.saturating_add(NEAR) {
+                continue;
             }
+            // Numbers are never used again, so nobody misses it.
+            self.catalog.next_table = id.0.saturating_add(1).max(next);
+            let path = self.folder.join(&name);
+            if let Some(reason) = self.why_kept(id, &path, log_end) {
+                tracing::warn!(
+                    file = %path.display(),
+                    reason,
+                    "no table has this file; it is left where it is"
+                );
+                continue;
+            }
+            tracing::info!(file = %path.display(), "the file of a table that is gone is removed");
+            self.env.disk.remove(&path).map_err(failed)?;
+            removed = true;
         }
         if removed {
             self.env.disk.sync_folder(&self.folder).map_err(failed)?;
         }
         Ok(())
+    }
+
+    /// Why a file that no table has is not certainly what is left of one, if so.
+    fn why_kept(&self, id: TableId, path: &Path, log_end: u64) -> Option<String> {
+        let ours = Identity { database: self.identity, table: id.0 };
+        match BlockFile::identity_of(&self.env.disk, path) {
+            Ok((whose, _)) if whose != ours => {
+                Some("it belongs to another database or table".to_owned())
+            }
+            Ok((_, lsn)) if lsn > log_end => Some(format!(
+                "it ends at lsn {lsn}, behind the end of the log ({log_end}): an older catalog or \
+                 log was put back"
+            )),
+            Ok(_) => None,
+            Err(error) => {
+                // One that was about to be made has no blocks yet.
+                let length = || self.env.disk.open(path, Open::Read)?.length();
+                let is_unmade = error.code() == Code::FileDamaged
+                    && length().is_ok_and(|length| length <= RESERVED);
+                (!is_unmade).then(|| pelorus_error::display_chain(&error))
+            }
+        }
     }
 
     fn finish(self, log: Log) -> Opened {

@@ -11,13 +11,14 @@ use super::open::read_slot;
 use crate::format::{Header, Identity};
 
 impl BlockFile {
-    /// Reads the identity that an intact header names. One slot that cannot be read is passed over.
+    /// Reads the identity that an intact header names, and the log position up to which the file
+    /// holds everything. One slot that cannot be read is passed over.
     ///
     /// # Errors
     /// [`Code::FileNotFound`]; [`Code::FileRead`] when neither header can be read;
     /// [`Code::FileVersion`] when the file was written by a version that this one does not know;
     /// [`Code::FileDamaged`] when no header is intact.
-    pub fn identity_of(disk: &Arc<dyn Disk>, path: &Path) -> Result<Identity> {
+    pub fn identity_of(disk: &Arc<dyn Disk>, path: &Path) -> Result<(Identity, u64)> {
         let file = disk.open(path, Open::Read).map_err(|error| {
             let code = match error.kind() {
                 std::io::ErrorKind::NotFound => Code::FileNotFound,
@@ -29,7 +30,8 @@ impl BlockFile {
             [Err(error), _] | [_, Err(error)] if error.code() == Code::FileVersion => {
                 Err(Error::new(error.code(), format!("file {}: {error}", path.display())))
             }
-            [Ok(header), _] | [_, Ok(header)] => Ok(header.identity),
+            [Ok(first), Ok(second)] => Ok((first.identity, first.lsn.max(second.lsn))),
+            [Ok(header), _] | [_, Ok(header)] => Ok((header.identity, header.lsn)),
             [Err(first), Err(second)] => {
                 let code = match (first.code(), second.code()) {
                     (Code::FileRead, Code::FileRead) => Code::FileRead,
