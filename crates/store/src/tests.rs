@@ -89,6 +89,15 @@ impl World {
         self.table.partition(&[1]).unwrap()
     }
 
+    /// Puts a thousand rows into each of some parts.
+    fn partition_of_parts(&self, parts: i64) -> Arc<Partition> {
+        for part in 0..parts {
+            self.put(part * 1000..(part + 1) * 1000).unwrap();
+            self.partition().seal();
+        }
+        self.partition()
+    }
+
     fn flush(&self) {
         let horizon = self.database.horizon(&self.table);
         self.database.flush(&self.table, &self.partition(), horizon).unwrap();
@@ -277,6 +286,20 @@ fn the_partition_that_was_written_last_has_its_index_soon_after_a_start() {
     assert!(partition.index_memory() > 0 && other.index_memory() > 0);
     world.put(5..1005).unwrap();
     assert_eq!(world.rows(), 1000);
+}
+
+#[test]
+fn an_index_is_built_of_many_parts_in_the_room_that_it_needs() {
+    let world = World::new(33);
+    let partition = world.partition_of_parts(20);
+    world.remove(0..500);
+    partition.forget_index();
+    assert_eq!(partition.index_memory(), 0);
+    partition.prepare_until(world.table.seed(), &|| false).unwrap();
+    let mut index = pelorus_index::KeyIndex::new();
+    index.reserve(20_000 - 500);
+    assert_eq!(partition.index_memory(), index.memory_bytes());
+    assert_eq!(world.replaced(0..20_000), 20_000 - 500);
 }
 
 #[test]
