@@ -309,13 +309,23 @@ impl Recovery {
         let what = format!("the log record that ends at {lsn}");
         let mut record = Record::read(bytes, &what)?;
         let (version, micros) = (record.version, record.micros);
+        // Partitions that go together, as with TRUNCATE TABLE, are taken out in one step.
+        let mut drops: BTreeMap<TableId, Vec<PartitionId>> = BTreeMap::new();
         while let Some(change) = record.next_change()? {
             if lsn > self.catalog_lsn {
                 self.replay_in_catalog(&change, lsn);
             }
-            if let Some(id) = change.table() {
-                self.replay_in_table(id, change, (lsn, version), &what);
+            if let Change::DropPartition { table, partition } = change {
+                drops.entry(table).or_default().push(partition);
+            } else if let Some(id) = change.table() {
+                self.replay_drops(id, drops.remove(&id), (lsn, version));
+                self.replay_in_table(id, lsn, |table| {
+                    replay_in_table(table, change, version, &what)
+                });
             }
+        }
+        for (id, partitions) in drops {
+            self.replay_drops(id, Some(partitions), (lsn, version));
         }
         self.catalog.version = self.catalog.version.max(version);
         if lsn > self.catalog_lsn {
@@ -324,12 +334,25 @@ impl Recovery {
         Ok(())
     }
 
+    fn replay_drops(
+        &mut self,
+        id: TableId,
+        partitions: Option<Vec<PartitionId>>,
+        (lsn, version): (u64, u64),
+    ) {
+        let Some(partitions) = partitions else { return };
+        self.replay_in_table(id, lsn, |table| {
+            table.drop_partitions(&partitions, version);
+            table.forget_dropped(version);
+            Ok(())
+        });
+    }
+
     fn replay_in_table(
         &mut self,
         id: TableId,
-        change: Change<'_>,
-        (lsn, version): (u64, u64),
-        what: &str,
+        lsn: u64,
+        replay: impl FnOnce(&Arc<Table>) -> Result<()>,
     ) {
         // The catalog says what a file must hold that is put back later.
         if self.broken.contains_key(&id)
@@ -340,7 +363,7 @@ impl Recovery {
         let Some(table) = self.tables.get(&id).cloned() else { return };
         table.changed.fetch_max(lsn, Ordering::AcqRel);
         if lsn > table.checkpoint.load(Ordering::Acquire)
-            && let Err(error) = replay_in_table(&table, change, version, what)
+            && let Err(error) = replay(&table)
         {
             if let Some(entry) = self.catalog.tables.get_mut(&id) {
                 entry.changed = entry.changed.max(lsn);
@@ -495,10 +518,6 @@ fn replay_in_table(table: &Arc<Table>, change: Change<'_>, version: u64, what: &
         Change::AddPartition { partition, key, .. } => {
             let partition = Partition::new(partition, key.to_vec(), Vec::new())?;
             table.add_partition(Arc::new(partition))?;
-        }
-        Change::DropPartition { partition, .. } => {
-            table.drop_partition(partition, version);
-            table.forget_dropped(version);
         }
         Change::EndHistory { .. } => table.raise_floor(version),
         Change::Put { partition, columns, batch, .. } => {

@@ -141,3 +141,62 @@ fn a_table_too_large_for_its_file_stops_nothing_else() {
     assert_eq!(snapshot.table(other).unwrap().count_rows().unwrap(), 30);
     world.database.checkpoint().unwrap();
 }
+
+#[test]
+fn very_many_partitions_are_dropped_in_one_step() {
+    const PARTITIONS: u32 = 30_000;
+    let world = World::new(34);
+    let partition = |id: u32, key: u32| {
+        Arc::new(Partition::new(PartitionId(id), key.to_be_bytes().to_vec(), Vec::new()).unwrap())
+    };
+    let table = &world.table;
+    for key in 0..PARTITIONS {
+        table.add_partition(partition(key, key)).unwrap();
+    }
+    let ids =
+        |partitions: &[Arc<Partition>]| partitions.iter().map(|it| it.id.0).collect::<Vec<_>>();
+    let odd: Vec<PartitionId> = (1..PARTITIONS).step_by(2).map(PartitionId).collect();
+    // What is not there is passed over.
+    table.drop_partitions(&[PartitionId(PARTITIONS)], 4);
+    assert_eq!((table.last_drop(), table.partitions().len()), (0, PARTITIONS as usize));
+    table.drop_partitions(&odd, 5);
+    assert_eq!(table.last_drop(), 5);
+    let even: Vec<u32> = (0..PARTITIONS).step_by(2).collect();
+    assert_eq!(ids(&table.partitions()), even);
+    assert!(table.partition(&1_u32.to_be_bytes()).is_none());
+    // Their keys come back under other numbers.
+    for key in (1..PARTITIONS).step_by(2) {
+        table.add_partition(partition(PARTITIONS + key, key)).unwrap();
+    }
+    let mut before = ids(&table.partitions_at(4));
+    before.sort_unstable();
+    assert_eq!(before, (0..PARTITIONS).collect::<Vec<_>>());
+    assert!(ids(&table.partitions_at(5)).iter().all(|id| id % 2 == 0 || *id > PARTITIONS));
+    assert_eq!(table.forget_dropped(5).len(), odd.len());
+    assert_eq!(table.floor(), 5);
+}
+
+#[test]
+fn partitions_that_were_dropped_together_are_gone_after_a_start() {
+    let mut world = World::new(35);
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let table = world.table.id();
+    let put = |partition: u8| Write::Put {
+        table,
+        partition: vec![partition],
+        columns: vec![column.clone(), column.clone()],
+        mode: Mode::Replace,
+    };
+    let writes = (0..100).map(&put).collect();
+    world.database.commit(&Commit { writes, ..Commit::default() }).unwrap();
+    let keys: Vec<Vec<u8>> = (0..100).step_by(3).map(|key| vec![key]).collect();
+    assert_eq!(world.database.drop_partitions(table, &keys).unwrap(), 34);
+    world.database.commit(&Commit { writes: vec![put(3)], ..Commit::default() }).unwrap();
+    for _ in 0..2 {
+        world.disk.crash();
+        world.reopen();
+        assert_eq!(world.rows(), 67);
+        assert_eq!(world.table.partitions().len(), 67);
+        world.database.checkpoint().unwrap();
+    }
+}
