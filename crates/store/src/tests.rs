@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
 use arrow::datatypes::Int64Type;
-use pelorus_env::{Env, Fault, Open, SimDisk};
+use pelorus_env::{Env, Fault, Open, SimDisk, Tear};
 use pelorus_error::{Code, Error, Result};
 use pelorus_index::RowRef;
 use pelorus_types::{ColumnType, collation};
@@ -348,6 +348,24 @@ fn a_file_is_a_tables_only_if_a_table_can_have_its_name() {
     world.database.committing.lock().catalog.next_table = u64::MAX;
     let error = world.database.create_table(schema(), b"").unwrap_err();
     assert_eq!(error.code(), Code::TableFull);
+}
+
+#[test]
+fn a_database_in_folders_that_were_not_there_outlives_a_crash() {
+    let disk = SimDisk::new(36);
+    let mut env = Env::in_memory(36);
+    env.disk = Arc::new(disk.clone());
+    let open = || {
+        let folder = Path::new("/srv/of/pelorus/native");
+        Database::open(env.clone(), folder, options(), Arc::new(ByteWeigher)).unwrap()
+    };
+    let database = open();
+    let id = database.create_table(schema(), b"").unwrap();
+    put(&database, id, 0..10).unwrap();
+    drop(database);
+    disk.crash_with(Tear::Nothing);
+    let rows = open().snapshot().table(id).unwrap().count_rows().unwrap();
+    assert_eq!(rows, 10);
 }
 
 #[test]
