@@ -33,7 +33,8 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Moves a file over another; durable once the folder is synced.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Creates a folder and its parents, for its owner only.
+    /// Creates a folder and its parents, for its owner only; the names of those that it makes are
+    /// durable when it returns.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty folder.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;

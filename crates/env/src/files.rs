@@ -13,7 +13,8 @@ pub trait Files: Send + Sync + std::fmt::Debug {
     /// Replaces a file so that after a crash either the old or the new bytes are there. The file
     /// can be read by its owner only.
     fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
-    /// Creates a folder and its parents, for its owner only.
+    /// Creates a folder and its parents, for its owner only; the names of those that it makes are
+    /// durable when it returns.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
     /// Removes the folders in one, with everything in them, whose names begin like this. It need
     /// not be there itself.
@@ -51,11 +52,19 @@ impl Files for DiskFiles {
     }
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
+        let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
+        let made: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path)
+        builder.create(path)?;
+        // A name is durable once the folder is that it stands in.
+        for folder in made {
+            let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
+            File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+        }
+        Ok(())
     }
 
     fn remove_folders(&self, within: &Path, prefix: &str) -> io::Result<()> {

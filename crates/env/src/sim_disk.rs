@@ -2,7 +2,8 @@
 //!
 //! The disk keeps what is durable apart from what is pending. Bytes and lengths of a file become
 //! durable by `sync` of the file; names (creations, removals, renames) by `sync_folder` of the
-//! folder they stand in, and a folder is a name in its parent. [`SimDisk::crash`] is a crash of the
+//! folder they stand in, and a folder is a name in its parent, which `create_folder` syncs.
+//! [`SimDisk::crash`] is a crash of the
 //! machine: of everything pending an arbitrary subset survives, at the granularity of 512-byte
 //! sectors. Faults that no crash explains (errors, lost and misdirected writes, stale reads) are
 //! asked for with [`SimDisk::fail_after`].
@@ -212,8 +213,15 @@ impl Disk for SimDisk {
     fn create_folder(&self, path: &Path) -> io::Result<()> {
         let mut state = lock(&self.state);
         let fault = state.begin(Operation::Name)?;
+        let now = &state.names.now;
+        let made: Vec<&Path> =
+            path.ancestors().take_while(|it| !names::has_folder(now, it)).collect();
         state.names.create_folder(path)?;
-        state::fail(fault)
+        state::fail(fault)?;
+        for folder in made {
+            state.names.sync(names::folder_of(folder));
+        }
+        Ok(())
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {

@@ -93,8 +93,6 @@ impl Log {
     ) -> Result<Self> {
         let failed = |error| segment::write_error(folder, error);
         disk.create_folder(folder).map_err(failed)?;
-        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        disk.sync_folder(parent.unwrap_or(Path::new("."))).map_err(failed)?;
         if !segment::list(&*disk, folder)?.is_empty() {
             let text = format!("log folder {} holds a log already", folder.display());
             return Err(Error::new(Code::FileWrite, text));

@@ -91,6 +91,12 @@ impl<'a> Reader<'a> {
         Error::new(Code::FileDamaged, format!("{} is damaged: {how}", self.what))
     }
 
+    /// An error about a format number of another version of the program.
+    pub(crate) fn unknown_format(&self, format: u8) -> Error {
+        let text = format!("{} has format {format}, which this version does not know", self.what);
+        Error::new(Code::FileVersion, text)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

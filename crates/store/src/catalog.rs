@@ -124,7 +124,7 @@ impl Catalog {
         let from = &mut Reader::new(bytes, what);
         let format = from.u8()?;
         if format != FORMAT {
-            return Err(from.damaged(&format!("unknown format {format}")));
+            return Err(from.unknown_format(format));
         }
         let mut this = Self {
             version: from.u64()?,
@@ -228,6 +228,15 @@ mod tests {
             assert!(found * STEP <= moment, "version {found} at {moment}");
             assert!((found + 1) * STEP + slice > moment, "version {found} at {moment}");
         }
+    }
+
+    #[test]
+    fn a_catalog_of_a_newer_format_is_not_said_to_be_damaged() {
+        let mut bytes = Catalog::default().to_bytes();
+        bytes[0] += 1;
+        let error = Catalog::from_bytes(&bytes, "the catalog").unwrap_err();
+        assert_eq!(error.code(), pelorus_error::Code::FileVersion);
+        assert!(error.message().contains("the catalog has format 2"), "{error}");
     }
 
     #[test]

@@ -84,9 +84,7 @@ impl Database {
             }
             Pending::DropPartitions { table, partitions } => {
                 table.changed.fetch_max(lsn.0, Ordering::AcqRel);
-                for partition in partitions {
-                    table.drop_partition(partition, version);
-                }
+                table.drop_partitions(&partitions, version);
             }
         }
     }

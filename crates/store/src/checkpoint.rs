@@ -24,7 +24,8 @@ impl Database {
     ///
     /// # Errors
     /// What writing gives. After a full disk the next checkpoint tries again; nothing is lost,
-    /// since the log is kept.
+    /// since the log is kept. The same goes for a table that is too large for its data file (1114);
+    /// others have their checkpoints.
     pub fn checkpoint(&self) -> Result<()> {
         self.checkpoint_where(|table| self.is_behind(table))
     }
@@ -49,6 +50,7 @@ impl Database {
         }
         if let Err(error) = &result
             && !is_full(error)
+            && error.code() != Code::TableFull
         {
             self.fail(error);
         }
@@ -61,9 +63,14 @@ impl Database {
         is_due: impl Fn(&Table) -> bool,
     ) -> Result<()> {
         let begin = self.log.end().0;
+        let mut refused = None;
         for table in self.tables() {
             if is_due(&table) {
-                self.checkpoint_table(&table, state)?;
+                match self.checkpoint_table(&table, state) {
+                    // The log keeps what its file does not take.
+                    Err(error) if error.code() == Code::TableFull => refused = Some(error),
+                    done => done?,
+                }
             }
         }
         self.checkpoint_catalog(state)?;
@@ -76,7 +83,7 @@ impl Database {
         }
         state.lsn = begin;
         state.micros = Some(now);
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
 
     /// Whether a table has changed since its checkpoint, or holds much of the log since its older
@@ -112,7 +119,8 @@ impl Database {
             // A commit that failed halfway is in the log, but not all of it in memory.
             self.check()?;
             let version = committing.catalog.version;
-            (freeze(table, version, self.options.history_marks), self.log.end())
+            let limits = (self.options.history_marks, state.manifest_max);
+            (freeze(table, version, limits), self.log.end())
         };
         let file = &table.file;
         let last = state.manifests.get(&table.id());
@@ -199,7 +207,7 @@ impl Database {
 }
 
 /// Ends the deltas of a table and lists its parts. The commit lock is held.
-fn freeze(table: &Table, version: u64, history_marks: usize) -> Frozen {
+fn freeze(table: &Table, version: u64, (history_marks, length_max): (usize, usize)) -> Frozen {
     let partitions = table
         .partitions()
         .iter()
@@ -213,5 +221,5 @@ fn freeze(table: &Table, version: u64, history_marks: usize) -> Frozen {
     // Twice as many as maintenance leaves: somebody may read an old version for long.
     let history_marks = history_marks.saturating_mul(2);
     let next_partition = table.next_partition();
-    Frozen { version, last_drop, history_marks, next_partition, partitions }
+    Frozen { version, last_drop, history_marks, length_max, next_partition, partitions }
 }

@@ -121,6 +121,8 @@ pub(crate) struct CheckpointState {
     pub(crate) manifests: BTreeMap<TableId, Written>,
     /// Where the log begins that the last checkpoint of the catalog needs.
     pub(crate) log_start: u64,
+    /// How long the manifest of a table can be.
+    pub(crate) manifest_max: usize,
 }
 
 impl CheckpointState {

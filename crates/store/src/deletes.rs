@@ -45,6 +45,13 @@ impl Mask {
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
+
+    /// The rows in it, rising.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = u32> + '_ {
+        (0_u32..).step_by(64).zip(&self.words).flat_map(|(first, &word)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit)
+        })
+    }
 }
 
 /// The marks of one part.
@@ -65,12 +72,18 @@ struct Inner {
 }
 
 impl Deletes {
-    /// Marks from a manifest: a base and the log above it.
-    pub(crate) fn restore(base: Mask, base_version: Version, log: &[(Version, u32)]) -> Self {
+    /// Marks from a manifest: a base and the log above it. What the log has up to the base version
+    /// belongs to the base: a few rows take less there than words.
+    pub(crate) fn restore(mut base: Mask, base_version: Version, log: &[(Version, u32)]) -> Self {
+        let (below, above) =
+            log.split_at(log.partition_point(|(version, _)| *version <= base_version));
+        for (_, row) in below {
+            base.insert(*row);
+        }
         let base = Arc::new(base);
         let inner = Inner { current: Arc::clone(&base), base, base_version, ..Inner::default() };
         let this = Self(RwLock::new(inner));
-        for &(version, row) in log {
+        for &(version, row) in above {
             this.mark(version, &[row]);
         }
         this
@@ -156,6 +169,11 @@ impl Deletes {
         let inner = self.0.read();
         let below = inner.runs.partition_point(|(it, _)| *it <= version);
         below.checked_sub(1).map_or(0, |at| inner.runs[at].1)
+    }
+
+    /// The rows of which nobody can tell when they died.
+    pub(crate) fn base(&self) -> Arc<Mask> {
+        Arc::clone(&self.0.read().base)
     }
 
     /// All rows that are dead at a version, and the version below which that tells nothing: an image

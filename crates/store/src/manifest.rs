@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use arrow::array::ArrayRef;
 use pelorus_blockfile::BlockId;
 use pelorus_env::{rare, rare_if};
-use pelorus_error::Result;
+use pelorus_error::{Code, Error, Result};
 
 use crate::batch;
 use crate::bytes::{Reader, Writer};
@@ -25,6 +25,13 @@ use crate::table::Table;
 
 /// The first byte of a manifest.
 const FORMAT: u8 = 1;
+
+/// Bytes of marks of deletion for which a manifest has room, chunks and partitions beside them: three
+/// quarters of the longest block.
+const MARKS_BYTES_MAX: usize = 768 << 20;
+
+/// Bytes of a mark with its version.
+const MARK_BYTES: usize = 12;
 
 const CHUNK: u8 = 1;
 const DELTA: u8 = 2;
@@ -45,6 +52,8 @@ pub(crate) struct Frozen {
     pub(crate) last_drop: Version,
     /// Of more dead rows than so many the manifest does not say when they died: it has to fit a block.
     pub(crate) history_marks: usize,
+    /// How long the manifest can be.
+    pub(crate) length_max: usize,
     pub(crate) next_partition: u32,
     pub(crate) partitions: Vec<FrozenPartition>,
 }
@@ -92,9 +101,11 @@ impl Frozen {
     /// Whether there is room for when rows died. Readers of older versions need it in memory only:
     /// none of them outlives the process.
     fn has_room_for_history(&self) -> bool {
-        let parts = self.partitions.iter().flat_map(|it| it.parts.iter());
-        let marks: usize = parts.map(|part| part.deletes.history_at(self.version)).sum();
+        let parts = || self.partitions.iter().flat_map(|it| it.parts.iter());
+        let marks: usize = parts().map(|part| part.deletes.history_at(self.version)).sum();
+        let bases: usize = parts().map(|part| base_bytes(&part.deletes.base())).sum();
         marks <= self.history_marks
+            && marks.saturating_mul(MARK_BYTES).saturating_add(bases) <= MARKS_BYTES_MAX
     }
 }
 
@@ -102,7 +113,8 @@ impl Frozen {
 /// and all that belong to it. `floor` is asked once the marks of deletion are taken.
 ///
 /// # Errors
-/// What writing blocks gives. What was written until then is freed.
+/// What writing blocks gives; 1114 when the manifest is longer than a block can be. What was written
+/// until then is freed.
 pub(crate) fn write(
     frozen: &Frozen,
     floor: impl FnOnce() -> Version,
@@ -177,6 +189,15 @@ fn write_all(
         out.u64(block.get());
     }
     out.0.extend_from_slice(&body.0);
+    if out.0.len() > frozen.length_max {
+        let (who, length) = (deltas.file.called(), out.0.len());
+        let text = format!(
+            "{who} has too many chunks, or too many dead rows in them, for its data file: saying so \
+             takes {length} bytes of at most {}; drop partitions, or OPTIMIZE the table",
+            frozen.length_max
+        );
+        return Err(Error::new(Code::TableFull, text));
+    }
     deltas.written.length = out.0.len() as u64;
     deltas.file.blocks.write(kind::MANIFEST, &out.0, deltas.lsn)
 }
@@ -255,12 +276,23 @@ fn read_chunk(from: &mut Reader<'_>) -> Result<ChunkRef> {
 }
 
 fn write_deletes(deletes: &Deletes, up_to: Version, with_history: bool, out: &mut Writer) {
-    let (base, base_version, log) = if with_history {
+    let (mut base, base_version, mut log) = if with_history {
         deletes.image(up_to)
     } else {
         let (base, base_version) = deletes.image_without_history(up_to);
         (base, base_version, Vec::new())
     };
+    if base_bytes(&base) < 8 * base.words().len() {
+        // A bitmap reaches up to its last row, however few there are. Nobody reads below the base
+        // version, so that any version up to it says the same; the log has to be in order, and no
+        // mark in it newer than the manifest.
+        let first = log.first().map_or(up_to, |(version, _)| *version);
+        let version = base_version.min(up_to).min(first);
+        let mut all: Vec<(Version, u32)> = base.rows().map(|row| (version, row)).collect();
+        all.append(&mut log);
+        log = all;
+        base = Arc::default();
+    }
     out.u64(base_version);
     out.count(base.words().len());
     for word in base.words() {
@@ -271,6 +303,11 @@ fn write_deletes(deletes: &Deletes, up_to: Version, with_history: bool, out: &mu
         out.u64(version);
         out.u32(row);
     }
+}
+
+/// How many bytes the rows of a base take: as words or as marks, whatever is less.
+fn base_bytes(base: &Mask) -> usize {
+    (MARK_BYTES * base.count()).min(8 * base.words().len())
 }
 
 fn read_deletes(from: &mut Reader<'_>) -> Result<Deletes> {
@@ -304,7 +341,7 @@ pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId
     let from = &mut Reader::new(&bytes, &what);
     let format = from.u8()?;
     if format != FORMAT {
-        return Err(from.damaged(&format!("unknown format {format}")));
+        return Err(from.unknown_format(format));
     }
     let version = from.u64()?;
     table.raise_floor(from.u64()?);

@@ -136,13 +136,16 @@ impl Partition {
         if self.lookup.read().index.is_some() {
             return Ok(());
         }
+        let parts = self.parts();
+        let live = |part: &Arc<Part>| (part.rows() as usize).saturating_sub(part.deletes.count());
         let mut index = KeyIndex::new();
-        for part in self.parts().iter() {
+        // All at once: what is entered is not moved when the next part comes.
+        index.reserve(parts.iter().map(live).sum());
+        for part in parts.iter() {
             if stop() {
                 return Ok(());
             }
             let found = part.keys()?;
-            index.reserve(found.len());
             let mut entries = Vec::with_capacity(found.len());
             for (row, key) in (0_u32..).zip(found.iter()) {
                 if !part.deletes.contains(row) {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pelorus_blockfile::{BlockFile, Identity};
+use pelorus_blockfile::{BlockFile, Identity, PAYLOAD_MAX, RESERVED};
 use pelorus_env::{Env, Open};
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Checkpoint, Log, Lsn};
@@ -58,7 +58,7 @@ impl Database {
         }
         let mut recovery = Recovery::begin(env, folder, options, weigher, &catalog_path)?;
         let log = recovery.replay()?;
-        recovery.remove_strangers()?;
+        recovery.remove_strangers(log.end().0)?;
         recovery.complain();
         Ok(Arc::new(Self::from(recovery.finish(log))))
     }
@@ -178,7 +178,7 @@ impl Recovery {
         weigher: Arc<dyn Weigher>,
         catalog_path: &Path,
     ) -> Result<Self> {
-        let whose = BlockFile::identity_of(&env.disk, catalog_path).map_err(put_back)?;
+        let (whose, _) = BlockFile::identity_of(&env.disk, catalog_path).map_err(put_back)?;
         let identity = whose.database;
         let whose = Identity { database: identity, table: CATALOG_TABLE };
         let catalog_file = BlockFile::open(&env.disk, catalog_path, whose).map_err(put_back)?;
@@ -197,6 +197,7 @@ impl Recovery {
         let checkpoint = CheckpointState {
             lsn: header.lsn,
             log_start: catalog.log_start,
+            manifest_max: PAYLOAD_MAX as usize,
             ..CheckpointState::default()
         };
         let mut this = Self {
@@ -308,13 +309,23 @@ impl Recovery {
         let what = format!("the log record that ends at {lsn}");
         let mut record = Record::read(bytes, &what)?;
         let (version, micros) = (record.version, record.micros);
+        // Partitions that go together, as with TRUNCATE TABLE, are taken out in one step.
+        let mut drops: BTreeMap<TableId, Vec<PartitionId>> = BTreeMap::new();
         while let Some(change) = record.next_change()? {
             if lsn > self.catalog_lsn {
                 self.replay_in_catalog(&change, lsn);
             }
-            if let Some(id) = change.table() {
-                self.replay_in_table(id, change, (lsn, version), &what);
+            if let Change::DropPartition { table, partition } = change {
+                drops.entry(table).or_default().push(partition);
+            } else if let Some(id) = change.table() {
+                self.replay_drops(id, drops.remove(&id), (lsn, version));
+                self.replay_in_table(id, lsn, |table| {
+                    replay_in_table(table, change, version, &what)
+                });
             }
+        }
+        for (id, partitions) in drops {
+            self.replay_drops(id, Some(partitions), (lsn, version));
         }
         self.catalog.version = self.catalog.version.max(version);
         if lsn > self.catalog_lsn {
@@ -323,12 +334,25 @@ impl Recovery {
         Ok(())
     }
 
+    fn replay_drops(
+        &mut self,
+        id: TableId,
+        partitions: Option<Vec<PartitionId>>,
+        (lsn, version): (u64, u64),
+    ) {
+        let Some(partitions) = partitions else { return };
+        self.replay_in_table(id, lsn, |table| {
+            table.drop_partitions(&partitions, version);
+            table.forget_dropped(version);
+            Ok(())
+        });
+    }
+
     fn replay_in_table(
         &mut self,
         id: TableId,
-        change: Change<'_>,
-        (lsn, version): (u64, u64),
-        what: &str,
+        lsn: u64,
+        replay: impl FnOnce(&Arc<Table>) -> Result<()>,
     ) {
         // The catalog says what a file must hold that is put back later.
         if self.broken.contains_key(&id)
@@ -339,7 +363,7 @@ impl Recovery {
         let Some(table) = self.tables.get(&id).cloned() else { return };
         table.changed.fetch_max(lsn, Ordering::AcqRel);
         if lsn > table.checkpoint.load(Ordering::Acquire)
-            && let Err(error) = replay_in_table(&table, change, version, what)
+            && let Err(error) = replay(&table)
         {
             if let Some(entry) = self.catalog.tables.get_mut(&id) {
                 entry.changed = entry.changed.max(lsn);
@@ -396,8 +420,9 @@ impl Recovery {
     }
 
     /// Removes files of tables that are not there: of one that was about to be made when the
-    /// process ended, or that has been dropped.
-    fn remove_strangers(&mut self) -> Result<()> {
+    /// process ended, or that has been dropped. What may be another's, or of a later time of this
+    /// database, stays.
+    fn remove_strangers(&mut self, log_end: u64) -> Result<()> {
         let failed = |error| {
             let folder = self.folder.display();
             Error::new(Code::FileWrite, format!("folder {folder} cannot be used")).caused_by(error)
@@ -405,19 +430,52 @@ impl Recovery {
         let mut removed = false;
         for name in self.env.disk.list(&self.folder).map_err(failed)? {
             let Some(id) = table_of(&name) else { continue };
-            let next = &mut self.catalog.next_table;
-            // Numbers are never used again, so nobody misses it. One that is far from all others
-            // was never given, and must not use them up.
-            if !self.catalog.tables.contains_key(&id) && id.0 <= next.saturating_add(NEAR) {
-                self.env.disk.remove(&self.folder.join(&name)).map_err(failed)?;
-                removed = true;
-                *next = id.0.saturating_add(1).max(*next);
+            let next = self.catalog.next_table;
+            // One that is far from all others was never given, and must not use them up.
+            if self.catalog.tables.contains_key(&id) || id.0 > next.saturating_add(NEAR) {
+                continue;
             }
+            // Numbers are never used again, so nobody misses it.
+            self.catalog.next_table = id.0.saturating_add(1).max(next);
+            let path = self.folder.join(&name);
+            if let Some(reason) = self.why_kept(id, &path, log_end) {
+                tracing::warn!(
+                    file = %path.display(),
+                    reason,
+                    "no table has this file; it is left where it is"
+                );
+                continue;
+            }
+            tracing::info!(file = %path.display(), "the file of a table that is gone is removed");
+            self.env.disk.remove(&path).map_err(failed)?;
+            removed = true;
         }
         if removed {
             self.env.disk.sync_folder(&self.folder).map_err(failed)?;
         }
         Ok(())
+    }
+
+    /// Why a file that no table has is not certainly what is left of one, if so.
+    fn why_kept(&self, id: TableId, path: &Path, log_end: u64) -> Option<String> {
+        let ours = Identity { database: self.identity, table: id.0 };
+        match BlockFile::identity_of(&self.env.disk, path) {
+            Ok((whose, _)) if whose != ours => {
+                Some("it belongs to another database or table".to_owned())
+            }
+            Ok((_, lsn)) if lsn > log_end => Some(format!(
+                "it ends at lsn {lsn}, behind the end of the log ({log_end}): an older catalog or \
+                 log was put back"
+            )),
+            Ok(_) => None,
+            Err(error) => {
+                // One that was about to be made has no blocks yet.
+                let length = || self.env.disk.open(path, Open::Read)?.length();
+                let is_unmade = error.code() == Code::FileDamaged
+                    && length().is_ok_and(|length| length <= RESERVED);
+                (!is_unmade).then(|| pelorus_error::display_chain(&error))
+            }
+        }
     }
 
     fn finish(self, log: Log) -> Opened {
@@ -460,10 +518,6 @@ fn replay_in_table(table: &Arc<Table>, change: Change<'_>, version: u64, what: &
         Change::AddPartition { partition, key, .. } => {
             let partition = Partition::new(partition, key.to_vec(), Vec::new())?;
             table.add_partition(Arc::new(partition))?;
-        }
-        Change::DropPartition { partition, .. } => {
-            table.drop_partition(partition, version);
-            table.forget_dropped(version);
         }
         Change::EndHistory { .. } => table.raise_floor(version),
         Change::Put { partition, columns, batch, .. } => {

@@ -1,6 +1,6 @@
 //! A table: its schema, its partitions, its data file.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -248,16 +248,21 @@ impl Table {
         Ok(())
     }
 
-    /// Takes a partition out; versions before the given one still see it.
-    pub(crate) fn drop_partition(&self, id: PartitionId, version: Version) {
+    /// Takes partitions out, those that are there; versions before the given one still see them.
+    pub(crate) fn drop_partitions(&self, ids: &[PartitionId], version: Version) {
+        let ids: HashSet<PartitionId> = ids.iter().copied().collect();
         let partitions = &mut *self.partitions.write();
-        let Ok(at) = partitions.list.binary_search_by_key(&id, |partition| partition.id) else {
+        let all = partitions.list.iter().cloned();
+        let (gone, kept): (Vec<_>, Vec<_>) = all.partition(|it| ids.contains(&it.id));
+        if gone.is_empty() {
             return;
-        };
-        let partition = Arc::make_mut(&mut partitions.list).remove(at);
-        partitions.by_key.remove(&partition.key);
-        self.release(&partition);
-        partitions.dropped.push((version, partition));
+        }
+        partitions.list = Arc::new(kept);
+        for partition in gone {
+            partitions.by_key.remove(&partition.key);
+            self.release(&partition);
+            partitions.dropped.push((version, partition));
+        }
         self.last_drop.fetch_max(version, Ordering::AcqRel);
     }
 
@@ -284,15 +289,15 @@ impl Table {
     pub(crate) fn partitions_at(&self, version: Version) -> Vec<Arc<Partition>> {
         let partitions = self.partitions.read();
         let mut seen: Vec<Arc<Partition>> = Vec::new();
+        let mut keys: HashSet<&[u8]> = HashSet::new();
         // What was dropped first is oldest; a later partition of its key has no rows that old.
         for (_, partition) in partitions.dropped.iter().filter(|(until, _)| *until > version) {
-            if !seen.iter().any(|it| it.key == partition.key) {
+            if keys.insert(&partition.key) {
                 seen.push(Arc::clone(partition));
             }
         }
-        let before = seen.len();
         for partition in partitions.list.iter() {
-            if !seen[..before].iter().any(|it| it.key == partition.key) {
+            if !keys.contains(partition.key.as_slice()) {
                 seen.push(Arc::clone(partition));
             }
         }

@@ -1,5 +1,6 @@
 //! What only the inside shows: slots, blocks, memory, and moments between two steps.
 
+mod limits;
 mod verify;
 
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
 use arrow::datatypes::Int64Type;
-use pelorus_env::{Env, Fault, Open, SimDisk};
+use pelorus_env::{Env, Fault, Open, SimDisk, Tear};
 use pelorus_error::{Code, Error, Result};
 use pelorus_index::RowRef;
 use pelorus_types::{ColumnType, collation};
@@ -86,6 +87,15 @@ impl World {
 
     fn partition(&self) -> Arc<Partition> {
         self.table.partition(&[1]).unwrap()
+    }
+
+    /// Puts a thousand rows into each of some parts.
+    fn partition_of_parts(&self, parts: i64) -> Arc<Partition> {
+        for part in 0..parts {
+            self.put(part * 1000..(part + 1) * 1000).unwrap();
+            self.partition().seal();
+        }
+        self.partition()
     }
 
     fn flush(&self) {
@@ -279,6 +289,20 @@ fn the_partition_that_was_written_last_has_its_index_soon_after_a_start() {
 }
 
 #[test]
+fn an_index_is_built_of_many_parts_in_the_room_that_it_needs() {
+    let world = World::new(33);
+    let partition = world.partition_of_parts(20);
+    world.remove(0..500);
+    partition.forget_index();
+    assert_eq!(partition.index_memory(), 0);
+    partition.prepare_until(world.table.seed(), &|| false).unwrap();
+    let mut index = pelorus_index::KeyIndex::new();
+    index.reserve(20_000 - 500);
+    assert_eq!(partition.index_memory(), index.memory_bytes());
+    assert_eq!(world.replaced(0..20_000), 20_000 - 500);
+}
+
+#[test]
 fn removed_keys_are_known_as_long_as_somebody_may_write_what_they_read_before() {
     let world = World::new(17);
     world.put(0..5000).unwrap();
@@ -324,6 +348,24 @@ fn a_file_is_a_tables_only_if_a_table_can_have_its_name() {
     world.database.committing.lock().catalog.next_table = u64::MAX;
     let error = world.database.create_table(schema(), b"").unwrap_err();
     assert_eq!(error.code(), Code::TableFull);
+}
+
+#[test]
+fn a_database_in_folders_that_were_not_there_outlives_a_crash() {
+    let disk = SimDisk::new(36);
+    let mut env = Env::in_memory(36);
+    env.disk = Arc::new(disk.clone());
+    let open = || {
+        let folder = Path::new("/srv/of/pelorus/native");
+        Database::open(env.clone(), folder, options(), Arc::new(ByteWeigher)).unwrap()
+    };
+    let database = open();
+    let id = database.create_table(schema(), b"").unwrap();
+    put(&database, id, 0..10).unwrap();
+    drop(database);
+    disk.crash_with(Tear::Nothing);
+    let rows = open().snapshot().table(id).unwrap().count_rows().unwrap();
+    assert_eq!(rows, 10);
 }
 
 #[test]
@@ -414,6 +456,7 @@ fn the_floor_of_a_manifest_is_not_below_marks_that_lost_their_versions_meanwhile
         version: old,
         last_drop: 0,
         history_marks: usize::MAX,
+        length_max: usize::MAX,
         next_partition: 1,
         partitions: vec![FrozenPartition {
             id: partition.id,

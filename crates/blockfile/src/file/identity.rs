@@ -1,50 +1,52 @@
-//! Whose a file is, for the one file of a database that is opened before its identity is known.
+//! Whose a file is, for files that are opened before that is known.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::{Disk, Open, read_exact_at};
+use pelorus_env::{Disk, DiskFile, Open};
 use pelorus_error::{Code, Error, Result};
 
 use super::BlockFile;
-use super::open::read_header;
-use crate::format::{Identity, SLOT};
-
-/// Where the identity is in a header.
-const IDENTITY_AT: usize = 32;
+use super::open::read_slot;
+use crate::format::{Header, Identity};
 
 impl BlockFile {
-    /// Reads the identity that an intact header names.
+    /// Reads the identity that an intact header names, and the log position up to which the file
+    /// holds everything. One slot that cannot be read is passed over.
     ///
     /// # Errors
-    /// [`Code::FileNotFound`], [`Code::FileRead`]; [`Code::FileDamaged`] when no header is intact.
-    pub fn identity_of(disk: &Arc<dyn Disk>, path: &Path) -> Result<Identity> {
-        let failed = |error: std::io::Error| {
+    /// [`Code::FileNotFound`]; [`Code::FileRead`] when neither header can be read;
+    /// [`Code::FileVersion`] when the file was written by a version that this one does not know;
+    /// [`Code::FileDamaged`] when no header is intact.
+    pub fn identity_of(disk: &Arc<dyn Disk>, path: &Path) -> Result<(Identity, u64)> {
+        let file = disk.open(path, Open::Read).map_err(|error| {
             let code = match error.kind() {
                 std::io::ErrorKind::NotFound => Code::FileNotFound,
-                std::io::ErrorKind::UnexpectedEof => Code::FileDamaged,
                 _ => Code::FileRead,
             };
-            Error::new(code, format!("file {} cannot be read", path.display())).caused_by(error)
-        };
-        let file = disk.open(path, Open::Read).map_err(failed)?;
-        let mut why = None;
-        for slot in 0..2 {
-            let mut bytes = [0; 24];
-            let at = u64::from(slot) * SLOT as u64 + IDENTITY_AT as u64;
-            read_exact_at(&*file, &mut bytes, at).map_err(failed)?;
-            let (database, table) = bytes.split_at(16);
-            let (Ok(database), Ok(table)) = (database.try_into(), table.try_into()) else {
-                continue;
-            };
-            let identity = Identity { database, table: u64::from_le_bytes(table) };
-            match read_header(&*file, slot, identity) {
-                Ok(_) => return Ok(identity),
-                Err(error) => why = Some(error),
+            Error::new(code, format!("file {} cannot be opened", path.display())).caused_by(error)
+        })?;
+        match [0, 1].map(|slot| any_header(&*file, slot)) {
+            [Err(error), _] | [_, Err(error)] if error.code() == Code::FileVersion => {
+                Err(Error::new(error.code(), format!("file {}: {error}", path.display())))
+            }
+            [Ok(first), Ok(second)] => Ok((first.identity, first.lsn.max(second.lsn))),
+            [Ok(header), _] | [_, Ok(header)] => Ok((header.identity, header.lsn)),
+            [Err(first), Err(second)] => {
+                let code = match (first.code(), second.code()) {
+                    (Code::FileRead, Code::FileRead) => Code::FileRead,
+                    _ => Code::FileDamaged,
+                };
+                let text =
+                    format!("file {} has no intact header: {first}; {second}", path.display());
+                Err(Error::new(code, text))
             }
         }
-        let why = why.map_or_else(String::new, |error| error.message().to_owned());
-        let text = format!("file {} has no intact header: {why}", path.display());
-        Err(Error::new(Code::FileDamaged, text))
     }
+}
+
+/// Reads and verifies one header slot of a file, whosever it is.
+fn any_header(file: &dyn DiskFile, slot: u32) -> Result<Header> {
+    let bytes = read_slot(file, slot)?;
+    Header::decode(&bytes, slot, Header::identity_in(&bytes))
 }

@@ -26,8 +26,8 @@ impl State {
     }
 }
 
-/// Reads and verifies one header slot.
-pub(super) fn read_header(file: &dyn DiskFile, slot: u32, identity: Identity) -> Result<Header> {
+/// Reads one header slot.
+pub(super) fn read_slot(file: &dyn DiskFile, slot: u32) -> Result<[u8; SLOT]> {
     let mut bytes = [0; SLOT];
     read_exact_at(file, &mut bytes, u64::from(slot) * SLOT as u64).map_err(|error| {
         let code = match error.kind() {
@@ -36,7 +36,12 @@ pub(super) fn read_header(file: &dyn DiskFile, slot: u32, identity: Identity) ->
         };
         Error::new(code, format!("it cannot be read: {error}")).caused_by(error)
     })?;
-    Header::decode(&bytes, slot, identity)
+    Ok(bytes)
+}
+
+/// Reads and verifies one header slot.
+pub(super) fn read_header(file: &dyn DiskFile, slot: u32, identity: Identity) -> Result<Header> {
+    Header::decode(&read_slot(file, slot)?, slot, identity)
 }
 
 /// Reads the translation table of a header and verifies that its blocks do not overlap.

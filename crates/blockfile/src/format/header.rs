@@ -79,6 +79,12 @@ impl Header {
         bytes
     }
 
+    /// Whose file the bytes of a slot say that it is; true if they can be decoded.
+    pub(crate) fn identity_in(bytes: &[u8; SLOT]) -> Identity {
+        let fields = Fields(bytes);
+        Identity { database: fields.bytes(32), table: fields.u64(48) }
+    }
+
     /// Decodes and verifies the bytes of one slot.
     ///
     /// # Errors
@@ -101,7 +107,7 @@ impl Header {
         }
         let header = Self {
             slot: fields.u32(12),
-            identity: Identity { database: fields.bytes(32), table: fields.u64(48) },
+            identity: Self::identity_in(bytes),
             number: fields.u64(56),
             previous: fields.u64(64),
             lsn: fields.u64(72),

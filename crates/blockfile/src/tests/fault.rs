@@ -218,6 +218,31 @@ fn a_stale_or_failed_read_is_an_error_of_that_read_only() {
 }
 
 #[test]
+fn whose_a_file_is_can_be_read_while_one_header_can() {
+    let disk = SimDisk::new(1);
+    let file = create(&disk).unwrap();
+    let root = file.write(1, b"root", 1).unwrap();
+    file.checkpoint(root, 5, || Ok(())).unwrap();
+    file.checkpoint(root, 6, || Ok(())).unwrap();
+    let identity_of = || crate::BlockFile::identity_of(&shared(&disk), path());
+    for slot in 0..2 {
+        disk.fail_read_after(slot, Fault::ReadError);
+        let (identity, lsn) = identity_of().unwrap();
+        assert!(identity == IDENTITY && [5, 6].contains(&lsn), "without slot {slot}: {lsn}");
+    }
+    assert_eq!(identity_of().unwrap(), (IDENTITY, 6));
+    disk.fail_read_after(0, Fault::ReadError);
+    disk.fail_read_after(1, Fault::ReadError);
+    assert_eq!(identity_of().unwrap_err().code(), Code::FileRead);
+    for slot in 0..2 {
+        disk.flip_bit(path(), slot * 4096 + 9, 1).unwrap();
+    }
+    let error = identity_of().unwrap_err();
+    assert_eq!(error.code(), Code::FileDamaged);
+    assert!(error.message().contains(PATH), "{error}");
+}
+
+#[test]
 fn creation_is_durable_and_refuses_an_existing_file() {
     let disk = SimDisk::new(1);
     create(&disk).unwrap();

@@ -111,6 +111,9 @@ fn unknown_versions_and_features_are_refused() {
             let error = open(&disk).unwrap_err();
             assert_eq!(error.code(), Code::FileVersion);
             assert!(error.message().contains(name), "{error}");
+            let error = crate::BlockFile::identity_of(&shared(&disk), path()).unwrap_err();
+            assert_eq!(error.code(), Code::FileVersion);
+            assert!(error.message().contains(name), "{error}");
         }
     }
     // Optional features are none of the reader's business.

@@ -35,7 +35,7 @@ fn is_root(path: &Path) -> bool {
     path.as_os_str().is_empty() || path == Path::new("/") || path == Path::new(".")
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 

@@ -41,13 +41,18 @@ fn read_all(disk: &SimDisk) -> Vec<u8> {
 fn names_become_durable_by_the_sync_of_their_folder() {
     let disk = SimDisk::new(1);
     disk.create_folder(Path::new("a/b")).unwrap();
+    // The names of folders are durable at once, each in its own folder.
+    assert_eq!(disk.snapshot().list(Path::new("")).unwrap(), ["a"]);
+    assert_eq!(disk.snapshot().list(Path::new("a")).unwrap(), ["b"]);
     disk.open(Path::new("a/b/x"), Open::Create).unwrap().sync().unwrap();
-    assert_eq!(disk.snapshot().list(Path::new("")).unwrap(), [""; 0]);
-    disk.sync_folder(Path::new("a/b")).unwrap();
-    // The folder itself is a name that was not synced.
     assert_eq!(disk.snapshot().list(Path::new("a/b")).unwrap(), [""; 0]);
-    disk.sync_folder(Path::new("a")).unwrap();
-    disk.sync_folder(Path::new("")).unwrap();
+    // A creation that is cut short leaves none.
+    let cut = disk.fork(3);
+    cut.fail_after(0, Fault::Crash);
+    cut.create_folder(Path::new("a/c/d")).unwrap_err();
+    cut.crash_with(Tear::Nothing);
+    assert_eq!(cut.list(Path::new("a")).unwrap(), ["b"]);
+    disk.sync_folder(Path::new("a/b")).unwrap();
     assert_eq!(disk.snapshot().list(Path::new("a/b")).unwrap(), ["x"]);
 
     disk.rename(Path::new("a/b/x"), Path::new("a/b/y")).unwrap();

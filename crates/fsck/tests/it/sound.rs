@@ -209,3 +209,24 @@ fn large_chunks_of_every_codec_are_decoded() {
     assert!(report.tables.iter().all(|table| table.chunks > 0 && table.columns >= 10));
     assert!(found == by_store(&database));
 }
+
+#[test]
+fn a_few_dead_rows_of_a_large_chunk_are_found_dead() {
+    let machine = Machine::new(SimDisk::new(10), 10);
+    let database = machine.open();
+    let table = database.create_table(narrow_schema(), b"").unwrap();
+    let keys: ArrayRef = Arc::new(UInt64Array::from_iter_values(0..20_000));
+    commit(&database, vec![put(table, 1, vec![keys])]);
+    while database.maintain().unwrap() {}
+    let few: ArrayRef = Arc::new(UInt64Array::from(vec![9, 19_999]));
+    commit(&database, vec![Write::Remove { table, partition: vec![1], columns: vec![few] }]);
+    // Nobody reads what was before that any more.
+    machine.clock.0.fetch_add(60_000_000, Ordering::Relaxed);
+    while database.maintain().unwrap() {}
+    database.checkpoint().unwrap();
+    let (found, report) = by_fsck(&machine.disk);
+    assert_eq!(findings(&report, Severity::Note), "");
+    assert_eq!(found.len(), 19_998);
+    assert!(found == by_store(&database));
+    assert!(found == by_store(&Machine::new(machine.disk.snapshot(), 1).open()));
+}

@@ -93,7 +93,8 @@ impl KeyIndex {
     }
 
     /// Prepares for `additional` more rows with evenly spread hashes, so that inserting them moves
-    /// no entry. Removals take room back from shards that are nearly empty.
+    /// no entry. Removals take room back from shards that are nearly empty. A shard that has entries
+    /// gets more than that: to reserve a little again and again must not move them every time.
     pub fn reserve(&mut self, additional: usize) {
         // More rows than there are row references never come.
         let rows = self.len.saturating_add(additional).min(1 << 32);
@@ -110,7 +111,10 @@ impl KeyIndex {
                 self.split(tag);
                 continue;
             }
+            let is_empty = shard.rows() == 0;
             if buckets.min(BUCKETS_MAX) > present {
+                let roomy = buckets_for(expected, prefix_of(tag, depth));
+                let buckets = if is_empty { buckets } else { buckets.max(roomy) };
                 self.resize(tag, buckets.min(BUCKETS_MAX));
             }
             first += 1 << (u32::BITS - depth);

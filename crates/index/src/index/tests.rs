@@ -333,6 +333,25 @@ fn reserved_room_is_room_enough() {
 }
 
 #[test]
+fn reserving_again_and_again_moves_each_row_a_few_times() {
+    const ROWS: u32 = 200_000;
+    const STEP: u32 = 1_000;
+    let mut index = KeyIndex::new();
+    let mut moved = 0;
+    for first in (0..ROWS).step_by(STEP as usize) {
+        let layout = |shard: &Shard| (shard.buckets(), shard.depth);
+        let before: Vec<_> = index.shards.iter().map(|it| (layout(it), it.rows())).collect();
+        index.reserve(STEP as usize);
+        let changed = before.iter().zip(&index.shards).filter(|(was, is)| was.0 != layout(is));
+        moved += changed.map(|(was, _)| was.1).sum::<usize>();
+        (first..first + STEP).for_each(|row| index.insert(key_hash(row), RowRef(row)));
+    }
+    assert_eq!(index.complaint(), None);
+    assert!(moved < 15 * ROWS as usize, "{moved} entries were moved");
+    assert!(index.memory_bytes() < ROWS as usize * 18, "{:?}", index.stats());
+}
+
+#[test]
 fn equal_and_hostile_hashes_do_not_split_without_end() {
     const ROWS: u32 = 200_000;
     let hashings =

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::Tear;
+use pelorus_env::{Open, Tear, write_all_at};
 use pelorus_error::Code;
 use pelorus_store::{Database, Mode, TableId};
 
@@ -146,6 +146,63 @@ fn a_file_is_not_taken_for_a_newer_one() {
     let error = machine.open().unwrap().broken(table).unwrap();
     assert_eq!(error.code(), Code::FileDamaged);
     assert!(error.message().contains(&path), "{error}");
+}
+
+/// Puts a file into the data folder.
+fn place(machine: &Machine, name: &str, bytes: &[u8]) {
+    let (disk, folder) = (&machine.env.disk, Path::new("/data"));
+    let file = disk.open(&folder.join(name), Open::Create).unwrap();
+    write_all_at(&*file, bytes, 0).unwrap();
+    file.sync().unwrap();
+    disk.sync_folder(folder).unwrap();
+}
+
+#[test]
+fn only_what_is_left_of_tables_of_this_database_is_removed() {
+    let machine = Machine::new(6);
+    let database = machine.open().unwrap();
+    let kept = database.create_table(schema(), b"").unwrap();
+    write(&database, kept, 0);
+    let content = newest(&database, kept);
+    database.close().unwrap();
+    drop(database);
+    // The same database later, and another one.
+    let (later, other) = (Machine::with(machine.disk.fork(1), 1), Machine::new(8));
+    other.open().unwrap().create_table(schema(), b"").unwrap();
+    let [newer, foreign] = [&later, &other].map(|machine| {
+        let database = machine.open().unwrap();
+        let table = database.create_table(schema(), b"").unwrap();
+        assert_eq!(table, TableId(2));
+        write(&database, table, 1);
+        database.close().unwrap();
+        machine.disk.durable_bytes(Path::new("/data/table-2.blocks")).unwrap()
+    });
+    let mut damaged = newer.clone();
+    for slot in [0, 4096] {
+        damaged[slot + 9] ^= 1;
+    }
+    let is_there = |machine: &Machine| {
+        let names = machine.env.disk.list(Path::new("/data")).unwrap();
+        names.iter().any(|name| name == "table-2.blocks")
+    };
+    for (what, bytes) in [("foreign", &foreign), ("newer", &newer), ("damaged", &damaged)] {
+        let machine = Machine::with(machine.disk.fork(2), 2);
+        place(&machine, "table-2.blocks", bytes);
+        let database = machine.open().unwrap();
+        assert!(is_there(&machine), "{what}");
+        assert_eq!(newest(&database, kept), content, "{what}");
+        assert_eq!(database.create_table(schema(), b"").unwrap(), TableId(3), "{what}");
+        assert_eq!(machine.disk.durable_bytes("/data/table-2.blocks".as_ref()).unwrap(), *bytes);
+    }
+    // What is left of a drop.
+    let database = later.open().unwrap();
+    database.drop_table(TableId(2)).unwrap();
+    database.close().unwrap();
+    drop(database);
+    place(&later, "table-2.blocks", &newer);
+    let database = later.open().unwrap();
+    assert!(!is_there(&later));
+    assert_eq!(newest(&database, kept), content);
 }
 
 #[test]
