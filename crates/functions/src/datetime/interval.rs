@@ -138,13 +138,13 @@ fn read_parts(text: &str, count: usize, micros_last: bool) -> Option<(bool, Vec<
     while parts.len() < count && !rest.is_empty() {
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let last = parts.len() + 1 == count;
-        let mut value: i64 = rest[..digits].parse().unwrap_or(i64::MAX / 1_000_000_000);
+        let mut value: i64 = rest[..digits].parse().unwrap_or(i64::MAX);
         rest = rest[digits..].trim_start_matches(|c: char| !c.is_ascii_digit());
         // The last part is a fraction: `.5` is half a second.
         if micros_last && (last || rest.is_empty()) && digits < 6 {
             value *= 10_i64.pow(u32::try_from(6 - digits).unwrap_or(0));
         }
-        parts.push(value.min(i64::MAX / 1_000_000_000));
+        parts.push(value);
     }
     if !rest.is_empty() {
         return None;
