@@ -9,8 +9,8 @@ use pelorus_types::temporal::{
 use pelorus_types::{ColumnType, WireType};
 
 use super::make::time_decimals;
-use super::parse;
 use super::read::{self, Lenience};
+use super::{parse, week};
 use crate::call::Call;
 use crate::common::temporal_type;
 use crate::context::EvalContext;
@@ -170,17 +170,14 @@ fn moved(date: DateTime, step: Step) -> Option<DateTime> {
             Some(DateTime { year, month, day, ..date })
         }
         Step::Days(days) => {
-            let number = date.day_number().checked_add(days)?;
-            if !(0..=3_652_424).contains(&number) {
-                return None;
-            }
-            let day = DateTime::from_day_number(number)?;
+            let day = week::from_day_number(week::day_number(date).checked_add(days)?)?;
             Some(day.at_time_micros(date.time_micros()))
         }
         Step::TooManyParts => None,
         Step::Micros(micros) => {
-            let moved = date.plus_micros(i64::try_from(micros).ok()?)?;
-            (0..=3_652_424).contains(&moved.day_number()).then_some(moved)
+            let total = date.time_micros().checked_add(i64::try_from(micros).ok()?)?;
+            let day = week::from_day_number(week::day_number(date) + total.div_euclid(DAY))?;
+            Some(day.at_time_micros(total.rem_euclid(DAY)))
         }
     }
 }
@@ -370,7 +367,7 @@ pub(crate) fn add_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
         if input.is_null(row) {
             return Ok(Value::Null);
         }
-        let Some(time) = read::time(&batch.inputs[1], row)? else { return Ok(Value::Null) };
+        let Some(time) = read::time_alone(&batch.inputs[1], row)? else { return Ok(Value::Null) };
         let dated = match shape {
             Shape::DateTime => true,
             Shape::Text => {

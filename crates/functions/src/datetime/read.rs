@@ -81,7 +81,12 @@ pub(crate) fn datetime(
     let warn = |text: &str| {
         input.ctx().warn(1292, format!("Incorrect datetime value: '{text}'"));
     };
-    let number = |value| parse::number_with(value, lenience.any_day(input.ctx()));
+    let number = |value| {
+        let date = parse::number_with(value, lenience.any_day(input.ctx()))?;
+        // A number of eight digits at most is a date of a year below 1000 where any date will do.
+        let is_early = date.year < 1000 && value.compare(Decimal::from_i128(10_000_101)).is_lt();
+        (lenience.held || !is_early).then_some(date)
+    };
     let found = match input.value(row) {
         Value::Null => return Ok(None),
         Value::Date(packed) => {
@@ -201,6 +206,30 @@ pub(crate) fn time(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
             warn("Truncated incorrect", &text);
             Ok(None)
         }
+    }
+}
+
+/// A value as a TIME; NULL, too, for one that says a date with its time of day.
+pub(crate) fn time_alone(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
+    let time = time(input, row)?;
+    Ok(time.filter(|_| dated(&input.value(row)).is_none()))
+}
+
+/// The date with its time of day that a value says which can be read as a time, if any.
+pub(crate) fn dated(value: &Value) -> Option<DateTime> {
+    let number = |value: Decimal| {
+        let is_long = value.compare(Decimal::from_i128(10_000_000_000)).is_ge();
+        is_long.then(|| parse::number(value)).flatten()
+    };
+    match value {
+        Value::Date(packed) => Some(DateTime::unpack(*packed)),
+        Value::Text(text) => parse::dated(text)?.value,
+        Value::Bytes(bytes) => parse::dated(&String::from_utf8_lossy(bytes))?.value,
+        Value::Int(value) => number(Decimal::from_i128(i128::from(*value))),
+        Value::UInt(value) => number(Decimal::from_i128(i128::from(*value))),
+        Value::Decimal(value) => number(*value),
+        Value::Double(value) => number(crate::input::double_to_decimal(*value)),
+        Value::Null | Value::Time(_) => None,
     }
 }
 

@@ -61,7 +61,10 @@ struct Scanner<'a> {
 
 impl Scanner<'_> {
     fn number(&mut self, most: usize) -> Option<u32> {
-        let digits = self.text.bytes().take(most).take_while(|byte| byte.is_ascii_digit()).count();
+        // A sign is a digit of the number.
+        let sign = usize::from(self.text.starts_with('+'));
+        let digits = self.text.bytes().take(most).skip(sign);
+        let digits = sign + digits.take_while(|byte| byte.is_ascii_digit()).count();
         let value = self.text[..digits].parse().ok()?;
         self.text = &self.text[digits..];
         Some(value)
@@ -275,7 +278,7 @@ pub(crate) fn str_to_date(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
         let scanned =
             scan(&text, &format).and_then(|(found, rest)| Some((assembled(&found)?, rest)));
         let has_date = ty.wire != WireType::Time;
-        let zero = |date: &DateTime| date.month == 0 || date.day == 0;
+        let zero = |date: &DateTime| date.year == 0 || date.month == 0 || date.day == 0;
         let kept = scanned.filter(|(date, _)| !(has_date && strict && zero(date)));
         let Some((date, rest)) = kept else {
             let message = format!("Incorrect datetime value: '{text}' for function str_to_date");
@@ -342,6 +345,8 @@ mod tests {
         assert_eq!(month("d", "%b"), Some(12));
         assert_eq!(month("june", "%b"), None);
         assert_eq!(month("J", "%b"), None);
+        assert_eq!(month("2024-+5-1", "%Y-%m-%d"), Some(5));
+        assert_eq!(month("+", "%m"), None);
         assert_eq!(read("1st", "%D").map(|date| date.day), Some(1));
         assert_eq!(read("1", "%D").map(|date| date.day), Some(1));
     }

@@ -48,17 +48,9 @@ pub(crate) fn hex(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Ca
 
 fn number_bits(input: &Input<'_>, row: usize) -> Option<u64> {
     if input.ty.is_float() {
-        let value = input.real(row)?;
-        let rounded = value + if value > 0.0 { 0.5 } else { -0.5 };
-        let half = 2_f64.powi(63);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is cut")]
-        return Some(if value <= -half || value >= 2.0 * half {
-            u64::MAX
-        } else if rounded < 0.0 {
-            rounded as i64 as u64
-        } else {
-            rounded as u64
-        });
+        let value = crate::decimal::rint(input.real(row)?);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+        return Some(if value < 0.0 { value as i64 as u64 } else { value as u64 });
     }
     input.bits(row)
 }
@@ -306,7 +298,7 @@ pub(crate) fn inet_aton(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
             None => {
                 batch.ctx.warn(
                     1411,
-                    format!("Incorrect string value: '{address}' for function inet_aton"),
+                    format!("Incorrect string value: ''{address}'' for function inet_aton"),
                 );
                 Value::Null
             }
@@ -314,14 +306,18 @@ pub(crate) fn inet_aton(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
     }))
 }
 
-/// `a.b` is `a.0.0.b`, as in the C library of old.
+/// `a.b` is `a.0.0.b`, as in the C library of old. A part of no digits is 0, but for the last one.
 fn aton(address: &str) -> Option<u64> {
     let parts: Vec<&str> = address.split('.').collect();
     if parts.len() > 4 || address.is_empty() {
         return None;
     }
     let mut numbers = Vec::new();
-    for part in &parts {
+    for (at, part) in parts.iter().enumerate() {
+        if part.is_empty() && at + 1 < parts.len() {
+            numbers.push(0);
+            continue;
+        }
         let valid = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         numbers.push(part.parse::<u64>().ok().filter(|number| valid && *number <= 255)?);
     }

@@ -329,7 +329,7 @@ fn has_odd_case(text: &str) -> bool {
 /// alone, and no `[:punct:]`, of which signs like `+` are for one engine alone.
 fn is_portable(pattern: &str) -> bool {
     let bytes = pattern.as_bytes();
-    let mut in_class = false;
+    let (mut in_class, mut in_braces) = (false, false);
     let mut at = 0;
     while at < bytes.len() {
         let next = bytes.get(at + 1).copied();
@@ -363,6 +363,10 @@ fn is_portable(pattern: &str) -> bool {
                     return false;
                 }
             }
+            // Alone it is a character to one engine, an error to the other.
+            b']' if !in_class => return false,
+            b'}' if !in_class && !in_braces => return false,
+            b'{' | b'}' if !in_class => in_braces = bytes[at] == b'{',
             b']' => in_class = false,
             b'&' | b'~' | b'-' if in_class && next == Some(bytes[at]) => return false,
             _ => {}
@@ -422,9 +426,11 @@ mod tests {
 
     #[test]
     fn what_the_engines_read_otherwise_is_refused() {
-        for pattern in [r"\<a", r"a\>", "[[:punct:]]", "[^[:punct:]]", "[a[:^punct:]]"] {
+        for pattern in [r"\<a", r"a\>", "[[:punct:]]", "[^[:punct:]]", "[a[:^punct:]]", "a]", "a}"]
+        {
             assert!(!is_portable(pattern), "{pattern}");
         }
+        assert!(is_portable("a{1,2}b{3}") && is_portable("[}a]") && is_portable(r"\]\}"));
         assert!(is_portable("<a>") && is_portable("[[:alpha:]]") && is_portable(r"\."));
     }
 
