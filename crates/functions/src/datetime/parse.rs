@@ -388,6 +388,19 @@ fn is_space(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
 
+/// Whether servers of other makes may read a text as another date or time: one with an offset, an
+/// exponent or a `T`, with more spaces than the one behind the day, or of digits alone at its start.
+pub(crate) fn is_disputed(text: &str) -> bool {
+    let text = trim_start(text);
+    let text = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    let run = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let of_digits = run >= 6 && text.get(run).is_some_and(|byte| *byte != b'.');
+    let spaces = text.iter().filter(|byte| is_space(**byte)).count();
+    let has_mark = text.iter().any(|byte| matches!(byte, b'T' | b'+' | b'e' | b'E'));
+    let ends_open = text.last().is_some_and(|byte| is_space(*byte));
+    run > 0 && (of_digits || spaces > 1 || has_mark || ends_open)
+}
+
 /// Whether a colon ends the first number.
 pub(crate) fn begins_with_time(text: &str) -> bool {
     text.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(':')
@@ -575,6 +588,19 @@ mod tests {
             assert_eq!(time(text).value, None, "{text}");
         }
         assert!(time("10:11:12e").value.is_some());
+    }
+
+    #[test]
+    fn what_servers_agree_on() {
+        for text in
+            ["2024-01-31", "2024-01-31 10:11:12.5", "20240131", "10:11:12", "-1 10:11", "abc T"]
+        {
+            assert!(!is_disputed(text), "{text}");
+        }
+        for text in ["2024-01-31T10:11:12", "20240131 101112", "2024-01-31 10:11 PM", "10:11:12e1"]
+        {
+            assert!(is_disputed(text), "{text}");
+        }
     }
 
     /// As MySQL 9.7 says.

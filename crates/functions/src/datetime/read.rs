@@ -2,7 +2,7 @@
 
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
-use pelorus_error::Result;
+use pelorus_error::{Error, Result};
 use pelorus_types::WireType;
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS};
 
@@ -107,11 +107,14 @@ pub(crate) fn datetime(
         Value::Decimal(value) => number(value),
         Value::Double(value) => number(crate::input::double_to_decimal(value)),
         Value::Text(text) => {
+            check_reading(&text, input.ctx())?;
             return Ok(text_as_datetime(&text, input, lenience));
         }
         Value::Bytes(_) if input.hex => number(Decimal::from_i128(input.int(row).unwrap_or(0))),
         Value::Bytes(bytes) => {
-            return Ok(text_as_datetime(&String::from_utf8_lossy(&bytes), input, lenience));
+            let text = String::from_utf8_lossy(&bytes);
+            check_reading(&text, input.ctx())?;
+            return Ok(text_as_datetime(&text, input, lenience));
         }
     };
     match found.filter(|date| lenience.allows(*date)) {
@@ -122,6 +125,14 @@ pub(crate) fn datetime(
             Ok(None)
         }
     }
+}
+
+/// Refuses a text that the MariaDB whose answer this is may read in its own way.
+fn check_reading(text: &str, ctx: &EvalContext) -> Result<()> {
+    if ctx.of_mariadb && parse::is_disputed(text) {
+        return Err(Error::unsupported("such a text as a date or time of a MariaDB"));
+    }
+    Ok(())
 }
 
 fn year_as_date(year: Option<i128>) -> Option<DateTime> {
@@ -188,6 +199,7 @@ pub(crate) fn time(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
                 Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 _ => String::new(),
             };
+            check_reading(&text, input.ctx())?;
             let parsed = parse::time(&text);
             if parsed.truncated {
                 warn("Truncated incorrect", &text);
