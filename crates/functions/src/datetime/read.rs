@@ -266,3 +266,29 @@ pub(crate) fn dates(input: &Input<'_>, rows: usize) -> Result<Int64Array> {
     let rows = if input.is_one() { 1 } else { rows };
     (0..rows).map(|row| for_comparison(input, row)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::{EvalContext, array_of, literal, resolve};
+
+    #[test]
+    fn what_a_mariadb_may_read_otherwise_is_refused() {
+        let mut ctx = EvalContext::default();
+        ctx.of_mariadb = true;
+        let ctx = Arc::new(ctx);
+        let errno = |name: &str, text: &str| {
+            let arg = literal::text(text, &ctx);
+            let array = array_of(arg.constant.as_ref().unwrap(), &arg.ty).unwrap();
+            let call = resolve(name, &[arg], &ctx).unwrap();
+            call.evaluate(&[array], 1).err().map(|error| error.errno())
+        };
+        assert_eq!(errno("HOUR", "2024-02-29T10:11:12"), Some(1235));
+        assert_eq!(errno("DATE", "20240131 101112"), Some(1235));
+        assert_eq!(errno("DATE", "2024-01-31 10:11 PM"), Some(1235));
+        for text in ["2024-02-29 10:11:12", "20240229", "abc", ""] {
+            assert_eq!((errno("HOUR", text), errno("DATE", text)), (None, None), "{text}");
+        }
+    }
+}
