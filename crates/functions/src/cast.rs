@@ -17,6 +17,7 @@ use crate::errors::parameter_count;
 use crate::input::Input;
 use crate::parse;
 use crate::shape;
+use crate::string::too_long;
 use crate::value::{Arg, Coercibility, Value};
 
 /// What a CAST makes.
@@ -69,7 +70,10 @@ pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Cal
         }
         CastTarget::Char(length, _) | CastTarget::Binary(length) => {
             Call::rowwise("CAST", args, ctx, ty, move |batch, row| {
-                let input = &batch.inputs[0];
+                let (input, limit) = (&batch.inputs[0], batch.ctx.max_allowed_packet);
+                if length.is_some_and(|length| u64::from(length) > limit) {
+                    return Ok(too_long("cast_as_binary", limit, batch.ctx));
+                }
                 let Some(bytes) = input.bytes(row)? else { return Ok(Value::Null) };
                 Ok(Value::Bytes(fit_bytes(&bytes, length, input)))
             })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pelorus_error::{Error, Result};
 use pelorus_types::WireType;
+use pelorus_types::temporal::write_date;
 
 use crate::call::{Call, each_row};
 use crate::collate::mix::mix;
@@ -12,6 +13,7 @@ use crate::common::{common, temporal_type};
 use crate::compare::{self, Kind};
 use crate::context::EvalContext;
 use crate::convert::value_as;
+use crate::datetime::parse;
 use crate::errors::parameter_count;
 use crate::shape::null_if_any;
 use crate::value::{Arg, Value};
@@ -52,7 +54,19 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
                 best = at;
             }
         }
-        value_as(&inputs[best], row, &to)
+        let chosen = &inputs[best];
+        if as_date
+            && !chosen.ty.is_date()
+            && let Some(text) = chosen.text(row)?
+        {
+            let read = parse::datetime(&text);
+            if let Some(date) = read.value.filter(|_| !read.has_time) {
+                let mut shown = String::new();
+                write_date(&mut shown, date);
+                return Ok(Value::Text(shown));
+            }
+        }
+        value_as(chosen, row, &to)
     });
     Ok(Call::new(name, args, ctx, common.ty, kernel)
         .with_scale(common.scale)

@@ -7,6 +7,8 @@ pub(crate) mod list;
 pub(crate) mod measure;
 pub(crate) mod part;
 pub(crate) mod search;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -84,6 +86,42 @@ pub(crate) fn value_of(bytes: Vec<u8>, binary: bool) -> Result<Value> {
     String::from_utf8(bytes)
         .map(Value::Text)
         .map_err(|_| Error::internal("a text function cut a character in two"))
+}
+
+/// Text that is put together, no longer than a packet may be: what would be longer is not held.
+pub(crate) struct Built {
+    bytes: Vec<u8>,
+    limit: u64,
+    is_over: bool,
+}
+
+impl Built {
+    pub(crate) fn new(ctx: &EvalContext) -> Self {
+        Self { bytes: Vec::new(), limit: ctx.max_allowed_packet, is_over: false }
+    }
+
+    pub(crate) fn push(&mut self, part: &[u8]) {
+        let length = self.bytes.len().saturating_add(part.len());
+        self.is_over |= u64::try_from(length).unwrap_or(u64::MAX) > self.limit;
+        if self.is_over {
+            self.bytes = Vec::new();
+        } else {
+            self.bytes.extend_from_slice(part);
+        }
+    }
+
+    /// Whether it has become too long, and nothing that follows matters.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The value, or NULL with a warning.
+    pub(crate) fn finish(self, binary: bool, name: &str, ctx: &EvalContext) -> Result<Value> {
+        if self.is_over {
+            return Ok(too_long(name, self.limit, ctx));
+        }
+        value_of(self.bytes, binary)
+    }
 }
 
 /// Binds a function whose result has the collation that some of its arguments agree on. `chars` is

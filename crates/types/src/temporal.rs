@@ -138,9 +138,12 @@ pub fn days_in_month(year: u16, month: u8) -> u8 {
     }
 }
 
-/// Whether the Gregorian calendar gives the year 366 days.
+/// Whether the year has 366 days: as the Gregorian calendar has it, but for year 0, which is none to
+/// MySQL.
 pub fn is_leap_year(year: u16) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    let gregorian =
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    gregorian && year != 0
 }
 
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
@@ -208,6 +211,14 @@ mod tests {
         assert_eq!(DateTime::date(2000, 2, 29).day_number(), 730_544);
         assert_eq!(DateTime::from_day_number(730_544), Some(DateTime::date(2000, 2, 29)));
         assert_eq!(DateTime::from_day_number(99_999_999), None);
+    }
+
+    #[test]
+    fn leap_years() {
+        let leap = [4, 1996, 2000, 2024, 9996];
+        let common = [0, 1, 100, 1900, 2023, 2100];
+        assert!(leap.into_iter().all(is_leap_year) && !common.into_iter().any(is_leap_year));
+        assert!(!DateTime::date(0, 2, 29).is_valid());
     }
 
     #[test]

@@ -104,14 +104,13 @@ impl Integer {
 
     fn double(&self, value: f64, report: &mut Reporter) -> Result<i128, Failure> {
         let whole = rint(value);
+        // Doubles do not have the largest numbers of 64 bits: 2^63 and 2^64 are what come next.
         #[expect(clippy::cast_precision_loss, reason = "MySQL compares as doubles, too")]
-        if whole > self.max as f64 {
+        if whole >= self.max as f64 + 1.0 {
             return self.fit(i128::MAX, report);
         }
         #[expect(clippy::cast_possible_truncation, reason = "saturates")]
-        let whole = whole as i128;
-        // 2^63 as a double counts as the largest BIGINT.
-        self.fit(whole.min(self.max), report)
+        self.fit(whole as i128, report)
     }
 
     fn hex(&self, bytes: &[u8], report: &mut Reporter) -> Result<i128, Failure> {

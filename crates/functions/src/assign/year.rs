@@ -16,7 +16,7 @@ pub(crate) fn year(value: Incoming<'_>, report: &mut Reporter) -> Result<u64, Fa
         Incoming::UInt(value) => number_year(i128::from(value), report),
         Incoming::Decimal(value) if value.is_negative() => number_year(-1, report),
         Incoming::Decimal(value) => number_year(decimal_integer(value), report),
-        Incoming::Double(value) if !(0.0..2155.0).contains(&value) => number_year(-1, report),
+        Incoming::Double(value) if !(0.0..=2155.0).contains(&value) => number_year(-1, report),
         #[expect(clippy::cast_possible_truncation, reason = "in range, and MySQL cuts it")]
         Incoming::Double(value) => number_year(value as i128, report),
         Incoming::Hex(bytes) if bytes.len() > 8 => number_year(-1, report),

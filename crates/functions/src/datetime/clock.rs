@@ -105,7 +105,8 @@ pub(crate) fn unix_timestamp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -
 
 /// The local date of seconds since 1970 in a row.
 pub(crate) fn from_unixtime_at(input: &Input<'_>, row: usize) -> Option<DateTime> {
-    let seconds = input.decimal(row)?.rescale(6)?;
+    // However little it is before 1970.
+    let seconds = input.decimal(row).filter(|seconds| !seconds.is_negative())?.rescale(6)?;
     let micros = i64::try_from(seconds.units.to_i128()?).ok()?;
     if micros < 0 || micros / SECOND > LAST_SECOND {
         return None;

@@ -8,7 +8,7 @@ use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS, write_time};
 
 use super::make::time_decimals;
 use super::read::{self, Lenience};
-use super::{parse, week};
+use super::week;
 use crate::call::Call;
 use crate::common::temporal_type;
 use crate::context::EvalContext;
@@ -37,17 +37,16 @@ enum Moment {
     Time(i64),
 }
 
-fn moment(input: &Input<'_>, row: usize) -> Result<Option<Moment>> {
-    if input.ty.is_date() {
+/// Reads a moment; where the other one is a DATE or DATETIME this has to be a date as well.
+fn moment(input: &Input<'_>, row: usize, beside_date: bool) -> Result<Option<Moment>> {
+    if input.ty.is_date() || (beside_date && input.ty.wire != WireType::Time) {
         return Ok(read::datetime(input, row, Lenience::FUZZY)?.map(Moment::Date));
     }
-    if input.ty.is_string()
-        && let Some(text) = input.text(row)?
-        && let Some((date, _)) = parse::dated(&text)
-    {
-        return Ok(Some(Moment::Date(date)));
-    }
-    Ok(read::time(input, row)?.map(Moment::Time))
+    let Some(time) = read::time(input, row)? else { return Ok(None) };
+    Ok(Some(match read::dated(&input.value(row)) {
+        Some(date) => Moment::Date(date),
+        None => Moment::Time(time),
+    }))
 }
 
 /// Microseconds since year 0.
@@ -71,8 +70,10 @@ pub(crate) fn times(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
     let [a, b] = args else { return Err(parameter_count(name)) };
     let decimals = time_decimals(a).max(time_decimals(b));
     let ty = temporal_type(WireType::Time, decimals);
-    Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
-        let (a, b) = (moment(&batch.inputs[0], row)?, moment(&batch.inputs[1], row)?);
+    let beside_date = a.ty.is_date() || b.ty.is_date();
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+        let a = moment(&batch.inputs[0], row, beside_date)?;
+        let b = moment(&batch.inputs[1], row, beside_date)?;
         let difference = match (a, b) {
             (Some(Moment::Date(a)), Some(Moment::Date(b))) => total(a) - total(b),
             (Some(Moment::Time(a)), Some(Moment::Time(b))) => a - b,
@@ -129,6 +130,19 @@ fn whole_months(from: DateTime, to: DateTime) -> i64 {
     months - i64::from(incomplete)
 }
 
+/// `YYYYMM` of a number of months, as MySQL makes it of 64 bits without a sign.
+fn period_of(months: u64) -> u64 {
+    if months == 0 {
+        return 0;
+    }
+    let year = match months / 12 {
+        year @ ..70 => year + 2000,
+        year @ 70..100 => year + 1900,
+        year => year,
+    };
+    year.wrapping_mul(100).wrapping_add(months % 12 + 1)
+}
+
 /// `YYMM` or `YYYYMM` as a number of months.
 fn period(value: i64) -> i64 {
     if value == 0 {
@@ -163,7 +177,23 @@ pub(crate) fn periods(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         if !add {
             return Ok(Value::Int(period(a) - period(b)));
         }
-        let months = period(a).saturating_add(b);
-        Ok(Value::Int(months / 12 * 100 + months % 12 + 1))
+        let months = period(a).wrapping_add(b);
+        #[expect(clippy::cast_sign_loss, clippy::cast_possible_wrap, reason = "two's complement")]
+        let added = period_of(months as u64) as i64;
+        Ok(Value::Int(added))
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As MySQL 9.7 says.
+    #[test]
+    fn periods_of_few_months() {
+        assert_eq!(period_of(24_002), 200_003);
+        assert_eq!(period_of(1000), 198_305);
+        assert_eq!(period_of(0), 0);
+        assert_eq!(period_of(1000_u64.wrapping_neg()), 6_148_914_691_236_508_873);
+    }
 }

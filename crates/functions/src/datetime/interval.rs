@@ -9,8 +9,8 @@ use pelorus_types::temporal::{
 use pelorus_types::{ColumnType, WireType};
 
 use super::make::time_decimals;
-use super::parse;
 use super::read::{self, Lenience};
+use super::{parse, week};
 use crate::call::Call;
 use crate::common::temporal_type;
 use crate::context::EvalContext;
@@ -138,13 +138,13 @@ fn read_parts(text: &str, count: usize, micros_last: bool) -> Option<(bool, Vec<
     while parts.len() < count && !rest.is_empty() {
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let last = parts.len() + 1 == count;
-        let mut value: i64 = rest[..digits].parse().unwrap_or(i64::MAX / 1_000_000_000);
+        let mut value: i64 = rest[..digits].parse().unwrap_or(i64::MAX);
         rest = rest[digits..].trim_start_matches(|c: char| !c.is_ascii_digit());
         // The last part is a fraction: `.5` is half a second.
         if micros_last && (last || rest.is_empty()) && digits < 6 {
             value *= 10_i64.pow(u32::try_from(6 - digits).unwrap_or(0));
         }
-        parts.push(value.min(i64::MAX / 1_000_000_000));
+        parts.push(value);
     }
     if !rest.is_empty() {
         return None;
@@ -170,17 +170,14 @@ fn moved(date: DateTime, step: Step) -> Option<DateTime> {
             Some(DateTime { year, month, day, ..date })
         }
         Step::Days(days) => {
-            let number = date.day_number().checked_add(days)?;
-            if !(0..=3_652_424).contains(&number) {
-                return None;
-            }
-            let day = DateTime::from_day_number(number)?;
+            let day = week::from_day_number(week::day_number(date).checked_add(days)?)?;
             Some(day.at_time_micros(date.time_micros()))
         }
         Step::TooManyParts => None,
         Step::Micros(micros) => {
-            let moved = date.plus_micros(i64::try_from(micros).ok()?)?;
-            (0..=3_652_424).contains(&moved.day_number()).then_some(moved)
+            let total = date.time_micros().checked_add(i64::try_from(micros).ok()?)?;
+            let day = week::from_day_number(week::day_number(date) + total.div_euclid(DAY))?;
+            Some(day.at_time_micros(total.rem_euclid(DAY)))
         }
     }
 }
@@ -370,7 +367,7 @@ pub(crate) fn add_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
         if input.is_null(row) {
             return Ok(Value::Null);
         }
-        let Some(time) = read::time(&batch.inputs[1], row)? else { return Ok(Value::Null) };
+        let Some(time) = read::time_alone(&batch.inputs[1], row)? else { return Ok(Value::Null) };
         let dated = match shape {
             Shape::DateTime => true,
             Shape::Text => {

@@ -8,8 +8,8 @@ use pelorus_types::WireType;
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS, days_in_month};
 
 use super::difference::clamp_time;
-use super::parse;
 use super::read::{self, Lenience};
+use super::{parse, week};
 use crate::call::Call;
 use crate::cast::{round_datetime, round_time};
 use crate::common::temporal_type;
@@ -87,7 +87,8 @@ pub(crate) fn timestamp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
             return Ok(Value::Null);
         };
         if two {
-            let moved = read::time(&batch.inputs[1], row)?.and_then(|time| date.plus_micros(time));
+            let time = read::time_alone(&batch.inputs[1], row)?;
+            let moved = time.and_then(|time| date.plus_micros(time));
             let Some(moved) = moved else { return Ok(Value::Null) };
             date = moved;
         }
@@ -155,7 +156,10 @@ pub(crate) fn maketime(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
         let Some(micros) = micros.and_then(|micros| i64::try_from(micros).ok()) else {
             return Ok(Value::Null);
         };
-        if !(0..60).contains(&minutes) || !(0..60_000_000).contains(&micros) {
+        // The seventh digit may make it 60 seconds.
+        let whole = seconds.truncate(0).units.to_i128();
+        let fits = whole.is_some_and(|whole| whole < 60) && !seconds.is_negative();
+        if !(0..60).contains(&minutes) || !fits {
             return Ok(Value::Null);
         }
         let rest = minutes * 60_000_000 + micros;
@@ -187,7 +191,8 @@ pub(crate) fn sec_to_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
             .and_then(|micros| i64::try_from(micros).ok());
         let sign = if seconds.is_negative() { -1 } else { 1 };
         Ok(Value::Time(match micros {
-            Some(micros) if micros.abs() <= TIME_MAX_MICROS => micros,
+            // A fraction of the last second may be there.
+            Some(micros) if micros.abs() < TIME_MAX_MICROS + 1_000_000 => micros,
             _ => {
                 let shown = seconds.to_text();
                 batch.ctx.warn(1292, format!("Truncated incorrect time value: '{shown}'"));
@@ -209,12 +214,6 @@ pub(crate) fn from_days(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
             batch.ctx.warn(6527, message);
             return Ok(Value::Null);
         }
-        // MySQL's year 0 has no leap day, like the year after it.
-        let date = if days < 366 {
-            DateTime { year: 0, ..DateTime::from_day_number(days + 365).unwrap_or_default() }
-        } else {
-            DateTime::from_day_number(days).unwrap_or_default()
-        };
-        Ok(Value::Date(date.pack()))
+        Ok(Value::Date(week::from_day_number(days).unwrap_or_default().pack()))
     }))
 }

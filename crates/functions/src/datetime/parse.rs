@@ -60,14 +60,30 @@ impl Cursor<'_> {
 
     fn spaces(&mut self) -> usize {
         let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace() || byte == 0x0b) {
+        while self.peek().is_some_and(is_space) {
             self.at += 1;
         }
         self.at - start
     }
 
-    fn run_of_digits(&self) -> usize {
-        self.text[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count()
+    /// Passes over spaces and punctuation.
+    fn delimiters(&mut self) -> Between {
+        let mut passed = Between::default();
+        while let Some(byte) = self.peek().filter(|it| is_space(*it) || it.is_ascii_punctuation()) {
+            passed.delimiters = true;
+            passed.spaces |= is_space(byte);
+            self.at += 1;
+        }
+        passed
+    }
+
+    fn is_at_digit(&self) -> bool {
+        self.peek().is_some_and(|byte| byte.is_ascii_digit())
+    }
+
+    /// Whether a byte stands here, and a digit behind it.
+    fn has_part(&self, mark: u8) -> bool {
+        self.peek() == Some(mark) && self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit)
     }
 }
 
@@ -83,102 +99,112 @@ pub(crate) fn datetime(text: &str) -> Parsed<DateTime> {
 
 /// Like [`datetime`]; with `any_day` 30 February is a date (`ALLOW_INVALID_DATES`).
 pub(crate) fn datetime_with(text: &str, any_day: bool) -> Parsed<DateTime> {
+    read_datetime(text, any_day).map_or_else(Parsed::none, |(parsed, _)| parsed)
+}
+
+/// What stands between the parts of a date.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Between {
+    delimiters: bool,
+    spaces: bool,
+}
+
+/// Reads a date; `None` when the text has not three parts, or something between or behind them that
+/// no date has. Parts that no date has leave it without a value, and not [`Parsed::shaped`].
+fn read_datetime(text: &str, any_day: bool) -> Option<(Parsed<DateTime>, Between)> {
     let mut cursor = Cursor { text: text.as_bytes(), at: 0 };
     cursor.spaces();
-    if !cursor.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-        return Parsed::none();
+    if !cursor.is_at_digit() {
+        return None;
     }
-    let run = cursor.run_of_digits();
-    let delimited = match cursor.text.get(cursor.at + run) {
-        None => false,
-        // A point after the first number is read as in a number.
-        Some(b'.') => false,
-        Some(b'T') => run < 6,
-        Some(byte) => byte.is_ascii_punctuation() || (run < 6 && byte.is_ascii_whitespace()),
-    };
-    let (mut parts, year_digits) = (
-        [0_u32; 6],
-        if delimited {
-            run
-        } else if matches!(run, 8 | 14..) || (run == 4) {
-            4
-        } else {
-            2
-        },
-    );
-    let mut count = 0;
-    let mut fraction = None;
-    let mut has_time = false;
-    while count < 6 {
-        // Between signs a number is read to its end, and is then too large.
-        let most = match (delimited, count) {
-            (true, _) => 9,
-            (false, 0) => year_digits,
-            (false, _) => 2,
+    // Digits alone, a `T` among them at most, are parts of a fixed width. A point after them is read
+    // as in a number.
+    let head = &cursor.text[cursor.at..];
+    let run = head.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'T').count();
+    let is_packed = matches!(head.get(run), None | Some(b'.'));
+    let mut year_digits = if matches!(run, 4 | 8 | 14..) { 4 } else { 2 };
+    let (mut parts, mut count) = ([0_u32; 6], 0);
+    let mut between = Between::default();
+    let (mut micros, mut fraction) = (0, 0);
+    // What is read as a part of the date ends here.
+    let mut end;
+    loop {
+        let most = match (is_packed, count) {
+            (false, _) => usize::MAX,
+            (true, 0) => year_digits,
+            (true, _) => 2,
         };
         let (value, digits) = cursor.digits(most);
-        if digits == 0 {
-            break;
+        if value > 999_999 {
+            return None;
         }
         parts[count] = value;
+        if count == 0 && !is_packed {
+            year_digits = digits;
+        }
         count += 1;
-        if count > 3 {
-            has_time = true;
-        }
-        if count == 6 {
+        end = cursor.at;
+        if count == 3 && cursor.peek() == Some(b'T') {
+            cursor.at += 1;
+            if cursor.is_at_digit() {
+                continue;
+            }
             break;
         }
-        if (delimited || cursor.peek().is_none_or(|byte| !byte.is_ascii_digit()))
-            && !separator(&mut cursor, count)
-        {
+        if count == parts.len() {
+            if cursor.peek() == Some(b'.') {
+                cursor.at += 1;
+                let (value, digits) = cursor.digits(6);
+                fraction = u8::try_from(digits).unwrap_or(6);
+                micros = value * 10_u32.pow(u32::from(6 - fraction));
+                if digits > 0 && !matches!(cursor.peek(), Some(b'+' | b'-')) {
+                    cursor.delimiters();
+                }
+                end = cursor.at;
+            }
+            break;
+        }
+        let passed = cursor.delimiters();
+        if passed.spaces && count != 3 {
+            return None;
+        }
+        between.delimiters |= passed.delimiters;
+        between.spaces |= passed.spaces;
+        end = cursor.at;
+        if !cursor.is_at_digit() {
             break;
         }
     }
-    if count == 6 && cursor.peek() == Some(b'.') {
-        cursor.at += 1;
-        fraction = Some(read_fraction(&mut cursor));
-    }
-    if count < 3 {
-        return Parsed::none();
-    }
-    let (micros, digits, carry) = fraction.unwrap_or((0, 0, false));
-    if year_digits == 2 {
+    cursor.at = end;
+    let is_zero = parts == [0; 6] && micros == 0;
+    if year_digits == 2 && !is_zero {
         parts[0] = full_year(parts[0]);
     }
-    let offset = if has_time { zone_offset(&mut cursor) } else { None };
+    if count < 3 {
+        return None;
+    }
+    let has_time = count > 3;
+    if !in_range(parts) {
+        return Some((Parsed { has_time, ..Parsed::none() }, between));
+    }
+    let mut carry = false;
+    if fraction == 6 && cursor.is_at_digit() {
+        carry = cursor.peek() >= Some(b'5');
+        cursor.digits(usize::MAX);
+    }
+    let has_sign = matches!(cursor.peek(), Some(b'+' | b'-'));
+    let offset =
+        if count == parts.len() && has_sign { Some(zone_offset(&mut cursor)?) } else { None };
     cursor.spaces();
     let truncated = cursor.at < cursor.text.len();
     let value = build(parts, micros, any_day)
         .and_then(|date| if carry { date.plus_micros(1) } else { Some(date) });
-    let shaped = in_range(parts);
-    Parsed { value, truncated, has_time, fraction: digits, offset, shaped }
+    Some((Parsed { value, truncated, has_time, fraction, offset, shaped: true }, between))
 }
 
 /// Whether each part is one that some date has.
-fn in_range([_, month, day, hour, minute, second]: [u32; 6]) -> bool {
-    month <= 12 && day <= 31 && hour <= 23 && minute <= 59 && second <= 59
-}
-
-/// Skips what stands between two parts; `false` when no further part can follow.
-fn separator(cursor: &mut Cursor<'_>, count: usize) -> bool {
-    let next_is_digit =
-        |cursor: &Cursor<'_>| cursor.peek().is_some_and(|byte| byte.is_ascii_digit());
-    if count == 3 {
-        if cursor.peek() == Some(b'T') {
-            cursor.at += 1;
-            return next_is_digit(cursor);
-        }
-        let spaces = cursor.spaces();
-        if spaces > 0 {
-            return next_is_digit(cursor);
-        }
-    }
-    let mut any = false;
-    while cursor.peek().is_some_and(|byte| byte.is_ascii_punctuation()) {
-        cursor.at += 1;
-        any = true;
-    }
-    any && next_is_digit(cursor)
+fn in_range([year, month, day, hour, minute, second]: [u32; 6]) -> bool {
+    year <= 9999 && month <= 12 && day <= 31 && hour <= 23 && minute <= 59 && second <= 59
 }
 
 /// Reads the digits after the point: microseconds, digits, whether the seventh rounds up.
@@ -196,19 +222,21 @@ fn read_fraction(cursor: &mut Cursor<'_>) -> (u32, u8, bool) {
     (micros, digits_u8, carry)
 }
 
-/// `+hh:mm` at the end of a date with time.
+/// `+hh:mm` at the end of a date with time; `None` for what is no offset, or none that there is.
 fn zone_offset(cursor: &mut Cursor<'_>) -> Option<i64> {
-    let sign = match cursor.peek() {
-        Some(b'+') => 1,
-        Some(b'-') => -1,
-        _ => return None,
-    };
-    let rest = &cursor.text[cursor.at + 1..];
-    let [h1, h2, b':', m1, m2] = rest else { return None };
+    let rest = &cursor.text[cursor.at..];
+    let (offset, behind) = rest.split_at_checked(6)?;
+    let [sign, h1, h2, b':', m1, m2] = offset else { return None };
     let digit = |byte: &u8| byte.is_ascii_digit().then(|| i64::from(byte - b'0'));
-    let minutes = (digit(h1)? * 10 + digit(h2)?) * 60 + digit(m1)? * 10 + digit(m2)?;
+    let (hours, minutes) = (digit(h1)? * 10 + digit(h2)?, digit(m1)? * 10 + digit(m2)?);
+    let total = hours * 60 + minutes;
+    let is_negative = *sign == b'-';
+    let is_none = minutes > 59 || total > 14 * 60 || (is_negative && total == 0);
+    if is_none || !behind.iter().copied().all(is_space) {
+        return None;
+    }
     cursor.at = cursor.text.len();
-    Some(sign * minutes * 60)
+    Some(if is_negative { -total } else { total } * 60)
 }
 
 fn build(parts: [u32; 6], micros: u32, any_day: bool) -> Option<DateTime> {
@@ -272,16 +300,14 @@ fn split_number(whole: u64) -> Option<(u64, u64)> {
         101..=691_231 => Some((whole + 20_000_000, 0)),
         691_232..700_101 => None,
         700_101..=991_231 => Some((whole + 19_000_000, 0)),
-        991_232..10_000_101 => {
-            // Years below 1000 with all their digits.
-            (whole >= 10_000_101).then_some((whole, 0))
-        }
-        10_000_101..=99_991_231 => Some((whole, 0)),
+        // Years below 1000 have all their digits.
+        991_232..=99_991_231 => Some((whole, 0)),
         99_991_232..101_000_000 => None,
         101_000_000..=691_231_235_959 | 700_101_000_000..=991_231_235_959 => {
             Some((expand(whole / 1_000_000), whole % 1_000_000))
         }
-        _ => None,
+        691_231_235_960..700_101_000_000 => None,
+        _ => Some((whole / 1_000_000, whole % 1_000_000)),
     }
 }
 
@@ -319,43 +345,60 @@ pub(crate) fn number_as_time(value: Decimal) -> Option<i64> {
 
 /// Reads `[-][d ]hh:mm:ss.ffffff`, `hh:mm`, `hhmmss`, or the time of a date with time.
 pub(crate) fn time(text: &str) -> Parsed<i64> {
-    let trimmed = text.trim_start();
+    let trimmed = trim_start(text);
     let (negative, body) = match trimmed.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, trimmed),
     };
-    if !body.as_bytes().first().is_some_and(|byte| byte.is_ascii_digit()) {
-        return Parsed {
-            value: None,
-            truncated: true,
-            has_time: true,
-            fraction: 0,
-            offset: None,
-            shaped: false,
-        };
+    let none = Parsed { has_time: true, ..Parsed::none() };
+    if !body.as_bytes().first().is_some_and(u8::is_ascii_digit) {
+        return none;
     }
-    if !negative && let Some((value, date)) = dated(body) {
+    if let Some(date) = dated(body) {
+        // A date alone is no time, and neither are parts that no date has.
+        let time = date.value.filter(|_| date.has_time && !negative);
         return Parsed {
-            value: Some(value.time_micros()),
-            truncated: date.truncated,
-            has_time: true,
+            value: time.map(DateTime::time_micros),
+            truncated: date.truncated || negative,
             fraction: date.fraction,
-            offset: None,
             shaped: true,
+            ..none
         };
     }
-    time_of_day(body, negative)
+    time_of_day(body, negative).unwrap_or(none)
 }
 
-/// A text that says a date with a time of day. A colon after the first number begins a time alone,
-/// however long its fraction.
-pub(crate) fn dated(text: &str) -> Option<(DateTime, Parsed<DateTime>)> {
-    let text = text.trim();
-    if text.len() < 12 || begins_with_time(text) {
+/// What a text of twelve characters or more says as a date, be it a day that the calendar does not
+/// have. `None` for other texts, and for those with delimiters but no space: they are times.
+pub(crate) fn dated(text: &str) -> Option<Parsed<DateTime>> {
+    let text = trim_start(text);
+    if text.len() < 12 {
         return None;
     }
-    let date = datetime(text);
-    Some((date.value.filter(|_| date.has_time)?, date))
+    let (date, between) = read_datetime(text, true)?;
+    (between.spaces || !between.delimiters).then_some(date)
+}
+
+/// A text without the spaces in front.
+fn trim_start(text: &str) -> &str {
+    text.trim_start_matches(|c: char| u8::try_from(c).is_ok_and(is_space))
+}
+
+fn is_space(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
+}
+
+/// Whether servers of other makes may read a text as another date or time: one with an offset, an
+/// exponent or a `T`, with more spaces than the one behind the day, or of digits alone at its start.
+pub(crate) fn is_disputed(text: &str) -> bool {
+    let text = trim_start(text);
+    let text = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    let run = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let of_digits = run >= 6 && text.get(run).is_some_and(|byte| *byte != b'.');
+    let spaces = text.iter().filter(|byte| is_space(**byte)).count();
+    let has_mark = text.iter().any(|byte| matches!(byte, b'T' | b'+' | b'e' | b'E'));
+    let ends_open = text.last().is_some_and(|byte| is_space(*byte));
+    run > 0 && (of_digits || spaces > 1 || has_mark || ends_open)
 }
 
 /// Whether a colon ends the first number.
@@ -363,71 +406,71 @@ pub(crate) fn begins_with_time(text: &str) -> bool {
     text.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(':')
 }
 
-fn time_of_day(body: &str, negative: bool) -> Parsed<i64> {
+/// Whether an exponent follows, as a number of the computer has it.
+fn has_exponent(rest: &[u8]) -> bool {
+    match rest {
+        [b'e' | b'E', b'+' | b'-', digit, ..] | [b'e' | b'E', digit, ..] => digit.is_ascii_digit(),
+        _ => false,
+    }
+}
+
+/// Reads a time that no date goes with; `None` for what is none.
+fn time_of_day(body: &str, negative: bool) -> Option<Parsed<i64>> {
     let mut cursor = Cursor { text: body.as_bytes(), at: 0 };
-    let (first, _) = cursor.digits(10);
-    let first = i64::from(first);
+    // Numbers beyond 32 bits make it no time.
+    let number = |cursor: &mut Cursor<'_>| {
+        let start = cursor.at;
+        cursor.digits(usize::MAX);
+        let digits = std::str::from_utf8(&cursor.text[start..cursor.at]).ok()?;
+        digits.parse::<u32>().ok().map(i64::from)
+    };
+    let first = number(&mut cursor)?;
     let (mut days, mut minute, mut second) = (0, 0, 0);
     let hour;
-    let mut colons = false;
     let mark = cursor.at;
     // A single digit after the days is none of the hours.
     let more = |cursor: &Cursor<'_>| cursor.text.len() - cursor.at > 1;
-    if cursor.spaces() > 0
-        && more(&cursor)
-        && cursor.peek().is_some_and(|byte| byte.is_ascii_digit())
-    {
+    let mut has_colons = true;
+    if cursor.spaces() > 0 && more(&cursor) && cursor.is_at_digit() {
         days = first;
-        hour = i64::from(cursor.digits(10).0);
-        colons = true;
+        hour = number(&mut cursor)?;
     } else {
         cursor.at = mark;
-        if cursor.peek() == Some(b':') {
+        has_colons = cursor.has_part(b':');
+        if has_colons {
             hour = first;
-            colons = true;
         } else {
             (hour, minute, second) = (first / 10_000, first / 100 % 100, first % 100);
         }
     }
-    if colons && cursor.peek() == Some(b':') {
+    if has_colons && cursor.has_part(b':') {
         cursor.at += 1;
-        minute = i64::from(cursor.digits(10).0);
-        if cursor.peek() == Some(b':') {
+        minute = number(&mut cursor)?;
+        if cursor.has_part(b':') {
             cursor.at += 1;
-            second = i64::from(cursor.digits(10).0);
+            second = number(&mut cursor)?;
         }
     }
     let (mut micros, mut digits, mut carry) = (0, 0, false);
-    if cursor.peek() == Some(b'.') {
+    if cursor.has_part(b'.') {
         cursor.at += 1;
         (micros, digits, carry) = read_fraction(&mut cursor);
+    } else if cursor.peek() == Some(b'.') && !more(&cursor) {
+        cursor.at += 1;
+    }
+    if minute > 59 || second > 59 || has_exponent(&cursor.text[cursor.at..]) {
+        return None;
     }
     cursor.spaces();
     let mut truncated = cursor.at < cursor.text.len();
-    if minute > 59 || second > 59 {
-        return Parsed {
-            value: None,
-            truncated: true,
-            has_time: true,
-            fraction: digits,
-            offset: None,
-            shaped: false,
-        };
-    }
-    let total = (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000
-        + i64::from(micros)
-        + i64::from(carry);
+    let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+    // Days and hours of 32 bits each are more seconds than 64 bits of microseconds have.
+    let total = seconds.min(TIME_MAX_MICROS) * 1_000_000 + i64::from(micros) + i64::from(carry);
     let clamped = total.min(TIME_MAX_MICROS);
     truncated |= total > TIME_MAX_MICROS;
-    let value = if negative { -clamped } else { clamped };
-    Parsed {
-        value: Some(value),
-        truncated,
-        has_time: true,
-        fraction: digits,
-        offset: None,
-        shaped: false,
-    }
+    let value = Some(if negative { -clamped } else { clamped });
+    let shaped = false;
+    Some(Parsed { value, truncated, has_time: true, fraction: digits, offset: None, shaped })
 }
 
 #[cfg(test)]
@@ -461,6 +504,113 @@ mod tests {
         assert_eq!(time("101112").value, Some((10 * 3600 + 11 * 60 + 12) * second));
         assert_eq!(time("999:00:00").value, Some(TIME_MAX_MICROS));
         assert_eq!(time("10:11:12.5").value, Some((10 * 3600 + 11 * 60 + 12) * second + 500_000));
+    }
+
+    /// As MySQL 9.7 says.
+    #[test]
+    fn what_stands_between_the_parts_of_a_date() {
+        let day = Some((2024, 1, 31, 0, 0, 0, 0));
+        let time = Some((2024, 1, 31, 10, 11, 12, 0));
+        for text in ["2024-01-31, 10:11:12", "2024-01-31 - 10:11:12", "2024.01.31  10.11.12"] {
+            assert_eq!((date(text), datetime(text).truncated), (time, false), "{text}");
+        }
+        for text in
+            ["20240131T101112", "20240131101112", "2024-01-31T10:11:12", " 24-1-31 10:11:12"]
+        {
+            assert_eq!((date(text), datetime(text).truncated), (time, false), "{text}");
+        }
+        // Spaces are for what follows the day, and digits without delimiters stand alone.
+        for text in ["2024 -01-31", "2024-01-31 10 :11", "2024-01-31 10:11 ", "2024-01-31 10:11 PM"]
+        {
+            assert_eq!(date(text), None, "{text}");
+        }
+        for text in ["20240131 101112", "20240131T101112Z", "20240131T1011", "20240131 ", "240131x"]
+        {
+            assert_eq!(date(text), None, "{text}");
+        }
+        for text in ["2024-01-31T", "2024-01-31T 10:11:12", "2024-01-31x"] {
+            assert_eq!((date(text), datetime(text).truncated), (day, true), "{text}");
+        }
+        for text in ["2024-01-31 ", "2024-01-31-", "2024-01-31 /"] {
+            assert_eq!((date(text), datetime(text).truncated), (day, false), "{text}");
+        }
+        assert_eq!(date("00-00-00"), Some((0, 0, 0, 0, 0, 0, 0)));
+        assert_eq!(date("0000-02-29"), None);
+        assert_eq!(date("10000-01-01"), None);
+    }
+
+    /// As MySQL 9.7 says.
+    #[test]
+    fn offsets_have_bounds() {
+        let offset = |offset: &str| {
+            let read = datetime(&format!("2024-01-31 10:00:00{offset}"));
+            assert!(read.value.is_none() == read.offset.is_none(), "{offset}");
+            read.offset.filter(|_| !read.truncated)
+        };
+        assert_eq!(offset("+02:00 "), Some(7200));
+        assert_eq!(offset("-14:00"), Some(-14 * 3600));
+        assert_eq!(offset(".5+00:00"), Some(0));
+        for none in ["+15:00", "-14:01", "-00:00", "+10:99", "+10", "+1:00", "+01:00x"] {
+            assert_eq!(offset(none), None, "{none}");
+        }
+    }
+
+    /// As MySQL 9.7 says.
+    #[test]
+    fn times_of_texts_that_say_dates() {
+        let second = 1_000_000;
+        let of_day = Some((10 * 3600 + 11 * 60 + 12) * second);
+        assert_eq!(time("2024-02-29 10:11:12").value, of_day);
+        assert_eq!(time("2024-02-30 10:11:12").value, of_day);
+        assert_eq!(time("20240229T101112").value, of_day);
+        // With delimiters but no space it is no date.
+        let read = time("2024-02-29T10:11:12");
+        assert_eq!((read.value, read.truncated), (Some((20 * 60 + 24) * second), true));
+        for text in
+            ["2024-13-31 10:11:12", "123456010212", "-2024-02-29 10:11:12", "2024-02-29 abc"]
+        {
+            let read = time(text);
+            assert_eq!((read.value, read.truncated), (None, true), "{text}");
+        }
+        let read = time("2024-02-29  ");
+        assert_eq!((read.value, read.truncated), (None, false));
+    }
+
+    /// As MySQL 9.7 says.
+    #[test]
+    fn times_that_are_too_large() {
+        for text in ["4000000000:00:00", "999999999 10:00:00", "4294967295 4294967295:00:00"] {
+            let read = time(text);
+            assert_eq!((read.value, read.truncated), (Some(TIME_MAX_MICROS), true), "{text}");
+        }
+        assert_eq!(time("-4000000000:00:00").value, Some(-TIME_MAX_MICROS));
+        for text in ["4294967296:00:00", "10:11:12e5", "101112e1", "10:11:12E-5"] {
+            assert_eq!(time(text).value, None, "{text}");
+        }
+        assert!(time("10:11:12e").value.is_some());
+    }
+
+    #[test]
+    fn what_servers_agree_on() {
+        for text in
+            ["2024-01-31", "2024-01-31 10:11:12.5", "20240131", "10:11:12", "-1 10:11", "abc T"]
+        {
+            assert!(!is_disputed(text), "{text}");
+        }
+        for text in ["2024-01-31T10:11:12", "20240131 101112", "2024-01-31 10:11 PM", "10:11:12e1"]
+        {
+            assert!(is_disputed(text), "{text}");
+        }
+    }
+
+    /// As MySQL 9.7 says.
+    #[test]
+    fn numbers_of_early_years() {
+        let date = |value: i128| number(Decimal::from_i128(value));
+        assert_eq!(date(9_990_101), Some(DateTime::date(999, 1, 1)));
+        assert_eq!(date(5_000_101_000_000), Some(DateTime::date(500, 1, 1)));
+        assert_eq!(date(991_232), None);
+        assert_eq!(date(99_991_232), None);
     }
 
     proptest! {

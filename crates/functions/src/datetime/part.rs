@@ -169,7 +169,15 @@ pub(crate) fn extract(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
 /// would read it as a time.
 fn time_to_extract(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
     let date = match input.value(row) {
-        Value::Text(text) if !parse::begins_with_time(&text) => parse::datetime(&text).value,
+        Value::Text(text) if !parse::begins_with_time(&text) => {
+            let read = parse::datetime(&text);
+            if read.value.is_none() && read.shaped {
+                let message = format!("Incorrect datetime value: '{text}'");
+                input.ctx().warn(1292, message);
+                return Ok(None);
+            }
+            read.value
+        }
         Value::Int(value) => parse::number(Decimal::from_i128(i128::from(value))),
         Value::Decimal(_) | Value::Double(_) => {
             return Err(Error::unsupported("EXTRACT of a time from a number with a fraction"));

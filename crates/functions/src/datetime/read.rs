@@ -2,7 +2,7 @@
 
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
-use pelorus_error::Result;
+use pelorus_error::{Error, Result};
 use pelorus_types::WireType;
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS};
 
@@ -81,7 +81,12 @@ pub(crate) fn datetime(
     let warn = |text: &str| {
         input.ctx().warn(1292, format!("Incorrect datetime value: '{text}'"));
     };
-    let number = |value| parse::number_with(value, lenience.any_day(input.ctx()));
+    let number = |value| {
+        let date = parse::number_with(value, lenience.any_day(input.ctx()))?;
+        // A number of eight digits at most is a date of a year below 1000 where any date will do.
+        let is_early = date.year < 1000 && value.compare(Decimal::from_i128(10_000_101)).is_lt();
+        (lenience.held || !is_early).then_some(date)
+    };
     let found = match input.value(row) {
         Value::Null => return Ok(None),
         Value::Date(packed) => {
@@ -102,11 +107,14 @@ pub(crate) fn datetime(
         Value::Decimal(value) => number(value),
         Value::Double(value) => number(crate::input::double_to_decimal(value)),
         Value::Text(text) => {
+            check_reading(&text, input.ctx())?;
             return Ok(text_as_datetime(&text, input, lenience));
         }
         Value::Bytes(_) if input.hex => number(Decimal::from_i128(input.int(row).unwrap_or(0))),
         Value::Bytes(bytes) => {
-            return Ok(text_as_datetime(&String::from_utf8_lossy(&bytes), input, lenience));
+            let text = String::from_utf8_lossy(&bytes);
+            check_reading(&text, input.ctx())?;
+            return Ok(text_as_datetime(&text, input, lenience));
         }
     };
     match found.filter(|date| lenience.allows(*date)) {
@@ -117,6 +125,14 @@ pub(crate) fn datetime(
             Ok(None)
         }
     }
+}
+
+/// Refuses a text that the MariaDB whose answer this is may read in its own way.
+fn check_reading(text: &str, ctx: &EvalContext) -> Result<()> {
+    if ctx.of_mariadb && parse::is_disputed(text) {
+        return Err(Error::unsupported("such a text as a date or time of a MariaDB"));
+    }
+    Ok(())
 }
 
 fn year_as_date(year: Option<i128>) -> Option<DateTime> {
@@ -183,6 +199,7 @@ pub(crate) fn time(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
                 Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 _ => String::new(),
             };
+            check_reading(&text, input.ctx())?;
             let parsed = parse::time(&text);
             if parsed.truncated {
                 warn("Truncated incorrect", &text);
@@ -201,6 +218,30 @@ pub(crate) fn time(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
             warn("Truncated incorrect", &text);
             Ok(None)
         }
+    }
+}
+
+/// A value as a TIME; NULL, too, for one that says a date with its time of day.
+pub(crate) fn time_alone(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
+    let time = time(input, row)?;
+    Ok(time.filter(|_| dated(&input.value(row)).is_none()))
+}
+
+/// The date with its time of day that a value says which can be read as a time, if any.
+pub(crate) fn dated(value: &Value) -> Option<DateTime> {
+    let number = |value: Decimal| {
+        let is_long = value.compare(Decimal::from_i128(10_000_000_000)).is_ge();
+        is_long.then(|| parse::number(value)).flatten()
+    };
+    match value {
+        Value::Date(packed) => Some(DateTime::unpack(*packed)),
+        Value::Text(text) => parse::dated(text)?.value,
+        Value::Bytes(bytes) => parse::dated(&String::from_utf8_lossy(bytes))?.value,
+        Value::Int(value) => number(Decimal::from_i128(i128::from(*value))),
+        Value::UInt(value) => number(Decimal::from_i128(i128::from(*value))),
+        Value::Decimal(value) => number(*value),
+        Value::Double(value) => number(crate::input::double_to_decimal(*value)),
+        Value::Null | Value::Time(_) => None,
     }
 }
 
@@ -224,4 +265,30 @@ pub(crate) fn dates(input: &Input<'_>, rows: usize) -> Result<Int64Array> {
     }
     let rows = if input.is_one() { 1 } else { rows };
     (0..rows).map(|row| for_comparison(input, row)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::{EvalContext, array_of, literal, resolve};
+
+    #[test]
+    fn what_a_mariadb_may_read_otherwise_is_refused() {
+        let mut ctx = EvalContext::default();
+        ctx.of_mariadb = true;
+        let ctx = Arc::new(ctx);
+        let errno = |name: &str, text: &str| {
+            let arg = literal::text(text, &ctx);
+            let array = array_of(arg.constant.as_ref().unwrap(), &arg.ty).unwrap();
+            let call = resolve(name, &[arg], &ctx).unwrap();
+            call.evaluate(&[array], 1).err().map(|error| error.errno())
+        };
+        assert_eq!(errno("HOUR", "2024-02-29T10:11:12"), Some(1235));
+        assert_eq!(errno("DATE", "20240131 101112"), Some(1235));
+        assert_eq!(errno("DATE", "2024-01-31 10:11 PM"), Some(1235));
+        for text in ["2024-02-29 10:11:12", "20240229", "abc", ""] {
+            assert_eq!((errno("HOUR", text), errno("DATE", text)), (None, None), "{text}");
+        }
+    }
 }

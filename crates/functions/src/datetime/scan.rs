@@ -48,8 +48,6 @@ fn format_type(format: &Arg) -> ColumnType {
 struct Found {
     date: DateTime,
     hour: u32,
-    half: Option<bool>,
-    twelve: bool,
     year_day: Option<u32>,
     weekday: Option<u32>,
     week: Option<(u32, bool)>,
@@ -63,25 +61,36 @@ struct Scanner<'a> {
 
 impl Scanner<'_> {
     fn number(&mut self, most: usize) -> Option<u32> {
-        let digits = self.text.bytes().take(most).take_while(|byte| byte.is_ascii_digit()).count();
+        // A sign is a digit of the number.
+        let sign = usize::from(self.text.starts_with('+'));
+        let digits = self.text.bytes().take(most).skip(sign);
+        let digits = sign + digits.take_while(|byte| byte.is_ascii_digit()).count();
         let value = self.text[..digits].parse().ok()?;
         self.text = &self.text[digits..];
         Some(value)
     }
 
+    /// The number of the name that the next word is, or that it alone begins: `Sept` is September,
+    /// and `Mayor` is not May.
     fn name(&mut self, names: &[&str], short: bool) -> Option<u32> {
+        let is_letter = |c: char| c.is_ascii_alphabetic() || !c.is_ascii();
+        let rest = self.text.trim_start_matches(is_letter);
+        let word = &self.text[..self.text.len() - rest.len()];
+        let (mut found, mut count) = (None, 0);
         for (at, name) in names.iter().enumerate() {
-            let wanted = if short { &name[..3] } else { name };
-            let head = self.text.get(..wanted.len());
-            // A whole word is asked for, so that `Mayor` is not May.
-            let rest = self.text.get(wanted.len()..).unwrap_or_default();
-            let ends = !rest.starts_with(|c: char| c.is_ascii_alphabetic());
-            if head.is_some_and(|head| head.eq_ignore_ascii_case(wanted)) && ends {
-                self.text = rest;
-                return u32::try_from(at + 1).ok();
+            let name = if short { &name[..3] } else { *name };
+            if !name.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)) {
+                continue;
+            }
+            found = Some(at + 1);
+            count += 1;
+            if name.len() == word.len() {
+                count = 1;
+                break;
             }
         }
-        None
+        self.text = rest;
+        found.filter(|_| count == 1).and_then(|at| u32::try_from(at).ok())
     }
 
     fn skip_spaces(&mut self) {
@@ -93,6 +102,19 @@ impl Scanner<'_> {
 fn scan<'a>(text: &'a str, format: &str) -> Option<(Found, &'a str)> {
     let mut scanner = Scanner { text };
     let mut found = Found::default();
+    follow(&mut scanner, &mut found, format)?;
+    Some((found, scanner.text))
+}
+
+/// The clock of twelve hours that a format reads.
+#[derive(Debug, Default)]
+struct Twelve {
+    is_read: bool,
+    afternoon: bool,
+}
+
+fn follow(scanner: &mut Scanner<'_>, found: &mut Found, format: &str) -> Option<()> {
+    let mut twelve = Twelve::default();
     let mut format = format.chars().peekable();
     while let Some(c) = format.next() {
         if scanner.text.is_empty() {
@@ -104,15 +126,26 @@ fn scan<'a>(text: &'a str, format: &str) -> Option<(Found, &'a str)> {
         }
         if c == '%' && format.peek().is_some() {
             let specifier = format.next()?;
-            part(&mut scanner, &mut found, specifier)?;
+            part(scanner, found, &mut twelve, specifier)?;
         } else if !c.is_whitespace() {
             scanner.text = scanner.text.strip_prefix(c)?;
         }
     }
-    Some((found, scanner.text))
+    if twelve.is_read {
+        if !(1..=12).contains(&found.hour) {
+            return None;
+        }
+        found.hour = found.hour % 12 + if twelve.afternoon { 12 } else { 0 };
+    }
+    Some(())
 }
 
-fn part(scanner: &mut Scanner<'_>, found: &mut Found, specifier: char) -> Option<()> {
+fn part(
+    scanner: &mut Scanner<'_>,
+    found: &mut Found,
+    twelve: &mut Twelve,
+    specifier: char,
+) -> Option<()> {
     let small = |value: u32| u8::try_from(value).ok();
     let date = &mut found.date;
     match specifier {
@@ -129,10 +162,11 @@ fn part(scanner: &mut Scanner<'_>, found: &mut Found, specifier: char) -> Option
         'd' | 'e' => date.day = small(scanner.number(2)?)?,
         'D' => {
             date.day = small(scanner.number(2)?)?;
-            scanner.text = scanner.text.get(2..)?;
+            // `st`, `nd`, `rd` or `th`, as far as they are there.
+            scanner.text = if scanner.text.len() <= 2 { "" } else { scanner.text.get(2..)? };
         }
         'h' | 'I' | 'l' => {
-            found.twelve = true;
+            twelve.is_read = true;
             found.hour = scanner.number(2)?;
         }
         'k' | 'H' => found.hour = scanner.number(2)?,
@@ -145,14 +179,12 @@ fn part(scanner: &mut Scanner<'_>, found: &mut Found, specifier: char) -> Option
             date.micros = value * 10_u32.pow(6 - digits);
         }
         'p' => {
-            let head = scanner.text.get(..2)?;
-            found.half = Some(if head.eq_ignore_ascii_case("PM") {
-                true
-            } else if head.eq_ignore_ascii_case("AM") {
-                false
-            } else {
+            let head = scanner.text.get(..2).filter(|_| twelve.is_read)?;
+            if head.eq_ignore_ascii_case("PM") {
+                twelve.afternoon = true;
+            } else if !head.eq_ignore_ascii_case("AM") {
                 return None;
-            });
+            }
             scanner.text = &scanner.text[2..];
         }
         'W' => found.weekday = Some(scanner.name(&DAYS, false)?),
@@ -173,7 +205,7 @@ fn part(scanner: &mut Scanner<'_>, found: &mut Found, specifier: char) -> Option
         'X' | 'x' => found.week_year = Some((scanner.number(4)?, specifier == 'X')),
         'r' | 'T' => {
             let inner = if specifier == 'r' { "%I:%i:%S %p" } else { "%H:%i:%S" };
-            nested(scanner, found, inner)?;
+            follow(scanner, found, inner)?;
         }
         '.' => scanner.text = scanner.text.trim_start_matches(|c: char| c.is_ascii_punctuation()),
         '@' => scanner.text = scanner.text.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
@@ -183,27 +215,10 @@ fn part(scanner: &mut Scanner<'_>, found: &mut Found, specifier: char) -> Option
     Some(())
 }
 
-fn nested(scanner: &mut Scanner<'_>, found: &mut Found, format: &str) -> Option<()> {
-    let (inner, rest) = scan(scanner.text, format)?;
-    scanner.text = rest;
-    found.hour = inner.hour;
-    found.half = inner.half.or(found.half);
-    found.twelve |= inner.twelve;
-    found.date.minute = inner.date.minute;
-    found.date.second = inner.date.second;
-    Some(())
-}
-
 /// Puts the parts together; `None` for a date that cannot be.
 fn assembled(found: &Found) -> Option<DateTime> {
     let mut date = found.date;
-    let mut hour = found.hour;
-    if let Some(afternoon) = found.half {
-        if !(1..=12).contains(&hour) || !found.twelve {
-            return None;
-        }
-        hour = hour % 12 + if afternoon { 12 } else { 0 };
-    }
+    let hour = found.hour;
     if let Some(day) = found.year_day.filter(|_| date.year > 0) {
         let start = DateTime::date(date.year, 1, 1).day_number();
         if day == 0 {
@@ -263,7 +278,7 @@ pub(crate) fn str_to_date(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
         let scanned =
             scan(&text, &format).and_then(|(found, rest)| Some((assembled(&found)?, rest)));
         let has_date = ty.wire != WireType::Time;
-        let zero = |date: &DateTime| date.month == 0 || date.day == 0;
+        let zero = |date: &DateTime| date.year == 0 || date.month == 0 || date.day == 0;
         let kept = scanned.filter(|(date, _)| !(has_date && strict && zero(date)));
         let Some((date, rest)) = kept else {
             let message = format!("Incorrect datetime value: '{text}' for function str_to_date");
@@ -284,4 +299,55 @@ pub(crate) fn str_to_date(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
             _ => Value::Date(date.pack()),
         })
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, format: &str) -> Option<DateTime> {
+        scan(text, format).and_then(|(found, _)| assembled(&found))
+    }
+
+    fn hour(text: &str, format: &str) -> Option<u8> {
+        read(text, format).map(|date| date.hour)
+    }
+
+    /// As MySQL 9.7 says.
+    #[test]
+    fn the_clock_of_twelve_hours() {
+        for letter in ["%h", "%I", "%l"] {
+            assert_eq!(hour("12", letter), Some(0), "{letter}");
+            assert_eq!(hour("11", letter), Some(11), "{letter}");
+            assert_eq!(hour("13", letter), None, "{letter}");
+            assert_eq!(hour("0", letter), None, "{letter}");
+        }
+        assert_eq!(hour("12 PM", "%h %p"), Some(12));
+        assert_eq!(hour("1 pm", "%l %p"), Some(13));
+        assert_eq!(hour("PM 1", "%p %h"), None);
+        assert_eq!(hour("PM 1", "%p %H"), None);
+        assert_eq!(hour("12:30:00 AM", "%r"), Some(0));
+        assert_eq!(hour("12:30", "%r"), Some(0));
+        assert_eq!(hour("13:00:00", "%r"), None);
+        assert_eq!(hour("23:00:00", "%T"), Some(23));
+    }
+
+    /// As MySQL 9.7 says.
+    #[test]
+    fn names_may_be_cut() {
+        let month = |text: &str, format: &str| read(text, format).map(|date| date.month);
+        assert_eq!(month("Sept", "%M"), Some(9));
+        assert_eq!(month("s", "%M"), Some(9));
+        assert_eq!(month("MAY", "%M"), Some(5));
+        assert_eq!(month("Ma", "%M"), None);
+        assert_eq!(month("Mayor", "%M"), None);
+        assert_eq!(month("5", "%M"), None);
+        assert_eq!(month("d", "%b"), Some(12));
+        assert_eq!(month("june", "%b"), None);
+        assert_eq!(month("J", "%b"), None);
+        assert_eq!(month("2024-+5-1", "%Y-%m-%d"), Some(5));
+        assert_eq!(month("+", "%m"), None);
+        assert_eq!(read("1st", "%D").map(|date| date.day), Some(1));
+        assert_eq!(read("1", "%D").map(|date| date.day), Some(1));
+    }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use pelorus_error::Result;
 
-use super::{Str, agreed, longest, of_text, own_text, too_long, value_of};
+use super::part::hits;
+use super::{Built, Str, agreed, longest, of_text, own_text, too_long, value_of};
 use crate::call::Call;
 use crate::collate::case;
 use crate::collate::mix::mix;
@@ -26,14 +27,17 @@ pub(crate) fn concat(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     let total =
         |binary: bool| args.iter().map(|arg| longest(arg, binary)).fold(0, u32::saturating_add);
     of_text(name, args, ctx, &refs(args), total, |batch, row, binary| {
-        let mut out = Vec::new();
+        let mut out = Built::new(batch.ctx);
         for input in &batch.inputs {
             match Str::read(input, row, binary)? {
-                Some(part) => out.extend_from_slice(part.as_bytes()),
+                Some(part) => out.push(part.as_bytes()),
                 None => return Ok(Value::Null),
             }
+            if out.is_over() {
+                break;
+            }
         }
-        value_of(out, binary)
+        out.finish(binary, "concat", batch.ctx)
     })
 }
 
@@ -52,18 +56,21 @@ pub(crate) fn concat_ws(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
         let Some(separator) = Str::read(&batch.inputs[0], row, binary)? else {
             return Ok(Value::Null);
         };
-        let mut out = Vec::new();
+        let mut out = Built::new(batch.ctx);
         let mut first = true;
         for input in &batch.inputs[1..] {
             if let Some(part) = Str::read(input, row, binary)? {
                 if !first {
-                    out.extend_from_slice(separator.as_bytes());
+                    out.push(separator.as_bytes());
                 }
                 first = false;
-                out.extend_from_slice(part.as_bytes());
+                out.push(part.as_bytes());
+            }
+            if out.is_over() {
+                break;
             }
         }
-        value_of(out, binary)
+        out.finish(binary, "concat_ws", batch.ctx)
     })
 }
 
@@ -189,6 +196,8 @@ pub(crate) fn pad(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Ca
     let chars = move |_: bool| known.unwrap_or(if negative { NEGATIVE } else { UNKNOWN });
     let limit = ctx.max_allowed_packet;
     let shown = name.to_ascii_lowercase();
+    // So many bytes are what a character may take, whatever those take that are there.
+    let width = u64::from(mix(&[arg], ctx, &shown)?.collation.bytes_per_char().max(1));
     of_text(name, args, ctx, &[arg, padding], chars, move |batch, row, binary| {
         let [text, length, padding] = batch.inputs.as_slice() else { return Ok(Value::Null) };
         let (Some(text), Some(length), Some(padding)) =
@@ -204,7 +213,7 @@ pub(crate) fn pad(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Ca
         if padding.len() == 0 {
             return Ok(text.into_value());
         }
-        if length > limit {
+        if length.saturating_mul(if binary { 1 } else { width }) > limit {
             return Ok(too_long(&shown, limit, batch.ctx));
         }
         let missing = usize::try_from(length - have).unwrap_or(0);
@@ -237,31 +246,39 @@ pub(crate) fn replace(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         if from.as_bytes().is_empty() {
             return Ok(text.into_value());
         }
-        match (&text, &from, &to) {
-            (Str::Text(text), Str::Text(from), Str::Text(to)) => {
-                Ok(Value::Text(text.replace(from.as_ref(), to)))
+        let mut out = Built::new(batch.ctx);
+        match (&text, &from) {
+            (Str::Text(text), Str::Text(from)) => {
+                let places = text.match_indices(&**from).map(|(at, _)| at);
+                replace_at(text.as_bytes(), places, from.len(), to.as_bytes(), &mut out);
             }
             _ => {
-                let replaced = replace_bytes(text.as_bytes(), from.as_bytes(), to.as_bytes());
-                Ok(Value::Bytes(replaced))
+                let (text, from) = (text.as_bytes(), from.as_bytes());
+                replace_at(text, hits(text, from), from.len(), to.as_bytes(), &mut out);
             }
         }
+        out.finish(binary, "replace", batch.ctx)
     })
 }
 
-fn replace_bytes(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while at < text.len() {
-        if text[at..].starts_with(from) {
-            out.extend_from_slice(to);
-            at += from.len();
-        } else {
-            out.push(text[at]);
-            at += 1;
+/// Appends a text with another one in place of so many bytes at each of some places.
+fn replace_at(
+    text: &[u8],
+    places: impl Iterator<Item = usize>,
+    length: usize,
+    to: &[u8],
+    out: &mut Built,
+) {
+    let mut from = 0;
+    for at in places {
+        out.push(&text[from..at]);
+        out.push(to);
+        from = at + length;
+        if out.is_over() {
+            return;
         }
     }
-    out
+    out.push(&text[from..]);
 }
 
 /// Binds `INSERT`.
@@ -294,6 +311,11 @@ pub(crate) fn insert(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     })
 }
 
+/// Whether `QUOTE` puts a backslash in front of it.
+fn is_quoted(byte: u8) -> bool {
+    matches!(byte, 0 | 0x1a | b'\'' | b'\\')
+}
+
 /// Binds `QUOTE`.
 pub(crate) fn quote(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [arg] = args else { return Err(parameter_count(name)) };
@@ -308,20 +330,22 @@ pub(crate) fn quote(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
         let Some(text) = batch.inputs[0].text(row)? else {
             return Ok(Value::Text("NULL".to_owned()));
         };
-        let mut out = String::from("'");
-        for c in text.chars() {
-            match c {
-                '\0' => out.push_str("\\0"),
-                '\u{1a}' => out.push_str("\\Z"),
-                '\'' | '\\' => {
-                    out.push('\\');
-                    out.push(c);
-                }
-                _ => out.push(c),
-            }
+        let mut out = Built::new(batch.ctx);
+        out.push(b"'");
+        let mut rest = text.as_bytes();
+        while let Some(at) = rest.iter().position(|byte| is_quoted(*byte)) {
+            out.push(&rest[..at]);
+            out.push(match rest[at] {
+                0 => b"\\0",
+                0x1a => b"\\Z",
+                b'\'' => b"\\'",
+                _ => b"\\\\",
+            });
+            rest = &rest[at + 1..];
         }
-        out.push('\'');
-        Ok(Value::Text(out))
+        out.push(rest);
+        out.push(b"'");
+        out.finish(false, "quote", batch.ctx)
     });
     Ok(call.with_coercibility(mixed.coercibility))
 }

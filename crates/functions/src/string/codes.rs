@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::{Collation, WireType, collation};
 
-use super::{longest, own_text};
+use super::{longest, own_text, too_long};
 use crate::call::Call;
 use crate::cast::text_length;
 use crate::context::EvalContext;
@@ -137,12 +137,12 @@ struct Read {
     empty: bool,
 }
 
-/// Reads digits of a base; a negative base reads them as signed.
+/// Reads digits of a base behind one sign, if any; a negative base reads them as a BIGINT.
 fn read_base(digits: &str, base: i64) -> Read {
     let radix = u32::try_from(base.unsigned_abs()).unwrap_or(10);
     let trimmed = digits.trim_start();
     let negative = trimmed.starts_with('-');
-    let body = trimmed.trim_start_matches(['-', '+']);
+    let body = trimmed.strip_prefix(['-', '+']).unwrap_or(trimmed);
     let (mut value, mut overflow, mut count) = (0_u64, false, 0);
     for digit in body.chars().map_while(|c| c.to_digit(radix)) {
         count += 1;
@@ -157,7 +157,11 @@ fn read_base(digits: &str, base: i64) -> Read {
             }
         }
     }
-    if overflow {
+    if base < 0 {
+        let most = i64::MAX.unsigned_abs() + u64::from(negative);
+        overflow |= value > most;
+        value = value.min(most);
+    } else if overflow {
         return Read { bits: u64::MAX, overflow, empty: false };
     }
     let bits = if negative { value.wrapping_neg() } else { value };
@@ -294,7 +298,7 @@ pub(crate) fn inet_aton(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
             None => {
                 batch.ctx.warn(
                     1411,
-                    format!("Incorrect string value: '{address}' for function inet_aton"),
+                    format!("Incorrect string value: ''{address}'' for function inet_aton"),
                 );
                 Value::Null
             }
@@ -302,14 +306,18 @@ pub(crate) fn inet_aton(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
     }))
 }
 
-/// `a.b` is `a.0.0.b`, as in the C library of old.
+/// `a.b` is `a.0.0.b`, as in the C library of old. A part of no digits is 0, but for the last one.
 fn aton(address: &str) -> Option<u64> {
     let parts: Vec<&str> = address.split('.').collect();
     if parts.len() > 4 || address.is_empty() {
         return None;
     }
     let mut numbers = Vec::new();
-    for part in &parts {
+    for (at, part) in parts.iter().enumerate() {
+        if part.is_empty() && at + 1 < parts.len() {
+            numbers.push(0);
+            continue;
+        }
         let valid = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         numbers.push(part.parse::<u64>().ok().filter(|number| valid && *number <= 255)?);
     }
@@ -347,13 +355,28 @@ pub(crate) fn is_address(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Re
     let ty = null_if_any(pelorus_types::ColumnType::boolean(), args);
     Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
         let Some(address) = batch.inputs[0].text(row)? else { return Ok(Value::Null) };
-        let valid = if four {
-            address.parse::<std::net::Ipv4Addr>().is_ok()
-        } else {
-            address.parse::<std::net::Ipv6Addr>().is_ok()
-        };
+        let valid = if four { is_ipv4(&address) } else { is_ipv6(&address) };
         Ok(Value::Int(i64::from(valid)))
     }))
+}
+
+/// Four numbers of up to three digits; leading zeros mean nothing.
+fn is_ipv4(address: &str) -> bool {
+    let is_byte = |part: &str| {
+        (1..=3).contains(&part.len())
+            && part.bytes().all(|byte| byte.is_ascii_digit())
+            && part.parse::<u16>().is_ok_and(|number| number <= 255)
+    };
+    address.split('.').count() == 4 && address.split('.').all(is_byte)
+}
+
+fn is_ipv6(address: &str) -> bool {
+    match address.rsplit_once(':') {
+        Some((head, tail)) if tail.contains('.') => {
+            is_ipv4(tail) && format!("{head}:0.0.0.0").parse::<std::net::Ipv6Addr>().is_ok()
+        }
+        _ => address.parse::<std::net::Ipv6Addr>().is_ok(),
+    }
 }
 
 /// Binds `CHARSET`, `COLLATION` and `COERCIBILITY`.
@@ -381,8 +404,19 @@ pub(crate) fn to_base64(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
     let chars = encoded.saturating_add(encoded.saturating_sub(1) / 76);
     Ok(Call::rowwise(name, args, ctx, own_text(chars, ctx), |batch, row| {
         let Some(bytes) = batch.inputs[0].bytes(row)? else { return Ok(Value::Null) };
+        // MySQL counts the zero behind the text too.
+        let limit = batch.ctx.max_allowed_packet;
+        if base64_length(bytes.len()).saturating_add(1) > limit {
+            return Ok(too_long("to_base64", limit, batch.ctx));
+        }
         Ok(text(base64_of(&bytes)))
     }))
+}
+
+/// How long so many bytes become in base 64, with their line feeds.
+fn base64_length(bytes: usize) -> u64 {
+    let encoded = u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(3).saturating_mul(4);
+    encoded.saturating_add(encoded.saturating_sub(1) / 76)
 }
 
 fn base64_of(bytes: &[u8]) -> String {

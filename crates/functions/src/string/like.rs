@@ -325,17 +325,19 @@ fn has_odd_case(text: &str) -> bool {
 }
 
 /// Only what both engines read alike: no look-around, possessive or lazy doubling, set operations,
-/// Unicode properties or named groups.
+/// Unicode properties or named groups, no `\<` and `\>`, which begin and end a word for one engine
+/// alone, and no `[:punct:]`, of which signs like `+` are for one engine alone.
 fn is_portable(pattern: &str) -> bool {
     let bytes = pattern.as_bytes();
-    let mut in_class = false;
+    let (mut in_class, mut in_braces) = (false, false);
     let mut at = 0;
     while at < bytes.len() {
         let next = bytes.get(at + 1).copied();
         match bytes[at] {
             b'\\' => {
                 let plain = next.is_some_and(|c| {
-                    matches!(c, b'd' | b's' | b'w' | b'D' | b'S' | b'W') || c.is_ascii_punctuation()
+                    matches!(c, b'd' | b's' | b'w' | b'D' | b'S' | b'W')
+                        || (c.is_ascii_punctuation() && !matches!(c, b'<' | b'>'))
                 });
                 if !plain {
                     return false;
@@ -348,6 +350,9 @@ fn is_portable(pattern: &str) -> bool {
                 let Some(end) = pattern[at..].find(":]").filter(|_| next == Some(b':')) else {
                     return false;
                 };
+                if pattern[at..at + end].contains("punct") {
+                    return false;
+                }
                 at += end + 1;
             }
             b'[' => {
@@ -358,6 +363,10 @@ fn is_portable(pattern: &str) -> bool {
                     return false;
                 }
             }
+            // Alone it is a character to one engine, an error to the other.
+            b']' if !in_class => return false,
+            b'}' if !in_class && !in_braces => return false,
+            b'{' | b'}' if !in_class => in_braces = bytes[at] == b'{',
             b']' => in_class = false,
             b'&' | b'~' | b'-' if in_class && next == Some(bytes[at]) => return false,
             _ => {}
@@ -413,6 +422,16 @@ mod tests {
         assert_eq!(errno("a\r\nb", "a.b", "nu"), 1235);
         assert_eq!(errno("a\r\nb", "a..b", "nu"), 1235);
         assert!(is("a\rb", "a.b", "nu") && is("a\n\rb", "a..b", "nu"));
+    }
+
+    #[test]
+    fn what_the_engines_read_otherwise_is_refused() {
+        for pattern in [r"\<a", r"a\>", "[[:punct:]]", "[^[:punct:]]", "[a[:^punct:]]", "a]", "a}"]
+        {
+            assert!(!is_portable(pattern), "{pattern}");
+        }
+        assert!(is_portable("a{1,2}b{3}") && is_portable("[}a]") && is_portable(r"\]\}"));
+        assert!(is_portable("<a>") && is_portable("[[:alpha:]]") && is_portable(r"\."));
     }
 
     proptest! {

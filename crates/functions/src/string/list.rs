@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pelorus_error::Result;
 
-use super::{Str, longest, of_text, value_of};
+use super::{Built, Str, longest, of_text, too_long};
 use crate::call::Call;
 use crate::context::EvalContext;
 use crate::errors::parameter_count;
@@ -40,20 +40,23 @@ pub(crate) fn make_set(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
     };
     let call = of_text(name, args, ctx, &all, chars, |batch, row, binary| {
         let Some(bits) = batch.inputs[0].bits(row) else { return Ok(Value::Null) };
-        let mut out = Vec::new();
+        let mut out = Built::new(batch.ctx);
         let mut first = true;
         for (at, input) in batch.inputs[1..].iter().enumerate().take(64) {
             if bits >> at & 1 == 1
                 && let Some(text) = Str::read(input, row, binary)?
             {
                 if !first {
-                    out.push(b',');
+                    out.push(b",");
                 }
                 first = false;
-                out.extend_from_slice(text.as_bytes());
+                out.push(text.as_bytes());
+            }
+            if out.is_over() {
+                break;
             }
         }
-        value_of(out, binary)
+        out.finish(binary, "make_set", batch.ctx)
     })?;
     Ok(call.null_with(args))
 }
@@ -90,9 +93,21 @@ pub(crate) fn export_set(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Re
                 None => return Ok(Value::Null),
             },
         };
-        let words: Vec<&[u8]> = (0..count)
-            .map(|at| if bits >> at & 1 == 1 { on.as_bytes() } else { off.as_bytes() })
-            .collect();
-        value_of(words.join(separator.as_slice()), binary)
+        // The longest that it could be is looked at.
+        let (on, off) = (on.as_bytes(), off.as_bytes());
+        let words = on.len().max(off.len()).saturating_mul(count);
+        let gaps = separator.len().saturating_mul(count.saturating_sub(1));
+        let limit = batch.ctx.max_allowed_packet;
+        if u64::try_from(words.saturating_add(gaps)).unwrap_or(u64::MAX) > limit {
+            return Ok(too_long("export_set", limit, batch.ctx));
+        }
+        let mut out = Built::new(batch.ctx);
+        for at in 0..count {
+            if at > 0 {
+                out.push(&separator);
+            }
+            out.push(if bits >> at & 1 == 1 { on } else { off });
+        }
+        out.finish(binary, "export_set", batch.ctx)
     })
 }

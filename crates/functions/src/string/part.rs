@@ -7,6 +7,7 @@ use pelorus_error::Result;
 use super::build::constant_count;
 use super::{Str, longest, of_text, value_of};
 use crate::call::Call;
+use crate::collate::mix::mix;
 use crate::context::EvalContext;
 use crate::errors::parameter_count;
 use crate::value::{Arg, Value};
@@ -131,7 +132,8 @@ pub(crate) fn trim(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
 pub(crate) fn substring_index(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [arg, delimiter, _] = args else { return Err(parameter_count(name)) };
     let chars = |binary: bool| longest(arg, binary);
-    of_text(name, args, ctx, &[arg, delimiter], chars, |batch, row, binary| {
+    let single = mix(&[arg], ctx, "substring_index")?.collation.bytes_per_char() <= 1;
+    of_text(name, args, ctx, &[arg, delimiter], chars, move |batch, row, binary| {
         let [text, delimiter, count] = batch.inputs.as_slice() else { return Ok(Value::Null) };
         let (Some(text), Some(delimiter), Some(count)) =
             (Str::read(text, row, binary)?, Str::read(delimiter, row, binary)?, count.int(row))
@@ -144,34 +146,34 @@ pub(crate) fn substring_index(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) 
         }
         let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
         let part = if count > 0 {
-            match find_forward(bytes, cut, wanted) {
-                Some(at) => &bytes[..at],
-                None => bytes,
-            }
+            hits(bytes, cut).nth(wanted - 1).map_or(bytes, |at| &bytes[..at])
         } else {
-            match find_backward(bytes, cut, wanted) {
-                Some(at) => &bytes[at + cut.len()..],
-                None => bytes,
-            }
+            let found = if binary || single {
+                find_backward(bytes, cut, wanted)
+            } else {
+                // Where characters may take several bytes, hits are counted from the start.
+                let all: Vec<usize> = hits(bytes, cut).collect();
+                all.len().checked_sub(wanted).map(|at| all[at])
+            };
+            found.map_or(bytes, |at| &bytes[at + cut.len()..])
         };
         value_of(part.to_vec(), binary)
     })
 }
 
-fn find_forward(bytes: &[u8], cut: &[u8], mut wanted: usize) -> Option<usize> {
+/// Where some bytes stand in others, one behind the other.
+pub(crate) fn hits<'a>(bytes: &'a [u8], cut: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     let mut at = 0;
-    while at + cut.len() <= bytes.len() {
-        if bytes[at..].starts_with(cut) {
-            wanted -= 1;
-            if wanted == 0 {
-                return Some(at);
+    std::iter::from_fn(move || {
+        while !cut.is_empty() && at + cut.len() <= bytes.len() {
+            if bytes[at..].starts_with(cut) {
+                at += cut.len();
+                return Some(at - cut.len());
             }
-            at += cut.len();
-        } else {
             at += 1;
         }
-    }
-    None
+        None
+    })
 }
 
 fn find_backward(bytes: &[u8], cut: &[u8], mut wanted: usize) -> Option<usize> {

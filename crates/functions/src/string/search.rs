@@ -113,10 +113,18 @@ pub(crate) fn find_in_set(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
         if set.as_bytes().is_empty() {
             return Ok(Value::Int(0));
         }
-        let mut scratch = Default::default();
+        // Spaces at the end count, under whatever collation: weights are compared as they are.
+        let (mut own, mut other) = (Vec::new(), Vec::new());
+        if let Str::Text(wanted) = &wanted {
+            rules.weights(wanted, &mut own)?;
+        }
         for (at, item) in (1_i64..).zip(set.as_bytes().split(|byte| *byte == b',')) {
             let same = match (&wanted, std::str::from_utf8(item)) {
-                (Str::Text(wanted), Ok(item)) => rules.compare(wanted, item, &mut scratch)?.is_eq(),
+                (Str::Text(_), Ok(item)) => {
+                    other.clear();
+                    rules.weights(item, &mut other)?;
+                    own == other
+                }
                 _ => wanted.as_bytes() == item,
             };
             if same && !wanted.as_bytes().contains(&b',') {

@@ -20,6 +20,7 @@
 //! | dates made of numbers, of TIME and YEAR | MariaDB reads 0 as no date, and TIME without today |
 //! | fractions in `TIME_TO_SEC`, `SEC_TO_TIME`, `ADDTIME` and their like | kept or lost, and the limit of 838 hours |
 //! | `EXTRACT` of TIME | MariaDB counts days |
+//! | texts like `2024-01-31T10:00`, `20240131 10`, `1:2 PM` as dates and times | what may stand where; such texts are refused when they are read |
 //! | `UNIX_TIMESTAMP('0000-00-00')` | NULL or 0 |
 //! | `/` and `AVG` with more than 30 digits after the point | MySQL shows 30, MariaDB 38 |
 //! | `STD`, `VARIANCE` of exact numbers | as many digits as `AVG` has |

@@ -313,6 +313,40 @@ fn doubles_lose_digits_before_they_are_too_long_for_text() {
 }
 
 #[test]
+fn doubles_at_the_ends_of_integers() {
+    let largest = 9_223_372_036_854_774_784.0;
+    for (column_type, value, expected) in [
+        ("bigint", 2_f64.powi(63), "9223372036854775807 ~1264"),
+        ("bigint", largest, "9223372036854774784"),
+        ("bigint", -(2_f64.powi(63)), "-9223372036854775808"),
+        ("bigint unsigned", 2_f64.powi(64), "18446744073709551615 ~1264"),
+        ("bigint unsigned", 2_f64.powi(63), "9223372036854775808"),
+        ("tinyint", 127.4, "127"),
+        ("tinyint", 128.0, "127 ~1264"),
+        ("year", 2155.0, "2155"),
+        ("year", 2155.5, "0000 ~1264"),
+    ] {
+        assert_eq!(outcome(&column(column_type), Literal::Double(value), policy(false)), expected);
+    }
+}
+
+#[test]
+fn texts_that_are_no_dates_to_mysql() {
+    for (column_type, text, expected) in [
+        ("date", "0000-02-29", "!1292"),
+        ("datetime", "2024-01-31 10:11 ", "!1292"),
+        ("datetime", "2024-01-31 10:00:00+15:00", "!1292"),
+        ("datetime", "20240131 101112", "!1292"),
+        ("time", "2024-02-29T10:11:12", "!1292"),
+        ("time", "4000000000:00:00", "!1292"),
+    ] {
+        let found = outcome(&column(column_type), Literal::Text(text.as_bytes()), policy(true));
+        assert_eq!(found, expected, "{text}");
+    }
+    assert_eq!(outcome(&column("date"), Literal::Int(9_990_101), policy(true)), "0999-01-01");
+}
+
+#[test]
 fn decimals_of_65_digits_are_whole() {
     let most = "9".repeat(65);
     let target = column("decimal(65,0)");
