@@ -53,7 +53,11 @@ impl Files for DiskFiles {
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
         let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
-        let made: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+        let mut made: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+        if made.is_empty() {
+            // Who made it may have died before its name was durable.
+            made.push(path);
+        }
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -62,7 +66,11 @@ impl Files for DiskFiles {
         // A name is durable once the folder is that it stands in.
         for folder in made {
             let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
-            File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+            match File::open(parent.unwrap_or(Path::new("."))) {
+                // A folder of others, in which ours was made for us.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                parent => parent?.sync_all()?,
+            }
         }
         Ok(())
     }

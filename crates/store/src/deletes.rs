@@ -48,8 +48,14 @@ impl Mask {
 
     /// The rows in it, rising.
     pub(crate) fn rows(&self) -> impl Iterator<Item = u32> + '_ {
-        (0_u32..).step_by(64).zip(&self.words).flat_map(|(first, &word)| {
-            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit)
+        let words = (0_u32..).step_by(64).zip(&self.words).filter(|(_, word)| **word != 0);
+        words.flat_map(|(first, &word)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros();
+                left &= left.wrapping_sub(1);
+                (bit < u64::BITS).then_some(first + bit)
+            })
         })
     }
 }

@@ -62,8 +62,12 @@ impl Database {
             self.flush(&table, partition, horizon)?;
             while self.merge(&table, partition, (horizon, 1))? {}
         }
-        self.checkpoint()?;
-        self.give_back()
+        let mut refused = None;
+        for step in [Self::checkpoint, Self::give_back] {
+            go_on(step(self), &mut refused)?;
+        }
+        // Another table's is not this one's.
+        refused.filter(|_| self.is_behind(&table)).map_or(Ok(()), Err)
     }
 
     /// Makes the checkpoints after which files no longer hold what only older headers name: else a
@@ -72,13 +76,14 @@ impl Database {
         /// What chunks have left is in the newest state until the first, and what a checkpoint
         /// retires becomes free with the second one after it.
         const CHECKPOINTS: usize = 3;
+        let mut refused = None;
         for _ in 0..CHECKPOINTS {
             if !self.tables().iter().any(|table| holds_more(table)) {
                 break;
             }
-            self.checkpoint_where(holds_more)?;
+            go_on(self.checkpoint_where(holds_more), &mut refused)?;
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
 
     /// Whether nobody has written for a while.
@@ -384,12 +389,25 @@ impl Database {
         }
         // Each file is opened by the older of its two headers if need be; when both know
         // everything, and the catalog knows that of both, no log is needed.
-        self.checkpoint()?;
-        self.checkpoint_both_headers()?;
-        self.give_back()?;
-        self.checkpoint()?;
+        let mut refused = None;
+        let end = [Self::checkpoint, Self::checkpoint_both_headers, Self::give_back];
+        for step in end.into_iter().chain([Self::checkpoint]) {
+            go_on(step(self), &mut refused)?;
+        }
         self.log.remove_spares();
-        self.log.mark_idle()
+        self.log.mark_idle()?;
+        refused.map_or(Ok(()), Err)
+    }
+}
+
+/// Goes on where one table is too large for its file: all others have theirs.
+fn go_on(result: Result<()>, refused: &mut Option<Error>) -> Result<()> {
+    match result {
+        Err(error) if error.code() == Code::TableFull => {
+            refused.get_or_insert(error);
+            Ok(())
+        }
+        other => other,
     }
 }
 

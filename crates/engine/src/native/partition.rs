@@ -50,6 +50,18 @@ pub(crate) fn name_key(name: &str) -> String {
     name.to_lowercase()
 }
 
+/// Where a name stands among those of partitions, in any case; most are of ASCII, for which nothing
+/// has to be written down.
+pub(crate) fn place_of_name<'a>(
+    mut names: impl Iterator<Item = &'a str> + Clone,
+    name: &str,
+) -> Option<usize> {
+    names.clone().position(|it| it.eq_ignore_ascii_case(name)).or_else(|| {
+        let wanted = name_key(name);
+        names.position(|it| !(it.is_ascii() && name.is_ascii()) && name_key(it) == wanted)
+    })
+}
+
 /// Rows of one partition: its key and their positions.
 pub(crate) type Group = (Vec<u8>, UInt32Array);
 
@@ -143,8 +155,7 @@ impl Partitioner {
 
     /// A partition by its name, in any case.
     pub(crate) fn find(&self, name: &str) -> Option<&Named> {
-        let wanted = name_key(name);
-        self.named.iter().find(|it| name_key(&it.name) == wanted)
+        place_of_name(self.named.iter().map(|it| it.name.as_str()), name).map(|at| &self.named[at])
     }
 
     /// Where a partition stands among those that have names, by its key.

@@ -131,6 +131,8 @@ fn a_table_too_large_for_its_file_stops_nothing_else() {
         table.checkpoint.load(Ordering::Acquire) >= table.changed.load(Ordering::Acquire)
     };
     assert!(!holds(world.table.id()) && holds(other));
+    world.database.optimize(other).unwrap();
+    assert_eq!(world.database.optimize(world.table.id()).unwrap_err().code(), Code::TableFull);
     // Both take rows, and the log has what the file did not take.
     put(&world.database, other, 20..30).unwrap();
     world.put(10..20).unwrap();

@@ -19,7 +19,7 @@ use pelorus_store::ScanRequest;
 use super::check_partitions;
 use crate::native::ddl::Definer;
 use crate::native::definition::{Derived, NativeDef};
-use crate::native::partition::{self, PARTITIONS_MAX, name_key};
+use crate::native::partition::{self, PARTITIONS_MAX, name_key, place_of_name};
 
 /// Rows of a batch when rows are only counted.
 const BATCH_ROWS: usize = 8192;
@@ -248,8 +248,8 @@ impl Definer {
         let mut definition = def.definition.clone();
         let partitions = listed(&mut definition, "REORGANIZE")?;
         let position = |name: &String| {
-            let (mut all, wanted) = (partitions.iter(), name_key(name));
-            all.position(|it| name_key(&it.name) == wanted).ok_or_else(|| {
+            let names = partitions.iter().map(|it| it.name.as_str());
+            place_of_name(names, name).ok_or_else(|| {
                 let text = "Error in list of partitions to REORGANIZE";
                 Error::new(Code::DropPartitionMissing, text)
             })

@@ -6,7 +6,7 @@ use pelorus_functions::assign::Target;
 use pelorus_functions::{TimeZone, Value, array_of};
 use pelorus_sql::table::{Expression, TableDefinition};
 use pelorus_store::StoredColumn;
-use pelorus_types::Flags;
+use pelorus_types::{Flags, WireType};
 
 use super::{convert, copies, filler};
 use crate::native::ddl::Definer;
@@ -174,16 +174,23 @@ fn checks_anew(
     checks.any(|check| rules::names(&check.expression.tree).iter().any(is_changed))
 }
 
-/// Whether expressions read a value of two columns in the same way. Whether it can be NULL and which
-/// keys it is part of, they do not ask.
+/// Whether expressions read a value of two columns in the same way, also where there is room for
+/// longer texts or more members. Whether it can be NULL and which keys it is part of, they do not ask.
 fn reads_alike(old: &Target, new: &Target) -> bool {
     let kind = |target: &Target| {
         let ty = target.ty;
         let flag = |flag: Flags| ty.flags.has(flag);
         let listed = (flag(Flags::ENUM), flag(Flags::SET), flag(Flags::ZEROFILL));
-        (ty.wire, ty.collation, ty.length, ty.decimals, ty.is_unsigned(), listed)
+        (ty.wire, ty.collation, ty.decimals, ty.is_unsigned(), listed)
     };
-    (kind(old), old.length, &old.members) == (kind(new), new.length, &new.members)
+    let has_room = |target: &Target| (target.ty.length, target.length);
+    let grows = old.ty.wire == WireType::VarString
+        && old.ty.length <= new.ty.length
+        && old.length <= new.length;
+    let is_listed = !old.members.is_empty();
+    kind(old) == kind(new)
+        && new.members.starts_with(&old.members)
+        && (has_room(old) == has_room(new) || grows || is_listed)
 }
 
 /// Whether rows are found, sorted and put into partitions as before.
@@ -218,7 +225,7 @@ fn added(definer: &Definer, derived: &Derived, definition: &TableDefinition, at:
         DefaultValue::None => Source::Constant(derived.implicit[at].clone()),
         DefaultValue::Constant(value) => Source::Constant(value.clone()),
         DefaultValue::CurrentTimestamp(digits) => {
-            let is_timestamp = derived.targets[at].ty.wire == pelorus_types::WireType::Timestamp;
+            let is_timestamp = derived.targets[at].ty.wire == WireType::Timestamp;
             let zone = match is_timestamp {
                 true => TimeZone::Utc,
                 false => definer.context.time_zone,

@@ -1,22 +1,29 @@
 //! What MySQL refuses where a partitioning is made. Tables that exist may have it, and are read all
 //! the same.
 
+use std::collections::HashSet;
+
 use pelorus_error::{Error, Result};
 use pelorus_functions::assign::Target;
 use pelorus_types::Flags;
 
 use super::encode::Part;
-use super::method::wrong_type;
-use super::{Kind, Partitioner};
+use super::method::{same_name, wrong_type};
+use super::{Kind, Partitioner, name_key};
 use crate::native::expression::RowExpression;
 
 impl Partitioner {
     /// Checks a partitioning that is new.
     ///
     /// # Errors
-    /// A function of dates of a column that has none (1486), a constant below zero for what has no
-    /// sign (1563), a column that is named twice (1652), ENUM and SET in `COLUMNS` (1659).
+    /// Two names that differ in case alone (1517), a function of dates of a column that has none
+    /// (1486), a constant below zero for what has no sign (1563), a column that is named twice
+    /// (1652), ENUM and SET in `COLUMNS` (1659).
     pub(crate) fn check_new(&self, targets: &[Target]) -> Result<()> {
+        let mut known = HashSet::with_capacity(self.named.len());
+        if let Some(it) = self.named.iter().find(|it| !known.insert(name_key(&it.name))) {
+            return Err(same_name(&it.name));
+        }
         match &self.kind {
             Kind::Whole | Kind::Value(_) => Ok(()),
             Kind::Hash { expression, .. } => expression.check_dates(),

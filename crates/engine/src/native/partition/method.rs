@@ -116,6 +116,11 @@ pub(super) fn take_count(partitioning: &mut Partitioning) -> Result<()> {
     }
 }
 
+/// Two partitions have one name.
+pub(super) fn same_name(name: &str) -> Error {
+    Error::new(Code::SamePartitionName, format!("Duplicate partition name {name}"))
+}
+
 /// Partitions by name. HASH and KEY number them.
 fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
     if matches!(partitioning.method, PartitionMethod::Value(_)) {
@@ -148,9 +153,9 @@ fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
     for (number, place) in (0_u32..).zip(0..count) {
         let given = list.get(place);
         let name = given.map_or_else(|| format!("p{number}"), |it| it.name.clone());
-        if !known.insert(name_key(&name)) {
-            let text = format!("Duplicate partition name {name}");
-            return Err(Error::new(Code::SamePartitionName, text));
+        // Letters beyond ASCII: `check_new`.
+        if !known.insert(name.to_ascii_lowercase()) {
+            return Err(same_name(&name));
         }
         let key = match is_numbered {
             true => number.to_be_bytes().to_vec(),
