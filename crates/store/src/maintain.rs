@@ -64,7 +64,7 @@ impl Database {
         }
         let mut refused = None;
         for step in [Self::checkpoint, Self::give_back] {
-            go_on(step(self), &mut refused)?;
+            unless_too_large(step(self), &mut refused)?;
         }
         // Another table's is not this one's.
         refused.filter(|_| self.is_behind(&table)).map_or(Ok(()), Err)
@@ -81,7 +81,7 @@ impl Database {
             if !self.tables().iter().any(|table| holds_more(table)) {
                 break;
             }
-            go_on(self.checkpoint_where(holds_more), &mut refused)?;
+            unless_too_large(self.checkpoint_where(holds_more), &mut refused)?;
         }
         refused.map_or(Ok(()), Err)
     }
@@ -390,9 +390,10 @@ impl Database {
         // Each file is opened by the older of its two headers if need be; when both know
         // everything, and the catalog knows that of both, no log is needed.
         let mut refused = None;
-        let end = [Self::checkpoint, Self::checkpoint_both_headers, Self::give_back];
-        for step in end.into_iter().chain([Self::checkpoint]) {
-            go_on(step(self), &mut refused)?;
+        let steps: [fn(&Self) -> Result<()>; 4] =
+            [Self::checkpoint, Self::checkpoint_both_headers, Self::give_back, Self::checkpoint];
+        for step in steps {
+            unless_too_large(step(self), &mut refused)?;
         }
         self.log.remove_spares();
         self.log.mark_idle()?;
@@ -401,7 +402,7 @@ impl Database {
 }
 
 /// Goes on where one table is too large for its file: all others have theirs.
-fn go_on(result: Result<()>, refused: &mut Option<Error>) -> Result<()> {
+fn unless_too_large(result: Result<()>, refused: &mut Option<Error>) -> Result<()> {
     match result {
         Err(error) if error.code() == Code::TableFull => {
             refused.get_or_insert(error);
