@@ -396,6 +396,26 @@ impl FormUdf {
         }
     }
 
+    /// Whether it is what a value of another type is compared by, NULL for NULL, and never leaves an
+    /// error or a warning. (The key of a text can: of some padded texts it is not known.)
+    pub(crate) fn is_quiet_key(&self) -> bool {
+        match &self.what {
+            // A number need not be a date.
+            Form::Equality(EqualityKey::Date | EqualityKey::Time, ty) if !ty.is_temporal() => false,
+            Form::Equality(..) => !self.complains(),
+            _ => false,
+        }
+    }
+
+    /// What a value of another type is compared by.
+    #[cfg(test)]
+    pub(crate) fn equality(key: EqualityKey, ty: ColumnType) -> ScalarUDF {
+        let signature = Signature::any(1, Volatility::Immutable);
+        let context = Arc::new(EvalContext::default());
+        let what = Form::Equality(key, ty);
+        ScalarUDF::new_from_impl(FormUdf { what, context, signature })
+    }
+
     /// The values in their new form.
     pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
         match &self.what {
