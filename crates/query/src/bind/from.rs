@@ -189,10 +189,10 @@ impl Binder<'_> {
             && partitions.is_empty()
             && let Some(cte) = reach.ctes.get(&table.to_ascii_lowercase())
         {
-            let is_kept = self.count_reference(cte)?;
+            let chance = self.count_reference(cte)?;
             let mut bound = self.query(&cte.cte.query, &cte.seen).await?;
-            if is_kept {
-                bound = keep(cte, bound)?;
+            if let Some(chance) = chance {
+                bound = keep(cte, bound, chance)?;
             }
             let mut named = cte.cte.alias.clone();
             named.name = ast::Ident::new(alias);
@@ -342,7 +342,8 @@ fn written(mut bound: BoundQuery, query: &ast::Query) -> BoundQuery {
     bound
 }
 
-fn makes_groups(select: &ast::Select) -> bool {
+/// Whether a block makes groups of rows by its GROUP BY or its select list.
+pub(super) fn makes_groups(select: &ast::Select) -> bool {
     let has_keys = match &select.group_by {
         ast::GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
         ast::GroupByExpr::All(_) => true,

@@ -21,7 +21,7 @@ use super::expr::Subqueries;
 use super::extent::{Extent, Level};
 use super::leaf::Mentioned;
 use super::mariadb;
-use super::repeated::Shape;
+use super::repeated::{Chance, Shape};
 use super::scope::Scope;
 use super::select::Ordering as BlockOrder;
 use super::typed::Typed;
@@ -79,7 +79,7 @@ pub(crate) struct ScopedCte {
     /// Whether one server can have the query that defines it, and then keeps the rows itself.
     pub(crate) is_of_server: bool,
     /// What leaves to chance which rows it has, once that was asked.
-    pub(crate) chance: OnceLock<Option<&'static str>>,
+    pub(crate) chance: OnceLock<Chance>,
     /// How the first reference was bound.
     pub(crate) shape: OnceLock<Shape>,
 }
