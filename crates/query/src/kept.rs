@@ -1,13 +1,12 @@
 //! Rows that are computed once and read by each who names them: those of common table expressions
 //! that could be others the second time.
 //!
-//! Every reference has a plan of its own for the same rows, under a node with the same number. Who
-//! reads first has its plan carried out to the end, in a task, so that it goes on whether this
-//! reader waits for another one, or for none any more; all others get what was found. Nothing that
-//! stands above a node, no condition and no LIMIT, may go below it: what one reader leaves out
-//! another may want. So the optimizer does not see what is below, which is optimised by itself.
-//! Nodes whose number stands once are left out before: most common table expressions have one
-//! reference.
+//! Every reference has a plan for the same rows, under a node with the same number. Who reads first
+//! has its plan carried out to the end, in a task, so that it goes on whether this reader waits for
+//! another one, or for none any more; all others get what was found. Nothing that stands above a
+//! node, no condition and no LIMIT, may go below it: what one reader leaves out another may want. So
+//! the optimizer does not see what is below, which is optimised by itself. Nodes whose number stands
+//! once are left out before: most common table expressions have one reference.
 //!
 //! What was found belongs to one physical plan, and such a plan is executed once: a statement that
 //! is executed again has new rows, and those that run at the same time have nothing in common.

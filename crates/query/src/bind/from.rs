@@ -190,10 +190,13 @@ impl Binder<'_> {
             && let Some(cte) = reach.ctes.get(&table.to_ascii_lowercase())
         {
             let chance = self.count_reference(cte)?;
-            let mut bound = self.query(&cte.cte.query, &cte.seen).await?;
-            if let Some(chance) = chance {
-                bound = keep(cte, bound, chance)?;
-            }
+            let bound = match (chance, self.kept_before(cte)?) {
+                (Some(_), Some(bound)) => bound,
+                (Some(chance), None) => {
+                    keep(cte, self.query(&cte.cte.query, &cte.seen).await?, chance)?
+                }
+                (None, _) => self.query(&cte.cte.query, &cte.seen).await?,
+            };
             let mut named = cte.cte.alias.clone();
             named.name = ast::Ident::new(alias);
             return derived(written(bound, &cte.cte.query), &named);

@@ -10,21 +10,19 @@
 //! Values that depend on the order in which rows come, as the last digits of sums of doubles do,
 //! make the rows others as well. Those are kept where that is possible, and nothing is refused.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
-use arrow::datatypes::DataType;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::{Error, Result};
 use pelorus_sql::normalise::{self, Node, is_aggregate_name};
-use pelorus_types::ColumnType;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor, WindowFrameUnits, WindowType};
 
 use super::aggregate::{self, name_of};
 use super::condition::Of;
 use super::from::makes_groups;
-use super::query::{Binder, BoundQuery, ScopedCte, order_of};
+use super::query::{Binder, BoundColumn, BoundQuery, ScopedCte, column_expr, order_of};
 use crate::context::{Database, Flavour};
 use crate::federate::place::resolve;
 use crate::kept;
@@ -41,55 +39,18 @@ pub(crate) enum Chance {
     Rows(&'static str),
 }
 
-/// The types of a plan's columns, and where in it the columns of its query lie.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Shape {
-    types: Vec<DataType>,
-    columns: Vec<(ColumnType, Vec<usize>, Vec<usize>)>,
-}
-
-impl Shape {
-    fn of(bound: &BoundQuery) -> Self {
-        let fields = bound.plan.schema().fields();
-        let places = |expr: &Expr| -> Vec<usize> {
-            let columns = expr.column_refs();
-            let is_named = |at: &usize| columns.iter().any(|it| it.name == *fields[*at].name());
-            (0..fields.len()).filter(is_named).collect()
-        };
-        let columns = bound.columns.iter().map(|column| {
-            let key = column.value.key.as_ref().map_or_else(Vec::new, places);
-            (column.value.ty, places(&column.value.expr), key)
-        });
-        Self {
-            types: fields.iter().map(|field| field.data_type().clone()).collect(),
-            columns: columns.collect(),
-        }
-    }
-}
-
-/// A reference whose rows are those of all others, if they are a matter of chance.
+/// The first reference, whose rows are those of all others if they are a matter of chance.
 ///
 /// # Errors
-/// 1235 where it was bound in another way than the first one, as a server may have it that now
-/// expects more rows of a part than before.
+/// Those of DataFusion.
 pub(super) fn keep(scoped: &ScopedCte, bound: BoundQuery, chance: Chance) -> Result<BoundQuery> {
     if chance == Chance::Unseen && !adds_floats(&bound.plan)? {
         return Ok(bound);
     }
-    let shape = Shape::of(&bound);
     let name = &scoped.cte.alias.name.value;
-    if let Some(first) = scoped.shape.get()
-        && *first != shape
-    {
-        return match chance {
-            Chance::Rows(_) => Err(Error::unsupported(format_args!(
-                "several references to '{name}' of WITH, whose parts were planned in several ways"
-            ))),
-            Chance::Unseen | Chance::Values => Ok(bound),
-        };
-    }
-    scoped.shape.get_or_init(|| shape);
-    Ok(BoundQuery { plan: kept::kept(scoped.id, name, bound.plan), columns: bound.columns })
+    let plan = kept::kept(scoped.id, name, bound.plan);
+    let bound = BoundQuery { plan, columns: bound.columns };
+    Ok(scoped.kept.get_or_init(|| bound).clone())
 }
 
 /// Whether a plan computes floating point numbers of many rows, at any depth: which number a sum
@@ -132,6 +93,42 @@ impl Binder<'_> {
                 scoped.cte.alias.name.value
             ))),
         }
+    }
+
+    /// The rows that an earlier reference keeps, if one does, under other names: servers are not
+    /// asked for more parts of which nobody reads the rows.
+    ///
+    /// # Errors
+    /// Those of DataFusion.
+    pub(super) fn kept_before(&self, scoped: &ScopedCte) -> Result<Option<BoundQuery>> {
+        let Some(BoundQuery { plan, columns }) = scoped.kept.get() else { return Ok(None) };
+        let fields = plan.schema().fields();
+        let names: HashMap<&str, String> =
+            fields.iter().map(|field| (field.name().as_str(), self.fresh("w"))).collect();
+        let renamed = |expr: &Expr| -> Result<Expr> {
+            let rename = |node: Expr| {
+                let name = match &node {
+                    Expr::Column(column) => names.get(column.name.as_str()),
+                    _ => None,
+                };
+                Ok(name.map_or(Transformed::no(node), |name| Transformed::yes(column_expr(name))))
+            };
+            Ok(expr.clone().transform(rename).map_err(from_datafusion)?.data)
+        };
+        let columns = columns.iter().map(|column| -> Result<BoundColumn> {
+            let value = column.value.renamed(&renamed)?;
+            Ok(BoundColumn { meta: column.meta.clone(), value })
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let exprs: Vec<Expr> = fields
+            .iter()
+            .map(|field| column_expr(field.name()).alias(&names[field.name().as_str()]))
+            .collect();
+        let plan = LogicalPlanBuilder::from(plan.clone())
+            .project(exprs)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        Ok(Some(BoundQuery { plan, columns }))
     }
 
     /// What leaves to chance which rows a common table expression has.

@@ -149,6 +149,15 @@ impl Typed {
         Self { expr, key, arg, ty: self.ty, origin, listed, quotient: self.quotient }
     }
 
+    /// The same value by other names of columns.
+    ///
+    /// # Errors
+    /// Those of `rename`.
+    pub(crate) fn renamed(&self, rename: impl Fn(&Expr) -> Result<Expr>) -> Result<Self> {
+        let key = self.key.as_ref().map(&rename).transpose()?;
+        Ok(Self { expr: rename(&self.expr)?, key, ..self.clone() })
+    }
+
     /// Says whether it is a quotient, or a text that may be one. Floating-point ones stay out.
     #[must_use]
     pub(crate) fn with_quotient(self, quotient: bool) -> Self {
