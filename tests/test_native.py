@@ -1245,6 +1245,17 @@ def _partitions(server, statement: str) -> tuple[int, int]:
     return int(left), int(all_)
 
 
+def test_rows_that_are_kept_are_planned_once(native):
+    native.run("DROP DATABASE IF EXISTS shared", "CREATE DATABASE shared",
+               "CREATE TABLE shared.t (id INT PRIMARY KEY)", "INSERT INTO shared.t VALUES (1), (2), (3)")
+    for limit, expected, count in (("", 3, 3), (" LIMIT 2", 1, 2)):
+        query = (f"WITH c AS (SELECT id, id * 2 AS n FROM shared.t{limit}) SELECT COUNT(*) FROM c a "
+                 "JOIN c b USING (id) JOIN c d ON d.n = a.n AND d.n = b.n")
+        scans = [row for row in native.run(f"EXPLAIN {query}") if row[2].startswith("scan: ")]
+        assert len(scans) == expected, query
+        assert native.run(query) == ((count,),)
+
+
 class TestTextKeys:
     """Conditions on texts of the primary key leave out partitions, chunks and vectors."""
 

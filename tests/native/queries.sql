@@ -83,6 +83,8 @@ WITH c AS (SELECT id FROM customers LIMIT 2) SELECT COUNT(*) FROM customers k LE
 WITH c AS (SELECT id FROM customers LIMIT 3) SELECT COUNT(*) FROM (SELECT id FROM c LIMIT 1) AS a JOIN c b USING (id);
 WITH c AS (SELECT id FROM customers LIMIT 3) SELECT COUNT(*) FROM (SELECT id FROM c WHERE id < 0 UNION ALL SELECT id FROM c) AS x;
 WITH c AS (SELECT id FROM customers LIMIT 3) SELECT COUNT(*) FROM (SELECT id FROM c WHERE (SELECT COUNT(*) FROM orders) > 100 UNION ALL SELECT id FROM c) AS x;
+WITH c AS (SELECT country, GROUP_CONCAT(id) AS ids FROM customers GROUP BY country) SELECT COUNT(*) FROM c a JOIN c b USING (ids);
+WITH c AS (SELECT country, SUM(id / 3e0) AS s FROM customers GROUP BY country) SELECT COUNT(*) FROM c a JOIN c b ON a.s = b.s;
 -- Every execution has rows of its own.
 PREPARE p FROM 'WITH c AS (SELECT id FROM customers ORDER BY country LIMIT 9) SELECT COUNT(*), MAX(a.id) FROM c a JOIN c b USING (id)';
 EXECUTE p;

@@ -1,13 +1,12 @@
 //! Rows that are computed once and read by each who names them: those of common table expressions
 //! that could be others the second time.
 //!
-//! Every reference has a plan of its own for the same rows, under a node with the same number. Who
-//! reads first has its plan carried out to the end, in a task, so that it goes on whether this
-//! reader waits for another one, or for none any more; all others get what was found. Nothing that
-//! stands above a node, no condition and no LIMIT, may go below it: what one reader leaves out
-//! another may want. So the optimizer does not see what is below, which is optimised by itself.
-//! Nodes whose number stands once are left out before: most common table expressions have one
-//! reference.
+//! Every reference has a plan for the same rows, under a node with the same number. Who reads first
+//! has its plan carried out to the end, in a task, so that it goes on whether this reader waits for
+//! another one, or for none any more; all others get what was found. Nothing that stands above a
+//! node, no condition and no LIMIT, may go below it: what one reader leaves out another may want. So
+//! the optimizer does not see what is below, which is optimised by itself. Nodes whose number stands
+//! once are left out before: most common table expressions have one reference.
 //!
 //! What was found belongs to one physical plan, and such a plan is executed once: a statement that
 //! is executed again has new rows, and those that run at the same time have nothing in common.
@@ -22,6 +21,7 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNodeRecursion};
+use datafusion::common::utils::memory::RecordBatchMemoryCounter;
 use datafusion::common::{DFSchemaRef, DataFusionError};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -35,7 +35,6 @@ use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
-use datafusion::physical_plan::spill::get_record_batch_memory_size;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties, execute_stream,
@@ -244,9 +243,10 @@ impl Rows {
 async fn whole(input: Plan, context: Arc<TaskContext>) -> DfResult<Whole> {
     let memory = MemoryConsumer::new("Kept").register(context.memory_pool());
     let mut rows = execute_stream(input, context)?;
-    let mut batches = Vec::new();
+    // Batches may be slices of the same arrays.
+    let (mut batches, mut counter) = (Vec::new(), RecordBatchMemoryCounter::new());
     while let Some(batch) = rows.next().await.transpose()? {
-        memory.try_grow(get_record_batch_memory_size(&batch))?;
+        memory.try_grow(counter.count_batch(&batch))?;
         batches.push(batch);
     }
     Ok(Whole { batches, _memory: memory })
@@ -380,6 +380,23 @@ mod tests {
         }
     }
 
+    /// One array in many slices.
+    #[derive(Debug)]
+    struct Slices(RecordBatch);
+
+    impl PartitionStream for Slices {
+        fn schema(&self) -> &SchemaRef {
+            self.0.schema_ref()
+        }
+
+        fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+            let rows = self.0.num_rows() / 100;
+            let slice = |at| Ok(self.0.slice(at * rows, rows));
+            let slices: Vec<DfResult<RecordBatch>> = (0..100).map(slice).collect();
+            Box::pin(RecordBatchStreamAdapter::new(self.0.schema(), stream::iter(slices)))
+        }
+    }
+
     /// A reader whose own plan counts how often it is carried out.
     fn reader(name: &str, rows: usize, runs: &Arc<AtomicUsize>, of: &Arc<Rows>) -> KeptExec {
         let schema = Arc::new(Schema::new(vec![Field::new(name, DataType::Int64, true)]));
@@ -443,6 +460,22 @@ mod tests {
             assert!(context.memory_pool().reserved() >= 3 * 8000);
             drop((one, rows));
             assert_eq!(context.memory_pool().reserved(), 0);
+        });
+    }
+
+    #[test]
+    fn slices_of_one_array_take_its_memory_once() {
+        wait(async {
+            let context = context(16 << 20);
+            let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, false)]));
+            let numbers: ArrayRef = Arc::new(Int64Array::from(vec![7; 100_000]));
+            let batch = RecordBatch::try_new(Arc::clone(&schema), vec![numbers]).unwrap();
+            let streams: Vec<Arc<dyn PartitionStream>> = vec![Arc::new(Slices(batch))];
+            let input = StreamingTableExec::try_new(schema, streams, None, Vec::new(), false, None);
+            let rows: Arc<Rows> = Arc::default();
+            let reader = KeptExec::new("c", Arc::new(input.unwrap()), Arc::clone(&rows));
+            assert_eq!(all(&reader, &context).await.unwrap().len(), 100);
+            assert!((800_000..1_600_000).contains(&context.memory_pool().reserved()));
         });
     }
 

@@ -11,6 +11,9 @@ use std::fmt::Write as _;
 /// The largest TIME, 838:59:59, in microseconds.
 pub const TIME_MAX_MICROS: i64 = (838 * 3600 + 59 * 60 + 59) * 1_000_000;
 
+/// Days from 1 January of the Gregorian year 0 to that of 1970.
+const DAYS_TO_1970: i64 = 719_528;
+
 /// The parts of a date with time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DateTime {
@@ -79,15 +82,25 @@ impl DateTime {
         Self::date(self.year, self.month, self.day)
     }
 
-    /// Days since year 0 as MySQL's `TO_DAYS` counts them (Gregorian throughout).
+    /// Days since year 0 as MySQL's `TO_DAYS` counts them: Gregorian throughout, but for year 0,
+    /// which has no 29 February.
     /// Source: Howard Hinnant, "chrono-compatible low-level date algorithms".
     pub fn day_number(self) -> i64 {
-        days_from_civil(i64::from(self.year), i64::from(self.month), i64::from(self.day)) + 719_528
+        let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
+        let is_before_leap_day = year == 0 && month <= 2;
+        days_from_civil(year, month, day) + DAYS_TO_1970 + i64::from(is_before_leap_day)
     }
 
     /// The date of a day number; `None` outside years 0 to 9999.
     pub fn from_day_number(days: i64) -> Option<Self> {
-        let (year, month, day) = civil_from_days(days - 719_528);
+        /// 1 March of year 0.
+        const AFTER_LEAP_DAY: i64 = 60;
+        let days = match days {
+            ..1 => return None,
+            1..AFTER_LEAP_DAY => days - 1,
+            _ => days,
+        };
+        let (year, month, day) = civil_from_days(days - DAYS_TO_1970);
         let year = u16::try_from(year).ok().filter(|year| *year <= 9999)?;
         Some(Self::date(year, u8::try_from(month).ok()?, u8::try_from(day).ok()?))
     }
@@ -211,6 +224,27 @@ mod tests {
         assert_eq!(DateTime::date(2000, 2, 29).day_number(), 730_544);
         assert_eq!(DateTime::from_day_number(730_544), Some(DateTime::date(2000, 2, 29)));
         assert_eq!(DateTime::from_day_number(99_999_999), None);
+    }
+
+    /// As MySQL 9.7 says.
+    #[test]
+    fn year_0_has_no_leap_day() {
+        const HOUR: i64 = 3_600_000_000;
+        let date = |month, day| DateTime::date(0, month, day);
+        assert_eq!(date(1, 1).day_number(), 1);
+        assert_eq!(date(2, 28).day_number() + 1, date(3, 1).day_number());
+        assert_eq!(date(12, 31).day_number() + 1, DateTime::date(1, 1, 1).day_number());
+        assert_eq!(DateTime::date(1, 1, 1).day_number(), 366);
+        assert_eq!(DateTime::from_day_number(0), None);
+        for days in 1..=800 {
+            let date = DateTime::from_day_number(days).expect("a date");
+            assert!(date.is_valid(), "{date:?}");
+            assert_eq!(date.day_number(), days);
+        }
+        let late = date(2, 28).at_time_micros(23 * HOUR);
+        assert_eq!(late.plus_micros(2 * HOUR), Some(date(3, 1).at_time_micros(HOUR)));
+        assert_eq!(date(3, 1).plus_micros(-HOUR), Some(late));
+        assert_eq!(date(1, 1).plus_micros(-HOUR), None);
     }
 
     #[test]

@@ -302,8 +302,16 @@ fn text_time(text: &str, report: &mut Reporter) -> Result<i64, Failure> {
         let code = if far { Code::OutOfRange } else { Code::DataTruncated };
         report.temporal("time", text, code)?;
     } else if read.shaped {
-        // The text said a date, too, which is lost.
-        report.note_truncated();
+        // The text said a date, too, which is lost, be it a day that the calendar does not have.
+        let any_day = report.policy.sql_mode.allow_invalid_dates;
+        let is_day = |date: DateTime| {
+            any_day || date.month == 0 || date.day <= days_in_month(date.year, date.month)
+        };
+        if parse::dated(text).and_then(|date| date.value).is_none_or(is_day) {
+            report.note_truncated();
+        } else {
+            report.temporal_taken("time", text, Code::OutOfRange);
+        }
     }
     Ok(micros)
 }

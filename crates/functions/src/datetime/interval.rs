@@ -170,13 +170,13 @@ fn moved(date: DateTime, step: Step) -> Option<DateTime> {
             Some(DateTime { year, month, day, ..date })
         }
         Step::Days(days) => {
-            let day = week::from_day_number(week::day_number(date).checked_add(days)?)?;
+            let day = DateTime::from_day_number(week::day_number(date).checked_add(days)?)?;
             Some(day.at_time_micros(date.time_micros()))
         }
         Step::TooManyParts => None,
         Step::Micros(micros) => {
             let total = date.time_micros().checked_add(i64::try_from(micros).ok()?)?;
-            let day = week::from_day_number(week::day_number(date) + total.div_euclid(DAY))?;
+            let day = DateTime::from_day_number(week::day_number(date) + total.div_euclid(DAY))?;
             Some(day.at_time_micros(total.rem_euclid(DAY)))
         }
     }

@@ -8,8 +8,8 @@ use pelorus_types::WireType;
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS, days_in_month};
 
 use super::difference::clamp_time;
+use super::parse;
 use super::read::{self, Lenience};
-use super::{parse, week};
 use crate::call::Call;
 use crate::cast::{round_datetime, round_time};
 use crate::common::temporal_type;
@@ -214,6 +214,6 @@ pub(crate) fn from_days(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
             batch.ctx.warn(6527, message);
             return Ok(Value::Null);
         }
-        Ok(Value::Date(week::from_day_number(days).unwrap_or_default().pack()))
+        Ok(Value::Date(DateTime::from_day_number(days).unwrap_or_default().pack()))
     }))
 }

@@ -152,8 +152,8 @@ pub(crate) fn substring_index(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) 
                 find_backward(bytes, cut, wanted)
             } else {
                 // Where characters may take several bytes, hits are counted from the start.
-                let all: Vec<usize> = hits(bytes, cut).collect();
-                all.len().checked_sub(wanted).map(|at| all[at])
+                let place = hits(bytes, cut).count().checked_sub(wanted);
+                place.and_then(|at| hits(bytes, cut).nth(at))
             };
             found.map_or(bytes, |at| &bytes[at + cut.len()..])
         };

@@ -189,11 +189,14 @@ impl Binder<'_> {
             && partitions.is_empty()
             && let Some(cte) = reach.ctes.get(&table.to_ascii_lowercase())
         {
-            let is_kept = self.count_reference(cte)?;
-            let mut bound = self.query(&cte.cte.query, &cte.seen).await?;
-            if is_kept {
-                bound = keep(cte, bound)?;
-            }
+            let chance = self.count_reference(cte)?;
+            let bound = match (chance, self.kept_before(cte)?) {
+                (Some(_), Some(bound)) => bound,
+                (Some(chance), None) => {
+                    keep(cte, self.query(&cte.cte.query, &cte.seen).await?, chance)?
+                }
+                (None, _) => self.query(&cte.cte.query, &cte.seen).await?,
+            };
             let mut named = cte.cte.alias.clone();
             named.name = ast::Ident::new(alias);
             return derived(written(bound, &cte.cte.query), &named);
@@ -342,7 +345,8 @@ fn written(mut bound: BoundQuery, query: &ast::Query) -> BoundQuery {
     bound
 }
 
-fn makes_groups(select: &ast::Select) -> bool {
+/// Whether a block makes groups of rows by its GROUP BY or its select list.
+pub(super) fn makes_groups(select: &ast::Select) -> bool {
     let has_keys = match &select.group_by {
         ast::GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
         ast::GroupByExpr::All(_) => true,

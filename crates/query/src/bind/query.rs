@@ -21,7 +21,7 @@ use super::expr::Subqueries;
 use super::extent::{Extent, Level};
 use super::leaf::Mentioned;
 use super::mariadb;
-use super::repeated::Shape;
+use super::repeated::Chance;
 use super::scope::Scope;
 use super::select::Ordering as BlockOrder;
 use super::typed::Typed;
@@ -79,9 +79,9 @@ pub(crate) struct ScopedCte {
     /// Whether one server can have the query that defines it, and then keeps the rows itself.
     pub(crate) is_of_server: bool,
     /// What leaves to chance which rows it has, once that was asked.
-    pub(crate) chance: OnceLock<Option<&'static str>>,
-    /// How the first reference was bound.
-    pub(crate) shape: OnceLock<Shape>,
+    pub(crate) chance: OnceLock<Chance>,
+    /// The first reference, once that is bound and if its rows are kept.
+    pub(crate) kept: OnceLock<BoundQuery>,
 }
 
 /// Binds the queries of one statement.
@@ -185,7 +185,7 @@ impl<'a> Binder<'a> {
                         id: next_id(),
                         is_of_server,
                         chance: OnceLock::new(),
-                        shape: OnceLock::new(),
+                        kept: OnceLock::new(),
                     };
                     inner.ctes.insert(name, Arc::new(scoped));
                 }

@@ -6,85 +6,88 @@
 //! once and kept ([`crate::kept`]). A MariaDB computes them anew for each reference, which is its
 //! own affair: where its answer is asked for, a second reference is refused, as where one server
 //! could have the whole query.
+//!
+//! Values that depend on the order in which rows come, as the last digits of sums of doubles do,
+//! make the rows others as well. Those are kept where that is possible, and nothing is refused.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
-use arrow::datatypes::DataType;
-use datafusion::logical_expr::Expr;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::{Error, Result};
 use pelorus_sql::normalise::{self, Node, is_aggregate_name};
-use pelorus_types::ColumnType;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor, WindowFrameUnits, WindowType};
 
 use super::aggregate::{self, name_of};
 use super::condition::Of;
-use super::query::{Binder, BoundQuery, ScopedCte, order_of};
+use super::from::makes_groups;
+use super::query::{Binder, BoundColumn, BoundQuery, ScopedCte, column_expr, order_of};
 use crate::context::{Database, Flavour};
 use crate::federate::place::resolve;
 use crate::kept;
+use crate::udf::from_datafusion;
 
-/// The types of a plan's columns, and where in it the columns of its query lie.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Shape {
-    types: Vec<DataType>,
-    columns: Vec<(ColumnType, Vec<usize>, Vec<usize>)>,
+/// What leaves to chance which rows a common table expression has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chance {
+    /// Nothing that its text tells.
+    Unseen,
+    /// Values that depend on the order of rows.
+    Values,
+    /// Which rows there are.
+    Rows(&'static str),
 }
 
-impl Shape {
-    fn of(bound: &BoundQuery) -> Self {
-        let fields = bound.plan.schema().fields();
-        let places = |expr: &Expr| -> Vec<usize> {
-            let columns = expr.column_refs();
-            let is_named = |at: &usize| columns.iter().any(|it| it.name == *fields[*at].name());
-            (0..fields.len()).filter(is_named).collect()
-        };
-        let columns = bound.columns.iter().map(|column| {
-            let key = column.value.key.as_ref().map_or_else(Vec::new, places);
-            (column.value.ty, places(&column.value.expr), key)
-        });
-        Self {
-            types: fields.iter().map(|field| field.data_type().clone()).collect(),
-            columns: columns.collect(),
-        }
-    }
-}
-
-/// A reference whose rows are those of all others.
+/// The first reference, whose rows are those of all others if they are a matter of chance.
 ///
 /// # Errors
-/// 1235 where it was bound in another way than the first one, as a server may have it that now
-/// expects more rows of a part than before.
-pub(super) fn keep(scoped: &ScopedCte, bound: BoundQuery) -> Result<BoundQuery> {
-    let shape = Shape::of(&bound);
-    let name = &scoped.cte.alias.name.value;
-    if let Some(first) = scoped.shape.get()
-        && *first != shape
-    {
-        return Err(Error::unsupported(format_args!(
-            "several references to '{name}' of WITH, whose parts were planned in several ways"
-        )));
+/// Those of DataFusion.
+pub(super) fn keep(scoped: &ScopedCte, bound: BoundQuery, chance: Chance) -> Result<BoundQuery> {
+    if chance == Chance::Unseen && !adds_floats(&bound.plan)? {
+        return Ok(bound);
     }
-    scoped.shape.get_or_init(|| shape);
-    Ok(BoundQuery { plan: kept::kept(scoped.id, name, bound.plan), columns: bound.columns })
+    let name = &scoped.cte.alias.name.value;
+    let plan = kept::kept(scoped.id, name, bound.plan);
+    let bound = BoundQuery { plan, columns: bound.columns };
+    Ok(scoped.kept.get_or_init(|| bound).clone())
+}
+
+/// Whether a plan computes floating point numbers of many rows, at any depth: which number a sum
+/// is rounded to depends on the order of what is added.
+fn adds_floats(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        let (schema, computed) = match node {
+            LogicalPlan::Aggregate(groups) => (&groups.schema, groups.aggr_expr.len()),
+            LogicalPlan::Window(window) => (&window.schema, window.window_expr.len()),
+            _ => return Ok(TreeNodeRecursion::Continue),
+        };
+        // They stand behind the groups, or the columns of the input.
+        let mut last = schema.fields().iter().rev().take(computed);
+        found |= last.any(|field| field.data_type().is_floating());
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })
+    .map_err(from_datafusion)?;
+    Ok(found)
 }
 
 impl Binder<'_> {
-    /// Counts a reference to a common table expression. Whether its rows are to be kept, should
-    /// there be others.
+    /// Counts a reference to a common table expression. What its rows are a matter of; `None` where
+    /// they cannot be kept, or need not.
     ///
     /// # Errors
     /// 1235 for a second one to rows that may be others the second time and cannot be kept.
-    pub(super) fn count_reference(&self, scoped: &ScopedCte) -> Result<bool> {
+    pub(super) fn count_reference(&self, scoped: &ScopedCte) -> Result<Option<Chance>> {
         let is_first = scoped.references.fetch_add(1, Ordering::Relaxed) == 0;
         let is_kept = !scoped.is_of_server && self.answer.get().copied() != Some(Flavour::MariaDb);
         if is_first && !is_kept {
-            return Ok(false);
+            return Ok(None);
         }
-        match scoped.chance.get_or_init(|| self.chance_of(scoped)) {
-            None => Ok(false),
-            Some(_) if is_kept => Ok(true),
-            Some(chance) => Err(Error::unsupported(format_args!(
+        match *scoped.chance.get_or_init(|| self.chance_of(scoped)) {
+            chance if is_kept => Ok(Some(chance)),
+            Chance::Unseen | Chance::Values => Ok(None),
+            Chance::Rows(chance) => Err(Error::unsupported(format_args!(
                 "several references to '{}' of WITH, whose rows may be others each time: it has \
                  {chance}",
                 scoped.cte.alias.name.value
@@ -92,8 +95,44 @@ impl Binder<'_> {
         }
     }
 
+    /// The rows that an earlier reference keeps, if one does, under other names: servers are not
+    /// asked for more parts of which nobody reads the rows.
+    ///
+    /// # Errors
+    /// Those of DataFusion.
+    pub(super) fn kept_before(&self, scoped: &ScopedCte) -> Result<Option<BoundQuery>> {
+        let Some(BoundQuery { plan, columns }) = scoped.kept.get() else { return Ok(None) };
+        let fields = plan.schema().fields();
+        let names: HashMap<&str, String> =
+            fields.iter().map(|field| (field.name().as_str(), self.fresh("w"))).collect();
+        let renamed = |expr: &Expr| -> Result<Expr> {
+            let rename = |node: Expr| {
+                let name = match &node {
+                    Expr::Column(column) => names.get(column.name.as_str()),
+                    _ => None,
+                };
+                Ok(name.map_or(Transformed::no(node), |name| Transformed::yes(column_expr(name))))
+            };
+            Ok(expr.clone().transform(rename).map_err(from_datafusion)?.data)
+        };
+        let columns = columns.iter().map(|column| -> Result<BoundColumn> {
+            let value = column.value.renamed(&renamed)?;
+            Ok(BoundColumn { meta: column.meta.clone(), value })
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let exprs: Vec<Expr> = fields
+            .iter()
+            .map(|field| column_expr(field.name()).alias(&names[field.name().as_str()]))
+            .collect();
+        let plan = LogicalPlanBuilder::from(plan.clone())
+            .project(exprs)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        Ok(Some(BoundQuery { plan, columns }))
+    }
+
     /// What leaves to chance which rows a common table expression has.
-    fn chance_of(&self, scoped: &ScopedCte) -> Option<&'static str> {
+    fn chance_of(&self, scoped: &ScopedCte) -> Chance {
         let query = &scoped.cte.query;
         let mut known: HashSet<String> = scoped.seen.ctes.keys().cloned().collect();
         normalise::walk_query(query, &mut |node| {
@@ -102,18 +141,25 @@ impl Binder<'_> {
                 known.extend(names.map(str::to_ascii_lowercase));
             }
         });
-        let is_random = !normalise::dependence(query, self.context.mode).random.is_empty();
-        let mut chance = is_random.then_some("a function of chance");
+        if !normalise::dependence(query, self.context.mode).random.is_empty() {
+            return Chance::Rows("a function of chance");
+        }
+        let mut chance = Chance::Unseen;
         normalise::walk_query(query, &mut |node| {
-            if let Node::Query(query) = node {
-                chance = chance.or_else(|| self.chance(query, &known));
+            if let Node::Query(query) = node
+                && !matches!(chance, Chance::Rows(_))
+            {
+                chance = match self.chance(query, &known) {
+                    Chance::Unseen => chance,
+                    found => found,
+                };
             }
         });
         chance
     }
 
     /// What leaves to chance which rows a query has, its subqueries aside.
-    fn chance(&self, query: &ast::Query, known: &HashSet<String>) -> Option<&'static str> {
+    fn chance(&self, query: &ast::Query, known: &HashSet<String>) -> Chance {
         let order = order_of(query).unwrap_or_default();
         let terms: Vec<&ast::Expr> = order.iter().map(|term| &term.expr).collect();
         let is_total = match query.body.as_ref() {
@@ -121,9 +167,9 @@ impl Binder<'_> {
             _ => false,
         };
         if query.limit_clause.is_some() && !is_total {
-            return Some("a LIMIT without an ORDER BY the primary key of its only table");
+            return Chance::Rows("a LIMIT without an ORDER BY the primary key of its only table");
         }
-        let mut selects = Vec::new();
+        let (mut selects, mut chance) = (Vec::new(), Chance::Unseen);
         add_selects(&query.body, &mut selects);
         for select in selects {
             let items = select.projection.iter().filter_map(|item| match item {
@@ -132,18 +178,48 @@ impl Binder<'_> {
                 }
                 _ => None,
             });
+            let exprs: Vec<&ast::Expr> = items.chain(terms.iter().copied()).collect();
             let mut windows = Vec::new();
-            for expr in items.chain(terms.iter().copied()) {
+            for expr in &exprs {
                 aggregate::collect(expr, |function| function.over.is_some(), &mut windows);
             }
             if !windows.iter().all(|window| self.is_settled(select, window, known)) {
-                return Some(
+                return Chance::Rows(
                     "a window function over rows that may change places: those of a window that \
                      is not ordered by the primary key of the only table",
                 );
             }
+            let mut ordered = Vec::new();
+            for expr in exprs.into_iter().chain(&select.having) {
+                let is_of_order = |function: &ast::Function| {
+                    function.over.is_none() && self.is_of_order(select, function, known)
+                };
+                aggregate::collect(expr, is_of_order, &mut ordered);
+            }
+            // Columns beside the groups are those of any row.
+            let is_any = !self.context.options.only_full_group_by && makes_groups(select);
+            if is_any || !ordered.is_empty() {
+                chance = Chance::Values;
+            }
         }
-        None
+        chance
+    }
+
+    /// Whether the value of an aggregate depends on the order in which the rows of a group come.
+    fn is_of_order(
+        &self,
+        select: &ast::Select,
+        function: &ast::Function,
+        known: &HashSet<String>,
+    ) -> bool {
+        match name_of(function).as_str() {
+            "ANY_VALUE" | "JSON_ARRAYAGG" | "JSON_OBJECTAGG" => true,
+            "GROUP_CONCAT" => !aggregate::call_of(function).is_ok_and(|call| {
+                let order: Vec<&ast::Expr> = call.order.iter().map(|term| &term.expr).collect();
+                self.is_total(select, &[], &order, known)
+            }),
+            _ => false,
+        }
     }
 
     /// Whether the value of a window function does not depend on which of equal rows comes first.

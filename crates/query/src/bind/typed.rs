@@ -149,6 +149,15 @@ impl Typed {
         Self { expr, key, arg, ty: self.ty, origin, listed, quotient: self.quotient }
     }
 
+    /// The same value by other names of columns.
+    ///
+    /// # Errors
+    /// Those of `rename`.
+    pub(crate) fn renamed(&self, rename: impl Fn(&Expr) -> Result<Expr>) -> Result<Self> {
+        let key = self.key.as_ref().map(&rename).transpose()?;
+        Ok(Self { expr: rename(&self.expr)?, key, ..self.clone() })
+    }
+
     /// Says whether it is a quotient, or a text that may be one. Floating-point ones stay out.
     #[must_use]
     pub(crate) fn with_quotient(self, quotient: bool) -> Self {
@@ -394,6 +403,26 @@ impl FormUdf {
             Form::Equality(key, ty) => key.complains(ty),
             Form::Key(_) | Form::Number(_) | Form::Unsigned(_) | Form::Settle(_) => false,
         }
+    }
+
+    /// Whether it is what a value of another type is compared by, NULL for NULL, and never leaves an
+    /// error or a warning. (The key of a text can: of some padded texts it is not known.)
+    pub(crate) fn is_quiet_key(&self) -> bool {
+        match &self.what {
+            // A number need not be a date.
+            Form::Equality(EqualityKey::Date | EqualityKey::Time, ty) if !ty.is_temporal() => false,
+            Form::Equality(..) => !self.complains(),
+            _ => false,
+        }
+    }
+
+    /// What a value of another type is compared by.
+    #[cfg(test)]
+    pub(crate) fn equality(key: EqualityKey, ty: ColumnType) -> ScalarUDF {
+        let signature = Signature::any(1, Volatility::Immutable);
+        let context = Arc::new(EvalContext::default());
+        let what = Form::Equality(key, ty);
+        ScalarUDF::new_from_impl(FormUdf { what, context, signature })
     }
 
     /// The values in their new form.

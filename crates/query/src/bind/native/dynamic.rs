@@ -13,6 +13,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CaseExpr, Column, InListExpr, IsNullExpr, Literal,
 };
@@ -23,6 +24,7 @@ use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::{Error, Result};
 use pelorus_store::ValueTest;
 
+use crate::bind::typed::FormUdf;
 use crate::udf::from_datafusion;
 
 /// What the conditions say at a moment.
@@ -123,10 +125,10 @@ impl Dynamic {
     }
 }
 
-/// Whether a condition looks at columns only, and not at what is computed of them: below a
-/// projection, the columns of a condition become the expressions that they stand for. What is
-/// computed can have a value where the column is NULL, and can complain of rows that are dead, or
-/// that WHERE leaves out, of which a scan asks as well.
+/// Whether a condition looks at columns only, or at their keys, and not at what else is computed of
+/// them: below a projection, the columns of a condition become the expressions that they stand for.
+/// What is computed can have a value where the column is NULL, and can complain of rows that are
+/// dead, or that WHERE leaves out, of which a scan asks as well.
 fn is_of_columns(expr: &Arc<dyn PhysicalExpr>) -> bool {
     if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
         let (left, right) = (binary.left(), binary.right());
@@ -138,7 +140,7 @@ fn is_of_columns(expr: &Arc<dyn PhysicalExpr>) -> bool {
             | Operator::LtEq
             | Operator::Gt
             | Operator::GtEq => {
-                (is_column(left) || is_literal(left)) && (is_column(right) || is_literal(right))
+                (is_key(left) || is_literal(left)) && (is_key(right) || is_literal(right))
             }
             _ => false,
         };
@@ -152,10 +154,10 @@ fn is_of_columns(expr: &Arc<dyn PhysicalExpr>) -> bool {
             && case.else_expr().is_none_or(is_of_columns);
     }
     if let Some(list) = expr.downcast_ref::<InListExpr>() {
-        return is_column(list.expr()) && list.list().iter().all(is_literal);
+        return is_key(list.expr()) && list.list().iter().all(is_literal);
     }
     if let Some(lookup) = expr.downcast_ref::<HashTableLookupExpr>() {
-        return lookup.children().into_iter().all(is_column);
+        return lookup.children().into_iter().all(is_key);
     }
     expr.downcast_ref::<IsNullExpr>().is_some_and(|null| is_column(null.arg())) || is_literal(expr)
 }
@@ -165,9 +167,18 @@ fn is_stream(expr: &Arc<dyn PhysicalExpr>) -> bool {
     expr.downcast_ref::<BinaryExpr>().is_some_and(|binary| {
         let hash = binary.left().downcast_ref::<HashExpr>();
         *binary.op() == Operator::Modulo
-            && hash.is_some_and(|hash| hash.on_columns().iter().all(is_column))
+            && hash.is_some_and(|hash| hash.on_columns().iter().all(is_key))
             && is_literal(binary.right())
     })
+}
+
+/// Whether it is a column, or the key by which a join finds its values among those of another type.
+fn is_key(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    is_column(expr)
+        || expr.downcast_ref::<ScalarFunctionExpr>().is_some_and(|function| {
+            let form = function.fun().inner().downcast_ref::<FormUdf>();
+            form.is_some_and(FormUdf::is_quiet_key) && function.args().iter().all(is_column)
+        })
 }
 
 fn is_column(expr: &Arc<dyn PhysicalExpr>) -> bool {
@@ -334,8 +345,11 @@ fn whole(value: &ScalarValue, ty: &DataType) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::config::ConfigOptions;
     use datafusion::physical_expr::expressions::{binary, case, col, in_list, is_null, lit};
     use datafusion::physical_plan::joins::SeededRandomState;
+    use pelorus_functions::EqualityKey;
+    use pelorus_types::ColumnType;
 
     use super::*;
 
@@ -460,6 +474,37 @@ mod tests {
             case(None, vec![(near(), of(column()))], None).unwrap(),
         ] {
             assert_eq!(tests(Arc::clone(&expr)), 0, "{expr}");
+        }
+    }
+
+    #[test]
+    fn keys_of_values_of_another_type_are_asked_for() {
+        let schema = schema();
+        let fields: Vec<_> = schema.fields().iter().map(|it| Some(Field::clone(it))).collect();
+        let known = |expr| Dynamic::new(vec![expr], fields.clone()).now().unwrap();
+        let equal = |key, ty, of: Arc<dyn PhysicalExpr>| -> Arc<dyn PhysicalExpr> {
+            let udf = Arc::new(FormUdf::equality(key, ty));
+            let config = Arc::new(ConfigOptions::default());
+            Arc::new(ScalarFunctionExpr::try_new(udf, vec![of], &schema, config).unwrap())
+        };
+        let real = |of| equal(EqualityKey::Real, ColumnType::bigint(), of);
+        let column = || col("b", &schema).unwrap();
+        let among = |key| in_list(key, vec![lit(2_f64), lit(5_f64)], &false, &schema).unwrap();
+        let found = known(among(real(column())));
+        let [(1, test)] = &found.tests[..] else { panic!("{found:?}") };
+        let values: ArrayRef =
+            Arc::new(arrow::array::Int64Array::from(vec![Some(5), None, Some(3)]));
+        let kept = test.keep(&values).unwrap();
+        assert!(kept.value(0) && !kept.value(2));
+        // What is NULL is another thing, and so are keys that complain or are of what is computed.
+        let next = both(column(), Operator::Plus, lit(1_i64));
+        let is_number =
+            in_list(is_null(real(column())).unwrap(), vec![lit(false)], &false, &schema);
+        let time = equal(EqualityKey::Time, ColumnType::bigint(), column());
+        let day = equal(EqualityKey::Date, ColumnType::bigint(), column());
+        let at = |key| in_list(key, vec![lit(2_i64)], &false, &schema).unwrap();
+        for expr in [among(real(next)), is_number.unwrap(), at(time), at(day)] {
+            assert!(known(Arc::clone(&expr)).tests.is_empty(), "{expr}");
         }
     }
 }

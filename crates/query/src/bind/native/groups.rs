@@ -52,8 +52,8 @@ struct Known {
     numbers: HashMap<Vec<u8>, u32>,
     /// Of each group, in the order of their numbers.
     groups: Vec<Vec<Member>>,
-    /// What both take of the query's memory.
-    memory: Option<MemoryReservation>,
+    /// What both take of the query's memory, and whose that is.
+    memory: Option<(MemoryReservation, Arc<dyn MemoryPool>)>,
 }
 
 /// What a group has of one column: its text and its key; `None` for NULL.
@@ -65,10 +65,17 @@ impl TextGroups {
         Self { types, known: Mutex::default() }
     }
 
-    /// What is known from now on counts as memory of a query.
+    /// What is known from now on counts as memory of a query. Where it is run once more with other
+    /// memory, that has what was known before as well.
     pub(super) fn count_in(&self, pool: &Arc<dyn MemoryPool>) {
-        let register = || MemoryConsumer::new("TextGroups").register(pool);
-        self.known().memory.get_or_insert_with(register);
+        let known = &mut *self.known();
+        if known.memory.as_ref().is_some_and(|(_, of)| Arc::ptr_eq(of, pool)) {
+            return;
+        }
+        let bytes = known.memory.as_ref().map_or(0, |(memory, _)| memory.size());
+        let memory = MemoryConsumer::new("TextGroups").register(pool);
+        memory.grow(bytes);
+        known.memory = Some((memory, Arc::clone(pool)));
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -88,7 +95,7 @@ impl TextGroups {
             Entry::Vacant(free) => {
                 let number = u32::try_from(groups.len()).ok().filter(|it| *it != NONE);
                 let number = number.ok_or_else(|| Error::internal("more than 2^32 groups"))?;
-                if let Some(memory) = memory {
+                if let Some((memory, _)) = memory {
                     let bytes = bytes_of(free.key(), &members);
                     memory.try_grow(bytes).map_err(from_datafusion)?;
                 }
@@ -489,5 +496,22 @@ mod tests {
         assert_eq!(error.code(), Code::OutOfMemory);
         drop((numberer, groups));
         assert_eq!(pool.reserved(), 0);
+    }
+
+    #[test]
+    fn groups_move_to_the_memory_of_the_query_that_runs_once_more() {
+        let pools: [Arc<dyn MemoryPool>; 2] =
+            [Arc::new(GreedyMemoryPool::new(4096)), Arc::new(GreedyMemoryPool::new(4096))];
+        let groups = groups(1);
+        groups.count_in(&pools[0]);
+        let mut numberer = Numberer::new(Arc::clone(&groups));
+        numberer.number(&[texts(&[Some("a"), Some("b")])]).expect("numbers");
+        let held = pools[0].reserved();
+        groups.count_in(&pools[1]);
+        groups.count_in(&pools[1]);
+        assert!(held > 0);
+        assert_eq!([pools[0].reserved(), pools[1].reserved()], [0, held]);
+        numberer.number(&[texts(&[Some("c")])]).expect("numbers");
+        assert!(pools[1].reserved() > held);
     }
 }
