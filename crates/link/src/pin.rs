@@ -61,6 +61,16 @@ impl Pinned {
         relay(held, &self.config, sql, format, params).await
     }
 
+    /// Runs a statement without rows in whatever state the session is. Waits as [`Self::execute`]
+    /// does.
+    ///
+    /// # Errors
+    /// The server's own, and 1430 when the connection breaks.
+    pub async fn run(&mut self, sql: &str) -> Result<()> {
+        let mut held = self.hold().await?;
+        held.connection().run(sql).await.map(drop)
+    }
+
     /// The columns that PREPARE says a statement has, databases under their names here. Waits as
     /// [`Self::execute`] does.
     ///

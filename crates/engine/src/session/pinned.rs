@@ -264,7 +264,11 @@ impl Session {
                 self.transaction.warnings_on = Some(name.clone());
                 Ok(self.relayed(&name, relay, in_transaction))
             }
-            Err(error) => Err(self.after_failure(&name, error)),
+            Err(error) => {
+                let error = self.after_failure(&name, error);
+                self.learn_transaction(&name).await;
+                Err(error)
+            }
         }
     }
 
