@@ -166,7 +166,9 @@ impl Drop for Held {
 async fn stop(lent: &mut Lent) -> Result<()> {
     let server = Arc::clone(lent.server());
     let run = lent.run_of_server().clone();
-    server.kill(lent.id(), &run, true).await?;
+    if !server.kill(lent.id(), &run, true).await? {
+        return Err(lent.lost("the server has forgotten the connection"));
+    }
     lent.drain().await?;
     // A kill that came late would hit the next statement: let it hit this one.
     match lent.run("DO 0").await {

@@ -48,8 +48,9 @@ const FIRST: [&str; 4] = [
     WHO,
 ];
 
-/// A server that takes another's place, or stands behind the same address, differs in this.
-const WHO: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@global.server_id)";
+/// A server that takes another's place, or stands behind the same address, differs in this. Nothing
+/// in it can change while the server runs.
+const WHO: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port)";
 
 /// Everything that making a connection needs.
 #[derive(Debug)]
