@@ -95,8 +95,10 @@ pub(crate) struct Connection {
 pub(crate) struct Run {
     /// What the server said of itself.
     pub(crate) server: Option<String>,
-    /// When the connection was made.
+    /// When the connection was made ...
     pub(crate) since: Duration,
+    /// ... and when it had logged in.
+    pub(crate) ready: Duration,
 }
 
 /// What comes next.

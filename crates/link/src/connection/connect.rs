@@ -146,7 +146,7 @@ async fn log_in(
         status: ServerStatus::default(),
         pending: 0,
         phase: Phase::Head,
-        run: Run { server: None, since: env.clock.monotonic() },
+        run: Run { since: env.clock.monotonic(), ..Run::default() },
         broken: false,
         ended: false,
         torn: false,
@@ -170,6 +170,7 @@ async fn log_in(
             answer?;
         }
     }
+    connection.run.ready = env.clock.monotonic();
     Ok(connection)
 }
 
