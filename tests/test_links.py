@@ -736,6 +736,22 @@ class TestWrites:
             assert server.run("SELECT word FROM link_lab.notes") == (("kept",),)
         server.run("DELETE FROM link_lab.notes")
 
+    def test_a_server_whose_sessions_do_not_commit_by_themselves(self, lab):
+        server, through = lab
+        server.run("SET GLOBAL autocommit = 0")
+        try:
+            with through.connect(database="link_lab", autocommit=True) as one:
+                ask(one, "INSERT INTO notes (word) VALUES ('kept')")
+                assert server.run("SELECT word FROM link_lab.notes") == (("kept",),)
+                # What a client says for itself holds.
+                ask(one, "SET autocommit = 0")
+                ask(one, "INSERT INTO notes (word) VALUES ('not kept')")
+                ask(one, "ROLLBACK")
+                assert server.run("SELECT word FROM link_lab.notes") == (("kept",),)
+        finally:
+            server.run("SET GLOBAL autocommit = 1")
+        server.run("DELETE FROM link_lab.notes")
+
     def test_a_lost_session_rolls_back(self, lab):
         server, through = lab
         connection = through.connect(database="link_lab")

@@ -38,11 +38,13 @@ const WANTED: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::DEPRECATE_EOF);
 
 /// What must be set first in every session: text in UTF-8 whatever the columns' charsets are,
-/// patience of the server when we take rows slowly, and all rows, whatever `sql_select_limit` the
-/// server has: those of a part of a query are not the user's, nor those of our questions. And who it
-/// is that answers.
-const FIRST: [&str; 4] = [
+/// writes that are there once they are answered, whatever `autocommit` the server has (transactions
+/// begin by a statement of ours), patience of the server when we take rows slowly, and all rows,
+/// whatever `sql_select_limit` the server has: those of a part of a query are not the user's, nor
+/// those of our questions. And who it is that answers.
+const FIRST: [&str; 5] = [
     "SET NAMES utf8mb4",
+    "SET SESSION autocommit = 1",
     "SET SESSION net_write_timeout = 86400",
     "SET SESSION sql_select_limit = 18446744073709551615",
     WHO,
