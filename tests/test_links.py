@@ -672,6 +672,12 @@ class TestWrites:
                     row[7] == "COMMIT" for row in through.run("SHOW PROCESSLIST")))
                 through.run(kill)
                 assert commit.done().error.args[0] == 1317
+                # What asks what has become of it can be killed, too.
+                asking = InBackground(one, "SELECT 1")
+                wait_for("it to wait", lambda: any(
+                    row[7] == "SELECT 1" for row in through.run("SHOW PROCESSLIST")))
+                through.run(kill)
+                assert asking.done().error.args[0] == 1317
             finally:
                 server.thaw()
             ask(one, "INSERT INTO notes (word) VALUES ('second')")
