@@ -174,7 +174,8 @@ impl Session {
         }
         self.transaction.ending = false;
         let own = self.transaction.pinned.get(link);
-        if result.is_ok() || !own.is_some_and(|own| own.pinned.in_transaction()) {
+        let goes_on = result.is_err() && own.is_some_and(|own| own.pinned.in_transaction());
+        if !goes_on {
             self.transaction.open = None;
         }
         // A connection that is lost has rolled back by itself.
