@@ -672,6 +672,12 @@ class TestWrites:
                     row[7] == "COMMIT" for row in through.run("SHOW PROCESSLIST")))
                 through.run(kill)
                 assert commit.done().error.args[0] == 1317
+                # What asks what has become of it can be killed, too.
+                asking = InBackground(one, "SELECT 1")
+                wait_for("it to wait", lambda: any(
+                    row[7] == "SELECT 1" for row in through.run("SHOW PROCESSLIST")))
+                through.run(kill)
+                assert asking.done().error.args[0] == 1317
             finally:
                 server.thaw()
             ask(one, "INSERT INTO notes (word) VALUES ('second')")
@@ -693,6 +699,64 @@ class TestWrites:
                 ask(one, end)
                 assert server.run("SELECT word FROM link_lab.notes ORDER BY id") == expected
         server.run("DELETE FROM link_lab.notes", "DROP PROCEDURE link_lab.begins")
+
+    @pytest.mark.parametrize("last", ["SELECT 1", "SIGNAL SQLSTATE '45000'"])
+    def test_a_procedure_that_gives_rows_or_fails_leaves_its_transaction_open(self, lab, last):
+        server, through = lab
+        server.run("DROP PROCEDURE IF EXISTS link_lab.begins",
+                   "CREATE PROCEDURE link_lab.begins() BEGIN START TRANSACTION; "
+                   f"INSERT INTO link_lab.notes (word) VALUES ('inside'); {last}; END")
+
+        def call(connection) -> None:
+            if last.startswith("SELECT"):
+                assert ask(connection, "CALL begins()") == ((1,),)
+                return
+            with pytest.raises(pymysql.MySQLError) as caught:
+                ask(connection, "CALL begins()")
+            assert caught.value.args[0] == 1644
+
+        with through.connect(database="link_lab", autocommit=True) as one:
+            words = "SELECT word FROM notes ORDER BY id"
+            for more, end, expected in ((False, "ROLLBACK", ()), (True, "ROLLBACK", ()),
+                                        (False, "COMMIT", (("inside",),)),
+                                        (True, "COMMIT", (("inside",), ("more",)))):
+                server.run("DELETE FROM link_lab.notes")
+                call(one)
+                assert ask(one, words) == (("inside",),)
+                if more:
+                    ask(one, "INSERT INTO notes (word) VALUES ('more')")
+                ask(one, end)
+                assert server.run("SELECT word FROM link_lab.notes ORDER BY id") == expected
+            # Nothing is open any more.
+            ask(one, "INSERT INTO notes (word) VALUES ('last')")
+            assert server.run("SELECT count(*) FROM link_lab.notes") == ((3,),)
+        server.run("DELETE FROM link_lab.notes", "DROP PROCEDURE link_lab.begins")
+
+    def test_a_commit_under_a_time_zone_that_the_server_does_not_know(self, lab):
+        server, through = lab
+        with through.connect(database="link_lab", autocommit=True) as one:
+            ask(one, "BEGIN")
+            ask(one, "INSERT INTO notes (word) VALUES ('kept')")
+            ask(one, "SET time_zone = 'Europe/Berlin'")
+            ask(one, "COMMIT")
+            assert server.run("SELECT word FROM link_lab.notes") == (("kept",),)
+        server.run("DELETE FROM link_lab.notes")
+
+    def test_a_server_whose_sessions_do_not_commit_by_themselves(self, lab):
+        server, through = lab
+        server.run("SET GLOBAL autocommit = 0")
+        try:
+            with through.connect(database="link_lab", autocommit=True) as one:
+                ask(one, "INSERT INTO notes (word) VALUES ('kept')")
+                assert server.run("SELECT word FROM link_lab.notes") == (("kept",),)
+                # What a client says for itself holds.
+                ask(one, "SET autocommit = 0")
+                ask(one, "INSERT INTO notes (word) VALUES ('not kept')")
+                ask(one, "ROLLBACK")
+                assert server.run("SELECT word FROM link_lab.notes") == (("kept",),)
+        finally:
+            server.run("SET GLOBAL autocommit = 1")
+        server.run("DELETE FROM link_lab.notes")
 
     def test_a_lost_session_rolls_back(self, lab):
         server, through = lab

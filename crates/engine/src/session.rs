@@ -73,6 +73,8 @@ pub struct Session {
     variables: SessionVariables,
     /// What `sql_mode` says about reading text; kept because every statement needs it.
     mode: Mode,
+    /// The same of the session itself: a prepared statement is read as it was when it was prepared.
+    own_mode: Mode,
     user_variables: Arc<UserVariables>,
     diagnostics: Diagnostics,
     last_insert_id: u64,
@@ -121,6 +123,7 @@ impl Session {
             database: None,
             own_database: None,
             mode: Mode::default(),
+            own_mode: Mode::default(),
             variables,
             user_variables: Arc::default(),
             diagnostics: Diagnostics::default(),
@@ -195,7 +198,8 @@ impl Session {
 
     /// Renews what is derived from variables.
     fn settings_changed(&mut self) {
-        self.mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
+        self.own_mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
+        self.mode = self.own_mode;
     }
 
     /// Changes the current database, also behind the prepared statement that says so.

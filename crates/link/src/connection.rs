@@ -95,8 +95,10 @@ pub(crate) struct Connection {
 pub(crate) struct Run {
     /// What the server said of itself.
     pub(crate) server: Option<String>,
-    /// When the connection was made.
+    /// When the connection was made ...
     pub(crate) since: Duration,
+    /// ... and when it had logged in.
+    pub(crate) ready: Duration,
 }
 
 /// What comes next.
@@ -614,7 +616,8 @@ impl Connection {
             if let Ok(read) = timeout(patience, read).await {
                 break read;
             }
-            match ask_whether_it_works(Arc::clone(address), env.clone(), self.id).await {
+            let (address, env, run) = (Arc::clone(address), env.clone(), self.run.clone());
+            match ask_whether_it_works(address, env, self.id, run).await {
                 Works::Yes => unanswered = 0,
                 Works::No => return Err(self.gone("the server has forgotten the connection")),
                 Works::Unknown(error) => {

@@ -61,6 +61,16 @@ impl Pinned {
         relay(held, &self.config, sql, format, params).await
     }
 
+    /// Runs a statement without rows in whatever state the session is. Waits as [`Self::execute`]
+    /// does.
+    ///
+    /// # Errors
+    /// The server's own, and 1430 when the connection breaks.
+    pub async fn run(&mut self, sql: &str) -> Result<()> {
+        let mut held = self.hold().await?;
+        held.connection().run(sql).await.map(drop)
+    }
+
     /// The columns that PREPARE says a statement has, databases under their names here. Waits as
     /// [`Self::execute`] does.
     ///
@@ -156,7 +166,9 @@ impl Drop for Held {
 async fn stop(lent: &mut Lent) -> Result<()> {
     let server = Arc::clone(lent.server());
     let run = lent.run_of_server().clone();
-    server.kill(lent.id(), &run, true).await?;
+    if !server.kill(lent.id(), &run, true).await? {
+        return Err(lent.lost("the server has forgotten the connection"));
+    }
     lent.drain().await?;
     // A kill that came late would hit the next statement: let it hit this one.
     match lent.run("DO 0").await {

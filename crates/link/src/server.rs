@@ -199,20 +199,28 @@ impl Server {
     }
 
     /// Stops a statement on another connection of this server, known by its number; or, when the
-    /// server has begun anew since, or another has taken its place, nobody's.
-    pub(crate) async fn kill(self: &Arc<Self>, id: u32, run: &Run, query_only: bool) -> Result<()> {
+    /// server has begun anew since, or another has taken its place, nobody's, and gives `false`: the
+    /// connection is no more.
+    pub(crate) async fn kill(
+        self: &Arc<Self>,
+        id: u32,
+        run: &Run,
+        query_only: bool,
+    ) -> Result<bool> {
         let mut connection = self.lend(&SessionSettings::default()).await?;
-        let age = self.env.clock.monotonic().saturating_sub(run.since);
-        let uptime = connection.rows("SHOW GLOBAL STATUS LIKE 'Uptime'").await?;
-        let uptime = uptime.iter().next().and_then(|row| row.number("Value"));
-        if !is_of_run(run, age, &connection.run_of_server().server, uptime) {
-            return Ok(());
+        if !saw_begin(connection.run_of_server(), run) {
+            let age = self.env.clock.monotonic().saturating_sub(run.since);
+            let uptime = connection.rows("SHOW GLOBAL STATUS LIKE 'Uptime'").await?;
+            let uptime = uptime.iter().next().and_then(|row| row.number("Value"));
+            if !is_of_run(run, age, &connection.run_of_server().server, uptime) {
+                return Ok(false);
+            }
         }
         let what = if query_only { "QUERY" } else { "CONNECTION" };
         match connection.run(&format!("KILL {what} {id}")).await {
             // It has ended by itself.
-            Err(error) if error.errno() == Code::NoSuchThread.errno() => Ok(()),
-            other => other.map(|_| ()),
+            Err(error) if error.errno() == Code::NoSuchThread.errno() => Ok(true),
+            other => other.map(|_| true),
         }
     }
 
@@ -367,6 +375,12 @@ impl Server {
     }
 }
 
+/// Whether a connection that lives was there on the same server before another was made: then both
+/// are of one run, and there is nothing to ask.
+fn saw_begin(asking: &Run, run: &Run) -> bool {
+    run.server.is_some() && asking.server == run.server && asking.ready <= run.since
+}
+
 /// Whether the number of a connection that was made `age` ago is still its own on a server that
 /// says who it is and for how many seconds it has been up: numbers begin anew with the server, and
 /// then belong to others.
@@ -430,7 +444,7 @@ mod tests {
 
     #[test]
     fn numbers_of_connections_are_of_one_run() {
-        let run = Run { server: Some("a 3306 1".into()), since: Duration::ZERO };
+        let run = Run { server: Some("a 3306".into()), ..Run::default() };
         let age = Duration::from_millis(60_900);
         let same = run.server.clone();
         assert!(is_of_run(&run, age, &same, Some(60)));
@@ -438,7 +452,24 @@ mod tests {
         assert!(is_of_run(&run, age, &same, None));
         // It was started again, or another answers.
         assert!(!is_of_run(&run, age, &same, Some(40)));
-        assert!(!is_of_run(&run, age, &Some("b 3306 2".into()), Some(90_000)));
+        assert!(!is_of_run(&run, age, &Some("b 3306".into()), Some(90_000)));
         assert!(!is_of_run(&run, age, &None, Some(90_000)));
+    }
+
+    #[test]
+    fn older_connections_need_not_ask_for_the_run() {
+        let seconds = Duration::from_secs;
+        let at = |server: Option<&str>, since: u64, ready: u64| Run {
+            server: server.map(str::to_owned),
+            since: seconds(since),
+            ready: seconds(ready),
+        };
+        let run = at(Some("a 3306"), 10, 11);
+        assert!(saw_begin(&at(Some("a 3306"), 5, 6), &run));
+        // It was made meanwhile, or later, or elsewhere.
+        assert!(!saw_begin(&at(Some("a 3306"), 9, 12), &run));
+        assert!(!saw_begin(&at(Some("a 3306"), 20, 21), &run));
+        assert!(!saw_begin(&at(Some("b 3306"), 5, 6), &run));
+        assert!(!saw_begin(&at(None, 5, 6), &at(None, 10, 11)));
     }
 }

@@ -1,7 +1,6 @@
 //! Answers on their way to the client: OK, result sets streamed with back-pressure, cursors.
 
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::pin::pin;
 
 use pelorus_engine::api::{Done, Outcome, SessionStatus};
 use pelorus_error::{Error, Result, display_chain};
@@ -187,27 +186,23 @@ pub(crate) async fn unless_gone<S: BackendSession, T>(
     watch(channel, killed, work).await
 }
 
-/// Waits for `work` as [`watch`] does. What waits to be sent is sent first, unless the work is done
-/// at once.
+/// Waits for `work` as [`watch`] does. What waits to be sent is sent meanwhile, unless the work is
+/// done at once; a client that takes nothing holds up neither the work nor a kill.
 pub(crate) async fn watch_sending<T>(
     channel: &mut Channel,
     killed: impl Future<Output = ()>,
     work: impl Future<Output = T>,
 ) -> Result<T, Gone> {
     let mut work = pin!(work);
-    if let Some(result) = now(work.as_mut()) {
-        return Ok(result);
+    let mut killed = pin!(killed);
+    // Giving up the sending loses nothing: what is left waits for the next time.
+    tokio::select! {
+        biased;
+        result = work.as_mut() => return Ok(result),
+        () = killed.as_mut() => return Err(Gone::Because(Error::interrupted())),
+        sent = channel.flush() => sent?,
     }
-    channel.flush().await?;
     watch(channel, killed, work).await
-}
-
-/// What comes of some work without waiting.
-fn now<T>(work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-    match work.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(result) => Some(result),
-        Poll::Pending => None,
-    }
 }
 
 /// Waits for `work`; gives up when the client leaves, or `killed` comes.
@@ -253,4 +248,37 @@ pub(crate) async fn fetch<S: BackendSession>(
         Err(error) => put_error(channel, &error),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_takes_nothing_holds_up_neither_work_nor_a_kill() {
+        let (ours, mut theirs) = tokio::io::duplex(16);
+        let mut channel = Channel::new(Box::new(ours), 1 << 20);
+        let payload = [7; 1000];
+        channel.writer.packet(|out| out.extend_from_slice(&payload));
+        let never = std::future::pending::<()>;
+        let soon = || tokio::time::sleep(Duration::from_millis(20));
+        watch_sending(&mut channel, never(), soon()).await.unwrap();
+        let killed = watch_sending(&mut channel, soon(), never()).await.unwrap_err();
+        assert!(matches!(killed, Gone::Because(error) if error.errno() == 1317));
+        // Nothing that waited is lost.
+        let read = tokio::spawn(async move {
+            let mut bytes = Vec::new();
+            theirs.read_to_end(&mut bytes).await.unwrap();
+            bytes
+        });
+        channel.flush().await.unwrap();
+        drop(channel);
+        let bytes = read.await.unwrap();
+        assert_eq!(bytes.len(), 4 + payload.len());
+        assert_eq!(bytes[4..], payload);
+    }
 }

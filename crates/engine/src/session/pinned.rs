@@ -264,7 +264,11 @@ impl Session {
                 self.transaction.warnings_on = Some(name.clone());
                 Ok(self.relayed(&name, relay, in_transaction))
             }
-            Err(error) => Err(self.after_failure(&name, error)),
+            Err(error) => {
+                let error = self.after_failure(&name, error);
+                self.learn_transaction(&name).await;
+                Err(error)
+            }
         }
     }
 
@@ -323,15 +327,20 @@ impl Session {
     /// # Errors
     /// A server that went away.
     pub(super) async fn learn_insert_id(&mut self) -> Result<()> {
-        let Some(name) = self.insert_id_on.take() else { return Ok(()) };
+        let Some(name) = self.insert_id_on.clone() else { return Ok(()) };
         let settings = self.link_settings();
-        let Some(own) = self.transaction.pinned.get_mut(&name) else { return Ok(()) };
+        let Some(own) = self.transaction.pinned.get_mut(&name) else {
+            self.insert_id_on = None;
+            return Ok(());
+        };
         let asked = own.pinned.execute(&settings, "SELECT LAST_INSERT_ID()", Format::Text).await;
         let id = match asked {
             Ok(Relay::Rows(rows)) => first_unsigned(rows).await,
             Ok(Relay::Done(_)) => Err(Error::internal("a query gave no rows")),
             Err(error) => Err(error),
         };
+        // Only now: a kill may have come before the answer.
+        self.insert_id_on = None;
         let id = id.map_err(|error| self.after_failure(&name, error))?;
         if let Some(own) = self.transaction.pinned.get_mut(&name)
             && own.insert_id != id

@@ -239,7 +239,7 @@ impl Session {
         self.has_parameters = false;
         if let Some(own) = self.own_database.take() {
             self.database = own;
-            self.settings_changed();
+            self.mode = self.own_mode;
         }
     }
 

@@ -34,21 +34,21 @@ impl Session {
             Err(error) => return self.failed_early(error),
         };
         let running = self.show_running(command, &statement, sql);
-        if let Err(error) = self.settle_transaction().await {
-            return self.failed_early(error);
-        }
-        if self.insert_id_on.is_some()
-            && shows_insert_id(sql, &statement)
-            && let Err(error) = self.learn_insert_id().await
-        {
+        self.stop = Stop::of(self.handle());
+        let limits = Limits { stop: self.stop.clone(), time: self.time_limit(&statement) };
+        // Servers are asked here, too: a kill need not wait for them.
+        let settled = tokio::select! {
+            biased;
+            settled = self.settle(sql, &statement) => settled,
+            error = limits.clone().reached() => Err(error),
+        };
+        if let Err(error) = settled {
             return self.failed_early(error);
         }
         let view = self.view();
         if !reads_diagnostics(&statement) {
             self.begin_diagnostics();
         }
-        self.stop = Stop::of(self.handle());
-        let limits = Limits { stop: self.stop.clone(), time: self.time_limit(&statement) };
         let outcome = tokio::select! {
             biased;
             outcome = self.checked(&view, sql, &statement, format) => outcome,
@@ -75,6 +75,16 @@ impl Session {
             }
             Err(error) => self.failed(error),
         }
+    }
+
+    /// Finds out what the statements before have left that this one must know. Given up in the
+    /// middle, it is asked again before the next one.
+    async fn settle(&mut self, sql: &str, statement: &Statement) -> Result<()> {
+        self.settle_transaction().await?;
+        if self.insert_id_on.is_some() && shows_insert_id(sql, statement) {
+            self.learn_insert_id().await?;
+        }
+        Ok(())
     }
 
     /// Forgets what the statement before left for `SHOW WARNINGS`.

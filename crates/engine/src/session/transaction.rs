@@ -61,6 +61,9 @@ pub(super) struct Own {
     pub(super) has_locks: bool,
     /// Its `LAST_INSERT_ID()` as it was last heard of.
     pub(super) insert_id: u64,
+    /// A transaction is being begun on it that the session does not know to be there yet. What is
+    /// open on it behind a kill is nobody's then; without this, a procedure has begun it.
+    pub(super) is_beginning: bool,
 }
 
 impl Transaction {
@@ -137,6 +140,9 @@ impl Session {
         if completion.release == Some(true) {
             return Err(Error::unsupported(format_args!("{word} RELEASE")));
         }
+        if self.transaction.open.is_none() {
+            self.wait_for_stopped().await;
+        }
         let open = self.transaction.open.as_ref();
         let begin = open.map(|open| (open.begin, open.isolation));
         // One that is on a link has written nothing here.
@@ -158,12 +164,20 @@ impl Session {
     }
 
     /// Ends the transaction on its link. Until there is an answer it may go on: a kill may come
-    /// before the server has heard of it, and behind that.
+    /// before the server has heard of it, and behind that. So it may when the server refuses.
     async fn end_on_link(&mut self, link: &str, word: &str) -> Result<()> {
         self.transaction.ending = true;
-        let result = self.on_own(link, word).await;
+        let result = self.on_own_as_it_is(link, word).await;
+        if result.is_err() && self.transaction.pinned.contains_key(link) {
+            // An error does not say whether the transaction goes on.
+            self.on_own_as_it_is(link, "DO 0").await.ok();
+        }
         self.transaction.ending = false;
-        self.transaction.open = None;
+        let own = self.transaction.pinned.get(link);
+        let goes_on = result.is_err() && own.is_some_and(|own| own.pinned.in_transaction());
+        if !goes_on {
+            self.transaction.open = None;
+        }
         // A connection that is lost has rolled back by itself.
         let is_gone = !self.transaction.pinned.contains_key(link);
         if is_gone && word == "ROLLBACK" { Ok(()) } else { result }
@@ -174,6 +188,12 @@ impl Session {
     /// # Errors
     /// A connection that was lost, and nobody knows what has become of its transaction (1430).
     pub(super) async fn settle_transaction(&mut self) -> Result<()> {
+        let settled = self.settle_end().await;
+        self.adopt_left_open();
+        settled
+    }
+
+    async fn settle_end(&mut self) -> Result<()> {
         if !self.transaction.ending {
             return Ok(());
         }
@@ -198,6 +218,35 @@ impl Session {
     pub(super) fn adopt_transaction(&mut self, link: &str) {
         if self.transaction.open.is_none() {
             self.transaction.open = Some(Open { link: Some(link.to_owned()), ..Open::default() });
+        }
+    }
+
+    /// Takes over such a transaction wherever the latest answers tell of one: a procedure that gives
+    /// rows says so behind them.
+    fn adopt_left_open(&mut self) {
+        let mut pinned = self.transaction.pinned.iter();
+        let left = pinned.find(|(_, own)| !own.is_beginning && own.pinned.in_transaction());
+        if let Some(link) = left.map(|(name, _)| name.clone()) {
+            self.adopt_transaction(&link);
+        }
+    }
+
+    /// Waits for own connections whose statement was killed, and takes over what a procedure has
+    /// left open on them.
+    async fn wait_for_stopped(&mut self) {
+        for own in self.transaction.pinned.values() {
+            // One that broke has rolled back; who uses it next hears of that.
+            own.pinned.settled().await.ok();
+        }
+        self.adopt_left_open();
+    }
+
+    /// Finds out whether a transaction is open on an own connection behind an error, which does not
+    /// say so: a procedure may have begun one before it failed, and a deadlock ends it.
+    pub(super) async fn learn_transaction(&mut self, link: &str) {
+        if self.transaction.open.is_none() && self.transaction.pinned.contains_key(link) {
+            self.on_own_as_it_is(link, "DO 0").await.ok();
+            self.adopt_left_open();
         }
     }
 
@@ -333,19 +382,18 @@ impl Session {
         if !self.transaction.pinned.contains_key(&name) {
             let pinned = link.pin_counting(self.login.found_rows).await?;
             let link = link.clone();
-            let own = Own { link, pinned, has_temporary: false, has_locks: false, insert_id: 0 };
+            let own = Own {
+                link,
+                pinned,
+                has_temporary: false,
+                has_locks: false,
+                insert_id: 0,
+                is_beginning: false,
+            };
             self.transaction.pinned.insert(name.clone(), own);
         }
-        let Some(open) = &mut self.transaction.open else {
-            // One whose beginning was killed would take in what is to be committed at once.
-            let is_inside = match self.transaction.pinned.get(&name) {
-                Some(own) => own.pinned.settled().await,
-                None => Ok(false),
-            };
-            if is_inside.map_err(|error| self.after_failure(&name, error))? {
-                self.on_own(&name, "ROLLBACK").await?;
-            }
-            return Ok(());
+        let Some(open) = &self.transaction.open else {
+            return self.join_without_transaction(&name).await;
         };
         if open.link.is_some() {
             return Ok(());
@@ -358,15 +406,41 @@ impl Session {
         // A read-only account cannot let stored functions write either.
         let begin = if self.read_only { Begin { read_only: Some(true), ..begin } } else { begin };
         let start = start_text(begin, self.variables.is_on("transaction_read_only"));
+        self.set_beginning(&name, true);
         self.on_own(&name, &start).await?;
         for savepoint in savepoints {
             let savepoint = pelorus_sql::literal::name(&savepoint);
             self.on_own(&name, &format!("SAVEPOINT {savepoint}")).await?;
         }
+        self.set_beginning(&name, false);
         if let Some(open) = &mut self.transaction.open {
             open.link = Some(name);
         }
         Ok(())
+    }
+
+    /// Sees to it that no transaction is open on an own connection that the session does not know:
+    /// it would take in what is to be committed at once.
+    async fn join_without_transaction(&mut self, name: &str) -> Result<()> {
+        let Some(own) = self.transaction.pinned.get(name) else { return Ok(()) };
+        let is_ours = own.is_beginning;
+        let is_inside = own.pinned.settled().await;
+        if is_inside.map_err(|error| self.after_failure(name, error))? {
+            if !is_ours {
+                self.adopt_transaction(name);
+                return Ok(());
+            }
+            // One whose beginning was killed.
+            self.on_own_as_it_is(name, "ROLLBACK").await?;
+        }
+        self.set_beginning(name, false);
+        Ok(())
+    }
+
+    fn set_beginning(&mut self, name: &str, is_beginning: bool) {
+        if let Some(own) = self.transaction.pinned.get_mut(name) {
+            own.is_beginning = is_beginning;
+        }
     }
 
     /// The session's isolation level when it was set to something else than the default.
@@ -421,10 +495,17 @@ impl Session {
         };
         settings.database = None;
         let result = own.pinned.execute(&settings, sql, Format::Text).await;
-        if let Err(error) = result {
-            return Err(self.after_failure(name, error));
-        }
-        Ok(())
+        result.map(drop).map_err(|error| self.after_failure(name, error))
+    }
+
+    /// The same for a statement that means the same whatever the session's settings are: the server
+    /// may refuse those, a time zone that it does not know, say.
+    async fn on_own_as_it_is(&mut self, name: &str, sql: &str) -> Result<()> {
+        let Some(own) = self.transaction.pinned.get_mut(name) else {
+            return Err(Error::internal(format!("no connection to server '{name}'")));
+        };
+        let result = own.pinned.run(sql).await;
+        result.map_err(|error| self.after_failure(name, error))
     }
 
     /// What a failure on an own connection means for the transaction.

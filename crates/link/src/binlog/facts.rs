@@ -92,24 +92,44 @@ pub(super) async fn read(inner: &Arc<Inner>) -> Result<SourceFacts> {
         label: lent.label().to_string(),
         version: version.text.clone(),
         is_mariadb: version.is_mariadb,
-        may_see_position: binlog.is_ok(),
         ..SourceFacts::default()
     };
     facts.take_variables(&variables?);
+    let binlog = unless_refused(binlog)?;
+    facts.may_see_position = binlog.is_some();
     if let Some(row) = binlog.iter().flat_map(TextRows::iter).next() {
         facts.binlog_do_db = list(&row.text("Binlog_Do_DB"));
         facts.binlog_ignore_db = list(&row.text("Binlog_Ignore_DB"));
     }
-    facts.is_replica = match following {
-        Ok(rows) => Some(!rows.rows.is_empty()),
-        Err(_) if version.is_mariadb => lent.rows(TRACES).await.ok().as_ref().and_then(traces),
-        Err(_) => None,
+    facts.is_replica = match unless_refused(following)? {
+        Some(rows) => Some(!rows.rows.is_empty()),
+        None if version.is_mariadb => {
+            unless_refused(lent.rows(TRACES).await)?.as_ref().and_then(traces)
+        }
+        None => None,
     };
-    facts.may_follow = match right {
-        Ok(rows) => !version.is_mariadb || is_granted(&rows),
-        Err(_) => false,
+    facts.may_follow = match unless_refused(right)? {
+        Some(rows) => !version.is_mariadb || is_granted(&rows),
+        None => false,
     };
     Ok(facts)
+}
+
+/// The numbers with which servers say that an account may not ask, or that they do not know what is
+/// asked: access denied (1044, 1045, 1142, 1227), no such statement (1064), no binlog (1381).
+const REFUSALS: [u16; 6] = [1044, 1045, 1064, 1142, 1227, 1381];
+
+/// An answer; `None` where the server refuses to give one, and will do so again.
+///
+/// # Errors
+/// What passes, a server that shuts down or a statement that was killed, and says nothing of the
+/// server.
+fn unless_refused(answer: Result<TextRows>) -> Result<Option<TextRows>> {
+    match answer {
+        Ok(rows) => Ok(Some(rows)),
+        Err(error) if REFUSALS.contains(&error.errno()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// What everybody may ask a MariaDB: how many of its replication threads run, and whether it has ever
@@ -190,10 +210,10 @@ impl SourceFacts {
         kept && !named(&self.binlog_ignore_db)
     }
 
-    /// Whether all that is changed goes into the binlog, as far as is known for sure. What was changed
-    /// while that was not so is missing in it for good, also when it is so again.
-    pub fn logs_changes(&self) -> bool {
-        self.log_bin && (self.is_replica == Some(false) || self.log_replica_updates)
+    /// Whether it is known that changes do not go into the binlog. They are missing in it for good,
+    /// also when later ones do. Where nobody knows, [`Self::check`] refuses.
+    pub fn loses_changes(&self) -> bool {
+        !self.log_bin || (self.is_replica == Some(true) && !self.log_replica_updates)
     }
 
     /// All that makes it impossible to follow the server exactly, one error each, saying what to
@@ -267,7 +287,7 @@ mod tests {
 
     #[test]
     fn each_thing_that_is_wrong_is_one_error_that_says_what_to_do() {
-        assert!(good().check().is_empty() && good().logs_changes());
+        assert!(good().check().is_empty() && !good().loses_changes());
         // Rows in part are put together by whoever reads them.
         let mut parts = good();
         parts.binlog_row_image = "MINIMAL".into();
@@ -304,12 +324,28 @@ mod tests {
             assert_eq!(errors[0].errno(), errno);
             assert!(errors[0].message().contains(words), "{}", errors[0]);
             assert!(errors[0].message().starts_with("server 'shop': "), "{}", errors[0]);
-            let hides = !facts.log_bin || !facts.log_replica_updates;
-            assert_eq!(facts.logs_changes(), !hides, "{words}");
+            // What is known alone: copies are thrown away by it.
+            let loses = ["start it with log_bin", "log_replica_updates"].contains(&words);
+            assert_eq!(facts.loses_changes(), loses, "{words}");
         }
         let mut alone = good();
         (alone.is_replica, alone.log_replica_updates) = (Some(false), false);
-        assert!(alone.check().is_empty() && alone.logs_changes());
+        assert!(alone.check().is_empty() && !alone.loses_changes());
+    }
+
+    #[test]
+    fn what_passes_says_nothing_of_a_server() {
+        assert!(unless_refused(Ok(TextRows::default())).unwrap().is_some());
+        for errno in [1227, 1142, 1064] {
+            let refused = Error::remote(errno, *b"42000", "Access denied");
+            assert!(unless_refused(Err(refused)).unwrap().is_none(), "{errno}");
+        }
+        for errno in [1053, 1317, 1205] {
+            let error = Error::remote(errno, *b"08S01", "Server shutdown in progress");
+            assert_eq!(unless_refused(Err(error)).unwrap_err().errno(), errno);
+        }
+        let lost = Error::new(Code::QueryOnForeign, "lost connection");
+        unless_refused(Err(lost)).unwrap_err();
     }
 
     #[test]

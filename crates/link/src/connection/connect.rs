@@ -38,18 +38,21 @@ const WANTED: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::DEPRECATE_EOF);
 
 /// What must be set first in every session: text in UTF-8 whatever the columns' charsets are,
-/// patience of the server when we take rows slowly, and all rows, whatever `sql_select_limit` the
-/// server has: those of a part of a query are not the user's, nor those of our questions. And who it
-/// is that answers.
-const FIRST: [&str; 4] = [
+/// writes that are there once they are answered, whatever `autocommit` the server has (transactions
+/// begin by a statement of ours), patience of the server when we take rows slowly, and all rows,
+/// whatever `sql_select_limit` the server has: those of a part of a query are not the user's, nor
+/// those of our questions. And who it is that answers.
+const FIRST: [&str; 5] = [
     "SET NAMES utf8mb4",
+    "SET SESSION autocommit = 1",
     "SET SESSION net_write_timeout = 86400",
     "SET SESSION sql_select_limit = 18446744073709551615",
     WHO,
 ];
 
-/// A server that takes another's place, or stands behind the same address, differs in this.
-const WHO: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@global.server_id)";
+/// A server that takes another's place, or stands behind the same address, differs in this. Nothing
+/// in it can change while the server runs.
+const WHO: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port)";
 
 /// Everything that making a connection needs.
 #[derive(Debug)]
@@ -145,7 +148,7 @@ async fn log_in(
         status: ServerStatus::default(),
         pending: 0,
         phase: Phase::Head,
-        run: Run { server: None, since: env.clock.monotonic() },
+        run: Run { since: env.clock.monotonic(), ..Run::default() },
         broken: false,
         ended: false,
         torn: false,
@@ -169,6 +172,7 @@ async fn log_in(
             answer?;
         }
     }
+    connection.run.ready = env.clock.monotonic();
     Ok(connection)
 }
 
@@ -373,23 +377,29 @@ pub(super) enum Works {
 }
 
 impl Works {
-    /// What an answer, or the lack of one, says. A server that refuses (it has too many connections,
-    /// or the account's password was changed) is there.
+    /// What an answer, or the lack of one, says. A server that is full is there; what else refuses
+    /// (a proxy before it, or another server that does not know the account) may not be it.
     fn of(answer: Result<TextRows>) -> Self {
         match answer {
             Ok(rows) if rows.single() == Some("0") => Works::No,
             Ok(_) => Works::Yes,
-            Err(error) if is_said_by_server(&error) => Works::Yes,
+            Err(error) if says_that_it_is_full(&error) => Works::Yes,
             Err(error) => Works::Unknown(error),
         }
     }
 }
 
-/// Whether an error is a server's own, also beneath one of ours.
-fn is_said_by_server(error: &Error) -> bool {
-    let is_remote = |error: &Error| matches!(error.code(), Code::Remote(_));
+/// Too many connections: of all, of the account at once, of the account in an hour.
+const FULL: [u16; 3] = [1040, 1203, 1226];
+
+/// Whether a server says, also beneath an error of ours, that it takes no more connections.
+fn says_that_it_is_full(error: &Error) -> bool {
+    let is_full = |error: &Error| match error.code() {
+        Code::Remote(code) => FULL.contains(&code.errno),
+        _ => false,
+    };
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Error>());
-    is_remote(error) || cause.is_some_and(is_remote)
+    is_full(error) || cause.is_some_and(is_full)
 }
 
 /// Asks by another connection whether a server still works for one that has been silent for long:
@@ -398,12 +408,18 @@ pub(super) fn ask_whether_it_works(
     address: Arc<Address>,
     env: Env,
     id: u32,
+    run: Run,
 ) -> Pin<Box<dyn Future<Output = Works> + Send>> {
     Box::pin(async move {
         let mut other = match connect(&address, &env).await {
             Ok(other) => other,
             Err(error) => return Works::of(Err(error)),
         };
+        if run.server.is_some() && other.run.server != run.server {
+            // The numbers of another server are those of other connections.
+            other.quit().await;
+            return Works::No;
+        }
         // The other one must not ask in turn.
         other.probe = None;
         let ask = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id}");
@@ -420,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_refuses_is_there() {
+    fn a_server_that_is_full_is_there() {
         let rows = |count: &str| {
             let mut rows = TextRows::default();
             rows.rows.push(vec![Some(count.to_owned())]);
@@ -433,6 +449,11 @@ mod tests {
         let unreachable = || Error::new(Code::ConnectToForeign, "Unable to connect");
         assert!(matches!(Works::of(Err(unreachable().caused_by(refused()))), Works::Yes));
         assert!(matches!(Works::of(Err(unreachable())), Works::Unknown(_)));
+        // Who refuses for ever may be another.
+        let denied = || Error::remote(1045, *b"28000", "Access denied");
+        assert!(matches!(Works::of(Err(denied())), Works::Unknown(_)));
+        let unreachable_for = unreachable().caused_by(denied());
+        assert!(matches!(Works::of(Err(unreachable_for)), Works::Unknown(_)));
         let io = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         assert!(matches!(Works::of(Err(unreachable().caused_by(io))), Works::Unknown(_)));
     }

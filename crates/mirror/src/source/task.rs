@@ -185,7 +185,7 @@ impl Source {
     /// writes later: the tables are read anew, once it can be followed. This is done as soon as it is
     /// seen, and so neither forgotten by a restart nor late.
     pub(super) fn check_logged(&self, facts: &SourceFacts) -> Result<()> {
-        if !facts.logs_changes() {
+        if facts.loses_changes() {
             // Without a position all of them wait to be read.
             if self.position().is_none() {
                 return Ok(());
