@@ -159,6 +159,24 @@ class TestRestarts:
         own.wait_live("overtaken")
         own.same_tables("overtaken", "t")
 
+    def test_reset_binlogs_that_are_shorter(self, own):
+        """A MariaDB goes on with a stream until its new file is as long as the old one was."""
+        reset = "RESET MASTER" if own.server.kind == "mariadb" else "RESET BINARY LOGS AND GTIDS"
+        own.server.run(reset)
+        live(own, "shorter")
+        own.server.run(*("UPDATE t SET v = v + 1 WHERE id = 1" for _ in range(1000)), database="shorter")
+        own.same_tables("shorter", "t")
+        own.server.run(reset)
+        own.server.run("UPDATE t SET v = -1 WHERE id = 1", database="shorter")
+        time.sleep(1)
+        # What is shown as fresh is fresh.
+        answer = own.through.run("SET pelorus_max_staleness = 0",
+                                 "SELECT v FROM t WHERE id = 1", database="shorter")
+        assert answer == ((-1,),)
+        wait_for("another load", lambda: own.state("shorter", "t")["Loads"] > 1)
+        own.wait_live("shorter")
+        own.same_tables("shorter", "t")
+
     def test_killed_after_tables_have_changed_places(self, own):
         """The statement is met again: the copies must not be changed back."""
         chance = random.Random(SOAK_SEED)

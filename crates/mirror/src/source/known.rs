@@ -11,7 +11,7 @@ use pelorus_link::{Link, SessionSettings};
 use pelorus_store::{Commit, Durability};
 
 use super::Source;
-use super::stream::HEARTBEAT;
+use super::stream::{HEARTBEAT, was_reset};
 use crate::mirror::Mirror;
 use crate::record::{self, MirrorRecord, State};
 use crate::status::MirrorStatus;
@@ -20,7 +20,7 @@ use crate::status::MirrorStatus;
 const KEEP_WHOLE_EVERY: Duration = Duration::from_secs(5);
 /// How often the server is asked how far it is, and how long that is waited for.
 const ASK_END_EVERY: Duration = Duration::from_secs(1);
-const END_WITHIN: Duration = Duration::from_secs(2);
+pub(super) const END_WITHIN: Duration = Duration::from_secs(2);
 /// After how many of these times it is asked for transactions that are in no binlog.
 const LOOK_FOR_GIVEN_EVERY: u64 = 5;
 
@@ -72,7 +72,12 @@ impl Source {
         let begun = self.now();
         let reached = tokio::time::timeout(patience, async {
             let link = self.shared.links.link(&self.link)?;
+            let before = self.position();
             let end = link.binlog_end().await.ok()?;
+            if before.is_some_and(|before| was_reset(&end, &before)) {
+                // What was read is not what the server has: the stream finds out.
+                return None;
+            }
             self.note_end(Some(end.clone()));
             Some(self.reach(&end, patience).await)
         });

@@ -19,9 +19,11 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::{FollowError, FollowRequest, Follower, Link, SourceFacts};
 
 use self::events::Transaction;
-use self::opening::{clock_skew, lacks, lost, was_reset, without};
+pub(super) use self::opening::was_reset;
+use self::opening::{clock_skew, lacks, lost, without};
 use self::xa::AllPrepared;
 use super::Source;
+use super::known::END_WITHIN;
 use crate::batch::Batch;
 use crate::load::is_overtaken;
 use crate::mirror::{Mirror, overtaken};
@@ -38,8 +40,9 @@ const BATCH_TIME: Duration = Duration::from_millis(20);
 /// Commits that leave nothing to be read behind them are at least so far apart: transactions that
 /// come one after the other share the work of a commit, and one that comes alone is not held up.
 const PACE: Duration = Duration::from_millis(20);
-/// A server that says nothing for so long is not known to be there, nor what it says next to be new.
-const QUIET: Duration = Duration::from_secs(2);
+/// With so many heartbeats in a row a server says that it has nothing more where it has, before the
+/// stream begins again: two seconds.
+const CONTRADICTIONS_MAX: u32 = 4;
 /// How often the position is kept while nothing of ours changes.
 const KEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -79,8 +82,8 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
     if lacks(&end, &position) {
         return without(source, &end, &position);
     }
-    source.note_end(Some(end.clone()));
-    let mut reader = Reader::new(source, link, position, follower, (skew, end));
+    source.note_end(Some(end));
+    let mut reader = Reader::new(source, link, position, follower, skew);
     reader.origin = origin;
     {
         let mut status = source.status.lock();
@@ -143,13 +146,11 @@ struct Reader<'s> {
     must_keep: bool,
     /// When it is time to read on.
     read_at: Duration,
-    /// When all that had arrived was last read.
-    drained_at: Duration,
     /// The server's clock less ours, in microseconds.
     skew: i64,
-    /// Heartbeats mean nothing before this position: while the server passes over what was read
-    /// before, it sends some too.
-    not_before: Option<Position>,
+    /// Up to where transactions had been read when a heartbeat said that there were no more, and the
+    /// server was elsewhere; and how often.
+    contradicted: Option<(Position, u32)>,
     /// XA transactions that are prepared.
     prepared: AllPrepared,
     /// What is kept of them with the next commit.
@@ -162,7 +163,7 @@ impl<'s> Reader<'s> {
         link: &Link,
         position: Position,
         follower: Follower,
-        (skew, end): (i64, Position),
+        skew: i64,
     ) -> Self {
         Self {
             source,
@@ -178,9 +179,8 @@ impl<'s> Reader<'s> {
             kept_at: source.now(),
             must_keep: false,
             read_at: Duration::ZERO,
-            drained_at: Duration::ZERO,
             skew,
-            not_before: Some(end),
+            contradicted: None,
             prepared: AllPrepared::default(),
             kept_xa: BTreeMap::new(),
         }
@@ -188,40 +188,24 @@ impl<'s> Reader<'s> {
 
     async fn run(&mut self) -> Result<(), Ended> {
         self.look_at_mirrors()?;
-        // A wake says nothing about what has arrived.
-        let mut is_woken = false;
         loop {
             let early = self.read_at.saturating_sub(self.source.now());
             if !early.is_zero() {
                 self.follower.sleep(early).await;
             }
-            let before = self.source.now();
             let event = match self.arrived()? {
                 Some(event) => event,
-                None => {
-                    if !is_woken {
-                        self.drained_at = before;
-                    }
-                    tokio::select! {
-                        event = self.follower.next() => {
-                            let event = event?.ok_or_else(ended)?;
-                            if self.source.now().saturating_sub(self.drained_at) > QUIET {
-                                self.doubt_heartbeats().await?;
-                            }
-                            event
+                None => tokio::select! {
+                    event = self.follower.next() => event?.ok_or_else(ended)?,
+                    () = self.source.wake.notified() => {
+                        if self.must_end() {
+                            return Ok(());
                         }
-                        () = self.source.wake.notified() => {
-                            if self.must_end() {
-                                return Ok(());
-                            }
-                            is_woken = true;
-                            self.flush()?;
-                            continue;
-                        }
+                        self.flush()?;
+                        continue;
                     }
-                }
+                },
             };
-            is_woken = false;
             self.take(event).await?;
             while !self.is_full()
                 && let Some(event) = self.arrived()?
@@ -240,24 +224,33 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The server has nothing more to send, as of when it was last waited for: a heartbeat may have
-    /// lain in the socket for long.
-    fn heartbeat(&mut self) {
-        let is_there = |end: &Position| self.read.has_passed(end) == Some(true);
-        if self.not_before.as_ref().is_none_or(is_there) {
-            self.not_before = None;
+    /// The server has nothing more to send, it says. It is asked how far it is all the same: a heartbeat
+    /// may have lain in the socket for long, or tell of binlogs that are no more. A MariaDB that begins
+    /// them anew goes on with a stream as if nothing had happened, and sends heartbeats.
+    async fn heartbeat(&mut self) {
+        let asked = self.source.now();
+        let end = tokio::time::timeout(END_WITHIN, self.link.binlog_end()).await;
+        // One that does not answer says nothing: the copies become older.
+        let Ok(Ok(end)) = end else { return };
+        if self.read.has_passed(&end) == Some(true) && !was_reset(&end, &self.read) {
+            self.contradicted = None;
             self.source.note_end(Some(self.read.clone()));
-            self.source.note_whole(self.drained_at);
+            self.source.note_whole(asked);
+            return;
         }
-    }
-
-    /// Heartbeats that come after a long silence may have been under way for as long: they mean nothing
-    /// before the stream has come to where the server is now.
-    async fn doubt_heartbeats(&mut self) -> Result<()> {
-        let end = tokio::time::timeout(QUIET, self.link.binlog_end()).await;
-        let silent = |_| Error::new(Code::QueryOnForeign, "the server does not say how far it is");
-        self.not_before = Some(end.map_err(silent)??);
-        Ok(())
+        // A transaction may be under way.
+        let before = self.contradicted.take().filter(|(at, _)| *at == self.read);
+        let times = before.map_or(0, |(_, times)| times) + 1;
+        if times < CONTRADICTIONS_MAX {
+            self.contradicted = Some((self.read.clone(), times));
+        } else {
+            tracing::warn!(
+                link = self.source.link,
+                "the server is at {end} and sends nothing after {}; the stream begins again",
+                self.read
+            );
+            self.source.begin_stream_again();
+        }
     }
 
     /// The next event if it is here already, in the socket's buffer too.

@@ -94,7 +94,7 @@ impl Reader<'_> {
                     self.rotate(&file, position)?;
                 }
                 self.flush()?;
-                self.heartbeat();
+                self.heartbeat().await;
             }
             Event::Incident { message, .. } => {
                 self.source
