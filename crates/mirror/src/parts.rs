@@ -213,8 +213,11 @@ impl Parts<'_> {
             }
         }
         let Some(before) = found else { return Ok(Need::Nothing) };
-        // The row that had the key before can be elsewhere already, and another one have its key.
-        let stays = self.before_keys.get(before as usize) == self.after_keys.get(row as usize);
+        // The row that had the key before can be elsewhere already, and another one have its key; and
+        // one that goes away and comes back can be missed by all ranges: by its own while it was away,
+        // by the other one when it was back.
+        let key = self.before_keys.get(before as usize);
+        let stays = self.images_of(row).iter().all(|it| self.after_keys.get(*it as usize) == key);
         let is_known = stays || !self.is_doubtful(before);
         Ok(if is_known { Need::Stored(before) } else { Need::Again })
     }

@@ -596,6 +596,12 @@ fn what_keys_did_before_a_window_is_in_what_is_read() {
     assert_eq!((left(&first), left(&second)), (0, 1));
 }
 
+#[test]
+fn a_row_that_went_away_and_came_back_in_one_batch_is_read_again() {
+    // Its own range is read while it is away, the one of the other key when it is back.
+    read_meanwhile(2_483_942_480_992_407_939, 18, false);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
