@@ -250,16 +250,14 @@ impl Reporter {
         self.raise(Code::TruncatedWrongValue, message)
     }
 
-    /// The same of a value that is stored all the same: strict mode leaves it a warning.
+    /// The same of a value that is stored all the same: a note.
     #[cold]
-    pub(crate) fn temporal_taken(&mut self, kind: &str, shown: &str, otherwise: Code) {
-        let (code, message) = if !self.policy.strict || self.policy.ignore {
-            (otherwise, self.standard(otherwise))
-        } else {
-            let message = self.incorrect_text(kind, &shown_text(shown.as_bytes()));
-            (Code::TruncatedWrongValue, message)
-        };
-        self.push(Level::Warning, code, message);
+    pub(crate) fn temporal_taken(&mut self, kind: &str, shown: &str) {
+        if !self.policy.strict || self.policy.ignore {
+            return self.note_truncated();
+        }
+        let message = self.incorrect_text(kind, &shown_text(shown.as_bytes()));
+        self.push(Level::Note, Code::TruncatedWrongValue, message);
     }
 
     /// NULL in a column that cannot hold it. `Ok` says that the implicit default takes its place.

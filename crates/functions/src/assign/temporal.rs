@@ -310,7 +310,7 @@ fn text_time(text: &str, report: &mut Reporter) -> Result<i64, Failure> {
         if parse::dated(text).and_then(|date| date.value).is_none_or(is_day) {
             report.note_truncated();
         } else {
-            report.temporal_taken("time", text, Code::OutOfRange);
+            report.temporal_taken("time", text);
         }
     }
     Ok(micros)
