@@ -89,7 +89,7 @@ impl Database {
     /// Whether a table has changed since its checkpoint, or holds much of the log since its older
     /// header does not have everything: a table that nobody changes any more must not do so for
     /// ever. The same goes for space in its file.
-    pub(crate) fn is_behind(&self, table: &Table) -> bool {
+    fn is_behind(&self, table: &Table) -> bool {
         let changed = table.changed.load(Ordering::Acquire);
         let older = table.older_checkpoint();
         let holds = || self.log.bytes_since(Lsn(older)) >= self.options.checkpoint_log_bytes;

@@ -115,9 +115,9 @@ pub(super) async fn read(inner: &Arc<Inner>) -> Result<SourceFacts> {
     Ok(facts)
 }
 
-/// The numbers with which servers say that an account may not ask, or that they do not know what is
-/// asked: access denied (1044, 1045, 1142, 1227), no such statement (1064), no binlog (1381).
-const REFUSALS: [u16; 6] = [1044, 1045, 1064, 1142, 1227, 1381];
+/// The numbers with which servers refuse what they may answer a moment later: they shut down (1053), are
+/// full (1040, 1203, 1226), or the statement took too long (1205, 1969, 3024) or was killed (1317).
+const PASSING: [u16; 8] = [1040, 1053, 1203, 1205, 1226, 1317, 1969, 3024];
 
 /// An answer; `None` where the server refuses to give one, and will do so again.
 ///
@@ -127,7 +127,11 @@ const REFUSALS: [u16; 6] = [1044, 1045, 1064, 1142, 1227, 1381];
 fn unless_refused(answer: Result<TextRows>) -> Result<Option<TextRows>> {
     match answer {
         Ok(rows) => Ok(Some(rows)),
-        Err(error) if REFUSALS.contains(&error.errno()) => Ok(None),
+        Err(error)
+            if matches!(error.code(), Code::Remote(_)) && !PASSING.contains(&error.errno()) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -336,7 +340,7 @@ mod tests {
     #[test]
     fn what_passes_says_nothing_of_a_server() {
         assert!(unless_refused(Ok(TextRows::default())).unwrap().is_some());
-        for errno in [1227, 1142, 1064] {
+        for errno in [1227, 1142, 1064, 1201, 1235] {
             let refused = Error::remote(errno, *b"42000", "Access denied");
             assert!(unless_refused(Err(refused)).unwrap().is_none(), "{errno}");
         }

@@ -11,7 +11,7 @@ use pelorus_link::{Link, SessionSettings};
 use pelorus_store::{Commit, Durability};
 
 use super::Source;
-use super::stream::{HEARTBEAT, was_reset};
+use super::stream::HEARTBEAT;
 use crate::mirror::Mirror;
 use crate::record::{self, MirrorRecord, State};
 use crate::status::MirrorStatus;
@@ -72,9 +72,9 @@ impl Source {
         let begun = self.now();
         let reached = tokio::time::timeout(patience, async {
             let link = self.shared.links.link(&self.link)?;
-            let before = self.position();
+            let told = self.server_end.lock().clone();
             let end = link.binlog_end().await.ok()?;
-            if before.is_some_and(|before| was_reset(&end, &before)) {
+            if told.is_some_and(|told| end.has_passed(&told) == Some(false)) {
                 // What was read is not what the server has: the stream finds out.
                 return None;
             }

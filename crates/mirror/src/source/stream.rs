@@ -19,8 +19,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::{FollowError, FollowRequest, Follower, Link, SourceFacts};
 
 use self::events::Transaction;
-pub(super) use self::opening::was_reset;
-use self::opening::{clock_skew, lacks, lost, without};
+use self::opening::{clock_skew, lacks, lost, was_reset, without};
 use self::xa::AllPrepared;
 use super::Source;
 use super::known::END_WITHIN;
@@ -40,9 +39,11 @@ const BATCH_TIME: Duration = Duration::from_millis(20);
 /// Commits that leave nothing to be read behind them are at least so far apart: transactions that
 /// come one after the other share the work of a commit, and one that comes alone is not held up.
 const PACE: Duration = Duration::from_millis(20);
-/// With so many heartbeats in a row a server says that it has nothing more where it has, before the
-/// stream begins again: two seconds.
-const CONTRADICTIONS_MAX: u32 = 4;
+/// With so many heartbeats in a row a server that has less than it had says that it has nothing more,
+/// before the stream begins again: two seconds.
+const TAKEN_BACK_MAX: u32 = 4;
+/// The same of a server that has more: a minute.
+const SILENT_MAX: u32 = 120;
 /// How often the position is kept while nothing of ours changes.
 const KEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -82,8 +83,8 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
     if lacks(&end, &position) {
         return without(source, &end, &position);
     }
-    source.note_end(Some(end));
-    let mut reader = Reader::new(source, link, position, follower, skew);
+    source.note_end(Some(end.clone()));
+    let mut reader = Reader::new(source, link, position, follower, (skew, end));
     reader.origin = origin;
     {
         let mut status = source.status.lock();
@@ -148,9 +149,13 @@ struct Reader<'s> {
     read_at: Duration,
     /// The server's clock less ours, in microseconds.
     skew: i64,
-    /// Up to where transactions had been read when a heartbeat said that there were no more, and the
-    /// server was elsewhere; and how often.
-    contradicted: Option<(Position, u32)>,
+    /// How far the server has said that it is.
+    told: Position,
+    /// Where the server's stream is that has nothing more to send.
+    idle_at: Option<(String, u64)>,
+    /// Up to where transactions had been read, and where the stream was, when it said so and the server
+    /// was elsewhere; and how often.
+    contradicted: Option<((Position, (String, u64)), u32)>,
     /// XA transactions that are prepared.
     prepared: AllPrepared,
     /// What is kept of them with the next commit.
@@ -163,7 +168,7 @@ impl<'s> Reader<'s> {
         link: &Link,
         position: Position,
         follower: Follower,
-        skew: i64,
+        (skew, end): (i64, Position),
     ) -> Self {
         Self {
             source,
@@ -180,6 +185,8 @@ impl<'s> Reader<'s> {
             must_keep: false,
             read_at: Duration::ZERO,
             skew,
+            told: end,
+            idle_at: None,
             contradicted: None,
             prepared: AllPrepared::default(),
             kept_xa: BTreeMap::new(),
@@ -218,39 +225,50 @@ impl<'s> Reader<'s> {
                 }
                 self.flush()?;
             }
+            if let Some(place) = self.idle_at.take() {
+                self.heartbeat(place).await;
+            }
             if self.must_end() {
                 return Ok(());
             }
         }
     }
 
-    /// The server has nothing more to send, it says. It is asked how far it is all the same: a heartbeat
-    /// may have lain in the socket for long, or tell of binlogs that are no more. A MariaDB that begins
-    /// them anew goes on with a stream as if nothing had happened, and sends heartbeats.
-    async fn heartbeat(&mut self) {
+    /// The server has nothing more to send, it says, and all that had arrived is in the copies. It is
+    /// asked how far it is all the same: a heartbeat may have lain in the socket for long, come while
+    /// the server passes over what was read before, or tell of binlogs that are no more. A MariaDB
+    /// that begins them anew goes on with a stream as if nothing had happened, and sends heartbeats.
+    async fn heartbeat(&mut self, place: (String, u64)) {
         let asked = self.source.now();
         let end = tokio::time::timeout(END_WITHIN, self.link.binlog_end()).await;
         // One that does not answer says nothing: the copies become older.
         let Ok(Ok(end)) = end else { return };
-        if self.read.has_passed(&end) == Some(true) && !was_reset(&end, &self.read) {
-            self.contradicted = None;
-            self.source.note_end(Some(self.read.clone()));
-            self.source.note_whole(asked);
+        // Only what it has said itself: it may have sent commits that wait for a replica before it
+        // counts them, and lack domains of the server before it.
+        let takes_back = end.has_passed(&self.told) == Some(false);
+        if !takes_back {
+            self.told = end.clone();
+            if self.read.has_passed(&end) == Some(true) {
+                self.contradicted = None;
+                self.source.note_end(Some(end));
+                self.source.note_whole(asked);
+                return;
+            }
+        }
+        // A transaction may be under way, or the server at work, which moves its place.
+        let at = (self.read.clone(), place);
+        let before = self.contradicted.take().filter(|(before, _)| *before == at);
+        let times = before.map_or(0, |(_, times)| times) + 1;
+        if times < if takes_back { TAKEN_BACK_MAX } else { SILENT_MAX } {
+            self.contradicted = Some((at, times));
             return;
         }
-        // A transaction may be under way.
-        let before = self.contradicted.take().filter(|(at, _)| *at == self.read);
-        let times = before.map_or(0, |(_, times)| times) + 1;
-        if times < CONTRADICTIONS_MAX {
-            self.contradicted = Some((self.read.clone(), times));
-        } else {
-            tracing::warn!(
-                link = self.source.link,
-                "the server is at {end} and sends nothing after {}; the stream begins again",
-                self.read
-            );
-            self.source.begin_stream_again();
-        }
+        tracing::warn!(
+            link = self.source.link,
+            "the server is at {end} and sends nothing after {}; the stream begins again",
+            self.read
+        );
+        self.source.begin_stream_again();
     }
 
     /// The next event if it is here already, in the socket's buffer too.

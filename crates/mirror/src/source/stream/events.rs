@@ -36,6 +36,7 @@ pub(super) struct Transaction {
 impl Reader<'_> {
     pub(super) async fn event(&mut self, event: LogEvent) -> Result<()> {
         let header = event.header;
+        self.idle_at = None;
         match event.event {
             Event::Rotate(rotate) => {
                 self.rotate(&rotate.file, rotate.position)?;
@@ -94,7 +95,7 @@ impl Reader<'_> {
                     self.rotate(&file, position)?;
                 }
                 self.flush()?;
-                self.heartbeat().await;
+                self.idle_at = Some((file, position));
             }
             Event::Incident { message, .. } => {
                 self.source

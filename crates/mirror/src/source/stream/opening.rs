@@ -33,7 +33,7 @@ pub(super) fn lacks(end: &Position, position: &Position) -> bool {
 
 /// Whether the same server as before has less than was read of it: its binlogs have been reset, or
 /// it has lost them. It is enough to have seen that once; what comes later only has the same names.
-pub(in crate::source) fn was_reset(end: &Position, position: &Position) -> bool {
+pub(super) fn was_reset(end: &Position, position: &Position) -> bool {
     match position {
         Position::MySql(_) => end.behind(position).is_some_and(|it| it > COMMITTING),
         Position::File { .. } => end.has_passed(position) == Some(false),
