@@ -622,6 +622,8 @@ class TestWrites:
         server.run("DROP DATABASE IF EXISTS link_other", "CREATE DATABASE link_other",
                    "CREATE TABLE link_other.notes (id int PRIMARY KEY AUTO_INCREMENT, "
                    "word varchar(20))")
+        # Names of databases are asked for now and then.
+        wait_for("the database to be seen", lambda: through.run("SELECT count(*) FROM link_other.notes"))
         with through.connect(database="link_lab", autocommit=True) as connection:
             ask(connection, "PREPARE s FROM 'INSERT INTO notes (word) VALUES (\"kept\")'")
             ask(connection, "USE link_other")
