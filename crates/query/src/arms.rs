@@ -17,7 +17,7 @@ use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{
-    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
+    Boundedness, EmissionType, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::LocalLimitExec;
@@ -29,6 +29,8 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::plans::recompute;
 
 type DfResult<T> = Result<T, DataFusionError>;
 type Plan = Arc<dyn ExecutionPlan>;
@@ -96,10 +98,6 @@ fn in_one(arm: &Plan) -> DfResult<Plan> {
         1 => Arc::clone(arm),
         _ => Arc::new(CoalescePartitionsExec::new(Arc::clone(arm))),
     })
-}
-
-fn recompute() -> ReplaceChildrenOptions {
-    ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)
 }
 
 /// The rows of several plans, of one stream each, one after another.

@@ -33,7 +33,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::execution_plan::{
-    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
+    Boundedness, EmissionType, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -45,6 +45,7 @@ use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use parking_lot::Mutex;
 use pelorus_error::Error;
 
+use crate::plans::{only_child, recompute};
 use crate::udf::into_datafusion;
 
 type DfResult<T> = Result<T, DataFusionError>;
@@ -309,15 +310,12 @@ impl ExecutionPlan for KeptExec {
         children: Vec<Plan>,
         _: ReplaceChildrenOptions,
     ) -> DfResult<Plan> {
-        match <[_; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(Self::new(&self.name, input, Arc::clone(&self.rows)))),
-            Err(_) => Err(into_datafusion(Error::internal("rows are kept of one plan"))),
-        }
+        let input = only_child(children, "rows are kept of one plan")?;
+        Ok(Arc::new(Self::new(&self.name, input, Arc::clone(&self.rows))))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> DfResult<Plan> {
-        let mode = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, mode)
+        self.replace_children(children, recompute())
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {

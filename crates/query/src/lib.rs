@@ -11,6 +11,7 @@
 //! | `arms` | the arms of UNION ALL one after another |
 //! | `kept` | rows that are computed once and read by several |
 //! | `memory`, `narrow` | what a query may hold, where it spills to, and batches that fit |
+//! | `plans` | what our own nodes of plans have in common |
 //! | `small_groups` | groups of small whole numbers without a hash table |
 //! | `watch` | joins that stop, and leave the threads to others |
 //! | `udf` | MySQL's functions as DataFusion sees them |
@@ -26,6 +27,7 @@ mod kept;
 mod lazy;
 mod memory;
 mod narrow;
+mod plans;
 mod result;
 mod run;
 mod small_groups;

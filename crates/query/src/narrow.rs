@@ -32,10 +32,9 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
 };
 use futures::{StreamExt as _, stream};
-use pelorus_error::Error;
 
 use crate::kept::KeptExec;
-use crate::udf::into_datafusion;
+use crate::plans::{only_child, recompute};
 
 type DfResult<T> = Result<T, DataFusionError>;
 
@@ -187,18 +186,15 @@ impl ExecutionPlan for NarrowExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        match <[_; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(Self { input, bytes: self.bytes })),
-            Err(_) => Err(into_datafusion(Error::internal("batches are cut of one input"))),
-        }
+        let input = only_child(children, "batches are cut of one input")?;
+        Ok(Arc::new(Self { input, bytes: self.bytes }))
     }
 
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        let mode = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, mode)
+        self.replace_children(children, recompute())
     }
 
     fn execute(

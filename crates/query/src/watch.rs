@@ -23,7 +23,7 @@ use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskCo
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{
     CrossJoinExec, HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec,
@@ -35,6 +35,7 @@ use datafusion::physical_plan::{
 use futures::Stream;
 use pelorus_error::Error;
 
+use crate::plans::{only_child, recompute};
 use crate::udf::into_datafusion;
 
 type DfResult<T> = Result<T, DataFusionError>;
@@ -219,10 +220,8 @@ impl PhysicalExpr for Watched {
         self: Arc<Self>,
         children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> DfResult<Arc<dyn PhysicalExpr>> {
-        match <[_; 1]>::try_from(children) {
-            Ok([inner]) => Ok(Arc::new(Self { inner, ..(*self).clone() })),
-            Err(_) => Err(into_datafusion(Error::internal("a join has one condition"))),
-        }
+        let inner = only_child(children, "a join has one condition")?;
+        Ok(Arc::new(Self { inner, ..(*self).clone() }))
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -269,15 +268,11 @@ impl ExecutionPlan for ApartExec {
         children: Vec<Plan>,
         _: ReplaceChildrenOptions,
     ) -> DfResult<Plan> {
-        match <[_; 1]>::try_from(children) {
-            Ok([join]) => Ok(Arc::new(Self(join))),
-            Err(_) => Err(into_datafusion(Error::internal("one join runs apart"))),
-        }
+        Ok(Arc::new(Self(only_child(children, "one join runs apart")?)))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> DfResult<Plan> {
-        let mode = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, mode)
+        self.replace_children(children, recompute())
     }
 
     fn execute(

@@ -196,23 +196,7 @@ impl KeyEncoder {
             }
         }
         match array.data_type() {
-            DataType::Int64 => out.extend(signed(array.as_primitive::<Int64Type>().value(row))),
-            DataType::UInt64 => {
-                out.extend(array.as_primitive::<UInt64Type>().value(row).to_be_bytes());
-            }
-            DataType::Float64 => out.extend(float(array.as_primitive::<Float64Type>().value(row))),
-            DataType::Float32 => {
-                out.extend(float(f64::from(array.as_primitive::<Float32Type>().value(row))));
-            }
-            DataType::Decimal128(..) => {
-                let value = array.as_primitive::<Decimal128Type>().value(row);
-                out.extend((value ^ i128::MIN).to_be_bytes());
-            }
-            DataType::Decimal256(..) => {
-                let mut bytes = array.as_primitive::<Decimal256Type>().value(row).to_be_bytes();
-                bytes[0] ^= 0x80;
-                out.extend(bytes);
-            }
+            _ if append_number(array, row, out) => {}
             DataType::Binary => string(array.as_binary::<i32>().value(row), is_last, out),
             DataType::Utf8 => {
                 let text = array.as_string::<i32>().value(row);
@@ -230,6 +214,33 @@ impl KeyEncoder {
         }
         Ok(())
     }
+}
+
+/// Appends the number of a row as keys have it; `false` for what is none. The bytes are part of the
+/// data format.
+#[inline]
+pub fn append_number(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> bool {
+    match array.data_type() {
+        DataType::Int64 => out.extend(signed(array.as_primitive::<Int64Type>().value(row))),
+        DataType::UInt64 => {
+            out.extend(array.as_primitive::<UInt64Type>().value(row).to_be_bytes());
+        }
+        DataType::Float64 => out.extend(float(array.as_primitive::<Float64Type>().value(row))),
+        DataType::Float32 => {
+            out.extend(float(f64::from(array.as_primitive::<Float32Type>().value(row))));
+        }
+        DataType::Decimal128(..) => {
+            let value = array.as_primitive::<Decimal128Type>().value(row);
+            out.extend((value ^ i128::MIN).to_be_bytes());
+        }
+        DataType::Decimal256(..) => {
+            let mut bytes = array.as_primitive::<Decimal256Type>().value(row).to_be_bytes();
+            bytes[0] ^= 0x80;
+            out.extend(bytes);
+        }
+        _ => return false,
+    }
+    true
 }
 
 /// About how many bytes a part takes.

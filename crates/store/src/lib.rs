@@ -77,7 +77,7 @@ pub use arrays::{bytes_of, taken};
 pub use database::{Database, Options, Receipt};
 pub use freeze::FrozenTable;
 pub use function::{Function, KeyFunction};
-pub use key::{ByteWeigher, KeyEncoder, Keys, Weigher};
+pub use key::{ByteWeigher, KeyEncoder, Keys, Weigher, append_number};
 pub use layout::encode_filler;
 pub use point::FoundRows;
 pub use sample::Sample;

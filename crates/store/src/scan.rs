@@ -189,24 +189,28 @@ impl ScanUnit {
         Ok(if unit.may_have_rows()? { Some(unit) } else { None })
     }
 
-    /// Whether this part stores the few different values of a column (at most 256, or some
-    /// thousand runs) apart from its rows, or has its rows in memory.
+    /// About how many bytes the few different values of a column take (at most 256 values, or some
+    /// thousand runs) where this part stores them apart from its rows; `None` where it does not. Of
+    /// rows in memory nobody knows: 0.
     ///
     /// # Errors
     /// What reading the description of a chunk gives.
-    pub fn has_few_values(&self, column: usize) -> Result<bool> {
+    pub fn few_values(&self, column: usize) -> Result<Option<u64>> {
         /// What a few thousand runs need.
         const FEW_RUNS: u64 = 32 << 10;
-        let Body::Chunk(chunk) = &self.part.body else { return Ok(true) };
+        let Body::Chunk(chunk) = &self.part.body else { return Ok(Some(0)) };
         let [source] = &self.part.layout.sources(&self.layout, &[column])?[..] else {
-            return Ok(false);
+            return Ok(None);
         };
-        let Source::Stored(position) = source else { return Ok(true) };
-        Ok(chunk.meta()?.columns.get(*position).is_some_and(|meta| match meta.codec {
-            Codec::Null | Codec::Constant => true,
-            Codec::Dictionary => meta.width == 1,
-            Codec::Runs => meta.length <= FEW_RUNS,
-            _ => false,
+        let Source::Stored(position) = source else { return Ok(Some(0)) };
+        Ok(chunk.meta()?.columns.get(*position).and_then(|meta| match meta.codec {
+            Codec::Null | Codec::Constant => Some(0),
+            // Behind a code of one byte for each row.
+            Codec::Dictionary if meta.width == 1 => {
+                Some(meta.length.saturating_sub(u64::from(chunk.at.rows)))
+            }
+            Codec::Runs if meta.length <= FEW_RUNS => Some(meta.length),
+            _ => None,
         }))
     }
 

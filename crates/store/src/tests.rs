@@ -113,6 +113,22 @@ impl World {
         self.table.file.blocks.blocks().len() - own - chunks
     }
 
+    /// A chunk of which only the marks of deletion are there.
+    fn chunk_of(&self, slot: u16, rows: u32, raw_bytes: u64) -> Part {
+        let at = ChunkRef {
+            block: pelorus_blockfile::BlockId::new(u64::from(slot) + 1000),
+            rows,
+            meta_at: 0,
+            meta_length: 0,
+            meta_check: 0,
+            raw_bytes,
+            versions: (1, 1),
+            version_column: None,
+        };
+        let body = Body::Chunk(Chunk::new(Arc::clone(&self.table.file), at));
+        Part { slot, layout: self.table.layout(), deletes: Deletes::default(), body }
+    }
+
     fn rows(&self) -> u64 {
         self.database.snapshot().table(self.table.id()).unwrap().count_rows().unwrap()
     }
@@ -579,23 +595,9 @@ fn in_memory_of(world: &World, column: usize) -> usize {
 fn chunks_of_long_rows_are_not_merged_for_ever() {
     let world = World::new(10);
     world.table.file.close();
-    let layout = world.table.layout();
-    let chunk = |(slot, rows, raw_bytes): (u16, u32, u64)| {
-        let at = ChunkRef {
-            block: pelorus_blockfile::BlockId::new(u64::from(slot) + 1000),
-            rows,
-            meta_at: 0,
-            meta_length: 0,
-            meta_check: 0,
-            raw_bytes,
-            versions: (1, 1),
-            version_column: None,
-        };
-        let body = Body::Chunk(Chunk::new(Arc::clone(&world.table.file), at));
-        Arc::new(Part { slot, layout: Arc::clone(&layout), deletes: Deletes::default(), body })
-    };
     let chunks = |of: &[(u32, u64)]| {
-        (0..).zip(of).map(|(at, it)| chunk((at, it.0, it.1))).collect::<Vec<_>>()
+        let chunk = |(slot, it): (u16, &(u32, u64))| Arc::new(world.chunk_of(slot, it.0, it.1));
+        (0..).zip(of).map(chunk).collect::<Vec<_>>()
     };
     assert_eq!(crate::maintain::choose(&chunks(&[(1000, 200 << 20); 9]), 0, 250).len(), 0);
     assert_eq!(crate::maintain::choose(&chunks(&[(1000, 1 << 20); 3]), 0, 250).len(), 0);

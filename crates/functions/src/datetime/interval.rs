@@ -9,8 +9,8 @@ use pelorus_types::temporal::{
 use pelorus_types::{ColumnType, WireType};
 
 use super::make::time_decimals;
+use super::parse;
 use super::read::{self, Lenience};
-use super::{parse, week};
 use crate::call::Call;
 use crate::common::temporal_type;
 use crate::context::EvalContext;
@@ -170,15 +170,11 @@ fn moved(date: DateTime, step: Step) -> Option<DateTime> {
             Some(DateTime { year, month, day, ..date })
         }
         Step::Days(days) => {
-            let day = DateTime::from_day_number(week::day_number(date).checked_add(days)?)?;
+            let day = DateTime::from_day_number(date.day_number().checked_add(days)?)?;
             Some(day.at_time_micros(date.time_micros()))
         }
         Step::TooManyParts => None,
-        Step::Micros(micros) => {
-            let total = date.time_micros().checked_add(i64::try_from(micros).ok()?)?;
-            let day = DateTime::from_day_number(week::day_number(date) + total.div_euclid(DAY))?;
-            Some(day.at_time_micros(total.rem_euclid(DAY)))
-        }
+        Step::Micros(micros) => date.plus_micros(i64::try_from(micros).ok()?),
     }
 }
 

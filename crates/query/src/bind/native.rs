@@ -152,9 +152,13 @@ impl Binder<'_> {
         select: &ast::Select,
         (positions, names): (&[usize], &[String]),
     ) -> Result<Option<GroupNumbers>> {
-        /// With each column the combinations of values become more; few rows have one of many.
-        const MOST: usize = 3;
-        let mut keys = Vec::new();
+        /// With so many columns most rows share their group with others ...
+        const SURE: usize = 3;
+        /// ... and with more of them as long as there are so many combinations of values, each of
+        /// which takes so many bytes.
+        const COMBINATIONS: u64 = 1 << 20;
+        const VALUE_BYTES: u64 = 16;
+        let (mut keys, mut combinations) = (Vec::new(), 1_u64);
         for at in if of.only_table { keys_of(select, of) } else { Vec::new() } {
             let ty = &of.table.columns[at].ty;
             let place = positions.iter().position(|&it| it == at);
@@ -162,12 +166,13 @@ impl Binder<'_> {
                 && needs_key(ty)
                 && ty.wire != WireType::Json
                 && !keys.contains(&place)
-                && scan.has_few_values(at)?
+                && let Some(bytes) = scan.few_values(at)?
             {
                 keys.push(place);
+                combinations = combinations.saturating_mul(bytes / VALUE_BYTES + 1);
             }
         }
-        if keys.is_empty() || keys.len() > MOST {
+        if keys.is_empty() || (keys.len() > SURE && combinations > COMBINATIONS) {
             return Ok(None);
         }
         let positions: Vec<usize> = keys.iter().map(|&place| positions[place]).collect();

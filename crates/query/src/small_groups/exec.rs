@@ -12,7 +12,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
@@ -24,6 +24,7 @@ use futures::{StreamExt as _, stream};
 use pelorus_error::Error;
 
 use super::table::Table;
+use crate::plans::recompute;
 use crate::udf::{into_datafusion, is_shared};
 
 type DfResult<T> = Result<T, DataFusionError>;
@@ -117,10 +118,6 @@ fn leaders(aggregate: &AggregateExec) -> Vec<usize> {
         (0..at).find(same).unwrap_or(at)
     };
     (0..all.len()).map(leader).collect()
-}
-
-fn recompute() -> ReplaceChildrenOptions {
-    ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)
 }
 
 /// One stream of it.

@@ -3,22 +3,6 @@
 use super::*;
 use crate::PartitionId;
 
-/// A chunk of which only the marks of deletion are there.
-fn chunk(world: &World, slot: u16, rows: u32) -> Part {
-    let at = ChunkRef {
-        block: pelorus_blockfile::BlockId::new(u64::from(slot) + 1000),
-        rows,
-        meta_at: 0,
-        meta_length: 0,
-        meta_check: 0,
-        raw_bytes: 0,
-        versions: (1, 1),
-        version_column: None,
-    };
-    let body = Body::Chunk(Chunk::new(Arc::clone(&world.table.file), at));
-    Part { slot, layout: world.table.layout(), deletes: Deletes::default(), body }
-}
-
 /// Writes a manifest of parts and reads it back; gives its length, too.
 fn written_and_read(
     world: &World,
@@ -54,7 +38,7 @@ fn a_few_dead_rows_take_little_of_a_manifest_and_are_read_back_as_they_were() {
     world.table.file.close();
     let parts: Vec<Arc<Part>> = (0..PARTS)
         .map(|slot| {
-            let part = chunk(&world, slot, ROWS);
+            let part = world.chunk_of(slot, ROWS, 0);
             part.deletes.mark(5, &[ROWS - 1]);
             // Some are folded up to a version behind the moment of a checkpoint.
             part.deletes.fold(if slot % 2 == 0 { 7 } else { 12 });
@@ -91,7 +75,7 @@ fn a_few_dead_rows_take_little_of_a_manifest_and_are_read_back_as_they_were() {
 fn many_dead_rows_stay_a_bitmap() {
     let world = World::new(32);
     world.table.file.close();
-    let part = chunk(&world, 0, 100_000);
+    let part = world.chunk_of(0, 100_000, 0);
     part.deletes.mark(5, &(0..50_000).collect::<Vec<_>>());
     part.deletes.fold(7);
     let parts = [Arc::new(part)];

@@ -11,11 +11,9 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::datatypes::{
-    DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int64Type, UInt64Type,
-};
+use arrow::datatypes::DataType;
 use pelorus_error::{Error, Result};
-use pelorus_store::Function;
+use pelorus_store::{Function, append_number};
 use pelorus_types::temporal::{DateTime, write_date, write_datetime, write_time};
 use pelorus_types::{ColumnType, WireType};
 
@@ -156,38 +154,12 @@ fn append(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> Result<()> {
     }
     out.push(VALUE);
     match array.data_type() {
-        DataType::Int64 => {
-            let value = array.as_primitive::<Int64Type>().value(row);
-            out.extend((value ^ i64::MIN).to_be_bytes());
-        }
-        DataType::UInt64 => {
-            out.extend(array.as_primitive::<UInt64Type>().value(row).to_be_bytes());
-        }
+        _ if append_number(array, row, out) => {}
         DataType::Utf8 => string(array.as_string::<i32>().value(row).as_bytes(), out),
         DataType::Binary => string(array.as_binary::<i32>().value(row), out),
-        DataType::Float32 => {
-            out.extend(float(f64::from(array.as_primitive::<Float32Type>().value(row))));
-        }
-        DataType::Float64 => out.extend(float(array.as_primitive::<Float64Type>().value(row))),
-        DataType::Decimal128(..) => {
-            let value = array.as_primitive::<Decimal128Type>().value(row);
-            out.extend((value ^ i128::MIN).to_be_bytes());
-        }
-        DataType::Decimal256(..) => {
-            let mut bytes = array.as_primitive::<Decimal256Type>().value(row).to_be_bytes();
-            bytes[0] ^= 0x80;
-            out.extend(bytes);
-        }
         other => return Err(Error::internal(format!("a partition key of {other}"))),
     }
     Ok(())
-}
-
-fn float(value: f64) -> [u8; 8] {
-    // There is a negative zero, which equals the other one.
-    let bits = if value == 0.0 { 0 } else { value.to_bits() };
-    let turned = if bits >> 63 == 1 { !bits } else { bits ^ 1 << 63 };
-    turned.to_be_bytes()
 }
 
 fn string(bytes: &[u8], out: &mut Vec<u8>) {

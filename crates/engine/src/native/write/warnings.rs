@@ -73,6 +73,7 @@ mod tests {
         assert_eq!(told, ["b 1", "a 2", "b 2", "a 3"]);
         assert_eq!(diagnostics.count(), 9);
     }
+
     #[test]
     fn the_warnings_of_the_first_rows_are_kept() {
         let mut warnings = Warnings::default();

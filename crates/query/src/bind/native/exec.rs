@@ -14,7 +14,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalSortExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
-    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
+    Boundedness, EmissionType, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
@@ -31,6 +31,7 @@ use pelorus_error::Error;
 use super::dynamic::Dynamic;
 use super::estimate::Estimate;
 use super::reading::{Place, Reading};
+use crate::plans::recompute;
 use crate::udf::into_datafusion;
 
 type DfResult<T> = Result<T, DataFusionError>;
@@ -149,8 +150,7 @@ impl ExecutionPlan for NativeExec {
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        let mode = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, mode)
+        self.replace_children(children, recompute())
     }
 
     fn try_pushdown_sort(

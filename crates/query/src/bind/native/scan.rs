@@ -139,22 +139,21 @@ impl NativeScan {
         self.units.len() + self.own.len()
     }
 
-    /// Whether a column has few values wherever it is stored. Nobody knows the values of rows in
-    /// memory: they have to be few themselves, or fewer than those of chunks, which they will be
-    /// like.
-    pub(super) fn has_few_values(&self, position: usize) -> Result<bool> {
+    /// About how many bytes the values of a column take, if they are few wherever it is stored.
+    /// Nobody knows the values of rows in memory: they have to be few themselves, or fewer than those
+    /// of chunks, which they will be like.
+    pub(super) fn few_values(&self, position: usize) -> Result<Option<u64>> {
         const FEW_ROWS: usize = 8 << 10;
         let own = self.own.iter().filter_map(|rows| Some(rows.first()?.len()));
-        let (mut in_memory, mut in_chunks) = (own.sum::<usize>(), 0);
+        let (mut in_memory, mut in_chunks, mut bytes) = (own.sum::<usize>(), 0, 0);
         for unit in &self.units {
-            if !unit.has_few_values(position)? {
-                return Ok(false);
-            }
+            let Some(of_unit) = unit.few_values(position)? else { return Ok(None) };
+            bytes = of_unit.max(bytes);
             // Rows in memory are in no order.
             let rows = if unit.is_sorted() { &mut in_chunks } else { &mut in_memory };
             *rows += unit.rows_at_most();
         }
-        Ok(in_memory <= FEW_ROWS.max(in_chunks))
+        Ok((in_memory <= FEW_ROWS.max(in_chunks)).then_some(bytes))
     }
 
     /// Whether chunks know between which ends the values of a column lie, by its name in the scan.
