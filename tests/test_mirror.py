@@ -568,6 +568,11 @@ class TestNumbersOfMariaDb:
         pair.wait_live("numbers")
         pair.server.run("SET gtid_domain_id = 7, gtid_seq_no = 50", "INSERT INTO t VALUES (777, 1)",
                         "SET gtid_domain_id = 0", "INSERT INTO t VALUES (4, 4)", database="numbers")
+
+        def counted():
+            found = pair.state("numbers", "t")
+            return found["Position"].endswith("7-1-50") and found["Transactions_behind"] == 0
+        wait_for("the lower number to count", counted, 10, pair.through.process)
         pair.same_tables("numbers", "t")
 
 

@@ -151,6 +151,8 @@ struct Reader<'s> {
     skew: i64,
     /// How far the server has said that it is.
     told: Position,
+    /// A transaction of the batch has a lower number than one before it.
+    has_gone_back: bool,
     /// Where the server's stream is that has nothing more to send.
     idle_at: Option<(String, u64)>,
     /// Up to where transactions had been read, and where the stream was, when it said so and the server
@@ -186,6 +188,7 @@ impl<'s> Reader<'s> {
             read_at: Duration::ZERO,
             skew,
             told: end,
+            has_gone_back: false,
             idle_at: None,
             contradicted: None,
             prepared: AllPrepared::default(),
@@ -355,6 +358,13 @@ impl<'s> Reader<'s> {
         }
         if moved {
             self.source.applied.send_replace(Some(self.read.clone()));
+        }
+        if std::mem::take(&mut self.has_gone_back) {
+            // Sessions of a MariaDB choose numbers: what it said before it does not take back, and who
+            // asks it has not been told less than before. After what is applied has gone back too, or
+            // somebody would take the old number for the new one.
+            self.told = self.read.clone();
+            self.source.note_end(Some(self.read.clone()));
         }
         self.note_committed(committed, now);
         Ok(())

@@ -258,6 +258,7 @@ impl Reader<'_> {
     /// The transaction is read to its end.
     pub(super) fn end_transaction(&mut self, end: Option<Step>) -> Result<()> {
         self.origin.end();
+        self.has_gone_back |= self.is_old(&self.read);
         let Some(transaction) = self.transaction.take() else {
             return end.map_or(Ok(()), |step| self.read.advance(&step));
         };
