@@ -1633,6 +1633,14 @@ def test_more_than_memory(linked_maker):
                                "ON a.v = b.v") == [(number, total, total)]
     assert _answer(connection, "SELECT SUM(CRC32(v)) FROM (SELECT DISTINCT v FROM big) d") == [
         content[0][:1]]
+    # Each of three columns has few values, and together they make many groups.
+    _answer(connection, "CREATE TABLE many (id INT PRIMARY KEY, a CHAR(4), b CHAR(4), c CHAR(4)) AS "
+                        "SELECT x.i * 1000 + y.i AS id, CONCAT('a', y.i % 50) AS a, CONCAT('b', y.i DIV 20) "
+                        "AS b, CONCAT('c', x.i) AS c FROM n x, n y WHERE x.i < 60")
+    _answer(connection, "OPTIMIZE TABLE many")
+    groups = "SELECT a, b, c, COUNT(*) AS n, SUM(id) AS s FROM many GROUP BY a, b, c"
+    found = _answer(connection, f"SELECT COUNT(*), SUM(n), SUM(s) FROM ({groups}) g")
+    assert [int(value) for value in found[0]] == [60_000, 60_000, sum(range(60_000))]
     # What cannot be done in so little memory says so in our words.
     answer = rows.ask(connection, "SELECT COUNT(DISTINCT v) FROM big")
     assert answer.rows == [(number,)] or answer.error[0] == 1041, answer.error

@@ -75,6 +75,8 @@ pub(crate) struct Source {
     status: Mutex<SourceStatus>,
     /// How far the server was when it was last asked, or said so; `None` when it does not answer.
     server_end: Mutex<Option<Position>>,
+    /// When the server last said that it had nothing more to send.
+    idle_at: Mutex<Option<Duration>>,
     /// Another server has taken the place of the one that was followed last.
     is_another: AtomicBool,
     /// Since when the server has less than was read of it.
@@ -112,6 +114,7 @@ impl Source {
             whole_kept: Mutex::default(),
             status: Mutex::default(),
             server_end: Mutex::default(),
+            idle_at: Mutex::default(),
             is_another: AtomicBool::new(false),
             diverged_since: Mutex::default(),
             wake: Notify::new(),

@@ -68,6 +68,8 @@ pub struct PlanOptions {
     pub in_order: bool,
     /// The most rows of a query that has no LIMIT of its own (`sql_select_limit`).
     pub select_limit: Option<u64>,
+    /// Whether scans may number groups of texts: they hold in memory what tells groups apart.
+    pub numbers_groups: bool,
     /// Whether somebody has seen to `FOR UPDATE` and `FOR SHARE`, which are refused else.
     pub ignores_locks: bool,
 }
@@ -82,6 +84,7 @@ impl Default for PlanOptions {
             real_as_float: false,
             in_order: false,
             select_limit: None,
+            numbers_groups: true,
             ignores_locks: false,
         }
     }

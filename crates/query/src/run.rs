@@ -113,10 +113,24 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
     {
         parsed.query.limit_clause = Some(limit_of_rows(rows));
     }
-    let context = &for_statement(context, &parsed.query)?;
-    let binder = Binder::new(context, &parsed);
+    let mut context = for_statement(context, &parsed.query)?;
+    let binder = Binder::new(&context, &parsed);
+    match Box::pin(attempt(&binder, sql, form)).await {
+        // What numbers groups of texts holds them in memory; who groups by the texts can spill.
+        Err(error) if error.code() == Code::OutOfMemory && binder.is_numbered() => {
+            tracing::debug!("groups are not numbered where there are so many");
+            context.options.numbers_groups = false;
+            Box::pin(attempt(&Binder::new(&context, &parsed), sql, form)).await
+        }
+        ended => ended,
+    }
+}
+
+/// Runs a statement as far as its first rows.
+async fn attempt(binder: &Binder<'_>, sql: &str, form: RowForm) -> Result<QueryResult> {
+    let (context, parsed) = (binder.context, binder.parsed);
     let reads_tables = binder.only_server()?.is_some();
-    match plan(&binder, sql).await? {
+    match plan(binder, sql).await? {
         Plan::Whole { whole: Whole { link, text, names }, .. } => {
             relay(context, &link, &text, form, names.as_deref()).await
         }
@@ -124,7 +138,9 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
             Err(Error::new(Code::Syntax, "a '?' has a value only in prepared statements"))
         }
         Plan::Here { bound, columns, otherwise } => {
-            let ways = if is_repeatable(&binder) { &WAYS[..] } else { &WAYS[..1] };
+            // What numbers groups is bound once more without that before other ways are tried.
+            let is_once = binder.is_numbered() || !is_repeatable(binder);
+            let ways = if is_once { &WAYS[..1] } else { &WAYS[..] };
             match start(context, bound, &columns, ways).await {
                 Ok(result) => Ok(result),
                 // No row has left yet: the server's own answer, or error, is the right one.

@@ -189,27 +189,30 @@ impl ScanUnit {
         Ok(if unit.may_have_rows()? { Some(unit) } else { None })
     }
 
-    /// About how many bytes the few different values of a column take (at most 256 values, or some
-    /// thousand runs) where this part stores them apart from its rows; `None` where it does not. Of
-    /// rows in memory nobody knows: 0.
+    /// About how many different values a column has where this part stores few of them (at most 256
+    /// values, or some thousand runs) apart from its rows; `None` where it does not. Of rows in
+    /// memory nobody knows: 0.
     ///
     /// # Errors
     /// What reading the description of a chunk gives.
     pub fn few_values(&self, column: usize) -> Result<Option<u64>> {
         /// What a few thousand runs need.
         const FEW_RUNS: u64 = 32 << 10;
+        /// What a run takes, about.
+        const RUN: u64 = 16;
         let Body::Chunk(chunk) = &self.part.body else { return Ok(Some(0)) };
         let [source] = &self.part.layout.sources(&self.layout, &[column])?[..] else {
             return Ok(None);
         };
         let Source::Stored(position) = source else { return Ok(Some(0)) };
         Ok(chunk.meta()?.columns.get(*position).and_then(|meta| match meta.codec {
-            Codec::Null | Codec::Constant => Some(0),
-            // Behind a code of one byte for each row.
+            Codec::Null | Codec::Constant => Some(1),
+            // Codes are as many bits as they need.
             Codec::Dictionary if meta.width == 1 => {
-                Some(meta.length.saturating_sub(u64::from(chunk.at.rows)))
+                let bits = meta.length * 8 / u64::from(chunk.at.rows).max(1);
+                Some(1 << bits.min(8))
             }
-            Codec::Runs if meta.length <= FEW_RUNS => Some(meta.length),
+            Codec::Runs if meta.length <= FEW_RUNS => Some(meta.length / RUN + 1),
             _ => None,
         }))
     }

@@ -1,10 +1,12 @@
 //! What is known of a server and its mirrors: how far it is, how old what the copies show may be.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pelorus_binlog::Position;
+use pelorus_binlog::maria::MariaGtid;
+use pelorus_binlog::{Position, Step};
 use pelorus_env::blocking;
 use pelorus_error::Result;
 use pelorus_link::{Link, SessionSettings};
@@ -108,6 +110,18 @@ impl Source {
         *self.server_end.lock() = end;
     }
 
+    /// Notes how far a MariaDB has said that it is by the transactions that are applied now.
+    pub(super) fn note_said(&self, said: &Said) {
+        if let Some(end) = &mut *self.server_end.lock() {
+            said.correct(end);
+        }
+    }
+
+    /// Notes that the server had nothing more to send, it said.
+    pub(super) fn note_idle(&self, at: Duration) {
+        *self.idle_at.lock() = Some(at);
+    }
+
     /// Asks the server how far it is, as long as it is not dropped: who looks at the mirrors should
     /// see how much is missing also when nobody's query asks.
     pub(super) async fn watch_end(self: Arc<Self>, link: Link) {
@@ -133,7 +147,11 @@ impl Source {
     /// come to the end: somebody has set `gtid_purged`, to load a dump, say. What they have changed is
     /// not in the copies; a stream that begins again is told so.
     async fn lacks_given(&self, link: &Link) -> bool {
-        let is_at_end = || self.staleness().is_some_and(|it| it < ASK_END_EVERY + HEARTBEAT);
+        // Also while it counts what it does not send: then nobody says that the copies are whole.
+        let is_at_end = || {
+            let idle = self.idle_at.lock().map(|at| self.now().saturating_sub(at));
+            [self.staleness(), idle].into_iter().flatten().any(|it| it < ASK_END_EVERY + HEARTBEAT)
+        };
         let Some(at @ Position::MySql(_)) = self.position().filter(|_| is_at_end()) else {
             return false;
         };
@@ -189,9 +207,51 @@ fn reason(record: &MirrorRecord, trouble: Option<String>, ended: Option<&str>) -
     }
 }
 
+/// The latest transaction of each domain that was read of a MariaDB, which counts them before it sends
+/// them; and whether numbers went back there: sessions may choose them.
+#[derive(Debug, Default)]
+pub(super) struct Said(BTreeMap<u32, (MariaGtid, bool)>);
+
+impl Said {
+    /// Notes a transaction that goes on from what was read. Other servers than a MariaDB say nothing by
+    /// it: a MySQL may count later what it sends.
+    pub(super) fn note(&mut self, step: &Step, read: &Position) {
+        let (Step::MariaDb(gtid), Position::MariaDb(read)) = (step, read) else { return };
+        let (latest, went_back) = self.0.entry(gtid.domain).or_insert((*gtid, false));
+        *latest = *gtid;
+        *went_back |= read.covers(*gtid);
+    }
+
+    /// Corrects how far the server has said that it is: it is here at least, and no further where
+    /// numbers went back. Of other domains nothing was said.
+    pub(super) fn correct(&self, end: &mut Position) {
+        let Position::MariaDb(end) = end else { return };
+        for (gtid, went_back) in self.0.values() {
+            if *went_back || !end.covers(*gtid) {
+                end.advance(*gtid);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_read_of_a_mariadb_tells_how_far_it_is() {
+        let mut read: Position = "mariadb:0-1-90,7-1-100,8-1-5".parse().unwrap();
+        // It is another server than the one before, and has nothing of domain 8.
+        let mut end: Position = "mariadb:0-1-95,7-1-100".parse().unwrap();
+        let mut said = Said::default();
+        for gtid in ["0-1-91", "7-1-50", "7-1-51", "9-1-1"] {
+            let step = Step::MariaDb(gtid.parse().unwrap());
+            said.note(&step, &read);
+            read.advance(&step).unwrap();
+        }
+        said.correct(&mut end);
+        assert_eq!(end.to_string(), "mariadb:0-1-95,7-1-51,9-1-1");
+    }
 
     #[test]
     fn what_is_wrong_now_comes_first() {

@@ -22,7 +22,7 @@ use self::events::Transaction;
 use self::opening::{clock_skew, lacks, lost, was_reset, without};
 use self::xa::AllPrepared;
 use super::Source;
-use super::known::END_WITHIN;
+use super::known::{END_WITHIN, Said};
 use crate::batch::Batch;
 use crate::load::is_overtaken;
 use crate::mirror::{Mirror, overtaken};
@@ -151,8 +151,8 @@ struct Reader<'s> {
     skew: i64,
     /// How far the server has said that it is.
     told: Position,
-    /// A transaction of the batch has a lower number than one before it.
-    has_gone_back: bool,
+    /// What a MariaDB has told by the transactions of the batch.
+    said: Said,
     /// Where the server's stream is that has nothing more to send.
     idle_at: Option<(String, u64)>,
     /// Up to where transactions had been read, and where the stream was, when it said so and the server
@@ -188,7 +188,7 @@ impl<'s> Reader<'s> {
             read_at: Duration::ZERO,
             skew,
             told: end,
-            has_gone_back: false,
+            said: Said::default(),
             idle_at: None,
             contradicted: None,
             prepared: AllPrepared::default(),
@@ -243,6 +243,7 @@ impl<'s> Reader<'s> {
     /// that begins them anew goes on with a stream as if nothing had happened, and sends heartbeats.
     async fn heartbeat(&mut self, place: (String, u64)) {
         let asked = self.source.now();
+        self.source.note_idle(asked);
         let end = tokio::time::timeout(END_WITHIN, self.link.binlog_end()).await;
         // One that does not answer says nothing: the copies become older.
         let Ok(Ok(end)) = end else { return };
@@ -359,13 +360,10 @@ impl<'s> Reader<'s> {
         if moved {
             self.source.applied.send_replace(Some(self.read.clone()));
         }
-        if std::mem::take(&mut self.has_gone_back) {
-            // Sessions of a MariaDB choose numbers: what it said before it does not take back, and who
-            // asks it has not been told less than before. After what is applied has gone back too, or
-            // somebody would take the old number for the new one.
-            self.told = self.read.clone();
-            self.source.note_end(Some(self.read.clone()));
-        }
+        // Only now: where numbers go back, somebody would take the old number for the new one.
+        let said = std::mem::take(&mut self.said);
+        said.correct(&mut self.told);
+        self.source.note_said(&said);
         self.note_committed(committed, now);
         Ok(())
     }

@@ -154,27 +154,27 @@ impl Binder<'_> {
     ) -> Result<Option<GroupNumbers>> {
         /// With so many columns most rows share their group with others ...
         const SURE: usize = 3;
-        /// ... and with more of them as long as there are so many combinations of values, each of
-        /// which takes so many bytes.
-        const COMBINATIONS: u64 = 1 << 20;
-        const VALUE_BYTES: u64 = 16;
+        /// ... and with more of them as long as a chunk has no more combinations of values.
+        const COMBINATIONS: u64 = 1 << 18;
         let (mut keys, mut combinations) = (Vec::new(), 1_u64);
-        for at in if of.only_table { keys_of(select, of) } else { Vec::new() } {
+        let may = of.only_table && self.context.options.numbers_groups;
+        for at in if may { keys_of(select, of) } else { Vec::new() } {
             let ty = &of.table.columns[at].ty;
             let place = positions.iter().position(|&it| it == at);
             if let Some(place) = place
                 && needs_key(ty)
                 && ty.wire != WireType::Json
                 && !keys.contains(&place)
-                && let Some(bytes) = scan.few_values(at)?
+                && let Some(values) = scan.few_values(at)?
             {
                 keys.push(place);
-                combinations = combinations.saturating_mul(bytes / VALUE_BYTES + 1);
+                combinations = combinations.saturating_mul(values.max(1));
             }
         }
         if keys.is_empty() || (keys.len() > SURE && combinations > COMBINATIONS) {
             return Ok(None);
         }
+        self.note_numbered();
         let positions: Vec<usize> = keys.iter().map(|&place| positions[place]).collect();
         let types = positions.iter().map(|&at| of.table.columns[at].ty).collect();
         let groups = Arc::new(TextGroups::new(types));

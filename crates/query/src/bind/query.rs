@@ -1,7 +1,7 @@
 //! Whole queries: set operations, ORDER BY and LIMIT around SELECT blocks, WITH.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use datafusion::common::Column as DfColumn;
@@ -99,6 +99,7 @@ pub(crate) struct Binder<'a> {
     /// The one moment at which the statement reads each link, by the link's name.
     pub(crate) moments: Mutex<HashMap<String, Moment>>,
     names: AtomicUsize,
+    is_numbered: AtomicBool,
     extent: Extent,
 }
 
@@ -113,6 +114,7 @@ impl<'a> Binder<'a> {
             answer: context.copies_of.map_or_else(OnceLock::new, OnceLock::from),
             moments: Mutex::default(),
             names: AtomicUsize::new(0),
+            is_numbered: AtomicBool::new(false),
             extent: Extent::default(),
         }
     }
@@ -131,6 +133,17 @@ impl<'a> Binder<'a> {
     /// 1235 where there are too many.
     pub(crate) fn count_table(&self) -> Result<()> {
         self.extent.count()
+    }
+
+    /// Notes that a scan numbers groups.
+    pub(crate) fn note_numbered(&self) {
+        // Ordering: one task binds a statement, and looks at it afterwards.
+        self.is_numbered.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a scan numbers groups, and so holds memory that it cannot spill.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.is_numbered.load(Ordering::Relaxed)
     }
 
     /// A name that no other column of the statement's plan has.

@@ -258,12 +258,12 @@ impl Reader<'_> {
     /// The transaction is read to its end.
     pub(super) fn end_transaction(&mut self, end: Option<Step>) -> Result<()> {
         self.origin.end();
-        self.has_gone_back |= self.is_old(&self.read);
         let Some(transaction) = self.transaction.take() else {
             return end.map_or(Ok(()), |step| self.read.advance(&step));
         };
         let end = end.or(transaction.end).filter(|_| transaction.step.is_none());
         if let Some(step) = end.or(transaction.step) {
+            self.said.note(&step, &self.read);
             self.read.advance(&step)?;
         }
         self.batch.note_transaction(credible(transaction.committed, self.wall()));

@@ -139,21 +139,21 @@ impl NativeScan {
         self.units.len() + self.own.len()
     }
 
-    /// About how many bytes the values of a column take, if they are few wherever it is stored.
+    /// About how many different values a column has, if they are few wherever it is stored.
     /// Nobody knows the values of rows in memory: they have to be few themselves, or fewer than those
     /// of chunks, which they will be like.
     pub(super) fn few_values(&self, position: usize) -> Result<Option<u64>> {
         const FEW_ROWS: usize = 8 << 10;
         let own = self.own.iter().filter_map(|rows| Some(rows.first()?.len()));
-        let (mut in_memory, mut in_chunks, mut bytes) = (own.sum::<usize>(), 0, 0);
+        let (mut in_memory, mut in_chunks, mut most) = (own.sum::<usize>(), 0, 0);
         for unit in &self.units {
             let Some(of_unit) = unit.few_values(position)? else { return Ok(None) };
-            bytes = of_unit.max(bytes);
+            most = of_unit.max(most);
             // Rows in memory are in no order.
             let rows = if unit.is_sorted() { &mut in_chunks } else { &mut in_memory };
             *rows += unit.rows_at_most();
         }
-        Ok((in_memory <= FEW_ROWS.max(in_chunks)).then_some(bytes))
+        Ok((in_memory <= FEW_ROWS.max(in_chunks)).then_some(most))
     }
 
     /// Whether chunks know between which ends the values of a column lie, by its name in the scan.
