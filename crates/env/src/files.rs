@@ -52,27 +52,20 @@ impl Files for DiskFiles {
     }
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
-        let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.exists();
-        let mut made: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
-        if made.is_empty() {
-            // Who made it may have died before its name was durable.
-            made.push(path);
-        }
+        let is_missing =
+            |it: &&Path| !it.as_os_str().is_empty() && matches!(it.try_exists(), Ok(false));
+        let made: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(path)?;
-        // A name is durable once the folder is that it stands in.
-        for folder in made {
-            let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
-            match File::open(parent.unwrap_or(Path::new("."))) {
-                // A folder of others, in which ours was made for us.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-                parent => parent?.sync_all()?,
-            }
+        if made.is_empty() {
+            // Who made it may have died before its name was durable. Where that cannot be mended (it
+            // is mounted within what is read only, or cannot be synced), it is there all the same.
+            sync_name(path).ok();
         }
-        Ok(())
+        made.into_iter().try_for_each(sync_name)
     }
 
     fn remove_folders(&self, within: &Path, prefix: &str) -> io::Result<()> {
@@ -89,6 +82,16 @@ impl Files for DiskFiles {
             }
         }
         Ok(())
+    }
+}
+
+/// Makes a folder's name durable: it is once the folder is that it stands in.
+fn sync_name(folder: &Path) -> io::Result<()> {
+    let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
+    match File::open(parent.unwrap_or(Path::new("."))) {
+        // A folder of others, which takes names and shows none.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        parent => parent?.sync_all(),
     }
 }
 
@@ -144,6 +147,15 @@ mod tests {
             assert_eq!(mode & 0o777, 0o600);
         }
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A data folder may be mounted within anything; `/proc` has no folder that can be synced.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_is_there_needs_no_parent_that_can_be_synced() {
+        let folder = Path::new("/proc/self/task");
+        sync_name(folder).unwrap_err();
+        DiskFiles.create_folder(folder).unwrap();
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod settle;
 mod tests;
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
@@ -73,6 +73,9 @@ pub(crate) struct Partitioner {
     types: Vec<ColumnType>,
     /// Partitions by name, in order; those of `PARTITION BY (expressions)` have none.
     named: Vec<Named>,
+    /// Two of them have one key: earlier versions took names that differ in the case of letters
+    /// beyond ASCII alone. Where a partition stands does not say all of what it holds then.
+    has_twins: bool,
     /// What the latest question asked: many partitions are asked the same.
     latest: Mutex<Option<prune::Question>>,
 }
@@ -140,7 +143,9 @@ impl Partitioner {
     ) -> Result<Self> {
         let (kind, named) = method::read(definition, targets, key, mode)?;
         let types = targets.iter().map(|target| target.ty).collect();
-        Ok(Self { kind, types, named, latest: Mutex::default() })
+        let keys = named.iter().map(|it| it.key.as_slice()).collect::<HashSet<_>>().len();
+        let has_twins = keys < named.len();
+        Ok(Self { kind, types, named, has_twins, latest: Mutex::default() })
     }
 
     /// Whether all rows are in one partition.
@@ -244,7 +249,10 @@ impl Partitioner {
         }
         let place = self.place_of(key).and_then(|place| u32::try_from(place).ok());
         let numbers = self.numbers(rows, column)?;
-        let is_here = |own: &&Result<u32, String>| place.is_some_and(|it| **own == Ok(it));
+        let is_here = |own: &&Result<u32, String>| {
+            let is_of_twin = |own: u32| self.has_twins && self.key_of(own) == key;
+            matches!(own, Ok(own) if place == Some(*own) || is_of_twin(*own))
+        };
         Ok(rows - numbers.iter().filter(is_here).count())
     }
 

@@ -1,6 +1,7 @@
 //! Sessions without any linked server: everything that Pelorus answers by itself.
 
 mod define;
+mod linked;
 
 use std::path::PathBuf;
 

@@ -189,7 +189,7 @@ impl Session {
     /// A connection that was lost, and nobody knows what has become of its transaction (1430).
     pub(super) async fn settle_transaction(&mut self) -> Result<()> {
         let settled = self.settle_end().await;
-        self.adopt_left_open();
+        self.adopt_left_open().await;
         settled
     }
 
@@ -222,11 +222,22 @@ impl Session {
     }
 
     /// Takes over such a transaction wherever the latest answers tell of one: a procedure that gives
-    /// rows says so behind them.
-    fn adopt_left_open(&mut self) {
-        let mut pinned = self.transaction.pinned.iter();
-        let left = pinned.find(|(_, own)| !own.is_beginning && own.pinned.in_transaction());
-        if let Some(link) = left.map(|(name, _)| name.clone()) {
+    /// rows says so behind them. Where one seems open, a statement that is still being stopped there
+    /// is waited for: what was read before it may be no more, a deadlock says nothing of itself.
+    async fn adopt_left_open(&mut self) {
+        if self.transaction.open.is_some() {
+            return;
+        }
+        let mut left = None;
+        for (name, own) in &self.transaction.pinned {
+            let is_told = !own.is_beginning && own.pinned.in_transaction();
+            // One that broke is taken over as well: who uses it next hears that it is lost.
+            if is_told && own.pinned.settled().await.unwrap_or(true) {
+                left = Some(name.clone());
+                break;
+            }
+        }
+        if let Some(link) = left {
             self.adopt_transaction(&link);
         }
     }
@@ -238,7 +249,7 @@ impl Session {
             // One that broke has rolled back; who uses it next hears of that.
             own.pinned.settled().await.ok();
         }
-        self.adopt_left_open();
+        self.adopt_left_open().await;
     }
 
     /// Finds out whether a transaction is open on an own connection behind an error, which does not
@@ -246,7 +257,7 @@ impl Session {
     pub(super) async fn learn_transaction(&mut self, link: &str) {
         if self.transaction.open.is_none() && self.transaction.pinned.contains_key(link) {
             self.on_own_as_it_is(link, "DO 0").await.ok();
-            self.adopt_left_open();
+            self.adopt_left_open().await;
         }
     }
 
@@ -392,6 +403,8 @@ impl Session {
             };
             self.transaction.pinned.insert(name.clone(), own);
         }
+        // The server refuses an isolation level (1568) while one is open.
+        self.end_killed_beginning(&name).await?;
         let Some(open) = &self.transaction.open else {
             return self.join_without_transaction(&name).await;
         };
@@ -422,19 +435,30 @@ impl Session {
     /// Sees to it that no transaction is open on an own connection that the session does not know:
     /// it would take in what is to be committed at once.
     async fn join_without_transaction(&mut self, name: &str) -> Result<()> {
-        let Some(own) = self.transaction.pinned.get(name) else { return Ok(()) };
-        let is_ours = own.is_beginning;
-        let is_inside = own.pinned.settled().await;
-        if is_inside.map_err(|error| self.after_failure(name, error))? {
-            if !is_ours {
-                self.adopt_transaction(name);
-                return Ok(());
-            }
-            // One whose beginning was killed.
+        if self.is_inside(name).await? {
+            self.adopt_transaction(name);
+        }
+        Ok(())
+    }
+
+    /// Rolls back a transaction on an own connection whose beginning was killed, or failed half way:
+    /// to the session it has not begun.
+    async fn end_killed_beginning(&mut self, name: &str) -> Result<()> {
+        if !self.transaction.pinned.get(name).is_some_and(|own| own.is_beginning) {
+            return Ok(());
+        }
+        if self.is_inside(name).await? {
             self.on_own_as_it_is(name, "ROLLBACK").await?;
         }
         self.set_beginning(name, false);
         Ok(())
+    }
+
+    /// Whether a transaction is open on an own connection, behind whatever is still stopped there.
+    async fn is_inside(&mut self, name: &str) -> Result<bool> {
+        let Some(own) = self.transaction.pinned.get(name) else { return Ok(false) };
+        let is_inside = own.pinned.settled().await;
+        is_inside.map_err(|error| self.after_failure(name, error))
     }
 
     fn set_beginning(&mut self, name: &str, is_beginning: bool) {

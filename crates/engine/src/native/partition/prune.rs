@@ -60,7 +60,7 @@ impl Partitioner {
             return true;
         }
         let ready = self.ready(predicates);
-        let place = || self.named.iter().position(|named| named.key == key);
+        let place = || self.place_of(key).filter(|_| !self.has_twins);
         let by_order = match &self.kind {
             Kind::Whole => true,
             Kind::Value(parts) => value_may_hold(parts, key, &ready.images),

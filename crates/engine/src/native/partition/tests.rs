@@ -492,6 +492,25 @@ fn what_no_new_table_has() {
     }
 }
 
+/// Earlier versions made such tables; both partitions are one in the store.
+#[test]
+fn partitions_of_one_key_hold_the_rows_of_both() {
+    let rows = columns(&[(1, 0, 0, String::new()), (5, 0, 0, String::new())]);
+    for method in [
+        "RANGE (a) (PARTITION pä VALUES LESS THAN (3), PARTITION PÄ VALUES LESS THAN (9))",
+        "RANGE COLUMNS (a) (PARTITION pä VALUES LESS THAN (3), PARTITION PÄ VALUES LESS THAN (9))",
+        "LIST (a) (PARTITION pä VALUES IN (1), PARTITION PÄ VALUES IN (5))",
+    ] {
+        let partitioner = table(&format!("PARTITION BY {method}"));
+        let key = "pä".as_bytes();
+        for op in [Op::Gt, Op::Ge, Op::Eq] {
+            let wanted = [(0, Predicate::Compare(op, Scalar::Int(5 - i128::from(op == Op::Gt))))];
+            assert!(partitioner.may_hold(key, &wanted), "{method} {op:?}");
+        }
+        assert_eq!(partitioner.strays(key, 2, &|at| &rows[at]).unwrap(), 0, "{method}");
+    }
+}
+
 #[test]
 fn functions_of_dates_of_numbers_leave_out_nothing() {
     let partitioner = table(
