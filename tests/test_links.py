@@ -827,6 +827,14 @@ class TestSeveralLinks:
                            "maria_lab.bank b WHERE b.id = s.y) ORDER BY id") == ((2,),)
         assert through.run("SELECT id, (SELECT COUNT(*) FROM maria_lab.bank b WHERE b.id = s.y) "
                            "FROM my_lab.some s ORDER BY id") == ((1, 1), (2, 0))
+        # A server is asked once for a value that several references to rows that are kept need.
+        assert through.run(
+            "WITH c AS (SELECT id FROM maria_lab.bank WHERE id > (SELECT MIN(id) FROM my_lab.some) LIMIT 5) "
+            "SELECT COUNT(*) FROM c WHERE id >= (SELECT MIN(id) FROM c)") == ((5,),)
+        assert through.run(
+            "WITH c AS (SELECT id, AVG(balance + 0e0) AS m FROM maria_lab.bank WHERE id < 3 AND EXISTS "
+            "(SELECT 1 FROM my_lab.some) GROUP BY id) SELECT COUNT(*) FROM c a JOIN c b USING (id) "
+            "WHERE a.m >= (SELECT AVG(m) FROM c)") == ((3,),)
         with pytest.raises(pymysql.err.OperationalError, match="Unknown column 'nothing'"):
             through.run("SELECT id FROM my_lab.some s WHERE EXISTS "
                         "(SELECT 1 FROM maria_lab.bank b WHERE b.id = nothing)")

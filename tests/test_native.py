@@ -1256,6 +1256,22 @@ def test_rows_that_are_kept_are_planned_once(native):
         assert native.run(query) == ((count,),)
 
 
+@pytest.mark.parametrize(("query", "is_kept"), [
+    ("SELECT g, SUM(d) AS v FROM shared.t GROUP BY g", True),
+    ("SELECT id AS g, AVG(d) OVER (ORDER BY id) AS v FROM shared.t", True),
+    ("SELECT g, MAX(d) AS v, MIN(d) AS w FROM shared.t GROUP BY g", False),
+    ("SELECT d AS g, COUNT(*) AS v FROM shared.t GROUP BY d", False),
+    ("SELECT id AS g, LAG(d) OVER (ORDER BY id) AS v FROM shared.t", False),
+    ("SELECT id AS g, FIRST_VALUE(d) OVER (ORDER BY id) AS v FROM shared.t", False)])
+def test_doubles_that_are_not_added_are_not_kept(native, query, is_kept):
+    native.run("DROP DATABASE IF EXISTS shared", "CREATE DATABASE shared",
+               "CREATE TABLE shared.t (id INT PRIMARY KEY, g INT, d DOUBLE)",
+               "INSERT INTO shared.t VALUES (1, 1, 0.5), (2, 1, 1.5), (3, 2, 2.5)")
+    statement = f"WITH c AS ({query}) SELECT COUNT(a.v), COUNT(b.v) FROM c a JOIN c b USING (g)"
+    steps = [row[2] for row in native.run(f"EXPLAIN {statement}")]
+    assert any("KeptExec" in step for step in steps) == is_kept, steps
+
+
 class TestTextKeys:
     """Conditions on texts of the primary key leave out partitions, chunks and vectors."""
 

@@ -85,6 +85,11 @@ WITH c AS (SELECT id FROM customers LIMIT 3) SELECT COUNT(*) FROM (SELECT id FRO
 WITH c AS (SELECT id FROM customers LIMIT 3) SELECT COUNT(*) FROM (SELECT id FROM c WHERE (SELECT COUNT(*) FROM orders) > 100 UNION ALL SELECT id FROM c) AS x;
 WITH c AS (SELECT country, GROUP_CONCAT(id) AS ids FROM customers GROUP BY country) SELECT COUNT(*) FROM c a JOIN c b USING (ids);
 WITH c AS (SELECT country, SUM(id / 3e0) AS s FROM customers GROUP BY country) SELECT COUNT(*) FROM c a JOIN c b ON a.s = b.s;
+-- Subqueries of what is kept.
+WITH c AS (SELECT customer, AVG(amount + 0e0) AS m FROM orders WHERE id > (SELECT MIN(id) FROM customers) GROUP BY customer) SELECT COUNT(*) FROM c WHERE m > (SELECT AVG(m) FROM c);
+WITH c AS (SELECT customer, AVG(amount + 0e0) AS m FROM orders WHERE EXISTS (SELECT 1 FROM customers WHERE id > 3) GROUP BY customer) SELECT a.customer FROM c a JOIN c b USING (customer) WHERE a.m >= (SELECT MAX(m) FROM c);
+WITH c AS (SELECT id FROM customers WHERE id > (SELECT MIN(id) FROM orders WHERE id >= (SELECT MIN(id) FROM customers)) LIMIT 2), d AS (SELECT id FROM c WHERE id <= (SELECT MAX(id) FROM orders) + (SELECT COUNT(*) FROM c) LIMIT 2) SELECT COUNT(*) FROM d x JOIN d y USING (id) WHERE (SELECT COUNT(*) FROM c) = (SELECT COUNT(*) FROM d);
+WITH c AS (SELECT id FROM customers WHERE id > (SELECT id FROM customers) LIMIT 2) SELECT COUNT(*) FROM c WHERE id >= (SELECT MIN(id) FROM c);
 -- Every execution has rows of its own.
 PREPARE p FROM 'WITH c AS (SELECT id FROM customers ORDER BY country LIMIT 9) SELECT COUNT(*), MAX(a.id) FROM c a JOIN c b USING (id)';
 EXECUTE p;

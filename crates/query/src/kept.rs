@@ -8,11 +8,16 @@
 //! the optimizer does not see what is below, which is optimised by itself. Nodes whose number stands
 //! once are left out before: most common table expressions have one reference.
 //!
+//! Subqueries of a kept plan that are values are kept as well. DataFusion looks for them from the
+//! top of each block, through what the block reads, and carries them out in front of the block: for
+//! each block that reads the plan anew, though all of them want the same rows of a server.
+//!
 //! What was found belongs to one physical plan, and such a plan is executed once: a statement that
 //! is executed again has new rows, and those that run at the same time have nothing in common.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,7 +25,9 @@ use arrow::array::RecordBatch;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNodeRecursion};
+use datafusion::common::tree_node::{
+    Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
+};
 use datafusion::common::utils::memory::RecordBatchMemoryCounter;
 use datafusion::common::{DFSchemaRef, DataFusionError};
 use datafusion::execution::context::QueryPlanner;
@@ -28,7 +35,8 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
-    Expr, Extension, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore,
+    Expr, Extension, LogicalPlan, LogicalPlanBuilder, Subquery, UserDefinedLogicalNode,
+    UserDefinedLogicalNodeCore,
 };
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion::physical_plan::coop::make_cooperative;
@@ -46,7 +54,7 @@ use parking_lot::Mutex;
 use pelorus_error::Error;
 
 use crate::plans::{only_child, recompute};
-use crate::udf::into_datafusion;
+use crate::udf::{into_datafusion, next_id};
 
 type DfResult<T> = Result<T, DataFusionError>;
 type Plan = Arc<dyn ExecutionPlan>;
@@ -69,14 +77,49 @@ pub(crate) fn where_shared(plan: LogicalPlan) -> DfResult<LogicalPlan> {
     if readers.is_empty() {
         return Ok(plan);
     }
+    // All references to the same rows have the same values.
+    let mut inputs: HashMap<u64, LogicalPlan> = HashMap::new();
     plan.transform_up_with_subqueries(|node| {
-        Ok(match as_kept(&node) {
-            Some(kept) if readers.get(&kept.id) == Some(&1) => Transformed::yes(kept.input.clone()),
-            Some(kept) => Transformed::yes(Kept { is_shut: true, ..kept.clone() }.into_plan()),
-            None => Transformed::no(node),
-        })
+        let Some(kept) = as_kept(&node) else { return Ok(Transformed::no(node)) };
+        if readers.get(&kept.id) == Some(&1) {
+            return Ok(Transformed::yes(kept.input.clone()));
+        }
+        let input = match inputs.entry(kept.id) {
+            Entry::Occupied(found) => found.get().clone(),
+            Entry::Vacant(place) => {
+                place.insert(with_kept_values(&kept.name, kept.input.clone())?).clone()
+            }
+        };
+        let (id, name) = (kept.id, kept.name.clone());
+        Ok(Transformed::yes(Kept { id, name, input, is_shut: true }.into_plan()))
     })
     .data()
+}
+
+/// The same plan that keeps the values of its subqueries, at any depth. Those that depend on the
+/// row become joins, which are carried out where they stand.
+fn with_kept_values(name: &str, input: LogicalPlan) -> DfResult<LogicalPlan> {
+    let kept_value = |subquery: Subquery| -> DfResult<Subquery> {
+        // A second row is an error, however many there are.
+        let input = LogicalPlanBuilder::from(Arc::unwrap_or_clone(subquery.subquery))
+            .limit(0, Some(2))?
+            .build()?;
+        let name = format!("a value in {name}");
+        let kept = Kept { id: next_id(), name, input, is_shut: true };
+        Ok(Subquery { subquery: Arc::new(kept.into_plan()), ..subquery })
+    };
+    input
+        .transform_up_with_subqueries(|node| {
+            node.map_expressions(|expr| {
+                expr.transform_up(|expr| match expr {
+                    Expr::ScalarSubquery(subquery) if subquery.outer_ref_columns.is_empty() => {
+                        Ok(Transformed::yes(Expr::ScalarSubquery(kept_value(subquery)?)))
+                    }
+                    other => Ok(Transformed::no(other)),
+                })
+            })
+        })
+        .data()
 }
 
 /// A plan that is optimised but for what is shut, with that optimised too.
@@ -342,7 +385,7 @@ mod tests {
 
     use arrow::array::{ArrayRef, Int64Array};
     use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-    use datafusion::logical_expr::{LogicalPlanBuilder, lit};
+    use datafusion::logical_expr::lit;
     use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
     use pelorus_error::Code;
     use tokio::runtime::Builder;

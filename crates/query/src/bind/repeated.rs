@@ -11,12 +11,14 @@
 //! make the rows others as well. Those are kept where that is possible, and nothing is refused.
 
 use std::collections::{HashMap, HashSet};
+use std::iter;
 use std::sync::atomic::Ordering;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::{Error, Result};
 use pelorus_sql::normalise::{self, Node, is_aggregate_name};
+use pelorus_types::Column;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor, WindowFrameUnits, WindowType};
 
 use super::aggregate::{self, name_of};
@@ -53,23 +55,35 @@ pub(super) fn keep(scoped: &ScopedCte, bound: BoundQuery, chance: Chance) -> Res
     Ok(scoped.kept.get_or_init(|| bound).clone())
 }
 
-/// Whether a plan computes floating point numbers of many rows, at any depth: which number a sum
-/// is rounded to depends on the order of what is added.
+/// Whether a plan adds floating point numbers of many rows, at any depth: which number a sum is
+/// rounded to depends on the order of what is added. The least of some numbers, one that is picked
+/// and the share of a rank are not rounded.
 fn adds_floats(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
         let (schema, computed) = match node {
-            LogicalPlan::Aggregate(groups) => (&groups.schema, groups.aggr_expr.len()),
-            LogicalPlan::Window(window) => (&window.schema, window.window_expr.len()),
+            LogicalPlan::Aggregate(groups) => (&groups.schema, &groups.aggr_expr),
+            LogicalPlan::Window(window) => (&window.schema, &window.window_expr),
             _ => return Ok(TreeNodeRecursion::Continue),
         };
         // They stand behind the groups, or the columns of the input.
-        let mut last = schema.fields().iter().rev().take(computed);
-        found |= last.any(|field| field.data_type().is_floating());
+        let mut last = schema.fields().iter().rev().zip(computed.iter().rev());
+        found |= last.any(|(field, call)| field.data_type().is_floating() && adds(call));
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })
     .map_err(from_datafusion)?;
     Ok(found)
+}
+
+/// Whether a call is of a sum, an average, or what is computed of them.
+fn adds(call: &Expr) -> bool {
+    let name = match call {
+        Expr::Alias(named) => return adds(&named.expr),
+        Expr::AggregateFunction(call) => call.func.name(),
+        Expr::WindowFunction(call) => call.fun.name(),
+        _ => return true,
+    };
+    ["sum", "avg", "std", "var"].iter().any(|kind| name.starts_with(kind))
 }
 
 impl Binder<'_> {
@@ -196,13 +210,113 @@ impl Binder<'_> {
                 };
                 aggregate::collect(expr, is_of_order, &mut ordered);
             }
-            // Columns beside the groups are those of any row.
-            let is_any = !self.context.options.only_full_group_by && makes_groups(select);
-            if is_any || !ordered.is_empty() {
+            // What several blocks are ordered by are columns of their rows.
+            let terms = match query.body.as_ref() {
+                SetExpr::Select(_) => &terms[..],
+                _ => &[],
+            };
+            if self.picks(select, terms, known) || !ordered.is_empty() {
                 chance = Chance::Values;
             }
         }
         chance
+    }
+
+    /// Whether a block without `ONLY_FULL_GROUP_BY` shows, or is ordered by, a column of any row of
+    /// a group: one that is no key of the groups, outside of aggregates. In doubt it does. HAVING
+    /// names no other columns than the select list.
+    fn picks(&self, select: &ast::Select, order: &[&ast::Expr], known: &HashSet<String>) -> bool {
+        if self.context.options.only_full_group_by || !makes_groups(select) {
+            return false;
+        }
+        let ast::GroupByExpr::Expressions(keys, _) = &select.group_by else { return true };
+        let factors = select.from.iter().flat_map(|item| {
+            iter::once(&item.relation).chain(item.joins.iter().map(|join| &join.relation))
+        });
+        let tables: Option<Vec<Vec<Column>>> =
+            factors.map(|factor| self.own_columns(factor, known)).collect();
+        let may_be_column = |name: &ast::Ident| {
+            let is_it = |column: &Column| column.name.eq_ignore_ascii_case(&name.value);
+            tables.as_ref().is_none_or(|tables| tables.iter().flatten().any(is_it))
+        };
+        let items = select.projection.iter().map(|item| match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+            _ => None,
+        });
+        let items: Option<Vec<&ast::Expr>> = items.collect();
+        let at_place = |digits: &str| {
+            let place = digits.parse::<usize>().ok()?.checked_sub(1)?;
+            items.as_ref()?.get(place).copied()
+        };
+        // GROUP BY looks at the columns of FROM first, then at aliases.
+        let keys = keys.iter().map(|key| {
+            let named = match normalise::unnested(key) {
+                ast::Expr::Value(value) => match &value.value {
+                    ast::Value::Number(digits, _) => at_place(digits),
+                    _ => None,
+                },
+                ast::Expr::Identifier(name) if !may_be_column(name) => {
+                    aliased(&select.projection, name)
+                }
+                _ => None,
+            };
+            normalise::unnested(named.unwrap_or(key))
+        });
+        let keys: Vec<&ast::Expr> = keys.collect();
+        if self.is_total(select, &[], &keys, known) {
+            // Every group is one row.
+            return false;
+        }
+        let Some(items) = items else { return true };
+        let is_only = matches!(&select.from[..], [item] if item.joins.is_empty());
+        let has_one_value = |expr: &ast::Expr| match expr {
+            ast::Expr::Function(function) if aggregate::is_aggregate(function) => true,
+            _ => keys.iter().any(|key| is_same(key, expr, is_only)),
+        };
+        let names_others = |expr: &ast::Expr, is_known: &dyn Fn(&ast::Ident) -> bool| {
+            let (mut left_out, mut found) = (0_usize, false);
+            normalise::walk_expr(expr, &mut |node| {
+                if left_out > 0 {
+                    left_out -= 1;
+                    return;
+                }
+                let Node::Expr(expr) = node else { return };
+                if has_one_value(expr) {
+                    // Its parts are the next nodes.
+                    normalise::walk_expr(expr, &mut |_| left_out += 1);
+                    left_out -= 1;
+                    return;
+                }
+                found |= match expr {
+                    ast::Expr::Identifier(name) => may_be_column(name) && !is_known(name),
+                    ast::Expr::CompoundIdentifier(_) | ast::Expr::MatchAgainst { .. } => true,
+                    _ => false,
+                };
+            });
+            found
+        };
+        let nothing = |_: &ast::Ident| false;
+        let is_alias = |name: &ast::Ident| aliased(&select.projection, name).is_some();
+        items.into_iter().any(|expr| names_others(expr, &nothing))
+            || order.iter().any(|expr| names_others(expr, &is_alias))
+    }
+
+    /// The columns of a table that is here; `None` of everything else.
+    fn own_columns(&self, factor: &TableFactor, known: &HashSet<String>) -> Option<Vec<Column>> {
+        let TableFactor::Table { name, args: None, version: None, .. } = factor else {
+            return None;
+        };
+        let name = normalise::table_name(name);
+        if name.database.is_none() && known.contains(&name.name.to_ascii_lowercase()) {
+            return None;
+        }
+        match resolve(self.context, name.database.as_deref()).ok()? {
+            Database::Native(database) => {
+                database.table(&name.name, &[], None).ok()?.map(|table| table.columns)
+            }
+            Database::Info(schema) => schema.table(&name.name),
+            Database::Linked { .. } => None,
+        }
     }
 
     /// Whether the value of an aggregate depends on the order in which the rows of a group come.
@@ -273,19 +387,48 @@ impl Binder<'_> {
             let ast::Expr::Identifier(name) = normalise::unnested(term) else {
                 return of.column(term);
             };
-            let aliased = items.iter().find_map(|item| match item {
-                SelectItem::ExprWithAlias { expr, alias }
-                    if alias.value.eq_ignore_ascii_case(&name.value) =>
-                {
-                    Some(expr)
-                }
-                _ => None,
-            });
-            of.column(aliased.unwrap_or(term))
+            of.column(aliased(items, name).unwrap_or(term))
         };
         let columns: Vec<usize> = order.iter().filter_map(column).collect();
         let key = &table.table.schema().key;
         !key.is_empty() && key.iter().all(|at| columns.contains(at))
+    }
+}
+
+/// What an alias of a select list stands for.
+fn aliased<'q>(items: &'q [SelectItem], name: &ast::Ident) -> Option<&'q ast::Expr> {
+    items.iter().find_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias }
+            if alias.value.eq_ignore_ascii_case(&name.value) =>
+        {
+            Some(expr)
+        }
+        _ => None,
+    })
+}
+
+/// Whether two expressions are written alike. Of an only table it does not matter whether it is
+/// named.
+fn is_same(one: &ast::Expr, other: &ast::Expr, is_only: bool) -> bool {
+    match (path_of(one), path_of(other)) {
+        (Some([table @ .., name]), Some([other_table @ .., other_name])) => {
+            let tables = |path: &[ast::Ident]| -> Vec<String> {
+                path.iter().map(|part| part.value.clone()).collect()
+            };
+            name.value.eq_ignore_ascii_case(&other_name.value)
+                && (is_only || tables(table) == tables(other_table))
+        }
+        (None, None) => one == other,
+        _ => false,
+    }
+}
+
+/// The parts of a column's name.
+fn path_of(expr: &ast::Expr) -> Option<&[ast::Ident]> {
+    match expr {
+        ast::Expr::Identifier(name) => Some(std::slice::from_ref(name)),
+        ast::Expr::CompoundIdentifier(path) => Some(path),
+        _ => None,
     }
 }
 

@@ -45,15 +45,18 @@ impl Variables for NoVariables {
     }
 }
 
-/// A table `ships (name, year, class)`, and one `draws (n)` with three other numbers each time that
-/// it is read.
+/// A table `ships (name, year, class)`, one `draws (n)` with three other numbers each time that it is
+/// read, and one `tally (n)` with how often it was read.
 struct Fleet;
+
+/// How often `tally` was read.
+static TALLY: AtomicI64 = AtomicI64::new(0);
 
 #[async_trait]
 impl InfoSchema for Fleet {
     fn table(&self, name: &str) -> Option<Vec<Column>> {
         let text = ColumnType::varchar(20, collation::UTF8MB4_GENERAL_CI);
-        if name == "draws" {
+        if matches!(name, "draws" | "tally") {
             return Some(vec![Column::computed("n", ColumnType::bigint())]);
         }
         (name == "ships").then(|| {
@@ -67,10 +70,16 @@ impl InfoSchema for Fleet {
 
     async fn rows(&self, table: &str, _: &[(String, String)]) -> Result<RecordBatch> {
         let columns = self.table(table).ok_or_else(|| Error::internal("no such table"))?;
-        if table == "draws" {
+        if matches!(table, "draws" | "tally") {
             static NEXT: AtomicI64 = AtomicI64::new(1);
-            let first = NEXT.fetch_add(3, Ordering::Relaxed);
-            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 3));
+            let numbers = if table == "draws" {
+                let first = NEXT.fetch_add(3, Ordering::Relaxed);
+                first..first + 3
+            } else {
+                let first = TALLY.fetch_add(1, Ordering::Relaxed) + 1;
+                first..first + 1
+            };
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
             let schema = Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>());
             return RecordBatch::try_new(Arc::new(schema), vec![numbers])
                 .map_err(|_| Error::internal("rows"));
@@ -231,9 +240,44 @@ async fn what_with_defines_has_the_same_rows_wherever_it_is_named() {
     assert_ne!(one.expect("a number"), other.expect("a number"));
 }
 
+/// Servers answer each part of a statement once.
+#[tokio::test]
+async fn subqueries_of_what_with_defines_are_carried_out_once() {
+    const D: &str =
+        "WITH d AS (SELECT n FROM draws WHERE (SELECT count(*) FROM tally) = 1 LIMIT 2)";
+    for (rest, expected, reads) in [
+        ("SELECT count(*) AS c FROM d WHERE n <= (SELECT min(n) FROM d)", 1, 1),
+        ("SELECT (SELECT max(n) FROM d) - (SELECT min(n) FROM d) AS c", 1, 1),
+        ("SELECT count(*) AS c FROM d a JOIN d b USING (n)", 2, 1),
+        (
+            ", e AS (SELECT n FROM d WHERE EXISTS (SELECT 1 FROM tally) LIMIT 1) \
+             SELECT count(*) AS c FROM e a JOIN e b USING (n) \
+             WHERE a.n <= (SELECT max(n) FROM e) AND (SELECT count(*) FROM d) = 2",
+            1,
+            2,
+        ),
+        // A subquery within a subquery.
+        (
+            ", e AS (SELECT n FROM draws WHERE n > (SELECT min(n) - 1000000 FROM d \
+             WHERE n > (SELECT 0 - count(*) FROM tally)) LIMIT 3) \
+             SELECT count(*) AS c FROM e WHERE n <= (SELECT max(n) FROM e)",
+            3,
+            2,
+        ),
+    ] {
+        let before = TALLY.load(Ordering::Relaxed);
+        check(&format!("{D} {rest}"), &format!("c / {expected}")).await;
+        assert_eq!(TALLY.load(Ordering::Relaxed) - before, reads, "{rest}");
+    }
+    // A value of several rows is an error, as elsewhere.
+    let several = "WITH d AS (SELECT n FROM draws WHERE n > (SELECT n FROM draws) LIMIT 2) \
+                   SELECT count(*) FROM d WHERE n <= (SELECT min(n) FROM d)";
+    assert_eq!(show(several).await.expect_err("several rows").errno(), 1242);
+}
+
 /// The operators of a plan.
-async fn operators(sql: &str) -> String {
-    let mut rows = pelorus_query::explain(&context(), sql).await.expect("a plan").rows;
+async fn operators(context: &QueryContext, sql: &str) -> String {
+    let mut rows = pelorus_query::explain(context, sql).await.expect("a plan").rows;
     let mut text = String::new();
     while let Some(block) = rows.next().await {
         let Ok(Block::Batch(batch)) = block else { panic!("rows of a server") };
@@ -267,7 +311,61 @@ async fn rows_are_kept_only_where_they_could_be_others() {
             2,
         ),
     ] {
-        assert_eq!(operators(sql).await.matches("KeptExec").count(), expected, "{sql}");
+        let found = operators(&context(), sql).await.matches("KeptExec").count();
+        assert_eq!(found, expected, "{sql}");
+    }
+}
+
+/// How often the rows of a query are kept that WITH defines and two references name.
+async fn kept(context: &QueryContext, query: &str) -> usize {
+    let sql = format!("WITH d AS ({query}) SELECT count(*) FROM d a, d b");
+    operators(context, &sql).await.matches("KeptExec").count()
+}
+
+#[tokio::test]
+async fn doubles_that_are_added_are_kept_and_others_are_not() {
+    for (query, expected) in [
+        ("SELECT avg(n + 0e0) AS s FROM draws", 2),
+        ("SELECT std(n) AS s FROM draws", 2),
+        ("SELECT var_samp(n) AS s FROM draws", 2),
+        ("SELECT sum(DISTINCT n + 0e0) AS s FROM draws", 2),
+        ("SELECT sum(n + 0e0) OVER () AS s FROM draws", 2),
+        ("SELECT max(n) AS m, sum(n + 0e0) AS s FROM draws", 2),
+        ("SELECT max(n + 0e0) AS m, min(n + 0e0) AS l, sum(n) AS s FROM draws", 0),
+        ("SELECT n + 0e0 AS f, count(*) AS c FROM draws GROUP BY n + 0e0", 0),
+        ("SELECT max(n + 0e0) OVER () AS m FROM draws", 0),
+        ("SELECT percent_rank() OVER (ORDER BY n) AS r FROM draws", 0),
+    ] {
+        assert_eq!(kept(&context(), query).await, expected, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn columns_beside_the_groups_are_kept_where_they_are_named() {
+    let mut context = context();
+    context.options.only_full_group_by = false;
+    for (query, expected) in [
+        ("SELECT class, year FROM ships GROUP BY class", 2),
+        ("SELECT class, year + 1 AS y, count(*) AS c FROM ships GROUP BY class", 2),
+        ("SELECT class, count(*) AS c FROM ships GROUP BY class ORDER BY year", 2),
+        ("SELECT year + max(year) AS y FROM ships", 2),
+        ("SELECT year DIV 10 AS y, year FROM ships GROUP BY y", 2),
+        // It is the column that makes groups.
+        ("SELECT upper(class) AS name, count(*) AS c FROM ships GROUP BY name", 2),
+        ("SELECT * FROM ships GROUP BY class", 2),
+        ("SELECT c FROM (SELECT class, year AS c FROM ships GROUP BY class) x", 2),
+        ("SELECT class FROM ships UNION ALL SELECT name FROM ships GROUP BY year", 2),
+        ("SELECT class, count(*) AS c FROM ships GROUP BY class", 0),
+        ("SELECT s.CLASS, max(year) AS m FROM ships s GROUP BY class ORDER BY m", 0),
+        ("SELECT count(*) AS c, max(year) AS m FROM ships", 0),
+        ("SELECT count(*) AS c FROM ships GROUP BY class, year", 0),
+        ("SELECT year DIV 10 AS y, max(class) AS m FROM ships GROUP BY y", 0),
+        ("SELECT year DIV 10 AS y, max(class) AS m FROM ships GROUP BY 1 ORDER BY 2", 0),
+        ("SELECT (year DIV 10) + 1 AS y FROM ships GROUP BY year DIV 10", 0),
+        ("SELECT a.name, count(*) AS c FROM ships a JOIN ships b USING (class) GROUP BY a.name", 0),
+        ("SELECT c FROM (SELECT class, count(*) AS c FROM ships GROUP BY class) x", 0),
+    ] {
+        assert_eq!(kept(&context, query).await, expected, "{query}");
     }
 }
 
