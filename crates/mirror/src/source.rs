@@ -22,6 +22,7 @@ use pelorus_store::Database;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 
+use self::known::ServerEnd;
 use crate::batch::is_of_one;
 use crate::cascade::{self, Referrers};
 use crate::copies::{Copies, CopyTable};
@@ -73,8 +74,7 @@ pub(crate) struct Source {
     /// When that was last kept, on the monotonic clock.
     whole_kept: Mutex<Option<Duration>>,
     status: Mutex<SourceStatus>,
-    /// How far the server was when it was last asked, or said so; `None` when it does not answer.
-    server_end: Mutex<Option<Position>>,
+    server_end: Mutex<ServerEnd>,
     /// When the server last said that it had nothing more to send.
     idle_at: Mutex<Option<Duration>>,
     /// Another server has taken the place of the one that was followed last.

@@ -115,9 +115,13 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
     }
     let mut context = for_statement(context, &parsed.query)?;
     let binder = Binder::new(&context, &parsed);
-    match Box::pin(attempt(&binder, sql, form)).await {
+    let ended = Box::pin(attempt(&binder, sql, form)).await;
+    let is_numbered = binder.is_numbered();
+    // With what it has open on servers.
+    drop(binder);
+    match ended {
         // What numbers groups of texts holds them in memory; who groups by the texts can spill.
-        Err(error) if error.code() == Code::OutOfMemory && binder.is_numbered() => {
+        Err(error) if error.code() == Code::OutOfMemory && is_numbered => {
             tracing::debug!("groups are not numbered where there are so many");
             context.options.numbers_groups = false;
             Box::pin(attempt(&Binder::new(&context, &parsed), sql, form)).await

@@ -191,7 +191,7 @@ impl ScanUnit {
 
     /// About how many different values a column has where this part stores few of them (at most 256
     /// values, or some thousand runs) apart from its rows; `None` where it does not. Of rows in
-    /// memory nobody knows: 0.
+    /// memory, and by a few rows, nobody knows: 0.
     ///
     /// # Errors
     /// What reading the description of a chunk gives.
@@ -200,7 +200,10 @@ impl ScanUnit {
         const FEW_RUNS: u64 = 32 << 10;
         /// What a run takes, about.
         const RUN: u64 = 16;
+        /// Chunks of fewer rows lie as they are, and say little of those of many.
+        const FEW_ROWS: u64 = 8 << 10;
         let Body::Chunk(chunk) = &self.part.body else { return Ok(Some(0)) };
+        let rows = u64::from(chunk.at.rows);
         let [source] = &self.part.layout.sources(&self.layout, &[column])?[..] else {
             return Ok(None);
         };
@@ -208,10 +211,8 @@ impl ScanUnit {
         Ok(chunk.meta()?.columns.get(*position).and_then(|meta| match meta.codec {
             Codec::Null | Codec::Constant => Some(1),
             // Codes are as many bits as they need.
-            Codec::Dictionary if meta.width == 1 => {
-                let bits = meta.length * 8 / u64::from(chunk.at.rows).max(1);
-                Some(1 << bits.min(8))
-            }
+            Codec::Dictionary if meta.width == 1 && rows < FEW_ROWS => Some(0),
+            Codec::Dictionary if meta.width == 1 => Some(1 << (meta.length * 8 / rows).min(8)),
             Codec::Runs if meta.length <= FEW_RUNS => Some(meta.length / RUN + 1),
             _ => None,
         }))

@@ -74,9 +74,9 @@ impl Source {
         let begun = self.now();
         let reached = tokio::time::timeout(patience, async {
             let link = self.shared.links.link(&self.link)?;
-            let told = self.server_end.lock().clone();
+            let told = self.told();
             let end = link.binlog_end().await.ok()?;
-            if told.is_some_and(|told| end.has_passed(&told) == Some(false)) {
+            if takes_back(told.as_ref(), &end) {
                 // What was read is not what the server has: the stream finds out.
                 return None;
             }
@@ -99,7 +99,14 @@ impl Source {
         reached.is_ok_and(|it| it.is_ok())
     }
 
-    /// Notes how far the server is.
+    /// Notes how far the server is that a stream begins with, whatever another one said before.
+    pub(super) fn begin_end(&self, end: Position) {
+        *self.server_end.lock() = ServerEnd { told: Some(end), is_known: true };
+    }
+
+    /// Notes how far the server is; `None` when it does not answer. What it has said before it cannot
+    /// take back: the stream finds out what has become of that, and until then nobody may take the
+    /// copies for whole.
     pub(crate) fn note_end(&self, end: Option<Position>) {
         if let (Some(end), Some(at)) = (&end, self.position())
             && !end.is_like(&at)
@@ -107,13 +114,24 @@ impl Source {
             // It cannot be gone on from there: the next stream says so.
             self.begin_stream_again();
         }
-        *self.server_end.lock() = end;
+        let mut known = self.server_end.lock();
+        known.is_known = end.is_some();
+        if let Some(end) = end
+            && !takes_back(known.told.as_ref(), &end)
+        {
+            known.told = Some(end);
+        }
+    }
+
+    /// How far the server has said that it is.
+    pub(super) fn told(&self) -> Option<Position> {
+        self.server_end.lock().told.clone()
     }
 
     /// Notes how far a MariaDB has said that it is by the transactions that are applied now.
     pub(super) fn note_said(&self, said: &Said) {
-        if let Some(end) = &mut *self.server_end.lock() {
-            said.correct(end);
+        if let Some(told) = &mut self.server_end.lock().told {
+            said.correct(told);
         }
     }
 
@@ -163,7 +181,12 @@ impl Source {
 
     /// How many transactions the server has that have not been applied.
     pub(super) fn transactions_behind(&self) -> Option<u64> {
-        let end = self.server_end.lock().clone().filter(|_| self.status.lock().connected)?;
+        let known = self.server_end.lock();
+        let end = known.told.clone().filter(|_| known.is_known)?;
+        drop(known);
+        if !self.status.lock().connected {
+            return None;
+        }
         self.position()?.behind(&end)
     }
 
@@ -205,6 +228,21 @@ fn reason(record: &MirrorRecord, trouble: Option<String>, ended: Option<&str>) -
         State::Failed | State::Paused => own.or(trouble),
         _ => trouble.or_else(|| ended.map(str::to_owned)).or(own),
     }
+}
+
+/// How far a server is.
+#[derive(Debug, Default)]
+pub(super) struct ServerEnd {
+    /// What it has said, of what it has itself: it may have sent commits that wait for a replica
+    /// before it counts them, and lack what the server before it had.
+    told: Option<Position>,
+    /// It answered when it was last asked.
+    is_known: bool,
+}
+
+/// Whether a server that says where it is takes back what it has told before.
+pub(super) fn takes_back(told: Option<&Position>, end: &Position) -> bool {
+    told.is_some_and(|told| end.has_passed(told) == Some(false))
 }
 
 /// The latest transaction of each domain that was read of a MariaDB, which counts them before it sends

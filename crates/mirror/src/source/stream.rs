@@ -22,7 +22,7 @@ use self::events::Transaction;
 use self::opening::{clock_skew, lacks, lost, was_reset, without};
 use self::xa::AllPrepared;
 use super::Source;
-use super::known::{END_WITHIN, Said};
+use super::known::{END_WITHIN, Said, takes_back};
 use crate::batch::Batch;
 use crate::load::is_overtaken;
 use crate::mirror::{Mirror, overtaken};
@@ -83,8 +83,8 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
     if lacks(&end, &position) {
         return without(source, &end, &position);
     }
-    source.note_end(Some(end.clone()));
-    let mut reader = Reader::new(source, link, position, follower, (skew, end));
+    source.begin_end(end);
+    let mut reader = Reader::new(source, link, position, follower, skew);
     reader.origin = origin;
     {
         let mut status = source.status.lock();
@@ -149,8 +149,6 @@ struct Reader<'s> {
     read_at: Duration,
     /// The server's clock less ours, in microseconds.
     skew: i64,
-    /// How far the server has said that it is.
-    told: Position,
     /// What a MariaDB has told by the transactions of the batch.
     said: Said,
     /// Where the server's stream is that has nothing more to send.
@@ -170,7 +168,7 @@ impl<'s> Reader<'s> {
         link: &Link,
         position: Position,
         follower: Follower,
-        (skew, end): (i64, Position),
+        skew: i64,
     ) -> Self {
         Self {
             source,
@@ -187,7 +185,6 @@ impl<'s> Reader<'s> {
             must_keep: false,
             read_at: Duration::ZERO,
             skew,
-            told: end,
             said: Said::default(),
             idle_at: None,
             contradicted: None,
@@ -244,20 +241,16 @@ impl<'s> Reader<'s> {
     async fn heartbeat(&mut self, place: (String, u64)) {
         let asked = self.source.now();
         self.source.note_idle(asked);
+        let told = self.source.told();
         let end = tokio::time::timeout(END_WITHIN, self.link.binlog_end()).await;
         // One that does not answer says nothing: the copies become older.
         let Ok(Ok(end)) = end else { return };
-        // Only what it has said itself: it may have sent commits that wait for a replica before it
-        // counts them, and lack domains of the server before it.
-        let takes_back = end.has_passed(&self.told) == Some(false);
-        if !takes_back {
-            self.told = end.clone();
-            if self.read.has_passed(&end) == Some(true) {
-                self.contradicted = None;
-                self.source.note_end(Some(end));
-                self.source.note_whole(asked);
-                return;
-            }
+        let takes_back = takes_back(told.as_ref(), &end);
+        self.source.note_end(Some(end.clone()));
+        if !takes_back && self.read.has_passed(&end) == Some(true) {
+            self.contradicted = None;
+            self.source.note_whole(asked);
+            return;
         }
         // A transaction may be under way, or the server at work, which moves its place.
         let at = (self.read.clone(), place);
@@ -361,9 +354,7 @@ impl<'s> Reader<'s> {
             self.source.applied.send_replace(Some(self.read.clone()));
         }
         // Only now: where numbers go back, somebody would take the old number for the new one.
-        let said = std::mem::take(&mut self.said);
-        said.correct(&mut self.told);
-        self.source.note_said(&said);
+        self.source.note_said(&std::mem::take(&mut self.said));
         self.note_committed(committed, now);
         Ok(())
     }

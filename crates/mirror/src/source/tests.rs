@@ -344,3 +344,19 @@ fn whoever_begins_while_a_mirror_is_begun_anew_stops() {
     assert_eq!(ended.unwrap_err().code(), Code::QueryInterrupted);
     assert_eq!(states(&tables), [state("t", State::Waiting)]);
 }
+
+#[test]
+fn what_a_server_has_told_is_taken_back_by_the_next_stream_alone() {
+    let at = |text: &str| text.parse::<Position>().unwrap();
+    let source = source(&Tables::new(&["t"]), &[("t", of_database(State::Live))]);
+    source.begin_end(at("mariadb:0-1-900"));
+    // It was reset, does not answer, and answers again.
+    for end in [Some(at("mariadb:0-1-5")), None, Some(at("mariadb:0-1-6"))] {
+        source.note_end(end);
+        assert_eq!(source.told(), Some(at("mariadb:0-1-900")));
+    }
+    source.note_end(Some(at("mariadb:0-1-901")));
+    assert_eq!(source.told(), Some(at("mariadb:0-1-901")));
+    source.begin_end(at("mariadb:0-1-7"));
+    assert_eq!(source.told(), Some(at("mariadb:0-1-7")));
+}
