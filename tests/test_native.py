@@ -806,6 +806,24 @@ class TestRewriting:
             assert cursor.fetchall() == ()
         connection.close()
 
+    def test_a_transaction_does_not_miss_the_rows_of_a_dropped_partition(self, native):
+        """One that reads the table for the first time afterwards, at its own moment."""
+        native.run("CREATE DATABASE gone", "CREATE TABLE gone.u (a INT PRIMARY KEY)",
+                   "CREATE TABLE gone.t (a INT PRIMARY KEY) PARTITION BY RANGE (a) "
+                   "(PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20))",
+                   "INSERT INTO gone.t VALUES (1), (11)")
+        connection = native.connect(database="gone")
+        with connection, connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT * FROM u")
+            native.run("ALTER TABLE gone.t DROP PARTITION p0")
+            for statement in ("SELECT COUNT(*) FROM t", "SELECT * FROM t WHERE a = 1",
+                              "INSERT INTO u SELECT a FROM t WHERE a IN (1, 11)"):
+                with pytest.raises(pymysql.MySQLError) as error:
+                    cursor.execute(statement)
+                assert error.value.args[0] == 1412, statement
+        assert native.run("SELECT * FROM gone.t") == ((11,),)
+
     def test_writers_wait_and_lose_nothing(self, native):
         native.run("CREATE DATABASE busy", "CREATE TABLE busy.t (a INT PRIMARY KEY, b INT)",
                    "INSERT INTO busy.t VALUES " + ", ".join(f"({at}, 0)" for at in range(20000)))

@@ -113,9 +113,11 @@ impl Definer {
                 segment: super::partition::segment(&definition, &derived.targets, def.mode)?,
                 history: super::types::history(&definition)?,
             };
-            let counter = counter.map(|first| auto::free_from(store, def, first)).transpose()?;
+            if let Some(first) = counter {
+                // Before: rows with numbers of the new definition would not get others any more.
+                auto::restart(store, def, auto::free_from(store, def, first)?)?;
+            }
             self.redefine_with(def, (&database, definition), schema, &others)?;
-            counter.map_or(Ok(()), |next| auto::restart(store, def, next))?;
         } else {
             self.rewrite(def, (&database, definition), (&derived, &plan), counter, &others)?;
         }

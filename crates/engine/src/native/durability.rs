@@ -32,7 +32,11 @@ impl Wanted {
         let soon = match self {
             Self::Synced => false,
             Self::Soon => true,
-            Self::Tables => tables.into_iter().all(|it| is_soon(&it.definition)),
+            Self::Tables => {
+                let mut tables = tables.into_iter().peekable();
+                // A commit to none would show at once what others are still waiting for.
+                tables.peek().is_some() && tables.all(|it| is_soon(&it.definition))
+            }
         };
         if soon { Durability::Soon } else { Durability::Synced }
     }
@@ -53,5 +57,16 @@ pub(super) fn check(definition: &TableDefinition) -> Result<()> {
             Err(Error::new(Code::Syntax, text))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_to_no_table_is_not_asynchronous() {
+        assert_eq!(Wanted::Tables.of([]), Durability::Synced);
+        assert_eq!(Wanted::of_variable("ASYNC").of([]), Durability::Soon);
     }
 }

@@ -211,6 +211,8 @@ impl Definer {
         // Nobody writes rows between the two: they would stay in a partition that no definition has.
         let _frozen = store.freeze(def.id)?;
         store.drop_partitions(def.id, &keys)?;
+        // Who reads the past would not find the rows by the bounds that are left.
+        store.end_history(def.id)?;
         self.redefine(def, &def.database, definition, def.table.schema())
     }
 

@@ -42,6 +42,9 @@ pub(crate) fn commit(
             places.push(of_rows);
         }
     }
+    if writes.is_empty() {
+        return Ok(settled);
+    }
     let durability = durability.of(changes.iter().map(|change| &*change.def));
     let made_for = changes.iter().map(|change| change.def.made_for()).collect();
     let commit = Commit { writes, snapshot, made_for, values: Vec::new(), durability };
