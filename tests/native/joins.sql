@@ -204,3 +204,32 @@ SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = p.a + 1 ORDER BY p.id
 SELECT p.id, s.b FROM few AS s JOIN computed AS p ON s.b = p.a - 1 ORDER BY p.id;
 SELECT p.id FROM computed AS p ORDER BY IFNULL(p.a, 0), p.id LIMIT 3;
 SELECT p.id FROM computed AS p ORDER BY p.a + 1 DESC, p.id LIMIT 2;
+-- A constant is looked for among values of which some are NULL.
+SELECT id FROM f WHERE 5 NOT IN (SELECT nk FROM d) ORDER BY id;
+SELECT id FROM f WHERE 5 NOT IN (SELECT nk FROM d WHERE nk IS NOT NULL) ORDER BY id;
+SELECT id FROM f WHERE 5 NOT IN (SELECT k FROM none) ORDER BY id;
+SELECT id FROM f WHERE CAST(NULL AS SIGNED) NOT IN (SELECT k FROM d) ORDER BY id;
+SELECT id FROM f WHERE CAST(NULL AS SIGNED) NOT IN (SELECT k FROM none) ORDER BY id;
+SELECT id FROM f WHERE (SELECT MAX(id) FROM f) NOT IN (SELECT nk FROM d) ORDER BY id;
+SELECT id FROM f WHERE (SELECT MAX(k) FROM d) NOT IN (SELECT k FROM d WHERE k IS NOT NULL) ORDER BY id;
+SELECT id FROM f WHERE 'nowhere' NOT IN (SELECT word FROM f) AND id > 1 ORDER BY id;
+SELECT id FROM f WHERE 'nowhere' NOT IN (SELECT word FROM f WHERE word IS NOT NULL) AND id > 1 ORDER BY id;
+SELECT a.id, b.id FROM f a LEFT JOIN f b ON a.id = b.id AND 5 NOT IN (SELECT nk FROM d) ORDER BY a.id;
+-- Groups that are there without rows, and conditions on them that name none of their columns.
+SELECT * FROM (SELECT 'f' AS kind, COUNT(*) AS n FROM f UNION ALL SELECT 'd', COUNT(*) FROM d) AS x WHERE kind = 'f';
+SELECT c FROM (SELECT COUNT(*) AS c, 1 AS one FROM f) AS x WHERE one = 2;
+SELECT c FROM (SELECT COUNT(*) AS c, 1 AS one FROM f) AS x WHERE one = 1 AND c > 0;
+SELECT d.k, x.c FROM d LEFT JOIN (SELECT 'a' AS kind, COUNT(*) AS c FROM f) AS x ON x.kind = 'b' ORDER BY d.k;
+SELECT COUNT(*) FROM f HAVING EXISTS (SELECT 1 FROM none);
+SELECT COUNT(*) FROM f HAVING NOT EXISTS (SELECT 1 FROM none);
+SELECT MAX(id) FROM f HAVING (SELECT COUNT(*) FROM none) > 0;
+WITH x AS (SELECT COUNT(*) AS c, 1 AS one FROM f) SELECT c FROM x WHERE one = 2;
+SELECT k, COUNT(*) FROM f GROUP BY k WITH ROLLUP HAVING EXISTS (SELECT 1 FROM none);
+SELECT * FROM (SELECT k, COUNT(*) AS c FROM f GROUP BY k WITH ROLLUP) AS x WHERE k = 10;
+SELECT * FROM (SELECT k, COUNT(*) AS c, 1 AS one FROM f GROUP BY k WITH ROLLUP) AS x WHERE one = 2;
+SELECT * FROM (SELECT k, COUNT(*) AS c FROM f GROUP BY k) AS x WHERE k = 10;
+-- Window functions see all groups, whatever a LIMIT leaves of them.
+SELECT k, COUNT(*) OVER () AS total FROM f GROUP BY k ORDER BY k LIMIT 2;
+SELECT k, ROW_NUMBER() OVER (ORDER BY k DESC) AS r FROM f GROUP BY k ORDER BY k LIMIT 2;
+SELECT id, SUM(id) OVER () AS s FROM (SELECT DISTINCT id FROM f) AS x ORDER BY id LIMIT 2;
+SELECT DISTINCT id FROM f ORDER BY id DESC LIMIT 2;

@@ -28,6 +28,7 @@ mod lazy;
 mod memory;
 mod narrow;
 mod plans;
+mod pushed;
 mod result;
 mod run;
 mod small_groups;

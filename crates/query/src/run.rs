@@ -30,6 +30,7 @@ use crate::federate::{block, decide, place, render};
 use crate::kept::{self, Planner};
 use crate::memory::bytes_of_query;
 use crate::narrow::{Narrow, batch_rows};
+use crate::pushed;
 use crate::result::{Block, QueryResult, RowForm};
 use crate::small_groups::SmallGroups;
 use crate::udf::from_datafusion;
@@ -564,10 +565,14 @@ pub(crate) fn state(context: &QueryContext, way: Way) -> SessionState {
         .with_batch_size(way.rows)
         .with_sort_spill_reservation_bytes((memory / 32).min(10 << 20))
         .set_bool("datafusion.optimizer.prefer_hash_join", !way.is_careful)
+        // It lets DISTINCT and groups without aggregates stop early below window functions, which want
+        // all of them.
+        .set_bool("datafusion.optimizer.enable_topk_aggregation", false)
         // It asks a MAX for its value after each batch, and ours give theirs away.
         .set_bool("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", false);
     SessionStateBuilder::new()
         .with_config(config)
+        .with_optimizer_rules(pushed::rules())
         .with_physical_optimizer_rules(rules(&context.options, memory, way))
         .with_query_planner(Arc::new(Planner))
         .with_runtime_env(context.scratch.runtime(memory))

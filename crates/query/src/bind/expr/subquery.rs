@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::Column;
 use datafusion::logical_expr::Subquery as DfSubquery;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
@@ -98,7 +99,7 @@ impl ExprBinder<'_> {
             let common =
                 |it: Typed| it.converted(ColumnType::decimal(20, 0), &self.context.eval).expr;
             let found = only(bound, common(right))?;
-            return Ok(among(common(left), found, negated));
+            return self.among(common(left), found, negated);
         }
         if are_texts(&left, &right) {
             if left.ty.collation != right.ty.collation {
@@ -108,23 +109,44 @@ impl ExprBinder<'_> {
                 ));
             }
             let found = only(bound, self.own_key(right))?;
-            return Ok(among(self.own_key(left), found, negated));
+            return self.among(self.own_key(left), found, negated);
         }
         let comparable = left.ty.arrow() == right.ty.arrow()
             && (left.ty.is_integer() && right.ty.is_integer()
                 || left.ty.is_decimal() && right.ty.is_decimal()
                 || left.ty.is_date() && right.ty.is_date());
         if comparable {
-            return Ok(among(left.expr, plan_of(bound)?, negated));
+            return self.among(left.expr, plan_of(bound)?, negated);
         }
         self.check_equality(&left, &right)?;
         match left.equality_keys(&right, &self.context.eval)? {
             Some((key, keys)) if !loses_values(key, [&left, &right], negated) => {
                 let [left, right] = keys;
-                Ok(among(left, only(bound, right)?, negated))
+                self.among(left, only(bound, right)?, negated)
             }
             _ => Err(Error::unsupported("IN (subquery) over values of different types")),
         }
+    }
+
+    /// Whether a value is among those of a subquery's column, as a condition.
+    fn among(&self, value: Expr, subquery: DfSubquery, negated: bool) -> Result<Expr> {
+        let is_constant = value.column_refs().is_empty();
+        if is_constant && value.contains_outer() {
+            return Err(self.correlated("as the value that IN or NOT IN looks for"));
+        }
+        if !negated || !is_constant {
+            let expr = Box::new(value);
+            return Ok(Expr::InSubquery(InSubquery { expr, subquery, negated }));
+        }
+        // DataFusion joins by columns; without one it would lose the NULLs. As a condition unknown is
+        // false: no row of the subquery may be equal, and none may leave that open.
+        let (table, field) = subquery.subquery.schema().qualified_field(0);
+        let found = Expr::Column(Column::new(table.cloned(), field.name()));
+        let plan = LogicalPlanBuilder::from(Arc::unwrap_or_clone(subquery.subquery))
+            .filter(found.eq(value).is_not_false())
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(from_datafusion)?;
+        self.exists(&plan, true)
     }
 
     /// Refuses what `left = right` refuses: its keys do not look at that. Nothing is computed, so
@@ -149,10 +171,6 @@ fn loses_values(key: EqualityKey, sides: [&Typed; 2], negated: bool) -> bool {
         | EqualityKey::Fixed(_)
         | EqualityKey::Time => false,
     }
-}
-
-fn among(value: Expr, subquery: DfSubquery, negated: bool) -> Expr {
-    Expr::InSubquery(InSubquery { expr: Box::new(value), subquery, negated })
 }
 
 /// A subquery that gives one value, made of its column, instead of that.
