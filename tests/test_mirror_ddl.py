@@ -495,6 +495,25 @@ class TestSentBack:
         pair.through.run("UNMIRROR DATABASE ddl_back")
 
 
+    def test_a_table_that_was_dropped_and_made_anew(self, pair):
+        pair.begin("ddl_anew", *BEGIN, "CREATE TABLE u (id INT PRIMARY KEY)")
+        pair.through.run("MIRROR DATABASE ddl_anew")
+        pair.wait_live("ddl_anew")
+        pair.through.run("ALTER MIRROR ddl_anew.u PAUSE")
+        # The new one has no key, and so no position that it begins with.
+        pair.server.run("INSERT INTO u VALUES (1)", "DROP TABLE t", "CREATE TABLE t (a INT)",
+                        database="ddl_anew")
+        pair.wait_state("ddl_anew", "t", "failed")
+        pair.through.run("ALTER MIRROR ddl_anew.u RESUME")
+        pair.wait_live("ddl_anew", "u")
+        pair.same_tables("ddl_anew", "u")
+        pair.wait_state("ddl_anew", "t", "failed")
+        pair.server.run("ALTER TABLE t ADD PRIMARY KEY (a)", "INSERT INTO t VALUES (1)",
+                        database="ddl_anew")
+        live_again(pair, "ddl_anew", ("t", "u"))
+        pair.same_tables("ddl_anew", "t", "u")
+        pair.through.run("UNMIRROR DATABASE ddl_anew")
+
     def test_a_paused_table_that_is_renamed(self, pair):
         pair.begin("ddl_paused", *BEGIN)
         pair.through.run("MIRROR DATABASE ddl_paused")

@@ -76,6 +76,25 @@ def test_the_binlog_is_off_for_a_while(own):
     assert own.state("unlogged", "t")["Loads"] == 2
 
 
+def test_databases_that_are_left_out_of_the_binlog(own):
+    """They are not mirrored. What their sessions do to others is not seen, of which MIRROR warns."""
+    try:
+        restart(own.server, "--binlog-ignore-db=left_out")
+        own.begin("left_in", *T)
+        own.begin("left_out", *T)
+        with pytest.raises(pymysql.MySQLError, match="leaves out of its binlog"):
+            own.through.run("MIRROR TABLE left_out.t")
+        with own.through.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("MIRROR TABLE left_in.t")
+            cursor.execute("SHOW WARNINGS")
+            (level, _, text), = cursor.fetchall()
+            assert level == "Warning" and "binlog_ignore_db = left_out" in text, text
+        own.wait_live("left_in", "t")
+        own.through.run("UNMIRROR TABLE left_in.t")
+    finally:
+        restart(own.server)
+
+
 def test_reasons_of_the_past_do_not_hide_those_of_now(own):
     live(own, "reasons")
     own.through.run("ALTER MIRROR reasons.t RESYNC")

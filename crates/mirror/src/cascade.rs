@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::circle::{check_parents, others_of_circle};
 pub(crate) use self::fired::{Step, fires};
-pub(crate) use self::plan::{Plan, positions};
+pub(crate) use self::plan::{Plan, beyond, positions};
 pub(crate) use self::replay::Replay;
 pub(crate) use self::rows::{Folded, Images};
 use crate::copies::CopyTable;

@@ -229,11 +229,20 @@ impl Resolver<'_> {
             }
             Ok(Statement::Write(write)) => {
                 let again = |it| Effect::Again(it, statements::WHY.to_owned());
-                self.mirrors(&write.tables).map(again).collect()
+                let mirrors = self.mirrors(&write.tables);
+                let names = write.tables.iter().map(|it| self.name(it)).collect();
+                mirrors.chain(self.reached(names)).map(again).collect()
             }
             Err(_) | Ok(Statement::Unknown(_)) => self.unreadable(text),
             _ => Vec::new(),
         }
+    }
+
+    /// Mirrors that rows may have changed in with those of some tables. One that has failed, or is not
+    /// read yet, has nothing that could be wrong.
+    fn reached(&self, names: Vec<MirrorName>) -> impl Iterator<Item = Arc<Mirror>> {
+        let is_concerned = |it: &Arc<Mirror>| it.state().follows() || it.state() == State::Paused;
+        self.source.reached(names).into_iter().filter(is_concerned)
     }
 
     fn name(&self, table: &TableName) -> MirrorName {

@@ -104,7 +104,7 @@ impl Load {
         let record = self.mirror.record();
         let filter = record.filter.as_deref().map(MirrorFilter::parse).transpose()?;
         let definition = there.definition(record.layout, filter.unwrap_or_default());
-        let Mirrorable { table, text, keys, .. } = there;
+        let Mirrorable { table, text, keys, refers_to, .. } = there;
         if record.filter.is_some() && !keys.is_empty() {
             return Err(cascade::in_part(name));
         }
@@ -141,6 +141,7 @@ impl Load {
             record.cascaded = false;
             record.changing = None;
             record.foreign_keys = keys;
+            record.refers_to = refers_to;
         })?;
         self.source.forget_referrers();
         self.settle(&text).await?;

@@ -33,6 +33,9 @@ pub struct Mirrorable {
     pub collations: Vec<(String, String)>,
     /// Foreign keys that change its rows without the binlog's having it.
     pub keys: Vec<ForeignKey>,
+    /// The tables, by database and name, that foreign keys refer to which change its rows; `None`
+    /// where its definition cannot be read.
+    pub refers_to: Option<Vec<(String, String)>>,
 }
 
 impl Mirrorable {
@@ -117,7 +120,8 @@ pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorabl
         true => Vec::new(),
         false => foreign_keys(database, &text)?,
     };
-    Ok(Mirrorable { table: found, text, collations, keys })
+    let refers_to = refers_to(database, &text);
+    Ok(Mirrorable { table: found, text, collations, keys, refers_to })
 }
 
 /// Why a server does not show a table: it shows none that the account may not read.
@@ -153,6 +157,19 @@ fn foreign_keys(database: &str, text: &str) -> Result<Vec<ForeignKey>> {
         TableStatement::Create(definition) => cascade::foreign_keys(database, &definition),
         _ => Ok(Vec::new()),
     }
+}
+
+/// The tables that foreign keys of a definition refer to which change its table's rows; `None` where
+/// it cannot be read.
+fn refers_to(database: &str, text: &str) -> Option<Vec<(String, String)>> {
+    let statement = pelorus_sql::table::parse(text, pelorus_sql::Mode::default()).ok()?;
+    let TableStatement::Create(definition) = statement else { return None };
+    let there = definition.foreign_keys.iter().map(|key| &key.references);
+    let name = |it: &Reference| {
+        let database = it.table.database.clone().unwrap_or_else(|| database.to_owned());
+        (database, it.table.name.clone())
+    };
+    Some(there.filter(|it| cascades(it)).map(name).collect())
 }
 
 /// What a definition has that copies do not, in words.
@@ -245,6 +262,21 @@ mod tests {
         let of = |key: &str| hash_key(&format!("CREATE TABLE `t` (`a` int, `b` text, {key})"));
         assert_eq!(of("UNIQUE KEY `u` (`b`) USING HASH").as_deref(), Some("u"));
         assert_eq!(of("UNIQUE KEY `u` (`a`), KEY `k` (`a`) USING HASH"), None);
+    }
+
+    #[test]
+    fn tables_that_rows_go_with_are_known() {
+        let found = refers_to(
+            "d",
+            "CREATE TABLE `t` (`id` int NOT NULL, `a` int, `b` int, PRIMARY KEY (`id`), \
+             CONSTRAINT `x` FOREIGN KEY (`a`) REFERENCES `p` (`id`) ON DELETE CASCADE, \
+             CONSTRAINT `y` FOREIGN KEY (`b`) REFERENCES `e`.`q` (`id`) ON UPDATE SET NULL, \
+             CONSTRAINT `z` FOREIGN KEY (`b`) REFERENCES `r` (`id`))",
+        );
+        let name = |database: &str, table: &str| (database.to_owned(), table.to_owned());
+        assert_eq!(found, Some(vec![name("d", "p"), name("e", "q")]));
+        assert_eq!(refers_to("d", "CREATE TABLE `t` (`id` int)"), Some(Vec::new()));
+        assert_eq!(refers_to("d", "nothing of the kind"), None);
     }
 
     #[test]

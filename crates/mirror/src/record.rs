@@ -125,6 +125,11 @@ pub struct MirrorRecord {
     /// Foreign keys that change its rows, and whose doings the binlog may not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign_keys: Vec<ForeignKey>,
+    /// The tables, by database and name, that foreign keys refer to which change its rows, whether the
+    /// binlog has that or not. `None` where nobody knows: records of earlier versions, and what is
+    /// referred to has other names since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refers_to: Option<Vec<(String, String)>>,
     /// The definition that is about to be changed, and what it was before. When the statement is met
     /// once more, after a crash or a stop, it tells whether the change was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]

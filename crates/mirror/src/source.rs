@@ -170,6 +170,35 @@ impl Source {
         Arc::clone(known)
     }
 
+    /// Mirrors of other tables whose rows foreign keys may change with those of some tables, where the
+    /// binlog has that in rows: it has nothing of it when the change itself is logged as a statement.
+    /// On other servers it is followed with the tables.
+    pub(crate) fn reached(&self, tables: Vec<MirrorName>) -> Vec<Arc<Mirror>> {
+        if self.known().is_ok_and(|it| it.and_then(|it| it.logs_cascades) == Some(false)) {
+            return Vec::new();
+        }
+        let (mut reached, mut found) = (tables, Vec::new());
+        let name = |it: &Arc<Mirror>| self.name_of(&it.name.database, &it.name.table);
+        let mut others = self.mirrors();
+        others.retain(|it| !reached.contains(&name(it)));
+        loop {
+            // What a table refers to that is not mirrored, nobody knows.
+            let is_reached = |mirror: &mut Arc<Mirror>| {
+                let Some(there) = mirror.record().refers_to else { return true };
+                there.iter().any(|(database, table)| {
+                    let name = self.name_of(database, table);
+                    reached.contains(&name) || self.mirror(database, table).is_none()
+                })
+            };
+            let more: Vec<Arc<Mirror>> = others.extract_if(.., is_reached).collect();
+            if more.is_empty() {
+                return found;
+            }
+            reached.extend(more.iter().map(name));
+            found.extend(more);
+        }
+    }
+
     pub(crate) fn mirror(&self, database: &str, table: &str) -> Option<Arc<Mirror>> {
         let mirrors = self.mirrors.read();
         let found = mirrors.get(&(database.to_owned(), table.to_owned()));

@@ -3,7 +3,7 @@
 mod check;
 mod zones;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -159,9 +159,10 @@ impl Session {
             MirrorTarget::Tables(tables) => {
                 let mut names = Vec::new();
                 let mut parents = Vec::new();
+                let mut warnings = BTreeSet::new();
                 for table in tables {
                     let found = self.linked(self.database_of(table)?)?;
-                    check_source(&found.link).await?;
+                    warnings.extend(check_source(&found.link).await?);
                     self.engine.learn_zone(&found.link);
                     found.link.forget();
                     let there =
@@ -197,6 +198,7 @@ impl Session {
                     let words = (!filter.is_empty()).then(|| filter.to_string());
                     mirrors.create(&name, layout.map(str::to_owned), words)?;
                 }
+                self.warn_of_source(warnings);
             }
             MirrorTarget::Database(database) => {
                 let (link, remote) = self.mirrored_database(database)?;
@@ -209,12 +211,19 @@ impl Session {
                     return Err(Error::new(Code::DatabaseExists, text));
                 }
                 let found = self.linked(database)?;
-                check_source(&found.link).await?;
+                let warning = check_source(&found.link).await?;
                 self.engine.learn_zone(&found.link);
                 mirror_database(mirrors, &found).await?;
+                self.warn_of_source(warning);
             }
         }
         Ok(done())
+    }
+
+    fn warn_of_source(&self, warnings: impl IntoIterator<Item = String>) {
+        for text in warnings {
+            self.diagnostics.warn(Code::OptionPreventsStatement.errno(), text);
+        }
     }
 
     fn drop_mirrors(&self, target: &MirrorTarget, if_exists: bool) -> Result<Outcome> {
@@ -430,10 +439,16 @@ fn check_reading(condition: &str, mode: Mode) -> Result<()> {
     ))
 }
 
-/// What keeps a server from being followed.
-async fn check_source(link: &Link) -> Result<()> {
-    let first = link.source_facts().await?.check().into_iter().next();
-    first.map_or(Ok(()), Err)
+/// Looks whether a server can be followed. What mirrors do not see of it is a warning.
+///
+/// # Errors
+/// What keeps it from being followed.
+async fn check_source(link: &Link) -> Result<Option<String>> {
+    let facts = link.source_facts().await?;
+    match facts.check().into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(facts.leaves_out()),
+    }
 }
 
 fn mirror_name(found: &LinkedDatabase, table: &str) -> MirrorName {

@@ -67,8 +67,9 @@ pub struct SourceFacts {
     pub is_replica: Option<bool>,
     /// Whether the account may read the binlog (`REPLICATION SLAVE`).
     pub may_follow: bool,
-    /// Whether the account may ask where the binlog ends (`REPLICATION CLIENT`, on MariaDB
-    /// `BINLOG MONITOR`).
+    /// Whether the account may ask where the binlog ends and which databases are in it
+    /// (`REPLICATION CLIENT`, on MariaDB `BINLOG MONITOR`). Otherwise the next two are empty, and
+    /// [`Self::check`] refuses.
     pub may_see_position: bool,
     /// The only databases that go into the binlog; empty for all of them.
     pub binlog_do_db: Vec<String>,
@@ -214,6 +215,23 @@ impl SourceFacts {
         kept && !named(&self.binlog_ignore_db)
     }
 
+    /// What nobody sees of changes of databases that are in the binlog, in words: the server leaves
+    /// out statements by the database that their session has chosen. `None` without such filters.
+    pub fn leaves_out(&self) -> Option<String> {
+        let (kept, ignored) = (&self.binlog_do_db, &self.binlog_ignore_db);
+        let which = match (kept.as_slice(), ignored.as_slice()) {
+            ([], []) => return None,
+            ([], names) => format!("binlog_ignore_db = {}", names.join(", ")),
+            (names, _) => format!("binlog_do_db = {}", names.join(", ")),
+        };
+        Some(format!(
+            "{}: mirrors do not see definitions that are changed, tables that are emptied, and \
+             changes that are logged as statements, by sessions whose current database the server \
+             leaves out of its binlog ({which})",
+            self.label
+        ))
+    }
+
     /// Whether it is known that changes do not go into the binlog. They are missing in it for good,
     /// also when later ones do. Where nobody knows, [`Self::check`] refuses.
     pub fn loses_changes(&self) -> bool {
@@ -262,9 +280,15 @@ impl SourceFacts {
                  (log_slave_updates is OFF)",
             ));
         }
-        // With GTIDs positions are in variables that everybody may read.
-        if !self.may_see_position && !self.has_gtids() {
-            errors.push(denied("REPLICATION CLIENT", "ask where the binlog ends"));
+        if !self.may_see_position {
+            // With GTIDs positions are in variables that everybody may read, but a mirror of a
+            // database that is left out would look live, too.
+            let right = if self.is_mariadb { "BINLOG MONITOR" } else { "REPLICATION CLIENT" };
+            errors.push(denied(
+                right,
+                "ask where the binlog ends, and which databases the server leaves out of it \
+                 (binlog_do_db, binlog_ignore_db)",
+            ));
         }
         errors
     }
@@ -297,7 +321,7 @@ mod tests {
         parts.binlog_row_image = "MINIMAL".into();
         parts.binlog_row_value_options = "PARTIAL_JSON".into();
         assert!(parts.check().is_empty());
-        let cases: [(fn(&mut SourceFacts), u16, &str); 8] = [
+        let cases: [(fn(&mut SourceFacts), u16, &str); 10] = [
             (|f| f.log_bin = false, 1290, "start it with log_bin"),
             (|f| f.binlog_format = "MIXED".into(), 1290, "SET GLOBAL binlog_format = ROW"),
             (
@@ -318,6 +342,13 @@ mod tests {
                 |f| (f.may_see_position, f.gtid_mode) = (false, "OFF".into()),
                 1227,
                 "GRANT REPLICATION CLIENT ON *.*",
+            ),
+            // GTIDs do not say which databases are left out.
+            (|f| f.may_see_position = false, 1227, "which databases the server leaves out of it"),
+            (
+                |f| (f.may_see_position, f.is_mariadb) = (false, true),
+                1227,
+                "GRANT BINLOG MONITOR ON *.*",
             ),
         ];
         for (spoil, errno, words) in cases {
@@ -370,9 +401,11 @@ mod tests {
     #[test]
     fn filters_and_grants_are_read() {
         let mut facts = good();
-        assert!(facts.logs("a"));
-        facts.binlog_do_db = list("a, b,");
+        assert!(facts.logs("a") && facts.leaves_out().is_none());
         facts.binlog_ignore_db = list("b");
+        assert!(facts.leaves_out().unwrap().contains("(binlog_ignore_db = b)"));
+        facts.binlog_do_db = list("a, b,");
+        assert!(facts.leaves_out().unwrap().contains("(binlog_do_db = a, b)"));
         assert!(facts.logs("a") && !facts.logs("b") && !facts.logs("c"));
         let grants = |line: &str| {
             let mut rows = TextRows::default();

@@ -91,7 +91,7 @@ impl Plan {
 }
 
 /// All mirrors that foreign keys lead to from a table.
-fn beyond(referrers: &Referrers, table: &Arc<Mirror>) -> Vec<Arc<Mirror>> {
+pub(crate) fn beyond(referrers: &Referrers, table: &Arc<Mirror>) -> Vec<Arc<Mirror>> {
     let mut found: Vec<Arc<Mirror>> = Vec::new();
     let mut todo = vec![Arc::clone(table)];
     while let Some(parent) = todo.pop() {

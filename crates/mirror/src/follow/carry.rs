@@ -12,7 +12,7 @@ use pelorus_sql::statement::MirrorFilter;
 use pelorus_sql::table::{AlterAction, TableStatement};
 
 use super::Effect;
-use crate::cascade::ForeignKey;
+use crate::cascade::{self, ForeignKey};
 use crate::copies::{Circumstances, CopyTable};
 use crate::filter;
 use crate::mirror::{Mirror, overtaken};
@@ -36,12 +36,16 @@ pub(crate) fn carry_out(
         Effect::Change(mirror, statement, circumstances) => {
             change(source, &mirror, &statement, &circumstances, (text, event), is_old)
         }
-        Effect::Again(mirror, _) | Effect::Gone(mirror) if mirror.has(is_old) => Ok(()),
-        Effect::Again(mirror, why) => match mirror.state() {
-            // Others of a circle may be followed, and know the keys that it had.
-            State::Waiting => again_with(source, &mirror, &why, is_old),
-            _ => again(source, &mirror, why),
-        },
+        Effect::Again(mirror, why) => {
+            // Foreign keys may have changed rows of those that refer to it, where the binlog does not
+            // say so. One that was paused meets this later than the table itself.
+            again_with(source, &mirror, &why, is_old)?;
+            let has_it = mirror.has(is_old) || mirror.state() == State::Waiting;
+            if has_it { Ok(()) } else { again(source, &mirror, why) }
+        }
+        Effect::Gone(mirror) if mirror.has(is_old) => Ok(()),
+        // What has its name is another table, which came behind this.
+        Effect::Gone(_) if source.has_met(is_old)? => Ok(()),
         Effect::Gone(mirror) => gone(source, &mirror, text),
         // It may have another name since, or be gone.
         Effect::Come(_) if source.has_met(is_old)? => Ok(()),
@@ -82,6 +86,7 @@ fn renamed(
             }
         }
     }
+    forget_references(source, &[from, to])?;
     // It was carried out, and the process ended before the position was kept, or the stream has gone
     // back: what has these names now is something else.
     if source.has_renamed(event)? || source.has_met(is_old)? {
@@ -107,6 +112,18 @@ fn renamed(
     }
 }
 
+/// It is not known any more what those refer to that refer to some tables.
+fn forget_references(source: &Source, names: &[&MirrorName]) -> Result<()> {
+    for mirror in source.mirrors() {
+        let Some(there) = mirror.record().refers_to else { continue };
+        let is_one = |it: &MirrorName| names.contains(&it);
+        if there.iter().any(|(database, table)| is_one(&source.name_of(database, table))) {
+            mirror.update(source.store(), |record| record.refers_to = None)?;
+        }
+    }
+    Ok(())
+}
+
 /// Mirrors a table with its database. One that somebody else has just added is read from here on.
 fn come(source: &Source, name: &MirrorName) -> Result<()> {
     let record = MirrorRecord { of_database: true, ..MirrorRecord::default() };
@@ -116,21 +133,18 @@ fn come(source: &Source, name: &MirrorName) -> Result<()> {
     Ok(())
 }
 
-/// Begins those anew that refer to a table.
+/// Begins those anew that refer to a table, directly or through others, and do not have the event yet.
 fn again_with(
     source: &Source,
-    mirror: &Mirror,
+    mirror: &Arc<Mirror>,
     why: &str,
     is_old: &dyn Fn(&Position) -> bool,
 ) -> Result<()> {
-    let name = (mirror.name.database.clone(), mirror.name.table.clone());
-    for child in source.all_referrers().get(&name).into_iter().flatten() {
+    let children = cascade::beyond(&source.all_referrers(), mirror);
+    for child in children.iter().filter(|it| !Arc::ptr_eq(it, mirror)) {
         if child.follower(is_old).is_some() {
-            again(
-                source,
-                child,
-                format!("'{}' was changed that it refers to: {why}", mirror.name),
-            )?;
+            let name = &mirror.name;
+            again(source, child, format!("'{name}' was changed that it refers to: {why}"))?;
         }
     }
     Ok(())

@@ -53,7 +53,12 @@ pub(crate) fn unclear(source: &Source, query: &Query, text: &str) -> Option<Uncl
     // A MySQL tells of which databases tables were changed, through whatever they were.
     let mirrors = match &query.status.databases {
         Some(databases) if !databases.is_empty() => {
-            databases.iter().flat_map(|it| source.mirrors_of(it)).collect()
+            let mut mirrors: Vec<Arc<Mirror>> =
+                databases.iter().flat_map(|it| source.mirrors_of(it)).collect();
+            let name = |it: &Arc<Mirror>| source.name_of(&it.name.database, &it.name.table);
+            // Foreign keys lead to other databases, too.
+            mirrors.extend(source.reached(mirrors.iter().map(name).collect()));
+            mirrors
         }
         _ => source.mirrors(),
     };

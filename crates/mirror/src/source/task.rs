@@ -116,6 +116,11 @@ impl Source {
             // It begins there at once, unless there is more to be looked at.
             return self.go_to(&position);
         }
+        if self.streams() == 0
+            && let Some(text) = facts.leaves_out()
+        {
+            tracing::warn!(link = self.link, "{text}");
+        }
         let mut loading = JoinSet::new();
         loading.spawn(Arc::clone(self).load_all(link.clone()));
         loading.spawn(Arc::clone(self).watch_end(link.clone()));

@@ -360,3 +360,33 @@ fn what_a_server_has_told_is_taken_back_by_the_next_stream_alone() {
     source.begin_end(at("mariadb:0-1-7"));
     assert_eq!(source.told(), Some(at("mariadb:0-1-7")));
 }
+
+#[test]
+fn what_foreign_keys_reach_is_found() {
+    let refers_to = |there: &[&str]| MirrorRecord {
+        refers_to: Some(there.iter().map(|it| ("d".to_owned(), (*it).to_owned())).collect()),
+        ..of_database(State::Live)
+    };
+    let mirrors = [
+        ("c", refers_to(&["p"])),
+        ("g", refers_to(&["c", "g"])),
+        // Nobody knows of these: a record of an earlier version, and one that hangs on others.
+        ("old", of_database(State::Live)),
+        ("through", refers_to(&["not mirrored"])),
+        ("other", refers_to(&[])),
+        ("p", refers_to(&["other"])),
+    ];
+    let source = source(&Tables::new(&[]), &mirrors);
+    let reached = |table: &str| -> Vec<String> {
+        let found = source.reached(vec![name(table)]);
+        let names: BTreeSet<String> = found.iter().map(|it| it.name.table.clone()).collect();
+        assert_eq!(names.len(), found.len());
+        names.into_iter().collect()
+    };
+    assert_eq!(reached("p"), ["c", "g", "old", "through"]);
+    assert_eq!(reached("other"), ["c", "g", "old", "p", "through"]);
+    assert_eq!(reached("g"), ["old", "through"]);
+    let known = source.known().unwrap().unwrap();
+    source.keep(&SourceRecord { logs_cascades: Some(false), ..known }).unwrap();
+    assert!(reached("p").is_empty());
+}

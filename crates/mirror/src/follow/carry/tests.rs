@@ -104,18 +104,85 @@ fn a_table_that_gave_its_name_away_is_mirrored_under_its_new_one() {
     assert_eq!(tables.names(), ["t"]);
 }
 
-/// A table with a foreign key, and the statement that drops it.
-fn dropping(tables: &Arc<Tables>, changing: Option<Changing>) -> (Arc<Source>, impl Fn() + use<>) {
-    let key = ForeignKey {
+#[test]
+fn what_was_dropped_before_the_stream_went_back_is_another_table() {
+    let tables = Tables::new(&["t"]);
+    // It has no primary key, and so no beginning.
+    let source = source(&tables, &[("t", of_database(State::Failed))]);
+    let known = SourceRecord {
+        identity: "one".to_owned(),
+        reached: Some("file:b.000001:900".to_owned()),
+        ..SourceRecord::default()
+    };
+    source.keep_values(vec![source_value(&known)]).unwrap();
+    let gone = || Effect::Gone(source.mirror("d", "t").unwrap());
+    carry(&source, gone(), true).unwrap();
+    assert_eq!(states(&tables), [state("t", State::Failed)]);
+    carry(&source, gone(), false).unwrap();
+    assert!(states(&tables).is_empty());
+}
+
+fn source_value(known: &SourceRecord) -> (Vec<u8>, Option<Vec<u8>>) {
+    (record::source_key("l"), Some(record::encode(known).unwrap()))
+}
+
+#[test]
+fn those_that_lack_an_event_begin_anew_with_what_they_refer_to() {
+    let tables = Tables::new(&["p", "c", "g", "other"]);
+    let later = Some("file:b.000001:900".to_owned());
+    let live = || of_database(State::Live);
+    let mirrors = [
+        ("p", MirrorRecord { from: later.clone(), ..live() }),
+        // Read anew since, and so are not those that refer to it.
+        ("c", MirrorRecord { from: later, foreign_keys: vec![key_to("p")], ..live() }),
+        ("g", MirrorRecord { foreign_keys: vec![key_to("c")], ..live() }),
+        ("other", live()),
+    ];
+    let source = source(&tables, &mirrors);
+    let again = || Effect::Again(source.mirror("d", "p").unwrap(), "the test".to_owned());
+    carry(&source, again(), true).unwrap();
+    let expected = |c, p| {
+        let g = state("g", State::Waiting);
+        [state("c", c), g, state("other", State::Live), state("p", p)]
+    };
+    assert_eq!(states(&tables), expected(State::Live, State::Live));
+    // Nobody has it.
+    carry(&source, again(), false).unwrap();
+    assert_eq!(states(&tables), expected(State::Waiting, State::Waiting));
+}
+
+#[test]
+fn what_is_referred_to_is_not_known_once_it_has_another_name() {
+    let tables = Tables::new(&["p", "c", "other"]);
+    let refers_to = |table: &str| MirrorRecord {
+        refers_to: Some(vec![("d".to_owned(), table.to_owned())]),
+        ..of_database(State::Live)
+    };
+    let mirrors =
+        [("p", refers_to("other")), ("c", refers_to("p")), ("other", of_database(State::Live))];
+    let source = source(&tables, &mirrors);
+    carry(&source, renaming("p", "q"), false).unwrap();
+    let kept = kept(&tables);
+    assert!(kept["c"].refers_to.is_none() && kept["q"].refers_to.is_some());
+}
+
+/// A foreign key whose rows go with those of a table.
+fn key_to(table: &str) -> ForeignKey {
+    ForeignKey {
         name: "fk".to_owned(),
         columns: vec!["p".to_owned()],
         database: "d".to_owned(),
-        table: "p".to_owned(),
+        table: table.to_owned(),
         referred: vec!["id".to_owned()],
         on_delete: Some(Action::Cascade),
         on_update: None,
-    };
-    let record = MirrorRecord { foreign_keys: vec![key], changing, ..of_database(State::Live) };
+    }
+}
+
+/// A table with a foreign key, and the statement that drops it.
+fn dropping(tables: &Arc<Tables>, changing: Option<Changing>) -> (Arc<Source>, impl Fn() + use<>) {
+    let foreign_keys = vec![key_to("p")];
+    let record = MirrorRecord { foreign_keys, changing, ..of_database(State::Live) };
     let source = source(tables, &[("c", record)]);
     let of_carry = Arc::clone(&source);
     let drops = move || {
