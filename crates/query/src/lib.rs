@@ -20,6 +20,7 @@
 
 mod arms;
 mod bind;
+mod constants;
 pub mod context;
 mod explain;
 mod federate;

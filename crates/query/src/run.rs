@@ -23,6 +23,7 @@ use sqlparser::ast;
 
 use crate::arms::Arms;
 use crate::bind::query::{Binder, BoundQuery, Reach};
+use crate::constants::Constants;
 use crate::context::{Database, Flavour, PlanOptions, QueryContext};
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
@@ -548,6 +549,10 @@ fn rules(
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "SanityCheckPlan");
+    // For what looks at constants first, and for those that come to light before sorts are left out.
+    let sorts = rules.iter().position(|rule| rule.name() == "EnsureRequirements");
+    rules.insert(sorts.unwrap_or_default(), Arc::new(Constants));
+    rules.insert(0, Arc::new(Constants));
     rules.push(Arc::new(Arms { is_ordered: options.in_order }));
     rules.push(Arc::new(SmallGroups));
     rules.push(Arc::new(Narrow::new(memory, way.is_careful)));
