@@ -16,6 +16,8 @@ TABLES = {
     "c": 5,
     "none": 0,
 }
+# Of this one queries read nothing beside it.
+LARGE, LARGE_ROWS = "large", 3000
 # Columns of every table: name, type, and what is in it.
 COLUMNS = {
     "i": ("INT", "number"),
@@ -35,9 +37,9 @@ MOMENTS = ("TIMESTAMP'2024-01-01 00:00:00'", "TIMESTAMP'2024-01-31 12:30:00'")
 def definitions(chance: random.Random, partitioned: bool) -> list[str]:
     """Statements that make the tables, and fill them."""
     statements = []
-    for table, count in TABLES.items():
+    for table, count in (*TABLES.items(), (LARGE, LARGE_ROWS)):
         columns = ", ".join(f"{name} {definition}" for name, (definition, _) in COLUMNS.items())
-        more = " PARTITION BY HASH(id) PARTITIONS 3" if partitioned and table == "a" else ""
+        more = " PARTITION BY HASH(id) PARTITIONS 3" if partitioned and table in ("a", LARGE) else ""
         statements.append(f"CREATE TABLE {table} (id INT PRIMARY KEY, {columns}){more}")
         rows = ", ".join(f"({at}, {_row(chance)})" for at in range(1, count + 1))
         if rows:
@@ -91,6 +93,10 @@ class Queries:
     # Tables.
 
     def _from(self, depth: int) -> tuple[str, list[Source]]:
+        if depth > 0 and self._is(0.15):
+            name = self._name()
+            columns = {column: kind for column, (_, kind) in COLUMNS.items()}
+            return f"{LARGE} AS {name}", [Source(name, {"id": "number", **columns})]
         text, source = self._source(depth)
         sources = [source]
         for _ in range(self.chance.choices((0, 1, 2), (5, 4, 1))[0]):
@@ -141,11 +147,19 @@ class Queries:
                 kind = self._one("number", "number", "text", "date")
                 # A constant is one to MySQL also where an outer join has no row for it.
                 shown.append((self._varying(sources, kind), kind))
-            tail = ""
+            tail = self._first(sources) if self._is(0.15) else ""
         items = ", ".join(f"{text} AS y{at}" for at, (text, _) in enumerate(shown))
         distinct = "DISTINCT " if self._is(0.15) and not tail else ""
         query = f"SELECT {distinct}{items} FROM {text}{where}{tail}"
         return query, {f"y{at}": kind for at, (_, kind) in enumerate(shown)}
+
+    def _first(self, sources: list[Source]) -> str:
+        """An order and a LIMIT that leave no choice: by what tells every row."""
+        keys = [f"{source.name}.id" for source in sources if "id" in source.columns]
+        if len(keys) < len(sources):
+            return ""
+        order = ", ".join(f"{key}{self._one('', ' DESC')}" for key in keys)
+        return f" ORDER BY {order} LIMIT {self._one(1, 3, 10)}"
 
     # Queries.
 
@@ -212,6 +226,16 @@ class Queries:
                  f"COUNT(*) OVER ({over})",
                  f"SUM({self._column(sources, 'number') or '1'}) OVER ({over}ORDER BY {order})",
                  f"MAX({self._column(sources, None)}) OVER ({over})"]
+        keys = [f"{source.name}.id" for source in sources if "id" in source.columns]
+        if len(keys) == len(sources):
+            rows = f"{over}ORDER BY {order}{self._one('', ' DESC')}, {', '.join(keys)}"
+            frame = self._one("", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING", " ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+                              " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING")
+            number = self._column(sources, "number") or "1"
+            calls += [f"ROW_NUMBER() OVER ({rows})", f"{self._one('LAG', 'LEAD')}({number}) OVER ({rows})",
+                      f"{self._one('SUM', 'COUNT', 'MIN', 'MAX', 'AVG')}({number}) OVER ({rows}{frame})",
+                      f"{self._one('FIRST_VALUE', 'LAST_VALUE')}({number}) OVER ({rows}{frame})",
+                      f"NTILE(3) OVER ({rows})"]
         call = self.chance.choice(calls)
         where = f" WHERE {self._condition(sources, 1)}" if self._is(0.4) else ""
         if self._is(0.3):

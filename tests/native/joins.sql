@@ -233,3 +233,17 @@ SELECT k, COUNT(*) OVER () AS total FROM f GROUP BY k ORDER BY k LIMIT 2;
 SELECT k, ROW_NUMBER() OVER (ORDER BY k DESC) AS r FROM f GROUP BY k ORDER BY k LIMIT 2;
 SELECT id, SUM(id) OVER () AS s FROM (SELECT DISTINCT id FROM f) AS x ORDER BY id LIMIT 2;
 SELECT DISTINCT id FROM f ORDER BY id DESC LIMIT 2;
+-- What is constant on the side whose rows may be missing is NULL there.
+SELECT x.kind, f.id FROM f LEFT JOIN (SELECT 'x' AS kind, k FROM d) AS x ON f.k = x.k ORDER BY x.kind, f.id;
+SELECT x.kind, f.id FROM f LEFT JOIN (SELECT 'x' AS kind, k FROM d) AS x ON f.k = x.k ORDER BY x.kind DESC, f.id DESC LIMIT 3;
+SELECT x.kind, COUNT(*) FROM f LEFT JOIN (SELECT 'x' AS kind, k FROM d) AS x ON f.k = x.k GROUP BY x.kind ORDER BY x.kind;
+SELECT LENGTH(x.kind) AS n, f.id FROM (SELECT 'x' AS kind, k FROM d) AS x RIGHT JOIN f ON f.k = x.k ORDER BY n, f.id;
+SELECT x.k, f.id FROM f LEFT JOIN (SELECT k, k + 0 AS n FROM d WHERE k + 0 = 10) AS x ON f.k = x.n ORDER BY x.k, f.id;
+SELECT f.id, RANK() OVER (ORDER BY x.kind) AS r FROM f LEFT JOIN (SELECT 'x' AS kind, k FROM d) AS x ON f.k = x.k ORDER BY f.id;
+-- Each arm has another constant.
+SELECT 'b' AS kind, id AS n FROM f UNION ALL SELECT 'a', k FROM d ORDER BY kind, n LIMIT 3;
+SELECT 'b' AS kind, id AS n FROM f UNION ALL SELECT 'a', k FROM d ORDER BY kind DESC, n DESC LIMIT 4 OFFSET 1;
+SELECT CAST(NULL AS CHAR(3)) AS kind, id AS n FROM f UNION ALL SELECT 'a', k FROM d ORDER BY kind DESC, n LIMIT 2;
+SELECT kind, COUNT(*), SUM(n) FROM (SELECT 'b' AS kind, id AS n FROM f UNION ALL SELECT 'a', k FROM d UNION ALL SELECT 'b', k FROM d) AS x GROUP BY kind ORDER BY kind;
+SELECT kind, n, ROW_NUMBER() OVER (ORDER BY kind, n) AS r FROM (SELECT 'b' AS kind, id AS n FROM f UNION ALL SELECT 'a', k FROM d) AS x ORDER BY r LIMIT 4;
+SELECT * FROM (SELECT ROUND(f.id, 0) AS r, RANK() OVER (PARTITION BY ROUND(f.id, 0) ORDER BY ROUND(f.id, 0)) AS n FROM f RIGHT JOIN d ON f.k = d.k WHERE f.price < 1000) AS x WHERE r = 1;

@@ -8,6 +8,7 @@
 //! | [`context`] | what a query needs to know of its session |
 //! | `bind` | syntax tree to DataFusion plan, with MySQL's names and types |
 //! | `federate` | what linked servers do, whole or split |
+//! | `constants`, `pushed` | where DataFusion's rules go too far |
 //! | `arms` | the arms of UNION ALL one after another |
 //! | `kept` | rows that are computed once and read by several |
 //! | `memory`, `narrow` | what a query may hold, where it spills to, and batches that fit |
