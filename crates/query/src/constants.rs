@@ -1,12 +1,9 @@
 //! What is constant in a part of a plan, and not in all of it.
 //!
-//! DataFusion leaves sorts and merges of groups out where a column is constant. It errs in three places
-//! (version 55):
+//! DataFusion leaves sorts and merges of groups out where a column is constant. It takes two for
+//! constant that are not (version 55):
 //!
 //! - A constant of the side of an outer join whose rows may be missing, where it is NULL.
-//! - A constant that a filter has made of a computed column, under window functions: it is no longer
-//!   known when these look for the order of their rows ("Expects PARTITION BY expression to be
-//!   ordered").
 //! - A constant of each arm of a UNION ALL, another one in each. The arms are sorted by the other
 //!   columns only, which is right, but a LIMIT then takes the best rows by these, whatever their arm.
 //!
@@ -30,7 +27,6 @@ use datafusion::physical_plan::filter_pushdown::{
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
 };
@@ -76,13 +72,10 @@ fn hidden(plan: Plan) -> DfResult<Transformed<Plan>> {
     Ok(Transformed::yes(plan.replace_children(children, recompute())?))
 }
 
-/// From which children of a node constants are hidden; empty where from none.
+/// Which children of a node give a part of its rows, of which constants do not hold for all; empty
+/// where there is none.
 fn parts(plan: &Plan) -> Vec<bool> {
-    if plan.is::<UnionExec>()
-        || plan.is::<InterleaveExec>()
-        || plan.is::<WindowAggExec>()
-        || plan.is::<BoundedWindowAggExec>()
-    {
+    if plan.is::<UnionExec>() || plan.is::<InterleaveExec>() {
         return vec![true; plan.children().len()];
     }
     let join = if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
