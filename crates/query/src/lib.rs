@@ -8,11 +8,11 @@
 //! | [`context`] | what a query needs to know of its session |
 //! | `bind` | syntax tree to DataFusion plan, with MySQL's names and types |
 //! | `federate` | what linked servers do, whole or split |
-//! | `constants`, `pushed` | where DataFusion's rules go too far |
 //! | `arms` | the arms of UNION ALL one after another |
 //! | `kept` | rows that are computed once and read by several |
 //! | `memory`, `narrow` | what a query may hold, where it spills to, and batches that fit |
 //! | `plans` | what our own nodes of plans have in common |
+//! | `pushed`, `varying` | where DataFusion's rules go too far |
 //! | `small_groups` | groups of small whole numbers without a hash table |
 //! | `watch` | joins that stop, and leave the threads to others |
 //! | `udf` | MySQL's functions as DataFusion sees them |
@@ -21,7 +21,6 @@
 
 mod arms;
 mod bind;
-mod constants;
 pub mod context;
 mod explain;
 mod federate;
@@ -36,6 +35,7 @@ mod run;
 mod small_groups;
 mod udf;
 mod udwf;
+mod varying;
 mod watch;
 
 pub use bind::cast::target as cast_target;

@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
+
+use crate::udf::DfResult;
 
 /// DataFusion's rules with this one in its place.
 pub(crate) fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
@@ -40,7 +41,7 @@ impl OptimizerRule for Pushed {
         &self,
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>, DataFusionError> {
+    ) -> DfResult<Transformed<LogicalPlan>> {
         if is_over_lasting_groups(&plan) {
             return Ok(Transformed::no(plan));
         }

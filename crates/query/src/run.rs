@@ -23,7 +23,6 @@ use sqlparser::ast;
 
 use crate::arms::Arms;
 use crate::bind::query::{Binder, BoundQuery, Reach};
-use crate::constants::Constants;
 use crate::context::{Database, Flavour, PlanOptions, QueryContext};
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
@@ -35,6 +34,7 @@ use crate::pushed;
 use crate::result::{Block, QueryResult, RowForm};
 use crate::small_groups::SmallGroups;
 use crate::udf::from_datafusion;
+use crate::varying::Varying;
 use crate::watch::{Stop, watched};
 
 /// A statement that one server takes.
@@ -551,8 +551,8 @@ fn rules(
     rules.retain(|rule| rule.name() != "SanityCheckPlan");
     // For what looks at constants first, and for those that come to light before sorts are left out.
     let sorts = rules.iter().position(|rule| rule.name() == "EnsureRequirements");
-    rules.insert(sorts.unwrap_or_default(), Arc::new(Constants));
-    rules.insert(0, Arc::new(Constants));
+    rules.insert(sorts.unwrap_or_default(), Arc::new(Varying));
+    rules.insert(0, Arc::new(Varying));
     rules.push(Arc::new(Arms { is_ordered: options.in_order }));
     rules.push(Arc::new(SmallGroups));
     rules.push(Arc::new(Narrow::new(memory, way.is_careful)));

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{
     Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
 };
-use datafusion::common::{DataFusionError, JoinType, Statistics};
+use datafusion::common::{JoinType, Statistics};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::EquivalenceProperties;
@@ -32,21 +32,21 @@ use datafusion::physical_plan::{
 };
 
 use crate::plans::{only_child, recompute};
+use crate::udf::DfResult;
 
-type DfResult<T> = Result<T, DataFusionError>;
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Hides constants that hold for a part of the rows only.
 #[derive(Debug)]
-pub(crate) struct Constants;
+pub(crate) struct Varying;
 
-impl PhysicalOptimizerRule for Constants {
+impl PhysicalOptimizerRule for Varying {
     fn optimize(&self, plan: Plan, _: &ConfigOptions) -> DfResult<Plan> {
         plan.transform_up(hidden).data()
     }
 
     fn name(&self) -> &'static str {
-        "Constants"
+        "Varying"
     }
 
     fn schema_check(&self) -> bool {
