@@ -13,7 +13,8 @@ SELECT u, COUNT(*) FROM g GROUP BY u ORDER BY u;
 SELECT big, COUNT(DISTINCT tiny) FROM g GROUP BY big ORDER BY big;
 SELECT huge, COUNT(*) FROM g GROUP BY huge ORDER BY huge;
 SELECT day, COUNT(*), MAX(id) FROM g GROUP BY day ORDER BY day;
-SELECT word, COUNT(*), SUM(n) FROM g GROUP BY word ORDER BY word;
+-- Which spelling a group shows is that of any row.
+SELECT LOWER(word), COUNT(*), SUM(n) FROM g GROUP BY word ORDER BY word;
 SELECT n, tiny, COUNT(*) FROM g GROUP BY n, tiny ORDER BY n, tiny;
 SELECT n, small, big, COUNT(*), SUM(price) FROM g WHERE id < 3000 GROUP BY n, small, big ORDER BY n, small, big;
 SELECT n, tiny, small, big, COUNT(*) FROM g WHERE id < 300 GROUP BY n, tiny, small, big ORDER BY n, tiny, small, big;

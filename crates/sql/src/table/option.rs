@@ -108,7 +108,8 @@ impl Parser<'_> {
                 true => self.any_word()?.value,
                 false => self.name_or_string()?,
             };
-            return Ok(TableOption { name, value, quoted });
+            // An empty name has to be written in quotes.
+            return Ok(TableOption { name, quoted: quoted || value.is_empty(), value });
         }
         if name == "UNION" {
             let start = self.position();
@@ -126,7 +127,10 @@ impl Parser<'_> {
                 self.advance();
                 Ok(TableOption { name, value: self.text(token).to_owned(), quoted: false })
             }
-            TokenKind::Quoted => Ok(TableOption { name, value: self.name_text()?, quoted: false }),
+            TokenKind::Quoted => {
+                let value = self.name_text()?;
+                Ok(TableOption { name, quoted: value.is_empty(), value })
+            }
             _ => self.unexpected(),
         }
     }

@@ -331,6 +331,8 @@ fn options_of_tables() {
         assert_eq!(table.option(name), Some(value), "{name}");
     }
     assert_eq!((table.options.len(), table.option("NOTHING")), (20, None));
+    let shown = round_trip("CREATE TABLE t (a INT) OTHER = `` COMMENT = '' START TRANSACTION");
+    assert!(shown.contains("OTHER=''") && shown.ends_with("START TRANSACTION"), "{shown}");
 }
 
 #[test]

@@ -212,7 +212,7 @@ proptest! {
             groups.iter().flat_map(|(_, rows)| rows.values().to_vec()).collect();
         seen.sort_unstable();
         prop_assert_eq!(seen, (0..u32::try_from(rows.len()).unwrap()).collect::<Vec<_>>());
-        let keys: std::collections::HashSet<_> = groups.iter().map(|(key, _)| key.clone()).collect();
+        let keys: HashSet<_> = groups.iter().map(|(key, _)| key.clone()).collect();
         prop_assert_eq!(keys.len(), groups.len());
     }
 
@@ -447,7 +447,7 @@ fn equal_numbers_are_in_one_partition() {
     };
     let place = |row: Vec<ArrayRef>| partitioner.split(&row).unwrap()[0].0.clone();
     assert_eq!(place(row(0.0, -5)), place(row(-0.0, -5)));
-    let places: std::collections::HashSet<_> = (0..64).map(|it| place(row(0.0, it))).collect();
+    let places: HashSet<_> = (0..64).map(|it| place(row(0.0, it))).collect();
     assert!(places.len() > 16, "{}", places.len());
 }
 

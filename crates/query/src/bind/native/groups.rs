@@ -3,8 +3,9 @@
 //! sort key of a text is made once for each value of a chunk's dictionary.
 //!
 //! A number stands for one key of every column under its collation, NULL being a key as well. The
-//! text of a group is that of the first row seen, as in MySQL; where the plan leaves rows out that
-//! the scan has given, it takes the text from those that are left.
+//! text of a group is that of its first row in the order of the scan, as in MySQL, whichever stream
+//! comes first; where the plan leaves rows out that the scan has given, it takes the text from
+//! those that are left.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -51,10 +52,20 @@ struct Known {
     /// By the keys of all columns, one behind the other.
     numbers: HashMap<Vec<u8>, u32>,
     /// Of each group, in the order of their numbers.
-    groups: Vec<Vec<Member>>,
+    groups: Vec<Group>,
     /// What both take of the query's memory, and whose that is.
     memory: Option<(MemoryReservation, Arc<dyn MemoryPool>)>,
 }
+
+#[derive(Debug)]
+struct Group {
+    /// Where in the scan these texts are from.
+    from: Turn,
+    members: Vec<Member>,
+}
+
+/// The place of a batch in the order of a scan: that of its piece of work, and within that.
+pub(super) type Turn = (usize, usize);
 
 /// What a group has of one column: its text and its key; `None` for NULL.
 type Member = Option<(String, Vec<u8>)>;
@@ -82,7 +93,7 @@ impl TextGroups {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn number(&self, members: Vec<Member>) -> Result<u32> {
+    fn number(&self, members: Vec<Member>, turn: Turn) -> Result<u32> {
         let mut key = Vec::new();
         for member in &members {
             let bytes = member.as_ref().map(|(_, key)| key.as_slice());
@@ -91,7 +102,17 @@ impl TextGroups {
         }
         let Known { numbers, groups, memory } = &mut *self.known();
         match numbers.entry(key) {
-            Entry::Occupied(found) => Ok(*found.get()),
+            Entry::Occupied(found) => {
+                let number = *found.get();
+                // Equal keys may be those of other texts; which stream is ahead is a matter of
+                // chance, which answers are not.
+                if let Some(group) = groups.get_mut(number as usize)
+                    && turn < group.from
+                {
+                    *group = Group { from: turn, members };
+                }
+                Ok(number)
+            }
             Entry::Vacant(free) => {
                 let number = u32::try_from(groups.len()).ok().filter(|it| *it != NONE);
                 let number = number.ok_or_else(|| Error::internal("more than 2^32 groups"))?;
@@ -99,7 +120,7 @@ impl TextGroups {
                     let bytes = bytes_of(free.key(), &members);
                     memory.try_grow(bytes).map_err(from_datafusion)?;
                 }
-                groups.push(members);
+                groups.push(Group { from: turn, members });
                 Ok(*free.insert(number))
             }
         }
@@ -112,7 +133,7 @@ fn bytes_of(key: &[u8], members: &[Member]) -> usize {
     const PLACES: usize = 96;
     let held = |(text, key): &(String, Vec<u8>)| text.len() + key.len();
     let member = |it: &Member| size_of::<Member>() + it.as_ref().map_or(0, held);
-    PLACES + key.len() + members.iter().map(member).sum::<usize>()
+    PLACES + size_of::<Turn>() + key.len() + members.iter().map(member).sum::<usize>()
 }
 
 /// Numbers in a table: it stays close to the processor.
@@ -145,8 +166,8 @@ impl Numberer {
         Self { groups, values: Vec::new(), numbers: Numbers::Map(HashMap::new()) }
     }
 
-    /// The numbers of the groups of rows, given as dictionaries.
-    pub(super) fn number(&mut self, columns: &[ArrayRef]) -> Result<UInt32Array> {
+    /// The numbers of the groups of a batch's rows, given as dictionaries.
+    pub(super) fn number(&mut self, columns: &[ArrayRef], turn: Turn) -> Result<UInt32Array> {
         let columns: Option<Vec<_>> =
             columns.iter().map(|column| column.as_dictionary_opt::<UInt32Type>()).collect();
         let columns = columns.ok_or_else(|| Error::internal("groups are found by codes"))?;
@@ -157,7 +178,7 @@ impl Numberer {
             self.begin(&values)?;
         }
         if matches!(self.numbers, Numbers::Unnumbered) {
-            return self.of_rows(&columns);
+            return self.of_rows(&columns, turn);
         }
         if let ([column], Numbers::Table(table)) = (columns.as_slice(), &self.numbers)
             && column.keys().nulls().is_none()
@@ -222,7 +243,7 @@ impl Numberer {
         if numbers.contains(&NONE) {
             for (number, place) in numbers.iter_mut().zip(places) {
                 if *number == NONE {
-                    *number = self.at(place)?;
+                    *number = self.at(place, turn)?;
                 }
             }
         }
@@ -248,18 +269,18 @@ impl Numberer {
     }
 
     /// The numbers of the groups of rows by their keys alone.
-    fn of_rows(&self, columns: &[&DictionaryArray<UInt32Type>]) -> Result<UInt32Array> {
+    fn of_rows(&self, columns: &[&DictionaryArray<UInt32Type>], turn: Turn) -> Result<UInt32Array> {
         let rows = columns.first().map_or(0, |column| column.len());
         let number = |row: usize| {
             let codes: Vec<_> = columns.iter().map(|column| column.key(row)).collect();
-            self.groups.number(self.members(&codes)?)
+            self.groups.number(self.members(&codes)?, turn)
         };
         let numbers = (0..rows).map(number).collect::<Result<Vec<u32>>>()?;
         Ok(UInt32Array::from(numbers))
     }
 
     /// The number of a place, which may be new.
-    fn at(&mut self, place: u64) -> Result<u32> {
+    fn at(&mut self, place: u64, turn: Turn) -> Result<u32> {
         let index = usize::try_from(place).unwrap_or(usize::MAX);
         let known = match &self.numbers {
             Numbers::Table(table) => table.get(index).copied().filter(|it| *it != NONE),
@@ -269,7 +290,7 @@ impl Numberer {
         if let Some(number) = known {
             return Ok(number);
         }
-        let number = self.groups.number(self.members(&self.codes(place))?)?;
+        let number = self.groups.number(self.members(&self.codes(place))?, turn)?;
         match &mut self.numbers {
             Numbers::Table(table) => table[index] = number,
             Numbers::Map(map) => {
@@ -384,7 +405,7 @@ impl ScalarUDFImpl for PartOf {
         let known = self.groups.known();
         let member = |number: Option<u32>| {
             let group = known.groups.get(usize::try_from(number?).ok()?)?;
-            group.get(self.column)?.as_ref()
+            group.members.get(self.column)?.as_ref()
         };
         let members = numbers.iter().map(member);
         let array: ArrayRef = match self.part {
@@ -422,7 +443,7 @@ mod tests {
     }
 
     fn text(groups: &TextGroups, column: usize, number: usize) -> Option<String> {
-        groups.known().groups[number][column].as_ref().map(|(text, _)| text.clone())
+        groups.known().groups[number].members[column].as_ref().map(|(text, _)| text.clone())
     }
 
     #[test]
@@ -430,8 +451,8 @@ mod tests {
         let groups = groups(1);
         let mut streams = [Numberer::new(Arc::clone(&groups)), Numberer::new(Arc::clone(&groups))];
         let mut number = |stream: usize, column: &ArrayRef| {
-            let numbers = streams[stream].number(&[Arc::clone(column)]).expect("numbers");
-            numbers.values().to_vec()
+            let numbers = streams[stream].number(&[Arc::clone(column)], (stream, 0));
+            numbers.expect("numbers").values().to_vec()
         };
         let first = texts(&[Some("a"), None, Some("A"), Some("b"), Some("ä"), Some("")]);
         let second = texts(&[Some("B"), Some("c"), None, Some("a")]);
@@ -443,6 +464,17 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_those_of_the_first_row_whichever_stream_comes_first() {
+        let groups = groups(1);
+        for (turn, word) in [((1, 7), "a"), ((1, 2), "A"), ((2, 0), "ä"), ((0, 9), "Ä")] {
+            let mut stream = Numberer::new(Arc::clone(&groups));
+            let numbers = stream.number(&[texts(&[Some(word), Some("á")])], turn);
+            assert_eq!(numbers.expect("numbers").values(), &[0, 0]);
+        }
+        assert_eq!(text(&groups, 0, 0).as_deref(), Some("Ä"));
+    }
+
+    #[test]
     fn combinations_have_numbers_whether_they_fit_a_table_or_not() {
         let words: Vec<String> = (0..300).map(|number| format!("w{number}")).collect();
         let many: Vec<Option<&str>> = words.iter().map(|word| Some(word.as_str())).collect();
@@ -451,7 +483,7 @@ mod tests {
         for other in [&many, &few] {
             let groups = groups(2);
             let mut numberer = Numberer::new(Arc::clone(&groups));
-            let numbers = numberer.number(&[texts(&many), texts(other)]).expect("numbers");
+            let numbers = numberer.number(&[texts(&many), texts(other)], (0, 0)).expect("numbers");
             assert!(numbers.values().iter().copied().eq(0..300));
             for row in 0..300 {
                 assert_eq!(text(&groups, 0, row).as_deref(), many[row]);
@@ -470,7 +502,7 @@ mod tests {
         let mut numberer = Numberer::new(Arc::clone(&groups));
         let columns = [vec![texts(&many); 8], vec![texts(&few)]].concat();
         for _ in 0..2 {
-            let numbers = numberer.number(&columns).expect("numbers");
+            let numbers = numberer.number(&columns, (0, 0)).expect("numbers");
             assert!(numbers.values().iter().copied().eq(0..300));
         }
         for row in 0..300 {
@@ -485,14 +517,14 @@ mod tests {
         let groups = groups(1);
         groups.count_in(&pool);
         let mut numberer = Numberer::new(Arc::clone(&groups));
-        numberer.number(&[texts(&[Some("a"), Some("b")])]).expect("numbers");
+        numberer.number(&[texts(&[Some("a"), Some("b")])], (0, 0)).expect("numbers");
         let before = pool.reserved();
         assert!(before > 0);
-        numberer.number(&[texts(&[Some("b"), Some("a")])]).expect("numbers");
+        numberer.number(&[texts(&[Some("b"), Some("a")])], (0, 0)).expect("numbers");
         assert_eq!(pool.reserved(), before);
         let words: Vec<String> = (0..300).map(|number| format!("w{number}")).collect();
         let many: Vec<Option<&str>> = words.iter().map(|word| Some(word.as_str())).collect();
-        let error = numberer.number(&[texts(&many)]).expect_err("no memory");
+        let error = numberer.number(&[texts(&many)], (0, 0)).expect_err("no memory");
         assert_eq!(error.code(), Code::OutOfMemory);
         drop((numberer, groups));
         assert_eq!(pool.reserved(), 0);
@@ -505,13 +537,13 @@ mod tests {
         let groups = groups(1);
         groups.count_in(&pools[0]);
         let mut numberer = Numberer::new(Arc::clone(&groups));
-        numberer.number(&[texts(&[Some("a"), Some("b")])]).expect("numbers");
+        numberer.number(&[texts(&[Some("a"), Some("b")])], (0, 0)).expect("numbers");
         let held = pools[0].reserved();
         groups.count_in(&pools[1]);
         groups.count_in(&pools[1]);
         assert!(held > 0);
         assert_eq!([pools[0].reserved(), pools[1].reserved()], [0, held]);
-        numberer.number(&[texts(&[Some("c")])]).expect("numbers");
+        numberer.number(&[texts(&[Some("c")])], (0, 0)).expect("numbers");
         assert!(pools[1].reserved() > held);
     }
 }

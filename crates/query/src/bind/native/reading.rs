@@ -11,13 +11,14 @@ use pelorus_functions::{TimeZone, assign};
 use pelorus_store::{ScanCursor, ScanUnit, Snapshot};
 
 use super::dynamic::Dynamic;
-use super::groups::{Numberer, TextGroups};
+use super::groups::{Numberer, TextGroups, Turn};
 
 /// Some columns of a scan, which several streams read: each takes the next piece of work when it
 /// is done with one.
 #[derive(Debug)]
 pub(super) struct Reading {
-    pub(super) queue: Mutex<VecDeque<Work>>,
+    /// What is left, with its place in the order of the scan.
+    pub(super) queue: Mutex<VecDeque<(usize, Work)>>,
     pub(super) schema: SchemaRef,
     /// The places in the schema of the columns that chunks are sorted by, as far as they are read,
     /// and whether these are the whole key.
@@ -46,11 +47,13 @@ pub(super) enum Work {
 #[derive(Debug, Default)]
 pub(super) struct Place {
     cursor: Option<ScanCursor>,
+    /// That of the batch to come.
+    turn: Turn,
     numberer: Option<Numberer>,
 }
 
 impl Reading {
-    fn take(&self) -> Option<Work> {
+    fn take(&self) -> Option<(usize, Work)> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
@@ -66,7 +69,7 @@ impl Reading {
         let place = self.place(first);
         let mut is_sorted = self.is_key_order(order);
         let mut keyed = Vec::with_capacity(queue.len());
-        for work in queue {
+        for (turn, work) in queue {
             let ends = match &work {
                 Work::Unit(unit) => {
                     is_sorted &= unit.is_sorted();
@@ -74,7 +77,7 @@ impl Reading {
                 }
                 Work::Rows(..) => None,
             };
-            keyed.push((ends, work));
+            keyed.push((ends, (turn, work)));
         }
         // What is in memory comes first.
         keyed.sort_by_key(|(ends, _)| {
@@ -136,8 +139,9 @@ impl Reading {
         }
         if let (Some(groups), Some(at)) = (&self.groups, self.number_at) {
             let numberer = place.numberer.get_or_insert_with(|| Numberer::new(Arc::clone(groups)));
-            columns.insert(at, Arc::new(numberer.number(&of_groups)?));
+            columns.insert(at, Arc::new(numberer.number(&of_groups, place.turn)?));
         }
+        place.turn.1 += 1;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|error| Error::internal("rows of a native table").caused_by(error))
@@ -168,15 +172,16 @@ impl Reading {
                 }
                 place.cursor = None;
             }
-            match self.take() {
-                None => return Ok(None),
-                Some(Work::Unit(unit)) => place.cursor = self.open(*unit, dynamic)?,
-                Some(Work::Rows(columns, rows)) if rows > 0 => {
+            let Some((turn, work)) = self.take() else { return Ok(None) };
+            place.turn = (turn, 0);
+            match work {
+                Work::Unit(unit) => place.cursor = self.open(*unit, dynamic)?,
+                Work::Rows(columns, rows) if rows > 0 => {
                     let columns = columns.into_iter().enumerate();
                     let columns = columns.map(|(at, column)| self.given(at, column));
                     return self.shown(place, columns.collect::<Result<_>>()?, rows).map(Some);
                 }
-                Some(Work::Rows(..)) => {}
+                Work::Rows(..) => {}
             }
         }
     }

@@ -230,12 +230,12 @@ impl NativeScan {
             );
         }
         let units = ScanUnit::reading(&self.units, &positions, &Arc::new(Schema::new(fields)));
-        let mut queue: VecDeque<Work> =
-            units.into_iter().map(|unit| Work::Unit(Box::new(unit))).collect();
-        queue.extend(self.own.iter().map(|rows| {
+        let units = units.into_iter().map(|unit| Work::Unit(Box::new(unit)));
+        let own = self.own.iter().map(|rows| {
             let columns = positions.iter().map(|&at| Arc::clone(&rows[at])).collect();
             Work::Rows(columns, rows.first().map_or(0, |column| column.len()))
-        }));
+        });
+        let queue: VecDeque<(usize, Work)> = units.chain(own).enumerate().collect();
         let key = self.key.iter().map_while(|key| {
             wanted.iter().position(|&at| {
                 self.positions.get(at) == Some(key) && self.stored.get(at) == Some(&true)
