@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Bytes,
     /// A DATE or DATETIME, packed.
     Date,
+    /// The same, where of texts the date alone counts.
+    Day,
     /// A TIME in microseconds.
     Time,
     /// The same, where texts are rounded to the digits of a column first.
@@ -109,7 +111,7 @@ pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<
     })
 }
 
-/// The same for the two values of `=`, `<` and their like. A DECIMAL that is no constant takes a
+/// The same for the two values of `=`, `<`, NULLIF and their like. A DECIMAL that is no constant takes a
 /// constant text for a DECIMAL: a DOUBLE has fewer digits. Floating-point numbers that are shown with
 /// so many digits (`DOUBLE(10,2)`) are compared up to these, as `set_cmp_func` of MySQL's
 /// `Arg_comparator` has it.
@@ -127,6 +129,27 @@ pub(crate) fn pair_kind(
         Kind::Real => fixed_digits(left, right).map_or(Kind::Real, Kind::Fixed),
         other => other,
     })
+}
+
+/// The same for the operators alone. Of a text beside a DATE, neither of them a constant, a MySQL takes
+/// the date.
+pub(crate) fn operator_kind(
+    left: &Arg,
+    right: &Arg,
+    ctx: &EvalContext,
+    operation: &str,
+) -> Result<Kind> {
+    Ok(match pair_kind(left, right, ctx, operation)? {
+        Kind::Date if !ctx.of_mariadb && are_texts_and_days(left, right) => Kind::Day,
+        other => other,
+    })
+}
+
+/// Whether one is a DATE and the other a text, neither of them a constant.
+fn are_texts_and_days(left: &Arg, right: &Arg) -> bool {
+    let is_day = |arg: &Arg| arg.ty.wire == WireType::Date;
+    let is_known = [left, right].iter().any(|arg| arg.constant.is_some());
+    !is_known && (is_day(left) && right.ty.is_string() || is_day(right) && left.ty.is_string())
 }
 
 /// The digits behind the point of two numbers, of which one is a floating-point number, where both
@@ -210,6 +233,7 @@ pub(crate) fn compare(
         Kind::Date => {
             read::for_comparison(a, row)?.zip(read::for_comparison(b, row)?).map(|(a, b)| a.cmp(&b))
         }
+        Kind::Day => read::day(a, row)?.zip(read::day(b, row)?).map(|(a, b)| a.cmp(&b)),
         Kind::Time => read::time(a, row)?.zip(read::time(b, row)?).map(|(a, b)| a.cmp(&b)),
         Kind::TimeOf(digits) => {
             let (a, b) = (rounded_time(a, row, *digits)?, rounded_time(b, row, *digits)?);
@@ -257,10 +281,10 @@ pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     let [left, right] = args else { return Err(parameter_count(name)) };
     let test = test_of(name).ok_or_else(|| Error::internal(format!("{name} compares nothing")))?;
     let (sign, kind) = match name {
-        "CASE =" => ("=", kind(&[left, right], ctx, "case")?.as_given()),
+        "CASE =" => ("=", case_kind(left, right, ctx)?),
         _ => {
             let sign = if name == "!=" { "<>" } else { name };
-            (sign, pair_kind(left, right, ctx, sign)?)
+            (sign, operator_kind(left, right, ctx, sign)?)
         }
     };
     let text = format!("({} {sign} {})", left.text, right.text);
@@ -292,6 +316,19 @@ pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         Ok(Arc::new(result) as ArrayRef)
     };
     Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text))
+}
+
+/// What `CASE left WHEN right` compares as. A MySQL goes by the type of the left one: a text stays
+/// one beside dates.
+fn case_kind(left: &Arg, right: &Arg, ctx: &EvalContext) -> Result<Kind> {
+    let of_mysql = !ctx.of_mariadb;
+    if of_mysql && left.ty.is_string() && !left.is_null() && right.ty.is_date() {
+        return text_kind(&[left, right], ctx, "case");
+    }
+    if of_mysql && left.ty.wire == WireType::Time && right.ty.is_date() {
+        return Err(Error::unsupported("CASE of a TIME with dates"));
+    }
+    Ok(kind(&[left, right], ctx, "case")?.as_given())
 }
 
 /// A constant text that is compared as a number. That is made once, and complained of once for the
@@ -403,6 +440,10 @@ fn fast(kind: &Kind, test: Test, batch: &Batch<'_>) -> Result<Option<Int64Array>
         },
         Kind::Date => {
             let (a, b) = (read::dates(a, rows)?, read::dates(b, rows)?);
+            Some(fast_ordered(test, &a, &b, rows))
+        }
+        Kind::Day => {
+            let (a, b) = (read::days(a, rows)?, read::days(b, rows)?);
             Some(fast_ordered(test, &a, &b, rows))
         }
         Kind::Time if a.ty.wire == WireType::Time && b.ty.wire == WireType::Time => {
@@ -570,6 +611,9 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
 
 /// What the value is compared with each item as. Texts share one collation.
 fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Vec<Kind>> {
+    if let Some(kind) = dated_kind(value, list, ctx)? {
+        return Ok(vec![kind; list.len()]);
+    }
     let strings: Vec<&Arg> = list.iter().filter(|arg| arg.ty.is_string()).collect();
     let shared = if value.ty.is_string() && !strings.is_empty() {
         let mut all = vec![value];
@@ -582,11 +626,40 @@ fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Vec<Kind>> {
         .map(|item| match (&shared, item.ty.is_string()) {
             (Some(shared), true) => Ok(*shared),
             // A list of one is an equality; the items of others are taken as they are.
-            _ if list.len() == 1 => pair_kind(value, item, ctx, "in"),
+            _ if list.len() == 1 => operator_kind(value, item, ctx, "in"),
             _ => kind(&[value, item], ctx, "in"),
         })
         .map(|kind| if list.len() > 1 { kind.map(Kind::as_given) } else { kind })
         .collect()
+}
+
+/// A text among several dates and texts is a date to a MySQL beside all of them; beside constants
+/// without a DATETIME its time of day is cut off.
+fn dated_kind(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Kind>> {
+    let real: Vec<&Arg> = list.iter().filter(|item| !item.is_null()).collect();
+    let is_among = !ctx.of_mariadb
+        && value.ty.is_string()
+        && list.len() > 1
+        && real.iter().any(|item| item.ty.is_date())
+        && real.iter().all(|item| item.ty.is_date() || item.ty.is_string());
+    if !is_among {
+        return Ok(None);
+    }
+    let mut all = vec![value];
+    all.extend(&real);
+    let kind = kind(&all, ctx, "in")?;
+    let has_time = |text: &str| parse::datetime(text).has_time;
+    let is_day = |item: &&Arg| item.ty.wire == WireType::Date || item.ty.is_string();
+    if value.constant.is_some() || list.iter().any(|item| item.constant.is_none()) {
+        return Ok(Some(kind));
+    }
+    if !real.iter().all(is_day) {
+        return Ok(Some(kind));
+    }
+    if real.iter().any(|item| item.constant_text().is_some_and(has_time)) {
+        return Err(Error::unsupported("a text IN dates and texts with a time of day"));
+    }
+    Ok(Some(Kind::Day))
 }
 
 /// A column of integers in a list of integers.

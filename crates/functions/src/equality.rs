@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use pelorus_error::{Error, Result};
 use pelorus_types::{ColumnType, WireType};
 
-use crate::compare::{Kind, pair_kind};
+use crate::compare::{Kind, operator_kind};
 use crate::context::EvalContext;
 use crate::datetime::read;
 use crate::input::{Input, Slot};
@@ -38,6 +38,8 @@ pub enum EqualityKey {
     Fixed(u8),
     /// Packed dates.
     Date,
+    /// The same; of texts the date alone.
+    Day,
     /// Microseconds.
     Time,
 }
@@ -50,7 +52,7 @@ impl EqualityKey {
     /// Those of binding `left = right`.
     pub fn of(left: &Arg, right: &Arg, ctx: &EvalContext) -> Result<Option<Self>> {
         let sides = [left, right];
-        Ok(match pair_kind(left, right, ctx, "=")? {
+        Ok(match operator_kind(left, right, ctx, "=")? {
             Kind::Int => {
                 let is_bigint = |arg: &&Arg| arg.ty.arrow() == DataType::Int64;
                 sides.iter().any(is_bigint).then_some(Self::Integer)
@@ -74,6 +76,7 @@ impl EqualityKey {
                 has_key.then_some(Self::Fixed(digits))
             }
             Kind::Date => Some(Self::Date),
+            Kind::Day => Some(Self::Day),
             Kind::Time => Some(Self::Time),
             Kind::TimeOf(_) | Kind::Text(_) | Kind::Bytes => None,
         })
@@ -87,7 +90,7 @@ impl EqualityKey {
     /// The Arrow type of the keys.
     pub fn arrow(self) -> DataType {
         match self {
-            Self::Integer | Self::Date | Self::Time => DataType::Int64,
+            Self::Integer | Self::Date | Self::Day | Self::Time => DataType::Int64,
             Self::Real | Self::Fixed(_) => DataType::Float64,
             Self::Decimal { whole, scale } if whole + scale < DIGITS_128 => {
                 DataType::Decimal128(DIGITS_128, scale.cast_signed())
@@ -122,6 +125,7 @@ impl EqualityKey {
             }
             Self::Decimal { .. } => self.decimals(&input, array.len())?,
             Self::Date => Arc::new(read::dates(&input, array.len())?),
+            Self::Day => Arc::new(read::days(&input, array.len())?),
             Self::Time => {
                 Arc::new(rows.map(|row| read::time(&input, row)).collect::<Result<Int64Array>>()?)
             }

@@ -60,7 +60,7 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
             && let Some(text) = chosen.text(row)?
         {
             let read = parse::datetime(&text);
-            if let Some(date) = read.value.filter(|_| !read.has_time) {
+            if let Some(date) = read.value {
                 let mut shown = String::new();
                 write_date(&mut shown, date);
                 return Ok(Value::Text(shown));

@@ -17,7 +17,7 @@ use crate::context::EvalContext;
 use crate::errors::parameter_count;
 use crate::input::Input;
 use crate::shape::{Numeric, numeric_type, text_type};
-use crate::value::{Arg, Coercibility, Value};
+use crate::value::{Arg, Coercibility, Origin, Value};
 
 /// A unit of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,6 +281,10 @@ fn bind(
     let lower = word.to_ascii_lowercase();
     let text = format!("({} {sign_text} interval {} {lower})", date.text, amount.text);
     let shown_text = text.clone();
+    // What such a function gave has a time of day to a MySQL, whether its text shows one or not.
+    let is_moved = !ctx.of_mariadb
+        && date.origin == Origin::Expression
+        && (date.ty.wire, date.ty.length) == (WireType::String, dynamic_text(ctx).length);
     let call = Call::rowwise(name, args, ctx, ty, move |batch, row| {
         let (input, amount) = (&batch.inputs[date_at], &batch.inputs[amount_at]);
         if shape == Shape::Time {
@@ -308,7 +312,7 @@ fn bind(
         if shape != Shape::Text {
             return Ok(Value::Date(result.pack()));
         }
-        let plain = unit.is_date() && !has_time(input, row)?;
+        let plain = unit.is_date() && !is_moved && !has_time(input, row)?;
         Ok(Value::Text(shown(result, plain)))
     });
     Ok(call.with_text(text).with_coercibility(Coercibility::Coercible))

@@ -99,6 +99,7 @@ pub(crate) fn conv(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
         return Err(parameter_count(name));
     }
     let of_bits = args[0].ty.wire == WireType::Bit;
+    let of_hex = args[0].is_hex() && args[0].ty.length > 0;
     if of_bits && args[0].origin != Origin::Column {
         return Err(Error::unsupported(format_args!("{name} of computed BIT values")));
     }
@@ -114,6 +115,10 @@ pub(crate) fn conv(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
         let valid = |base: i64| (2..=36).contains(&base.abs());
         if !valid(from) || !valid(to) {
             return Ok(Value::Null);
+        }
+        if of_hex && !batch.ctx.of_mariadb {
+            let bits = input.int(row).and_then(|it| u64::try_from(it).ok());
+            return Ok(bits.map_or(Value::Null, |bits| text(write_base(bits, to))));
         }
         if of_bits {
             // The text of a BIT is bytes, no digits.

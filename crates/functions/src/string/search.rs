@@ -75,7 +75,8 @@ pub(crate) fn field(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
     }
     let real: Vec<&Arg> = args.iter().filter(|arg| !arg.is_null()).collect();
     let all = |test: fn(&Arg) -> bool| real.iter().all(|arg| test(arg));
-    let kind = if all(|arg| arg.ty.is_string()) {
+    // Dates and times are texts here.
+    let kind = if all(|arg| arg.ty.is_string() || arg.ty.is_temporal()) {
         // What is looked for decides, whatever the list insists on.
         let first = real.first().map_or(&[][..], std::slice::from_ref);
         compare::text_kind(first, ctx, "field")?

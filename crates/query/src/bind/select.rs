@@ -353,7 +353,8 @@ impl Binder<'_> {
             Some(origin) => Column { name: item.name.clone(), ty: value.ty, ..(**origin).clone() },
             None => Column::computed(&item.name, value.ty),
         };
-        let mut output = Typed::column(column_expr(&name), &meta).listed_like(&value);
+        let output = Typed::column(column_expr(&name), &meta);
+        let mut output = output.listed_like(&value).hiding_like(&value);
         output.key = key;
         // The block may be merged into the one around it.
         let output = output.with_quotient(value.is_quotient());

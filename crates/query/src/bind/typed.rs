@@ -103,6 +103,14 @@ impl Typed {
         Self { listed: other.listed.clone(), ..self }
     }
 
+    /// The same column of a derived table, whose number is another than that of its text where that
+    /// of what it holds is.
+    #[must_use]
+    pub(crate) fn hiding_like(mut self, other: &Self) -> Self {
+        self.arg.hides_number |= other.arg.hides_number() || other.listed.is_some();
+        self
+    }
+
     /// A value that is neither a constant nor a column, in the form of its type.
     pub(crate) fn computed(expr: Expr, ty: ColumnType) -> Self {
         let arg = Arg::column(ty, String::new());
@@ -410,7 +418,11 @@ impl FormUdf {
     pub(crate) fn is_quiet_key(&self) -> bool {
         match &self.what {
             // A number need not be a date.
-            Form::Equality(EqualityKey::Date | EqualityKey::Time, ty) if !ty.is_temporal() => false,
+            Form::Equality(EqualityKey::Date | EqualityKey::Day | EqualityKey::Time, ty)
+                if !ty.is_temporal() =>
+            {
+                false
+            }
             Form::Equality(..) => !self.complains(),
             _ => false,
         }

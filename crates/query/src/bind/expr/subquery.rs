@@ -165,7 +165,7 @@ impl ExprBinder<'_> {
 fn loses_values(key: EqualityKey, sides: [&Typed; 2], negated: bool) -> bool {
     match key {
         EqualityKey::Integer => true,
-        EqualityKey::Date => negated && sides.iter().any(|it| it.ty.is_string()),
+        EqualityKey::Date | EqualityKey::Day => negated && sides.iter().any(|it| it.ty.is_string()),
         EqualityKey::Decimal { .. }
         | EqualityKey::Real
         | EqualityKey::Fixed(_)
