@@ -650,10 +650,10 @@ fn dated_kind(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Kin
     let kind = kind(&all, ctx, "in")?;
     let has_time = |text: &str| parse::datetime(text).has_time;
     let is_day = |item: &&Arg| item.ty.wire == WireType::Date || item.ty.is_string();
-    if value.constant.is_some() || list.iter().any(|item| item.constant.is_none()) {
-        return Ok(Some(kind));
-    }
-    if !real.iter().all(is_day) {
+    let is_cut = value.constant.is_none()
+        && list.iter().all(|item| item.constant.is_some())
+        && real.iter().all(is_day);
+    if !is_cut {
         return Ok(Some(kind));
     }
     if real.iter().any(|item| item.constant_text().is_some_and(has_time)) {

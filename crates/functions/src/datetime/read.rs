@@ -259,20 +259,18 @@ pub(crate) fn for_comparison(input: &Input<'_>, row: usize) -> Result<Option<i64
 /// The same; of a text the date alone.
 pub(crate) fn day(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
     let packed = for_comparison(input, row)?;
-    if !input.ty.is_string() {
-        return Ok(packed);
-    }
-    Ok(packed.map(|packed| DateTime::unpack(packed).midnight().pack()))
+    Ok(if input.ty.is_string() { packed.map(midnight) } else { packed })
+}
+
+fn midnight(packed: i64) -> i64 {
+    DateTime::unpack(packed).midnight().pack()
 }
 
 /// All values packed for a comparison with dates, of texts the date alone; one value when the input
 /// is one.
 pub(crate) fn days(input: &Input<'_>, rows: usize) -> Result<Int64Array> {
-    if !input.ty.is_string() {
-        return dates(input, rows);
-    }
-    let rows = if input.is_one() { 1 } else { rows };
-    (0..rows).map(|row| day(input, row)).collect()
+    let packed = dates(input, rows)?;
+    Ok(if input.ty.is_string() { packed.unary(midnight) } else { packed })
 }
 
 /// All values packed for a comparison with dates; one value when the input is one.
