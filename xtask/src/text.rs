@@ -27,6 +27,26 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
     // The engine looks up passwords that a link gives by reference to the environment.
     // Tests ask how much they should try.
     ("std::env::var", &["engine", "server", "bench", "crates/env/src/scale.rs"]),
+    // The one way of text to a linked server: what is sent was checked there.
+    ("command::QUERY", &["crates/link/src/connection.rs"]),
+    ("command::STMT_PREPARE", &["crates/link/src/connection.rs"]),
+    ("StatementText", &["crates/link/src/text.rs", "crates/link/src/connection.rs"]),
+    // What a client wrote becomes text for a server in these places.
+    (
+        "server_text(",
+        &[
+            "crates/sql/src/lexer/server_text.rs",
+            "crates/query/src/federate/text.rs",
+            "crates/query/src/run.rs",
+            "crates/engine/src/session/show/text.rs",
+        ],
+    ),
+    (".pin_counting(", &["link", "crates/engine/src/session/transaction.rs"]),
+    (
+        "pinned.execute(",
+        &["crates/engine/src/session/pinned.rs", "crates/engine/src/session/transaction.rs"],
+    ),
+    ("Target::Primary", &["link", "query", "crates/engine/src/session/show.rs", "crates/engine/src/info/linked.rs"]),
     (
         "unsafe {",
         &[

@@ -15,6 +15,7 @@
 //! | [`groups`] | fragments and merge of a grouped block |
 //! | [`rows`] | fragments and merge of a block that returns rows |
 //! | [`scan`] | a fragment as a leaf of a DataFusion plan |
+//! | [`text`] | the text of a statement that goes as it was written |
 //! | [`collations`] | under which collations the columns of a fragment compare |
 
 pub(crate) mod block;
@@ -26,3 +27,4 @@ pub(crate) mod remote;
 pub(crate) mod render;
 pub(crate) mod rows;
 pub(crate) mod scan;
+pub(crate) mod text;

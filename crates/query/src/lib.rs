@@ -44,6 +44,7 @@ pub use context::{
     AsOf, Catalog, Database, Flavour, InfoSchema, NativeDatabase, NativeTable, OwnWrites,
     PartitionPruner, PlanOptions, QueryContext, TablePart, Variables,
 };
+pub use federate::text::text_for_server;
 pub use memory::Scratch;
 pub use result::{Block, BlockStream, QueryResult, RowForm};
 

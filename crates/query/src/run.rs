@@ -15,7 +15,7 @@ use futures::StreamExt;
 use pelorus_env::blocking_steps;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Described, Format, Link, Relay, RelayItem, Target};
-use pelorus_sql::lexer::plain_text;
+use pelorus_sql::lexer::server_text;
 use pelorus_sql::normalise;
 use pelorus_sql::{Parsed, Unparsed, parse_query, parse_versioned_query};
 use pelorus_types::Column;
@@ -26,6 +26,7 @@ use crate::bind::query::{Binder, BoundQuery, Reach};
 use crate::context::{Database, Flavour, PlanOptions, QueryContext};
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
+use crate::federate::text::{calls_held, text_for_server};
 use crate::federate::{block, decide, place, render};
 use crate::kept::{self, Planner};
 use crate::memory::bytes_of_query;
@@ -106,7 +107,7 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
             let Some((link, context)) = unread_link(context, sql)? else {
                 return Err(unparsed.error);
             };
-            let text = plain_text(sql, context.mode);
+            let text = text_for_server(&link, &context.settings, sql, context.mode).await?;
             return relay(&context, &link, &text, form, None).await;
         }
     };
@@ -189,7 +190,7 @@ pub(crate) async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Co
             let Some((link, context)) = unread_link(context, sql)? else {
                 return Err(unparsed.error);
             };
-            let text = plain_text(sql, context.mode);
+            let text = text_for_server(&link, &context.settings, sql, context.mode).await?;
             return Ok(link.describe(&context.settings, &text).await?.columns.clone());
         }
     };
@@ -347,7 +348,7 @@ fn text_for(
     let local = context.database.as_deref();
     let moved = local.is_some() && local != context.settings.database.as_deref();
     if !ours && !moved {
-        return Ok((plain_text(sql, context.mode).into_owned(), None));
+        return Ok((server_text(sql, context.mode)?.into_owned(), None));
     }
     let names = first_block(&parsed.query).and_then(|block| parsed.names(block));
     Ok((query.to_string(), names.map(<[_]>::to_vec)))
@@ -408,6 +409,10 @@ fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryC
     let Some(Database::Linked { link, remote }) = context.catalog.database(database) else {
         return Ok(None);
     };
+    if let Some(function) = calls_held(sql, context.mode) {
+        let function = function.to_ascii_uppercase();
+        return Err(Error::unsupported(format_args!("{function} on a linked server")));
+    }
     // Names cannot be changed in a text that is not understood.
     if remote != database {
         return Err(Error::unsupported(format_args!(

@@ -427,32 +427,36 @@ pub fn classify(sql: &str, mode: Mode) -> Result<Statement> {
 
 impl Statement {
     /// Whether the statement changes, or may change, data, schema or accounts; an account with
-    /// read-only rights may not run it.
+    /// read-only rights may not run it. What is not known to only read may change something.
     pub fn is_write(&self) -> bool {
         match self {
             Self::Query(facts) => facts.into_file,
+            // As on a server, a plan is for those who may run the statement.
             Self::Explain(explain) => match &explain.target {
-                ExplainTarget::Statement(_, statement) => explain.analyze && statement.is_write(),
+                ExplainTarget::Statement(_, statement) => statement.is_write(),
                 ExplainTarget::Connection(_) => false,
             },
-            Self::SetPassword(_)
-            | Self::CreateServer(_)
-            | Self::AlterServer(_)
-            | Self::DropServer(_)
-            | Self::CreateUser(_)
-            | Self::AlterUser(_)
-            | Self::DropUser(_)
-            | Self::RenameUser(_)
-            | Self::Grant(_)
-            | Self::Flush(_)
-            | Self::Administration(_)
-            | Self::Write(_)
-            | Self::Ddl(_)
-            | Self::Maintenance(_)
-            | Self::Mirror(_)
-            | Self::Unknown(_) => true,
             Self::LockTables(tables) => tables.iter().any(|(_, write)| *write),
-            _ => false,
+            Self::Empty
+            | Self::Describe(_)
+            | Self::Show(_)
+            | Self::Set(_)
+            | Self::Use(_)
+            | Self::Begin(_)
+            | Self::Commit(_)
+            | Self::Rollback(_)
+            | Self::Savepoint(_)
+            | Self::ReleaseSavepoint(_)
+            | Self::RollbackTo(_)
+            | Self::Prepare(_)
+            | Self::Execute(_)
+            | Self::ExecuteImmediate(_)
+            | Self::Deallocate(_)
+            | Self::Kill(_)
+            | Self::Do(_)
+            | Self::UnlockTables
+            | Self::Help(_) => false,
+            _ => true,
         }
     }
 

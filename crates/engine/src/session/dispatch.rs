@@ -27,7 +27,7 @@ impl Session {
             Statement::Query(facts) => self.query(view, sql, facts, format).await,
             Statement::Explain(explain) => self.explain(view, sql, explain, format).await,
             Statement::Describe(describe) => self.describe(view, describe, format).await,
-            Statement::Show(show) => self.show(view, sql, show, format).await,
+            Statement::Show(show) => self.show(view, show, format).await,
             Statement::Set(assignments) => self.set(view, assignments).await,
             Statement::Use(name) => {
                 self.change_database(name).await?;

@@ -1,5 +1,5 @@
 //! Statements on a connection of the session's own: writes, schema changes, and everything inside a
-//! transaction. The text travels unchanged.
+//! transaction. The text travels without its comments.
 
 use std::sync::Arc;
 
@@ -164,6 +164,10 @@ impl Session {
             return Ok(Outcome::Done(Done::default()));
         }
         let link = self.link_for(&place, "LOCK TABLES", sql)?;
+        if self.read_only {
+            // Who only reads keeps nobody from writing.
+            return Err(self.denied_on("LOCK TABLES", tables.first()));
+        }
         let outcome = self.on_pinned(&link, sql, format, false).await?;
         if let Some(own) = self.transaction.pinned.get_mut(link.name()) {
             own.has_locks = true;
@@ -231,6 +235,7 @@ impl Session {
         joins: bool,
         select_limit: Option<u64>,
     ) -> Result<Outcome> {
+        let text = self.text_for(link, sql).await?;
         self.wrote_to.insert(link.name().to_lowercase());
         // The bodies of stored programs have variables of their own time.
         let preset = if joins { self.user_variables_of(sql)? } else { None };
@@ -248,7 +253,6 @@ impl Session {
         }
         let mut settings = self.link_settings().with_select_limit(select_limit);
         settings.database = self.remote_database(link);
-        let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
         let format = match format {
             RowFormat::Text => Format::Text,
             RowFormat::Binary => Format::Binary,
@@ -256,7 +260,7 @@ impl Session {
         let Some(own) = self.transaction.pinned.get_mut(&name) else {
             return Err(Error::internal("the connection was made above"));
         };
-        let result = own.pinned.execute(&settings, &sql, format).await;
+        let result = own.pinned.execute(&settings, &text, format).await;
         let in_transaction = own.pinned.in_transaction();
         crate::status::count(&self.process.counters.relayed);
         match result {
@@ -272,23 +276,28 @@ impl Session {
         }
     }
 
+    /// The text of a statement of the client's for a link.
+    async fn text_for(&self, link: &Link, sql: &str) -> Result<String> {
+        pelorus_query::text_for_server(link, &self.link_settings(), sql, self.mode).await
+    }
+
     /// The columns of a query on the own connection to a link, where it is to run later.
     pub(super) async fn describe_on_pinned(
         &mut self,
         link: &Link,
         sql: &str,
     ) -> Result<Vec<Column>> {
+        let text = self.text_for(link, sql).await?;
         let name = link.name();
         if let Some(preset) = self.user_variables_of(sql)? {
             self.on_own(name, &preset).await?;
         }
         let mut settings = self.link_settings();
         settings.database = self.remote_database(link);
-        let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
         let Some(own) = self.transaction.pinned.get_mut(name) else {
             return Err(Error::internal(format!("no connection to server '{name}'")));
         };
-        let described = own.pinned.describe(&settings, &sql).await;
+        let described = own.pinned.describe(&settings, &text).await;
         described.map_err(|error| self.after_failure(name, error))
     }
 

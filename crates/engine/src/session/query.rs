@@ -12,7 +12,6 @@ use pelorus_types::{Collation, collation};
 
 use super::mirror::Mirrored;
 use super::run::read_only_transaction;
-use super::show::relay;
 use super::view::{SessionCatalog, View};
 use super::{Session, stream};
 use crate::api::{Outcome, ResultSet, RowFormat};
@@ -78,12 +77,7 @@ impl Session {
                 Err(error) => tracing::debug!(%error, "a query of mirrors goes to the server"),
             }
         }
-        match self.query_here(view, sql, format).await {
-            Err(error) if error.code() == Code::NotSupportedYet => {
-                self.query_of_names(sql, facts, format, error).await
-            }
-            outcome => outcome,
-        }
+        self.query_here(view, sql, format).await
     }
 
     /// Protects the rows that a locking query finds, for the open transaction. One that only reads
@@ -103,34 +97,6 @@ impl Session {
         let view = Arc::new(View { native: self.native_reads(), ..View::clone(view) });
         let mut plan = self.native_statement(&view).lock(sql).await?;
         self.carry_out(&mut plan, view.native.pin.version()).map(drop)
-    }
-
-    /// A query of the information schema that cannot run here goes to the linked server as a whole,
-    /// when there is just one and it shows all its databases under their own names: then its
-    /// answer is ours, but for the databases that it keeps for itself.
-    async fn query_of_names(
-        &self,
-        sql: &str,
-        facts: &QueryFacts,
-        format: RowFormat,
-        error: Error,
-    ) -> Result<Outcome> {
-        const SCHEMA: &str = "information_schema";
-        let is_of_names = !facts.tables.is_empty()
-            && facts.tables.iter().all(|table| {
-                self.database_of(table).is_ok_and(|name| name.eq_ignore_ascii_case(SCHEMA))
-            });
-        let links = self.engine.links().all();
-        match links.as_slice() {
-            [link] if is_of_names && link.config().databases.is_empty() => {
-                let limit = self.select_limit();
-                let mut settings = self.link_settings().with_select_limit(limit);
-                settings.database = self.remote_database(link).or_else(|| Some(SCHEMA.to_owned()));
-                let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
-                relay(link, &settings, &sql, format).await
-            }
-            _ => Err(error),
-        }
     }
 
     /// The most rows of a query that has no LIMIT of its own. What a statement reads to change rows
@@ -350,6 +316,7 @@ impl Session {
             collation_connection: self.link_collation(),
             database: None,
             timestamp,
+            read_only: self.only_reads(),
             others: self.variables.relayed(),
         }
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::statement::{DdlAction, Prepare, PrepareSource, ShowKind, WriteKind};
+use pelorus_sql::statement::{
+    DdlAction, Explain, ExplainTarget, Prepare, PrepareSource, ShowKind, TableName, WriteKind,
+};
 use pelorus_sql::{Mode, Statement};
 
 use super::Session;
@@ -14,6 +16,9 @@ use super::view::View;
 use crate::api::{Outcome, RowFormat};
 use crate::handle::Stop;
 use crate::status::count;
+
+/// The global variables that let nobody write.
+const READ_ONLY: [&str; 2] = ["super_read_only", "read_only"];
 
 /// Most characters of a statement that the list of sessions shows.
 const INFO_CHARS_MAX: usize = 65_535;
@@ -191,9 +196,8 @@ impl Session {
         if self.read_only && (statement.is_write() || locks) && !is_own_password(statement) {
             return Err(self.denied(statement));
         }
-        let globals = self.engine.globals();
-        for name in ["super_read_only", "read_only"] {
-            if globals.get(name).is_on() && changes_data(statement) {
+        for name in READ_ONLY {
+            if self.engine.globals().get(name).is_on() && changes_data(statement) {
                 return Err(Error::new(
                     Code::OptionPreventsStatement,
                     format!(
@@ -210,33 +214,49 @@ impl Session {
         Ok(())
     }
 
-    /// What a read-only account is told.
+    /// Whether statements of this session on linked servers only read, those of stored functions
+    /// too: for the account's sake, the server's or the transaction's.
+    pub(super) fn only_reads(&self) -> bool {
+        let globals = self.engine.globals();
+        self.read_only
+            || self.transaction_is_read_only()
+            || READ_ONLY.iter().any(|name| globals.get(name).is_on())
+    }
+
+    /// What a read-only account gets for a statement that may change something.
     fn denied(&self, statement: &Statement) -> Error {
-        let account = &self.account;
-        let on_table = |command: &str, table: &str| {
-            Error::new(
-                Code::TableAccessDenied,
-                format!("{command} command denied to user {account} for table '{table}'"),
-            )
-        };
-        let first = |tables: &[pelorus_sql::statement::TableName]| {
-            tables.first().map_or_else(String::new, |table| table.name.clone())
-        };
         match statement {
-            Statement::Write(write) => on_table(write_word(write.kind), &first(&write.tables)),
-            Statement::Ddl(ddl) => on_table(ddl_word(ddl.action), &first(&ddl.names)),
-            Statement::Query(facts) => {
-                on_table("SELECT with locking clause", &first(&facts.tables))
+            Statement::Write(write) => {
+                self.denied_on(write_word(write.kind), write.tables.first())
             }
-            Statement::LockTables(_) => on_table("LOCK TABLES", ""),
+            Statement::Ddl(ddl) => self.denied_on(ddl_word(ddl.action), ddl.names.first()),
+            Statement::Query(facts) if facts.locking => {
+                self.denied_on("SELECT with locking clause", facts.tables.first())
+            }
+            Statement::LockTables(tables) => {
+                self.denied_on("LOCK TABLES", tables.first().map(|(table, _)| table))
+            }
+            Statement::Explain(Explain { target: ExplainTarget::Statement(_, inner), .. }) => {
+                self.denied(inner)
+            }
             _ => Error::new(
                 Code::SpecificAccessDenied,
                 format!(
-                    "Access denied; account {account} is READ ONLY, and this statement needs one \
-                     that may change things"
+                    "Access denied; account {} is READ ONLY, and this statement needs one that may \
+                     change things",
+                    self.account
                 ),
             ),
         }
+    }
+
+    /// Error 1142.
+    pub(super) fn denied_on(&self, command: &str, table: Option<&TableName>) -> Error {
+        let table = table.map_or("", |table| &table.name);
+        Error::new(
+            Code::TableAccessDenied,
+            format!("{command} command denied to user {} for table '{table}'", self.account),
+        )
     }
 
     fn count_statement(&self, statement: &Statement) {

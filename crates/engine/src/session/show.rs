@@ -4,13 +4,13 @@ mod accounts;
 mod filter;
 mod server;
 mod tables;
+mod text;
 
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Format, Link, Relay, Target};
-use pelorus_sql::statement::{Describe, Show, ShowKind, TableName};
-use pelorus_sql::{Mode, literal};
+use pelorus_sql::statement::{Describe, Show, ShowKind};
 
 use super::dispatch::done;
 use super::place::unknown_database;
@@ -33,7 +33,6 @@ impl Session {
     pub(super) async fn show(
         &mut self,
         view: &Arc<View>,
-        sql: &str,
         show: &Show,
         format: RowFormat,
     ) -> Result<Outcome> {
@@ -52,10 +51,10 @@ impl Session {
             | ShowKind::CreateFunction
             | ShowKind::CreateProcedure
             | ShowKind::FunctionCode
-            | ShowKind::ProcedureCode => self.show_in_database(view, sql, show, format).await,
-            ShowKind::CreateDatabase => self.show_create_database(sql, show, format).await,
+            | ShowKind::ProcedureCode => self.show_in_database(view, show, format).await,
+            ShowKind::CreateDatabase => self.show_create_database(show, format).await,
             ShowKind::Warnings | ShowKind::Errors if self.transaction.warnings_on.is_some() => {
-                self.show_remote_warnings(sql, format).await
+                self.show_remote_warnings(show, format).await
             }
             _ => self.show_own(view, show, format).await,
         }
@@ -127,7 +126,6 @@ impl Session {
     async fn show_in_database(
         &mut self,
         view: &Arc<View>,
-        sql: &str,
         show: &Show,
         format: RowFormat,
     ) -> Result<Outcome> {
@@ -153,9 +151,9 @@ impl Session {
                 self.finish_show(view, grid, 0, show, format).await
             }
             Home::Linked(database) => {
-                let renamed = database.local != database.remote;
-                let text = if renamed { show_text(show, &database)? } else { sql.to_owned() };
+                let text = text::in_database(show, &database, self.mode)?;
                 let outcome = self.relay_show(&database, &text, format).await?;
+                let renamed = database.local != database.remote;
                 Ok(if renamed { with_local_name(outcome, &database) } else { outcome })
             }
         }
@@ -198,11 +196,16 @@ impl Session {
     }
 
     /// `SHOW WARNINGS` after a statement that ran on the session's own connection.
-    async fn show_remote_warnings(&mut self, sql: &str, format: RowFormat) -> Result<Outcome> {
+    async fn show_remote_warnings(
+        &mut self,
+        show: &Show,
+        format: RowFormat,
+    ) -> Result<Outcome> {
         let name = self.transaction.warnings_on.clone().unwrap_or_default();
         match self.transaction.pinned.get(&name).map(|own| own.link.clone()) {
             Some(link) => {
-                let outcome = self.on_pinned(&link, sql, format, false).await?;
+                let text = text::conditions(show);
+                let outcome = self.on_pinned(&link, &text, format, false).await?;
                 self.transaction.warnings_on = Some(name);
                 Ok(outcome)
             }
@@ -212,7 +215,6 @@ impl Session {
 
     async fn show_create_database(
         &mut self,
-        sql: &str,
         show: &Show,
         format: RowFormat,
     ) -> Result<Outcome> {
@@ -234,7 +236,8 @@ impl Session {
                 database.remote
             )));
         }
-        self.relay_show(&database, sql, format).await
+        let text = text::create_database(show, &name);
+        self.relay_show(&database, &text, format).await
     }
 
     /// `DESCRIBE t [column]` is `SHOW COLUMNS` of some columns.
@@ -258,8 +261,7 @@ impl Session {
             user: None,
             rest: Vec::new(),
         };
-        let sql = columns_text(&show, &describe.table);
-        self.show_in_database(view, &sql, &show, format).await
+        self.show_in_database(view, &show, format).await
     }
 }
 
@@ -292,63 +294,6 @@ fn words(kind: ShowKind) -> String {
     out
 }
 
-fn text(value: &str) -> String {
-    literal::text(value, Mode::default())
-}
-
-fn columns_text(show: &Show, table: &TableName) -> String {
-    let mut sql = format!("SHOW COLUMNS FROM {}", literal::name(&table.name));
-    if let Some(database) = &table.database {
-        sql.push_str(&format!(" FROM {}", literal::name(database)));
-    }
-    if let Some(pattern) = &show.like {
-        sql.push_str(&format!(" LIKE {}", text(pattern)));
-    }
-    sql
-}
-
-/// The text of a `SHOW` with the server's name of the database.
-fn show_text(show: &Show, database: &LinkedDatabase) -> Result<String> {
-    let words = match show.kind {
-        ShowKind::Tables => "TABLES",
-        ShowKind::TableStatus => "TABLE STATUS",
-        ShowKind::Columns => "COLUMNS",
-        ShowKind::Index => "INDEX",
-        ShowKind::Triggers => "TRIGGERS",
-        ShowKind::Events => "EVENTS",
-        ShowKind::OpenTables => "OPEN TABLES",
-        ShowKind::CreateTable => "CREATE TABLE",
-        ShowKind::CreateView => "CREATE VIEW",
-        ShowKind::CreateTrigger => "CREATE TRIGGER",
-        ShowKind::CreateEvent => "CREATE EVENT",
-        ShowKind::CreateFunction => "CREATE FUNCTION",
-        ShowKind::CreateProcedure => "CREATE PROCEDURE",
-        other => return Err(Error::unsupported(format_args!("SHOW {other:?}"))),
-    };
-    let remote = literal::name(&database.remote);
-    let table = show.table.as_ref().map(|table| literal::name(&table.name));
-    let mut sql = String::from("SHOW ");
-    if show.extended {
-        sql.push_str("EXTENDED ");
-    }
-    if show.full {
-        sql.push_str("FULL ");
-    }
-    sql.push_str(words);
-    match table {
-        Some(table) if words.starts_with("CREATE") => sql.push_str(&format!(" {remote}.{table}")),
-        Some(table) => sql.push_str(&format!(" FROM {table} FROM {remote}")),
-        None => sql.push_str(&format!(" FROM {remote}")),
-    }
-    if let Some(pattern) = &show.like {
-        sql.push_str(&format!(" LIKE {}", text(pattern)));
-    }
-    if let Some(condition) = &show.filter {
-        sql.push_str(&format!(" WHERE {condition}"));
-    }
-    Ok(sql)
-}
-
 /// `Tables_in_db` names the database.
 fn with_local_name(outcome: Outcome, database: &LinkedDatabase) -> Outcome {
     match outcome {
@@ -363,20 +308,5 @@ fn with_local_name(outcome: Outcome, database: &LinkedDatabase) -> Outcome {
             Outcome::Rows(set)
         }
         other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn describe_becomes_show_columns() {
-        let table = TableName { database: Some("d".into()), name: "t`x".into() };
-        let statement = pelorus_sql::classify("SHOW COLUMNS FROM t", Mode::default()).unwrap();
-        let pelorus_sql::Statement::Show(mut show) = statement else { panic!("{statement:?}") };
-        show.like = Some("a'b".into());
-        let sql = columns_text(&show, &table);
-        assert_eq!(sql, "SHOW COLUMNS FROM `t``x` FROM `d` LIKE 'a''b'");
     }
 }

@@ -416,8 +416,8 @@ impl Session {
         if let Some(level) = isolation.map(isolation_words).or_else(|| self.isolation_setting()) {
             self.on_own(&name, &format!("SET TRANSACTION ISOLATION LEVEL {level}")).await?;
         }
-        // A read-only account cannot let stored functions write either.
-        let begin = if self.read_only { Begin { read_only: Some(true), ..begin } } else { begin };
+        // Who only reads cannot let stored functions write either.
+        let begin = if self.only_reads() { Begin { read_only: Some(true), ..begin } } else { begin };
         let start = start_text(begin, self.variables.is_on("transaction_read_only"));
         self.set_beginning(&name, true);
         self.on_own(&name, &start).await?;
