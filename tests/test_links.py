@@ -909,3 +909,75 @@ def test_gtids_that_were_switched_off(linked_maker):
     finally:
         through.stop()
         server.stop()
+
+
+# What no pattern finds another value of, and what would end the test itself.
+OTHER_VALUES = {"optimizer_switch": "'index_merge=off'", "default_storage_engine": "'MyISAM'",
+                "default_tmp_storage_engine": "'MyISAM'", "time_zone": "'+01:00'",
+                "transaction_isolation": "'READ-COMMITTED'", "collation_connection": "'utf8mb4_bin'",
+                "max_execution_time": "60000", "sql_mode": "'ANSI_QUOTES'"}
+
+
+def other_value(name: str, value: str) -> str | None:
+    """A value of a variable that is not the one that it has."""
+    if name in OTHER_VALUES:
+        return OTHER_VALUES[name]
+    if value in ("ON", "OFF"):
+        return "0" if value == "ON" else "1"
+    return str(int(value) // 2 + 1) if value.isdigit() else None
+
+
+def test_every_session_variable_can_be_set_with_every_server(lab):
+    """A variable that a server does not know is not sent to it."""
+    _, through = lab
+    tried, failed = [], []
+    with through.connect() as connection:
+        for name, value in ask(connection, "SHOW SESSION VARIABLES"):
+            other = other_value(name, value)
+            if other is None or name == "timestamp":
+                continue
+            try:
+                ask(connection, f"SET SESSION {name} = {other}")
+            except pymysql.err.MySQLError:
+                continue
+            tried.append(name)
+            for statement in ("SELECT COUNT(*) FROM link_lab.keyless",
+                              "BEGIN", "SELECT COUNT(*) FROM link_lab.keyless", "ROLLBACK"):
+                try:
+                    ask(connection, statement)
+                except pymysql.err.MySQLError as error:
+                    failed.append((name, other, statement, error.args))
+            ask(connection, f"SET SESSION {name} = DEFAULT")
+            ask(connection, "SELECT COUNT(*) FROM link_lab.keyless")
+    assert not failed
+    assert {"sql_generate_invisible_primary_key", "sql_require_primary_key", "sql_notes",
+            "cte_max_recursion_depth", "windowing_use_high_precision"} <= set(tried)
+
+
+def test_a_global_variable_that_a_server_lacks_keeps_nobody_out(lab):
+    _, through = lab
+    through.run("SET GLOBAL sql_generate_invisible_primary_key = ON, GLOBAL sql_require_primary_key = ON")
+    try:
+        assert through.run("SELECT COUNT(*) FROM link_lab.bank") == ((10_000,),)
+        through.run("BEGIN", "UPDATE link_lab.shifty SET v = v", "ROLLBACK")
+    finally:
+        through.run("SET GLOBAL sql_generate_invisible_primary_key = OFF, "
+                    "GLOBAL sql_require_primary_key = OFF")
+
+
+def test_queries_of_names_are_not_handed_to_the_only_link(lab):
+    """What cannot be computed here is refused: the server knows nothing of native databases."""
+    _, through = lab
+    through.run("CREATE DATABASE IF NOT EXISTS of_names", "CREATE TABLE IF NOT EXISTS of_names.t (a INT PRIMARY KEY)")
+    try:
+        for function in ("JSON_ARRAYAGG(table_name)", "ST_AsText(table_name)", "WEIGHT_STRING(table_name)"):
+            statement = f"SELECT {function} FROM information_schema.tables WHERE table_name = 't'"
+            try:
+                found = through.run(statement)
+            except pymysql.err.MySQLError as error:
+                assert error.args[0] in (1235, 1305), (statement, error)
+            else:
+                assert "t" in str(found), (statement, found)
+        assert through.run("SELECT table_schema FROM information_schema.tables WHERE table_schema = 'of_names'")
+    finally:
+        through.run("DROP DATABASE of_names")

@@ -1,5 +1,6 @@
 //! Runs a statement: handed over whole, or planned and executed here.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -347,11 +348,18 @@ fn text_for(
     let (query, ours) = render::rewrite(context, &parsed.query)?;
     let local = context.database.as_deref();
     let moved = local.is_some() && local != context.settings.database.as_deref();
-    if !ours && !moved {
-        return Ok((server_text(sql, context.mode)?.into_owned(), None));
+    let names = || {
+        let names = first_block(&parsed.query).and_then(|block| parsed.names(block));
+        names.map(<[_]>::to_vec)
+    };
+    if ours || moved {
+        return Ok((query.to_string(), names()));
     }
-    let names = first_block(&parsed.query).and_then(|block| parsed.names(block));
-    Ok((query.to_string(), names.map(<[_]>::to_vec)))
+    Ok(match server_text(sql, context.mode)? {
+        Cow::Borrowed(text) => (text.to_owned(), None),
+        // Some names of columns have lost comments.
+        Cow::Owned(text) => (text, names()),
+    })
 }
 
 /// The block that names the columns of a query.

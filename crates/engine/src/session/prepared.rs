@@ -100,6 +100,7 @@ impl Session {
 
     async fn prepare_entry(&mut self, sql: &str) -> Result<(Entry, Vec<Column>)> {
         let (mut entry, statement) = self.check_preparable(sql)?;
+        self.check_account(&statement)?;
         let columns = match &statement {
             Statement::Query(facts) => match self.own_link(sql, &facts.tables, false).await? {
                 // Others do not see its temporary tables, and would wait for its locks.

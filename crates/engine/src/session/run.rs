@@ -187,8 +187,8 @@ impl Session {
             .then(|| Duration::from_millis(milliseconds))
     }
 
-    /// Refuses what read-only accounts, servers and transactions may not do.
-    fn check_rights(&mut self, statement: &Statement) -> Result<()> {
+    /// Refuses what read-only accounts may not do, when it is prepared and when it runs.
+    pub(super) fn check_account(&mut self, statement: &Statement) -> Result<()> {
         if let Some(account) = self.engine.accounts().get(&self.account) {
             self.read_only = account.read_only;
         }
@@ -196,6 +196,12 @@ impl Session {
         if self.read_only && (statement.is_write() || locks) && !is_own_password(statement) {
             return Err(self.denied(statement));
         }
+        Ok(())
+    }
+
+    /// Refuses what read-only accounts, servers and transactions may not do.
+    fn check_rights(&mut self, statement: &Statement) -> Result<()> {
+        self.check_account(statement)?;
         for name in READ_ONLY {
             if self.engine.globals().get(name).is_on() && changes_data(statement) {
                 return Err(Error::new(
