@@ -46,7 +46,10 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
         "pinned.execute(",
         &["crates/engine/src/session/pinned.rs", "crates/engine/src/session/transaction.rs"],
     ),
-    ("Target::Primary", &["link", "query", "crates/engine/src/session/show.rs", "crates/engine/src/info/linked.rs"]),
+    (
+        "Target::Primary",
+        &["link", "query", "crates/engine/src/session/show.rs", "crates/engine/src/info/linked.rs"],
+    ),
     (
         "unsafe {",
         &[

@@ -710,15 +710,15 @@ impl Connection {
 
     /// Finds out which of the variables that are to be set the server does not know.
     async fn learn_variables(&mut self, settings: &SessionSettings) -> Result<()> {
-        let names: Vec<String> =
-            settings.others.keys().map(|name| quote_text(name)).collect();
+        let names: Vec<String> = settings.others.keys().map(|name| quote_text(name)).collect();
         let ask = format!("SHOW VARIABLES WHERE Variable_name IN ({})", names.join(", "));
         let known = self.rows(&ask).await?;
         let known: Vec<&str> =
             known.rows.iter().filter_map(|row| row.first()?.as_deref()).collect();
-        let unknown = settings.others.keys().filter(|name| {
-            !known.iter().any(|known| known.eq_ignore_ascii_case(name))
-        });
+        let unknown = settings
+            .others
+            .keys()
+            .filter(|name| !known.iter().any(|known| known.eq_ignore_ascii_case(name)));
         self.applied.leave_out(unknown);
         Ok(())
     }

@@ -117,12 +117,12 @@ impl Applied {
             set.add(&format!("@@SESSION.{read_only_variable}"), value);
         }
         let is_known = |name: &String| !self.left_out.contains(name);
-        for (name, value) in wanted.others.iter().filter(|(name, _)| is_known(name)) {
+        for (name, value) in wanted.others.iter().filter(|(name, _)| is_known(*name)) {
             if now.others.get(name) != Some(value) {
                 set.add(check_name(name)?, value);
             }
         }
-        let gone = |name: &&String| is_known(name) && !wanted.others.contains_key(*name);
+        let gone = |name: &&String| is_known(*name) && !wanted.others.contains_key(*name);
         for name in now.others.keys().filter(gone) {
             let is_limit = name == SELECT_LIMIT.0;
             set.add(check_name(name)?, if is_limit { SELECT_LIMIT.1 } else { "DEFAULT" });
@@ -238,42 +238,42 @@ mod tests {
         }
     }
 
-    fn change(applied: &Applied, wanted: &SessionSettings) -> Result<Change> {
+    fn to(applied: &Applied, wanted: &SessionSettings) -> Result<Change> {
         applied.change(wanted, "tx_read_only")
     }
 
     #[test]
     fn only_differences_are_sent() {
         let mut applied = Applied::default();
-        let change = change(&applied, &settings()).unwrap();
+        let change = to(&applied, &settings()).unwrap();
         assert_eq!(
             change.set.as_deref(),
             Some("SET sql_mode='ANSI_QUOTES', timestamp=1.500000, div_precision_increment=6")
         );
         assert_eq!(change.database.as_deref(), Some("shop"));
         applied.answered(&settings(), true, true);
-        assert!(change(&applied, &settings()).unwrap().is_empty());
+        assert!(to(&applied, &settings()).unwrap().is_empty());
         assert_eq!(applied.distance(&settings()), 0);
 
-        let change = change(&applied, &SessionSettings::default()).unwrap();
+        let change = to(&applied, &SessionSettings::default()).unwrap();
         assert_eq!(
             change.set.as_deref(),
             Some("SET sql_mode=DEFAULT, timestamp=DEFAULT, div_precision_increment=DEFAULT")
         );
         assert_eq!(change.database, None);
         applied.answered(&SessionSettings::default(), true, true);
-        assert!(change(&applied, &settings()).unwrap().database.is_none());
+        assert!(to(&applied, &settings()).unwrap().database.is_none());
     }
 
     #[test]
     fn sessions_that_only_read_do_not_stay_so() {
         let mut applied = Applied::default();
         let reads = SessionSettings { read_only: true, ..SessionSettings::default() };
-        let set = change(&applied, &reads).unwrap().set;
+        let set = to(&applied, &reads).unwrap().set;
         assert_eq!(set.as_deref(), Some("SET @@SESSION.tx_read_only=1"));
         assert_eq!(applied.distance(&reads), 1);
         applied.answered(&reads, true, true);
-        let set = change(&applied, &SessionSettings::default()).unwrap().set;
+        let set = to(&applied, &SessionSettings::default()).unwrap().set;
         assert_eq!(set.as_deref(), Some("SET @@SESSION.tx_read_only=DEFAULT"));
     }
 
@@ -281,10 +281,10 @@ mod tests {
     fn what_the_server_does_not_know_is_left_out() {
         let mut applied = Applied::default();
         applied.leave_out(["div_precision_increment".to_owned()].iter());
-        let set = change(&applied, &settings()).unwrap().set.unwrap();
+        let set = to(&applied, &settings()).unwrap().set.unwrap();
         assert_eq!(set, "SET sql_mode='ANSI_QUOTES', timestamp=1.500000");
         applied.answered(&settings(), true, true);
-        let set = change(&applied, &SessionSettings::default()).unwrap().set.unwrap();
+        let set = to(&applied, &SessionSettings::default()).unwrap().set.unwrap();
         assert_eq!(set, "SET sql_mode=DEFAULT, timestamp=DEFAULT");
     }
 
@@ -292,9 +292,9 @@ mod tests {
     fn the_limit_of_the_server_is_none_of_ours() {
         let mut applied = Applied::default();
         let limited = SessionSettings::default().with_select_limit(Some(3));
-        assert_eq!(change(&applied, &limited).unwrap().set.unwrap(), "SET sql_select_limit=3");
+        assert_eq!(to(&applied, &limited).unwrap().set.unwrap(), "SET sql_select_limit=3");
         applied.answered(&limited, true, true);
-        let change = change(&applied, &SessionSettings::default()).unwrap();
+        let change = to(&applied, &SessionSettings::default()).unwrap();
         assert_eq!(change.set.unwrap(), "SET sql_select_limit=18446744073709551615");
     }
 
@@ -306,18 +306,18 @@ mod tests {
         other.time_zone = Some("Nowhere".into());
         other.database = Some("stock".into());
         applied.forget();
-        assert!(!applied.is_known() && change(&applied, &other).is_err());
+        assert!(!applied.is_known() && to(&applied, &other).is_err());
         applied.answered(&other, false, true);
         assert!(applied.is_known());
-        let change = change(&applied, &other).unwrap();
+        let change = to(&applied, &other).unwrap();
         assert_eq!(change.set.as_deref(), Some("SET time_zone='Nowhere'"));
         assert_eq!(change.database, None, "it was taken");
         other.database = Some("gone".into());
         applied.answered(&other, true, false);
-        let change = change(&applied, &other).unwrap();
+        let change = to(&applied, &other).unwrap();
         assert_eq!((change.set, change.database.as_deref()), (None, Some("gone")));
         other.database = Some("stock".into());
-        assert!(change(&applied, &other).unwrap().is_empty());
+        assert!(to(&applied, &other).unwrap().is_empty());
     }
 
     #[test]
@@ -326,10 +326,10 @@ mod tests {
         let mut wanted =
             SessionSettings { time_zone: Some("a', x='b".into()), ..SessionSettings::default() };
         assert_eq!(
-            change(&applied, &wanted).unwrap().set.as_deref(),
+            to(&applied, &wanted).unwrap().set.as_deref(),
             Some("SET time_zone='a'', x=''b'")
         );
         wanted.time_zone = Some("\\".into());
-        assert_eq!(change(&applied, &wanted).unwrap_err().errno(), 1231);
+        assert_eq!(to(&applied, &wanted).unwrap_err().errno(), 1231);
     }
 }

@@ -93,9 +93,9 @@ impl Quotes {
         const ANSI: [&str; 7] =
             ["ANSI_QUOTES", "ANSI", "DB2", "MAXDB", "MSSQL", "ORACLE", "POSTGRESQL"];
         let has = |names: &[&str]| {
-            sql_mode.split(',').any(|word| {
-                names.iter().any(|name| word.trim().eq_ignore_ascii_case(name))
-            })
+            sql_mode
+                .split(',')
+                .any(|word| names.iter().any(|name| word.trim().eq_ignore_ascii_case(name)))
         };
         Self { ansi: has(&ANSI), no_escapes: has(&["NO_BACKSLASH_ESCAPES"]) }
     }

@@ -427,7 +427,14 @@ fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryC
             "this statement in database '{database}', which the server knows as '{remote}'"
         )));
     }
-    for name in place::databases_of_text(sql, context.mode) {
+    let references = pelorus_sql::statement::references(sql, context.mode);
+    for table in &references.tables {
+        // Whatever else it is, the text names this as a database.
+        if table.database.is_some() {
+            place::resolve(context, table.database.as_deref())?;
+        }
+    }
+    for name in references.qualifiers {
         match context.catalog.database(&name) {
             Some(Database::Linked { link: other, remote })
                 if other.name() == link.name() && remote == name => {}

@@ -16,8 +16,8 @@ mod split;
 
 pub use scan::Lexer;
 pub(crate) use scan::{CHARSETS, is_name_byte};
-pub use split::{bind, next_statement, placeholders};
 pub use server_text::server_text;
+pub use split::{bind, next_statement, placeholders};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -232,9 +232,7 @@ impl Session {
     /// What a read-only account gets for a statement that may change something.
     fn denied(&self, statement: &Statement) -> Error {
         match statement {
-            Statement::Write(write) => {
-                self.denied_on(write_word(write.kind), write.tables.first())
-            }
+            Statement::Write(write) => self.denied_on(write_word(write.kind), write.tables.first()),
             Statement::Ddl(ddl) => self.denied_on(ddl_word(ddl.action), ddl.names.first()),
             Statement::Query(facts) if facts.locking => {
                 self.denied_on("SELECT with locking clause", facts.tables.first())

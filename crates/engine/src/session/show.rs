@@ -196,11 +196,7 @@ impl Session {
     }
 
     /// `SHOW WARNINGS` after a statement that ran on the session's own connection.
-    async fn show_remote_warnings(
-        &mut self,
-        show: &Show,
-        format: RowFormat,
-    ) -> Result<Outcome> {
+    async fn show_remote_warnings(&mut self, show: &Show, format: RowFormat) -> Result<Outcome> {
         let name = self.transaction.warnings_on.clone().unwrap_or_default();
         match self.transaction.pinned.get(&name).map(|own| own.link.clone()) {
             Some(link) => {
@@ -213,11 +209,7 @@ impl Session {
         }
     }
 
-    async fn show_create_database(
-        &mut self,
-        show: &Show,
-        format: RowFormat,
-    ) -> Result<Outcome> {
+    async fn show_create_database(&mut self, show: &Show, format: RowFormat) -> Result<Outcome> {
         let name = show.table.as_ref().map(|table| table.name.clone()).unwrap_or_default();
         if InfoTables::is_schema(&name) {
             return stream::grid(&tables::create_database(&name)).map(Outcome::Rows);
@@ -266,7 +258,7 @@ impl Session {
 }
 
 /// Hands a statement that gives rows to a server's primary.
-pub(super) async fn relay(
+async fn relay(
     link: &Link,
     settings: &pelorus_link::SessionSettings,
     sql: &str,

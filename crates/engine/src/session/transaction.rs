@@ -417,7 +417,8 @@ impl Session {
             self.on_own(&name, &format!("SET TRANSACTION ISOLATION LEVEL {level}")).await?;
         }
         // Who only reads cannot let stored functions write either.
-        let begin = if self.only_reads() { Begin { read_only: Some(true), ..begin } } else { begin };
+        let begin =
+            if self.only_reads() { Begin { read_only: Some(true), ..begin } } else { begin };
         let start = start_text(begin, self.variables.is_on("transaction_read_only"));
         self.set_beginning(&name, true);
         self.on_own(&name, &start).await?;

@@ -64,8 +64,3 @@ pub(crate) fn database_name<'a>(
         .or(context.database.as_deref())
         .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))
 }
-
-/// The names that stand before a dot in a text that is not understood: databases, perhaps.
-pub(crate) fn databases_of_text(sql: &str, mode: pelorus_sql::Mode) -> Vec<String> {
-    pelorus_sql::statement::references(sql, mode).qualifiers
-}

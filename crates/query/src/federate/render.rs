@@ -154,6 +154,7 @@ impl Rewriter<'_> {
                 if HELD.contains(&name.as_str()) {
                     return Err(Error::unsupported(format_args!("{name} on a linked server")));
                 }
+                super::text::check_function(&name, &self.context.settings)?;
                 self.stored_function(function)?;
                 if let Some(ast::WindowType::WindowSpec(spec)) = &mut function.over {
                     self.terms(&mut spec.partition_by)?;

@@ -3,7 +3,7 @@
 use pelorus_error::{Error, Result};
 use pelorus_link::{Link, SessionSettings};
 use pelorus_sql::lexer::{Lexer, server_text};
-use pelorus_sql::{Mode, TokenKind};
+use pelorus_sql::Mode;
 
 /// Functions that change or show more than tables; a session that only reads may not call them on a
 /// server, whose READ ONLY transactions allow it.
@@ -22,14 +22,8 @@ pub async fn text_for_server(
     mode: Mode,
 ) -> Result<String> {
     let found = Found::of(sql, mode);
-    if settings.read_only
-        && let Some(function) =
-            found.called.iter().find(|it| is_one_of(it, &NOT_FOR_READERS))
-    {
-        let function = function.to_ascii_uppercase();
-        return Err(Error::unsupported(format_args!(
-            "{function} on a linked server, in a session that only reads"
-        )));
+    for function in &found.called {
+        check_function(function, settings)?;
     }
     for name in &found.qualifiers {
         if link.hides(name).await? {
@@ -41,6 +35,20 @@ pub async fn text_for_server(
         }
     }
     Ok(server_text(sql, mode)?.into_owned())
+}
+
+/// Refuses a function that a session may not call on a server.
+///
+/// # Errors
+/// 1235.
+pub(crate) fn check_function(function: &str, settings: &SessionSettings) -> Result<()> {
+    if settings.read_only && is_one_of(function, &NOT_FOR_READERS) {
+        let function = function.to_ascii_uppercase();
+        return Err(Error::unsupported(format_args!(
+            "{function} on a linked server, in a session that only reads"
+        )));
+    }
+    Ok(())
 }
 
 /// Whether a text that is not understood calls a function that takes something for its connection.

@@ -100,10 +100,9 @@ fn is_plain(sql: &str, comment: &Range<usize>) -> bool {
 /// Whether two tokens stay two when nothing stands between them.
 fn may_touch(before: &str, after: &str) -> bool {
     const SYMBOLS: [&str; 12] = ["+", "-", "*", "/", "%", "=", "<", ">", ",", ";", "(", ")"];
-    let ends_operand = before
-        .bytes()
-        .last()
-        .is_some_and(|byte| super::is_name_byte(byte) || matches!(byte, b'\'' | b'"' | b'`' | b')'));
+    let ends_operand = before.bytes().last().is_some_and(|byte| {
+        super::is_name_byte(byte) || matches!(byte, b'\'' | b'"' | b'`' | b')')
+    });
     if SYMBOLS.contains(&after) {
         // `f (` is no call where `f(` is one; `1e` and `-5` would be one number.
         let is_number = before.ends_with(['e', 'E']);

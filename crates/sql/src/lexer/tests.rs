@@ -211,7 +211,10 @@ fn only_plain_comments_go_to_a_server() {
     let mode = Mode::default();
     for (sql, text) in [
         ("SELECT 1 /*!50000 + 1 */ /*!99999 + 2 */ /*M! + 3 */ -- x", "SELECT 1  + 1    "),
-        ("/*!90000 DELETE FROM shop.t # */ SHOW TABLES FROM shop /*\n*/", " SHOW TABLES FROM shop /*\n*/"),
+        (
+            "/*!90000 DELETE FROM shop.t # */ SHOW TABLES FROM shop /*\n*/",
+            " SHOW TABLES FROM shop /*\n*/",
+        ),
         ("SELECT/*! */COUNT/*! */(/*! */*/*! */)", "SELECT COUNT ( * )"),
         ("SELECT/*!*/COUNT/*!*/(/*!*/*/*!*/)", "SELECT COUNT (*)"),
         ("SELECT a/*!99999 b */+/*M! c */1e/*!*/-5", "SELECT a+1e -5"),
