@@ -38,7 +38,7 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
             "crates/sql/src/lexer/server_text.rs",
             "crates/query/src/federate/text.rs",
             "crates/query/src/run.rs",
-            "crates/engine/src/session/show/text.rs",
+            "crates/engine/src/session/show/remote.rs",
         ],
     ),
     (".pin_counting(", &["link", "crates/engine/src/session/transaction.rs"]),

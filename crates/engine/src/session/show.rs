@@ -2,15 +2,16 @@
 
 mod accounts;
 mod filter;
+mod remote;
 mod server;
 mod tables;
-mod text;
 
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Format, Link, Relay, Target};
 use pelorus_sql::statement::{Describe, Show, ShowKind};
+use pelorus_sql::{Mode, literal};
 
 use super::dispatch::done;
 use super::place::unknown_database;
@@ -151,7 +152,7 @@ impl Session {
                 self.finish_show(view, grid, 0, show, format).await
             }
             Home::Linked(database) => {
-                let text = text::in_database(show, &database, self.mode)?;
+                let text = remote::in_database(show, &database, self.mode)?;
                 let outcome = self.relay_show(&database, &text, format).await?;
                 let renamed = database.local != database.remote;
                 Ok(if renamed { with_local_name(outcome, &database) } else { outcome })
@@ -200,7 +201,7 @@ impl Session {
         let name = self.transaction.warnings_on.clone().unwrap_or_default();
         match self.transaction.pinned.get(&name).map(|own| own.link.clone()) {
             Some(link) => {
-                let text = text::conditions(show);
+                let text = remote::conditions(show);
                 let outcome = self.on_pinned(&link, &text, format, false).await?;
                 self.transaction.warnings_on = Some(name);
                 Ok(outcome)
@@ -228,7 +229,7 @@ impl Session {
                 database.remote
             )));
         }
-        let text = text::create_database(show, &name);
+        let text = remote::create_database(show, &name);
         self.relay_show(&database, &text, format).await
     }
 
@@ -284,6 +285,10 @@ fn words(kind: ShowKind) -> String {
         out.push(letter.to_ascii_uppercase());
     }
     out
+}
+
+fn text(value: &str) -> String {
+    literal::text(value, Mode::default())
 }
 
 /// `Tables_in_db` names the database.
