@@ -256,7 +256,7 @@ impl Session {
 
     /// Error 1142.
     pub(super) fn denied_on(&self, command: &str, table: Option<&TableName>) -> Error {
-        let table = table.map_or("", |table| &table.name);
+        let table = table.map_or("", |table| table.name.as_str());
         Error::new(
             Code::TableAccessDenied,
             format!("{command} command denied to user {} for table '{table}'", self.account),

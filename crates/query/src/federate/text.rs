@@ -2,8 +2,8 @@
 
 use pelorus_error::{Error, Result};
 use pelorus_link::{Link, SessionSettings};
-use pelorus_sql::lexer::{Lexer, server_text};
 use pelorus_sql::Mode;
+use pelorus_sql::lexer::{Lexer, server_text};
 
 /// Functions that change or show more than tables; a session that only reads may not call them on a
 /// server, whose READ ONLY transactions allow it.

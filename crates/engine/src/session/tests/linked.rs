@@ -7,6 +7,7 @@ use pelorus_link::{Endpoint, Link, LinkConfig, TlsMode};
 use pelorus_mysql_wire::frame::FrameWriter;
 use pelorus_mysql_wire::handshake::Greeting;
 use pelorus_mysql_wire::{Capabilities, ServerStatus, response};
+use pelorus_sql::Statement;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -261,12 +262,8 @@ const BETWEEN: &[&str] = &[
 ];
 
 /// A text under the rules of a server that executes all executable comments, or none.
-fn as_read(
-    sql: &str,
-    executes: bool,
-) -> (pelorus_sql::Mode, Vec<(pelorus_sql::TokenKind, String)>) {
-    let mode =
-        pelorus_sql::Mode { version: if executes { u32::MAX } else { 0 }, ..Default::default() };
+fn as_read(sql: &str, executes: bool) -> (Mode, Vec<(pelorus_sql::TokenKind, String)>) {
+    let mode = Mode { version: if executes { u32::MAX } else { 0 }, ..Default::default() };
     let tokens = pelorus_sql::tokens(sql, mode);
     (mode, tokens.iter().map(|token| (token.kind, token.text(sql).to_owned())).collect())
 }
