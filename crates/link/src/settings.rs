@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 
 use pelorus_error::{Code, Error, Result};
 
-/// The one of the other variables that a connection begins with at another value than the server's
-/// default, and that value.
-const SELECT_LIMIT: (&str, &str) = ("sql_select_limit", "18446744073709551615");
+/// The variable that a connection begins with at another value than the server's default.
+const SELECT_LIMIT: &str = "sql_select_limit";
+/// Other variables whose value at the beginning is not `DEFAULT`, and that value: MySQL has no default
+/// of those that sessions alone have.
+const AT_FIRST: [(&str, &str); 3] =
+    [(SELECT_LIMIT, "18446744073709551615"), ("insert_id", "0"), ("sql_log_bin", "1")];
 
 /// Session state for a statement. A connection that is in another state is changed first; what is
 /// `None` has the server's default, but for `sql_select_limit`, which does not limit then.
@@ -46,7 +49,7 @@ impl SessionSettings {
     /// where it ends.
     #[must_use]
     pub fn with_select_limit(mut self, rows: Option<u64>) -> Self {
-        self.others.extend(rows.map(|rows| (SELECT_LIMIT.0.to_owned(), rows.to_string())));
+        self.others.extend(rows.map(|rows| (SELECT_LIMIT.to_owned(), rows.to_string())));
         self
     }
 }
@@ -124,8 +127,8 @@ impl Applied {
         }
         let gone = |name: &&String| is_known(*name) && !wanted.others.contains_key(*name);
         for name in now.others.keys().filter(gone) {
-            let is_limit = name == SELECT_LIMIT.0;
-            set.add(check_name(name)?, if is_limit { SELECT_LIMIT.1 } else { "DEFAULT" });
+            let first = AT_FIRST.iter().find(|(known, _)| known == name);
+            set.add(check_name(name)?, first.map_or("DEFAULT", |known| known.1));
         }
         let database = wanted.database.clone().filter(|name| now.database.as_ref() != Some(name));
         Ok(Change { set: set.finish(), database })
@@ -286,6 +289,17 @@ mod tests {
         applied.answered(&settings(), true, true);
         let set = to(&applied, &SessionSettings::default()).unwrap().set.unwrap();
         assert_eq!(set, "SET sql_mode=DEFAULT, timestamp=DEFAULT");
+    }
+
+    #[test]
+    fn variables_of_sessions_alone_have_no_default() {
+        let mut applied = Applied::default();
+        let mut other = SessionSettings::default();
+        other.others.insert("insert_id".into(), "7".into());
+        other.others.insert("sql_log_bin".into(), "0".into());
+        applied.answered(&other, true, true);
+        let set = to(&applied, &SessionSettings::default()).unwrap().set;
+        assert_eq!(set.as_deref(), Some("SET insert_id=0, sql_log_bin=1"));
     }
 
     #[test]
