@@ -109,7 +109,7 @@ INSERT INTO alike (a, b, c) VALUES (1, 'p', REPEAT(b, a)), (2, 'q', REPEAT(b, a)
 SELECT a, b, c, d FROM alike ORDER BY a;
 INSERT INTO alike (a, c, d) VALUES (11, CONCAT(a), 1), (12, CONCAT(a), 2), (13, CONCAT(a), 300), (14, CONCAT(a, REPEAT('x', 50)), 4);
 INSERT INTO alike (a, c, d) VALUES (15, REPEAT('x', a), 1), (16, REPEAT('x', a + 50), 2), (17, REPEAT('x', a), 'y');
-INSERT IGNORE INTO alike (a, d, c) VALUES (18, 1, REPEAT('x', a)), (19, 300, REPEAT('x', a + 40)), (20, 'y', REPEAT('x', a + 40));
+INSERT IGNORE INTO alike (a, c, d) VALUES (18, REPEAT('x', a), 1), (19, REPEAT('x', a + 40), 300), (20, REPEAT('x', a + 40), 'y');
 SELECT a, c, d FROM alike WHERE a > 8 ORDER BY a;
 DROP TABLE alike;
 REPLACE INTO own (a, b) VALUES (15, b);
