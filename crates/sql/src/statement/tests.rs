@@ -272,6 +272,16 @@ fn show_reads_its_parts() {
 }
 
 #[test]
+fn what_is_not_known_to_only_read_may_write() {
+    for sql in ["HANDLER t OPEN", "XA START 'a'", "SHUTDOWN", "NONSENSE", "LOCK TABLES t WRITE"] {
+        assert!(read(sql).is_write(), "{sql}");
+    }
+    for sql in ["SHOW TABLES", "DO 1", "BEGIN", "SET @a = 1", "KILL 1", "LOCK TABLES t READ"] {
+        assert!(!read(sql).is_write(), "{sql}");
+    }
+}
+
+#[test]
 fn explain_and_describe() {
     let explain = |sql: &str| match read(sql) {
         Statement::Explain(explain) => explain,
@@ -283,7 +293,8 @@ fn explain_and_describe() {
     assert_eq!(text, "SELECT  1 FROM t");
     assert!(matches!(*statement, Statement::Query(_)));
     let write = read("EXPLAIN DELETE FROM t");
-    assert!(!write.is_write() && write.returns_rows());
+    assert!(write.is_write() && write.returns_rows());
+    assert!(!read("EXPLAIN SELECT 1 FROM t").is_write());
     assert!(read("EXPLAIN ANALYZE DELETE FROM t").is_write());
     assert!(explain("ANALYZE FORMAT=JSON SELECT 1").analyze);
     assert_eq!(explain("EXPLAIN FOR CONNECTION 7").target, ExplainTarget::Connection(7));
