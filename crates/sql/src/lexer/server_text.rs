@@ -103,6 +103,9 @@ fn may_touch(before: &str, after: &str) -> bool {
     let ends_operand = before.bytes().last().is_some_and(|byte| {
         super::is_name_byte(byte) || matches!(byte, b'\'' | b'"' | b'`' | b')')
     });
+    if matches!(after, ")" | "," | ";") {
+        return true;
+    }
     if SYMBOLS.contains(&after) {
         // `f (` is no call where `f(` is one; `1e` and `-5` would be one number.
         let is_number = before.ends_with(['e', 'E']);

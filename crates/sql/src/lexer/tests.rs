@@ -220,7 +220,7 @@ fn only_plain_comments_go_to_a_server() {
         ("SELECT a/*!99999 b */+/*M! c */1e/*!*/-5", "SELECT a+1e -5"),
         ("SELECT 1--/*!*/ 2", "SELECT 1- - 2"),
         ("SELECT 1 /* a */ + -- b\n 1", "SELECT 1 /* a */ + -- b\n 1"),
-        ("SELECT 1--/*a*/2 /*!*/", "SELECT 1--/*a*/2  "),
+        ("SELECT 1--/*a*/2 /*!*/", "SELECT 1--/*a*/2 "),
         ("SELECT 5--3", "SELECT 5--3"),
         ("SELECT '/*!', `#`, \"-- \"", "SELECT '/*!', `#`, \"-- \""),
         ("SELECT /*+ NO_ICP(t) */ 1", "SELECT /*+ NO_ICP(t) */ 1"),
@@ -250,10 +250,10 @@ fn programs_keep_what_people_read() {
 
 #[test]
 fn names_in_double_quotes_have_no_escapes() {
+    use TokenKind::{Text, UserVariable, Word};
     let mode = Mode { ansi_quotes: true, ..Mode::default() };
     let sql = r#"SELECT @"a\" INTO OUTFILE 'x' # ""#;
     let kinds: Vec<TokenKind> = tokens(sql, mode).iter().map(|token| token.kind).collect();
-    use TokenKind::{Text, UserVariable, Word};
     assert_eq!(kinds, [Word, UserVariable, Word, Word, Text]);
 }
 
