@@ -570,7 +570,9 @@ class TestServers:
         secret = tmp_path / "secret"
         secret.write_text(servers.PASSWORD + "\n")
         fill_lab(mariadb)
-        through = linked_maker(name="pelorus-env", environment={"LAB_SECRET": servers.PASSWORD})
+        through = linked_maker(name="pelorus-env", environment={"LAB_SECRET": servers.PASSWORD},
+                               options=["--secrets-folder", str(tmp_path),
+                                        "--secret-variable", "LAB_SECRET"])
         for option in ("PASSWORD_ENV 'LAB_SECRET'", f"PASSWORD_FILE '{secret}'"):
             through.run(f"CREATE SERVER by_reference FOREIGN DATA WRAPPER mysql OPTIONS (HOST "
                         f"'127.0.0.1', PORT {mariadb.port}, USER '{servers.USER}', {option}, "

@@ -36,6 +36,7 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
             "crates/chunk/src/column/dictionary.rs",
             "crates/chunk/src/column/text.rs",
             "crates/link/src/stream/low_water.rs",
+            "crates/server/src/main.rs",
         ],
     ),
 ];
@@ -92,6 +93,13 @@ fn check_rust(file: &File) -> Vec<String> {
         return found;
     }
     let shipped = file.text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    for (at, line) in shipped.lines().enumerate() {
+        if logs_internals(line) {
+            let number = at + 1;
+            let complaint = "a log line is for people: `%` and words, not `?`";
+            found.push(format!("{}:{number}: {complaint}", file.path));
+        }
+    }
     for (text, owners) in TEXT_FENCES {
         let uses = |line: &str| !line.trim_start().starts_with("//") && line.contains(text);
         let may = owners.contains(&name) || owners.contains(&&*file.path);
@@ -100,6 +108,15 @@ fn check_rust(file: &File) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether a line gives a field of a log line as Rust's `Debug` writes it.
+fn logs_internals(line: &str) -> bool {
+    let begins_field = |rest: &str| rest.starts_with(|c: char| c.is_ascii_lowercase());
+    let line = line.trim_start();
+    let in_macro = line.contains("tracing::")
+        && ["(?", " ?", "= ?"].iter().any(|mark| line.split(mark).skip(1).any(begins_field));
+    in_macro || line.strip_prefix('?').is_some_and(begins_field)
 }
 
 /// Whether the file is a module of unit tests, such as `foo/tests.rs`.
@@ -157,6 +174,12 @@ mod tests {
         assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}use std::fs;\n")), 0);
         assert_eq!(complaints("crates/env/src/a.rs", &head.repeat(901)), 1);
         assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}matches!(a, b);\n")), 1);
+        let logs = |line: &str| complaints("crates/env/src/a.rs", &format!("{head}{line}\n"));
+        assert_eq!(logs("tracing::warn!(?item, \"what\");"), 1);
+        assert_eq!(logs("tracing::warn!(link, ?item, \"what\");"), 1);
+        assert_eq!(logs("    ?item,"), 1);
+        assert_eq!(logs("tracing::warn!(%item, \"what?\");"), 0);
+        assert_eq!(logs("let a = b()?;"), 0);
         let value = format!("{head}let a =\n    matches!(a, b);\n");
         assert_eq!(complaints("crates/env/src/a.rs", &value), 0);
         assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}let a = 1; \n")), 1);

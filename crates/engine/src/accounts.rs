@@ -3,6 +3,7 @@
 //! Until rights come in full, an account may do everything or only read. Passwords are kept as the
 //! hashes of their plugins.
 
+mod first;
 pub(crate) mod format;
 mod hash;
 mod name;
@@ -10,6 +11,7 @@ mod name;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::RwLock;
 use pelorus_env::Env;
@@ -18,6 +20,7 @@ use pelorus_error::{Code, Error, Result};
 use crate::api::Credential;
 use crate::config::RootPassword;
 
+pub use first::reset_password;
 pub(crate) use hash::{DEFAULT_PLUGIN, Proof};
 pub(crate) use name::AccountName;
 
@@ -61,38 +64,40 @@ pub(crate) struct Accounts {
     env: Env,
     path: PathBuf,
     all: RwLock<Arc<Vec<Account>>>,
+    /// The first login is still to come.
+    unused: AtomicBool,
 }
 
 impl Accounts {
-    /// Reads the accounts, or makes `root` on the first start. The second value is the password of
-    /// `root` when one was made up.
+    /// Reads the accounts, or makes `root` before the first login: for `localhost`, and for
+    /// `hosts` with the same password. The second value is the password of `root` when one was made
+    /// up.
     pub(crate) fn open(
         env: &Env,
         folder: &Path,
         root: &RootPassword,
+        hosts: &[String],
     ) -> Result<(Self, Option<String>)> {
         let path = folder.join("accounts.json");
-        let this =
-            |all| Self { env: env.clone(), path: path.clone(), all: RwLock::new(Arc::new(all)) };
+        let this = |all, unused| Self {
+            env: env.clone(),
+            path: path.clone(),
+            all: RwLock::new(Arc::new(all)),
+            unused: AtomicBool::new(unused),
+        };
         let bytes = env.files.read(&path).map_err(|error| {
             Error::internal(format!("cannot read {}", path.display())).caused_by(error)
         })?;
         if let Some(bytes) = bytes {
             let help = "restore it from a copy; without it, a start makes root with a new password";
-            let accounts = format::decode(&bytes)
+            let (accounts, unused) = format::decode(&bytes)
                 .map_err(|error| crate::files::unusable(&path, help, error))?;
-            return Ok((this(accounts), None));
-        }
-        let (password, generated) = match root {
-            RootPassword::Given(password) => (password.clone(), None),
-            RootPassword::Generate => {
-                let password = hash::random_password(env);
-                (password.clone(), Some(password))
+            if !unused {
+                return Ok((this(accounts, false), None));
             }
-        };
-        let accounts = this(Vec::new());
-        let change = Change { proof: Some(Proof::Password(password, None)), ..Change::default() };
-        accounts.create(&[(AccountName::new("root", "localhost")?, change)], false)?;
+        }
+        let accounts = this(Vec::new(), true);
+        let generated = accounts.make_first(root, hosts)?;
         Ok((accounts, generated))
     }
 
@@ -230,7 +235,7 @@ impl Accounts {
             .sort_by(|a, b| (a.name.specificity(), &a.name).cmp(&(b.name.specificity(), &b.name)));
         self.env
             .files
-            .replace(&self.path, &format::encode(&accounts)?)
+            .replace(&self.path, &format::encode(&accounts, self.is_unused())?)
             .map_err(|error| crate::files::write_error(&self.path, error))?;
         *guard = Arc::new(accounts);
         Ok(skipped)
@@ -253,7 +258,9 @@ mod tests {
     use super::*;
 
     fn open(env: &Env) -> Accounts {
-        Accounts::open(env, Path::new("/data"), &RootPassword::Given("s3cret".into())).unwrap().0
+        Accounts::open(env, Path::new("/data"), &RootPassword::Given("s3cret".into()), &[])
+            .unwrap()
+            .0
     }
 
     fn name(user: &str, host: &str) -> AccountName {
@@ -265,25 +272,11 @@ mod tests {
     }
 
     #[test]
-    fn the_first_start_makes_root_and_later_starts_find_it() {
-        let env = Env::in_memory(1);
-        let (accounts, generated) =
-            Accounts::open(&env, Path::new("/data"), &RootPassword::Generate).unwrap();
-        assert!(generated.unwrap().len() >= 16);
-        let root = accounts.find("root", None).unwrap();
-        assert!(root.authentication.starts_with(b"$A$005$"));
-        assert!(accounts.find("root", Some("10.1.1.1".parse().unwrap())).is_none());
-        let (again, generated) =
-            Accounts::open(&env, Path::new("/data"), &RootPassword::Generate).unwrap();
-        assert_eq!(generated, None);
-        assert_eq!(again.all(), accounts.all());
-    }
-
-    #[test]
     fn a_damaged_file_is_named_with_what_helps() {
         let env = Env::in_memory(1);
         env.files.replace(Path::new("/data/accounts.json"), b"{").unwrap();
-        let error = Accounts::open(&env, Path::new("/data"), &RootPassword::Generate).unwrap_err();
+        let error =
+            Accounts::open(&env, Path::new("/data"), &RootPassword::Generate, &[]).unwrap_err();
         let text = pelorus_error::display_chain(&error);
         assert!(text.starts_with("cannot use /data/accounts.json (restore it"), "{text}");
         assert!(text.contains("the accounts file is damaged"), "{text}");
@@ -293,6 +286,7 @@ mod tests {
     fn accounts_come_change_and_go() {
         let env = Env::in_memory(2);
         let accounts = open(&env);
+        accounts.note_login().unwrap();
         accounts.create(&[(name("ann", "%"), password("a"))], false).unwrap();
         let error = accounts.create(&[(name("ann", "%"), password("b"))], false).unwrap_err();
         assert_eq!(error.errno(), 1396);
@@ -315,7 +309,7 @@ mod tests {
     fn passwords_that_nobody_could_log_in_with_are_refused() {
         let env = Env::in_memory(4);
         let root = RootPassword::Given("x".repeat(1 << 20));
-        let refused = Accounts::open(&env, Path::new("/other"), &root).unwrap_err();
+        let refused = Accounts::open(&env, Path::new("/other"), &root, &[]).unwrap_err();
         assert_eq!(refused.errno(), 1819);
         let accounts = open(&env);
         accounts.create(&[(name("ann", "%"), password(&"x".repeat(256)))], false).unwrap();

@@ -1,11 +1,13 @@
 //! One server: its accounts, links and sessions.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;
@@ -13,9 +15,9 @@ use pelorus_mirror::Mirrors;
 use pelorus_mirror::mirrors::FindLink;
 use pelorus_query::Scratch;
 
-use crate::accounts::{Account, Accounts};
+use crate::accounts::{Account, AccountName, Accounts};
 use crate::api::{Credential, Login};
-use crate::config::{EngineConfig, SERVER_VERSION, Settings};
+use crate::config::{EngineConfig, SERVER_VERSION, SecretSources, Settings};
 use crate::handle::Handle;
 use crate::info::RemoteInfo;
 use crate::links::Links;
@@ -41,6 +43,9 @@ pub struct Engine {
     accounts: Accounts,
     generated_root_password: Option<String>,
     servers: Servers,
+    secrets: SecretSources,
+    /// Why links could not be opened, by the names of their servers.
+    unopened: Mutex<BTreeMap<String, String>>,
     links: Arc<Links>,
     native: Arc<Catalog>,
     mirrors: Mirrors,
@@ -76,7 +81,8 @@ impl Engine {
         })?;
         let missing = missing(&env, &config.data)?;
         let (accounts, generated_root_password) =
-            Accounts::open(&env, &config.data, &config.root_password)?;
+            Accounts::open(&env, &config.data, &config.root_password, &config.root_hosts)?;
+        check_root_hosts(&accounts, &config.root_hosts)?;
         let servers = Servers::open(&env, &config.data, &config.links)?;
         let zone = Zone::of_machine(&env);
         let (scratch, spills_to) = scratch(&env, &config.data)?;
@@ -106,6 +112,8 @@ impl Engine {
             accounts,
             generated_root_password,
             servers,
+            secrets: config.secrets,
+            unopened: Mutex::default(),
             remote_info: RemoteInfo::default(),
             globals,
             processes: Processes::default(),
@@ -118,6 +126,7 @@ impl Engine {
             engine.open_link(&server).await;
         }
         engine.links.refresh_within(crate::links::PATIENCE_AT_FIRST).await;
+        engine.warn_of_links();
         engine.mirrors.start();
         let wanted = Wanted::new(config.mirrors)?;
         tokio::spawn(watch(Arc::downgrade(&engine), wanted));
@@ -133,20 +142,52 @@ impl Engine {
 
     /// Opens the link of a definition. What is wrong is logged; [`watch`] tries again.
     async fn open_link(&self, server: &Server) {
-        let link = match server.link_config(&self.env, self.cores) {
+        let link = match server.link_config(&self.env, self.cores, &self.secrets) {
             Ok(config) => Link::open(config, self.env.clone()).await,
             Err(error) => Err(error),
         };
         match link {
             Ok(link) => {
+                self.unopened.lock().remove(&server.name);
                 self.links.insert(link);
                 self.remember_databases(&server.name);
             }
-            Err(error) => tracing::warn!(
-                server = server.name,
-                error = pelorus_error::display_chain(&error),
-                "a linked server cannot be opened; it is tried again"
-            ),
+            Err(error) => {
+                let why = pelorus_error::display_chain(&error);
+                let before = self.unopened.lock().insert(server.name.clone(), why.clone());
+                if before.as_ref() != Some(&why) {
+                    tracing::warn!(
+                        server = server.name,
+                        error = why,
+                        "a linked server cannot be opened; it is tried again"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Says of which links nothing can be read: what was misspelt shows at the start, and not in the
+    /// first report.
+    fn warn_of_links(&self) {
+        for link in self.report_links() {
+            for database in &link.missing {
+                tracing::warn!(
+                    link = link.name,
+                    database,
+                    "the server has no such database, or does not show it to the account"
+                );
+            }
+            if link.failure.is_none() && link.databases.is_empty() && link.missing.is_empty() {
+                tracing::warn!(link = link.name, "the server shows no databases to the account");
+            }
+        }
+    }
+
+    /// Why the latest attempt to use a link failed; `None` when it did not.
+    pub(crate) fn link_failure(&self, name: &str) -> Option<String> {
+        match self.links.get(name) {
+            Some(_) => self.links.failure(name),
+            None => self.unopened.lock().get(name).cloned(),
         }
     }
 
@@ -157,6 +198,11 @@ impl Engine {
         known.retain(|(of, _)| *of == link);
         let names: Vec<String> = known.into_iter().map(|(_, name)| name).collect();
         self.links.remember(&link, &names);
+    }
+
+    /// Whether an account lets clients of other machines in.
+    pub fn admits_others(&self) -> bool {
+        self.accounts.admits_others()
     }
 
     /// The password of `root`, when this start made one up.
@@ -206,10 +252,22 @@ impl Engine {
         // Ordering: counts are only looked at by people.
         self.most_sessions.fetch_max(self.processes.len(), Ordering::Relaxed);
         let result = Session::begin(self.clone(), process.clone(), login).await;
-        if result.is_err() {
-            self.forget_session(&process);
+        match &result {
+            Ok(_) => self.note_login(),
+            Err(_) => self.forget_session(&process),
         }
         result
+    }
+
+    /// From the first login on, starts leave the accounts as they are.
+    fn note_login(&self) {
+        if !self.accounts.is_unused() {
+            return;
+        }
+        if let Err(error) = pelorus_env::blocking(|| self.accounts.note_login()) {
+            let error = pelorus_error::display_chain(&error);
+            tracing::warn!(error, "a start before the next login makes another password of root");
+        }
     }
 
     /// `KILL`: stops another session's statement, or the session.
@@ -268,22 +326,19 @@ impl Engine {
             .all()
             .into_iter()
             .map(|server| {
-                let open = self.links.get(&server.name);
-                let failure = match open {
-                    Some(_) => self.links.failure(&server.name),
-                    None => Some("its password or certificate cannot be read".to_owned()),
-                };
-                let databases = databases
+                let failure = self.link_failure(&server.name);
+                let databases: Vec<String> = databases
                     .iter()
                     .filter(|database| database.link.name().eq_ignore_ascii_case(&server.name))
                     .map(|database| database.local.clone())
                     .collect();
+                let missing = self.links.missing(&server.name);
                 let address = match &server.socket {
                     Some(socket) => socket.display().to_string(),
                     None if server.port == 0 => format!("{}:3306", server.host),
                     None => format!("{}:{}", server.host, server.port),
                 };
-                LinkReport { name: server.name, address, databases, failure }
+                LinkReport { name: server.name, address, databases, missing, failure }
             })
             .collect()
     }
@@ -298,6 +353,10 @@ impl Engine {
 
     pub(crate) fn servers(&self) -> &Servers {
         &self.servers
+    }
+
+    pub(crate) fn secrets(&self) -> &SecretSources {
+        &self.secrets
     }
 
     pub(crate) fn links(&self) -> &Links {
@@ -413,6 +472,8 @@ pub struct LinkReport {
     pub address: String,
     /// The databases that it shows, by their names here.
     pub databases: Vec<String>,
+    /// Databases that it is to show and does not, by their names there.
+    pub missing: Vec<String>,
     /// Why it cannot be reached.
     pub failure: Option<String>,
 }
@@ -454,6 +515,20 @@ fn missing(env: &Env, data: &Path) -> Result<Vec<(&'static str, &'static str)>> 
         }
     }
     Ok(missing)
+}
+
+/// Refuses hosts of root that no client could have, and says where they come too late.
+fn check_root_hosts(accounts: &Accounts, hosts: &[String]) -> Result<()> {
+    for host in hosts {
+        let name = AccountName::new("root", host)?;
+        if accounts.get(&name).is_none() {
+            tracing::warn!(
+                account = %name,
+                "root_host counts until the first login; CREATE USER makes the account now"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Values of variables that are known only now.

@@ -46,7 +46,8 @@ mod status;
 mod variables;
 mod zone;
 
-pub use config::{EngineConfig, LinkSpec, RootPassword, Settings};
+pub use accounts::reset_password;
+pub use config::{EngineConfig, LinkSpec, RootPassword, SecretSources, Settings};
 pub use engine::{Engine, LinkReport};
 pub use handle::Handle;
 pub use session::Session;

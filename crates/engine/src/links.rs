@@ -39,6 +39,9 @@ struct Known {
     databases: Arc<Vec<(String, String)>>,
     /// They are what is remembered of it: it has not said so itself since the start.
     is_remembered: bool,
+    /// Databases that the definition names and the server does not show; `None` before it has been
+    /// asked.
+    missing: Option<Vec<String>>,
     /// The server's global `sql_mode`.
     sql_mode: Option<String>,
     /// When to ask again, on the monotonic clock; `None` before the first answer.
@@ -222,6 +225,12 @@ impl Links {
         let known = entry.known.read();
         known.failure.clone()
     }
+
+    /// The databases that a link is to show and its server does not show, by their names there.
+    pub(crate) fn missing(&self, name: &str) -> Vec<String> {
+        let entry = self.entries.read().get(&name.to_lowercase()).cloned();
+        entry.and_then(|entry| entry.known.read().missing.clone()).unwrap_or_default()
+    }
 }
 
 impl FindLink for Links {
@@ -241,7 +250,13 @@ impl Entry {
     /// The databases and the `sql_mode`.
     async fn ask(&self) -> Result<(Vec<String>, String)> {
         let mode = self.link.sql_mode().await?;
-        Ok((self.link.databases().await?, mode))
+        let databases = self.link.databases().await?;
+        let is_complete = self.known.read().missing.as_ref().is_some_and(Vec::is_empty);
+        if !is_complete {
+            let missing = self.link.missing_databases().await?;
+            self.known.write().missing = Some(missing);
+        }
+        Ok((databases, mode))
     }
 
     async fn refresh(&self, env: &Env) {

@@ -22,6 +22,7 @@ mod absent;
 mod change;
 mod define;
 mod dispatch;
+mod like;
 mod links;
 pub(crate) mod mirror;
 mod pinned;

@@ -80,6 +80,7 @@ impl Link {
                 label: format!("server '{}' at {endpoint}", config.name).into(),
                 tls: config.tls,
                 tls_config: tls_config.clone(),
+                cleartext_password: config.cleartext_password,
                 timeout: config.connect_timeout,
             };
             Server::new(address, is_primary, config.idle_timeout, env.clone())
@@ -183,6 +184,23 @@ impl Link {
         let names = load::databases(&mut *self.inner.lend_for_metadata().await?).await?;
         self.inner.databases.put((), Some(Arc::new(names.clone())), epoch);
         Ok(names)
+    }
+
+    /// Of the databases that the link is to show, those that the server does not have, or does not
+    /// show to the account, by their names there.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    pub async fn missing_databases(&self) -> Result<Vec<String>> {
+        let wanted = &self.inner.config.databases;
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let there = load::databases(&mut *self.inner.lend_for_metadata().await?).await?;
+        // Whether case counts is a matter of the server.
+        let is_there = |name: &String| there.iter().any(|it| it.eq_ignore_ascii_case(name));
+        let missing = wanted.iter().map(|(_, remote)| remote).filter(|name| !is_there(name));
+        Ok(missing.cloned().collect())
     }
 
     /// The tables and views of a database, given by its name here; none of a database that is not

@@ -8,7 +8,9 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 
 use crate::config::{LinkConfig, TlsMode};
 
@@ -56,6 +58,34 @@ fn roots(config: &LinkConfig, env: &Env) -> Result<RootCertStore> {
         store.add(certificate).map_err(|error| wrong("not usable").caused_by(error))?;
     }
     if store.is_empty() { Err(wrong("none found")) } else { Ok(store) }
+}
+
+/// Why TLS was not made, in words for people.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let text = match inner {
+        None => return format!("TLS: {}", pelorus_error::plain(error)),
+        Some(rustls::Error::InvalidCertificate(why)) => match why {
+            CertificateError::UnknownIssuer => {
+                "the server's certificate is signed by none of the authorities of TLS_CA"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "the server's certificate is for another host name"
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "the server's certificate has expired"
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "the server's certificate is not valid yet"
+            }
+            CertificateError::Revoked => "the server's certificate was revoked",
+            _ => "the server's certificate cannot be verified",
+        },
+        Some(rustls::Error::AlertReceived(_)) => "the server ended the handshake",
+        Some(rustls::Error::PeerIncompatible(_)) => "the server has no version or cipher of ours",
+        Some(_) => "the handshake failed",
+    };
+    format!("TLS: {text}")
 }
 
 /// Takes whatever certificate comes, as the modes say that do not verify: against those who only

@@ -52,7 +52,7 @@ fn must_read(path: &Path, env: &Env) -> Result<Vec<u8>> {
         |cause: String| Error::internal(format!("cannot read {}: {cause}", path.display()));
     env.files
         .read(path)
-        .map_err(|error| failed(error.to_string()))?
+        .map_err(|error| failed(pelorus_error::plain(error)))?
         .ok_or_else(|| failed("no such file".to_owned()))
 }
 

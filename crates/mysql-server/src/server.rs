@@ -152,7 +152,7 @@ impl<B: Backend> Edge<B> {
                 }
                 // Out of file descriptors, or a client that left before it was accepted.
                 Err(error) => {
-                    tracing::warn!("cannot accept a connection: {error}");
+                    tracing::warn!("cannot accept a connection: {}", pelorus_error::plain(error));
                     sleep(Duration::from_millis(20)).await;
                 }
             }
@@ -175,7 +175,7 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!("a connection ended in a panic: {error}");
+        tracing::error!("a connection ended by an internal error, which standard error shows");
     }
 }
 
@@ -235,7 +235,8 @@ impl<B: Backend> Shared<B> {
             // MySQL says nothing to a client that does not get on with its login either.
             Err(_) => Gone::Closed,
         };
-        tracing::debug!(?peer, ?gone, "connection ended");
+        let peer = peer.0.map_or_else(|| "a local socket".to_owned(), |peer| peer.to_string());
+        tracing::debug!(peer, "connection ended");
         channel.close(gone).await;
         drop(permit);
     }

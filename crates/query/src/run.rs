@@ -327,7 +327,7 @@ fn conform(binder: &Binder<'_>, mut bound: BoundQuery, columns: &[Column]) -> Op
         let same_digits =
             !(from.is_decimal() || from.is_temporal()) || from.decimals == to.decimals;
         if !same_class || !same_digits {
-            tracing::debug!(?from, ?to, column = theirs.name, "types differ");
+            tracing::debug!(column = theirs.name, "types differ");
             return None;
         }
         ours.value = ours.value.clone().converted(*to, &binder.context.eval);
@@ -501,7 +501,7 @@ async fn start(
                 return Ok(QueryResult { columns, rows, warnings: Vec::new() });
             }
             Err(error) if error.code() == Code::OutOfMemory => {
-                tracing::debug!(?way, "a query ran out of memory");
+                tracing::debug!("a query ran out of memory, and is executed in another way");
                 // The rows will warn again.
                 context.eval.take_warnings();
                 failure = error;

@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::io::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use pelorus_engine::{Engine, EngineConfig};
+use pelorus_engine::{Engine, EngineConfig, LinkReport};
 use pelorus_env::{Env, FolderLock};
 use pelorus_error::display_chain;
 use pelorus_mysql_server::{Edge, EdgeConfig, listen};
@@ -180,6 +181,8 @@ async fn open_engine(config: &Config, env: &Env) -> Result<Arc<Engine>> {
         data: config.data.clone(),
         settings: config.settings.clone(),
         root_password: config.root_password.clone(),
+        root_hosts: config.root_hosts.clone(),
+        secrets: config.secrets.clone(),
         links: config.links.clone(),
         mirrors: config.mirrors.clone(),
         variables: config.variables.clone(),
@@ -190,22 +193,34 @@ async fn open_engine(config: &Config, env: &Env) -> Result<Arc<Engine>> {
 /// Says on standard output what was started and what to do next.
 fn report(config: &Config, engine: &Engine, listeners: &Listeners) {
     let mut out = format!("Pelorus {}\n", env!("CARGO_PKG_VERSION"));
+    let mut is_open = false;
     for listener in &listeners.tcp {
-        if let Ok(address) = listener.local_addr() {
-            out.push_str(&format!(
-                "listening on {address}: mysql --host {} --port {} --user root --password\n",
-                address.ip(),
-                address.port()
-            ));
-        }
+        let Ok(address) = listener.local_addr() else { continue };
+        is_open |= !address.ip().is_loopback();
+        // What clients of this machine write, for root is let in from there.
+        let here = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::from(Ipv6Addr::LOCALHOST),
+            ip => ip,
+        };
+        let port = address.port();
+        out.push_str(&format!(
+            "listening on {address}: mysql --host {here} --port {port} --user root --password\n"
+        ));
     }
     for (_, path) in &listeners.local {
         out.push_str(&format!("listening on {}\n", path.display()));
     }
+    if is_open && !engine.admits_others() {
+        out.push_str(
+            "no account admits clients of other machines yet: CREATE USER name@'%' IDENTIFIED BY \
+             '...', or --root-host until the first login\n",
+        );
+    }
     if let Some(password) = engine.generated_root_password() {
         out.push_str(&format!(
-            "the password of root is {password}\n(it is shown this once; change it with SET \
-             PASSWORD = '...')\n"
+            "the password of root is {password}\n(each start shows a new one until the first \
+             login; change it with SET PASSWORD = '...')\n"
         ));
     }
     let links = engine.report_links();
@@ -215,38 +230,61 @@ fn report(config: &Config, engine: &Engine, listeners: &Listeners) {
         );
     }
     for link in links {
-        match link.failure {
-            None => out.push_str(&format!(
-                "linked {} ({}): {}\n",
-                link.name,
-                link.address,
-                if link.databases.is_empty() {
-                    "it shows no databases to this account".to_owned()
-                } else {
-                    link.databases.join(", ")
-                }
-            )),
-            Some(failure) => out.push_str(&format!(
-                "NOT linked {} ({}): {failure}\n  check host, user and password ({}); it is tried \
-                 again\n",
-                link.name,
-                link.address,
-                if config.links.iter().any(|spec| spec.name == link.name) {
-                    "--link or [[link]]"
-                } else {
-                    "ALTER SERVER"
-                }
-            )),
-        }
+        let is_configured = config.links.iter().any(|spec| spec.name == link.name);
+        out.push_str(&report_link(&link, is_configured));
     }
     let mut stdout = std::io::stdout().lock();
-    // Whoever closed our output does not read it.
+    // Who closed our output does not read it; the next start shows the password of root again.
     stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush()).ok();
+}
+
+/// How a link stands, a line for each thing that there is to say.
+fn report_link(link: &LinkReport, is_configured: bool) -> String {
+    let LinkReport { name, address, databases, missing, failure } = link;
+    let place = if is_configured { "--link or [[link]]" } else { "ALTER SERVER" };
+    if let Some(failure) = failure {
+        return format!(
+            "NOT linked {name} ({address}): {failure}\n  check host, user and password ({place}); \
+             it is tried again\n"
+        );
+    }
+    let shown: Vec<&str> =
+        databases.iter().filter(|it| !missing.contains(it)).map(String::as_str).collect();
+    let mut out = match shown.is_empty() {
+        true => format!("linked {name} ({address}), BUT it shows no databases to the account\n"),
+        false => format!("linked {name} ({address}): {}\n", shown.join(", ")),
+    };
+    for database in missing {
+        out.push_str(&format!(
+            "  there is NO database {database} on {name}, or the account may not see it ({place})\n"
+        ));
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_link_does_not_show_is_said() {
+        let link = |databases: &[&str], missing: &[&str], failure: Option<&str>| LinkReport {
+            name: "main".to_owned(),
+            address: "db1:3306".to_owned(),
+            databases: databases.iter().map(ToString::to_string).collect(),
+            missing: missing.iter().map(ToString::to_string).collect(),
+            failure: failure.map(str::to_owned),
+        };
+        let fine = report_link(&link(&["a", "b"], &[], None), true);
+        assert_eq!(fine, "linked main (db1:3306): a, b\n");
+        let empty = report_link(&link(&[], &[], None), true);
+        assert!(empty.contains("BUT it shows no databases"), "{empty}");
+        let part = report_link(&link(&["a", "b"], &["b"], None), false);
+        assert!(part.contains("): a\n") && part.contains("NO database b"), "{part}");
+        let away = report_link(&link(&["a"], &[], Some("no answer")), false);
+        assert!(away.starts_with("NOT linked main (db1:3306): no answer"), "{away}");
+        assert!(away.contains("ALTER SERVER"), "{away}");
+    }
 
     #[tokio::test]
     async fn a_data_folder_in_use_is_waited_for_and_then_refused() {

@@ -13,6 +13,10 @@ const FORMAT: u32 = 1;
 #[serde(deny_unknown_fields)]
 struct File {
     format: u32,
+    /// The first login is still to come: the accounts are those that the first start makes, and the next
+    /// start makes them again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unused: bool,
     accounts: Vec<Entry>,
 }
 
@@ -36,8 +40,8 @@ struct Version {
     format: u32,
 }
 
-/// Writes the file.
-pub(crate) fn encode(accounts: &[Account]) -> Result<Vec<u8>> {
+/// Writes the file. `unused` says that the first login is still to come.
+pub(crate) fn encode(accounts: &[Account], unused: bool) -> Result<Vec<u8>> {
     let accounts = accounts
         .iter()
         .map(|account| Entry {
@@ -51,17 +55,17 @@ pub(crate) fn encode(accounts: &[Account]) -> Result<Vec<u8>> {
             password_changed: account.password_changed,
         })
         .collect();
-    let mut bytes = serde_json::to_vec_pretty(&File { format: FORMAT, accounts })
+    let mut bytes = serde_json::to_vec_pretty(&File { format: FORMAT, unused, accounts })
         .map_err(|error| Error::internal("cannot write accounts").caused_by(error))?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-/// Reads the file.
+/// Reads the file: the accounts, and whether the first login is still to come.
 ///
 /// # Errors
 /// When it is damaged or of a newer format.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Account>> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<(Vec<Account>, bool)> {
     let damaged = |error: serde_json::Error| {
         Error::new(Code::Internal, format!("the accounts file is damaged: {error}"))
             .caused_by(error)
@@ -73,7 +77,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Account>> {
         )));
     }
     let file: File = serde_json::from_slice(bytes).map_err(damaged)?;
-    file.accounts
+    let unused = file.unused;
+    let accounts: Result<_> = file
+        .accounts
         .into_iter()
         .map(|entry| {
             Ok(Account {
@@ -87,7 +93,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Account>> {
                 password_changed: entry.password_changed,
             })
         })
-        .collect()
+        .collect();
+    Ok((accounts?, unused))
 }
 
 #[cfg(test)]
@@ -120,8 +127,10 @@ mod tests {
     #[test]
     fn the_golden_file_reads_and_is_written_again() {
         let golden = include_bytes!("../../golden/accounts-1.json");
-        assert_eq!(decode(golden).unwrap(), sample());
-        assert_eq!(encode(&sample()).unwrap(), golden);
+        assert_eq!(decode(golden).unwrap(), (sample(), false));
+        assert_eq!(encode(&sample(), false).unwrap(), golden);
+        let unused = encode(&sample(), true).unwrap();
+        assert_eq!(decode(&unused).unwrap(), (sample(), true));
     }
 
     #[test]

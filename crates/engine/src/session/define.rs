@@ -81,10 +81,13 @@ impl Session {
         }
         let statement = pelorus_sql::table::parse(sql, self.mode)?;
         crate::native::options::check(&statement)?;
-        if let TableStatement::Create(create) = &statement
-            && create.query.is_some()
-        {
-            return self.create_of_query(view, create).await;
+        if let TableStatement::Create(create) = &statement {
+            if create.query.is_some() {
+                return self.create_of_query(view, create).await;
+            }
+            if let Some(like) = create.like.as_ref().filter(|like| !self.is_native(like)) {
+                return self.create_like_linked(view, create, like).await;
+            }
         }
         let definer = self.definer(view);
         let done = blocking(|| definer.run(&statement))?;

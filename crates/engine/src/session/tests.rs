@@ -9,7 +9,7 @@ use pelorus_env::Env;
 use pelorus_types::Column;
 
 use super::*;
-use crate::config::{EngineConfig, RootPassword, Settings};
+use crate::config::{EngineConfig, RootPassword, SecretSources, Settings};
 
 async fn engine() -> Arc<Engine> {
     let config = EngineConfig {
@@ -17,6 +17,8 @@ async fn engine() -> Arc<Engine> {
         data: PathBuf::from("/data"),
         settings: Settings::default(),
         root_password: RootPassword::Given("secret".to_owned()),
+        root_hosts: Vec::new(),
+        secrets: SecretSources::default(),
         links: Vec::new(),
         mirrors: Vec::new(),
         variables: vec![("wait_timeout".to_owned(), "600".to_owned())],

@@ -385,6 +385,8 @@ fn on_disk(env: &Env) -> EngineConfig {
         data: PathBuf::from("/data"),
         settings: Settings::default(),
         root_password: RootPassword::Given("secret".to_owned()),
+        root_hosts: Vec::new(),
+        secrets: SecretSources::default(),
         links: Vec::new(),
         mirrors: Vec::new(),
         variables: Vec::new(),

@@ -1,0 +1,140 @@
+//! `CREATE TABLE ... LIKE` of a linked table: a native table with its columns and keys.
+
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::EvalContext;
+use pelorus_sql::Mode;
+use pelorus_sql::statement::TableName;
+use pelorus_sql::table::{ColumnDefault, KeyKind, TableDefinition, TableStatement};
+
+use super::Session;
+use super::place::unknown_database;
+use super::view::View;
+use crate::api::Outcome;
+use crate::diagnostics::Diagnostics;
+use crate::info::InfoTables;
+use crate::mirror::charset::set_collations;
+use crate::native::blocking;
+use crate::native::ddl::Definer;
+use crate::native::options::is_kept;
+
+impl Session {
+    /// Makes a native table with the definition of a linked one. What native tables do not have is
+    /// left out with a warning, except where columns would have other values without it.
+    pub(super) async fn create_like_linked(
+        &mut self,
+        view: &Arc<View>,
+        create: &TableDefinition,
+        like: &TableName,
+    ) -> Result<Outcome> {
+        let database = self.database_of(like)?.to_owned();
+        if InfoTables::is_schema(&database) {
+            let what = format!("CREATE TABLE ... LIKE of a table of {database}");
+            return Err(Error::unsupported(what));
+        }
+        self.engine.links().refresh().await;
+        let found = self.engine.links().database(&database)?;
+        let found = found.ok_or_else(|| unknown_database(&database))?;
+        let place = (found.local.as_str(), found.remote.as_str());
+        let (text, collations) =
+            pelorus_mirror::written_definition(&found.link, place, &like.name).await?;
+        let TableStatement::Create(source) = pelorus_sql::table::parse(&text, Mode::default())?
+        else {
+            return Err(Error::internal("a definition that is no CREATE TABLE"));
+        };
+        let mut source = *source;
+        set_collations(&mut source, &collations);
+        source.name = create.name.clone();
+        source.if_not_exists = create.if_not_exists;
+        source.temporary = create.temporary;
+        let mut left_out = plain(&mut source);
+        let mut definer = self.definer(view);
+        as_written(&mut definer);
+        let limit = self.diagnostics.limit();
+        let done = blocking(|| {
+            loop {
+                // What an attempt that fails has warned of is said again by the next.
+                definer.diagnostics = Diagnostics::default();
+                definer.diagnostics.begin(limit);
+                match definer.run(&TableStatement::Create(Box::new(source.clone()))) {
+                    Err(error) if error.code() == Code::NotSupportedYet => {
+                        let Some(what) = simplify(&mut source) else { return Err(error) };
+                        left_out.push(format!("{what} ({})", error.message()));
+                    }
+                    done => return done,
+                }
+            }
+        })?;
+        for condition in definer.diagnostics.conditions() {
+            self.diagnostics.push(condition.level, condition.code, condition.message);
+        }
+        for what in left_out {
+            let text = format!("'{database}.{}': native tables do not take over {what}", like.name);
+            self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
+        }
+        Ok(Outcome::Done(done))
+    }
+}
+
+/// The definition was written in an empty `sql_mode` and in universal time, and was valid there.
+fn as_written(definer: &mut Definer) {
+    let mut context = EvalContext::default();
+    context.now_micros = definer.context.now_micros;
+    context.sql_mode.allow_invalid_dates = true;
+    definer.context = Arc::new(context);
+    definer.mode = Mode::default();
+    definer.strict = false;
+    definer.generates_keys = false;
+}
+
+/// Takes from a definition what MySQL's LIKE takes from it (foreign keys, the next number of
+/// AUTO_INCREMENT, the names of constraints), and what native tables never have. Gives what of it may
+/// be missed.
+fn plain(source: &mut TableDefinition) -> Vec<String> {
+    let mut missed = Vec::new();
+    source.options.retain(|it| !matches!(it.name.as_str(), "AUTO_INCREMENT" | "ENGINE"));
+    let refused = source.options.extract_if(.., |it| !is_kept(it));
+    missed.extend(refused.map(|option| format!("the option {}", option.name)));
+    source.foreign_keys.clear();
+    for column in &mut source.columns {
+        column.references = None;
+        column.options.clear();
+        column.checks.iter_mut().for_each(|check| check.name = None);
+    }
+    source.checks.iter_mut().for_each(|check| check.name = None);
+    if let Some(partitioning) = &mut source.partitioning {
+        if partitioning.subpartitioning.take().is_some() {
+            missed.push("subpartitions".to_owned());
+        }
+        for partition in &mut partitioning.partitions {
+            partition.subpartitions.clear();
+            partition.options.clear();
+        }
+    }
+    for key in source.keys.iter().filter(|key| key.kind == KeyKind::Spatial) {
+        missed.push(format!("SPATIAL KEY '{}'", key.name.as_deref().unwrap_or_default()));
+    }
+    source.keys.retain(|key| key.kind != KeyKind::Spatial);
+    missed
+}
+
+/// Takes from a definition that native tables do not have one thing without which the columns have
+/// the same values all the same. Gives what it was; `None` when nothing is left.
+fn simplify(source: &mut TableDefinition) -> Option<&'static str> {
+    if source.partitioning.take().is_some() {
+        return Some("its partitions");
+    }
+    let of_columns: usize = source.columns.iter().map(|column| column.checks.len()).sum();
+    if !source.checks.is_empty() || of_columns > 0 {
+        source.checks.clear();
+        source.columns.iter_mut().for_each(|column| column.checks.clear());
+        return Some("its CHECK constraints");
+    }
+    let is_computed = |default: &mut ColumnDefault| matches!(default, ColumnDefault::Expression(_));
+    let mut defaults = source.columns.iter_mut().map(|column| &mut column.default);
+    if defaults.any(|default| default.take_if(is_computed).is_some()) {
+        return Some("a default that is an expression");
+    }
+    None
+}
