@@ -250,15 +250,19 @@ def test_tables_like_linked_ones(linked):
                "CREATE TABLE odd (id int PRIMARY KEY, a varchar(36) DEFAULT (uuid()))")
     wait_for("the database", lambda: ("like_lab",) in through.run("SHOW DATABASES"))
     through.run("DROP DATABASE IF EXISTS like_own", "CREATE DATABASE like_own")
-    through.run("CREATE TABLE like_own.t LIKE like_lab.t")
+    with through.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE like_own.t LIKE like_lab.t")
+        cursor.execute("SHOW WARNINGS")
+        said = cursor.fetchall()
+        assert len(said) == 1 and "UNIQUE of key 'by_name'" in said[0][2], said
     theirs, ours = server.run(INFO.format("like_lab")), through.run(INFO.format("like_own"))
     assert alike(ours) == alike(theirs)
     through.run("INSERT INTO like_own.t (name, amount, day) VALUES ('one', 5, '2024-05-05')",
                 "INSERT INTO like_own.t (name, amount, day) VALUES ('two', 6, '2026-05-05')")
     assert through.run("SELECT id, twice FROM like_own.t ORDER BY id") == ((1, 10), (2, 12))
-    for sql, number in [("('one', 5, '2024-05-05')", 1062), ("('three', -1, '2024-05-05')", 3819)]:
+    for sql, number in [("(1, 'one', 5, '2024-05-05')", 1062), ("(3, 'three', -1, '2024-05-05')", 3819)]:
         with pytest.raises(pymysql.MySQLError) as error:
-            through.run(f"INSERT INTO like_own.t (name, amount, day) VALUES {sql}")
+            through.run(f"INSERT INTO like_own.t (id, name, amount, day) VALUES {sql}")
         assert error.value.args[0] == number
     # With the database chosen, as `(LIKE ...)`, and where it is there already.
     with through.connect(database="like_own") as connection, connection.cursor() as cursor:

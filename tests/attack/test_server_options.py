@@ -120,7 +120,7 @@ def test_good_files(name, allowed, files, tmp_path):
     number, text = refused(allowed, create(
         "lab", f"SOCKET '{tmp_path}/s', USER 'u', PASSWORD_FILE '{name}'"))
     assert number == 1429 and "Access denied by the fake" in text, text
-    assert fake.passwords == [SECRET]
+    assert set(fake.passwords) == {SECRET}
     fake.stop()
 
 
@@ -142,7 +142,7 @@ def test_variables(allowed, tmp_path):
         assert number == 1429 and "is not set" in text, text
     assert fake.connections == 0
     assert "Access denied by the fake" in refused(allowed, of("LISTED"))[1]
-    assert fake.passwords == [SECRET]
+    assert set(fake.passwords) == {SECRET}
     fake.stop()
 
 
@@ -208,7 +208,7 @@ def test_a_stored_password_goes_nowhere_else(stored, tmp_path):
                     f"(SOCKET '{tmp_path}/s', USER 'linker')")
     given = f"ALTER SERVER lab OPTIONS (SOCKET '{tmp_path}/s', PASSWORD 'given-again')"
     assert refused(stored, given)[0] == 1429
-    assert fakes[2].passwords == ["", "given-again"]
+    assert set(fakes[2].passwords) == {"", "given-again"}
     for fake in fakes:
         assert not fake.knows(STORED)
         fake.stop()
@@ -267,7 +267,7 @@ class TestTls:
     def test_it_is_sent_where_that_was_said(self, asks, offers, through, signed):
         fake = FakeMySql(asks, tls=signed["there"][1:] if offers else None)
         text = self.ask(through, fake, ELSEWHERE, ", CLEARTEXT_PASSWORD 'ON'")
-        assert "Access denied by the fake" in text and fake.passwords == [self.PASSWORD]
+        assert "Access denied by the fake" in text and set(fake.passwords) == {self.PASSWORD}
 
     def test_never_without_encryption(self, through):
         fake = FakeMySql(CLEAR)
@@ -282,7 +282,7 @@ class TestTls:
         fake = FakeMySql(asks, tls=own)
         text = self.ask(through, fake, host, f", TLS_CA '{authority.name}'")
         assert "Access denied by the fake" in text, text
-        assert fake.passwords == [self.PASSWORD]
+        assert set(fake.passwords) == {self.PASSWORD}
 
     @pytest.mark.parametrize("own, authority, says", [
         ("here", "other", "signed by none of the authorities"),

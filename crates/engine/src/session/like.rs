@@ -112,8 +112,16 @@ fn plain(source: &mut TableDefinition) -> Vec<String> {
             partition.options.clear();
         }
     }
-    for key in source.keys.iter().filter(|key| key.kind == KeyKind::Spatial) {
-        missed.push(format!("SPATIAL KEY '{}'", key.name.as_deref().unwrap_or_default()));
+    for key in &mut source.keys {
+        let name = key.name.as_deref().unwrap_or_default();
+        match key.kind {
+            KeyKind::Spatial => missed.push(format!("SPATIAL KEY '{name}'")),
+            KeyKind::Unique => {
+                missed.push(format!("UNIQUE of key '{name}', which becomes a plain KEY"));
+                key.kind = KeyKind::Index;
+            }
+            KeyKind::Primary | KeyKind::Index | KeyKind::FullText => {}
+        }
     }
     source.keys.retain(|key| key.kind != KeyKind::Spatial);
     missed

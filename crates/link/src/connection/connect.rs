@@ -149,7 +149,8 @@ async fn log_in_either_way(
     env: &Env,
     more: Capabilities,
 ) -> Result<Connection> {
-    if address.tls == TlsMode::Preferred && is_loopback(&address.endpoint.host) {
+    let is_here = address.endpoint.socket.is_none() && is_loopback(&address.endpoint.host);
+    if address.tls == TlsMode::Preferred && is_here {
         match log_in(address, env, more, false).await {
             Err(error) if REFUSED.contains(&error.errno()) => {}
             other => return other,
