@@ -209,6 +209,8 @@ def test_the_sample_of_the_configuration():
     sample = machine.ROOT / "docs" / "reference" / "pelorus.toml"
     done = command("config", "check", "--config", str(sample))
     assert done.returncode == 0 and "the configuration is right" in done.stdout, done.stderr
+    listed = command("config", "settings").stdout
+    assert "secrets_folder (path;" in listed and "link.cleartext_password:" in listed
 
 
 TABLE = """CREATE TABLE like_lab.t (

@@ -268,10 +268,9 @@ fn link(table: &Table) -> Result<LinkSpec> {
     Ok(spec)
 }
 
-/// Puts the options above the file and fills in what neither says.
-fn resolve(options: &ServeOptions, file: File, environment: Environment) -> Result<Config> {
-    let mut links = file.links;
-    for url in &options.link {
+/// Adds links that are given by their addresses, each under a name of its own.
+fn with_urls(mut links: Vec<LinkSpec>, urls: &[String]) -> Result<Vec<LinkSpec>> {
+    for url in urls {
         let mut spec = link_url::parse(url).context("in --link")?;
         let base = spec.name.clone();
         let mut number = 2;
@@ -281,6 +280,12 @@ fn resolve(options: &ServeOptions, file: File, environment: Environment) -> Resu
         }
         links.push(spec);
     }
+    Ok(links)
+}
+
+/// Puts the options above the file and fills in what neither says.
+fn resolve(options: &ServeOptions, file: File, environment: Environment) -> Result<Config> {
+    let links = with_urls(file.links, &options.link)?;
     let mirrors = if options.mirror.is_empty() { file.mirrors } else { options.mirror.clone() };
     let listen = if !options.listen.is_empty() {
         options.listen.clone()

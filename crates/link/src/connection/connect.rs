@@ -276,7 +276,6 @@ async fn authenticate(
     let password = address.endpoint.password.reveal().as_bytes();
     let mut plugin = greeting.plugin.clone();
     let mut scramble = greeting.scramble;
-    let trust = address.trust(&connection.stream);
     // A plugin that we do not speak as the server's default: offer ours and let it switch.
     let proof = match proof_for(&plugin, password, &scramble) {
         Some(proof) => proof,
@@ -319,12 +318,7 @@ async fn authenticate(
                 scramble = challenge(&data);
                 let answer = match proof_for(&plugin, password, &scramble) {
                     Some(proof) => proof,
-                    None if plugin != auth::CLEAR => {
-                        let what = format_args!("authentication plugin {plugin}");
-                        return Err(Error::unsupported(what));
-                    }
-                    None if trust == Trust::Server => with_zero(password),
-                    None => return Err(address.not_verified(&plugin)),
+                    None => clear_password(address, &connection.stream, &plugin)?,
                 };
                 reply(connection, &answer).await?;
             }
@@ -373,6 +367,17 @@ fn proof_for(plugin: &str, password: &[u8], scramble: &[u8; SCRAMBLE]) -> Option
         auth::NATIVE => Some(auth::native_proof(password, scramble)),
         auth::CACHING_SHA2 => Some(auth::sha2_proof(password, scramble)),
         _ => None,
+    }
+}
+
+/// The password itself, for the plugin that wants it.
+fn clear_password(address: &Address, stream: &Stream, plugin: &str) -> Result<Vec<u8>> {
+    if plugin != auth::CLEAR {
+        return Err(Error::unsupported(format_args!("authentication plugin {plugin}")));
+    }
+    match address.trust(stream) {
+        Trust::Server => Ok(with_zero(address.endpoint.password.reveal().as_bytes())),
+        Trust::Address | Trust::None => Err(address.not_verified(plugin)),
     }
 }
 
