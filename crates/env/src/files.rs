@@ -230,7 +230,9 @@ mod tests {
         DiskFiles.create_folder(&folder.join("inner")).unwrap();
         DiskFiles.create_folder(&top.join("secrets-of-others")).unwrap();
         let write = |path: &str| DiskFiles.replace(&top.join(path), path.as_bytes()).unwrap();
-        ["secrets/plain", "secrets/inner/deep", "outside", "secrets-of-others/x"].map(write);
+        ["secrets/plain", "secrets/inner/deep", "outside", "secrets-of-others/x"]
+            .into_iter()
+            .for_each(write);
         symlink("inner/deep", folder.join("within")).unwrap();
         symlink("../outside", folder.join("away")).unwrap();
         symlink("..", folder.join("up")).unwrap();
