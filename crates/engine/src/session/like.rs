@@ -6,7 +6,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::EvalContext;
 use pelorus_sql::Mode;
 use pelorus_sql::statement::TableName;
-use pelorus_sql::table::{ColumnDefault, KeyKind, TableDefinition, TableStatement};
+use pelorus_sql::table::{KeyKind, TableDefinition, TableStatement};
 
 use super::Session;
 use super::place::unknown_database;
@@ -138,11 +138,6 @@ fn simplify(source: &mut TableDefinition) -> Option<&'static str> {
         source.checks.clear();
         source.columns.iter_mut().for_each(|column| column.checks.clear());
         return Some("its CHECK constraints");
-    }
-    let is_computed = |default: &mut ColumnDefault| matches!(default, ColumnDefault::Expression(_));
-    let mut defaults = source.columns.iter_mut().map(|column| &mut column.default);
-    if defaults.any(|default| default.take_if(is_computed).is_some()) {
-        return Some("a default that is an expression");
     }
     None
 }
