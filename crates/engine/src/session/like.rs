@@ -52,21 +52,33 @@ impl Session {
         let mut definer = self.definer(view);
         as_written(&mut definer);
         let limit = self.diagnostics.limit();
-        let done = blocking(|| {
-            loop {
-                // What an attempt that fails has warned of is said again by the next.
-                definer.diagnostics = Diagnostics::default();
-                definer.diagnostics.begin(limit);
-                match definer.run(&TableStatement::Create(Box::new(source.clone()))) {
-                    Err(error) if error.code() == Code::NotSupportedYet => {
-                        let Some(what) = simplify(&mut source) else { return Err(error) };
-                        left_out.push(format!("{what} ({})", error.message()));
-                    }
-                    done => return done,
+        let mut refusal = None;
+        let mut done = None;
+        for parts in ATTEMPTS {
+            let Some(attempt) = without(&source, parts) else { continue };
+            // What an attempt that fails has warned of is said again by the next.
+            definer.diagnostics = Diagnostics::default();
+            definer.diagnostics.begin(limit);
+            let statement = TableStatement::Create(Box::new(attempt));
+            match blocking(|| definer.run(&statement)) {
+                Err(error) if error.code() == Code::NotSupportedYet => {
+                    refusal.get_or_insert(error);
+                }
+                result => {
+                    done = Some(result?);
+                    let why = refusal.as_ref().map_or("", Error::message);
+                    left_out.extend(parts.iter().map(|part| format!("{} ({why})", part.words())));
+                    break;
                 }
             }
-        })?;
+        }
+        let Some(done) = done else {
+            return Err(refusal.unwrap_or_else(|| Error::internal("no table was made")));
+        };
         for condition in definer.diagnostics.conditions() {
+            if condition.code == Code::TableExists.errno() {
+                left_out.clear();
+            }
             self.diagnostics.push(condition.level, condition.code, condition.message);
         }
         for what in left_out {
@@ -127,17 +139,41 @@ fn plain(source: &mut TableDefinition) -> Vec<String> {
     missed
 }
 
-/// Takes from a definition that native tables do not have one thing without which the columns have
-/// the same values all the same. Gives what it was; `None` when nothing is left.
-fn simplify(source: &mut TableDefinition) -> Option<&'static str> {
-    if source.partitioning.take().is_some() {
-        return Some("its partitions");
+/// What a definition can do without: the columns have the same values all the same.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Checks,
+    Partitions,
+}
+
+impl Part {
+    fn words(self) -> &'static str {
+        match self {
+            Part::Checks => "its CHECK constraints",
+            Part::Partitions => "its partitions",
+        }
     }
-    let of_columns: usize = source.columns.iter().map(|column| column.checks.len()).sum();
-    if !source.checks.is_empty() || of_columns > 0 {
-        source.checks.clear();
-        source.columns.iter_mut().for_each(|column| column.checks.clear());
-        return Some("its CHECK constraints");
+}
+
+/// What is left out until native tables take the rest.
+const ATTEMPTS: [&[Part]; 4] =
+    [&[], &[Part::Checks], &[Part::Partitions], &[Part::Checks, Part::Partitions]];
+
+/// A definition without some parts; `None` where it does not have one of them.
+fn without(source: &TableDefinition, parts: &[Part]) -> Option<TableDefinition> {
+    let mut source = source.clone();
+    for part in parts {
+        match part {
+            Part::Partitions => drop(source.partitioning.take()?),
+            Part::Checks => {
+                let of_columns = source.columns.iter().map(|column| column.checks.len());
+                if source.checks.len() + of_columns.sum::<usize>() == 0 {
+                    return None;
+                }
+                source.checks.clear();
+                source.columns.iter_mut().for_each(|column| column.checks.clear());
+            }
+        }
     }
-    None
+    Some(source)
 }
