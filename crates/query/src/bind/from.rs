@@ -12,6 +12,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
+use pelorus_functions::EvalContext;
 use sqlparser::ast::{self, JoinConstraint, TableFactor};
 
 use super::aggregate;
@@ -20,6 +21,7 @@ use super::expr::Subqueries;
 use super::query::{Binder, BoundQuery, Reach};
 use super::repeated::keep;
 use super::scope::Scope;
+use super::select::is_extreme_of_computed;
 use crate::context::{Database, QueryContext};
 use crate::federate::block::{Kind, constraint};
 use crate::federate::place::{Place, database_name, place, resolve};
@@ -144,9 +146,10 @@ impl Binder<'_> {
                     })?;
                     let mut bound = self.query(subquery, &reach.of_derived()).await?;
                     if is_constant(self.context, subquery)? {
-                        narrow(&mut bound, self.context);
+                        let columns = bound.columns.iter_mut();
+                        columns.for_each(|column| column.in_temporary_table(&self.context.eval));
                     }
-                    derived(written(bound, subquery), alias)
+                    derived(written(bound, subquery, &self.context.eval), alias)
                 }
                 TableFactor::NestedJoin { table_with_joins, alias: None } => {
                     let _level = self.deeper()?;
@@ -199,7 +202,7 @@ impl Binder<'_> {
             };
             let mut named = cte.cte.alias.clone();
             named.name = ast::Ident::new(alias);
-            return derived(written(bound, &cte.cte.query), &named);
+            return derived(written(bound, &cte.cte.query, &self.context.eval), &named);
         }
         let local = database_name(self.context, database)?;
         let place = resolve(self.context, Some(local))?;
@@ -321,25 +324,24 @@ fn is_constant(context: &QueryContext, query: &ast::Query) -> Result<bool> {
     Ok(is_select && matches!(place(context, query, &HashSet::new())?, Place::Nowhere))
 }
 
-/// Gives computed integers of few digits the type INT, as MySQL's own tables have it.
-fn narrow(bound: &mut BoundQuery, context: &QueryContext) {
-    for column in &mut bound.columns {
-        let to = column.value.ty.in_temporary_table();
-        if column.meta.org_name.is_empty() && to != column.value.ty {
-            column.value = column.value.clone().converted(to, &context.eval);
-            column.meta.ty = to;
-        }
-    }
-}
-
 /// The columns of a query in a FROM clause: of one that makes groups, a MariaDB writes a table in
 /// which quotients have the digits that they show.
-fn written(mut bound: BoundQuery, query: &ast::Query) -> BoundQuery {
+fn written(mut bound: BoundQuery, query: &ast::Query, context: &Arc<EvalContext>) -> BoundQuery {
     if let ast::SetExpr::Select(select) = query.body.as_ref()
         && makes_groups(select)
     {
+        let columns = bound.columns.len();
         for column in &mut bound.columns {
             column.value = column.value.clone().with_quotient(false);
+        }
+        let items = select.projection.iter().zip(&mut bound.columns);
+        for (item, column) in items.filter(|_| select.projection.len() == columns) {
+            if let ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } =
+                item
+                && is_extreme_of_computed(expr)
+            {
+                column.as_extreme(context);
+            }
         }
     }
     bound

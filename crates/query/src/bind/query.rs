@@ -9,10 +9,10 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions as functions;
+use pelorus_functions::{self as functions, EvalContext};
 use pelorus_link::Moment;
 use pelorus_sql::{Parsed, normalise};
-use pelorus_types::{Column, WireType};
+use pelorus_types::{Column, ColumnType, WireType};
 use sqlparser::ast::{
     self, LimitClause, OrderByExpr, OrderByKind, SetExpr, SetOperator, SetQuantifier,
 };
@@ -47,6 +47,33 @@ pub(crate) struct BoundColumn {
     pub(crate) meta: Column,
     /// The column of the plan.
     pub(crate) value: Typed,
+}
+
+impl BoundColumn {
+    /// Gives a computed column the type that it has in a temporary table of MySQL's.
+    pub(crate) fn in_temporary_table(&mut self, context: &Arc<EvalContext>) {
+        let from = self.value.ty;
+        if self.meta.org_name.is_empty() {
+            let to = from.in_temporary_table();
+            match to.wire == from.wire {
+                true => self.meta.ty.flags = to.flags,
+                false => self.convert(to, context),
+            }
+        }
+    }
+
+    /// The same of MIN and MAX of integers that are computed: such aggregates are BIGINT there.
+    pub(crate) fn as_extreme(&mut self, context: &Arc<EvalContext>) {
+        let from = self.value.ty;
+        if from.is_integer() && !matches!(from.wire, WireType::LongLong | WireType::Bit) {
+            self.convert(ColumnType { wire: WireType::LongLong, ..from }, context);
+        }
+    }
+
+    fn convert(&mut self, to: ColumnType, context: &Arc<EvalContext>) {
+        self.value = self.value.clone().converted(to, context);
+        self.meta.ty = to;
+    }
 }
 
 /// What a query can name beside its own tables and columns.

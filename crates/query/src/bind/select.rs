@@ -247,7 +247,30 @@ impl Binder<'_> {
             })
             .collect::<Result<Vec<_>>>()?;
         query.plan = ordered(query.plan, keys, block.order.limit)?;
+        self.store(&mut query, block)?;
         Ok(query)
+    }
+
+    /// Gives the columns of a block that MySQL puts into a temporary table, to make groups or to
+    /// find equal rows, the types that they have in it. Constants are not put there, and groups
+    /// that are rolled up come from elsewhere.
+    fn store(&self, query: &mut BoundQuery, block: &Block<'_>) -> Result<()> {
+        let has_groups = has_keys(block.select) && !is_rollup(block.select)?;
+        if !has_groups && !block.distinct {
+            return Ok(());
+        }
+        for (item, column) in block.items.iter().zip(&mut query.columns) {
+            let Some(expr) = &item.expr else { continue };
+            if !column.meta.org_name.is_empty() || normalise::all_columns(expr).is_empty() {
+                continue;
+            }
+            if !normalise::has_aggregate(expr) && !normalise::has_window(expr) {
+                column.in_temporary_table(&self.context.eval);
+            } else if is_extreme_of_computed(expr) {
+                column.as_extreme(&self.context.eval);
+            }
+        }
+        Ok(())
     }
 
     /// An expression of ORDER BY over the rows that DISTINCT leaves: selected values in it become
@@ -677,6 +700,30 @@ pub(crate) fn group_terms(
             _ => Ok(term.clone()),
         })
         .collect()
+}
+
+/// Whether an expression is MIN or MAX of something that is computed: of a column they have its
+/// type.
+pub(super) fn is_extreme_of_computed(expr: &ast::Expr) -> bool {
+    let ast::Expr::Function(call) = expr else { return false };
+    let name = call.name.to_string();
+    let ast::FunctionArguments::List(list) = &call.args else { return false };
+    let is_column = |arg: &ast::FunctionArg| {
+        use ast::Expr::{CompoundIdentifier, Identifier};
+        use ast::{FunctionArg::Unnamed, FunctionArgExpr::Expr};
+        matches!(arg, Unnamed(Expr(Identifier(_) | CompoundIdentifier(_))))
+    };
+    call.over.is_none()
+        && ["MIN", "MAX"].iter().any(|known| known.eq_ignore_ascii_case(&name))
+        && !list.args.iter().any(is_column)
+}
+
+/// Whether a block has a GROUP BY.
+fn has_keys(select: &ast::Select) -> bool {
+    match &select.group_by {
+        GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
+        GroupByExpr::All(_) => true,
+    }
 }
 
 /// Whether groups are rolled up.
