@@ -203,6 +203,73 @@ def test_queries_end_at_sql_select_limit(lab):
             ask(connection, "ROLLBACK")
 
 
+@pytest.mark.parametrize("statement", [
+    "SELECT id + 'a', id / 0 FROM link_lab.bank WHERE id IN (1, 2)",
+    "SELECT COUNT(*) FROM link_lab.bank WHERE id < 10 AND CAST('5x' AS SIGNED) = 5",
+    "SELECT id FROM link_lab.bank WHERE id = 1",
+    "SELECT CAST(CONCAT(id, 'x') AS SIGNED) FROM link_lab.bank WHERE id < 2000",
+])
+def test_warnings_of_queries_that_run_on_the_server(lab, statement):
+    """Their number and their words, in packets, `SHOW WARNINGS` and `@@warning_count`."""
+    server, through = lab
+
+    def told(connection, begin: str):
+        with connection.cursor() as cursor:
+            if begin:
+                cursor.execute(begin)
+            cursor.execute("SET max_error_count = 3")
+            cursor.execute(statement)
+            seen = [cursor._result.warning_count]
+            for question in ("SHOW WARNINGS", "SHOW WARNINGS LIMIT 1, 1", "SELECT @@warning_count"):
+                cursor.execute(question)
+                seen.append(cursor.fetchall())
+            return seen
+    for begin in ("", "BEGIN"):
+        with server.connect() as direct, through.connect() as linked:
+            assert told(linked, begin) == told(direct, begin)
+
+
+def test_a_database_that_was_made_a_moment_ago(lab):
+    """It is found by each kind of statement, however often others were missed just before."""
+    server, through = lab
+    with through.connect() as connection, connection.cursor() as cursor:
+        for number, statement in enumerate((
+                "SELECT a FROM {}.t", "USE {}", "SHOW TABLES FROM {}", "INSERT INTO {}.t VALUES (2)",
+                "SHOW CREATE TABLE {}.t", "DESCRIBE {}.t", "SHOW CREATE DATABASE {}",
+                "EXPLAIN SELECT a FROM {}.t", "PREPARE p FROM 'SELECT a FROM {}.t'")):
+            name = f"link_new_{number}"
+            with pytest.raises(pymysql.err.MySQLError) as error:
+                cursor.execute(statement.format(name))
+            assert error.value.args[0] in (1049, 1146), statement
+            server.run(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t (a INT)",
+                       f"INSERT INTO {name}.t VALUES (1)")
+            cursor.execute(statement.format(name))
+            server.run(f"DROP DATABASE {name}")
+
+
+def test_names_that_are_nowhere_do_not_keep_servers_busy(lab):
+    """However many ask for them at once."""
+    server, through = lab
+
+    def questions() -> int:
+        return int(server.run("SHOW GLOBAL STATUS LIKE 'Questions'")[0][1])
+
+    def miss() -> None:
+        with through.connect() as connection, connection.cursor() as cursor:
+            for _ in range(3):
+                with pytest.raises(pymysql.err.MySQLError) as error:
+                    cursor.execute("SELECT 1 FROM link_nowhere.t")
+                assert error.value.args[0] == 1049
+    threads = [threading.Thread(target=miss) for _ in range(20)]
+    before, begun = questions(), time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # A few questions each tenth of a second, not some for each of the sixty statements.
+    assert questions() - before < 12 * (time.monotonic() - begun) * 10 + 24
+
+
 class TestOneMoment:
     """All ranges of a query read one moment."""
 

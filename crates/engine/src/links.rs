@@ -17,12 +17,16 @@ use pelorus_mirror::mirrors::FindLink;
 
 /// How long a list of databases counts as fresh.
 const FRESH: Duration = Duration::from_secs(1);
+/// How long after servers were asked for a database that is not known they are not asked again.
+const MISS_PAUSE: Duration = Duration::from_millis(100);
 /// How long a server that failed is left alone before it is asked again for its databases.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// How long a statement waits for a server's list when an older one is there, and when none is.
 const PATIENCE: Duration = Duration::from_millis(200);
 pub(crate) const PATIENCE_AT_FIRST: Duration = Duration::from_secs(5);
+/// The same where a database is not in the list.
+const PATIENCE_AT_MISS: Duration = Duration::from_secs(1);
 
 /// One open link and its databases by their names here.
 #[derive(Debug)]
@@ -62,11 +66,13 @@ pub(crate) struct LinkedDatabase {
 pub(crate) struct Links {
     env: Env,
     entries: RwLock<BTreeMap<String, Arc<Entry>>>,
+    /// When servers were asked last for a database that was not known, on the monotonic clock.
+    missed: tokio::sync::Mutex<Option<Duration>>,
 }
 
 impl Links {
     pub(crate) fn new(env: &Env) -> Self {
-        Self { env: env.clone(), entries: RwLock::default() }
+        Self { env: env.clone(), entries: RwLock::default(), missed: tokio::sync::Mutex::default() }
     }
 
     /// Adds a link, in place of one of the same name, which is returned to be closed.
@@ -149,6 +155,32 @@ impl Links {
                     tokio::time::timeout(limit, question).await.ok();
                 }
             }
+        });
+        futures::future::join_all(questions).await;
+    }
+
+    /// Asks all servers that answer for their databases now, because one that is named is not known.
+    /// Names that there are nowhere do not keep servers busy: questions are some time apart, and
+    /// one serves all that wait for it.
+    pub(crate) async fn look_again(&self) {
+        let begun = self.env.clock.monotonic();
+        let mut missed = self.missed.lock().await;
+        if missed.is_some_and(|asked| asked >= begun) {
+            return;
+        }
+        let entries: Vec<Arc<Entry>> = self.entries.read().values().cloned().collect();
+        let answer = |entry: &Arc<Entry>| entry.known.read().failure.is_none();
+        let questions: Vec<_> = entries.into_iter().filter(answer).collect();
+        if questions.is_empty() {
+            return;
+        }
+        let since = missed.map_or(MISS_PAUSE, |asked| begun.saturating_sub(asked));
+        tokio::time::sleep(MISS_PAUSE.saturating_sub(since)).await;
+        *missed = Some(self.env.clock.monotonic());
+        let questions = questions.into_iter().map(|entry| {
+            let env = self.env.clone();
+            let question = tokio::spawn(async move { entry.refresh(&env).await });
+            tokio::time::timeout(PATIENCE_AT_MISS, question)
         });
         futures::future::join_all(questions).await;
     }
@@ -241,7 +273,7 @@ impl Entry {
     /// The databases and the `sql_mode`.
     async fn ask(&self) -> Result<(Vec<String>, String)> {
         let mode = self.link.sql_mode().await?;
-        Ok((self.link.databases().await?, mode))
+        Ok((self.link.databases_now().await?, mode))
     }
 
     async fn refresh(&self, env: &Env) {

@@ -44,7 +44,7 @@ pub use link::{Described, Link};
 pub use pelorus_mysql_wire::prepared::Value;
 pub use pelorus_mysql_wire::rows::Format;
 pub use pin::Pinned;
-pub use relay::{Relay, RelayDone, RelayItem, RelayedRows, Target};
+pub use relay::{Condition, Relay, RelayDone, RelayItem, RelayedRows, Target};
 pub use scan::{Fragment, Moment, RangeReport, Scan, ScanReport, ScanRequest, ScanStream};
 pub use settings::SessionSettings;
 pub use snapshot::SnapshotMode;

@@ -185,6 +185,15 @@ impl Link {
         Ok(names)
     }
 
+    /// The same, asked of the server whatever is cached: somebody may have made one.
+    ///
+    /// # Errors
+    /// As [`Self::databases`].
+    pub async fn databases_now(&self) -> Result<Vec<String>> {
+        self.inner.databases.clear();
+        self.databases().await
+    }
+
     /// The tables and views of a database, given by its name here; none of a database that is not
     /// shown.
     pub async fn tables(&self, database: &str) -> Result<Vec<TableName>> {

@@ -449,6 +449,9 @@ async fn relay(
             let rows = rows.filter_map(|item| async move {
                 match item {
                     Ok(RelayItem::Encoded(bytes)) => Some(Ok(Block::Encoded(bytes))),
+                    Ok(RelayItem::End { warnings, conditions, .. }) if warnings > 0 => {
+                        Some(Ok(Block::Warned(warnings, conditions)))
+                    }
                     Ok(RelayItem::End { .. }) => None,
                     Err(error) => Some(Err(error)),
                 }

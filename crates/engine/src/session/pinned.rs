@@ -261,7 +261,10 @@ impl Session {
         crate::status::count(&self.process.counters.relayed);
         match result {
             Ok(relay) => {
-                self.transaction.warnings_on = Some(name.clone());
+                // What a query has warned of comes with its rows.
+                if matches!(relay, Relay::Done(_)) {
+                    self.transaction.warnings_on = Some(name.clone());
+                }
                 Ok(self.relayed(&name, relay, in_transaction))
             }
             Err(error) => {
@@ -294,7 +297,7 @@ impl Session {
 
     fn relayed(&mut self, name: &str, relay: Relay, in_transaction: bool) -> Outcome {
         match relay {
-            Relay::Rows(rows) => Outcome::Rows(stream::relayed(rows)),
+            Relay::Rows(rows) => Outcome::Rows(stream::relayed(rows, self.diagnostics.clone())),
             Relay::Done(done) => {
                 // Statements such as DDL end the transaction on the server.
                 let on_link = self
@@ -311,6 +314,7 @@ impl Session {
                 if done.last_insert_id != 0 {
                     self.insert_id_on = Some(name.to_owned());
                 }
+                self.diagnostics.count_more(usize::from(done.warnings));
                 Outcome::Done(Done {
                     affected_rows: done.affected_rows,
                     last_insert_id: done.last_insert_id,

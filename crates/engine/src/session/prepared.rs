@@ -117,7 +117,8 @@ impl Session {
 
     /// The columns of a query that may run anywhere.
     async fn describe_query(&self, sql: &str) -> Result<Vec<Column>> {
-        self.engine.links().refresh().await;
+        let tables = pelorus_sql::statement::references(sql, self.mode).tables;
+        self.refresh_links(&tables).await;
         let mut tries = 0;
         loop {
             let context = self.context_of_query(&self.view());

@@ -57,7 +57,7 @@ impl Session {
             return self.on_pinned_at_most(&link, sql, format, true, limit).await;
         }
         if !facts.tables.is_empty() {
-            self.engine.links().refresh().await;
+            self.refresh_links(&facts.tables).await;
             self.check_ambiguous(&facts.tables)?;
         }
         if let Some(mirrored) = self.mirrored(&facts.tables).await {
@@ -127,7 +127,7 @@ impl Session {
                 let mut settings = self.link_settings().with_select_limit(limit);
                 settings.database = self.remote_database(link).or_else(|| Some(SCHEMA.to_owned()));
                 let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
-                relay(link, &settings, &sql, format).await
+                relay(link, &settings, &sql, format, &self.diagnostics).await
             }
             _ => Err(error),
         }

@@ -17,6 +17,7 @@ use super::place::unknown_database;
 use super::view::View;
 use super::{Session, stream};
 use crate::api::{Outcome, RowFormat};
+use crate::diagnostics::Diagnostics;
 use crate::grid::Grid;
 use crate::info::InfoTables;
 use crate::links::LinkedDatabase;
@@ -176,8 +177,8 @@ impl Session {
         if self.engine.native().has(name) {
             return Ok(Home::Native(name.to_owned()));
         }
+        self.refresh_links_for(&[name]).await;
         let links = self.engine.links();
-        links.refresh().await;
         links.database(name)?.map(Home::Linked).ok_or_else(|| unknown_database(name))
     }
 
@@ -194,7 +195,7 @@ impl Session {
         }
         let mut settings = self.link_settings();
         settings.database = self.remote_database(link).or_else(|| Some(database.remote.clone()));
-        relay(link, &settings, sql, format).await
+        relay(link, &settings, sql, format, &self.diagnostics).await
     }
 
     /// `SHOW WARNINGS` after a statement that ran on the session's own connection.
@@ -202,9 +203,12 @@ impl Session {
         let name = self.transaction.warnings_on.clone().unwrap_or_default();
         match self.transaction.pinned.get(&name).map(|own| own.link.clone()) {
             Some(link) => {
-                let outcome = self.on_pinned(&link, sql, format, false).await?;
+                // What they are was counted when they came.
+                let own = std::mem::take(&mut self.diagnostics);
+                let outcome = self.on_pinned(&link, sql, format, false).await;
+                self.diagnostics = own;
                 self.transaction.warnings_on = Some(name);
-                Ok(outcome)
+                outcome
             }
             None => Ok(done()),
         }
@@ -225,8 +229,8 @@ impl Session {
             let grid = crate::native::show::create_database(&name, &options, exists);
             return stream::grid(&grid).map(Outcome::Rows);
         }
+        self.refresh_links_for(&[name.as_str()]).await;
         let links = self.engine.links();
-        links.refresh().await;
         let database = links.database(&name)?.ok_or_else(|| unknown_database(&name))?;
         if database.local != database.remote {
             return Err(Error::unsupported(format_args!(
@@ -269,13 +273,14 @@ pub(super) async fn relay(
     settings: &pelorus_link::SessionSettings,
     sql: &str,
     format: RowFormat,
+    diagnostics: &Diagnostics,
 ) -> Result<Outcome> {
     let format = match format {
         RowFormat::Text => Format::Text,
         RowFormat::Binary => Format::Binary,
     };
     match link.relay(settings, sql, format, Target::Primary).await? {
-        Relay::Rows(rows) => Ok(Outcome::Rows(stream::relayed(rows))),
+        Relay::Rows(rows) => Ok(Outcome::Rows(stream::relayed(rows, diagnostics.clone()))),
         Relay::Done(_) => Err(Error::internal("a statement gave no rows")),
     }
 }

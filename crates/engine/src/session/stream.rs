@@ -159,10 +159,16 @@ pub(super) fn blocks(
     eval: Arc<EvalContext>,
     diagnostics: Diagnostics,
 ) -> RowStream {
-    let rows = rows.map(|block| {
-        block.map(|block| match block {
-            Block::Batch(batch) => Rows::Batch(batch),
-            Block::Encoded(bytes) => Rows::Encoded(bytes),
+    let of_server = diagnostics.clone();
+    let rows = rows.filter_map(move |block| {
+        futures::future::ready(match block {
+            Ok(Block::Batch(batch)) => Some(Ok(Rows::Batch(batch))),
+            Ok(Block::Encoded(bytes)) => Some(Ok(Rows::Encoded(bytes))),
+            Ok(Block::Warned(total, conditions)) => {
+                of_server.take_over(total, conditions);
+                None
+            }
+            Err(error) => Some(Err(error)),
         })
     });
     let end = futures::stream::once(async move {
@@ -185,13 +191,16 @@ fn stop_after_error(
     })
 }
 
-/// The rows that a linked server sends.
-pub(super) fn relayed(rows: RelayedRows) -> ResultSet {
+/// The rows that a linked server sends; its warnings go to the session at the end.
+pub(super) fn relayed(rows: RelayedRows, diagnostics: Diagnostics) -> ResultSet {
     let columns = rows.columns.clone();
-    let rows = rows.map(|item| {
+    let rows = rows.map(move |item| {
         item.map(|item| match item {
             RelayItem::Encoded(bytes) => Rows::Encoded(bytes),
-            RelayItem::End { warnings, .. } => Rows::End { warnings },
+            RelayItem::End { warnings, conditions, .. } => {
+                diagnostics.take_over(warnings, conditions);
+                Rows::End { warnings }
+            }
         })
     });
     ResultSet { columns, rows: Box::pin(rows) }
