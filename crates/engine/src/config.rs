@@ -1,6 +1,7 @@
 //! What the engine is started with, and what an edge must know of it.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -98,14 +99,35 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// The most connections at a time.
     pub max_connections: usize,
+    /// How logins are slowed down after failed ones.
+    pub login_delay: LoginDelay,
     /// Whether connections over TCP must be encrypted.
     pub require_secure_transport: bool,
+    /// The addresses that the server listens on.
+    pub addresses: Vec<IpAddr>,
     /// Where the server listens, for `@@bind_address`.
     pub bind_address: String,
     /// The TCP port, for `@@port`; 0 without TCP.
     pub port: u16,
     /// The path of the local socket, for `@@socket`; empty without one.
     pub socket: String,
+}
+
+/// How logins are slowed down after failed ones, as by MySQL's `connection_control`.
+#[derive(Clone, Copy, Debug)]
+pub struct LoginDelay {
+    /// Failures in a row before the first delay; 0: there is none.
+    pub threshold: u32,
+    /// The shortest delay.
+    pub min: Duration,
+    /// The longest delay.
+    pub max: Duration,
+}
+
+impl Default for LoginDelay {
+    fn default() -> Self {
+        Self { threshold: 3, min: Duration::from_secs(1), max: Duration::from_secs(8) }
+    }
 }
 
 impl Default for Settings {
@@ -118,6 +140,8 @@ impl Default for Settings {
             net_write_timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(10),
             max_connections: 1_000,
+            login_delay: LoginDelay::default(),
+            addresses: vec![Ipv6Addr::UNSPECIFIED.into()],
             require_secure_transport: false,
             bind_address: String::new(),
             port: 0,

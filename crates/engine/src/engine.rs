@@ -13,9 +13,9 @@ use pelorus_mirror::Mirrors;
 use pelorus_mirror::mirrors::FindLink;
 use pelorus_query::Scratch;
 
-use crate::accounts::{Account, Accounts};
+use crate::accounts::{Account, AccountName, Accounts, Reach};
 use crate::api::{Credential, Login};
-use crate::config::{EngineConfig, SERVER_VERSION, Settings};
+use crate::config::{EngineConfig, LoginDelay, SERVER_VERSION, Settings};
 use crate::handle::Handle;
 use crate::info::RemoteInfo;
 use crate::links::Links;
@@ -75,8 +75,12 @@ impl Engine {
             Error::internal(format!("cannot create {}", config.data.display())).caused_by(error)
         })?;
         let missing = missing(&env, &config.data)?;
+        let reach = Reach {
+            addresses: config.settings.addresses.clone(),
+            socket: !config.settings.socket.is_empty(),
+        };
         let (accounts, generated_root_password) =
-            Accounts::open(&env, &config.data, &config.root_password)?;
+            Accounts::open(&env, &config.data, &config.root_password, reach)?;
         let servers = Servers::open(&env, &config.data, &config.links)?;
         let zone = Zone::of_machine(&env);
         let (scratch, spills_to) = scratch(&env, &config.data)?;
@@ -167,6 +171,7 @@ impl Engine {
     /// Limits and texts for edges. Later changes by `SET GLOBAL` show in later calls.
     pub fn settings(&self) -> Settings {
         let seconds = |name| Duration::from_secs(self.globals.get(name).count());
+        let milliseconds = |name| Duration::from_millis(self.globals.get(name).count());
         let size = |name| usize::try_from(self.globals.get(name).count()).unwrap_or(usize::MAX);
         Settings {
             max_allowed_packet: size("max_allowed_packet"),
@@ -175,6 +180,14 @@ impl Engine {
             net_write_timeout: seconds("net_write_timeout"),
             connect_timeout: seconds("connect_timeout"),
             max_connections: size("max_connections"),
+            login_delay: LoginDelay {
+                threshold: u32::try_from(
+                    self.globals.get("connection_control_failed_connections_threshold").count(),
+                )
+                .unwrap_or(u32::MAX),
+                min: milliseconds("connection_control_min_connection_delay"),
+                max: milliseconds("connection_control_max_connection_delay"),
+            },
             require_secure_transport: self.globals.get("require_secure_transport").is_on(),
             ..self.settings.clone()
         }
@@ -184,6 +197,14 @@ impl Engine {
     /// `peer` is `None` on a local socket.
     pub fn credential(&self, user: &str, peer: Option<IpAddr>) -> Option<Credential> {
         self.accounts.find(user, peer).map(Credential::from)
+    }
+
+    /// Counts how a login ended whose proof the edge has looked at.
+    ///
+    /// # Errors
+    /// The account is locked for failed logins (3955), whatever was proven.
+    pub fn login_ended(&self, user: &str, peer: Option<IpAddr>, is_proven: bool) -> Result<()> {
+        self.accounts.login_ended(user, peer, is_proven)
     }
 
     /// A number for a connection that is about to be greeted; [`Self::connect`] takes it over.
@@ -200,7 +221,9 @@ impl Engine {
         let activity =
             Activity { command: "Sleep", since: self.env.clock.monotonic(), ..Activity::default() };
         let process = Arc::new(Process::new(Handle::new(id), activity));
-        if !self.processes.add(process.clone(), self.settings().max_connections) {
+        // As in MySQL, one place more is kept for whoever can make room.
+        let reserved = usize::from(self.account_of(&login).is_ok_and(|account| !account.read_only));
+        if !self.processes.add(process.clone(), self.settings().max_connections + reserved) {
             return Err(Error::new(Code::TooManyConnections, "Too many connections"));
         }
         // Ordering: counts are only looked at by people.
@@ -219,7 +242,8 @@ impl Engine {
     pub fn kill(&self, by: &Session, id: u64, query_only: bool) -> Result<()> {
         let missing = || Error::new(Code::NoSuchThread, format!("Unknown thread id: {id}"));
         let process = self.processes.get(id).ok_or_else(missing)?;
-        if by.is_read_only() && process.activity().user != by.login().user {
+        let is_own = process.activity().account.as_ref() == Some(by.account());
+        if !is_own && !self.may_administrate(by.account()) {
             return Err(Error::new(Code::KillDenied, format!("You are not owner of thread {id}")));
         }
         if query_only {
@@ -286,6 +310,11 @@ impl Engine {
                 LinkReport { name: server.name, address, databases, failure }
             })
             .collect()
+    }
+
+    /// Whether an account may change accounts and see what others do.
+    fn may_administrate(&self, name: &AccountName) -> bool {
+        self.accounts.get(name).is_some_and(|account| !account.read_only)
     }
 
     pub(crate) fn env(&self) -> &Env {

@@ -46,7 +46,7 @@ mod status;
 mod variables;
 mod zone;
 
-pub use config::{EngineConfig, LinkSpec, RootPassword, Settings};
+pub use config::{EngineConfig, LinkSpec, LoginDelay, RootPassword, Settings};
 pub use engine::{Engine, LinkReport};
 pub use handle::Handle;
 pub use session::Session;

@@ -5,6 +5,7 @@
 //! | [`view`] | what a statement sees of the session |
 //! | `run` | the frame of every statement: rights, kill, time limit, warnings, counters |
 //! | `dispatch` | which statement goes where |
+//! | `light` | statements that take next to no time |
 //! | `query` | queries, and the context that they run in |
 //! | `place` | which linked server the tables of a statement are on |
 //! | `pinned` | statements on a connection of the session's own |
@@ -22,6 +23,7 @@ mod absent;
 mod change;
 mod define;
 mod dispatch;
+mod light;
 mod links;
 pub(crate) mod mirror;
 mod pinned;
@@ -234,6 +236,7 @@ impl Session {
         };
         self.process.update(|activity| {
             activity.user.clone_from(&self.login.user);
+            activity.account = Some(self.account.clone());
             activity.host = host;
             activity.database.clone_from(self.own_database.as_ref().unwrap_or(&self.database));
         });
@@ -249,9 +252,9 @@ impl Session {
         self.process.handle.id()
     }
 
-    /// Whether the account may only read.
-    pub(crate) fn is_read_only(&self) -> bool {
-        self.read_only
+    /// The account that is used.
+    pub(crate) fn account(&self) -> &AccountName {
+        &self.account
     }
 
     /// Who is logged in.

@@ -241,6 +241,8 @@ codes! {
     BinlogChecksum = 1744, b"HY000", Unavailable;
     /// The account may not log in.
     AccountLocked = 3118, b"HY000", Denied;
+    /// The account is locked after failed logins.
+    AccountBlocked = 3955, b"HY000", Denied;
     /// A window has no definition.
     NoSuchWindow = 3579, b"HY000", InvalidInput;
     /// Windows depend on each other.
@@ -407,6 +409,8 @@ codes! {
     OnlyOnRangeList = 1512, b"HY000", InvalidInput;
     /// Two partitions of one name.
     SamePartitionName = 1517, b"HY000", InvalidInput;
+    /// A value that an option cannot have.
+    WrongOptionValue = 1525, b"HY000", InvalidInput;
     /// A row fits no partition.
     NoPartitionForValue = 1526, b"HY000", InvalidInput;
     /// A function that a partition expression cannot use.

@@ -18,6 +18,7 @@ pub trait Backend: Send + Sync + 'static {
 
     fn settings(&self) -> Settings;
     fn credential(&self, user: &str, peer: Option<IpAddr>) -> Option<Credential>;
+    fn login_ended(&self, user: &str, peer: Option<IpAddr>, is_proven: bool) -> Result<()>;
     fn next_connection_id(&self) -> u64;
     fn connect(
         self: &Arc<Self>,
@@ -39,6 +40,7 @@ pub trait BackendSession: Send + Sync + 'static {
     fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>>;
     fn results_collation(&self) -> Option<Collation>;
     fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str);
+    fn is_light(&self, sql: &str) -> bool;
     fn execute(&mut self, sql: &str) -> impl Future<Output = Result<Outcome>> + Send;
     fn prepare(&mut self, sql: &str) -> impl Future<Output = Result<Prepared>> + Send;
     fn execute_prepared(
@@ -71,6 +73,10 @@ impl Backend for Engine {
 
     fn credential(&self, user: &str, peer: Option<IpAddr>) -> Option<Credential> {
         Engine::credential(self, user, peer)
+    }
+
+    fn login_ended(&self, user: &str, peer: Option<IpAddr>, is_proven: bool) -> Result<()> {
+        Engine::login_ended(self, user, peer, is_proven)
     }
 
     fn next_connection_id(&self) -> u64 {
@@ -122,6 +128,10 @@ impl BackendSession for Session {
 
     fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str) {
         Session::next_statement(self, sql)
+    }
+
+    fn is_light(&self, sql: &str) -> bool {
+        Session::is_light(self, sql)
     }
 
     async fn execute(&mut self, sql: &str) -> Result<Outcome> {

@@ -94,6 +94,12 @@ impl Statements {
         statement.long_data[index].get_or_insert_default().extend_from_slice(data);
     }
 
+    /// Whether rows of an open cursor are still to be computed.
+    pub(crate) fn has_cursors(&self) -> bool {
+        let mut cursors = self.open.values().filter_map(|statement| statement.cursor.as_ref());
+        cursors.any(|cursor| !cursor.is_whole())
+    }
+
     /// Takes the rows of open cursors into memory: the next statement may need what they run on.
     pub(crate) async fn hoard_cursors(&mut self) {
         self.hoard_within(CURSOR_MEMORY).await;

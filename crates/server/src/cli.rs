@@ -198,6 +198,10 @@ fn show(text: &str) -> Result<(), Failure> {
 /// stays tokio's: whatever waits (`env::blocking`) takes one, and with fewer the rest would stand still.
 const STACK_BYTES: usize = 128 << 20;
 
+/// The threads that let clients in, log them in, wait for their commands and answer the light ones.
+/// They have next to nothing to do: a second one is for what one of them has to wait for.
+const EDGE_THREADS: usize = 2;
+
 fn serve(config: Config) -> anyhow::Result<()> {
     tracing_subscriber::fmt()
         .with_max_level(config.log)
@@ -208,15 +212,22 @@ fn serve(config: Config) -> anyhow::Result<()> {
     if let Some(files) = pelorus_env::raise_file_limit() {
         tracing::debug!(files, "files and connections that can be open");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(STACK_BYTES)
-        .build()
-        .context("cannot start the runtime")?;
-    runtime.block_on(async {
+    let runtime = |name: &str| {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.enable_all().thread_name(name).thread_stack_size(STACK_BYTES);
+        builder
+    };
+    let serving = runtime("pelorus-serving").build().context("cannot start the runtime")?;
+    let edge = runtime("pelorus-edge").worker_threads(EDGE_THREADS).build();
+    let edge = edge.context("cannot start the runtime of the edge")?;
+    let ended = edge.block_on(async {
         let listeners = server::Listeners::bind(&config).await?;
-        server::run(config, listeners, server::stop_signal()?).await
-    })
+        server::run(config, listeners, server::stop_signal()?, serving.handle().clone()).await
+    });
+    // What still computes for clients that are gone holds up nothing.
+    serving.shutdown_background();
+    edge.shutdown_background();
+    ended
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -12,6 +11,7 @@ use pelorus_env::{Env, FolderLock};
 use pelorus_error::display_chain;
 use pelorus_mysql_server::{Edge, EdgeConfig, listen};
 use tokio::net::{TcpListener, UnixListener, UnixStream, lookup_host};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -124,49 +124,80 @@ async fn lock_folder(folder: &Path, env: &Env, patience: Duration) -> Result<Fol
     }
 }
 
-/// Serves clients until `shutdown` is done; then lets running statements end for a while.
+/// How long running statements may go on once the server is to stop.
+const STATEMENTS_GRACE: Duration = Duration::from_secs(8);
+/// How long the whole stop takes at most.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// Ends the process if it does not end by itself in time: statements may compute without looking
+/// up. What is on disk is as after a crash then, from which every start recovers.
+fn end_in_time() {
+    let watch = std::thread::Builder::new().name("pelorus-stop".to_owned()).spawn(|| {
+        std::thread::sleep(STOP_LIMIT);
+        tracing::warn!("statements that do not stop are cut off");
+        std::process::exit(0);
+    });
+    if let Err(error) = watch {
+        tracing::warn!("the time of the stop is not limited: {error}");
+    }
+}
+
+/// Serves clients until `shutdown` is done; then lets running statements end for a while. The engine
+/// and statements run on the runtime `serving`; this one lets clients in, and answers them when all
+/// threads of the other compute.
 ///
 /// # Errors
 /// A data folder, key or certificate that cannot be used.
 pub async fn run(
-    config: Config,
+    mut config: Config,
     listeners: Listeners,
     shutdown: impl Future<Output = ()>,
+    serving: Handle,
 ) -> Result<()> {
     let env = Env::real();
     // Before anything in it is read, and until everything in it is written.
     let _lock = lock_folder(&config.data, &env, PATIENCE).await?;
-    let engine = open_engine(&config, &env).await?;
-    let edge_config = EdgeConfig { tls: config.tls.clone(), ..EdgeConfig::new(&config.data) };
+    let addresses = listeners.tcp.iter().filter_map(|listener| listener.local_addr().ok());
+    config.settings.addresses = addresses.map(|address| address.ip()).collect();
+    let opening = engine_config(&config, &env);
+    let engine = serving.spawn(Engine::open(opening)).await?;
+    let engine = engine.map_err(|error| anyhow::anyhow!("{}", display_chain(&error)))?;
+    let edge_config = EdgeConfig {
+        tls: config.tls.clone(),
+        shutdown_grace: STATEMENTS_GRACE,
+        serving: Some(serving.clone()),
+        ..EdgeConfig::new(&config.data)
+    };
     let edge = Edge::new(engine.clone(), &edge_config, &env)
         .map_err(|error| anyhow::anyhow!("{}", display_chain(&error)))?;
     report(&config, &engine, &listeners);
 
     let (stop, stopped) = watch::channel(());
-    let mut serving = JoinSet::new();
+    let mut listening = JoinSet::new();
     // The channel closes when the server is to stop.
     let wait =
         |mut stopped: watch::Receiver<()>| async move { while stopped.changed().await.is_ok() {} };
     let mut paths = Vec::new();
     for listener in listeners.tcp {
         let (edge, stopped) = (edge.clone(), stopped.clone());
-        serving.spawn(async move { edge.serve(listener, wait(stopped)).await });
+        listening.spawn(async move { edge.serve(listener, wait(stopped)).await });
     }
     for (listener, path) in listeners.local {
         paths.push(path);
         let (edge, stopped) = (edge.clone(), stopped.clone());
-        serving.spawn(async move { edge.serve_unix(listener, wait(stopped)).await });
+        listening.spawn(async move { edge.serve_unix(listener, wait(stopped)).await });
     }
     drop(stopped);
     shutdown.await;
     tracing::info!("stopping");
+    end_in_time();
     drop(stop);
-    while let Some(ended) = serving.join_next().await {
+    while let Some(ended) = listening.join_next().await {
         if let Ok(Err(error)) = ended {
             tracing::error!(error = display_chain(&error), "a listener failed");
         }
     }
-    engine.close().await;
+    serving.spawn(async move { engine.close().await }).await?;
     for path in paths {
         // The next start takes away what is left.
         std::fs::remove_file(path).ok();
@@ -174,8 +205,8 @@ pub async fn run(
     Ok(())
 }
 
-async fn open_engine(config: &Config, env: &Env) -> Result<Arc<Engine>> {
-    let engine = EngineConfig {
+fn engine_config(config: &Config, env: &Env) -> EngineConfig {
+    EngineConfig {
         env: env.clone(),
         data: config.data.clone(),
         settings: config.settings.clone(),
@@ -183,8 +214,7 @@ async fn open_engine(config: &Config, env: &Env) -> Result<Arc<Engine>> {
         links: config.links.clone(),
         mirrors: config.mirrors.clone(),
         variables: config.variables.clone(),
-    };
-    Engine::open(engine).await.map_err(|error| anyhow::anyhow!("{}", display_chain(&error)))
+    }
 }
 
 /// Says on standard output what was started and what to do next.

@@ -18,7 +18,9 @@ pub mod server;
 pub mod set;
 pub mod show;
 
-pub use account::{Account, Authentication, Method, Require, UserName, UserOptions, UserSpec};
+pub use account::{
+    Account, Authentication, LockTime, Method, Require, UserName, UserOptions, UserSpec,
+};
 pub use data::References;
 pub use mirror::{MirrorAction, MirrorColumns, MirrorFilter, MirrorStatement, MirrorTarget};
 pub use server::{AlterServer, CreateServer, ServerOptions};
@@ -46,9 +48,19 @@ impl Secret {
         Self(text.into())
     }
 
+    /// Keeps bytes from being printed: each becomes the character of its number.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self(bytes.iter().copied().map(char::from).collect())
+    }
+
     /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// The bytes of a secret that was made of some.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.chars().filter_map(|char| u8::try_from(u32::from(char)).ok()).collect()
     }
 }
 

@@ -2,12 +2,15 @@
 //! for the old one.
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_sql::statement::LockTime;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{Account, AccountName};
 
 /// The format that is written.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// The oldest that is read. Format 2 added what locks accounts after failed logins.
+const OLDEST: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,8 +30,19 @@ struct Entry {
     read_only: bool,
     locked: bool,
     require_ssl: bool,
+    /// Failed logins that lock the account; 0 is no limit.
+    #[serde(default)]
+    failed_login_attempts: u16,
+    /// Days of the lock; `null` is without end.
+    #[serde(default = "no_days")]
+    password_lock_time: Option<u16>,
     /// Seconds since 1970.
     password_changed: u64,
+}
+
+/// What accounts of format 1 have.
+fn no_days() -> Option<u16> {
+    Some(0)
 }
 
 #[derive(Deserialize)]
@@ -48,6 +62,11 @@ pub(crate) fn encode(accounts: &[Account]) -> Result<Vec<u8>> {
             read_only: account.read_only,
             locked: account.locked,
             require_ssl: account.require_ssl,
+            failed_login_attempts: account.failed_login_attempts,
+            password_lock_time: match account.password_lock_time {
+                LockTime::Days(days) => Some(days),
+                LockTime::Unbounded => None,
+            },
             password_changed: account.password_changed,
         })
         .collect();
@@ -67,9 +86,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Account>> {
             .caused_by(error)
     };
     let Version { format } = serde_json::from_slice(bytes).map_err(damaged)?;
-    if format != FORMAT {
+    if !(OLDEST..=FORMAT).contains(&format) {
         return Err(Error::internal(format!(
-            "the accounts file has format {format}; this version reads format {FORMAT}"
+            "the accounts file has format {format}; this version reads formats {OLDEST} to {FORMAT}"
         )));
     }
     let file: File = serde_json::from_slice(bytes).map_err(damaged)?;
@@ -84,6 +103,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Account>> {
                 read_only: entry.read_only,
                 locked: entry.locked,
                 require_ssl: entry.require_ssl,
+                failed_login_attempts: entry.failed_login_attempts,
+                password_lock_time: entry
+                    .password_lock_time
+                    .map_or(LockTime::Unbounded, LockTime::Days),
                 password_changed: entry.password_changed,
             })
         })
@@ -103,6 +126,8 @@ mod tests {
                 read_only: false,
                 locked: false,
                 require_ssl: false,
+                failed_login_attempts: 3,
+                password_lock_time: LockTime::Unbounded,
                 password_changed: 1_700_000_000,
             },
             Account {
@@ -112,6 +137,8 @@ mod tests {
                 read_only: true,
                 locked: false,
                 require_ssl: true,
+                failed_login_attempts: 0,
+                password_lock_time: LockTime::Days(5),
                 password_changed: 1_700_000_001,
             },
         ]
@@ -119,9 +146,19 @@ mod tests {
 
     #[test]
     fn the_golden_file_reads_and_is_written_again() {
-        let golden = include_bytes!("../../golden/accounts-1.json");
+        let golden = include_bytes!("../../golden/accounts-2.json");
         assert_eq!(decode(golden).unwrap(), sample());
         assert_eq!(encode(&sample()).unwrap(), golden);
+    }
+
+    #[test]
+    fn the_file_of_format_1_reads() {
+        let mut accounts = sample();
+        for account in &mut accounts {
+            account.failed_login_attempts = 0;
+            account.password_lock_time = LockTime::Days(0);
+        }
+        assert_eq!(decode(include_bytes!("../../golden/accounts-1.json")).unwrap(), accounts);
     }
 
     #[test]

@@ -109,16 +109,10 @@ impl Session {
         Ok(())
     }
 
-    /// The name of a database as its server spells it. One that is not in the list may be new, so
-    /// the servers are asked once more.
+    /// The name of a database as its server spells it.
     async fn linked_database(&self, name: &str) -> Result<String> {
+        self.refresh_links_for(&[name]).await;
         let links = self.engine.links();
-        links.refresh().await;
-        if let Some(found) = links.database(name)? {
-            return Ok(found.local);
-        }
-        links.forget();
-        links.refresh().await;
         match links.database(name)? {
             Some(found) => Ok(found.local),
             None => Err(self.unknown_or_away(name)),
@@ -160,7 +154,7 @@ impl Session {
             .collect();
         match words.as_slice() {
             // Accounts are read when somebody logs in.
-            ["PRIVILEGES"] => {}
+            ["PRIVILEGES"] => self.engine.accounts().forget_failures(),
             ["TABLES" | "TABLE"] => {
                 self.engine.links().forget();
                 for link in self.engine.links().all() {
@@ -196,7 +190,7 @@ impl Session {
                     return self.on_pinned(&link, sql, format, true).await;
                 }
                 if !facts.tables.is_empty() {
-                    self.engine.links().refresh().await;
+                    self.refresh_links(&facts.tables).await;
                 }
                 let mirrored = self.mirrored(&facts.tables).await;
                 let context = self.context_of_query(view);

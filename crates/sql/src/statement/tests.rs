@@ -457,11 +457,44 @@ fn accounts() {
     assert_eq!(users, [account("a", "%"), account("b", "%"), account("c", "localhost")]);
     let method = |at: usize| create.users[at].authentication.clone().unwrap().method;
     assert_eq!(method(0), Method::Password(Secret::new("p")));
-    assert_eq!(method(1), Method::Hash(Secret::new("$A$005$x")));
+    assert_eq!(method(1), Method::Hash(Secret::of_bytes(b"$A$005$x")));
     assert_eq!(method(2), Method::Plugin);
     assert_eq!(create.options.require, Some(Require::Ssl));
     assert_eq!((create.options.locked, create.options.read_only), (Some(true), Some(true)));
     assert_eq!(create.options.others, ["PASSWORD EXPIRE NEVER", "COMMENT 'x'"]);
+    let Statement::CreateUser(create) = read(
+        "CREATE USER d IDENTIFIED WITH 'caching_sha2_password' AS 0x2441FF00 REQUIRE NONE PASSWORD \
+         EXPIRE DEFAULT ACCOUNT UNLOCK PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT \
+         PASSWORD REQUIRE CURRENT DEFAULT FAILED_LOGIN_ATTEMPTS 3 PASSWORD_LOCK_TIME UNBOUNDED",
+    ) else {
+        panic!("not a CREATE USER");
+    };
+    let Some(Authentication { method: Method::Hash(hash), .. }) = &create.users[0].authentication
+    else {
+        panic!("no hash");
+    };
+    assert_eq!(hash.bytes(), [0x24, 0x41, 0xFF, 0]);
+    let options = create.options;
+    assert_eq!(
+        options.others,
+        [
+            "PASSWORD EXPIRE DEFAULT",
+            "PASSWORD HISTORY DEFAULT",
+            "PASSWORD REUSE INTERVAL DEFAULT",
+            "PASSWORD REQUIRE CURRENT DEFAULT"
+        ]
+    );
+    assert_eq!(options.failed_login_attempts, Some(3));
+    assert_eq!(options.password_lock_time, Some(LockTime::Unbounded));
+    for (option, errno) in [
+        ("FAILED_LOGIN_ATTEMPTS 32768", 1525),
+        ("PASSWORD_LOCK_TIME 99999999999999999999", 1525),
+        ("FAILED_LOGIN_ATTEMPTS UNBOUNDED", 1064),
+        ("PASSWORD_LOCK_TIME -1", 1064),
+    ] {
+        let error = classify(&format!("ALTER USER a {option}"), Mode::default()).unwrap_err();
+        assert_eq!(error.errno(), errno, "{option}");
+    }
     let Statement::AlterUser(alter) = read("ALTER USER USER() IDENTIFIED BY 'hidden!' READ WRITE")
     else {
         panic!("not an ALTER USER");
