@@ -213,7 +213,7 @@ def test_warnings_of_queries_that_run_on_the_server(lab, statement):
     """Their number and their words, in packets, `SHOW WARNINGS` and `@@warning_count`."""
     server, through = lab
 
-    def told(connection, begin: str):
+    def warned(connection, begin: str):
         with connection.cursor() as cursor:
             if begin:
                 cursor.execute(begin)
@@ -226,7 +226,7 @@ def test_warnings_of_queries_that_run_on_the_server(lab, statement):
             return seen
     for begin in ("", "BEGIN"):
         with server.connect() as direct, through.connect() as linked:
-            assert told(linked, begin) == told(direct, begin)
+            assert warned(linked, begin) == warned(direct, begin)
 
 
 def test_a_database_that_was_made_a_moment_ago(lab):

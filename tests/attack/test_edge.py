@@ -53,7 +53,7 @@ def heavy(server: pelorus.Pelorus, count: int) -> list[tuple]:
 
 @pytest.fixture(scope="module")
 def stopping():
-    """A server that is told to stop while it computes; the last test sees that it did. (begun, server)"""
+    """A server that gets SIGTERM while it computes; the last test sees that it stopped."""
     server = pelorus.Pelorus(name="pelorus-stopping")
     fill(server)
     heavy(server, BUSY)
@@ -112,7 +112,7 @@ def closed(stream: socket.socket) -> bool:
 class TestStrangers:
     """Who has not logged in."""
 
-    def test_silent_strangers_keep_nobody_out(self, server):
+    def test_silent_strangers_keep_no_client_out(self, server):
         """More of them than connections are allowed; the oldest give way."""
         server.run("SET GLOBAL max_connections = 20")
         crowd = [raw(server) for _ in range(400)]
@@ -186,7 +186,7 @@ class TestLogins:
         return error.value.args[0], time.monotonic() - begun
 
     def test_a_flood_of_wrong_passwords(self, server):
-        """Many at once: they wait, and hold up nobody."""
+        """Many at once: they wait, and others do not."""
         threads = [threading.Thread(target=self.fail, args=(server, "guess")) for _ in range(40)]
         for thread in threads:
             thread.start()
@@ -229,7 +229,7 @@ class TestCommands:
     """Who has logged in."""
 
     def test_random_commands(self, server):
-        """Every command with rubbish behind it, and wrong numbers."""
+        """Every command, followed by rubbish, and wrong numbers."""
         rng = random.Random(SEED)
         with server.connect() as watcher:
             for command in range(0x25):

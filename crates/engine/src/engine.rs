@@ -221,7 +221,7 @@ impl Engine {
         let activity =
             Activity { command: "Sleep", since: self.env.clock.monotonic(), ..Activity::default() };
         let process = Arc::new(Process::new(Handle::new(id), activity));
-        // As in MySQL, one place more is kept for whoever can make room.
+        // As in MySQL, one place more is kept for those who can make room.
         let reserved = usize::from(self.account_of(&login).is_ok_and(|account| !account.read_only));
         if !self.processes.add(process.clone(), self.settings().max_connections + reserved) {
             return Err(Error::new(Code::TooManyConnections, "Too many connections"));

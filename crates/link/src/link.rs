@@ -185,7 +185,7 @@ impl Link {
         Ok(names)
     }
 
-    /// The same, asked of the server whatever is cached: somebody may have made one.
+    /// The same, asked of the server whatever is cached: there may be a new one.
     ///
     /// # Errors
     /// As [`Self::databases`].

@@ -42,7 +42,7 @@ enum Next {
     Quit,
 }
 
-/// Work on another runtime, which ends when nobody waits for it any more.
+/// Work on another runtime; it ends when its result is not waited for any more.
 struct Elsewhere<T>(JoinHandle<T>);
 
 impl<T> Drop for Elsewhere<T> {

@@ -3,7 +3,7 @@
 //! Failures in a row are counted for each user at each origin, as MySQL's `connection_control` does
 //! for accounts. Those of an origin are counted together too, with ten times the threshold: else
 //! each guess would name another user. A user who has logged in from there before does not wait for
-//! the others. The wait comes before the proof is looked at: whoever leaves during it learns nothing.
+//! the others. The wait comes before the proof is looked at: a client that leaves during it learns nothing.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

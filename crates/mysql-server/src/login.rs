@@ -208,7 +208,7 @@ impl<B: Backend> Door<B> {
     }
 
     /// Lets the client in or not. Failures count, also when the client leaves in the middle: what it
-    /// was asked may have told it that its proof was wrong.
+    /// was asked may have shown it that its proof was wrong.
     async fn check(&self, channel: &mut Channel, user: &str, claim: Claim) -> Result<(), Gone> {
         let (backend, delays) = (&self.shared.backend, &self.shared.delays);
         let address = self.address();

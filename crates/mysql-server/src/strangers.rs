@@ -39,7 +39,7 @@ pub(crate) struct Stranger {
 
 impl Strangers {
     /// Takes a new connection in. Where there are `most` already, the oldest of the origin that has
-    /// the most of them gives way, so that a crowd from one address keeps out nobody but itself.
+    /// the most of them gives way, so that a crowd from one address keeps out only itself.
     pub(crate) fn enter(self: &Arc<Self>, from: Origin, most: usize) -> Stranger {
         let sent_away = Arc::new(Notify::new());
         let mut inner = self.0.lock();

@@ -1,4 +1,4 @@
-//! From where clients can come, so that no account is counted on that nobody can use.
+//! From where clients can come, so that no account is counted on that cannot be used.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -74,7 +74,7 @@ async fn greeted(address: SocketAddr) -> TcpStream {
 }
 
 #[tokio::test]
-async fn silent_strangers_keep_nobody_out() {
+async fn silent_strangers_keep_no_client_out() {
     let script = Script::new();
     script.account("open", CACHING_SHA2, b"");
     script.settings.lock().max_connections = 2;
@@ -86,7 +86,7 @@ async fn silent_strangers_keep_nobody_out() {
     }
     let mut client = Client::connect(address, open()).await.unwrap();
     client.query("ok").await.unwrap();
-    // The first of the crowd gave way, and was told so.
+    // The first of the crowd gave way, with an error.
     let mut last = Vec::new();
     crowd[0].read_to_end(&mut last).await.unwrap();
     assert_eq!(parse_err(&last[4..]).errno(), 1040);
@@ -113,7 +113,7 @@ fn a_server_that_computes_lets_clients_in_and_answers_kill() {
             other.command(|out| out.extend_from_slice(&[0x0C, 9, 0, 0, 0])).await.unwrap();
             assert_eq!(*script.killed.borrow(), 9);
         };
-        tokio::time::timeout(Duration::from_secs(4), answers).await.expect("nobody answers");
+        tokio::time::timeout(Duration::from_secs(4), answers).await.expect("no answer");
         assert_eq!(script.running(), 1, "the statement was over too early");
     });
     serving.shutdown_background();
@@ -133,7 +133,7 @@ async fn failed_logins_are_counted_and_the_next_ones_wait() {
         };
         assert_eq!(error.errno(), 1045);
     }
-    // The third waited. Other users do not, and a waiting login holds up nobody.
+    // The third waited. Other users do not, and a waiting login holds up no other.
     assert!(begun.elapsed() >= delay);
     assert_eq!(*script.logins.lock(), vec![("open".to_owned(), false); 3]);
     let begun = tokio::time::Instant::now();

@@ -90,7 +90,7 @@ pub struct UserOptions {
 pub enum LockTime {
     /// So many days; 0 is never.
     Days(u16),
-    /// `UNBOUNDED`: until somebody unlocks it.
+    /// `UNBOUNDED`: until it is unlocked.
     Unbounded,
 }
 
