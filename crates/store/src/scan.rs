@@ -8,6 +8,7 @@
 mod bounds;
 mod cursor;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -294,13 +295,14 @@ impl ScanUnit {
                     let column = chunk.column(position)?;
                     // There is a description of every column.
                     let Some(zones) = meta.columns.get(position) else { continue };
+                    let predicate = within(predicate, &zones.zone);
                     for &vector in &vectors {
-                        if may_match(zones, Some(vector), predicate) {
-                            column.select(predicate, rows_of(vector), &mut selection)?;
-                        } else {
+                        if !may_match(zones, Some(vector), &predicate) {
                             selection.remove(rows_of(vector));
                         }
                     }
+                    // Once for the chunk: what is made of a long list is made once.
+                    column.select(&predicate, range.clone(), &mut selection)?;
                 }
                 Source::Filler(column) => {
                     let value = filler(column, 1)?;
@@ -327,6 +329,14 @@ impl ScanUnit {
             }
         }
         Ok(selection)
+    }
+}
+
+/// A condition less the constants of a list that no value of a chunk equals.
+fn within<'a>(predicate: &'a Predicate, zone: &Zone) -> Cow<'a, Predicate> {
+    match predicate {
+        Predicate::In(list) => Cow::Owned(Predicate::In(list.within(zone))),
+        other => Cow::Borrowed(other),
     }
 }
 
