@@ -1,5 +1,8 @@
 //! Questions about a parsed tree, and small changes to it.
 
+use std::collections::HashSet;
+use std::hash::Hash;
+
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
 };
@@ -311,31 +314,46 @@ const EFFECTS: &[&str] = &[
 pub fn dependence(query: &Query, mode: Mode) -> Dependence {
     let mut out = Dependence::default();
     walk_query(query, &mut |node| out.see(&node, mode));
-    out
+    out.without_repetitions()
 }
 
 /// Reads on what besides its columns an expression depends, subqueries included.
 pub fn expression_dependence(expr: &Expr, mode: Mode) -> Dependence {
     let mut out = Dependence::default();
     walk_expr(expr, &mut |node| out.see(&node, mode));
-    out
+    out.without_repetitions()
 }
 
 impl Dependence {
+    fn without_repetitions(mut self) -> Self {
+        let lists = [
+            &mut self.random,
+            &mut self.time,
+            &mut self.session,
+            &mut self.effects,
+            &mut self.stored,
+            &mut self.functions,
+            &mut self.user_variables,
+        ];
+        lists.into_iter().for_each(once);
+        once(&mut self.system_variables);
+        self
+    }
+
     fn call(&mut self, name: String, arguments: usize) {
         let out = self;
         if name.contains('.') {
-            remember(&mut out.stored, &name);
+            out.stored.push(name.clone());
         } else if RANDOM.contains(&name.as_str()) {
-            remember(&mut out.random, &name);
+            out.random.push(name.clone());
         } else if TIME.contains(&name.as_str()) || (name == "UNIX_TIMESTAMP" && arguments == 0) {
-            remember(&mut out.time, &name);
+            out.time.push(name.clone());
         } else if EFFECTS.contains(&name.as_str()) || (name == "LAST_INSERT_ID" && arguments > 0) {
-            remember(&mut out.effects, &name);
+            out.effects.push(name.clone());
         } else if SESSION.contains(&name.as_str()) {
-            remember(&mut out.session, &name);
+            out.session.push(name.clone());
         }
-        remember(&mut out.functions, &name);
+        out.functions.push(name);
     }
 
     fn see(&mut self, node: &Node<'_>, mode: Mode) {
@@ -350,13 +368,10 @@ impl Dependence {
             }
             Expr::Identifier(name) => match variable(name, mode) {
                 Some(Variable::User(name)) => {
-                    remember(&mut self.user_variables, &name.to_lowercase());
+                    self.user_variables.push(name.to_lowercase());
                 }
                 Some(Variable::System(scope, name)) => {
-                    let entry = (scope, name.to_ascii_lowercase());
-                    if !self.system_variables.contains(&entry) {
-                        self.system_variables.push(entry);
-                    }
+                    self.system_variables.push((scope, name.to_ascii_lowercase()));
                 }
                 None => {}
             },
@@ -366,10 +381,10 @@ impl Dependence {
     }
 }
 
-fn remember(list: &mut Vec<String>, name: &str) {
-    if !list.iter().any(|known| known == name) {
-        list.push(name.to_owned());
-    }
+/// Keeps the first of equal elements.
+fn once<T: Clone + Eq + Hash>(list: &mut Vec<T>) {
+    let mut seen = HashSet::new();
+    list.retain(|element| seen.insert(element.clone()));
 }
 
 #[cfg(test)]
