@@ -347,7 +347,9 @@ codes! {
     TableWithoutColumns = 1113, b"42000", InvalidInput;
     /// A memory or disk budget is used up.
     TableFull = 1114, b"HY000", Resource;
-    /// More columns than a table can have.
+    /// More tables than a join can have.
+    TooManyTables = 1116, b"HY000", InvalidInput;
+    /// More columns than a table or a result can have.
     TooManyColumns = 1117, b"HY000", InvalidInput;
     /// A column name that cannot be.
     WrongColumnName = 1166, b"42000", InvalidInput;

@@ -105,6 +105,18 @@ impl Call {
         self
     }
 
+    /// Says how many of the arguments, from the first on, a batch must have: of the others it knows
+    /// already what they are.
+    pub(crate) fn reading(mut self, arguments: usize) -> Self {
+        self.slots.truncate(arguments);
+        self
+    }
+
+    /// How many arguments [`Self::evaluate`] reads: the first ones.
+    pub fn reads(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Says whether the call itself can complain of the values of its arguments, and which of them
     /// it looks at when.
     pub(crate) fn with_complaint(mut self, complains: bool, args: &[Arg]) -> Self {
@@ -253,14 +265,15 @@ impl Call {
     /// Runs on `rows` rows. Arrays of length 1 stand for the same value in every row. The result
     /// has `rows` values.
     pub fn evaluate(&self, args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-        if args.len() != self.slots.len() {
+        if args.len() < self.slots.len() {
             return Err(pelorus_error::Error::internal(format!(
-                "{} got {} arguments instead of {}",
+                "{} got {} arguments, fewer than {}",
                 self.name,
                 args.len(),
                 self.slots.len()
             )));
         }
+        self.ctx.interrupt.check()?;
         let inputs = args
             .iter()
             .zip(&self.slots)

@@ -2,7 +2,7 @@
 //! what two values are compared as.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
 use arrow::datatypes::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type};
@@ -565,6 +565,10 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     let word = if negated { "not in" } else { "in" };
     let text = format!("({} {word} ({}))", value.text, texts.join(","));
     let lookup = if numbers.is_none() { Lookup::of(&kinds, list, ctx) } else { None };
+    // Constants that are known already are no arguments of a batch.
+    let is_known = number.is_none() && (numbers.is_some() || lookup.is_some());
+    let reads = if is_known { 1 } else { args.len() };
+    let sorted: OnceLock<Vec<f64>> = OnceLock::new();
     let kernel = move |batch: &Batch<'_>| {
         if let Some((number, at)) = &number {
             let result =
@@ -575,8 +579,12 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
             return Err(Error::internal("IN has arguments"));
         };
         if let Some(numbers) = numbers.as_ref().filter(|_| batch.rows > 0) {
-            let mut numbers: Vec<f64> = numbers.iter().map(|it| it.given(batch.ctx)).collect();
-            numbers.sort_unstable_by(|a, b| total(*a, *b));
+            // They are asked for every batch, since they may leave warnings.
+            let mut given: Vec<f64> = numbers.iter().map(|it| it.given(batch.ctx)).collect();
+            let numbers = sorted.get_or_init(|| {
+                given.sort_unstable_by(|a, b| total(*a, *b));
+                given
+            });
             let is_among = |value| numbers.binary_search_by(|it| total(*it, value)).is_ok();
             let result = vector::truths(batch.rows, |row| {
                 Ok(value.real(row).map(|value| is_among(value) != negated))
@@ -606,7 +614,7 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         })?;
         Ok(Arc::new(result) as ArrayRef)
     };
-    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text))
+    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text).reading(reads))
 }
 
 /// What the value is compared with each item as. Texts share one collation.

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use pelorus_types::{Collation, collation};
 
+use crate::interrupt::Interrupt;
 use crate::zone::TimeZone;
 
 /// Most warnings that a statement keeps, as MySQL's `max_error_count` has it by default.
@@ -96,6 +97,8 @@ pub struct EvalContext {
     pub has_parameters: bool,
     /// Warnings are those of a MariaDB, whose answer this is.
     pub of_mariadb: bool,
+    /// Whether the statement is to stop; asked wherever a function is computed.
+    pub interrupt: Interrupt,
     warnings: Mutex<Vec<(u16, String)>>,
 }
 
@@ -118,6 +121,7 @@ impl Default for EvalContext {
             version: String::new(),
             has_parameters: false,
             of_mariadb: false,
+            interrupt: Interrupt::default(),
             warnings: Mutex::new(Vec::new()),
         }
     }
@@ -135,8 +139,11 @@ impl EvalContext {
     /// Adds a warning that the statement gives once, however many rows are concerned.
     pub fn warn_once(&self, code: u16, message: &str) {
         let mut warnings = self.lock();
+        if warnings.len() >= MAX_WARNINGS {
+            return;
+        }
         let is_known = warnings.iter().any(|(known, text)| *known == code && text == message);
-        if !is_known && warnings.len() < MAX_WARNINGS {
+        if !is_known {
             warnings.push((code, message.to_owned()));
         }
     }

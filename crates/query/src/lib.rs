@@ -8,6 +8,7 @@
 //! | [`context`] | what a query needs to know of its session |
 //! | `bind` | syntax tree to DataFusion plan, with MySQL's names and types |
 //! | `federate` | what linked servers do, whole or split |
+//! | `apart` | the work of a statement in a task of its own |
 //! | `arms` | the arms of UNION ALL one after another |
 //! | `kept` | rows that are computed once and read by several |
 //! | `memory`, `narrow` | what a query may hold, where it spills to, and batches that fit |
@@ -19,6 +20,7 @@
 //! | `run` | whole or here, and the execution |
 //! | `explain` | the plan for people |
 
+mod apart;
 mod arms;
 mod bind;
 pub mod context;
@@ -51,6 +53,7 @@ use pelorus_error::Result;
 use pelorus_sql::{Mode, normalise, parse_query};
 use pelorus_types::Column;
 
+use apart::{apart, awaited};
 use federate::block;
 
 /// Runs one query (SELECT, WITH, VALUES, TABLE) and returns its rows as they are made.
@@ -58,7 +61,15 @@ use federate::block;
 /// # Errors
 /// What MySQL would say, or 1235 for what Pelorus refuses.
 pub async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<QueryResult> {
-    run::run(context, sql, form).await
+    let (interrupt, statement) =
+        (context.eval.interrupt.clone(), (context.clone(), sql.to_owned()));
+    let work = async move {
+        let (context, sql) = statement;
+        run::run(&context, &sql, form).await
+    };
+    let mut result = apart(&interrupt, work).await?;
+    result.rows = awaited(result.rows, &interrupt);
+    Ok(result)
 }
 
 /// Finds the result columns of one query without running it; `?` may stand for values.
@@ -66,7 +77,9 @@ pub async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<Que
 /// # Errors
 /// As [`run`].
 pub async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Column>> {
-    run::describe(context, sql).await
+    let (interrupt, statement) =
+        (context.eval.interrupt.clone(), (context.clone(), sql.to_owned()));
+    apart(&interrupt, async move { run::describe(&statement.0, &statement.1).await }).await
 }
 
 /// Says how one query would run: a row a step.
@@ -74,7 +87,9 @@ pub async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Column>> 
 /// # Errors
 /// As [`run`].
 pub async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
-    explain::explain(context, sql).await
+    let (interrupt, statement) =
+        (context.eval.interrupt.clone(), (context.clone(), sql.to_owned()));
+    apart(&interrupt, async move { explain::explain(&statement.0, &statement.1).await }).await
 }
 
 /// Whether a query calls functions that a server has stored: they may read and change what only the

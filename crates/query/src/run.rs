@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::execute_stream;
@@ -21,6 +21,7 @@ use pelorus_sql::{Parsed, Unparsed, parse_query, parse_versioned_query};
 use pelorus_types::Column;
 use sqlparser::ast;
 
+use crate::apart::{asking, physically_asking, reading};
 use crate::arms::Arms;
 use crate::bind::query::{Binder, BoundQuery, Reach};
 use crate::context::{Database, Flavour, PlanOptions, QueryContext};
@@ -30,6 +31,7 @@ use crate::federate::{block, decide, place, render};
 use crate::kept::{self, Planner};
 use crate::memory::bytes_of_query;
 use crate::narrow::{Narrow, batch_rows};
+use crate::plans;
 use crate::pushed;
 use crate::result::{Block, QueryResult, RowForm};
 use crate::small_groups::SmallGroups;
@@ -86,11 +88,12 @@ pub(crate) enum Plan {
 /// Reads a query. `FOR SYSTEM_TIME` is read where it cannot reach a linked server, which would see
 /// the table as it is now.
 pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparsed> {
-    let unparsed = match parse_query(sql, context.mode) {
+    let unparsed = match reading(sql, || parse_query(sql, context.mode)) {
         Ok(parsed) => return Ok(parsed),
         Err(unparsed) => unparsed,
     };
-    let Ok(parsed) = parse_versioned_query(sql, context.mode) else { return Err(unparsed) };
+    let versioned = reading(sql, || parse_versioned_query(sql, context.mode));
+    let Ok(parsed) = versioned else { return Err(unparsed) };
     let is_linked = normalise::table_references(&parsed.query).iter().any(|reference| {
         let database = reference.table.database.as_deref();
         matches!(place::resolve(context, database), Ok(Database::Linked { .. }))
@@ -533,11 +536,7 @@ pub(crate) fn output(bound: BoundQuery, context: &QueryContext) -> Result<Logica
         .enumerate()
         .map(|(at, column)| column.value.settled(&context.eval).expr.alias(format!("result{at}")))
         .collect();
-    LogicalPlanBuilder::from(bound.plan)
-        .project(exprs)
-        .and_then(LogicalPlanBuilder::build)
-        .and_then(kept::where_shared)
-        .map_err(from_datafusion)
+    kept::where_shared(plans::project(bound.plan, exprs)?).map_err(from_datafusion)
 }
 
 /// DataFusion's physical optimizer without its last check, which refuses plans that are right: where
@@ -575,10 +574,12 @@ pub(crate) fn state(context: &QueryContext, way: Way) -> SessionState {
         .set_bool("datafusion.optimizer.enable_topk_aggregation", false)
         // It asks a MAX for its value after each batch, and ours give theirs away.
         .set_bool("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", false);
+    let interrupt = &context.eval.interrupt;
+    let physical = physically_asking(rules(&context.options, memory, way), interrupt);
     SessionStateBuilder::new()
         .with_config(config)
-        .with_optimizer_rules(pushed::rules())
-        .with_physical_optimizer_rules(rules(&context.options, memory, way))
+        .with_optimizer_rules(asking(pushed::rules(), interrupt))
+        .with_physical_optimizer_rules(physical)
         .with_query_planner(Arc::new(Planner))
         .with_runtime_env(context.scratch.runtime(memory))
         .build()

@@ -2,7 +2,7 @@
 //! are expressions over the other columns of the row, which are bound anew for each statement,
 //! since `sql_mode` and the time zone are the session's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -242,10 +242,10 @@ pub(crate) fn check(definition: &TableDefinition, derived: &Derived, mode: Mode)
             self::generated(definition, at, column, generated)?;
         }
     }
-    for (at, check) in definition.checks.iter().enumerate() {
+    let mut seen = HashSet::new();
+    for check in &definition.checks {
         let name = check_name(check);
-        let before = &definition.checks[..at];
-        if before.iter().any(|other| check_name(other).eq_ignore_ascii_case(name)) {
+        if !seen.insert(name.to_ascii_lowercase()) {
             let text = format!("Duplicate check constraint name '{name}'.");
             return Err(Error::remote(3822, *b"HY000", text));
         }

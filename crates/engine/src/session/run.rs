@@ -29,7 +29,7 @@ impl Session {
         let counters = &self.process.counters;
         count(&counters.questions);
         count(&counters.queries);
-        let statement = match pelorus_sql::classify(sql, self.mode) {
+        let statement = match classified(sql, self.mode) {
             Ok(statement) => statement,
             Err(error) => return self.failed_early(error),
         };
@@ -262,6 +262,14 @@ impl Session {
             _ => return,
         });
     }
+}
+
+/// Reads what a statement is, away from the threads that serve others where the text is long.
+fn classified(sql: &str, mode: Mode) -> Result<Statement> {
+    /// A text of so many bytes takes about a millisecond.
+    const LONG: usize = 64 << 10;
+    let classify = || pelorus_sql::classify(sql, mode);
+    if sql.len() < LONG { classify() } else { pelorus_env::blocking(classify) }
 }
 
 /// Statements that show the diagnostics of the one before leave them alone.

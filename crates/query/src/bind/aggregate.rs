@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, lit};
 use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::{self, AggregateCall};
 use pelorus_functions::{Arg, EvalContext, Formula};
@@ -20,7 +20,8 @@ use super::native::groups::{Part, part_of};
 use super::query::{Binder, column_expr};
 use super::rollup;
 use super::typed::Typed;
-use crate::udf::{self, Units, from_datafusion};
+use crate::plans;
+use crate::udf::{self, Units};
 
 /// Whether an expression holds an aggregate of its own block.
 pub(crate) fn contains(expr: &ast::Expr) -> bool {
@@ -266,10 +267,7 @@ impl Binder<'_> {
             let plan = rollup::rolled_up(plan, groups, aggregates, counted.as_deref())?;
             return Ok((plan, computed));
         }
-        let plan = LogicalPlanBuilder::from(plan)
-            .aggregate(groups, aggregates)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
+        let plan = plans::aggregate(plan, groups, aggregates)?;
         Ok((plan, computed))
     }
 

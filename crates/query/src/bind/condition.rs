@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
                 let column = self.of.column(expr)?;
                 let list: Option<Vec<Scalar>> =
                     list.iter().map(|it| self.scalar(column, it)).collect();
-                Some((column, Predicate::In(list?)))
+                Some((column, Predicate::In(list?.into())))
             }
             Expr::BinaryOp { left, op, right } => {
                 let op = operator(op)?;

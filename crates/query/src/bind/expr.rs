@@ -92,6 +92,7 @@ pub(crate) struct ExprBinder<'a> {
 impl ExprBinder<'_> {
     /// Binds an expression to its value.
     pub(crate) fn value(&self, expr: &ast::Expr) -> Result<Typed> {
+        self.context.eval.interrupt.check()?;
         if let Some(found) = self.computed_value(expr) {
             return Ok(found);
         }

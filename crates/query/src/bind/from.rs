@@ -25,8 +25,8 @@ use crate::federate::block::{Kind, constraint};
 use crate::federate::place::{Place, database_name, place, resolve};
 use crate::udf::from_datafusion;
 
-/// How many tables a block may join. Planning takes the cube of their number; MySQL takes 61.
-const MAX_JOINED: usize = 256;
+/// How many tables a block may join, as in MySQL. Planning takes the cube of their number.
+const MAX_JOINED: usize = 61;
 
 /// The block that a table stands in.
 #[derive(Clone, Copy)]
@@ -48,6 +48,15 @@ fn inner_conditions(item: &ast::TableWithJoins) -> Vec<&ast::Expr> {
     }
     let inner = item.joins.iter().zip(kinds()).filter(|(_, kind)| *kind == Some(Kind::Inner));
     inner.filter_map(|(join, _)| condition_of(join)).collect()
+}
+
+/// How many tables an item of FROM joins, those in parentheses as well.
+fn tables_of(item: &ast::TableWithJoins) -> usize {
+    let of = |factor: &TableFactor| match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => tables_of(table_with_joins),
+        _ => 1,
+    };
+    of(&item.relation) + item.joins.iter().map(|join| of(&join.relation)).sum::<usize>()
 }
 
 fn condition_of(join: &ast::Join) -> Option<&ast::Expr> {
@@ -74,9 +83,12 @@ impl Binder<'_> {
         select: &ast::Select,
         reach: &Reach,
     ) -> Result<(LogicalPlan, Scope)> {
-        let tables: usize = select.from.iter().map(|item| 1 + item.joins.len()).sum();
+        let tables: usize = select.from.iter().map(tables_of).sum();
         if tables > MAX_JOINED {
-            return Err(Error::unsupported(format_args!("joins of more than {MAX_JOINED} tables")));
+            return Err(Error::new(
+                Code::TooManyTables,
+                format!("Too many tables; MySQL can only use {MAX_JOINED} tables in a join"),
+            ));
         }
         let mut bound: Option<(LogicalPlan, Scope)> = None;
         for item in &select.from {

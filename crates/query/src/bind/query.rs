@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use datafusion::common::Column as DfColumn;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, Union};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
@@ -17,6 +17,7 @@ use sqlparser::ast::{
     self, LimitClause, OrderByExpr, OrderByKind, SetExpr, SetOperator, SetQuantifier,
 };
 
+use super::concat::few_terms;
 use super::expr::Subqueries;
 use super::extent::{Extent, Level};
 use super::leaf::Mentioned;
@@ -29,6 +30,7 @@ use crate::context::{Flavour, QueryContext};
 use crate::federate::place::{Place, place};
 use crate::federate::render::session_constant;
 use crate::federate::scan::Journal;
+use crate::plans;
 use crate::udf::{from_datafusion, next_id};
 
 /// A query as a plan, with what its columns mean.
@@ -125,6 +127,14 @@ impl<'a> Binder<'a> {
     /// 1235 for what would make a plan that is too deep or too large.
     pub(crate) fn deeper(&self) -> Result<Level<'_>> {
         self.extent.deeper()
+    }
+
+    /// Goes into a subquery of an expression, for as long as the result lives.
+    ///
+    /// # Errors
+    /// 1235 where there are too many in each other.
+    pub(crate) fn into_subquery(&self) -> Result<Level<'_>> {
+        self.extent.into_subquery()
     }
 
     /// Counts a table that is read, or a row of VALUES, which becomes a query.
@@ -271,36 +281,15 @@ impl<'a> Binder<'a> {
                 values.next().filter(|_| values.next().is_none()).cloned()
             })
             .collect();
-        let mut whole: Option<BoundQuery> = None;
-        for (side, all) in sides {
-            let side = self.in_types(side, &metas)?;
-            let Some(before) = whole else {
-                whole = Some(side);
-                continue;
-            };
-            let exprs = before.columns.iter().zip(&side.columns).map(|(before, side)| {
-                let name = self.fresh("c");
-                (before.value.expr.clone().alias(&name), side.value.expr.clone().alias(&name), name)
-            });
-            let (mut left, mut right, mut names) = (Vec::new(), Vec::new(), Vec::new());
-            for (before, side, name) in exprs {
-                left.push(before);
-                right.push(side);
-                names.push(name);
-            }
-            let right = LogicalPlanBuilder::from(side.plan)
-                .project(right)
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(from_datafusion)?;
-            let plan = LogicalPlanBuilder::from(before.plan)
-                .project(left)
-                .and_then(|plan| plan.union(right))
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(from_datafusion)?;
-            let joined = BoundQuery { plan, columns: named(&metas, &names) };
-            whole = Some(if all { joined } else { self.distinct(joined)? });
+        // Rows are made distinct by the last UNION that is not UNION ALL, those before it as well.
+        let distinct = sides.iter().rposition(|(_, all)| !all).map_or(0, |last| last + 1);
+        let mut sides: Vec<BoundQuery> = sides.into_iter().map(|(side, _)| side).collect();
+        let mut rest = sides.split_off(distinct);
+        if !sides.is_empty() {
+            let whole = self.all_of(sides, &metas)?;
+            rest.insert(0, self.distinct(whole)?);
         }
-        let mut whole = whole.ok_or_else(|| Error::internal("an empty UNION"))?;
+        let mut whole = self.all_of(rest, &metas)?;
         for (column, list) in whole.columns.iter_mut().zip(lists) {
             if let Some(list) = list {
                 column.value = column.value.clone().listed_like(&list);
@@ -309,21 +298,33 @@ impl<'a> Binder<'a> {
         Ok(whole)
     }
 
-    /// A query with its columns converted to other types.
-    fn in_types(&self, query: BoundQuery, to: &[Column]) -> Result<BoundQuery> {
+    /// The rows of several queries, side by side in one plan however many there are.
+    fn all_of(&self, sides: Vec<BoundQuery>, to: &[Column]) -> Result<BoundQuery> {
         let names: Vec<String> = to.iter().map(|_| self.fresh("c")).collect();
-        let exprs = query.columns.into_iter().zip(to).zip(&names).map(|((column, to), name)| {
+        let sides = sides.into_iter().map(|side| {
+            self.context.eval.interrupt.check()?;
+            self.in_types(side, to, &names).map(Arc::new)
+        });
+        let sides = sides.collect::<Result<Vec<_>>>()?;
+        let plan = match <[_; 1]>::try_from(sides) {
+            Ok([side]) => Arc::unwrap_or_clone(side),
+            Err(sides) => {
+                LogicalPlan::Union(Union::try_new_with_loose_types(sides).map_err(from_datafusion)?)
+            }
+        };
+        Ok(BoundQuery { plan, columns: named(to, &names) })
+    }
+
+    /// The plan of a query with its columns converted to other types, under these names.
+    fn in_types(&self, query: BoundQuery, to: &[Column], names: &[String]) -> Result<LogicalPlan> {
+        let exprs = query.columns.into_iter().zip(to).zip(names).map(|((column, to), name)| {
             if column.value.ty.decimals != to.ty.decimals {
                 mariadb::check_digits(&column.value)?;
             }
             let value = column.value.without_key().converted(to.ty, &self.context.eval);
             Ok::<_, Error>(value.expr.alias(name))
         });
-        let plan = LogicalPlanBuilder::from(query.plan)
-            .project(exprs.collect::<Result<Vec<_>>>()?)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
-        Ok(BoundQuery { plan, columns: named(to, &names) })
+        plans::project(query.plan, exprs.collect::<Result<Vec<_>>>()?)
     }
 
     /// `VALUES ROW(1, 'a'), ROW(2, 'b')`
@@ -332,6 +333,7 @@ impl<'a> Binder<'a> {
         let binder = self.clause(&scope, &subqueries, "field list");
         let rows = values.rows.iter().map(|row| {
             self.count_table()?;
+            check_columns(row.len())?;
             let mut columns = Vec::new();
             let mut exprs = Vec::new();
             for (at, expr) in row.iter().enumerate() {
@@ -369,10 +371,7 @@ impl<'a> Binder<'a> {
             };
             columns.push(BoundColumn { meta: column.meta, value });
         }
-        let plan = LogicalPlanBuilder::from(query.plan)
-            .aggregate(groups, picks)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
+        let plan = plans::aggregate(query.plan, groups, picks)?;
         Ok(BoundQuery { plan, columns })
     }
 
@@ -413,6 +412,20 @@ impl<'a> Binder<'a> {
         }
         let plan = ordered(query.plan, keys, limit)?;
         Ok(BoundQuery { plan, columns: query.columns })
+    }
+}
+
+/// Most columns of a result, and expressions of one clause.
+const MAX_COLUMNS: usize = 4096;
+
+/// Refuses more columns than MySQL lets a result have.
+///
+/// # Errors
+/// 1117.
+pub(super) fn check_columns(count: usize) -> Result<()> {
+    match count > MAX_COLUMNS {
+        true => Err(Error::new(Code::TooManyColumns, "Too many columns")),
+        false => Ok(()),
     }
 }
 
@@ -503,14 +516,13 @@ pub(crate) fn ordered(
     keys: Vec<SortExpr>,
     limit: Option<Limit>,
 ) -> Result<LogicalPlan> {
-    let mut builder = LogicalPlanBuilder::from(plan);
-    if !keys.is_empty() {
-        builder = builder.sort(keys).map_err(from_datafusion)?;
-    }
-    if let Some(limit) = limit {
-        builder = builder.limit(limit.skip, limit.fetch).map_err(from_datafusion)?;
-    }
-    builder.build().map_err(from_datafusion)
+    let plan = match keys.is_empty() {
+        true => plan,
+        false => plans::sort(plan, few_terms(keys))?,
+    };
+    let Some(limit) = limit else { return Ok(plan) };
+    let limited = LogicalPlanBuilder::from(plan).limit(limit.skip, limit.fetch);
+    limited.and_then(LogicalPlanBuilder::build).map_err(from_datafusion)
 }
 
 /// One term of ORDER BY over a key. NULL is MySQL's smallest value.

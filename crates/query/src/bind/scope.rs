@@ -1,6 +1,7 @@
 //! The names that an expression may use, and the columns that they lead to.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::normalise::{Node, walk_expr};
@@ -46,11 +47,17 @@ pub(crate) struct Scope {
     pub(crate) groups: Option<GroupNumbers>,
     /// The columns of the block around it.
     pub(crate) outer: Option<Arc<Scope>>,
+    /// The places of columns by their names in lower case, once some were looked for among many.
+    places: OnceLock<HashMap<String, Vec<usize>>>,
 }
+
+/// Among so many columns names are looked for one by one.
+const FEW_COLUMNS: usize = 32;
 
 impl Scope {
     /// Adds the columns of a table or derived table under a name.
     pub(crate) fn push_relation(&mut self, schema: &str, table: &str, columns: Vec<Typed>) {
+        self.places.take();
         for value in columns {
             let name = value.origin.as_ref().map_or_else(String::new, |origin| origin.name.clone());
             let mut value = value;
@@ -86,14 +93,15 @@ impl Scope {
         };
         // Columns never care about case; aliases of tables do on servers whose names do, but a
         // statement that uses both spellings for different tables is beyond what we accept.
-        let mut hits = self.columns.iter().filter(|column| {
+        let is_it = |column: &&ScopeColumn| {
             column.name.eq_ignore_ascii_case(name)
                 && match table {
                     Some(table) => column.table.eq_ignore_ascii_case(table),
                     None => !column.hidden,
                 }
                 && schema.is_none_or(|schema| column.schema.eq_ignore_ascii_case(schema))
-        });
+        };
+        let mut hits = self.named(name).filter(is_it);
         let first = hits.next();
         if first.is_some() && hits.next().is_some() {
             return Err(Error::new(
@@ -102,6 +110,24 @@ impl Scope {
             ));
         }
         Ok(first)
+    }
+
+    /// The columns that may have a name, in order.
+    fn named(&self, name: &str) -> impl Iterator<Item = &ScopeColumn> {
+        let is_short = self.columns.len() <= FEW_COLUMNS;
+        let few = if is_short { self.columns.as_slice() } else { &[] };
+        let places = (!is_short).then(|| {
+            let places = self.places.get_or_init(|| {
+                let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+                for (at, column) in self.columns.iter().enumerate() {
+                    places.entry(column.name.to_ascii_lowercase()).or_default().push(at);
+                }
+                places
+            });
+            places.get(&name.to_ascii_lowercase()).map(Vec::as_slice)
+        });
+        let many = places.flatten().unwrap_or_default();
+        few.iter().chain(many.iter().filter_map(|at| self.columns.get(*at)))
     }
 
     /// The columns of `table.*`, or of `*` when no table is given.
@@ -121,6 +147,7 @@ impl Scope {
     /// The scope of two joined sides.
     pub(crate) fn joined(mut self, other: Self) -> Self {
         let begin = self.columns.len();
+        self.places.take();
         self.columns.extend(other.columns);
         self.starred.extend(other.starred.iter().map(|at| begin + at));
         self.tested.extend(other.tested);

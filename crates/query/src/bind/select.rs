@@ -1,5 +1,6 @@
 //! One SELECT block: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY and LIMIT.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{
@@ -15,11 +16,13 @@ use super::aggregate::{self, Grouping};
 use super::expr::{Clash, Computed, ExprBinder, Subqueries, canonical, check_conditions};
 use super::mariadb;
 use super::query::{
-    Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, ordinal, sort_term,
+    Binder, BoundColumn, BoundQuery, Limit, Reach, check_columns, column_expr, ordered, ordinal,
+    sort_term,
 };
 use super::scope::{Scope, ScopeColumn};
 use super::typed::{Constants, Typed};
 use crate::context::Flavour;
+use crate::plans;
 use crate::udf::from_datafusion;
 
 /// ORDER BY and LIMIT of a block.
@@ -205,6 +208,7 @@ impl Binder<'_> {
         for (item, value) in block.items.iter().zip(&values) {
             columns.push(self.output_column(item, value, &mut exprs));
         }
+        let mut projected = if terms.is_empty() { HashMap::new() } else { projected(&exprs) };
         let mut keys = Vec::new();
         for (at, (value, term)) in terms.into_iter().zip(block.order.by).enumerate() {
             let Some(value) = value else { continue };
@@ -213,18 +217,16 @@ impl Binder<'_> {
                 let place = values.iter().position(|item| item.expr == value.expr);
                 keys.push((place.map_or(Key::Computed(at, key), Key::Selected), term));
             } else {
-                let name = projected(&exprs, &key).unwrap_or_else(|| {
+                let known = projected.entry(key.clone());
+                let name = known.or_insert_with(|| {
                     let name = self.fresh("s");
                     exprs.push(key.alias(&name));
                     name
                 });
-                keys.push((Key::Projected(column_expr(&name)), term));
+                keys.push((Key::Projected(column_expr(name)), term));
             }
         }
-        let plan = LogicalPlanBuilder::from(plan)
-            .project(exprs)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
+        let plan = plans::project(plan, exprs)?;
         let mut query = BoundQuery { plan, columns };
         if block.distinct {
             query = self.distinct(query)?;
@@ -412,6 +414,7 @@ impl Binder<'_> {
     }
 
     async fn subquery(&self, query: &ast::Query, inner: &Reach) -> Result<BoundQuery> {
+        let _level = self.into_subquery()?;
         let error = match self.query(query, inner).await {
             Ok(bound) => return Ok(bound),
             Err(error) => error,
@@ -444,13 +447,14 @@ enum Key {
     Computed(usize, Expr),
 }
 
-/// The name under which a projection has an expression already: one that is there twice only
-/// confuses the planner's notion of order.
-fn projected(exprs: &[Expr], wanted: &Expr) -> Option<String> {
-    exprs.iter().find_map(|expr| match expr {
-        Expr::Alias(alias) if *alias.expr == *wanted => Some(alias.name.clone()),
+/// The names under which a projection has expressions already, the first of each: one that is there
+/// twice only confuses the planner's notion of order.
+fn projected(exprs: &[Expr]) -> HashMap<Expr, String> {
+    let named = exprs.iter().rev().filter_map(|expr| match expr {
+        Expr::Alias(alias) => Some((alias.expr.as_ref().clone(), alias.name.clone())),
         _ => None,
-    })
+    });
+    named.collect()
 }
 
 /// A block on its way.
@@ -556,6 +560,7 @@ pub(crate) fn items(
 ) -> Result<Vec<Item>> {
     let mut items = Vec::new();
     for (at, item) in select.projection.iter().enumerate() {
+        check_columns(items.len())?;
         match item {
             SelectItem::UnnamedExpr(expr) => items.push(Item {
                 name: in_basic_plane(
@@ -590,6 +595,7 @@ pub(crate) fn items(
             other => return Err(Error::unsupported(other)),
         }
     }
+    check_columns(items.len())?;
     Ok(items)
 }
 
@@ -729,7 +735,8 @@ fn untested(select: &ast::Select, scope: &Scope) -> Result<Option<ast::Expr>> {
     if scope.tested.is_empty() {
         return Ok(Some(selection.clone()));
     }
-    let parts = parts.into_iter().filter(|part| !scope.tested.contains(part));
+    let tested: HashSet<&ast::Expr> = scope.tested.iter().collect();
+    let parts = parts.into_iter().filter(|part| !tested.contains(part));
     Ok(normalise::conjunction(parts.cloned()))
 }
 
@@ -743,21 +750,24 @@ fn check_having(having: &ast::Expr, binder: &ExprBinder<'_>, block: &Block<'_>) 
         scope.find(&path, "having clause").ok().flatten()
     };
     let selected = |item: &Item| match (item.expr.as_ref().map(normalise::unnested), &item.column) {
-        (Some(ast::Expr::Identifier(name)), _) => found(std::slice::from_ref(name)),
-        (Some(ast::Expr::CompoundIdentifier(path)), _) => found(path),
-        (None, Some(column)) => scope.columns.iter().find(|it| it.value.expr == column.expr),
+        (Some(ast::Expr::Identifier(name)), _) => {
+            Some(found(std::slice::from_ref(name))?.value.expr.clone())
+        }
+        (Some(ast::Expr::CompoundIdentifier(path)), _) => Some(found(path)?.value.expr.clone()),
+        (None, Some(column)) => Some(column.expr.clone()),
         _ => None,
     };
+    let chosen: HashSet<Expr> = block.items.iter().filter_map(selected).collect();
+    let aliases =
+        block.items.iter().filter_map(|item| Some(item.alias.as_ref()?.to_ascii_lowercase()));
+    let aliases: HashSet<String> = aliases.collect();
     for path in normalise::columns(having) {
-        let is_alias = |item: &Item| match (&item.alias, path.as_slice()) {
-            (Some(alias), [name]) => alias.eq_ignore_ascii_case(&name.value),
+        let is_alias = match path.as_slice() {
+            [name] => aliases.contains(&name.value.to_ascii_lowercase()),
             _ => false,
         };
         let Some(column) = found(&path) else { continue };
-        let is_it = |item: &Item| {
-            is_alias(item) || selected(item).is_some_and(|it| it.value.expr == column.value.expr)
-        };
-        if block.items.iter().any(is_it) {
+        if is_alias || chosen.contains(&column.value.expr) {
             continue;
         }
         if binder.is_mariadb() {

@@ -202,7 +202,8 @@ impl Typed {
     }
 
     /// The result of a resolved call; of constants it is a constant, which MySQL's types depend on.
-    pub(crate) fn of_call(call: Call, args: Vec<Typed>, constants: Constants) -> Typed {
+    pub(crate) fn of_call(call: Call, mut args: Vec<Typed>, constants: Constants) -> Typed {
+        args.truncate(call.reads());
         let context = Arc::clone(call.context());
         let (ty, arg, name) = (call.return_type(), Arg::of(&call, None), call.name().to_owned());
         let literals = literals(&args).filter(|_| call.is_deterministic());

@@ -6,8 +6,7 @@ use datafusion::common::ScalarValue;
 use datafusion::functions_window::{cume_dist, ntile, rank, row_number};
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction};
 use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowUDF, lit,
+    Expr, LogicalPlan, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowUDF, lit,
 };
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{self as functions, Value};
@@ -16,11 +15,12 @@ use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{self, NamedWindowExpr, WindowSpec, WindowType};
 
 use super::aggregate::{self, name_of};
+use super::concat::{few_keys, few_terms};
 use super::expr::{Computed, ExprBinder, canonical, plain_arguments};
 use super::mariadb;
 use super::query::{Binder, column_expr, sort_term};
 use super::typed::Typed;
-use crate::udf::from_datafusion;
+use crate::plans;
 use crate::udwf::{self, Over};
 
 /// A window function where none may be.
@@ -31,6 +31,9 @@ pub(crate) fn misplaced(name: &str) -> Error {
 
 /// What a window is partitioned and ordered by.
 type Windowed = (Vec<Expr>, Vec<SortExpr>);
+
+/// Each sorts the rows by itself, above those before it.
+const MAX_WINDOWS: usize = 64;
 
 /// A function over a window, and what its column means.
 struct Bound {
@@ -67,12 +70,14 @@ impl Binder<'_> {
                 Some((_, exprs)) => exprs.push(expr),
                 None => sorted.push((rows, vec![expr])),
             }
+            if sorted.len() > MAX_WINDOWS {
+                return Err(Error::unsupported(format_args!(
+                    "more than {MAX_WINDOWS} windows of different order in a query"
+                )));
+            }
             computed.insert(text, value);
         }
-        sorted.into_iter().try_fold(plan, |plan, (_, exprs)| {
-            let builder = LogicalPlanBuilder::from(plan).window(exprs);
-            builder.and_then(LogicalPlanBuilder::build).map_err(from_datafusion)
-        })
+        sorted.into_iter().try_fold(plan, |plan, (_, exprs)| plans::window(plan, exprs))
     }
 
     fn window(
@@ -104,8 +109,8 @@ impl Binder<'_> {
         let bound = self.over(function, column, binder)?;
         let frame = if bound.frameless { default_frame(&order) } else { frame };
         let mut call = WindowFunction::new(bound.function, bound.args);
-        call.params.partition_by = partition_by;
-        call.params.order_by = order_by;
+        call.params.partition_by = few_keys(partition_by);
+        call.params.order_by = few_terms(order_by);
         call.params.window_frame = frame;
         call.params.null_treatment = Some(NullTreatment::RespectNulls);
         Ok((call, bound.value))

@@ -183,7 +183,9 @@ impl Node {
         match self {
             Self::Call(_, _, comparison) => comparison.iter().cloned().collect(),
             Self::And(sides) => sides.iter().flat_map(Self::implied).collect(),
-            Self::Or(_) => self.one_of().map(Predicate::In).into_iter().collect(),
+            Self::Or(_) => {
+                self.one_of().map(|list| Predicate::In(list.into())).into_iter().collect()
+            }
             Self::Not(_) => Vec::new(),
         }
     }
@@ -192,7 +194,7 @@ impl Node {
     fn one_of(&self) -> Option<Vec<Scalar>> {
         match self {
             Self::Call(_, _, Some(Predicate::Compare(Op::Eq, text))) => Some(vec![text.clone()]),
-            Self::Call(_, _, Some(Predicate::In(list))) => Some(list.clone()),
+            Self::Call(_, _, Some(Predicate::In(list))) => Some(list.to_vec()),
             Self::And(sides) => sides.iter().find_map(Self::one_of),
             Self::Or(sides) => {
                 let [left, right] = sides.as_ref();
@@ -285,7 +287,10 @@ mod tests {
         assert_eq!(call("<", &["a", "?"]).implied(), [compare(Op::Gt, "a")]);
         let between = Predicate::Between(texts(&["a"])[0].clone(), texts(&["b"])[0].clone());
         assert_eq!(call("BETWEEN", &["?", "a", "b"]).implied(), [between]);
-        assert_eq!(call("IN", &["?", "a", "b"]).implied(), [Predicate::In(texts(&["a", "b"]))]);
+        assert_eq!(
+            call("IN", &["?", "a", "b"]).implied(),
+            [Predicate::In(texts(&["a", "b"]).into())]
+        );
         for (name, args) in [
             ("<>", &["?", "a"][..]),
             ("LIKE", &["?", "a"][..]),
@@ -303,7 +308,7 @@ mod tests {
     fn all_of_and_or_is_listed_or_nothing() {
         let is = |text: &str| call("=", &["?", text]);
         let below = |text: &str| call("<", &["?", text]);
-        let listed = |list: &[&str]| [Predicate::In(texts(list))];
+        let listed = |list: &[&str]| [Predicate::In(texts(list).into())];
         assert_eq!(
             and(is("a"), below("b")).implied(),
             [compare(Op::Eq, "a"), compare(Op::Lt, "b")]
