@@ -83,7 +83,7 @@ def test_answered(native, sql, expected):
     ("VALUES " + ", ".join(f"ROW({at})" for at in range(4000)), 1235),
     (_items(4097), 1117),
     ("SELECT " + "id, " * 4096 + "v FROM a", 1117),
-    ("SELECT " + "*, " * 2048 + "id FROM a", 1117),
+    ("SELECT " + "a.*, " * 2048 + "id FROM a", 1117),
     ("VALUES ROW(" + _items(4097)[len("SELECT "):] + ")", 1117),
     ("WITH " + ", ".join(f"c{at} AS (SELECT 1)" for at in range(1025)) + " SELECT * FROM c0", 1235),
     ("SELECT " + "(SELECT " * 17 + "1" + ")" * 17, 1235),
