@@ -42,6 +42,11 @@ impl Error {
         )
     }
 
+    /// Memory that a limit does not allow (error 1041); the text says which limit.
+    pub fn out_of_memory(text: impl fmt::Display) -> Self {
+        Self::new(Code::OutOfMemory, text.to_string())
+    }
+
     /// A broken invariant. The log gets the details, the client learns that it is our fault.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Code::Internal, message)
