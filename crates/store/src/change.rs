@@ -133,7 +133,7 @@ impl Database {
         let file = DataFile::new(path.clone(), blocks, Arc::clone(&self.cache));
         let weigher = Arc::clone(&self.weigher);
         let named = (schema.clone(), definition);
-        let memory = Arc::clone(&self.delta_bytes);
+        let memory = self.delta_bytes.clone();
         let table = Arc::new(Table::new(id, named, Arc::new(file), weigher, self.seed, memory));
         let (definition, values) = (definition.to_vec(), values(id));
         self.commit_change(|_| Ok(Some(Pending::Create { table, schema, definition, values })))

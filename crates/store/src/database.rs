@@ -9,11 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pelorus_blockfile::{BlockFile, BlockId};
-use pelorus_env::Env;
 use pelorus_env::sync::{AtomicU64, Condvar, Mutex, RwLock};
+use pelorus_env::{Account, Env};
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Log, Lsn};
 
@@ -55,6 +55,8 @@ pub struct Options {
     pub checkpoint_micros: u64,
     /// Microseconds after which commits are durable that are acknowledged at once.
     pub sync_micros: u64,
+    /// What counts the bytes of all of these; it refuses nothing.
+    pub memory: Account,
     /// The log.
     pub log: pelorus_log::Options,
 }
@@ -71,6 +73,7 @@ impl Default for Options {
             checkpoint_log_bytes: 512 << 20,
             checkpoint_micros: 60_000_000,
             sync_micros: 100_000,
+            memory: Account::unlimited(),
             log: pelorus_log::Options::default(),
         }
     }
@@ -89,7 +92,9 @@ pub struct Database {
     pub(crate) seed: u64,
     pub(crate) tables: RwLock<BTreeMap<TableId, Arc<Table>>>,
     /// Bytes of rows of all tables that are in memory and not in chunks yet.
-    pub(crate) delta_bytes: Arc<AtomicUsize>,
+    pub(crate) delta_bytes: Account,
+    /// Bytes of key indexes, as of the last round of maintenance.
+    pub(crate) index_memory: Account,
     pub(crate) committing: Mutex<Committing>,
     /// Told when a table takes rows again.
     pub(crate) thawed: Condvar,
@@ -188,7 +193,7 @@ pub(crate) struct Opened {
     pub(crate) identity: [u8; 16],
     pub(crate) seed: u64,
     pub(crate) tables: BTreeMap<TableId, Arc<Table>>,
-    pub(crate) delta_bytes: Arc<AtomicUsize>,
+    pub(crate) delta_bytes: Account,
     pub(crate) catalog: Catalog,
     pub(crate) catalog_file: BlockFile,
     pub(crate) catalog_root: Option<BlockId>,
@@ -219,6 +224,7 @@ impl Database {
         Self {
             env: opened.env,
             folder: opened.folder,
+            index_memory: opened.options.memory.part("pelorus_index_memory", usize::MAX),
             options: opened.options,
             weigher: opened.weigher,
             cache: opened.cache,

@@ -123,6 +123,22 @@ impl ScanUnit {
         self.part.rows() as usize
     }
 
+    /// About how many bytes a row of the columns that are read takes, by the average of all columns
+    /// and by what these can have at most.
+    pub fn row_bytes(&self) -> usize {
+        let all = match &self.part.body {
+            Body::Chunk(chunk) => usize::try_from(chunk.at.raw_bytes).unwrap_or(usize::MAX),
+            Body::Delta(delta) => delta.memory(),
+        };
+        let columns = &self.layout.schema.columns;
+        let most = self.request.columns.iter().filter_map(|&at| columns.get(at)).map(|column| {
+            let is_text = column.ty.is_string();
+            if is_text { usize::try_from(column.ty.length).unwrap_or(usize::MAX) } else { 8 }
+        });
+        let most = most.fold(0, usize::saturating_add);
+        (all / self.rows_at_most().max(1)).min(most)
+    }
+
     /// The same rows of other columns, as a schema describes them.
     pub fn reading(units: &[Self], columns: &[usize], schema: &SchemaRef) -> Vec<Self> {
         let Some(first) = units.first() else { return Vec::new() };
