@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, UInt64Array, new_null_array};
 use arrow::compute::take;
 use arrow::datatypes::DataType;
+use pelorus_env::Account;
 use pelorus_error::Result;
 use pelorus_types::ColumnType;
 
@@ -21,6 +22,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) inputs: Vec<Input<'a>>,
     pub(crate) rows: usize,
     pub(crate) ctx: &'a EvalContext,
+    /// What counts the texts of the result.
+    pub(crate) memory: Account,
 }
 
 pub(crate) type Kernel = Box<dyn Fn(&Batch<'_>) -> Result<ArrayRef> + Send + Sync>;
@@ -266,7 +269,8 @@ impl Call {
             .zip(&self.slots)
             .map(|(array, slot)| Input::new(array, slot, &self.ctx))
             .collect::<Result<Vec<_>>>()?;
-        (self.kernel)(&Batch { inputs, rows, ctx: &self.ctx })
+        let memory = self.ctx.counting(if self.ty.is_string() { self.ty.length } else { 0 });
+        (self.kernel)(&Batch { inputs, rows, ctx: &self.ctx, memory })
     }
 }
 
@@ -276,7 +280,7 @@ pub(crate) fn each_row(
     row: impl Fn(&Batch<'_>, usize) -> Result<Value> + Send + Sync + 'static,
 ) -> Kernel {
     Box::new(move |batch| {
-        let mut output = Output::new(&storage, batch.rows)?;
+        let mut output = Output::new(&storage, batch.rows, &batch.memory)?;
         for at in 0..batch.rows {
             output.push(row(batch, at)?)?;
         }

@@ -52,6 +52,9 @@ pub(crate) fn if_else(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         .with_coercibility(common.coercibility))
 }
 
+/// Constants that take more bytes in all rows of a batch are not spread by whole arrays.
+const SPREAD: usize = 16 << 20;
+
 /// Whole arrays of the result's own type, chosen from by a mask.
 fn chosen(batch: &Batch<'_>, to: &ColumnType, storage: &DataType) -> Result<Option<ArrayRef>> {
     let [condition, yes, no] = batch.inputs.as_slice() else { return Ok(None) };
@@ -60,7 +63,12 @@ fn chosen(batch: &Batch<'_>, to: &ColumnType, storage: &DataType) -> Result<Opti
             && input.ty.is_temporal() == to.is_temporal()
             && (!to.is_temporal() || input.ty.wire == to.wire)
     };
-    if batch.rows < 2 || !fits(yes) || !fits(no) {
+    // A long constant in each row takes memory that has to be counted.
+    let is_long = |input: &Input<'_>| {
+        let bytes = input.array.get_array_memory_size().saturating_mul(batch.rows);
+        input.is_one() && bytes > SPREAD
+    };
+    if batch.rows < 2 || !fits(yes) || !fits(no) || is_long(yes) || is_long(no) {
         return Ok(None);
     }
     let mask = mask(condition, batch.rows);
