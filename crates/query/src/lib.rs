@@ -10,7 +10,8 @@
 //! | `federate` | what linked servers do, whole or split |
 //! | `arms` | the arms of UNION ALL one after another |
 //! | `kept` | rows that are computed once and read by several |
-//! | `memory`, `narrow` | what a query may hold, where it spills to, and batches that fit |
+//! | `memory` | what a query may hold, and where it spills to |
+//! | `narrow`, `sliced`, `held` | batches that fit, and rows that are counted |
 //! | `plans` | what our own nodes of plans have in common |
 //! | `pushed`, `varying` | where DataFusion's rules go too far |
 //! | `small_groups` | groups of small whole numbers without a hash table |
@@ -24,6 +25,7 @@ mod bind;
 pub mod context;
 mod explain;
 mod federate;
+mod held;
 mod kept;
 mod lazy;
 mod memory;
@@ -32,6 +34,7 @@ mod plans;
 mod pushed;
 mod result;
 mod run;
+mod sliced;
 mod small_groups;
 mod udf;
 mod udwf;
@@ -44,7 +47,7 @@ pub use context::{
     AsOf, Catalog, Database, Flavour, InfoSchema, NativeDatabase, NativeTable, OwnWrites,
     PartitionPruner, PlanOptions, QueryContext, TablePart, Variables,
 };
-pub use memory::Scratch;
+pub use memory::{LEAST as LEAST_MEMORY, Scratch};
 pub use result::{Block, BlockStream, QueryResult, RowForm};
 
 use pelorus_error::Result;

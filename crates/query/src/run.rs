@@ -23,15 +23,17 @@ use sqlparser::ast;
 
 use crate::arms::Arms;
 use crate::bind::query::{Binder, BoundQuery, Reach};
-use crate::context::{Database, Flavour, PlanOptions, QueryContext};
+use crate::context::{Database, Flavour, QueryContext};
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
 use crate::federate::{block, decide, place, render};
+use crate::held::Held;
 use crate::kept::{self, Planner};
 use crate::memory::bytes_of_query;
-use crate::narrow::{Narrow, batch_rows};
+use crate::narrow::{Narrow, batch_rows, gathering};
 use crate::pushed;
 use crate::result::{Block, QueryResult, RowForm};
+use crate::sliced::Sliced;
 use crate::small_groups::SmallGroups;
 use crate::udf::from_datafusion;
 use crate::varying::Varying;
@@ -543,7 +545,7 @@ pub(crate) fn output(bound: BoundQuery, context: &QueryContext) -> Result<Logica
 /// DataFusion's physical optimizer without its last check, which refuses plans that are right: where
 /// a filter makes terms of ORDER BY constant, it forgets that its own sort has left them out.
 fn rules(
-    options: &PlanOptions,
+    context: &QueryContext,
     memory: usize,
     way: Way,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -553,8 +555,10 @@ fn rules(
     let sorts = rules.iter().position(|rule| rule.name() == "EnsureRequirements");
     rules.insert(sorts.unwrap_or_default(), Arc::new(Varying));
     rules.insert(0, Arc::new(Varying));
-    rules.push(Arc::new(Arms { is_ordered: options.in_order }));
+    rules.push(Arc::new(Arms { is_ordered: context.options.in_order }));
     rules.push(Arc::new(SmallGroups));
+    rules.push(Arc::new(Held));
+    rules.push(Arc::new(Sliced::new(memory, Arc::clone(&context.eval))));
     rules.push(Arc::new(Narrow::new(memory, way.is_careful)));
     rules
 }
@@ -578,9 +582,9 @@ pub(crate) fn state(context: &QueryContext, way: Way) -> SessionState {
     SessionStateBuilder::new()
         .with_config(config)
         .with_optimizer_rules(pushed::rules())
-        .with_physical_optimizer_rules(rules(&context.options, memory, way))
+        .with_physical_optimizer_rules(rules(context, memory, way))
         .with_query_planner(Arc::new(Planner))
-        .with_runtime_env(context.scratch.runtime(memory))
+        .with_runtime_env(context.scratch.runtime(memory, &context.memory))
         .build()
 }
 
@@ -595,6 +599,7 @@ async fn execute(
     let stop = Stop::default();
     let physical = watched(physical, &stop).map_err(from_datafusion)?;
     let most = batch_rows(&physical, bytes_of_query(context.options.memory_bytes));
+    let physical = gathering(physical, most).map_err(from_datafusion)?;
     let config = state.config().clone().with_batch_size(way.rows.min(most));
     let task = TaskContext::from(&state).with_session_config(config);
     let rows = execute_stream(physical, Arc::new(task)).map_err(from_datafusion)?;

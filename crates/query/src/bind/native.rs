@@ -26,6 +26,7 @@ use pelorus_sql::normalise;
 use pelorus_types::{Column, WireType};
 use sqlparser::ast::{self, GroupByExpr, SelectItem, TableFactor};
 
+pub(crate) use self::exec::row_bytes;
 use self::groups::{GroupNumbers, TextGroups};
 use self::scan::{Conditions, Grouped, NativeScan};
 use super::condition::{self, Of};
