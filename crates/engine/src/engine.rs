@@ -19,7 +19,7 @@ use crate::config::{EngineConfig, SERVER_VERSION, Settings};
 use crate::handle::Handle;
 use crate::info::RemoteInfo;
 use crate::links::Links;
-use crate::memory::{self, Budgets};
+use crate::memory::{self, Budgets, Memory, SpillBudgets};
 use crate::mirror::copies::EngineCopies;
 use crate::mirror::wanted::Wanted;
 use crate::native::Catalog;
@@ -28,7 +28,7 @@ use crate::servers::{Server, Servers};
 use crate::session::Session;
 use crate::session::mirror::Zones;
 use crate::status::Counters;
-use crate::variables::{Globals, VarValue};
+use crate::variables::{Globals, VarValue, check, find};
 use crate::zone::Zone;
 
 /// How often links are looked after when no statement does it.
@@ -52,6 +52,9 @@ pub struct Engine {
     zone: Zone,
     cores: usize,
     scratch: Scratch,
+    memory: Memory,
+    /// How many prepared statements all sessions have.
+    prepared: Arc<AtomicUsize>,
     started: Duration,
     next_id: AtomicU64,
     most_sessions: AtomicUsize,
@@ -81,9 +84,14 @@ impl Engine {
         let zone = Zone::of_machine(&env);
         let (scratch, spills_to) = scratch(&env, &config.data)?;
         let data = config.data.display().to_string();
-        let globals = computed((data.as_str(), spills_to.as_path()), &config.settings, &zone, &env);
+        let limit = chosen_limit(&config.variables);
+        let budgets = Budgets::of_machine(&env, limit);
+        let folders = (data.as_str(), spills_to.as_path());
+        let globals = computed(folders, &config.settings, &zone, &env, budgets);
         let globals = Arc::new(Globals::new(globals, &config.variables)?);
-        let native = Arc::new(Catalog::open(&env, &config.data, memory::options(&globals))?);
+        let memory = Memory::new(&globals);
+        let options = memory::options(&globals, &memory);
+        let native = Arc::new(Catalog::open(&env, &config.data, options)?);
         if !native.store().tables().is_empty() {
             for (name, what) in missing {
                 let path = config.data.join(name);
@@ -102,6 +110,8 @@ impl Engine {
             settings: config.settings,
             cores: std::thread::available_parallelism().map_or(2, usize::from),
             scratch,
+            memory,
+            prepared: Arc::default(),
             env,
             accounts,
             generated_root_password,
@@ -121,6 +131,7 @@ impl Engine {
         engine.mirrors.start();
         let wanted = Wanted::new(config.mirrors)?;
         tokio::spawn(watch(Arc::downgrade(&engine), wanted));
+        tokio::spawn(memory::keep_within(Arc::downgrade(&engine)));
         Ok(engine)
     }
 
@@ -336,9 +347,24 @@ impl Engine {
         self.cores
     }
 
-    /// Where queries spill to.
+    /// Where queries spill to, within the limits that are in force.
     pub(crate) fn scratch(&self) -> Scratch {
+        let bytes = |name| self.globals.get(name).count();
+        let limits = (bytes("pelorus_spill_limit"), bytes("pelorus_spill_reserve"));
+        if let Err(error) = self.scratch.limit(limits.0, limits.1) {
+            tracing::warn!(%error, "the files that queries spill to have no limit");
+        }
         self.scratch.clone()
+    }
+
+    /// What the server holds in memory.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// How many prepared statements all sessions have.
+    pub(crate) fn prepared(&self) -> &Arc<AtomicUsize> {
+        &self.prepared
     }
 
     /// The account of a login that the edge has verified; it may have gone since.
@@ -394,12 +420,15 @@ impl Engine {
             ("Connections", begun),
             ("Max_used_connections", most as u64),
             ("Pelorus_links", self.links.all().len() as u64),
+            ("Pelorus_spilled", self.scratch.spilled()),
+            ("Prepared_stmt_count", self.prepared.load(Ordering::Relaxed) as u64),
             ("Threads_connected", sessions.len() as u64),
             ("Threads_running", running as u64),
             ("Uptime", self.uptime()),
         ] {
             all.push((name.to_owned(), value.to_string()));
         }
+        all.extend(self.memory.status().map(|(name, bytes)| (name.to_owned(), bytes.to_string())));
         all
     }
 }
@@ -456,12 +485,22 @@ fn missing(env: &Env, data: &Path) -> Result<Vec<(&'static str, &'static str)>> 
     Ok(missing)
 }
 
+/// The limit of the memory that the configuration sets; whether it is one is seen later.
+fn chosen_limit(configured: &[(String, String)]) -> Option<u64> {
+    let is_limit = |name: &str| find(name).is_ok_and(|it| it.name == memory::LIMIT);
+    let (_, value) = configured.iter().rfind(|(name, _)| is_limit(name))?;
+    let (value, _) =
+        check::convert(find(memory::LIMIT).ok()?, &VarValue::Text(value.clone())).ok()?;
+    Some(value.count())
+}
+
 /// Values of variables that are known only now.
 fn computed(
     (data, spills_to): (&str, &Path),
     settings: &Settings,
     zone: &Zone,
     env: &Env,
+    budgets: Budgets,
 ) -> Vec<(&'static str, VarValue)> {
     let text = |text: &str| VarValue::Text(text.to_owned());
     let seconds = |time: Duration| VarValue::UInt(time.as_secs());
@@ -471,7 +510,7 @@ fn computed(
         .ok()
         .flatten()
         .and_then(|bytes| String::from_utf8(bytes).ok());
-    let budgets = Budgets::of_machine(env);
+    let spills = SpillBudgets::of_folder(spills_to);
     vec![
         ("basedir", text("")),
         ("bind_address", text(&settings.bind_address)),
@@ -485,6 +524,9 @@ fn computed(
         ("pelorus_block_cache", VarValue::UInt(budgets.cache)),
         ("pelorus_delta_memory", VarValue::UInt(budgets.delta)),
         ("pelorus_index_memory", VarValue::UInt(budgets.index)),
+        (memory::LIMIT, VarValue::UInt(budgets.limit)),
+        ("pelorus_spill_limit", VarValue::UInt(spills.limit)),
+        ("pelorus_spill_reserve", VarValue::UInt(spills.reserve)),
         ("port", VarValue::UInt(u64::from(settings.port))),
         ("require_secure_transport", VarValue::Bool(settings.require_secure_transport)),
         ("secure_file_priv", text("NULL")),

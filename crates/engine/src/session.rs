@@ -42,6 +42,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::Mode;
 use pelorus_sql::lexer::Lexer;
@@ -83,6 +84,8 @@ pub struct Session {
     insert_id_on: Option<String>,
     row_count: i64,
     transaction: Transaction,
+    /// What it may hold from one statement to the next.
+    memory: Account,
     /// The wish that the statement at hand stops.
     stop: Stop,
     prepared: PreparedStatements,
@@ -114,6 +117,7 @@ impl Session {
     ) -> Result<Self> {
         let account = engine.account_of(&login)?;
         let variables = SessionVariables::new(engine.globals());
+        let memory = engine.memory().sessions().part("pelorus_session_memory", usize::MAX);
         let mut session = Self {
             engine,
             process,
@@ -131,6 +135,7 @@ impl Session {
             insert_id_on: None,
             row_count: 0,
             transaction: Transaction::default(),
+            memory,
             stop: Stop::never(),
             prepared: PreparedStatements::default(),
             has_parameters: false,
@@ -200,6 +205,8 @@ impl Session {
     fn settings_changed(&mut self) {
         self.own_mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
         self.mode = self.own_mode;
+        let memory = usize::try_from(self.variables.count("pelorus_session_memory"));
+        self.memory.set_limit(memory.unwrap_or(usize::MAX));
     }
 
     /// Changes the current database, also behind the prepared statement that says so.
@@ -247,6 +254,11 @@ impl Session {
     /// The connection id.
     pub fn id(&self) -> u64 {
         self.process.handle.id()
+    }
+
+    /// What counts the memory that it holds; the edge draws on it as well.
+    pub fn memory(&self) -> &Account {
+        &self.memory
     }
 
     /// Whether the account may only read.

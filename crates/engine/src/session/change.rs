@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{NullRule, Policy};
-use pelorus_sql::change::{Change, LoadData};
+use pelorus_sql::change::{Change as Parsed, LoadData};
 
 use super::Session;
 use super::stream::Running;
@@ -14,7 +14,7 @@ use crate::api::Outcome;
 use crate::native::blocking;
 use crate::native::durability::Wanted;
 use crate::native::write::auto::{Numbers, Steps};
-use crate::native::write::change::Counts;
+use crate::native::write::change::{Change, Counts};
 use crate::native::write::load::Loader;
 use crate::native::write::lookup::duplicate_text;
 use crate::native::write::{Plan, Report, Statement, commit};
@@ -44,7 +44,7 @@ impl Session {
     /// What the statement breaks, in MySQL's words. Nothing of it is done then.
     pub(super) async fn change_native(&mut self, sql: &str) -> Result<Outcome> {
         let change = pelorus_sql::change::parse(sql, self.mode)?;
-        if let Change::Load(load) = &change {
+        if let Parsed::Load(load) = &change {
             return self.load_native(load);
         }
         let pin = self.native_reads().pin;
@@ -141,7 +141,10 @@ impl Session {
             return Ok(());
         }
         if self.transaction.is_open() {
-            return Err(Error::unsupported("a file of this size inside a transaction"));
+            return Err(match loading.loader.refused() {
+                Some(refused) => Error::out_of_memory(refused),
+                None => Error::unsupported("a file of this size inside a transaction"),
+            });
         }
         self.load_rows(loading).await.map(drop)
     }
@@ -198,7 +201,7 @@ impl Session {
         blocking(|| loading.loader.finish())?;
         let plan = self.load_rows(loading).await?;
         for (name, value) in loading.loader.variables() {
-            Arc::make_mut(&mut self.user_variables).insert(name.clone(), value.clone());
+            self.set_user_variable(name, value.clone())?;
         }
         let (found_rows, warnings) = (self.login.found_rows, self.diagnostics.count());
         Ok(Outcome::Done(plan.done(&loading.counts, found_rows, warnings)))
@@ -214,6 +217,9 @@ impl Session {
             let store = self.engine.native().store();
             let snapshot = plan.depends.then_some(version);
             let durability = self.durability();
+            let bytes = plan.changes.iter().map(Change::bytes).sum();
+            let held = self.engine.memory().statements().reserve(bytes);
+            let _held = held.map_err(Error::out_of_memory)?;
             blocking(|| commit::commit(store, &mut plan.changes, snapshot, durability, &stop))?
         };
         let alike = plan.alike.min(counts.replaced);

@@ -14,7 +14,7 @@ use pelorus_types::Column;
 use super::Session;
 use super::place::Place;
 use super::stream;
-use super::view::View;
+use super::view::{View, user_variable};
 use crate::api::{Done, Outcome, RowFormat};
 use crate::scalar::{sql_of, value_at};
 
@@ -390,11 +390,7 @@ impl Session {
         let assignments = names
             .iter()
             .map(|name| {
-                let (value, ty) = self
-                    .user_variables
-                    .get(&name.to_lowercase())
-                    .cloned()
-                    .unwrap_or_else(crate::scalar::unset);
+                let (value, ty) = user_variable(&self.user_variables, name);
                 Ok(format!("@{} = {}", literal::name(name), sql_of(&value, &ty, self.mode)?))
             })
             .collect::<Result<Vec<_>>>()?;

@@ -322,6 +322,7 @@ impl Session {
             mode: self.mode,
             options,
             scratch: self.engine.scratch(),
+            memory: self.engine.memory().statements().clone(),
         }
     }
 
@@ -387,6 +388,9 @@ impl Session {
         context.database = view.database.clone();
         context.version = crate::config::SERVER_VERSION.to_owned();
         context.has_parameters = self.has_parameters;
+        let texts = usize::try_from(self.variables.count("pelorus_query_memory"));
+        let texts = texts.unwrap_or(usize::MAX).max(pelorus_query::LEAST_MEMORY);
+        context.memory = self.engine.memory().statements().part("pelorus_query_memory", texts);
         context
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pelorus_env::Reservation;
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{DdlAction, Prepare, PrepareSource, ShowKind, WriteKind};
 use pelorus_sql::{Mode, Statement};
@@ -33,6 +34,10 @@ impl Session {
             Ok(statement) => statement,
             Err(error) => return self.failed_early(error),
         };
+        let text = match self.hold_text(sql) {
+            Ok(text) => text,
+            Err(error) => return self.failed_early(error),
+        };
         let running = self.show_running(command, &statement, sql);
         self.stop = Stop::of(self.handle());
         let limits = Limits { stop: self.stop.clone(), time: self.time_limit(&statement) };
@@ -54,6 +59,7 @@ impl Session {
             outcome = self.checked(&view, sql, &statement, format) => outcome,
             error = limits.clone().reached() => Err(error),
         };
+        drop(text);
         // An EXECUTE that was killed has not come to it.
         self.leave_prepared();
         match outcome {
@@ -75,6 +81,16 @@ impl Session {
             }
             Err(error) => self.failed(error),
         }
+    }
+
+    /// Counts what a long text becomes while a statement is read: tokens, a tree, values.
+    fn hold_text(&self, sql: &str) -> Result<Reservation> {
+        /// Shorter ones are not counted.
+        const LONG: usize = 64 << 10;
+        /// How often the text is there.
+        const COPIES: usize = 3;
+        let bytes = if sql.len() > LONG { sql.len().saturating_mul(COPIES) } else { 0 };
+        self.engine.memory().statements().reserve(bytes).map_err(Error::out_of_memory)
     }
 
     /// Finds out what the statements before have left that this one must know. Given up in the

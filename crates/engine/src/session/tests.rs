@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use pelorus_env::Env;
 use pelorus_types::Column;
 
+use super::view::user_variable;
 use super::*;
 use crate::config::{EngineConfig, RootPassword, Settings};
 
@@ -347,7 +348,7 @@ async fn prepared_statements_are_kept_by_name_and_number() {
     run(&mut root, "PREPARE s FROM 'SET @a = ?'").await;
     run(&mut root, "SET @v = 'it''s'").await;
     run(&mut root, "EXECUTE s USING @v").await;
-    let (value, _) = root.user_variables.get("a").cloned().unwrap();
+    let (value, _) = user_variable(&root.user_variables, "a");
     assert_eq!(value, pelorus_functions::Value::Text("it's".to_owned()));
     assert_eq!(errno(&mut root, "EXECUTE s").await, 1210);
     run(&mut root, "DEALLOCATE PREPARE s").await;
@@ -355,7 +356,7 @@ async fn prepared_statements_are_kept_by_name_and_number() {
     let prepared = root.prepare("SET @b = ?").await.unwrap();
     assert_eq!((prepared.parameters, root.parameter_count(prepared.id)), (1, Some(1)));
     root.execute_prepared(prepared.id, vec![Parameter::Int(-5)]).await.unwrap();
-    let (value, _) = root.user_variables.get("b").cloned().unwrap();
+    let (value, _) = user_variable(&root.user_variables, "b");
     assert_eq!(value, pelorus_functions::Value::Int(-5));
     root.close_prepared(prepared.id);
     let error = root.execute_prepared(prepared.id, Vec::new()).await.unwrap_err();

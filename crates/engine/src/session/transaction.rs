@@ -110,7 +110,7 @@ impl Session {
         // On a linked server it begins, and takes its snapshot, with the first statement there.
         let native = begin.consistent_snapshot.then(|| {
             let snapshot = Arc::new(self.engine.native().store().snapshot());
-            NativeTransaction::new(snapshot, &[])
+            NativeTransaction::new(snapshot, &[], self.engine.memory().sessions())
         });
         self.transaction.open = Some(Open {
             begin: Begin { read_only, ..begin },
@@ -339,6 +339,7 @@ impl Session {
             return Err(Error::unsupported("PAD_CHAR_TO_FULL_LENGTH with native tables"));
         }
         self.begin_implicitly();
+        let memory = self.engine.memory().sessions();
         let Some(open) = &mut self.transaction.open else { return Ok(()) };
         match &open.link {
             Some(link) if writes => Err(Error::unsupported(format_args!(
@@ -347,7 +348,7 @@ impl Session {
             Some(_) => Ok(()),
             None => {
                 open.native.get_or_insert_with(|| {
-                    NativeTransaction::new(Arc::clone(pin), &open.savepoints)
+                    NativeTransaction::new(Arc::clone(pin), &open.savepoints, memory)
                 });
                 Ok(())
             }

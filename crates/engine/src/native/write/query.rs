@@ -97,12 +97,14 @@ impl Statement<'_> {
     ) -> Result<(Vec<Column>, Vec<RecordBatch>)> {
         let mut answer = self.ask(context, sql).await?;
         let (mut batches, mut bytes) = (Vec::new(), 0);
+        let mut held = self.context.memory.empty();
         while let Some(batch) = answer.rows.next().await {
             self.stop.check()?;
             let batch = batch?;
             if batch.num_rows() > 0 {
                 bytes += bytes_of(batch.columns());
                 check_bytes(bytes)?;
+                held.try_resize(bytes).map_err(Error::out_of_memory)?;
                 batches.push(batch);
             }
         }
