@@ -8,6 +8,7 @@ use pelorus_engine::api::{
     Credential, Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus, Timeouts,
 };
 use pelorus_engine::{Engine, Session, Settings};
+use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, Column};
 
@@ -35,6 +36,7 @@ pub trait BackendSession: Send + Sync + 'static {
     fn timeouts(&self) -> Timeouts;
     fn killed(&self) -> impl Future<Output = ()> + Send + 'static;
     fn is_killed(&self) -> bool;
+    fn memory(&self) -> Account;
     fn client_collation(&self) -> Collation;
     fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>>;
     fn results_collation(&self) -> Option<Collation>;
@@ -106,6 +108,10 @@ impl BackendSession for Session {
 
     fn is_killed(&self) -> bool {
         self.handle().is_killed()
+    }
+
+    fn memory(&self) -> Account {
+        Session::memory(self).clone()
     }
 
     fn client_collation(&self) -> Collation {

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
+use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::Capabilities;
 use pelorus_mysql_wire::frame::{FrameReader, FrameWriter};
@@ -54,12 +55,19 @@ pub(crate) struct Channel {
     pub(crate) encrypted: bool,
     pub(crate) read_timeout: Duration,
     pub(crate) write_timeout: Duration,
+    /// What counts long packets.
+    memory: Account,
+    /// The memory of the packets of a command.
+    held: Reservation,
 }
 
 impl Channel {
     pub(crate) fn new(stream: Box<dyn Stream>, max_payload: usize) -> Self {
+        let memory = Account::unlimited();
         Self {
             stream,
+            held: memory.empty(),
+            memory,
             reader: FrameReader::new(max_payload),
             writer: FrameWriter::new(),
             capabilities: Capabilities::default(),
@@ -72,6 +80,25 @@ impl Channel {
     /// From now on packets of up to so many bytes are taken.
     pub(crate) fn set_max_payload(&mut self, bytes: usize) {
         self.reader.set_max_payload(bytes);
+    }
+
+    /// From now on long packets count as memory of a session.
+    pub(crate) fn set_memory(&mut self, memory: Account) {
+        self.held = memory.empty();
+        self.memory = memory;
+    }
+
+    /// Counts what has arrived of a packet where that is much. A client whose packet there is no
+    /// memory for has to go: the rest of it cannot be answered.
+    fn count(&mut self) -> Result<(), Gone> {
+        let bytes = self.reader.held();
+        if bytes <= KEEP.max(self.held.bytes()) {
+            return Ok(());
+        }
+        self.held.try_resize(bytes).map_err(|refused| {
+            self.writer.set_sequence(self.reader.sequence());
+            Gone::Because(Error::out_of_memory(refused))
+        })
     }
 
     /// The next packet of a conversation. The first byte may take `idle`, the others the read
@@ -99,7 +126,7 @@ impl Channel {
             let read = self.stream.read_buf(self.reader.buffer_mut(READ));
             match timeout(limit, read).await {
                 Ok(Ok(0)) | Ok(Err(_)) => return Err(Gone::Closed),
-                Ok(Ok(_)) => {}
+                Ok(Ok(_)) => self.count()?,
                 Err(_) => return Err(Gone::Because(self.too_slow(begun))),
             }
         }
@@ -122,6 +149,7 @@ impl Channel {
     /// The next command: its count starts anew.
     pub(crate) async fn read_command(&mut self, idle: Duration) -> Result<Result<Bytes>, Gone> {
         self.reader.set_sequence(0);
+        self.held = self.memory.empty();
         self.read(idle).await
     }
 
@@ -144,6 +172,9 @@ impl Channel {
 
     /// Sends what waits.
     pub(crate) async fn flush(&mut self) -> Result<(), Gone> {
+        // A row that is long is there once more.
+        let bytes = self.writer.len();
+        let _held = (bytes > KEEP).then(|| self.memory.hold(bytes));
         while !self.writer.is_empty() {
             let write = self.stream.write_buf(self.writer.buffer_mut());
             match timeout(self.write_timeout, write).await {

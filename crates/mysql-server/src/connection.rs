@@ -349,7 +349,8 @@ impl<B: Backend> Connection<'_, B> {
         };
         let outcome = match self.with_file(outcome).await? {
             Ok(Outcome::Rows(result)) if execute.flags & CURSOR_READ_ONLY != 0 => {
-                match RowSource::new(result, Format::Binary, self.session.results_collation()) {
+                let (client, memory) = (self.session.results_collation(), self.session.memory());
+                match RowSource::new(result, Format::Binary, client, memory) {
                     Ok(source) => {
                         self.keep_cursor(id, source);
                         return Ok(());

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, BackendSession as _};
 use crate::channel::{Channel, Gone, Stream};
 use crate::config::EdgeConfig;
 use crate::connection::Connection;
@@ -226,7 +226,8 @@ impl<B: Backend> Shared<B> {
         let gone = match login.await {
             Ok(Ok(session)) => {
                 channel.set_max_payload(settings.max_allowed_packet);
-                let statements = Statements::default();
+                channel.set_memory(session.memory());
+                let statements = Statements::new(session.memory());
                 let mut connection =
                     Connection { door, channel: &mut channel, session, statements };
                 connection.run(stop).await

@@ -295,6 +295,10 @@ impl BackendSession for ScriptSession {
         }
     }
 
+    fn memory(&self) -> pelorus_env::Account {
+        pelorus_env::Account::unlimited()
+    }
+
     fn is_killed(&self) -> bool {
         *self.script.killed.borrow() == self.id
     }
