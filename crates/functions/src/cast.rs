@@ -302,7 +302,8 @@ pub(crate) fn round_datetime_in(date: DateTime, digits: u8, mode: SqlMode) -> Op
         let micros = u32::try_from(i64::from(date.micros) + step).ok()?;
         return Some(DateTime { micros, ..date });
     }
-    date.plus_micros(step)
+    // No day has a next second.
+    if date.month == 0 || date.day == 0 { None } else { date.plus_micros(step) }
 }
 
 /// Rounds a time to so many digits of fraction.

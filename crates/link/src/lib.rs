@@ -51,3 +51,4 @@ pub use snapshot::SnapshotMode;
 pub use split::{KeyRange, Split};
 pub use status::{LinkStatus, ServerState, ServerStatus};
 pub use table::{KeyPart, RemoteColumn, RemoteKey, RemotePartition, RemoteTable, TableName};
+pub use tls::TlsClock;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use pelorus_env::Env;
+use pelorus_env::{Clock, Env};
 use pelorus_error::{Code, Error, Result};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use crate::config::{LinkConfig, TlsMode};
@@ -15,10 +16,22 @@ use crate::config::{LinkConfig, TlsMode};
 /// Where Debian and its kin keep the certificates that everybody trusts.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
+/// The clock of an [`Env`] for TLS: whatever it shows, asking never fails, and a moment before 1970 is
+/// the first of 1970. Certificates are not valid then.
+#[derive(Debug)]
+pub struct TlsClock(pub Arc<dyn Clock>);
+
+impl TimeProvider for TlsClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(self.0.since_epoch()))
+    }
+}
+
 /// How to start TLS for a link; `None` when it is never started.
 pub(crate) fn client_config(config: &LinkConfig, env: &Env) -> Result<Option<Arc<ClientConfig>>> {
     let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+    let clock = Arc::new(TlsClock(Arc::clone(&env.clock)));
+    let builder = ClientConfig::builder_with_details(Arc::clone(&provider), clock)
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::internal("TLS cannot be set up").caused_by(error))?;
     let client = match config.tls {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pelorus_env::Env;
 use pelorus_error::{Error, Result};
+use pelorus_link::TlsClock;
 use pelorus_mysql_wire::auth::RsaKeys;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
@@ -40,7 +41,8 @@ pub(crate) fn acceptor(config: &EdgeConfig, env: &Env) -> Result<Option<TlsAccep
     let key = PrivateKeyDer::from_pem_slice(&key)
         .map_err(|error| bad("TLS key", key_path, error.to_string()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let server = ServerConfig::builder_with_provider(provider)
+    let clock = Arc::new(TlsClock(Arc::clone(&env.clock)));
+    let server = ServerConfig::builder_with_details(provider, clock)
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .map_err(|error| bad("TLS certificate", certificate_path, error.to_string()))?;
@@ -155,6 +157,28 @@ mod tests {
         let certificate = env.files.read(&config.data.join(CERTIFICATE)).unwrap();
         assert!(acceptor(&config, &env).unwrap().is_some());
         assert_eq!(env.files.read(&config.data.join(CERTIFICATE)).unwrap(), certificate);
+    }
+
+    /// A clock that shows a time before 1970.
+    #[derive(Debug)]
+    struct Early;
+
+    impl pelorus_env::Clock for Early {
+        fn monotonic(&self) -> std::time::Duration {
+            std::time::Duration::ZERO
+        }
+
+        fn since_epoch(&self) -> std::time::Duration {
+            std::time::Duration::ZERO
+        }
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_clock_which_may_be_before_1970() {
+        let env = Env { clock: Arc::new(Early), ..Env::in_memory(1) };
+        let acceptor = acceptor(&EdgeConfig::new("data"), &env).unwrap().unwrap();
+        let time = acceptor.config().time_provider.current_time();
+        assert_eq!(time.map(|it| it.as_secs()), Some(0));
     }
 
     #[test]

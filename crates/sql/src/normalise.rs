@@ -92,8 +92,12 @@ pub fn variable(name: &Ident, mode: Mode) -> Option<Variable> {
 
 /// The name of a called function in upper case; with its database for a stored one.
 pub fn function_name(name: &ObjectName) -> String {
+    written_name(name).to_ascii_uppercase()
+}
+
+fn written_name(name: &ObjectName) -> String {
     let parts: Vec<String> = name.0.iter().map(part_text).collect();
-    parts.join(".").to_ascii_uppercase()
+    parts.join(".")
 }
 
 /// The name of a charset or collation, which may be written in quotes of any kind.
@@ -214,6 +218,8 @@ pub fn has_window(expr: &Expr) -> bool {
 pub struct Call {
     /// The name in upper case.
     pub name: String,
+    /// The name as it is written.
+    pub written: String,
     /// Whether it has an `OVER`.
     pub window: bool,
 }
@@ -223,8 +229,9 @@ pub fn calls(expr: &Expr) -> Vec<Call> {
     let mut out = Vec::new();
     outside_subqueries(expr, |expr| {
         if let Expr::Function(function) = expr {
-            let name = function_name(&function.name);
-            out.push(Call { name, window: function.over.is_some() });
+            let written = written_name(&function.name);
+            let name = written.to_ascii_uppercase();
+            out.push(Call { name, written, window: function.over.is_some() });
         }
     });
     out

@@ -174,6 +174,8 @@ impl Database {
                 let committing = self.committing.lock();
                 self.check()?;
                 let mut catalog = committing.catalog.clone();
+                // Where the clock is set back before the next start, that goes by this.
+                catalog.note_time(self.now(), catalog.version, committing.longest_history);
                 for (id, entry) in &mut catalog.tables {
                     let Some(table) = self.table(*id) else { continue };
                     entry.changed = table.changed.load(Ordering::Acquire);

@@ -29,6 +29,7 @@ use crate::record::{Change, RecordWriter};
 use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::Snapshot;
 use crate::soon::{Durability, Syncing};
+use crate::stamp::{Stamps, micros_of};
 use crate::table::{Table, longest_history};
 use crate::write::{Commit, Kind, Outcome, Prepared, Write};
 
@@ -107,6 +108,8 @@ pub struct Database {
     pub(crate) checkpointing: Mutex<CheckpointState>,
     pub(crate) work: Work,
     pub(crate) syncing: Syncing,
+    /// The times of commits.
+    stamps: Stamps,
     /// For what the log says of rows.
     spares: Spares,
 }
@@ -211,6 +214,8 @@ impl BrokenTable {
 
 impl Database {
     pub(crate) fn from(opened: Opened) -> Self {
+        let last = opened.catalog.times.last().map(|(micros, _)| *micros);
+        let stamps = Stamps::after(last, &*opened.env.clock);
         let committing = Committing {
             longest_history: longest_history(opened.tables.values()),
             catalog: opened.catalog,
@@ -238,6 +243,7 @@ impl Database {
             checkpointing: Mutex::new(opened.checkpoint),
             work: Work::default(),
             syncing: Syncing::default(),
+            stamps,
             spares: Spares::default(),
         }
     }
@@ -522,14 +528,14 @@ impl Database {
         Ok(partition)
     }
 
-    /// Microseconds since 1970. Clocks are set back now and then: this is for what is told to people.
+    /// The time of a commit that is made now: microseconds since 1970, and never less than before.
     pub(crate) fn now(&self) -> u64 {
-        u64::try_from(self.env.clock.since_epoch().as_micros()).unwrap_or(u64::MAX)
+        self.stamps.now(&*self.env.clock)
     }
 
     /// Microseconds since some moment; never goes back. What is due after a while goes by this.
     pub(crate) fn elapsed(&self) -> u64 {
-        u64::try_from(self.env.clock.monotonic().as_micros()).unwrap_or(u64::MAX)
+        micros_of(self.env.clock.monotonic())
     }
 }
 

@@ -61,6 +61,8 @@ pub(crate) struct Definer {
     pub(crate) steps: Steps,
     /// Whether tables without a primary key get a hidden row number.
     pub(crate) generates_keys: bool,
+    /// Whether `explicit_defaults_for_timestamp` is off.
+    pub(crate) implies_timestamps: bool,
 }
 
 impl Definer {
@@ -140,7 +142,8 @@ impl Definer {
 
     /// How the session's statements treat constants.
     pub(super) fn policy(&self) -> Policy {
-        Policy::new(&self.context, self.strict)
+        let null_is_now = self.implies_timestamps;
+        Policy { null_is_now, ..Policy::new(&self.context, self.strict) }
     }
 
     fn create_database(&self, create: &DatabaseDefinition) -> Result<()> {
@@ -241,10 +244,14 @@ impl Definer {
         } else {
             definition.complete_foreign_keys();
             add_collation(&mut definition, &options);
+            if self.implies_timestamps {
+                types::imply_timestamps(&mut definition.columns, |_| true, mode);
+            }
             if self.generates_keys {
                 row_id::add(&mut definition)?;
             }
             self.prepare(&mut definition, mode)?;
+            rules::defaults(&definition)?;
             let collation = table_collation(&definition)?;
             for column in &definition.columns {
                 self.check_members(column, collation)?;

@@ -18,6 +18,7 @@ use crate::native::write::change::Counts;
 use crate::native::write::load::Loader;
 use crate::native::write::lookup::duplicate_text;
 use crate::native::write::{Plan, Report, Statement, commit};
+use crate::variables::VarValue;
 use crate::variables::check::check_charset;
 
 /// How often a statement outside of transactions is tried when others were faster.
@@ -50,12 +51,29 @@ impl Session {
         let pin = self.native_reads().pin;
         self.join_native(&pin, true)?;
         drop(pin);
+        let mut is_numbered = false;
+        let outcome = self.change_until_done(&change, &mut is_numbered).await;
+        if is_numbered && self.variables.count("insert_id") > 0 {
+            // It was for one statement.
+            self.variables.put("insert_id", VarValue::UInt(0));
+        }
+        outcome
+    }
+
+    /// Plans a statement and carries it out, again where somebody else was faster. `is_numbered` says
+    /// in the end whether it has made AUTO_INCREMENT values.
+    async fn change_until_done(
+        &mut self,
+        change: &Change<'_>,
+        is_numbered: &mut bool,
+    ) -> Result<Outcome> {
         let (mut tries, mut changes) = (1, 0);
         let (mut plan, counts) = loop {
             let view = self.view();
-            let planned = self.native_statement(&view).plan(&change).await;
+            let planned = self.native_statement(&view).plan(change).await;
             let (depends, carried) = match planned {
                 Ok(mut plan) => {
+                    *is_numbered |= plan.numbers.first_made.is_some();
                     let carried = self.carry_out(&mut plan, view.native.pin.version());
                     (plan.depends, carried.map(|counts| (plan, counts)))
                 }
@@ -261,6 +279,7 @@ impl Session {
             increment: self.variables.count("auto_increment_increment").max(1),
             offset: self.variables.count("auto_increment_offset").max(1),
             zero_is_value: self.has_sql_mode("NO_AUTO_VALUE_ON_ZERO"),
+            first: Some(self.variables.count("insert_id")).filter(|first| *first > 0),
         }
     }
 
@@ -269,7 +288,11 @@ impl Session {
         let context = self.context(view);
         let strict =
             ["STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"].iter().any(|word| self.has_sql_mode(word));
-        let policy = Policy { nulls: NullRule::Refuse, ..Policy::new(&context.eval, strict) };
+        let policy = Policy {
+            nulls: NullRule::Refuse,
+            null_is_now: !self.variables.is_on("explicit_defaults_for_timestamp"),
+            ..Policy::new(&context.eval, strict)
+        };
         Statement {
             catalog: self.engine.native(),
             database: self.database.as_deref(),

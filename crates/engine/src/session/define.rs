@@ -109,6 +109,7 @@ impl Session {
             stop: self.stop.clone(),
             steps: self.auto_increment_steps(),
             generates_keys: self.variables.is_on("sql_generate_invisible_primary_key"),
+            implies_timestamps: !self.variables.is_on("explicit_defaults_for_timestamp"),
         }
     }
 

@@ -288,7 +288,18 @@ pub(crate) fn time(digits: u8, value: Incoming<'_>, report: &mut Reporter) -> Re
 }
 
 fn text_time(text: &str, report: &mut Reporter) -> Result<i64, Failure> {
-    let read = parse::time(text);
+    let mut read = parse::time(text);
+    if let Some(date) = parse::dated(text).filter(|_| read.shaped)
+        && let (Some(day), Some(offset)) = (date.value, date.offset)
+    {
+        // The time of the session's clock. Before the first of all years there is none.
+        read.value = match day.month == 0 || day.day == 0 {
+            true => None,
+            false => Some(
+                at_offset(day, offset, report.policy.time_zone).map_or(0, DateTime::time_micros),
+            ),
+        };
+    }
     let Some(micros) = read.value else {
         // Minutes or seconds beyond 59, or no number at all.
         let body = text.trim_start().trim_start_matches('-');

@@ -198,8 +198,18 @@ fn read_datetime(text: &str, any_day: bool) -> Option<(Parsed<DateTime>, Between
     cursor.spaces();
     let truncated = cursor.at < cursor.text.len();
     let value = build(parts, micros, any_day)
-        .and_then(|date| if carry { date.plus_micros(1) } else { Some(date) });
+        .and_then(|date| if carry { next_micro(date) } else { Some(date) });
     Some((Parsed { value, truncated, has_time, fraction, offset, shaped: true }, between))
+}
+
+/// A date a microsecond later; `None` where a second is over on a day that there is not.
+fn next_micro(date: DateTime) -> Option<DateTime> {
+    let micros = date.micros + 1;
+    match (micros < 1_000_000, date.month == 0 || date.day == 0) {
+        (true, _) => Some(DateTime { micros, ..date }),
+        (false, true) => None,
+        (false, false) => date.plus_micros(1),
+    }
 }
 
 /// Whether each part is one that some date has.

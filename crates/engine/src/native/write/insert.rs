@@ -13,15 +13,15 @@ use super::assign::changed;
 use super::auto::{self, Numbers, number};
 use super::change::{Change, taken};
 use super::default::{Default, defaults, shown, without_default_calls};
-use super::fill::{Fill, NewRows, is_evaluated};
+use super::fill::{Fill, NewRows, early, is_evaluated};
 use super::lookup::keys_of;
 use super::select::joined;
 use super::sift::Sifted;
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, unknown_column};
-use crate::native::definition::NativeDef;
+use crate::native::definition::{DefaultValue, NativeDef};
 use crate::native::partition::only::NamedPartitions;
-use crate::native::rules::Rules;
+use crate::native::rules::{Rules, of_one_row};
 use crate::scalar::Typed;
 
 /// Of so many rows of a `REPLACE` those that change nothing are told from the others.
@@ -187,7 +187,7 @@ impl Statement<'_> {
             Err(error) if !fill.lacks_value() => return Err(error),
             Err(_) => {}
         }
-        let texts = self.expressions(def, rows.clone())?;
+        let texts = self.expressions(def, &given, rows.clone())?;
         let values = match self.each_once(&texts).await {
             Err(error) if error.code() == Code::UnknownColumn => {
                 self.values_over_rows(def, &defaults, policy, &given, rows.clone()).await?
@@ -199,24 +199,49 @@ impl Statement<'_> {
         Ok((fill.finish(), texts.iter().any(|text| has_query(text))))
     }
 
-    /// The texts of all values that are no literals.
-    fn expressions(&self, def: &NativeDef, mut rows: Rows<'_>) -> Result<Vec<String>> {
+    /// The texts of all values that are no literals, for the columns `given`.
+    fn expressions(
+        &self,
+        def: &NativeDef,
+        given: &[usize],
+        mut rows: Rows<'_>,
+    ) -> Result<Vec<String>> {
+        let early = early(def, given);
         let mut texts = Vec::new();
         let mut row = Vec::new();
         while rows.next_row(&mut row)? {
-            for value in row.iter().filter(|value| is_evaluated(value)) {
-                texts.push(self.text_of(def, value)?);
+            for (value, column) in row.iter().zip(given) {
+                texts.extend(self.text_of(def, (*column, &early), value)?);
             }
         }
         Ok(texts)
     }
 
-    fn text_of(&self, def: &NativeDef, value: &Value<'_>) -> Result<String> {
+    /// The text of a value for a column that is evaluated; `None` for others. `early` are the columns
+    /// whose `DEFAULT` is.
+    fn text_of(
+        &self,
+        def: &NativeDef,
+        (column, early): (usize, &[usize]),
+        value: &Value<'_>,
+    ) -> Result<Option<String>> {
+        if matches!(value, Value::Default) && early.contains(&column) {
+            let DefaultValue::Expression(default) = &def.defaults[column] else { return Ok(None) };
+            return Ok(Some(format!("({})", default.text_in(def.mode, self.context.mode))));
+        }
+        match is_evaluated(value) {
+            true => self.text(def, value).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn text(&self, def: &NativeDef, value: &Value<'_>) -> Result<String> {
         let quoted = |text: &str| pelorus_sql::literal::text(text, self.context.mode);
         let charset =
             |charset: &Option<&str>| charset.map(|name| format!("_{name} ")).unwrap_or_default();
         Ok(match value {
             Value::Expression(expr) => {
+                of_one_row(expr)?;
                 without_default_calls(expr, def, &self.policy, self.context.mode)?.to_string()
             }
             Value::Text { text, charset: of } => format!("{}{}", charset(of), quoted(text)),
@@ -274,14 +299,15 @@ impl Statement<'_> {
         row: &[Value<'_>],
     ) -> Result<Vec<Typed>> {
         let mut values: Vec<Typed> = Vec::new();
-        for (at, value) in row.iter().enumerate().filter(|(_, value)| is_evaluated(value)) {
+        let early = early(def, given);
+        for (at, (value, column)) in row.iter().zip(given).enumerate() {
+            let Some(text) = self.text_of(def, (*column, &early), value)? else { continue };
             let assigned = given.get(..at).unwrap_or(given).to_vec();
             let fill = Fill::new(def, defaults, policy, assigned, (1, false))?;
             let mut fill = fill.assigned_later(0..def.columns.len());
             fill.one_row(row.get(..at).unwrap_or_default(), values.clone())?;
             let columns = shown(&def.columns, &fill.finish().columns, policy.time_zone)?;
-            let texts = [self.text_of(def, value)?];
-            let found = self.over_rows(&def.name, &def.columns, &columns, &texts).await?;
+            let found = self.over_rows(&def.name, &def.columns, &columns, &[text]).await?;
             let [(array, ty)] = found.as_slice() else {
                 return Err(Error::internal("a value has more than one column"));
             };
@@ -306,9 +332,10 @@ impl Statement<'_> {
                 Assigned::Expression(expr) => Value::Expression(expr.clone()),
             })
             .collect();
+        let early = early(def, &given);
         let mut texts = Vec::new();
-        for value in row.iter().filter(|value| is_evaluated(value)) {
-            texts.push(self.text_of(def, value)?);
+        for (value, column) in row.iter().zip(&given) {
+            texts.extend(self.text_of(def, (*column, &early), value)?);
         }
         let values = match self.values(&texts).await {
             Err(error) if error.code() == Code::UnknownColumn => {
