@@ -121,3 +121,35 @@ def test_a_full_disk(server):
     tables = {bytes(name) for (name,) in _well(connection, "SHOW TABLES FROM full")}
     assert tables == {b"kept", b"emptied", b"parts", b"new_0"}
     connection.close()
+
+
+def test_what_failed_on_a_full_disk_takes_no_room_of_others(server):
+    """A start needs no space, a DROP has some, and what it frees is there at once."""
+    connection = rows.connect(server)
+    (server.folder / "data" / "filler").unlink(missing_ok=True)
+    _well(connection, "CREATE TABLE full.large (id BIGINT PRIMARY KEY AUTO_INCREMENT, v CHAR(200))")
+    gone = [f"full.gone_{number}" for number in range(3)]
+    for table in gone:
+        _well(connection, f"CREATE TABLE {table} (id BIGINT PRIMARY KEY AUTO_INCREMENT, v CHAR(200))")
+    for number in range(10):
+        values = ", ".join(f"('{number}-{row}-{row * 7919 % 10007}{'x' * 150}')" for row in range(2000))
+        for table in ("full.large", *gone):
+            _well(connection, f"INSERT INTO {table} (v) VALUES {values}")
+    for table in gone:
+        _well(connection, f"OPTIMIZE TABLE {table}")
+    for table in gone:
+        _fill(server)
+        _insert_until_full(connection)
+        answer = _well(connection, "OPTIMIZE TABLE full.large")
+        assert any(b"the disk is full" in row[3] for row in answer), answer
+        rows.ask(connection, "DELETE FROM full.large LIMIT 5")
+        count = _well(connection, "SELECT COUNT(*), SUM(id) FROM full.large")
+        connection.close()
+        for _ in range(2):
+            server.kill()
+            server.start()
+        connection = rows.connect(server)
+        assert _well(connection, "SELECT COUNT(*), SUM(id) FROM full.large") == count
+        _well(connection, f"DROP TABLE {table}")
+        _well(connection, "INSERT INTO full.large (v) VALUES ('there is room')")
+    connection.close()

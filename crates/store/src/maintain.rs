@@ -59,8 +59,12 @@ impl Database {
         let table = self.require(id)?;
         let horizon = self.horizon(&table);
         for partition in table.partitions().iter() {
-            self.flush(&table, partition, horizon)?;
-            while self.merge(&table, partition, (horizon, 1))? {}
+            let rewrite = || -> Result<()> {
+                self.flush(&table, partition, horizon)?;
+                while self.merge(&table, partition, (horizon, 1))? {}
+                Ok(())
+            };
+            rewrite().inspect_err(|_| self.release_tails())?;
         }
         let wanted = self.log.end().0.min(table.changed.load(Ordering::Acquire));
         let mut refused = None;
@@ -318,7 +322,7 @@ impl Database {
         }
     }
 
-    fn wake_maintenance(&self) {
+    pub(crate) fn wake_maintenance(&self) {
         let mut wanted = self.work.wanted.lock();
         if wanted.running && !wanted.soon {
             wanted.soon = true;
@@ -348,7 +352,7 @@ impl Database {
                 Err(error) => {
                     pause = Duration::from_secs(1);
                     // The disk may be full.
-                    self.log.remove_spares();
+                    self.release_tails();
                     tracing::warn!(
                         error = pelorus_error::display_chain(&error),
                         "flushing and merging native tables failed; it is tried again"
