@@ -266,12 +266,27 @@ impl NativeDef {
                 };
             }
         }
+        definition.print_expressions(self.mode);
+        let is_default = Collation::default_of(self.collation.charset()) == Some(self.collation);
+        if !is_default {
+            // A column that names neither has the table's, which MySQL says of it.
+            let texts = definition.columns.iter_mut().map(|it| &mut it.data_type);
+            let texts = texts.filter(|it| it.base.is_text() && !it.binary);
+            for data_type in texts.filter(|it| it.charset.is_none() && it.collation.is_none()) {
+                data_type.collation = Some(self.collation.name());
+            }
+        }
         if hides_row_id {
             definition.columns.remove(0);
             definition.keys.retain(|key| key.kind != KeyKind::Primary);
         }
         let next = next.filter(|next| *next > 1 && !hides_row_id);
-        show_create_table(&definition, shown(self.collation, self.mode, next))
+        let mut shown = shown(self.collation, self.mode, next);
+        // That of utf8mb4 was another one once.
+        if is_default && self.collation.charset() != "utf8mb4" {
+            shown.collation = None;
+        }
+        show_create_table(&definition, shown)
     }
 
     /// A key by its name, in any case.
@@ -283,7 +298,7 @@ impl NativeDef {
 fn shown(of: Collation, mode: Mode, auto_increment: Option<u64>) -> Shown<'static> {
     let name = of.info().map_or("utf8mb4_0900_ai_ci", |info| info.name);
     let (charset, kept) = (of.charset(), false);
-    Shown { engine: ENGINE, auto_increment, charset, collation: name, mode, kept }
+    Shown { engine: ENGINE, auto_increment, charset, collation: Some(name), mode, kept }
 }
 
 /// The name that a key has in lists.

@@ -144,8 +144,9 @@ impl Session {
         let database = self.database_of(&create.name)?.to_owned();
         let columns = pelorus_query::describe(&self.context(view), &query.text).await?;
         let mut definition = create.clone();
+        let native = self.engine.native();
+        crate::native::ddl::add_columns(&mut definition, &columns, native, &database)?;
         definition.query = None;
-        crate::native::ddl::add_columns(&mut definition, &columns)?;
         let definer = self.definer(view);
         let Some(id) = blocking(|| definer.create_for_rows(&definition))? else {
             // `IF NOT EXISTS` found a table; MySQL inserts nothing then.

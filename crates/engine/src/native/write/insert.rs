@@ -128,6 +128,7 @@ impl Statement<'_> {
         let mut change = Change::new(Arc::clone(def));
         let mut warnings = Warnings::default();
         let mut numbers = Numbers::default();
+        let mut steps = self.steps;
         let is_single = batches.len() == 1;
         let rules = def.rules(&self.context.eval)?;
         for rows in batches {
@@ -148,7 +149,12 @@ impl Statement<'_> {
             }
             let store = self.catalog.store();
             self.stop.check()?;
-            numbers = numbers.then(number(store, def, &mut rows.columns, self.steps)?);
+            let made = number(store, def, &mut rows.columns, steps)?;
+            if let (Some(_), Some(_), Some(last)) = (steps.first, made.first_made, made.last) {
+                // Later rows go on behind it.
+                steps.first = last.checked_add(1);
+            }
+            numbers = numbers.then(made);
             if !computed.is_empty() {
                 self.compute_defaults(def, &mut rows.columns, computed, &mut warnings).await?;
             }
