@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 
@@ -131,8 +132,9 @@ def test_what_failed_on_a_full_disk_takes_no_room_of_others(server):
     gone = [f"full.gone_{number}" for number in range(3)]
     for table in gone:
         _well(connection, f"CREATE TABLE {table} (id BIGINT PRIMARY KEY AUTO_INCREMENT, v CHAR(200))")
-    for number in range(10):
-        values = ", ".join(f"('{number}-{row}-{row * 7919 % 10007}{'x' * 150}')" for row in range(2000))
+    chance = random.Random(1)
+    for _ in range(10):
+        values = ", ".join(f"('{chance.randbytes(90).hex()}')" for _ in range(2000))
         for table in ("full.large", *gone):
             _well(connection, f"INSERT INTO {table} (v) VALUES {values}")
     for table in gone:

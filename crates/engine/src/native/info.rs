@@ -526,7 +526,7 @@ fn method(def: &NativeDef) -> Option<(String, String)> {
             columns.iter().map(|name| pelorus_sql::literal::name(name)).collect();
         names.join(",")
     };
-    let texts = |list: &[pelorus_sql::table::Expression]| {
+    let texts = |list: &[Expression]| {
         let texts: Vec<&str> = list.iter().map(|it| it.text.as_str()).collect();
         texts.join(", ")
     };

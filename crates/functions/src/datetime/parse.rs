@@ -295,7 +295,12 @@ trait PlusFraction: Sized {
 
 impl PlusFraction for DateTime {
     fn plus_fraction(self, micros: u32) -> Option<Self> {
-        if micros == 0 { Some(self) } else { self.plus_micros(i64::from(micros)) }
+        match (micros < 1_000_000, self.month == 0 || self.day == 0) {
+            (true, _) => Some(Self { micros, ..self }),
+            // No day has a next second.
+            (false, true) => None,
+            (false, false) => self.plus_micros(i64::from(micros)),
+        }
     }
 }
 

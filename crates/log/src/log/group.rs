@@ -187,10 +187,10 @@ impl Log {
         self.check(state)
     }
 
-    /// Takes the space that is kept for records which free more ([`Log::append_freeing`]), if there
-    /// is room.
+    /// Takes the space that is kept for records which free more ([`Log::append_freeing`]), and as much
+    /// for others, if there is room: what was freed must not be gone before the next record comes.
     pub fn keep_space(&self) {
-        let mut kept = self.options.kept_bytes();
+        let mut kept = self.options.kept_bytes() * 2;
         let mut state = self.state.lock();
         let end = state.end();
         // What there is of it is better than nothing.

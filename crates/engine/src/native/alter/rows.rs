@@ -239,6 +239,7 @@ impl<'a> Maker<'a> {
             columns.push(assigned.array);
         }
         for (at, expression) in &self.computed {
+            let policy = Policy { nulls: NullRule::Refuse, ..policy };
             let assigned = self.computed(expression, &columns, &self.targets[*at], &policy)?;
             warnings.add(assigned.warnings, assigned.warning_count);
             columns[*at] = assigned.array;
