@@ -14,7 +14,7 @@ from pelorus_tools import rows
 from pelorus_tools.random_alters import Alters
 
 TABLES, ALTERS = 12, 8
-SEEDS = (1, 2, 3, 4)
+SEEDS = (1,)
 # Refused here.
 LEFT_OUT = {1235}
 
