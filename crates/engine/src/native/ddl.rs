@@ -678,7 +678,10 @@ pub(crate) fn add_columns(
         if is_computed && !is_union && is_short(column) {
             data_type.base = Base::Int;
         }
+        let mut keys = definition.keys.iter();
+        let is_key = keys.any(|it| it.kind == KeyKind::Primary && it.holds(&column.name));
         let (default, on_update) = match is_computed {
+            true if is_key => (None, None),
             true => (zero_default(&data_type, column.ty.is_nullable()), None),
             false => default_of(catalog, column, columns),
         };

@@ -268,14 +268,19 @@ impl NativeDef {
         }
         definition.print_expressions(self.mode);
         let is_default = Collation::default_of(self.collation.charset()) == Some(self.collation);
-        if !is_default {
-            // A column that names neither has the table's, which MySQL says of it.
-            let texts = definition.columns.iter_mut().map(|it| &mut it.data_type);
-            let texts = texts.filter(|it| it.base.is_text() && !it.binary);
-            for data_type in texts.filter(|it| it.charset.is_none() && it.collation.is_none()) {
-                data_type.collation = Some(self.collation.name());
+        for (column, target) in definition.columns.iter_mut().zip(&self.targets) {
+            let (data_type, collation) = (&mut column.data_type, target.ty.collation);
+            let names_neither = data_type.charset.is_none() && data_type.collation.is_none();
+            // The table's goes without saying where it is the default of its charset.
+            if !data_type.base.is_text() || data_type.binary || names_neither && is_default {
+                continue;
             }
+            if !names_neither {
+                data_type.charset = Some(collation.charset().to_owned());
+            }
+            data_type.collation = Some(collation.name());
         }
+        definition.checks.sort_by(|one, other| one.name.cmp(&other.name));
         if hides_row_id {
             definition.columns.remove(0);
             definition.keys.retain(|key| key.kind != KeyKind::Primary);
