@@ -259,10 +259,20 @@ codes! {
     WindowFrameIllegal = 3586, b"HY000", InvalidInput;
     /// A frame by values whose window is not ordered by one number or time.
     WindowRangeOrder = 3587, b"HY000", InvalidInput;
+    /// Two windows of a block have one name.
+    WindowDuplicateName = 3591, b"HY000", InvalidInput;
     /// A window is ordered or partitioned by the number of a column.
     WindowLegacyOrder = 3592, b"HY000", InvalidInput;
     /// A window function stands where none may be.
     InvalidWindowFunctionUse = 3593, b"HY000", InvalidInput;
+    /// The alias of a window function stands where none may be.
+    WindowAliasMisplaced = 3594, b"HY000", InvalidInput;
+    /// ORDER BY aggregates rows that nothing else aggregates.
+    AggregateOrderNonAggregated = 3029, b"HY000", InvalidInput;
+    /// DISTINCT is ordered by a column that is not selected.
+    FieldInOrderNotSelected = 3065, b"HY000", InvalidInput;
+    /// DISTINCT is ordered by an aggregate that is not selected.
+    AggregateInOrderNotSelected = 3066, b"HY000", InvalidInput;
     /// A pattern that is not a regular expression.
     RegularExpression = 3685, b"HY000", InvalidInput;
     /// A database name that cannot be.

@@ -11,6 +11,7 @@
 //! | [`render`] | writes a tree as text for a server |
 //! | [`decide`] | whole or split, from the server's own estimate |
 //! | [`remote`] | a query that one server could answer |
+//! | `facts` | what the outputs of such a query determine |
 //! | [`block`] | what a block must be like to be split |
 //! | [`groups`] | fragments and merge of a grouped block |
 //! | [`rows`] | fragments and merge of a block that returns rows |
@@ -20,6 +21,7 @@
 pub(crate) mod block;
 pub(crate) mod collations;
 pub(crate) mod decide;
+mod facts;
 pub(crate) mod groups;
 pub(crate) mod place;
 pub(crate) mod remote;

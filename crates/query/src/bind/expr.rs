@@ -36,18 +36,6 @@ pub(crate) type Subqueries = HashMap<String, BoundQuery>;
 /// Expressions that were computed already, by their canonical text.
 pub(crate) type Computed = HashMap<String, Typed>;
 
-/// What a name means that is both an alias of the select list and a column of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clash {
-    /// The column, as in GROUP BY.
-    Column,
-    /// The alias, as in HAVING: there a column counts only if it is grouped by, and then its value
-    /// was computed already.
-    Alias,
-    /// Refused: MySQL's choice depends on where in the expression the name stands.
-    Refuse,
-}
-
 /// How many conditions a row may have to meet: planning takes the square of their number.
 const MAX_CONDITIONS: usize = 4096;
 
@@ -75,10 +63,6 @@ pub(crate) struct ExprBinder<'a> {
     pub(crate) computed: &'a Computed,
     /// Columns may be taken only from `computed`: the block is grouped.
     pub(crate) only_computed: bool,
-    /// Aliases of the select list that the clause may use.
-    pub(crate) aliases: &'a [(String, Typed)],
-    /// What a name means that is both an alias and a column.
-    pub(crate) clash: Clash,
     /// Bound subqueries.
     pub(crate) subqueries: &'a Subqueries,
     /// The name that errors give the clause.
@@ -359,58 +343,24 @@ impl ExprBinder<'_> {
         {
             return self.variable(&parts);
         }
-        let alias = || match parts[..] {
-            [name] => self.alias(name),
-            _ => Ok(None),
-        };
-        let missing = || {
-            Error::new(
-                Code::UnknownColumn,
-                format!("Unknown column '{}' in '{}'", parts.join("."), self.clause),
-            )
-        };
-        if self.clash == Clash::Alias
-            && let Some(alias) = alias()?
-        {
-            return Ok(alias);
-        }
-        let column = self.scope.find(&parts, self.clause)?;
-        if self.clash == Clash::Refuse
-            && let (Some(column), Some(alias)) = (column, alias()?)
-        {
-            let same = alias.origin.as_ref().is_some_and(|origin| {
-                origin.org_name.eq_ignore_ascii_case(&column.name)
-                    && origin.table.eq_ignore_ascii_case(&column.table)
-            });
-            if same {
-                return Ok(alias);
-            }
-            return Err(Error::unsupported(format_args!(
-                "'{}' in {}, which is both an alias and a column",
-                parts.join("."),
-                self.clause
-            )));
-        }
-        match column {
+        match self.scope.find(&parts, self.clause)? {
             Some(column) if !self.only_computed => Ok(column.value.clone()),
-            // HAVING knows the select list and what is grouped by, but not FROM.
-            Some(_) if self.clause == "having clause" => Err(missing()),
             Some(column) => Err(Error::new(
                 Code::WrongFieldWithGroup,
                 format!(
-                    "Expression of {} contains nonaggregated column '{}' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by",
+                    "Expression of {} contains nonaggregated column '{}' which is not functionally \
+                     dependent on columns in GROUP BY clause; this is incompatible with \
+                     sql_mode=only_full_group_by",
                     self.clause,
-                    [column.schema.as_str(), &column.table, &column.name]
-                        .into_iter()
-                        .filter(|part| !part.is_empty())
-                        .collect::<Vec<_>>()
-                        .join("."),
+                    column.full_name(),
                 ),
             )),
-            None => match alias()? {
-                Some(alias) => Ok(alias),
-                None => self.outer(&parts)?.ok_or_else(missing),
-            },
+            None => self.outer(&parts)?.ok_or_else(|| {
+                Error::new(
+                    Code::UnknownColumn,
+                    format!("Unknown column '{}' in '{}'", parts.join("."), self.clause),
+                )
+            }),
         }
     }
 
@@ -425,20 +375,6 @@ impl ExprBinder<'_> {
             )));
         };
         Ok(Some(column.value.at(expr, None)))
-    }
-
-    fn alias(&self, name: &str) -> Result<Option<Typed>> {
-        let mut hits = self.aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name));
-        let first = hits.next();
-        if let (Some((_, first)), Some((_, second))) = (first, hits.next())
-            && first.expr != second.expr
-        {
-            return Err(Error::new(
-                Code::AmbiguousColumn,
-                format!("Column '{name}' in {} is ambiguous", self.clause),
-            ));
-        }
-        Ok(first.map(|(_, value)| value.clone()))
     }
 
     fn variable(&self, parts: &[&str]) -> Result<Typed> {
@@ -699,6 +635,14 @@ impl ExprBinder<'_> {
         if function.over.is_some() {
             return Err(super::window::misplaced(&name.to_ascii_lowercase()));
         }
+        if name == "ANY_VALUE"
+            && !self.only_computed
+            && !self.is_mariadb()
+            && let [value] = plain_arguments(function)?[..]
+        {
+            // Where nothing makes groups it is a function of the row.
+            return self.value(value);
+        }
         if is_aggregate_name(&name) {
             return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));
         }
@@ -821,8 +765,8 @@ impl VisitorMut for Canonical<'_> {
         };
         if let Ok(Some(column)) = self.scope.find(&path, "") {
             *expr = ast::Expr::CompoundIdentifier(vec![
-                ast::Ident::with_quote('`', column.schema.to_ascii_lowercase()),
-                ast::Ident::with_quote('`', column.table.to_ascii_lowercase()),
+                ast::Ident::with_quote('`', column.schema.clone()),
+                ast::Ident::with_quote('`', column.table.clone()),
                 ast::Ident::with_quote('`', column.name.to_ascii_lowercase()),
             ]);
         }

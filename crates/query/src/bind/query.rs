@@ -19,6 +19,7 @@ use sqlparser::ast::{
 
 use super::expr::Subqueries;
 use super::extent::{Extent, Level};
+use super::facts::Facts;
 use super::leaf::Mentioned;
 use super::mariadb;
 use super::repeated::Chance;
@@ -38,6 +39,15 @@ pub(crate) struct BoundQuery {
     pub(crate) plan: LogicalPlan,
     /// The columns of the query; their expressions name columns of the plan.
     pub(crate) columns: Vec<BoundColumn>,
+    /// Which columns determine others, by their places.
+    pub(crate) facts: Facts,
+}
+
+impl BoundQuery {
+    /// A query of whose columns nothing is known.
+    pub(crate) fn new(plan: LogicalPlan, columns: Vec<BoundColumn>) -> Self {
+        Self { plan, columns, facts: Facts::default() }
+    }
 }
 
 /// A column of a bound query.
@@ -189,6 +199,7 @@ impl<'a> Binder<'a> {
                         let known = reach.ctes.keys().cloned().collect();
                         matches!(place(self.context, query, &known)?, Place::Server(_))
                     };
+                check_unique(&with.cte_tables)?;
                 for cte in &with.cte_tables {
                     let name = cte.alias.name.value.to_ascii_lowercase();
                     let scoped = ScopedCte {
@@ -297,7 +308,7 @@ impl<'a> Binder<'a> {
                 .and_then(|plan| plan.union(right))
                 .and_then(LogicalPlanBuilder::build)
                 .map_err(from_datafusion)?;
-            let joined = BoundQuery { plan, columns: named(&metas, &names) };
+            let joined = BoundQuery::new(plan, named(&metas, &names));
             whole = Some(if all { joined } else { self.distinct(joined)? });
         }
         let mut whole = whole.ok_or_else(|| Error::internal("an empty UNION"))?;
@@ -323,7 +334,7 @@ impl<'a> Binder<'a> {
             .project(exprs.collect::<Result<Vec<_>>>()?)
             .and_then(LogicalPlanBuilder::build)
             .map_err(from_datafusion)?;
-        Ok(BoundQuery { plan, columns: named(to, &names) })
+        Ok(BoundQuery::new(plan, named(to, &names)))
     }
 
     /// `VALUES ROW(1, 'a'), ROW(2, 'b')`
@@ -345,7 +356,7 @@ impl<'a> Binder<'a> {
                 .project(exprs)
                 .and_then(LogicalPlanBuilder::build)
                 .map_err(from_datafusion)?;
-            Ok((BoundQuery { plan, columns }, true))
+            Ok((BoundQuery::new(plan, columns), true))
         });
         self.union(rows.collect::<Result<Vec<_>>>()?)
     }
@@ -373,7 +384,7 @@ impl<'a> Binder<'a> {
             .aggregate(groups, picks)
             .and_then(LogicalPlanBuilder::build)
             .map_err(from_datafusion)?;
-        Ok(BoundQuery { plan, columns })
+        Ok(BoundQuery { plan, columns, facts: query.facts })
     }
 
     /// ORDER BY and LIMIT over a query whose output columns alone can be named.
@@ -390,10 +401,12 @@ impl<'a> Binder<'a> {
                 continue;
             }
             let column = match normalise::unnested(&term.expr) {
-                ast::Expr::Value(value) => match ordinal(&value.value, query.columns.len())? {
-                    Some(at) => Some(at),
-                    None => continue,
-                },
+                ast::Expr::Value(value) => {
+                    match ordinal(&value.value, query.columns.len(), "order clause")? {
+                        Some(at) => Some(at),
+                        None => continue,
+                    }
+                }
                 ast::Expr::Identifier(name) => query
                     .columns
                     .iter()
@@ -411,8 +424,8 @@ impl<'a> Binder<'a> {
             let key = query.columns[column].value.order_key(&self.context.eval)?;
             keys.push(sort_term(key, term)?);
         }
-        let plan = ordered(query.plan, keys, limit)?;
-        Ok(BoundQuery { plan, columns: query.columns })
+        let plan = ordered(query.plan.clone(), keys, limit)?;
+        Ok(BoundQuery { plan, ..query })
     }
 }
 
@@ -432,6 +445,29 @@ fn union_sides(body: &SetExpr) -> Result<Vec<(&SetExpr, bool)>> {
     sides.push((rest, true));
     sides.reverse();
     Ok(sides)
+}
+
+/// Looks whether a WITH defines each name once.
+///
+/// # Errors
+/// 1066; 1235 for names that only case tells apart.
+fn check_unique(ctes: &[ast::Cte]) -> Result<()> {
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    for cte in ctes {
+        let name = cte.alias.name.value.as_str();
+        match seen.insert(name.to_ascii_lowercase(), name) {
+            None => {}
+            Some(before) if before == name => {
+                let text = format!("Not unique table/alias: '{name}'");
+                return Err(Error::new(Code::NonUniqueTable, text));
+            }
+            Some(_) => {
+                let text = "names of WITH that only case tells apart";
+                return Err(Error::unsupported(text));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Columns of a plan by their names in it.
@@ -574,13 +610,16 @@ pub(crate) fn limit_of(query: &ast::Query) -> Result<Option<Limit>> {
 
 /// The column that `ORDER BY 2` or `GROUP BY 2` means, from 0. `None` for a value that is not an
 /// integer, which orders nothing.
-pub(crate) fn ordinal(value: &ast::Value, columns: usize) -> Result<Option<usize>> {
+///
+/// # Errors
+/// 1054 for a number of no column; `clause` is what the error names.
+pub(crate) fn ordinal(value: &ast::Value, columns: usize, clause: &str) -> Result<Option<usize>> {
     let ast::Value::Number(digits, _) = value else { return Ok(None) };
     let Ok(position) = digits.parse::<usize>() else { return Ok(None) };
     if position == 0 || position > columns {
         return Err(Error::new(
             Code::UnknownColumn,
-            format!("Unknown column '{digits}' in 'order clause'"),
+            format!("Unknown column '{digits}' in '{clause}'"),
         ));
     }
     Ok(Some(position - 1))

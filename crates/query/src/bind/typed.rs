@@ -362,6 +362,18 @@ fn form(what: Form, context: &Arc<EvalContext>, expr: Expr) -> Expr {
     ScalarUDF::new_from_impl(udf).call(vec![expr])
 }
 
+/// A value of a query that may have no row, where there is none NULL. DataFusion takes what is never
+/// NULL within a query for what is never NULL outside.
+pub(crate) fn maybe_missing(expr: Expr, ty: ColumnType, context: &Arc<EvalContext>) -> Expr {
+    let udf = FormUdf {
+        what: Form::Same(ty),
+        context: Arc::clone(context),
+        // What is constant would be put in its place.
+        signature: Signature::any(1, Volatility::Volatile),
+    };
+    ScalarUDF::new_from_impl(udf).call(vec![expr])
+}
+
 /// Whether values of both types look the same in their common Arrow form.
 fn same_form(from: &ColumnType, to: &ColumnType) -> bool {
     if from.is_date() || to.is_date() {
@@ -390,6 +402,8 @@ enum Form {
     Settle(ColumnType),
     /// The truth of [`Typed::truth`].
     Truth(ColumnType),
+    /// The same of [`maybe_missing`].
+    Same(ColumnType),
     /// What a value of another type is compared by.
     Equality(EqualityKey, ColumnType),
 }
@@ -409,7 +423,11 @@ impl FormUdf {
             Form::Convert { from, to } => from.is_string() && !to.is_string(),
             Form::Truth(ty) => ty.is_string(),
             Form::Equality(key, ty) => key.complains(ty),
-            Form::Key(_) | Form::Number(_) | Form::Unsigned(_) | Form::Settle(_) => false,
+            Form::Key(_)
+            | Form::Number(_)
+            | Form::Unsigned(_)
+            | Form::Settle(_)
+            | Form::Same(_) => false,
         }
     }
 
@@ -444,6 +462,7 @@ impl FormUdf {
             Form::Key(ty) => functions::comparison_keys(array, ty),
             Form::Number(members) => members.numbers(array),
             Form::Unsigned(_) => Ok(functions::without_signed_zeros(array)),
+            Form::Same(_) => Ok(Arc::clone(array)),
             Form::Settle(ty) => functions::settle(array, ty),
             Form::Equality(key, ty) => key.keys(array, ty, &self.context),
             Form::Truth(ty) => functions::truth(array, ty, &self.context)
@@ -475,6 +494,7 @@ impl ScalarUDFImpl for FormUdf {
             Form::Unsigned(_) => "unsigned_zero",
             Form::Settle(_) => "settle",
             Form::Truth(_) => "truth",
+            Form::Same(_) => "maybe_missing",
             Form::Equality(..) => "equality_key",
         }
     }
@@ -485,7 +505,9 @@ impl ScalarUDFImpl for FormUdf {
 
     fn return_type(&self, _: &[DataType]) -> std::result::Result<DataType, DataFusionError> {
         Ok(match &self.what {
-            Form::Convert { to, .. } | Form::Settle(to) | Form::Unsigned(to) => to.arrow(),
+            Form::Convert { to, .. } | Form::Settle(to) | Form::Unsigned(to) | Form::Same(to) => {
+                to.arrow()
+            }
             Form::Key(ty) => functions::key_type(ty),
             Form::Number(_) => Members::number_type(),
             Form::Truth(_) => DataType::Boolean,

@@ -29,6 +29,20 @@ pub(crate) fn misplaced(name: &str) -> Error {
     Error::new(Code::InvalidWindowFunctionUse, text)
 }
 
+/// Looks whether the windows of a block have names of their own.
+///
+/// # Errors
+/// 3591.
+pub(crate) fn check_names(named: &[ast::NamedWindowDefinition]) -> Result<()> {
+    for (at, ast::NamedWindowDefinition(name, _)) in named.iter().enumerate() {
+        if named[..at].iter().any(|other| other.0.value.eq_ignore_ascii_case(&name.value)) {
+            let text = format!("Window '{}' is defined twice.", name.value);
+            return Err(Error::new(Code::WindowDuplicateName, text));
+        }
+    }
+    Ok(())
+}
+
 /// What a window is partitioned and ordered by.
 type Windowed = (Vec<Expr>, Vec<SortExpr>);
 
@@ -443,7 +457,7 @@ fn frame(spec: &WindowSpec, order: &[Typed]) -> Result<WindowFrame> {
     let offset = |offset: &Option<Box<ast::Expr>>| match offset {
         None => Ok(ScalarValue::UInt64(None)),
         Some(expr) if units == WindowFrameUnits::Rows => {
-            Ok(ScalarValue::UInt64(Some(rows_of(expr)?)))
+            Ok(ScalarValue::UInt64(Some(rows_of(expr)?.min(ENDLESS))))
         }
         Some(expr) => range_of(expr, order),
     };
@@ -492,6 +506,9 @@ fn range_order() -> Error {
     )
 }
 
+/// More rows than there ever are. Numbers of rows are added to others, which must not overflow.
+const ENDLESS: u64 = 1 << 60;
+
 fn rows_of(expr: &ast::Expr) -> Result<u64> {
     match expr {
         ast::Expr::Value(value) => match &value.value {
@@ -515,5 +532,7 @@ fn range_of(expr: &ast::Expr, order: &[Typed]) -> Result<ScalarValue> {
         };
     }
     let offset = ScalarValue::UInt64(Some(rows_of(expr)?));
-    offset.cast_to(&key.ty.arrow()).map_err(|_| illegal_frame())
+    offset.cast_to(&key.ty.arrow()).map_err(|_| {
+        Error::unsupported("RANGE with an offset beyond the values of what orders the window")
+    })
 }

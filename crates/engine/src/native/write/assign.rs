@@ -62,7 +62,7 @@ impl Statement<'_> {
             let whole = || unknown_column(&assignment.column.join("."));
             let column = def.position(name).ok_or_else(whole)?;
             if let [.., table, _] = assignment.column.as_slice()
-                && !table.eq_ignore_ascii_case(names.table)
+                && table != names.table
             {
                 return Err(whole());
             }

@@ -169,7 +169,11 @@ fn target(tables: &[Joined], assignment: &Assignment) -> Result<(usize, usize)> 
     let qualifier = assignment.column.iter().rev().nth(1);
     let mut found = None;
     for (at, table) in tables.iter().enumerate() {
-        if qualifier.is_some_and(|qualifier| !qualifier.eq_ignore_ascii_case(&table.alias)) {
+        let is_its = |qualifier: &String| match table.def {
+            Some(_) => *qualifier == table.alias,
+            None => qualifier.eq_ignore_ascii_case(&table.alias),
+        };
+        if qualifier.is_some_and(|qualifier| !is_its(qualifier)) {
             continue;
         }
         let Some(def) = &table.def else {
