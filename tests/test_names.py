@@ -3,9 +3,12 @@ mirrored: as a MySQL answers that has all the tables."""
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from pelorus_tools import rows
 from pelorus_tools.processes import wait_for
+from pelorus_tools.random_names import DEFINITIONS, Names
 
 FIRM = ("CREATE TABLE {}firm (id INT PRIMARY KEY, name VARCHAR(20), town VARCHAR(20) NOT NULL UNIQUE, "
         "code INT UNIQUE)",
@@ -121,3 +124,64 @@ def test_ambiguous_names_are_warnings(mysql, places):
                 rows.ask(connection, statement)
                 found.append(rows.ask(connection, "SHOW WARNINGS").rows)
             assert found[0] == found[1], statement
+
+
+@pytest.fixture(scope="module")
+def native(linked_maker):
+    """A Pelorus with native tables alone."""
+    return linked_maker(name="pelorus-names-native")
+
+
+# One table name in two databases.
+TWICE = (
+    "SELECT names_one.shop.id, z FROM names_one.shop JOIN names_two.shop ON names_one.shop.id = "
+    "names_two.shop.id ORDER BY z",
+    "SELECT names_one.shop.*, names_two.shop.z FROM names_one.shop LEFT JOIN names_two.shop USING (id) "
+    "ORDER BY id",
+    "SELECT shop.id FROM names_one.shop JOIN names_two.shop ON names_one.shop.id = names_two.shop.id",
+    "SELECT z FROM names_one.shop JOIN names_two.shop WHERE shop.id = 1",
+    "SELECT names_two.shop.id, COUNT(*) FROM names_one.shop JOIN names_two.shop ON names_two.shop.id >= "
+    "names_one.shop.id GROUP BY names_two.shop.id ORDER BY 1",
+    "SELECT z FROM names_one.shop JOIN names_two.shop WHERE names_two.shop.id = 3 AND names_one.shop.id = 1",
+    "SELECT x, z FROM (SELECT z FROM names_two.shop) AS shop JOIN names_one.shop ORDER BY z, x",
+    "SELECT shop.id FROM (SELECT id FROM names_two.shop) AS shop JOIN names_one.shop",
+    "SELECT 1 FROM names_one.shop JOIN names_one.shop",
+)
+
+
+def test_one_table_name_in_two_databases(mysql, native):
+    answers = []
+    for server in (mysql, native):
+        for database, column in (("names_one", "x"), ("names_two", "z")):
+            server.run(f"DROP DATABASE IF EXISTS {database}", f"CREATE DATABASE {database}",
+                       f"CREATE TABLE {database}.shop (id INT PRIMARY KEY, {column} INT)",
+                       f"INSERT INTO {database}.shop VALUES (1, 100), (3, 300), (9, 900)")
+        with rows.connect(server) as connection:
+            answers.append([rows.ask(connection, statement) for statement in TWICE])
+    for statement, expected, given in zip(TWICE, *answers):
+        found = rows.differences(expected, given, ordered="ORDER BY" in statement)
+        assert not found, f"{statement}\n{found}"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_names_by_chance(mysql, native, seed):
+    queries, database, connections = Names(random.Random(seed)), "names_by_chance", []
+    for server in (mysql, native):
+        server.run(f"DROP DATABASE IF EXISTS {database}", f"CREATE DATABASE {database}")
+        server.run(*DEFINITIONS, database=database)
+        connections.append(rows.connect(server, database=database))
+    answered, different = 0, []
+    for _ in range(400):
+        query = queries.query()
+        expected, given = (rows.ask(connection, query) for connection in connections)
+        answered += not expected.error
+        found = [text for text in rows.differences(expected, given, ordered=False)
+                 if not text.startswith("column types")]
+        if expected.error and given.error and expected.error[1] != given.error[1]:
+            found.append(f"expected {expected.error[1]}, got {given.error[1]}")
+        if found:
+            different.append(f"{query}\n    {found}")
+    for connection in connections:
+        connection.close()
+    assert not different, "\n".join(different)
+    assert answered > 100

@@ -1,10 +1,10 @@
 -- What ONLY_FULL_GROUP_BY permits above groups: columns that the keys determine.
 CREATE TABLE c (id INT NOT NULL PRIMARY KEY, name VARCHAR(20), city VARCHAR(20), boss INT);
 CREATE TABLE o (a INT NOT NULL, b INT NOT NULL, c INT, eur DECIMAL(8,2), note VARCHAR(10), PRIMARY KEY (a, b));
-CREATE TABLE n (x INT, y INT, z INT);
+CREATE TABLE n (k INT NOT NULL PRIMARY KEY, x INT, y INT, z INT);
 INSERT INTO c VALUES (1, 'ann', 'Rome', NULL), (2, 'bob', 'Oslo', 1), (3, 'cat', NULL, 1), (4, 'dan', 'Bern', 9);
 INSERT INTO o VALUES (1, 1, 1, 5, 'p'), (1, 2, 1, 6, 'q'), (2, 1, 2, 7, NULL), (3, 3, 9, 8, 'r');
-INSERT INTO n VALUES (1, 1, 5), (2, 3, 5), (2, 3, 6), (NULL, NULL, 7);
+INSERT INTO n VALUES (1, 1, 1, 5), (2, 2, 3, 5), (3, 2, 3, 6), (4, NULL, NULL, 7);
 -- Keys of tables.
 SELECT id, name, city FROM c GROUP BY id ORDER BY id;
 SELECT name, COUNT(*) FROM c GROUP BY id ORDER BY name;
@@ -111,6 +111,7 @@ SELECT id, name FROM c GROUP BY id, name WITH ROLLUP;
 -- Without the mode any value of the group will do.
 SET sql_mode = '';
 SELECT city, COUNT(name) FROM c GROUP BY city ORDER BY city;
+-- values only: MySQL's temporary table makes INT of truth values here
 SELECT boss, id > 0 FROM c GROUP BY boss ORDER BY boss;
 SELECT COUNT(*), (SELECT 1 FROM n WHERE x > 100) AS one FROM n AS p, (SELECT 1 FROM n WHERE x > 100) AS q, n AS r ORDER BY ROW_NUMBER() OVER (ORDER BY -r.x);
 SELECT COUNT(*), id FROM c WHERE id > 100;

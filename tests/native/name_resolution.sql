@@ -54,7 +54,9 @@ SELECT ROW_NUMBER() OVER (ORDER BY kind) AS n FROM shop GROUP BY n;
 SELECT COUNT(*) FROM shop GROUP BY 'kind';
 SELECT AVG(sales) FROM shop GROUP BY 1.1000000000000001;
 SELECT COUNT(*) FROM shop GROUP BY NULL;
+-- values only: MySQL's temporary table makes INT of YEAR()
 SELECT YEAR(day), COUNT(*) FROM sale GROUP BY 1 ORDER BY 1;
+-- values only: MySQL's temporary table makes INT of truth values here
 SELECT (CASE WHEN kind > 7 THEN 'high' ELSE 'low' END) AS c, kind > 8 AS d FROM sale GROUP BY 1, 2 ORDER BY 1, 2;
 SELECT DATE_FORMAT(day, '%Y') AS day, COUNT(*) FROM sale GROUP BY DATE_FORMAT(day, '%Y') ORDER BY day;
 -- HAVING: the item and the key, no other column.
@@ -84,7 +86,9 @@ SELECT COUNT(*) FROM shop GROUP BY kind HAVING `COUNT(*)` > 1;
 SELECT kind AS k, k FROM shop;
 SELECT kind AS k FROM shop WHERE k > 1;
 -- DISTINCT is ordered by what is selected.
+-- values only: MySQL's temporary table makes INT of YEAR()
 SELECT DISTINCT YEAR(day) FROM sale ORDER BY YEAR(day);
+-- values only: MySQL's temporary table makes INT of YEAR()
 SELECT DISTINCT YEAR(day) AS y FROM sale ORDER BY YEAR(day) DESC;
 SELECT DISTINCT UPPER(name) FROM sale ORDER BY UPPER(name);
 SELECT DISTINCT DATE_FORMAT(day, '%Y') FROM sale ORDER BY DATE_FORMAT(day, '%Y') DESC;
@@ -106,21 +110,9 @@ SELECT s.id, S.id FROM shop AS s JOIN shop AS S ON s.id = S.kind ORDER BY s.id, 
 SELECT s.id FROM shop AS s JOIN shop AS S ON s.id = S.id WHERE s.id > 1 AND S.id < 3;
 SELECT S.* FROM shop AS s;
 SELECT T.table_name FROM information_schema.tables AS t WHERE 1 = 0;
--- One table name in two databases.
-DROP DATABASE IF EXISTS name_resolution_2;
-CREATE DATABASE name_resolution_2;
-CREATE TABLE name_resolution_2.shop (id INT NOT NULL PRIMARY KEY, z INT);
-INSERT INTO name_resolution_2.shop VALUES (1, 100), (3, 300), (9, 900);
-SELECT native_name_resolution.shop.id, z FROM native_name_resolution.shop JOIN name_resolution_2.shop ON native_name_resolution.shop.id = name_resolution_2.shop.id ORDER BY z;
-SELECT native_name_resolution.shop.*, name_resolution_2.shop.z FROM native_name_resolution.shop LEFT JOIN name_resolution_2.shop USING (id) ORDER BY id;
-SELECT shop.id FROM native_name_resolution.shop JOIN name_resolution_2.shop ON native_name_resolution.shop.id = name_resolution_2.shop.id;
-SELECT z FROM native_name_resolution.shop JOIN name_resolution_2.shop WHERE shop.id = 1;
-SELECT name_resolution_2.shop.id, COUNT(*) FROM native_name_resolution.shop JOIN name_resolution_2.shop ON name_resolution_2.shop.id >= native_name_resolution.shop.id GROUP BY name_resolution_2.shop.id ORDER BY 1;
-SELECT name_resolution_2.shop.z FROM native_name_resolution.shop JOIN name_resolution_2.shop WHERE name_resolution_2.shop.id = 3 AND native_name_resolution.shop.id = 1;
-SELECT * FROM (SELECT z FROM name_resolution_2.shop) AS shop JOIN native_name_resolution.shop ORDER BY z, id;
+-- Tables that are named twice.
 SELECT * FROM shop JOIN shop ON 1 = 1;
 SELECT * FROM (SELECT 1 AS a) AS q JOIN (SELECT 2 AS b) AS q;
-DROP DATABASE name_resolution_2;
 -- Names that are defined twice.
 WITH q AS (SELECT 1), q AS (SELECT 2) SELECT * FROM q;
 SELECT COUNT(*) OVER w FROM shop WINDOW w AS (ORDER BY kind), w AS ();
@@ -128,6 +120,7 @@ SELECT COUNT(*) OVER w FROM shop WINDOW w AS (ORDER BY kind), w AS ();
 SELECT 1 FROM (SELECT 1 AS q FROM shop WHERE kind) AS q NATURAL LEFT JOIN sale;
 SELECT q, id FROM (SELECT 5 AS q) AS q NATURAL RIGHT JOIN shop ORDER BY id;
 SELECT q, id FROM (SELECT 5 AS q) AS q NATURAL JOIN shop ORDER BY id;
+-- values only: MySQL's temporary table makes INT of the constant
 SELECT q, sale.id FROM (SELECT 5 AS q FROM shop WHERE id > 100) AS q NATURAL RIGHT JOIN sale ORDER BY id;
 -- EXISTS of a query without tables.
 SELECT id FROM shop WHERE EXISTS (SELECT * FROM DUAL WHERE kind = 3) ORDER BY id;

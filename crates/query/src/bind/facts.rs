@@ -18,6 +18,7 @@ use pelorus_sql::Mode;
 use pelorus_sql::normalise::{self, Node, walk_expr};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
+use super::grouped::all_columns;
 use super::names::own_columns;
 use super::scope::{Scope, path_of};
 use crate::federate::block::Kind;
@@ -222,15 +223,15 @@ fn side(expr: &ast::Expr, scope: &Scope, mode: Mode) -> Option<Side> {
 
 /// Whether an expression is the same for all rows of a block, and known before it runs.
 fn is_constant(expr: &ast::Expr, scope: &Scope, mode: Mode) -> bool {
-    let mut has_query = false;
-    walk_expr(expr, &mut |node| has_query |= matches!(node, Node::Query(_)));
+    let mut has_table = false;
+    walk_expr(expr, &mut |node| has_table |= matches!(node, Node::Table(_)));
     let on = normalise::expression_dependence(expr, mode);
-    !has_query
+    !has_table
         && is_fixed(expr, mode)
         && on.time.is_empty()
         && on.user_variables.is_empty()
         && !normalise::has_aggregate(expr)
-        && own_columns(expr, scope).is_empty()
+        && all_columns(expr, scope).is_empty()
 }
 
 /// Whether an expression gives the same for the same values of its columns.

@@ -108,6 +108,13 @@ impl Binder<'_> {
         for (at, value) in values.iter().enumerate() {
             outputs.add(&mut found, vec![at], !value.ty.is_nullable());
         }
+        let is_merged = !block.is_grouped() && !block.distinct && block.order.limit.is_none();
+        for (at, output) in outputs.all.iter().enumerate() {
+            // MySQL takes the constant of a merged table for one of the block around it.
+            if is_merged && output.columns.is_empty() && !output.is_more {
+                found.add(Vec::new(), vec![at], true);
+            }
+        }
         let is_never_null = |of: &[usize]| of.iter().any(|&at| !values[at].ty.is_nullable());
         for set in outputs.sets() {
             let never_null = is_never_null(&set);
@@ -136,6 +143,10 @@ fn failure(scope: &Scope, block: &Block<'_>, keys: &Keys, known: &[bool]) -> Opt
     let terms = block.clauses.order.iter().zip(&block.clauses.ordered_by);
     for (at, (term, columns)) in terms.enumerate() {
         let Term::Value(expr) = term else { continue };
+        if block.clauses.keys.is_empty() {
+            // One row has no order.
+            break;
+        }
         // Names that mean items are settled: those are looked at above.
         if !keys.texts.contains(&canonical(expr, scope))
             && let Some(&column) = columns.iter().find(|&&at| !known[at])

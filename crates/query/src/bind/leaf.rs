@@ -187,7 +187,7 @@ impl Binder<'_> {
         &self,
         selection: &ast::Expr,
         alias: &str,
-        columns: &[pelorus_types::Column],
+        columns: &[Column],
     ) -> Vec<(String, String)> {
         let name_of = |expr: &ast::Expr| match expr {
             ast::Expr::Identifier(name) => Some(name.value.clone()),

@@ -24,7 +24,8 @@ use super::aggregate::{self, name_of};
 use super::expr::canonical;
 use super::items::Item;
 use super::query::ordinal;
-use super::scope::{Scope, ambiguous, parts, path_of};
+use super::scope::{Scope, ambiguous, is_variable, parts, path_of};
+use super::window;
 
 /// The code of an ambiguous name as a warning.
 const AMBIGUOUS: u16 = 1052;
@@ -132,9 +133,10 @@ impl Names<'_> {
             };
         }
         let Some(path) = path_of(term) else {
-            if normalise::has_aggregate(term) && aggregate::reduces(term) {
+            if aggregate::reduces(term) {
                 return Err(invalid_use());
             }
+            window::refuse(term)?;
             let expr = self.settled(term, GROUP, None)?;
             let item = self.equal_item(&expr);
             return Ok(Key { expr, item });
@@ -185,7 +187,10 @@ impl Names<'_> {
         let expr = self.settled(term, ORDER, None)?;
         match self.equal_item(&expr) {
             Some(at) => Ok((Term::Item(at), Vec::new())),
-            None => Ok((Term::Value(expr), columns)),
+            None => {
+                check_names(&expr, self.scope, ORDER)?;
+                Ok((Term::Value(expr), columns))
+            }
         }
     }
 
@@ -361,7 +366,7 @@ impl Names<'_> {
 
     fn warn_ambiguous(&self, path: &[&str], clause: &str) {
         let text = ambiguous(path, clause).message().to_owned();
-        self.eval.warn_once(AMBIGUOUS, &text);
+        self.eval.warn(AMBIGUOUS, text);
     }
 }
 
@@ -398,7 +403,7 @@ impl VisitorMut for Settle<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<Error> {
         if let ast::Expr::Function(function) = expr {
-            self.aggregates += usize::from(aggregate::is_aggregate(function));
+            self.aggregates += usize::from(is_counted(function));
             mark_unit(function, UNIT);
         }
         ControlFlow::Continue(())
@@ -407,7 +412,7 @@ impl VisitorMut for Settle<'_> {
     fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<Error> {
         match expr {
             ast::Expr::Function(function) => {
-                self.aggregates -= usize::from(aggregate::is_aggregate(function));
+                self.aggregates -= usize::from(is_counted(function));
                 mark_unit(function, None);
             }
             ast::Expr::Identifier(name) if name.quote_style == UNIT => {}
@@ -423,6 +428,11 @@ impl VisitorMut for Settle<'_> {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Whether names within a call are those of an aggregate: `ANY_VALUE` is none to MySQL here.
+fn is_counted(function: &ast::Function) -> bool {
+    aggregate::is_aggregate(function) && name_of(function) != "ANY_VALUE"
 }
 
 /// The first argument of a call that is a word and no name.
@@ -448,7 +458,7 @@ fn mark_unit(function: &mut ast::Function, quote: Option<char>) {
 pub(crate) fn own_columns(expr: &ast::Expr, scope: &Scope) -> Vec<usize> {
     let mut copy = expr.clone();
     // The visitor never breaks off.
-    let _: ControlFlow<()> = copy.visit(&mut Strip);
+    let _: ControlFlow<()> = copy.visit(&mut Strip { aggregates: true });
     let mut places = Vec::new();
     for path in normalise::columns(&copy) {
         let path: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
@@ -459,8 +469,37 @@ pub(crate) fn own_columns(expr: &ast::Expr, scope: &Scope) -> Vec<usize> {
     places
 }
 
+/// Looks whether the names of an expression lead to a column of a block or of the one around it;
+/// those of windows and subqueries are left out.
+///
+/// # Errors
+/// 1052 and 1054.
+pub(crate) fn check_names(expr: &ast::Expr, scope: &Scope, clause: &str) -> Result<()> {
+    let mut copy = expr.clone();
+    // The visitor never breaks off.
+    let _: ControlFlow<()> = copy.visit(&mut Strip { aggregates: false });
+    for path in normalise::columns(&copy).into_iter().filter(|path| !is_variable(path)) {
+        let path: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
+        let is_known = scope.place(&path, clause)?.is_some()
+            || match &scope.outer {
+                Some(outer) => outer.place(&path, clause)?.is_some(),
+                None => false,
+            };
+        if !is_known {
+            return Err(Error::new(
+                Code::UnknownColumn,
+                format!("Unknown column '{}' in '{clause}'", path.join(".")),
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Takes everything away whose names are not looked at one by one.
-struct Strip;
+struct Strip {
+    /// Aggregates are among it.
+    aggregates: bool,
+}
 
 impl VisitorMut for Strip {
     type Break = ();
@@ -477,7 +516,7 @@ impl VisitorMut for Strip {
                 let name = name_of(function);
                 if function.over.is_some() {
                     function.over = Some(ast::WindowType::NamedWindow(ast::Ident::new("w")));
-                } else if is_aggregate_name(&name) || name == "GROUPING" {
+                } else if self.aggregates && (is_aggregate_name(&name) || name == "GROUPING") {
                     *expr = nothing();
                 } else if let Some(unit) = unit_of(function) {
                     *unit = nothing();

@@ -178,14 +178,15 @@ pub(crate) fn ambiguous(path: &[&str], clause: &str) -> Error {
 
 /// The parts of a name in a tree; `None` for what is no name of a column.
 pub(crate) fn path_of(expr: &ast::Expr) -> Option<Vec<&str>> {
-    match expr {
-        ast::Expr::Identifier(name) => {
-            let is_variable = name.quote_style.is_none() && name.value.starts_with('@');
-            (!is_variable).then(|| vec![name.value.as_str()])
-        }
-        ast::Expr::CompoundIdentifier(path) => {
-            Some(path.iter().map(|part| part.value.as_str()).collect())
-        }
-        _ => None,
-    }
+    let path = match expr {
+        ast::Expr::Identifier(name) => std::slice::from_ref(name),
+        ast::Expr::CompoundIdentifier(path) => path.as_slice(),
+        _ => return None,
+    };
+    (!is_variable(path)).then(|| path.iter().map(|part| part.value.as_str()).collect())
+}
+
+/// Whether a name is that of a variable.
+pub(crate) fn is_variable(path: &[ast::Ident]) -> bool {
+    path.first().is_some_and(|it| it.quote_style.is_none() && it.value.starts_with('@'))
 }

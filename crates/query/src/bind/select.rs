@@ -14,7 +14,7 @@ use super::facts::Facts;
 use super::grouped::window_terms;
 use super::items::{Item, items};
 use super::mariadb;
-use super::names::{Clauses, Names, Term};
+use super::names::{Clauses, Names, Term, check_names};
 use super::outer::above_groups;
 use super::query::{
     Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, sort_term,
@@ -54,9 +54,14 @@ impl Binder<'_> {
             None => (select, order, Vec::new()),
         };
         let items = items(select, &scope, self.parsed.names(select))?;
+        for expr in items.iter().filter_map(|item| item.expr.as_ref()) {
+            check_names(expr, &scope, "field list")?;
+        }
+        if let Some(condition) = &select.selection {
+            check_names(condition, &scope, "where clause")?;
+        }
         let names = Names { scope: &scope, items: &items, eval: &self.context.eval };
-        let clauses = names.clauses(select, order.by);
-        let clauses = clauses.map_err(|error| self.first_error(&scope, &items, error))?;
+        let clauses = names.clauses(select, order.by)?;
         let subqueries = Subqueries::new();
         let distinct = is_distinct(select)?;
         let determined = Vec::new();
@@ -66,11 +71,6 @@ impl Binder<'_> {
         let outer = Arc::new(scope.clone());
         let early = block.early(grouped);
         block.subqueries = self.subqueries(early, reach, outer).await?;
-        // A scan looks at its own table only.
-        for path in scope.tested.iter().flat_map(normalise::columns) {
-            let path: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
-            scope.place(&path, "where clause")?;
-        }
         if let Some(condition) = &select.selection
             && !scope.tested.is_empty()
             && self.answer.get() == Some(&Flavour::MariaDb)
@@ -97,16 +97,6 @@ impl Binder<'_> {
         let late = self.subqueries(block.late(), reach, seen).await?;
         block.subqueries.extend(late);
         self.finish(plan, &scope, &block, computed)
-    }
-
-    /// What is wrong with a select list, or else the error of a clause after it.
-    fn first_error(&self, scope: &Scope, items: &[Item], error: Error) -> Error {
-        let nothing = Subqueries::new();
-        let binder = self.clause(scope, &nothing, "field list");
-        let exprs = items.iter().filter_map(|item| item.expr.as_ref());
-        let errors = exprs.filter_map(|expr| binder.value(expr).err());
-        let mut errors = errors.filter(|error| error.code() == Code::UnknownColumn);
-        errors.next().unwrap_or(error)
     }
 
     /// Makes groups of the rows.
@@ -167,6 +157,11 @@ impl Binder<'_> {
     /// Looks whether a block makes groups of its rows, and whether what stands above them may.
     fn settle_groups(&self, scope: &Scope, block: &mut Block<'_>) -> Result<bool> {
         window::check_names(&block.select.named_window)?;
+        let mut calls = Vec::new();
+        for expr in block.expressions() {
+            aggregate::collect(expr, aggregate::is_aggregate, &mut calls);
+        }
+        calls.into_iter().try_for_each(|call| window::refuse(&ast::Expr::Function(call)))?;
         let is_explicit = !block.clauses.keys.is_empty();
         if !block.is_grouped() {
             let terms = block.clauses.order.iter();
@@ -289,7 +284,7 @@ impl Binder<'_> {
             let value = match term {
                 Term::Item(place) => query.columns[*place].value.clone(),
                 Term::Value(expr) => {
-                    self.check_selected(expr, binder.scope, block, at)?;
+                    self.check_selected(&written.expr, binder.scope, block, at)?;
                     late.value(expr)?
                 }
                 Term::Nothing => continue,
@@ -299,7 +294,8 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// Refuses a term of ORDER BY, by its place, that needs more than DISTINCT leaves.
+    /// Refuses a term of ORDER BY, as it is written and by its place, that needs more than DISTINCT
+    /// leaves.
     fn check_selected(
         &self,
         term: &ast::Expr,

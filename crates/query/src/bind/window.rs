@@ -29,6 +29,19 @@ pub(crate) fn misplaced(name: &str) -> Error {
     Error::new(Code::InvalidWindowFunctionUse, text)
 }
 
+/// Refuses an expression with a window function.
+///
+/// # Errors
+/// 3593.
+pub(crate) fn refuse(expr: &ast::Expr) -> Result<()> {
+    let mut found = Vec::new();
+    aggregate::collect(expr, |function| function.over.is_some(), &mut found);
+    match found.first() {
+        Some(function) => Err(misplaced(&name_of(function).to_ascii_lowercase())),
+        None => Ok(()),
+    }
+}
+
 /// Looks whether the windows of a block have names of their own.
 ///
 /// # Errors
