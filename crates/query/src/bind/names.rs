@@ -24,7 +24,7 @@ use super::aggregate::{self, name_of};
 use super::expr::canonical;
 use super::items::Item;
 use super::query::ordinal;
-use super::scope::{Scope, ambiguous, is_variable, parts, path_of};
+use super::scope::{Scope, ScopeColumn, ambiguous, is_variable, parts, path_of};
 use super::window;
 
 /// The code of an ambiguous name as a warning.
@@ -150,11 +150,19 @@ impl Names<'_> {
             return Ok(Key { expr: term.clone(), item: None });
         };
         let column = self.scope.place(&path, GROUP).ok().flatten();
+        let column = column.filter(|_| !self.is_common(&path));
         if column.is_none() || column == self.items[item].place {
             return self.item_key(item);
         }
         self.warn_ambiguous(&path, GROUP);
         Ok(Key { expr: term.clone(), item: None })
+    }
+
+    /// Whether a bare name means a column that USING or NATURAL makes of two.
+    fn is_common(&self, path: &[&str]) -> bool {
+        let [name] = *path else { return false };
+        let same = |column: &ScopeColumn| column.hidden && column.name.eq_ignore_ascii_case(name);
+        self.scope.columns.iter().any(same)
     }
 
     /// An item of the select list as a key.
