@@ -14,7 +14,7 @@ use crate::formula::ExactOp;
 use crate::input::{Input, Slot};
 use crate::lazy::{Ask, Flow, Frame};
 use crate::output::{Output, storage};
-use crate::value::{Arg, Coercibility, Value};
+use crate::value::{Arg, Coercibility, TextForm, Value};
 
 /// The rows that a kernel runs on.
 pub(crate) struct Batch<'a> {
@@ -39,6 +39,8 @@ pub struct Call {
     complains: bool,
     flow: Option<Flow>,
     hides_number: bool,
+    mixes: bool,
+    text_form: TextForm,
     ctx: Arc<EvalContext>,
 }
 
@@ -78,6 +80,8 @@ impl Call {
             complains: true,
             flow: None,
             hides_number: false,
+            mixes: false,
+            text_form: TextForm::Shown,
             ctx: Arc::clone(ctx),
         }
     }
@@ -116,6 +120,12 @@ impl Call {
     /// Says whether the values are those of an ENUM, SET or JSON, whose numbers are not known.
     pub(crate) fn with_hidden_number(mut self, hides_number: bool) -> Self {
         self.hides_number = hides_number;
+        self
+    }
+
+    /// Says what is hidden of the values where another type than theirs is asked for.
+    pub(crate) fn with_forms(mut self, mixes: bool, text_form: TextForm) -> Self {
+        (self.mixes, self.text_form) = (mixes, text_form);
         self
     }
 
@@ -187,6 +197,16 @@ impl Call {
     /// Whether the number of a value may be another than that of its text, as of an ENUM's.
     pub fn hides_number(&self) -> bool {
         self.hides_number
+    }
+
+    /// Whether the number of a text is that of a value of another type.
+    pub fn mixes(&self) -> bool {
+        self.mixes
+    }
+
+    /// How the text of a floating-point number is made.
+    pub fn text_form(&self) -> TextForm {
+        self.text_form
     }
 
     /// Whether the call or an argument of it can leave an error or a warning.

@@ -11,7 +11,7 @@ use pelorus_types::ColumnType;
 
 use crate::call::{Batch, Call, each_row};
 use crate::common::{Common, common};
-use crate::compare::{self, Kind};
+use crate::compare::{self, Kind, Taken};
 use crate::context::EvalContext;
 use crate::convert::value_as;
 use crate::errors::parameter_count;
@@ -111,7 +111,18 @@ pub(crate) fn coalesce(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
 /// Binds `NULLIF`.
 pub(crate) fn null_if(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [first, second] = args else { return Err(parameter_count(name)) };
-    let kind = compare::pair_kind(first, second, ctx, "nullif")?;
+    let [a, b] = compare::taken_pair(first, second, ctx);
+    let class = |arg: &Arg| (arg.ty.is_string(), arg.ty.is_temporal());
+    let is_changed = first.constant.is_some()
+        && !first.is_null()
+        && second.constant.is_none()
+        && !ctx.of_mariadb
+        && class(first) != class(second);
+    if a.is_some() || is_changed {
+        return Err(Error::unsupported("NULLIF of a constant and a column of another type"));
+    }
+    let kind = compare::pair_kind(first, b.as_ref().unwrap_or(second), ctx, "nullif")?;
+    let taken = Taken::of(&[None, b])?;
     let mut common = common(&[first], ctx, "nullif")?;
     if first.ty.is_float() {
         (common.ty.wire, common.ty.length) = (first.ty.wire, first.ty.length);
@@ -119,7 +130,7 @@ pub(crate) fn null_if(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     common.ty = common.ty.nullable();
     let to = common.ty;
     Ok(bind(name, args, ctx, common, move |batch, row| {
-        let (a, b) = (&batch.inputs[0], &batch.inputs[1]);
+        let (a, b) = (&batch.inputs[0], &taken.at(batch, 1)?);
         if compare::compare(&kind, a, b, row)?.is_some_and(std::cmp::Ordering::is_eq) {
             return Ok(Value::Null);
         }
@@ -157,7 +168,7 @@ pub(crate) fn simple_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
     }
     let kinds = rest
         .chunks_exact(2)
-        .map(|pair| compare::kind(&[value, &pair[0]], ctx, "case").map(Kind::as_given))
+        .map(|pair| compare::case_kind(value, &pair[0], ctx))
         .collect::<Result<Vec<Kind>>>()?;
     let common = case_type(rest, ctx)?;
     let to = common.ty;
