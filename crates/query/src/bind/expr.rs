@@ -1,5 +1,6 @@
 //! Expressions: from the syntax tree to DataFusion, with MySQL's types.
 
+mod folded;
 mod quotient;
 mod row;
 mod subquery;
@@ -286,7 +287,10 @@ impl ExprBinder<'_> {
                 _ => {}
             }
         }
-        let value = self.value(expr)?;
+        let value = match self.folded(expr)? {
+            Some(folded) => folded,
+            None => self.value(expr)?,
+        };
         mariadb::check_digits(&value)?;
         if top && let Some(joined) = self.joined_equality(expr)? {
             return Ok(joined);
@@ -333,7 +337,10 @@ impl ExprBinder<'_> {
         let [left, right] = sides;
         let numbers = left.ty.is_integer() && right.ty.is_integer()
             || left.ty.is_decimal() && right.ty.is_decimal();
-        let same_numbers = numbers && left.ty.arrow() == right.ty.arrow();
+        // A YEAR takes constants for years.
+        let are_years = [&left, &right].map(|side| side.ty.wire == WireType::Year);
+        let is_year = are_years[0] != are_years[1];
+        let same_numbers = numbers && left.ty.arrow() == right.ty.arrow() && !is_year;
         let dates = left.ty.is_date() && right.ty.is_date();
         if same_numbers || dates {
             return Ok(Some(left.expr.eq(right.expr)));

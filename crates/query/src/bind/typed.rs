@@ -246,7 +246,7 @@ impl Typed {
                 let number = form(Form::Number(members), context, self.expr);
                 (ColumnType::bigint_unsigned(), number)
             }
-            None if !self.arg.hides_number() => (self.ty, self.expr),
+            None if !self.arg.hides_number() && !self.arg.mixes => (self.ty, self.expr),
             _ => return Err(Error::unsupported("ENUM, SET and JSON values as conditions")),
         };
         Ok(form(Form::Truth(ty), context, expr))

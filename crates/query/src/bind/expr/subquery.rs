@@ -168,6 +168,7 @@ fn loses_values(key: EqualityKey, sides: [&Typed; 2], negated: bool) -> bool {
         EqualityKey::Date | EqualityKey::Day => negated && sides.iter().any(|it| it.ty.is_string()),
         EqualityKey::Decimal { .. }
         | EqualityKey::Real
+        | EqualityKey::RealOfTexts
         | EqualityKey::Fixed(_)
         | EqualityKey::Time => false,
     }

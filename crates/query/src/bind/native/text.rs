@@ -89,6 +89,9 @@ impl Reader<'_> {
                 name @ ("=" | "<>" | "<" | "<=" | ">" | ">=") => self.call(name, &[left, right]),
                 _ => None,
             },
+            // A NULL among several items or bounds does not make the condition NULL.
+            Expr::Between { low, high, .. } if self.is_column(low) || self.is_column(high) => None,
+            Expr::InList { list, .. } if list.iter().any(|item| self.is_column(item)) => None,
             Expr::Between { expr, negated: not, low, high } => {
                 self.call(negated(*not, "BETWEEN", "NOT BETWEEN"), &[expr, low, high])
             }
@@ -102,6 +105,10 @@ impl Reader<'_> {
             }
             _ => None,
         }
+    }
+
+    fn is_column(&self, expr: &Expr) -> bool {
+        self.of.column(expr).is_some()
     }
 
     fn call(&mut self, name: &str, exprs: &[&Expr]) -> Option<Node> {
