@@ -39,11 +39,11 @@ test-python: ## The Python tests against real servers; TESTS=tests/test_links.py
 	@python3 scripts/setup.py test
 	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests -n $(TEST_PROCESSES) --dist loadfile --durations 15 $(TESTS)
 
-test-clients: ## The drivers of other languages (Java, Go, Node), and the programs that change large tables
+test-clients: ## The drivers of other languages (Java, Go, Node), and programs that others wrote
 	@python3 scripts/setup.py clients
 	cargo build --release --package pelorus-server
 	$(VENV_PYTHON) tests/clients/run.py
-	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests tests/test_mirror_tools.py
+	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests tests/test_mirror_tools.py tests/test_third_party.py
 
 # Crates whose tests are random or sweep over crashes.
 STORE_CRATES := $(addprefix --package pelorus-,env blockfile log index chunk store fsck)

@@ -44,6 +44,8 @@ struct Inner {
     errors: usize,
     limit: usize,
     found_rows: u64,
+    /// What `SQL_CALC_FOUND_ROWS` has counted, until the result ends.
+    calculated_rows: Option<u64>,
 }
 
 impl Diagnostics {
@@ -104,8 +106,15 @@ impl Diagnostics {
         u16::try_from(self.count()).unwrap_or(u16::MAX)
     }
 
-    pub(crate) fn set_found_rows(&self, rows: u64) {
-        self.0.lock().found_rows = rows;
+    /// The end of a result: so many rows were sent, unless more were counted.
+    pub(crate) fn set_found_rows(&self, sent: u64) {
+        let mut inner = self.0.lock();
+        inner.found_rows = inner.calculated_rows.take().unwrap_or(sent);
+    }
+
+    /// How many rows a query has that sends some of them.
+    pub(crate) fn set_calculated_rows(&self, rows: u64) {
+        self.0.lock().calculated_rows = Some(rows);
     }
 
     pub(crate) fn found_rows(&self) -> u64 {

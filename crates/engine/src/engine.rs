@@ -16,6 +16,7 @@ use pelorus_query::Scratch;
 use crate::accounts::{Account, Accounts};
 use crate::api::{Credential, Login};
 use crate::config::{EngineConfig, SERVER_VERSION, Settings};
+use crate::global_read_lock::GlobalReadLock;
 use crate::handle::Handle;
 use crate::info::RemoteInfo;
 use crate::links::Links;
@@ -28,6 +29,7 @@ use crate::servers::{Server, Servers};
 use crate::session::Session;
 use crate::session::mirror::Zones;
 use crate::status::Counters;
+use crate::user_locks::UserLocks;
 use crate::variables::{Globals, VarValue};
 use crate::zone::Zone;
 
@@ -48,6 +50,8 @@ pub struct Engine {
     remote_info: RemoteInfo,
     globals: Arc<Globals>,
     processes: Processes,
+    user_locks: UserLocks,
+    global_read_lock: Arc<GlobalReadLock>,
     counters: Counters,
     zone: Zone,
     cores: usize,
@@ -109,6 +113,8 @@ impl Engine {
             remote_info: RemoteInfo::default(),
             globals,
             processes: Processes::default(),
+            user_locks: UserLocks::default(),
+            global_read_lock: Arc::default(),
             counters: Counters::default(),
             zone,
             next_id: AtomicU64::new(1),
@@ -164,11 +170,41 @@ impl Engine {
         self.generated_root_password.clone()
     }
 
+    /// The version that clients see.
+    ///
+    /// Tools that know a MariaDB by its version read its information schema otherwise than that of a
+    /// MySQL, so that what they see follows the linked servers.
+    pub(crate) fn server_version(&self) -> String {
+        let set = self.globals.get("pelorus_server_version");
+        if !set.text().is_empty() {
+            return set.text().to_owned();
+        }
+        let links = self.links.all();
+        let is_mariadb = |link: &Link| link.is_known_mariadb() == Some(true);
+        match links.first().and_then(Link::known_version) {
+            Some(version) if links.iter().all(is_mariadb) => {
+                let number: String =
+                    version.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+                format!("{number}-MariaDB-pelorus-{}", env!("CARGO_PKG_VERSION"))
+            }
+            _ => SERVER_VERSION.to_owned(),
+        }
+    }
+
+    /// The version in the greeting: old clients of MariaDB take a number above 5 only behind `5.5.5-`,
+    /// which MariaDB itself sends up to 10.11.
+    fn greeted_version(&self) -> String {
+        let version = self.server_version();
+        let is_old = version.starts_with("10.") && version.contains("MariaDB");
+        if is_old { format!("5.5.5-{version}") } else { version }
+    }
+
     /// Limits and texts for edges. Later changes by `SET GLOBAL` show in later calls.
     pub fn settings(&self) -> Settings {
         let seconds = |name| Duration::from_secs(self.globals.get(name).count());
         let size = |name| usize::try_from(self.globals.get(name).count()).unwrap_or(usize::MAX);
         Settings {
+            server_version: self.greeted_version(),
             max_allowed_packet: size("max_allowed_packet"),
             wait_timeout: seconds("wait_timeout"),
             net_read_timeout: seconds("net_read_timeout"),
@@ -296,6 +332,14 @@ impl Engine {
         &self.accounts
     }
 
+    pub(crate) fn user_locks(&self) -> &UserLocks {
+        &self.user_locks
+    }
+
+    pub(crate) fn global_read_lock(&self) -> &Arc<GlobalReadLock> {
+        &self.global_read_lock
+    }
+
     pub(crate) fn servers(&self) -> &Servers {
         &self.servers
     }
@@ -354,6 +398,7 @@ impl Engine {
     }
 
     pub(crate) fn forget_session(&self, process: &Process) {
+        self.user_locks.release_all(process.handle.id());
         if self.processes.remove(process.handle.id()) {
             self.counters.absorb(&process.counters);
         }

@@ -12,6 +12,7 @@
 //! | `links` | open links, and which of them shows which database |
 //! | `native` | databases and tables that Pelorus holds itself |
 //! | `memory` | how much memory native tables may take |
+//! | `user_locks`, `global_read_lock` | `GET_LOCK` and its kin, `FLUSH TABLES WITH READ LOCK` |
 //! | `variables` | system variables |
 //! | `info` | `information_schema`, `mysql` and `pelorus` |
 //! | `diagnostics`, `status` | warnings and counters |
@@ -28,6 +29,7 @@ pub mod config;
 mod diagnostics;
 pub mod engine;
 mod files;
+mod global_read_lock;
 mod grid;
 pub mod handle;
 mod hex;
@@ -43,6 +45,7 @@ mod seal;
 mod servers;
 pub mod session;
 mod status;
+mod user_locks;
 mod variables;
 mod zone;
 

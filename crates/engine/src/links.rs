@@ -24,6 +24,9 @@ const PAUSE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_millis(200);
 pub(crate) const PATIENCE_AT_FIRST: Duration = Duration::from_secs(5);
 
+/// Schemas of a server that tools (MySQL Workbench, mysqldump) look into.
+const SYSTEM_SCHEMAS: [&str; 2] = ["performance_schema", "sys"];
+
 /// One open link and its databases by their names here.
 #[derive(Debug)]
 struct Entry {
@@ -191,7 +194,23 @@ impl Links {
         if found.len() > 1 {
             return Err(ambiguous(name, &found));
         }
-        Ok(found.pop())
+        Ok(found.pop().or_else(|| Self::system_schema(&entries, name)))
+    }
+
+    /// A schema in which a server shows its inside, where there is just one linked server and it
+    /// shows all of its databases. It is in no list: what it holds is about the server, not data.
+    fn system_schema(
+        entries: &BTreeMap<String, Arc<Entry>>,
+        name: &str,
+    ) -> Option<LinkedDatabase> {
+        let name = SYSTEM_SCHEMAS.into_iter().find(|schema| schema.eq_ignore_ascii_case(name))?;
+        let mut all = entries.values();
+        let (Some(entry), None) = (all.next(), all.next()) else { return None };
+        entry.link.config().databases.is_empty().then(|| LinkedDatabase {
+            link: entry.link.clone(),
+            local: name.to_owned(),
+            remote: name.to_owned(),
+        })
     }
 
     /// All databases that links show, by name.

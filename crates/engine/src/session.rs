@@ -6,6 +6,7 @@
 //! | `run` | the frame of every statement: rights, kill, time limit, warnings, counters |
 //! | `dispatch` | which statement goes where |
 //! | `query` | queries, and the context that they run in |
+//! | `found_rows` | `SQL_CALC_FOUND_ROWS` |
 //! | `place` | which linked server the tables of a statement are on |
 //! | `pinned` | statements on a connection of the session's own |
 //! | `transaction` | transactions |
@@ -14,6 +15,7 @@
 //! | `change` | statements that change rows of native tables |
 //! | `define` | statements that define native databases and tables |
 //! | `absent` | views, triggers, events and routines, which native databases do not have |
+//! | `user_locks` | `GET_LOCK` and the other locking functions |
 //! | `users`, `links` | accounts and linked servers |
 //! | `show` | `SHOW`, `DESCRIBE` |
 //! | `stream` | results on their way to the client |
@@ -22,6 +24,7 @@ mod absent;
 mod change;
 mod define;
 mod dispatch;
+mod found_rows;
 mod links;
 pub(crate) mod mirror;
 mod pinned;
@@ -35,11 +38,13 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod user_locks;
 mod users;
 pub(crate) mod view;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
@@ -154,6 +159,7 @@ impl Session {
         self.insert_id_on = None;
         self.row_count = 0;
         self.transaction = Transaction::default();
+        self.engine.user_locks().release_all(self.id());
         self.begin_diagnostics();
         self.prepared = PreparedStatements::default();
         self.loading = None;
@@ -266,6 +272,14 @@ impl Session {
             autocommit: self.variables.is_on("autocommit"),
             no_backslash_escapes: self.mode.no_backslash_escapes,
         }
+    }
+
+    /// Counts bytes of packets that the client sent and got.
+    pub fn count_bytes(&self, received: u64, sent: u64) {
+        let counters = &self.process.counters;
+        // Ordering: counts are only looked at by people.
+        counters.bytes_received.fetch_add(received, Ordering::Relaxed);
+        counters.bytes_sent.fetch_add(sent, Ordering::Relaxed);
     }
 
     /// How long the edge waits for the client.

@@ -221,6 +221,10 @@ codes! {
     ServerExists = 1476, b"HY000", Conflict;
     /// No linked server of this name.
     NoSuchServer = 1477, b"HY000", NotFound;
+    /// A change while the session itself holds the global read lock.
+    ConflictingReadLock = 1223, b"HY000", Conflict;
+    /// A warning: syntax that MySQL will give up.
+    DeprecatedSyntax = 1287, b"HY000", InvalidInput;
     /// A function was called with the wrong number of arguments.
     WrongParameterCount = 1582, b"42000", InvalidInput;
     /// A function was called with arguments that it cannot take.
@@ -233,6 +237,10 @@ codes! {
     ReadOnlyTransaction = 1792, b"25006", Denied;
     /// The statement took longer than `max_execution_time`.
     ExecutionTimeout = 3024, b"HY000", Resource;
+    /// A name that no user-level lock can have.
+    UserLockWrongName = 3057, b"42000", InvalidInput;
+    /// Sessions wait for each other's user-level locks.
+    UserLockDeadlock = 3058, b"HY000", Conflict;
     /// FETCH from a statement whose rows are not kept.
     StatementHasNoCursor = 1421, b"HY000", InvalidInput;
     /// A packet whose bytes do not add up.

@@ -143,6 +143,11 @@ impl Link {
         self.inner.servers.first().and_then(|primary| primary.is_mariadb())
     }
 
+    /// The primary's version, as in `@@version`, as far as it was heard of, without asking.
+    pub fn known_version(&self) -> Option<String> {
+        self.inner.servers.first().and_then(|primary| primary.version_text())
+    }
+
     /// The server's global `sql_mode`.
     ///
     /// # Errors

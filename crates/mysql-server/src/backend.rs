@@ -32,6 +32,7 @@ pub trait Backend: Send + Sync + 'static {
 #[expect(missing_docs, reason = "the methods are those of the engine's session")]
 pub trait BackendSession: Send + Sync + 'static {
     fn status(&self) -> SessionStatus;
+    fn count_bytes(&self, received: u64, sent: u64);
     fn timeouts(&self) -> Timeouts;
     fn killed(&self) -> impl Future<Output = ()> + Send + 'static;
     fn is_killed(&self) -> bool;
@@ -93,6 +94,10 @@ impl Backend for Engine {
 impl BackendSession for Session {
     fn status(&self) -> SessionStatus {
         Session::status(self)
+    }
+
+    fn count_bytes(&self, received: u64, sent: u64) {
+        Session::count_bytes(self, received, sent);
     }
 
     fn timeouts(&self) -> Timeouts {

@@ -44,6 +44,13 @@ impl From<io::Error> for Gone {
     }
 }
 
+/// Bytes that a client sent and got, without those of TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+}
+
 /// One connection's bytes.
 pub(crate) struct Channel {
     stream: Box<dyn Stream>,
@@ -52,6 +59,8 @@ pub(crate) struct Channel {
     /// What client and server both can.
     pub(crate) capabilities: Capabilities,
     pub(crate) encrypted: bool,
+    /// Bytes of packets since they were last counted.
+    traffic: Traffic,
     pub(crate) read_timeout: Duration,
     pub(crate) write_timeout: Duration,
 }
@@ -64,6 +73,7 @@ impl Channel {
             writer: FrameWriter::new(),
             capabilities: Capabilities::default(),
             encrypted: false,
+            traffic: Traffic::default(),
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
         }
@@ -99,7 +109,7 @@ impl Channel {
             let read = self.stream.read_buf(self.reader.buffer_mut(READ));
             match timeout(limit, read).await {
                 Ok(Ok(0)) | Ok(Err(_)) => return Err(Gone::Closed),
-                Ok(Ok(_)) => {}
+                Ok(Ok(bytes)) => self.traffic.received += bytes as u64,
                 Err(_) => return Err(Gone::Because(self.too_slow(begun))),
             }
         }
@@ -131,7 +141,7 @@ impl Channel {
         while self.reader.unread().len() < READ_AHEAD {
             match self.stream.read_buf(self.reader.buffer_mut(READ)).await {
                 Ok(0) | Err(_) => return,
-                Ok(_) => {}
+                Ok(bytes) => self.traffic.received += bytes as u64,
             }
         }
         std::future::pending().await
@@ -148,7 +158,7 @@ impl Channel {
             let write = self.stream.write_buf(self.writer.buffer_mut());
             match timeout(self.write_timeout, write).await {
                 Ok(Ok(0)) | Ok(Err(_)) | Err(_) => return Err(Gone::Closed),
-                Ok(Ok(_)) => {}
+                Ok(Ok(bytes)) => self.traffic.sent += bytes as u64,
             }
         }
         match timeout(self.write_timeout, self.stream.flush()).await {
@@ -159,6 +169,11 @@ impl Channel {
             *self.writer.buffer_mut() = BytesMut::new();
         }
         Ok(())
+    }
+
+    /// The bytes that came and went since the last call.
+    pub(crate) fn take_traffic(&mut self) -> Traffic {
+        std::mem::take(&mut self.traffic)
     }
 
     /// Sends what waits once it is much.

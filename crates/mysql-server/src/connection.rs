@@ -55,6 +55,7 @@ impl<B: Backend> Connection<'_, B> {
         let timeouts = self.session.timeouts();
         self.channel.read_timeout = timeouts.read;
         self.channel.write_timeout = timeouts.write;
+        self.count_traffic();
         let killed = self.session.killed();
         let payload = tokio::select! {
             biased;
@@ -62,6 +63,8 @@ impl<B: Backend> Connection<'_, B> {
             () = killed => return Err(Gone::Closed),
             payload = self.channel.read_command(timeouts.idle) => payload?,
         };
+        // What the command has brought counts for a SHOW STATUS in it.
+        self.count_traffic();
         let next = match payload {
             Ok(payload) => self.answer(payload).await?,
             Err(error) => {
@@ -74,6 +77,11 @@ impl<B: Backend> Connection<'_, B> {
             return Err(Gone::Closed);
         }
         Ok(next)
+    }
+
+    fn count_traffic(&mut self) {
+        let traffic = self.channel.take_traffic();
+        self.session.count_bytes(traffic.received, traffic.sent);
     }
 
     /// The last word to a client that has asked nothing.

@@ -148,6 +148,7 @@ impl Session {
 
     /// Carries out what was read of the file.
     async fn load_rows(&mut self, loading: &mut Loading) -> Result<Plan> {
+        let _change = self.engine.global_read_lock().change().await;
         let view = self.view();
         let mut plan = self.native_statement(&view).loaded(&mut loading.loader).await?;
         let counts = self.carry_out(&mut plan, view.native.pin.version())?;

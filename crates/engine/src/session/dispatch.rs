@@ -36,7 +36,7 @@ impl Session {
             Statement::Begin(begin) => {
                 // As on a server, locks end where a transaction is begun.
                 self.transaction.locks_native = false;
-                Ok(self.begin_transaction(*begin))
+                self.start_transaction(*begin).await
             }
             Statement::Commit(completion) => self.end_transaction("COMMIT", *completion).await,
             Statement::Rollback(completion) => self.end_transaction("ROLLBACK", *completion).await,
@@ -66,7 +66,7 @@ impl Session {
             }
             Statement::LockTables(tables) => self.lock_tables(sql, tables, format).await,
             Statement::UnlockTables => self.unlock_tables().await,
-            Statement::Flush(words) => self.flush(words),
+            Statement::Flush(words) => self.flush(words).await,
             Statement::Unknown(_) => Err(pelorus_sql::lexer::syntax_error(sql, 0)),
             Statement::Xa => Err(Error::unsupported("XA transactions")),
             Statement::Grant(_) => Err(Error::unsupported(
@@ -152,7 +152,7 @@ impl Session {
     }
 
     /// `FLUSH`: forgets what is cached; what does not exist here is refused.
-    fn flush(&mut self, words: &[String]) -> Result<Outcome> {
+    async fn flush(&mut self, words: &[String]) -> Result<Outcome> {
         let words: Vec<&str> = words
             .iter()
             .map(String::as_str)
@@ -167,6 +167,7 @@ impl Session {
                     link.forget();
                 }
             }
+            ["TABLES" | "TABLE", "WITH", "READ", "LOCK"] => self.lock_everything().await?,
             ["STATUS"] => self.process.counters.clear(),
             other => return Err(Error::unsupported(format_args!("FLUSH {}", other.join(" ")))),
         }

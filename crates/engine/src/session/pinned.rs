@@ -104,14 +104,14 @@ impl Session {
                     found.remote
                 )));
             }
-            Some(found) => found.link,
-            None if crate::links::is_own(&name) => {
+            Some(found) if !crate::links::is_own(&name) => found.link,
+            _ if crate::links::is_own(&name) => {
                 return Err(Error::new(
                     Code::DatabaseAccessDenied,
                     format!("Access denied for user {} to database '{name}'", self.account),
                 ));
             }
-            None => return self.define_native(view, sql, ddl).await,
+            _ => return self.define_native(view, sql, ddl).await,
         };
         let outcome = self.on_pinned(&link, sql, format, false).await;
         link.forget();
@@ -171,8 +171,39 @@ impl Session {
         Ok(outcome)
     }
 
+    /// `FLUSH TABLES WITH READ LOCK`: on all linked servers, and for native tables. Statements that
+    /// write to those wait; readers do not notice.
+    ///
+    /// # Errors
+    /// A server that is away, or whose account lacks the right to lock it (RELOAD); then nothing is
+    /// locked.
+    pub(super) async fn lock_everything(&mut self) -> Result<()> {
+        if self.transaction.is_open() {
+            self.end_transaction("COMMIT", Completion::default()).await?;
+        }
+        for link in self.engine.links().all() {
+            let locked = match self.join(&link).await {
+                Ok(()) => self.on_own(link.name(), "FLUSH TABLES WITH READ LOCK").await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = locked {
+                self.unlock_tables().await?;
+                return Err(error);
+            }
+            if let Some(own) = self.transaction.pinned.get_mut(link.name()) {
+                own.has_locks = true;
+            }
+        }
+        if self.transaction.global_read_lock.is_none() {
+            let held = self.engine.global_read_lock().clone().hold().await;
+            self.transaction.global_read_lock = Some(held);
+        }
+        Ok(())
+    }
+
     /// `UNLOCK TABLES`, on every connection that holds some. What was locked is committed.
     pub(super) async fn unlock_tables(&mut self) -> Result<Outcome> {
+        self.transaction.global_read_lock = None;
         if std::mem::take(&mut self.transaction.locks_native) && self.transaction.is_open() {
             self.end_transaction("COMMIT", Completion::default()).await?;
         }
@@ -335,7 +366,7 @@ impl Session {
         };
         let asked = own.pinned.execute(&settings, "SELECT LAST_INSERT_ID()", Format::Text).await;
         let id = match asked {
-            Ok(Relay::Rows(rows)) => first_unsigned(rows).await,
+            Ok(Relay::Rows(rows)) => first_number(rows).await.map(Option::unwrap_or_default),
             Ok(Relay::Done(_)) => Err(Error::internal("a query gave no rows")),
             Err(error) => Err(error),
         };
@@ -402,16 +433,17 @@ impl Session {
     }
 }
 
-/// The number that a result of one row and column has.
-async fn first_unsigned(rows: RelayedRows) -> Result<u64> {
+/// The number that a result of one row and column has; `None` for NULL.
+pub(super) async fn first_number(rows: RelayedRows) -> Result<Option<u64>> {
     let columns = rows.columns.clone();
     let batch = crate::collect::relayed(rows).await?;
     let [column] = columns.as_slice() else {
         return Err(Error::internal("a number with other columns"));
     };
     match value_at(batch.column(0), &column.ty, 0)? {
-        Value::UInt(number) => Ok(number),
-        Value::Int(number) => Ok(number.try_into().unwrap_or(0)),
+        Value::Null => Ok(None),
+        Value::UInt(number) => Ok(Some(number)),
+        Value::Int(number) => Ok(Some(number.try_into().unwrap_or(0))),
         other => Err(Error::internal(format!("{other:?} is no number of a row"))),
     }
 }

@@ -118,6 +118,8 @@ impl Session {
     /// The columns of a query that may run anywhere.
     async fn describe_query(&self, sql: &str) -> Result<Vec<Column>> {
         self.engine.links().refresh().await;
+        let located = self.described_user_locks(sql)?;
+        let sql = located.as_deref().unwrap_or(sql);
         let mut tries = 0;
         loop {
             let context = self.context_of_query(&self.view());

@@ -43,8 +43,10 @@ impl Session {
             return Err(Error::unsupported("assignment to user variables with := in queries"));
         }
         if facts.calc_found_rows {
-            return Err(Error::unsupported("SQL_CALC_FOUND_ROWS"));
+            return self.query_with_found_rows(view, sql, facts, format).await;
         }
+        let located = self.with_user_locks(view, sql).await?;
+        let sql = located.as_deref().unwrap_or(sql);
         if self.names_native(&facts.tables) {
             let locks = facts.locking && !self.transaction_is_read_only();
             self.join_native(&view.native.pin, locks)?;
@@ -60,23 +62,9 @@ impl Session {
             self.engine.links().refresh().await;
             self.check_ambiguous(&facts.tables)?;
         }
-        if let Some(mirrored) = self.mirrored(&facts.tables).await {
-            // The moment that the copies are known to be fresh at is later than the statement's
-            // beginning.
-            let view = self.view();
-            let mirrored = Arc::new(mirrored);
-            let mut context = self.context_over(&view, Some(Arc::clone(&mirrored)));
-            context.options.select_limit = self.select_limit();
-            match self.run_query(&context, sql, format).await {
-                // Begun anew or renamed since: what was planned may be over a part of the rows.
-                _ if !mirrored.holds() => tracing::debug!("a mirror has changed under a query"),
-                Ok(rows) => {
-                    mirrored.note_query();
-                    return Ok(Outcome::Rows(rows));
-                }
-                // What cannot run here, or is wrong, is the server's to answer.
-                Err(error) => tracing::debug!(%error, "a query of mirrors goes to the server"),
-            }
+        let limit = self.select_limit();
+        if let Some(rows) = self.query_of_mirrors(sql, facts, limit, format).await {
+            return Ok(Outcome::Rows(rows));
         }
         match self.query_here(view, sql, format).await {
             Err(error) if error.code() == Code::NotSupportedYet => {
@@ -84,6 +72,34 @@ impl Session {
             }
             outcome => outcome,
         }
+    }
+
+    /// Runs a query over mirrors where all of its tables have copies that are fresh enough. `None`:
+    /// it is the server's to answer.
+    pub(super) async fn query_of_mirrors(
+        &mut self,
+        sql: &str,
+        facts: &QueryFacts,
+        select_limit: Option<u64>,
+        format: RowFormat,
+    ) -> Option<ResultSet> {
+        let mirrored = Arc::new(self.mirrored(&facts.tables).await?);
+        // The moment that the copies are known to be fresh at is later than the statement's
+        // beginning.
+        let view = self.view();
+        let mut context = self.context_over(&view, Some(Arc::clone(&mirrored)));
+        context.options.select_limit = select_limit;
+        match self.run_query(&context, sql, format).await {
+            // Begun anew or renamed since: what was planned may be over a part of the rows.
+            _ if !mirrored.holds() => tracing::debug!("a mirror has changed under a query"),
+            Ok(rows) => {
+                mirrored.note_query();
+                return Some(rows);
+            }
+            // What cannot run here, or is wrong, is the server's to answer.
+            Err(error) => tracing::debug!(%error, "a query of mirrors goes to the server"),
+        }
+        None
     }
 
     /// Protects the rows that a locking query finds, for the open transaction. One that only reads
@@ -135,7 +151,7 @@ impl Session {
 
     /// The most rows of a query that has no LIMIT of its own. What a statement reads to change rows
     /// is not limited.
-    fn select_limit(&self) -> Option<u64> {
+    pub(super) fn select_limit(&self) -> Option<u64> {
         let rows = self.variables.count("sql_select_limit");
         (rows < u64::MAX).then_some(rows)
     }
@@ -219,17 +235,29 @@ impl Session {
         Ok(())
     }
 
-    /// Plans and runs a query here, again while tables that it reads are being altered.
+    /// Plans and runs a query here.
     pub(super) async fn query_here(
         &self,
         view: &Arc<View>,
         sql: &str,
         format: RowFormat,
     ) -> Result<Outcome> {
+        self.query_here_at_most(view, sql, self.select_limit(), format).await
+    }
+
+    /// Plans and runs a query here, again while tables that it reads are being altered.
+    pub(super) async fn query_here_at_most(
+        &self,
+        view: &Arc<View>,
+        sql: &str,
+        select_limit: Option<u64>,
+        format: RowFormat,
+    ) -> Result<Outcome> {
         let mut view = Arc::clone(view);
         let mut tries = 0;
         loop {
-            let context = self.context_of_query(&view);
+            let mut context = self.context_of_query(&view);
+            context.options.select_limit = select_limit;
             let error = match self.run_query(&context, sql, format).await {
                 Ok(rows) => return Ok(Outcome::Rows(rows)),
                 Err(error) => error,
@@ -385,7 +413,7 @@ impl Session {
         context.current_user = format!("{}@{}", view.account.user, view.account.host);
         context.connection_id = view.id;
         context.database = view.database.clone();
-        context.version = crate::config::SERVER_VERSION.to_owned();
+        context.version = self.engine.server_version();
         context.has_parameters = self.has_parameters;
         context
     }
@@ -438,7 +466,10 @@ impl Session {
         view: &Arc<View>,
         expressions: &str,
     ) -> Result<ResultSet> {
-        let sql = format!("SELECT {expressions}");
+        let mut sql = format!("SELECT {expressions}");
+        if let Some(located) = self.with_user_locks(view, &sql).await? {
+            sql = located;
+        }
         let tables = pelorus_sql::statement::references(&sql, self.mode).tables;
         if self.names_native(&tables) {
             self.join_native(&view.native.pin, false)?;

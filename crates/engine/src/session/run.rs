@@ -12,6 +12,7 @@ use super::pinned::shows_insert_id;
 use super::stream::{Limits, Running, guard};
 use super::view::View;
 use crate::api::{Outcome, RowFormat};
+use crate::global_read_lock::Change;
 use crate::handle::Stop;
 use crate::status::count;
 
@@ -81,6 +82,7 @@ impl Session {
     /// middle, it is asked again before the next one.
     async fn settle(&mut self, sql: &str, statement: &Statement) -> Result<()> {
         self.settle_transaction().await?;
+        self.learn_found_rows(statement).await?;
         if self.insert_id_on.is_some() && shows_insert_id(sql, statement) {
             self.learn_insert_id().await?;
         }
@@ -122,10 +124,31 @@ impl Session {
     ) -> Result<Outcome> {
         self.check_rights(statement)?;
         self.count_statement(statement);
+        let _change = self.wait_for_global_read_lock(statement).await?;
         if statement.implicit_commit() {
             self.commit_before(statement).await?;
         }
         self.dispatch(view, sql, statement, format).await
+    }
+
+    /// Waits for the sessions that hold the global read lock, before a statement that may change
+    /// native tables.
+    ///
+    /// # Errors
+    /// The session holds it itself (1223).
+    async fn wait_for_global_read_lock(&self, statement: &Statement) -> Result<Option<Change>> {
+        let commits = statement.implicit_commit() || matches!(statement, Statement::Commit(_));
+        let changes = changes_data(statement) || commits && self.transaction.has_written_native();
+        if !changes {
+            return Ok(None);
+        }
+        if self.transaction.global_read_lock.is_some() {
+            return Err(Error::new(
+                Code::ConflictingReadLock,
+                "Can't execute the query because you have a conflicting read lock",
+            ));
+        }
+        Ok(Some(self.engine.global_read_lock().change().await))
     }
 
     /// The session as of now.
@@ -265,7 +288,7 @@ impl Session {
 }
 
 /// Statements that show the diagnostics of the one before leave them alone.
-fn reads_diagnostics(statement: &Statement) -> bool {
+pub(super) fn reads_diagnostics(statement: &Statement) -> bool {
     matches!(statement, Statement::Show(show) if matches!(
         show.kind,
         ShowKind::Warnings | ShowKind::Errors | ShowKind::CountWarnings | ShowKind::CountErrors

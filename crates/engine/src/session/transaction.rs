@@ -11,6 +11,7 @@ use pelorus_sql::statement::{Begin, Completion, Isolation};
 use pelorus_store::Snapshot;
 
 use super::Session;
+use crate::global_read_lock;
 use crate::api::{Done, Outcome};
 use crate::native::{NativeReads, NativeTransaction};
 use crate::variables::VarValue;
@@ -28,11 +29,18 @@ pub(super) struct Transaction {
     pub(super) pinned: BTreeMap<String, Own>,
     /// `LOCK TABLES` named native tables. It has no other effect than that `UNLOCK TABLES` commits.
     pub(super) locks_native: bool,
+    /// `FLUSH TABLES WITH READ LOCK` holds until `UNLOCK TABLES`.
+    pub(super) global_read_lock: Option<global_read_lock::Held>,
+    /// The links on whose servers the session has taken user-level locks, by name of the lock in
+    /// lower case.
+    pub(super) user_locks: BTreeMap<String, String>,
     /// `SET TRANSACTION` without scope: for the next one only.
     pub(super) next_isolation: Option<Isolation>,
     pub(super) next_read_only: Option<bool>,
     /// The link whose own connection ran the latest statement; it has its warnings.
     pub(super) warnings_on: Option<String>,
+    /// The link whose own connection knows the `FOUND_ROWS()` of the latest query.
+    pub(super) found_rows_on: Option<String>,
 }
 
 /// An open transaction.
@@ -77,6 +85,12 @@ impl Transaction {
         self.open.as_ref().is_some_and(|open| open.link.is_some())
     }
 
+    /// Whether the open transaction has written to native tables.
+    pub(super) fn has_written_native(&self) -> bool {
+        let native = self.open.as_ref().and_then(|open| open.native.as_ref());
+        native.is_some_and(NativeTransaction::has_written)
+    }
+
     /// Whether some own connection has state that others do not see.
     pub(super) fn holds_state(&self) -> bool {
         self.pinned.values().any(|own| own.has_temporary || own.has_locks)
@@ -104,10 +118,41 @@ impl Session {
         }
     }
 
+    /// `START TRANSACTION` and `BEGIN`. A snapshot that is asked for is taken at once, on the server of
+    /// the current database too, or on the only linked one: a dump of several threads begins all of
+    /// them while it holds a lock.
+    ///
+    /// # Errors
+    /// A server that cannot begin it; then none is open.
+    pub(super) async fn start_transaction(&mut self, begin: Begin) -> Result<Outcome> {
+        let outcome = self.begin_transaction(begin);
+        if begin.consistent_snapshot
+            && let Some(link) = self.current_link()
+            && let Err(error) = self.join(&link).await
+        {
+            self.transaction.open = None;
+            return Err(error);
+        }
+        Ok(outcome)
+    }
+
+    /// The link of the current database; without one, the only link that there is.
+    pub(super) fn current_link(&self) -> Option<Link> {
+        let links = self.engine.links();
+        match &self.database {
+            Some(database) if self.engine.native().has(database) => None,
+            Some(database) => links.database(database).ok().flatten().map(|found| found.link),
+            None => match links.all().as_slice() {
+                [link] => Some(link.clone()),
+                _ => None,
+            },
+        }
+    }
+
     /// `BEGIN`, `START TRANSACTION`. An open one was committed before.
     pub(super) fn begin_transaction(&mut self, begin: Begin) -> Outcome {
         let read_only = begin.read_only.or(self.transaction.next_read_only.take());
-        // On a linked server it begins, and takes its snapshot, with the first statement there.
+        // On a linked server it begins with the first statement there.
         let native = begin.consistent_snapshot.then(|| {
             let snapshot = Arc::new(self.engine.native().store().snapshot());
             NativeTransaction::new(snapshot, &[])
@@ -487,7 +532,10 @@ impl Session {
         if self.transaction.pinned.get(name).is_none_or(|own| own.pinned.is_usable()) {
             return Ok(());
         }
-        let lost_state = self.transaction.holds_state_on(name);
+        let held = self.transaction.user_locks.len();
+        self.transaction.user_locks.retain(|_, link| link != name);
+        let lost_locks = self.transaction.user_locks.len() < held;
+        let lost_state = self.transaction.holds_state_on(name) || lost_locks;
         self.transaction.pinned.remove(name);
         if !self.roll_back_on(name) && !lost_state {
             return Ok(());

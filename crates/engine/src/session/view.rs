@@ -9,7 +9,6 @@ use pelorus_query::{AsOf, Catalog, Database, NativeDatabase, NativeTable, Variab
 use pelorus_types::{ColumnType, collation};
 
 use crate::accounts::AccountName;
-use crate::config::SERVER_VERSION;
 use crate::engine::Engine;
 use crate::info::InfoTables;
 use crate::native::{NativeReads, NativeView};
@@ -66,8 +65,17 @@ impl View {
                 #[expect(clippy::cast_precision_loss, reason = "microseconds since 1970 fit 2^53")]
                 _ => VarValue::Double(self.now_micros as f64 / 1e6),
             },
-            name if variable.scope == Scope::Global => self.engine.globals().get(name),
+            _ if variable.scope == Scope::Global => self.global_variable(variable),
             name => self.variables.get(name),
+        }
+    }
+
+    /// The global value of a variable.
+    pub(crate) fn global_variable(&self, variable: &Variable) -> VarValue {
+        match variable.name {
+            // It follows the linked servers.
+            "version" => VarValue::Text(self.engine.server_version()),
+            name => self.engine.globals().get(name),
         }
     }
 
@@ -81,7 +89,7 @@ impl View {
             ));
         }
         let value =
-            if global { self.engine.globals().get(variable.name) } else { self.variable(variable) };
+            if global { self.global_variable(variable) } else { self.variable(variable) };
         Ok((value, variable.column_type()))
     }
 }
@@ -113,7 +121,8 @@ impl Variables for View {
             "CURRENT_ROLE" => text("NONE", 65_535),
             "CONNECTION_ID" => unsigned(self.id),
             "VERSION" => {
-                let (value, ty) = text(SERVER_VERSION, u32::try_from(SERVER_VERSION.len()).ok()?);
+                let version = self.engine.server_version();
+                let (value, ty) = text(&version, u32::try_from(version.len()).ok()?);
                 (value, ty.not_null())
             }
             "LAST_INSERT_ID" => unsigned(self.last_insert_id),

@@ -123,6 +123,7 @@ pub(crate) const TABLE: &[Variable] = &[
     variable("pelorus_parallel_reads", Both, Enum(&["AUTOCOMMIT", "ALWAYS"]), Some("ALWAYS"), Here, "With autocommit = 0: ALWAYS runs queries before the first write in parallel too, each at a moment of its own; AUTOCOMMIT runs them on the session's own connection, in its transaction."),
     variable("pelorus_query_memory", Both, Int(1048576, u64::MAX), Some("268435456"), Here, "Bytes that sorts, joins and groups of a query may hold before they spill to tmpdir; 16 MiB or more are taken in any case."),
     variable("pelorus_read_your_writes", Both, Bool, Some("OFF"), Here, "Whether queries wait until mirrors have what this session has written to linked servers."),
+    variable("pelorus_server_version", Global, Text, Some(""), Here, "The version that clients see in the greeting, VERSION() and @@version. Empty: that of the linked servers where all of them are a MariaDB, else of the MySQL whose answers native tables give."),
     variable("pelorus_snapshot", Global, Enum(&["LOCKED", "BEST_EFFORT"]), Some("BEST_EFFORT"), Never, "How readers agree on one moment; pelorus.links shows what each link reached."),
     variable("pelorus_streams", Both, Int(0, 256), Some("0"), Here, "Connections per server that one query uses; 0 leaves it to the link."),
     variable("pelorus_version", Session, Int(0, u64::MAX), None, Never, "The version of native tables that statements read now, for FOR SYSTEM_TIME AS OF VERSION."),

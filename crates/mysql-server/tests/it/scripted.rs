@@ -275,6 +275,8 @@ impl ScriptSession {
 }
 
 impl BackendSession for ScriptSession {
+    fn count_bytes(&self, _received: u64, _sent: u64) {}
+
     fn status(&self) -> SessionStatus {
         SessionStatus { in_transaction: false, autocommit: true, no_backslash_escapes: false }
     }
