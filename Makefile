@@ -7,13 +7,13 @@ VENV_PYTHON := $(CARGO_TARGET_DIR)/venv/bin/python
 export PYTHONPATH := scripts
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-rust test-python test-clients interleavings simulation overflow fuzz power-loss nightly soak lint fmt build
+.PHONY: help demo test test-rust test-python test-clients interleavings simulation overflow fuzz power-loss nightly soak growth lint fmt build
 .NOTPARALLEL:
 
 help: ## List these targets
 	@echo "Pelorus. The targets:"
 	@grep -hE '^[a-z-]+%?:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
-	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest), TEST_PROCESSES, NIGHTLY_SCALE (20), NIGHTLY_STRICT=1 (fail where something was left out), FUZZ_SECONDS (600), SECONDS (7200) of soak"
+	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest), TEST_PROCESSES, NIGHTLY_SCALE (20), NIGHTLY_STRICT=1 (fail where something was left out), FUZZ_SECONDS (600), SECONDS (7200) of soak, ONLY and MOST (500000) of growth"
 
 demo: ## Load real flights into a private MariaDB and compare it with Pelorus
 	@python3 scripts/setup.py demo
@@ -39,11 +39,11 @@ test-python: ## The Python tests against real servers; TESTS=tests/test_links.py
 	@python3 scripts/setup.py test
 	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests -n $(TEST_PROCESSES) --dist loadfile --durations 15 $(TESTS)
 
-test-clients: ## The drivers of other languages (Java, Go, Node), and the programs that change large tables
+test-clients: ## The drivers of other languages (Java, Go, Node), and programs that others wrote
 	@python3 scripts/setup.py clients
 	cargo build --release --package pelorus-server
 	$(VENV_PYTHON) tests/clients/run.py
-	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests tests/test_mirror_tools.py
+	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests tests/test_mirror_tools.py tests/test_third_party.py
 
 # Crates whose tests are random or sweep over crashes.
 STORE_CRATES := $(addprefix --package pelorus-,env blockfile log index chunk store fsck)
@@ -62,6 +62,11 @@ simulation: ## The store on a scheduler that seeds decide; PELORUS_SIMULATION_SE
 
 overflow: ## The tests of the store with overflow checks; builds its crates once more
 	CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/checked cargo test --release $(STORE_CRATES)
+
+growth: ## How time and memory grow with each element of the grammar, to 500,000; ONLY=joins for some
+	@python3 scripts/setup.py test
+	cargo build --release --package pelorus-server
+	$(VENV_PYTHON) -m pelorus_tools.growth $(if $(ONLY),--only "$(ONLY)") $(if $(MOST),--most $(MOST))
 
 SECONDS ?= 7200
 soak: ## Mirrors under random changes and trouble for SECONDS on each server; SEED=n for the same again, SERVER=mysql for one
@@ -91,6 +96,7 @@ nightly: ## What takes hours: many more random cases, every crash of every recov
 	cargo xtask planted
 	@python3 scripts/setup.py test
 	cargo build --release --package pelorus-server
+	$(MAKE) --no-print-directory growth
 	PELORUS_LONG=1 PELORUS_SOAK_SECONDS=300 $(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests tests/test_mirror*.py
 	@if [ "$$(id -u)" = 0 ]; then \
 		export PELORUS_MARIADB=11.8; python3 scripts/setup.py test && \

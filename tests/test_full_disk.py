@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 
@@ -120,4 +121,36 @@ def test_a_full_disk(server):
     assert [bytes(id) for (id,) in _well(connection, "SELECT id FROM full.emptied")] == [b"1"]
     tables = {bytes(name) for (name,) in _well(connection, "SHOW TABLES FROM full")}
     assert tables == {b"kept", b"emptied", b"parts", b"new_0"}
+    connection.close()
+
+
+def test_what_failed_on_a_full_disk_takes_no_room_of_others(server):
+    """A start needs no space, a DROP has some, and what it frees is there at once."""
+    connection = rows.connect(server)
+    (server.folder / "data" / "filler").unlink(missing_ok=True)
+    _well(connection, "CREATE TABLE full.large (id BIGINT PRIMARY KEY AUTO_INCREMENT, v CHAR(200))")
+    gone = [f"full.gone_{number}" for number in range(3)]
+    for table in gone:
+        _well(connection, f"CREATE TABLE {table} (id BIGINT PRIMARY KEY AUTO_INCREMENT, v CHAR(200))")
+    chance = random.Random(1)
+    for _ in range(10):
+        values = ", ".join(f"('{chance.randbytes(90).hex()}')" for _ in range(2000))
+        for table in ("full.large", *gone):
+            _well(connection, f"INSERT INTO {table} (v) VALUES {values}")
+    for table in gone:
+        _well(connection, f"OPTIMIZE TABLE {table}")
+    for table in gone:
+        _fill(server)
+        _insert_until_full(connection)
+        answer = _well(connection, "OPTIMIZE TABLE full.large")
+        assert any(b"the disk is full" in row[3] for row in answer), answer
+        rows.ask(connection, "DELETE FROM full.large LIMIT 5")
+        count = _well(connection, "SELECT COUNT(*), SUM(id) FROM full.large")
+        connection.close()
+        for _ in range(2):
+            server.kill()
+            server.start()
+        connection = rows.connect(server)
+        assert _well(connection, "SELECT COUNT(*), SUM(id) FROM full.large") == count
+        _well(connection, f"DROP TABLE {table}")
     connection.close()

@@ -203,6 +203,73 @@ def test_queries_end_at_sql_select_limit(lab):
             ask(connection, "ROLLBACK")
 
 
+@pytest.mark.parametrize("statement", [
+    "SELECT id + 'a', id / 0 FROM link_lab.bank WHERE id IN (1, 2)",
+    "SELECT COUNT(*) FROM link_lab.bank WHERE id < 10 AND CAST('5x' AS SIGNED) = 5",
+    "SELECT id FROM link_lab.bank WHERE id = 1",
+    "SELECT CAST(CONCAT(id, 'x') AS SIGNED) FROM link_lab.bank WHERE id < 2000",
+])
+def test_warnings_of_queries_that_run_on_the_server(lab, statement):
+    """Their number and their words, in packets, `SHOW WARNINGS` and `@@warning_count`."""
+    server, through = lab
+
+    def warned(connection, begin: str):
+        with connection.cursor() as cursor:
+            if begin:
+                cursor.execute(begin)
+            cursor.execute("SET max_error_count = 3")
+            cursor.execute(statement)
+            seen = [cursor._result.warning_count]
+            for question in ("SHOW WARNINGS", "SHOW WARNINGS LIMIT 1, 1", "SELECT @@warning_count"):
+                cursor.execute(question)
+                seen.append(cursor.fetchall())
+            return seen
+    for begin in ("", "BEGIN"):
+        with server.connect() as direct, through.connect() as linked:
+            assert warned(linked, begin) == warned(direct, begin)
+
+
+def test_a_database_that_was_made_a_moment_ago(lab):
+    """It is found by each kind of statement, however often others were missed just before."""
+    server, through = lab
+    with through.connect() as connection, connection.cursor() as cursor:
+        for number, statement in enumerate((
+                "SELECT a FROM {}.t", "USE {}", "SHOW TABLES FROM {}", "INSERT INTO {}.t VALUES (2)",
+                "SHOW CREATE TABLE {}.t", "DESCRIBE {}.t", "SHOW CREATE DATABASE {}",
+                "EXPLAIN SELECT a FROM {}.t", "PREPARE p FROM 'SELECT a FROM {}.t'")):
+            name = f"link_new_{number}"
+            with pytest.raises(pymysql.err.MySQLError) as error:
+                cursor.execute(statement.format(name))
+            assert error.value.args[0] in (1049, 1146), statement
+            server.run(f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t (a INT)",
+                       f"INSERT INTO {name}.t VALUES (1)")
+            cursor.execute(statement.format(name))
+            server.run(f"DROP DATABASE {name}")
+
+
+def test_names_that_are_nowhere_do_not_keep_servers_busy(lab):
+    """However many ask for them at once."""
+    server, through = lab
+
+    def questions() -> int:
+        return int(server.run("SHOW GLOBAL STATUS LIKE 'Questions'")[0][1])
+
+    def miss() -> None:
+        with through.connect() as connection, connection.cursor() as cursor:
+            for _ in range(3):
+                with pytest.raises(pymysql.err.MySQLError) as error:
+                    cursor.execute("SELECT 1 FROM link_nowhere.t")
+                assert error.value.args[0] == 1049
+    threads = [threading.Thread(target=miss) for _ in range(20)]
+    before, begun = questions(), time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # A few questions each tenth of a second, not some for each of the sixty statements.
+    assert questions() - before < 12 * (time.monotonic() - begun) * 10 + 24
+
+
 class TestOneMoment:
     """All ranges of a query read one moment."""
 
@@ -570,7 +637,9 @@ class TestServers:
         secret = tmp_path / "secret"
         secret.write_text(servers.PASSWORD + "\n")
         fill_lab(mariadb)
-        through = linked_maker(name="pelorus-env", environment={"LAB_SECRET": servers.PASSWORD})
+        through = linked_maker(name="pelorus-env", environment={"LAB_SECRET": servers.PASSWORD},
+                               options=["--secrets-folder", str(tmp_path),
+                                        "--secret-variable", "LAB_SECRET"])
         for option in ("PASSWORD_ENV 'LAB_SECRET'", f"PASSWORD_FILE '{secret}'"):
             through.run(f"CREATE SERVER by_reference FOREIGN DATA WRAPPER mysql OPTIONS (HOST "
                         f"'127.0.0.1', PORT {mariadb.port}, USER '{servers.USER}', {option}, "
@@ -909,3 +978,75 @@ def test_gtids_that_were_switched_off(linked_maker):
     finally:
         through.stop()
         server.stop()
+
+
+# What no pattern finds another value of, and what would end the test itself.
+OTHER_VALUES = {"optimizer_switch": "'index_merge=off'", "default_storage_engine": "'MyISAM'",
+                "default_tmp_storage_engine": "'MyISAM'", "time_zone": "'+01:00'",
+                "transaction_isolation": "'READ-COMMITTED'", "collation_connection": "'utf8mb4_bin'",
+                "max_execution_time": "60000", "sql_mode": "'ANSI_QUOTES'"}
+
+
+def other_value(name: str, value: str) -> str | None:
+    """A value of a variable that is not the one that it has."""
+    if name in OTHER_VALUES:
+        return OTHER_VALUES[name]
+    if value in ("ON", "OFF"):
+        return "0" if value == "ON" else "1"
+    return str(int(value) // 2 + 1) if value.isdigit() else None
+
+
+def test_every_session_variable_can_be_set_with_every_server(lab):
+    """A variable that a server does not know is not sent to it."""
+    _, through = lab
+    tried, failed = [], []
+    with through.connect() as connection:
+        for name, value in ask(connection, "SHOW SESSION VARIABLES"):
+            other = other_value(name, value)
+            if other is None or name == "timestamp":
+                continue
+            try:
+                ask(connection, f"SET SESSION {name} = {other}")
+            except pymysql.err.MySQLError:
+                continue
+            tried.append(name)
+            for statement in ("SELECT COUNT(*) FROM link_lab.keyless",
+                              "BEGIN", "SELECT COUNT(*) FROM link_lab.keyless", "ROLLBACK"):
+                try:
+                    ask(connection, statement)
+                except pymysql.err.MySQLError as error:
+                    failed.append((name, other, statement, error.args))
+            ask(connection, f"SET SESSION {name} = DEFAULT")
+            ask(connection, "SELECT COUNT(*) FROM link_lab.keyless")
+    assert not failed
+    assert {"sql_generate_invisible_primary_key", "sql_require_primary_key", "sql_notes",
+            "cte_max_recursion_depth", "windowing_use_high_precision"} <= set(tried)
+
+
+def test_a_global_variable_that_a_server_lacks_keeps_nobody_out(lab):
+    _, through = lab
+    through.run("SET GLOBAL sql_generate_invisible_primary_key = ON, GLOBAL sql_require_primary_key = ON")
+    try:
+        assert through.run("SELECT COUNT(*) FROM link_lab.bank") == ((10_000,),)
+        through.run("BEGIN", "UPDATE link_lab.shifty SET v = v", "ROLLBACK")
+    finally:
+        through.run("SET GLOBAL sql_generate_invisible_primary_key = OFF, "
+                    "GLOBAL sql_require_primary_key = OFF")
+
+
+def test_queries_of_names_are_not_handed_to_the_only_link(lab):
+    """What cannot be computed here is refused: the server knows nothing of native databases."""
+    _, through = lab
+    through.run("CREATE DATABASE IF NOT EXISTS of_names", "CREATE TABLE IF NOT EXISTS of_names.t (a INT PRIMARY KEY)")
+    try:
+        for function in ("JSON_ARRAYAGG(table_name)", "ST_AsText(table_name)", "SOUNDEX_OF(table_name)"):
+            statement = f"SELECT {function} FROM information_schema.tables WHERE table_name = 't'"
+            try:
+                found = through.run(statement)
+            except pymysql.err.MySQLError as error:
+                assert error.args[0] in (1235, 1305), (statement, error)
+            else:
+                assert "t" in str(found), (statement, found)
+        assert through.run("SELECT table_schema FROM information_schema.tables WHERE table_schema = 'of_names'")
+    finally:
+        through.run("DROP DATABASE of_names")

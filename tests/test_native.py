@@ -1073,6 +1073,69 @@ SHOP = (
 )
 
 
+class TestShowCreateTable:
+    """`SHOW CREATE TABLE` says what MySQL says, and makes the same table again."""
+
+    SOURCE = (
+        "CREATE TABLE src (id INT NOT NULL PRIMARY KEY AUTO_INCREMENT, n INT, m INT NOT NULL, "
+        "d INT NOT NULL DEFAULT 5, v VARCHAR(10) NOT NULL, l VARCHAR(5) CHARACTER SET latin1 NOT NULL, "
+        "dt DATETIME NOT NULL, f FLOAT NOT NULL DEFAULT 1.5, t TEXT NOT NULL, x DECIMAL(5,2), "
+        "g INT AS (n + 1), de INT DEFAULT (n + 1), c CHAR(3), b BINARY(3), y YEAR NOT NULL)",
+        "INSERT INTO src (n, m, v, l, dt, t, y) VALUES (1, 1, 'x', 'y', '2024-01-01', 't', 2020)")
+    TABLES = (
+        # Expressions.
+        "(id INT PRIMARY KEY, a INT, b INT AS (a + 1), d VARCHAR(20) DEFAULT (concat(a, '-foo')), "
+        "CHECK (a > 0), CONSTRAINT cc CHECK (d <> 'it''s' AND a IS NOT NULL), KEY ((a + 1)), "
+        "KEY fk ((UPPER(d))))",
+        "(id INT PRIMARY KEY, a INT, s VARCHAR(9), dt DATETIME, e INT AS (a * (id - 2) DIV 3), "
+        "f INT AS (IF(a > 1, -a, COALESCE(a, 0))), h VARCHAR(20) AS (CASE WHEN a > 1 THEN 'x' ELSE s END), "
+        "i INT AS (a BETWEEN 1 AND 5 OR a IN (7, 8) OR s LIKE 'x%'), j DATETIME AS (dt + INTERVAL 1 DAY), "
+        "k INT AS (YEAR(dt)), l VARCHAR(9) AS (SUBSTRING(s, 1, 2)), m INT AS (NOT a), n INT AS (NOT (a > 1)), "
+        "o INT AS (CAST(s AS SIGNED)), p INT AS (a AND id), q INT AS (MOD(a, 2)), r INT AS (s REGEXP 'a'), "
+        "u INT AS (a IS NULL), v VARCHAR(9) AS (TRIM(s)), w INT AS (LENGTH(s)))",
+        # Defaults.
+        "(id INT PRIMARY KEY, a FLOAT DEFAULT 1.23, b FLOAT(7,4) DEFAULT 1.23, c DOUBLE DEFAULT 1.23, "
+        "d DOUBLE(9,3) DEFAULT 1.2, e FLOAT DEFAULT 1e10, f FLOAT DEFAULT '0.1', g DOUBLE DEFAULT 1e300, "
+        "h DECIMAL(5,2) DEFAULT 1, i INT DEFAULT '5', j FLOAT DEFAULT 123456789, l FLOAT DEFAULT -0.5)",
+        "(id INT PRIMARY KEY, a VARCHAR(5) CHARACTER SET latin1 DEFAULT x'e9')",
+        # Charsets.
+        "(id INT PRIMARY KEY, v VARCHAR(10), e ENUM('a'), u VARCHAR(5) CHARACTER SET utf8mb4, "
+        "b VARCHAR(5) COLLATE latin1_bin) DEFAULT CHARSET=latin1",
+        "(id INT PRIMARY KEY, v VARCHAR(10), e ENUM('a'), t TEXT, j JSON, bb BLOB, "
+        "x VARCHAR(5) COLLATE utf8mb4_0900_ai_ci) COLLATE=utf8mb4_general_ci",
+        "(id INT PRIMARY KEY, v VARCHAR(10)) COLLATE=latin1_bin",
+        # Columns of queries.
+        "(PRIMARY KEY (id)) AS SELECT id, n, m, d, v, l, dt, f, t, x, g, de, c, b, y FROM src",
+        "(PRIMARY KEY (i)) AS SELECT 'abc' AS a, CAST(1.5 AS DECIMAL(3,1)) AS d, NULL AS n, 1 AS i, "
+        "1 + 1 AS s, 10000000000 AS big, 1.25 AS dec1, 1e3 AS dbl, '' AS emp, CURDATE() AS cd, "
+        "CAST('10:00' AS TIME(3)) AS ct, 1234567890 AS i10",
+        "(PRIMARY KEY (cnt)) AS SELECT COUNT(*) AS cnt, SUM(n) AS sm, AVG(n) AS av FROM src",
+        "(PRIMARY KEY (a)) AS SELECT 1 AS a UNION SELECT 2",
+    )
+
+    def test_as_mysql_says_it(self, mysql, native):
+        cursors = []
+        for server in (mysql, native):
+            server.run("DROP DATABASE IF EXISTS shown", "CREATE DATABASE shown")
+            server.run(*self.SOURCE, database="shown")
+            cursors.append(server.connect(database="shown").cursor())
+        theirs, ours = cursors
+
+        def shown(cursor, name: str) -> str:
+            cursor.execute(f"SHOW CREATE TABLE {name}")
+            return cursor.fetchone()[1].replace("ENGINE=Pelorus", "ENGINE=InnoDB")
+        for number, text in enumerate(self.TABLES):
+            for cursor in cursors:
+                cursor.execute(f"CREATE TABLE t{number} {text}")
+            said = shown(ours, f"t{number}")
+            assert said == shown(theirs, f"t{number}"), text
+            ours.execute(f"DROP TABLE t{number}")
+            ours.execute(said)
+            assert shown(ours, f"t{number}") == said, text
+        for cursor in cursors:
+            cursor.connection.close()
+
+
 class TestDumps:
     """A dump of a server is loaded by its client."""
 

@@ -32,7 +32,8 @@ BUILD = [("cc", "gcc"), ("make", "make")]
 MYSQLCLIENT = [("pkg-config", "pkg-config"), ("mariadb_config", "libmariadb-dev"),
                ("mysql_config", "libmariadb-dev-compat")]
 CLIENTS = [("java", "default-jdk-headless"), ("mvn", "maven"), ("go", "golang-go"),
-           ("node", "nodejs"), ("npm", "npm"), ("pt-online-schema-change", "percona-toolkit")]
+           ("node", "nodejs"), ("npm", "npm"), ("pt-online-schema-change", "percona-toolkit"),
+           ("mydumper", "mydumper"), ("haproxy", "haproxy")]
 BENCH = [("java", "default-jre-headless"), ("mvn", "maven"), ("sysbench", "sysbench")]
 POWER = [("fusermount3", "fuse3"), ("mkfs.ext4", "e2fsprogs"), ("mkfs.xfs", "xfsprogs"),
          ("mkfs.btrfs", "btrfs-progs"), ("losetup", "util-linux"), ("mount", "mount")]
@@ -67,7 +68,7 @@ def prepare(purpose: str) -> None:
         files.append("requirements-test.txt")
     if purpose in ("bench", "power"):
         files.append(f"requirements-{purpose}.txt")
-    if purpose == "bench":
+    if purpose in ("bench", "clients"):
         files.append("requirements-attached.txt")
     _environment(files)
     if purpose in ("test", "bench"):

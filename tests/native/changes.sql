@@ -103,6 +103,15 @@ INSERT INTO own (b, a) VALUES (b, 22);
 INSERT INTO own (a, b) VALUES (30, nothing + a);
 INSERT INTO own SET a = 31, b = nothing;
 INSERT INTO own (a, d) VALUES (32, 'z'), (33, CONCAT(d, 'more than ten', a));
+-- Rows with the same expressions, and rows with others between them.
+CREATE TABLE alike (a INT PRIMARY KEY, b VARCHAR(20) DEFAULT 'd', c VARCHAR(40), d TINYINT);
+INSERT INTO alike (a, b, c) VALUES (1, 'p', REPEAT(b, a)), (2, 'q', REPEAT(b, a)), (3, DEFAULT, REPEAT(b, a)), (4, 'r', CONCAT(b, c)), (5, 's', 'plain'), (6, CONCAT('t', a), REPEAT(b, 2)), (7, CONCAT('t', a), REPEAT(b, 2)), (8, 'u', REPEAT(b, a));
+SELECT a, b, c, d FROM alike ORDER BY a;
+INSERT INTO alike (a, c, d) VALUES (11, CONCAT(a), 1), (12, CONCAT(a), 2), (13, CONCAT(a), 300), (14, CONCAT(a, REPEAT('x', 50)), 4);
+INSERT INTO alike (a, c, d) VALUES (15, REPEAT('x', a), 1), (16, REPEAT('x', a + 50), 2), (17, REPEAT('x', a), 'y');
+INSERT IGNORE INTO alike (a, c, d) VALUES (18, REPEAT('x', a), 1), (19, REPEAT('x', a + 40), 300), (20, REPEAT('x', a + 40), 'y');
+SELECT a, c, d FROM alike WHERE a > 8 ORDER BY a;
+DROP TABLE alike;
 REPLACE INTO own (a, b) VALUES (15, b);
 SELECT * FROM own ORDER BY a;
 -- Rows that would break a CHECK stay as they are under IGNORE.

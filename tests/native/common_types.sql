@@ -9,5 +9,4 @@ SELECT SUM(IF(id = 1, d, 0)), AVG(CASE WHEN id <> 2 THEN d ELSE 0 END) FROM c;
 SELECT f FROM c WHERE id = 1 UNION ALL SELECT t FROM c WHERE id = 1;
 -- ANY_VALUE makes no group of all rows by itself.
 SELECT ANY_VALUE(f), COUNT(*) FROM c WHERE id = 1;
--- refused: 1235
 SELECT ANY_VALUE(id) FROM c;

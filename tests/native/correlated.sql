@@ -62,7 +62,6 @@ SELECT id FROM o WHERE id NOT IN (SELECT i.part FROM i WHERE i.o = o.id);
 SELECT id FROM o WHERE EXISTS (SELECT i.o FROM i WHERE i.part > o.id GROUP BY i.o HAVING COUNT(*) > 1);
 -- refused: 1235 more than equality
 SELECT id, (SELECT COUNT(*) FROM i WHERE i.id > o.id) FROM o;
--- refused: 1235 over groups
 SELECT who, (SELECT COUNT(*) FROM i WHERE i.o = o.who) FROM o GROUP BY who;
 -- refused: 1235 from two blocks further out
 SELECT id FROM o WHERE EXISTS (SELECT 1 FROM i WHERE i.o = o.id AND EXISTS (SELECT 1 FROM i AS j WHERE j.o = o.id AND j.id <> i.id));

@@ -27,6 +27,29 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
     // The engine looks up passwords that a link gives by reference to the environment.
     // Tests ask how much they should try.
     ("std::env::var", &["engine", "server", "bench", "crates/env/src/scale.rs"]),
+    // The one way of text to a linked server: what is sent was checked there.
+    ("command::QUERY", &["crates/link/src/connection.rs"]),
+    ("command::STMT_PREPARE", &["crates/link/src/connection.rs"]),
+    ("StatementText", &["crates/link/src/text.rs", "crates/link/src/connection.rs"]),
+    // What a client wrote becomes text for a server in these places.
+    (
+        "server_text(",
+        &[
+            "crates/sql/src/lexer/server_text.rs",
+            "crates/query/src/federate/text.rs",
+            "crates/query/src/run.rs",
+            "crates/engine/src/session/show/remote.rs",
+        ],
+    ),
+    (".pin_counting(", &["link", "crates/engine/src/session/transaction.rs"]),
+    (
+        "pinned.execute(",
+        &["crates/engine/src/session/pinned.rs", "crates/engine/src/session/transaction.rs"],
+    ),
+    (
+        "Target::Primary",
+        &["link", "query", "crates/engine/src/session/show.rs", "crates/engine/src/info/linked.rs"],
+    ),
     (
         "unsafe {",
         &[
@@ -35,7 +58,9 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
             "crates/chunk/src/column/compact/avx512.rs",
             "crates/chunk/src/column/dictionary.rs",
             "crates/chunk/src/column/text.rs",
+            "crates/env/src/memory.rs",
             "crates/link/src/stream/low_water.rs",
+            "crates/server/src/main.rs",
         ],
     ),
 ];
@@ -92,6 +117,13 @@ fn check_rust(file: &File) -> Vec<String> {
         return found;
     }
     let shipped = file.text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    for (at, line) in shipped.lines().enumerate() {
+        if logs_internals(line) {
+            let number = at + 1;
+            let complaint = "a log line is for people: `%` and words, not `?`";
+            found.push(format!("{}:{number}: {complaint}", file.path));
+        }
+    }
     for (text, owners) in TEXT_FENCES {
         let uses = |line: &str| !line.trim_start().starts_with("//") && line.contains(text);
         let may = owners.contains(&name) || owners.contains(&&*file.path);
@@ -100,6 +132,15 @@ fn check_rust(file: &File) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether a line gives a field of a log line as Rust's `Debug` writes it.
+fn logs_internals(line: &str) -> bool {
+    let begins_field = |rest: &str| rest.starts_with(|c: char| c.is_ascii_lowercase());
+    let line = line.trim_start();
+    let in_macro = line.contains("tracing::")
+        && ["(?", " ?", "= ?"].iter().any(|mark| line.split(mark).skip(1).any(begins_field));
+    in_macro || line.strip_prefix('?').is_some_and(begins_field)
 }
 
 /// Whether the file is a module of unit tests, such as `foo/tests.rs`.
@@ -157,6 +198,12 @@ mod tests {
         assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}use std::fs;\n")), 0);
         assert_eq!(complaints("crates/env/src/a.rs", &head.repeat(901)), 1);
         assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}matches!(a, b);\n")), 1);
+        let logs = |line: &str| complaints("crates/env/src/a.rs", &format!("{head}{line}\n"));
+        assert_eq!(logs("tracing::warn!(?item, \"what\");"), 1);
+        assert_eq!(logs("tracing::warn!(link, ?item, \"what\");"), 1);
+        assert_eq!(logs("    ?item,"), 1);
+        assert_eq!(logs("tracing::warn!(%item, \"what?\");"), 0);
+        assert_eq!(logs("let a = b()?;"), 0);
         let value = format!("{head}let a =\n    matches!(a, b);\n");
         assert_eq!(complaints("crates/env/src/a.rs", &value), 0);
         assert_eq!(complaints("crates/env/src/a.rs", &format!("{head}let a = 1; \n")), 1);

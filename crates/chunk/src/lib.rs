@@ -47,6 +47,7 @@ mod column;
 mod encode;
 mod format;
 mod kind;
+mod list;
 mod meta;
 mod packed;
 mod scalar;
@@ -56,8 +57,9 @@ mod zone;
 pub use codec::Codec;
 pub use column::{Column, Gather, coded, units};
 pub use encode::{Encoded, encode};
+pub use list::List;
 pub use meta::{ChunkMeta, ColumnMeta};
-pub use scalar::{Matcher, Op, Predicate, Scalar, Value};
+pub use scalar::{Op, Predicate, Scalar, Value};
 pub use selection::{Picked, Selection};
 pub use zone::{Zone, may_match};
 

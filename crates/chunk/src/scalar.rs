@@ -11,6 +11,7 @@ use arrow::datatypes::{
 };
 
 use crate::kind::{Kind, narrow};
+use crate::list::List;
 
 /// One value of a column, borrowed from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,7 +83,7 @@ pub enum Predicate {
     /// `column BETWEEN low AND high`, both ends included.
     Between(Scalar, Scalar),
     /// `column IN (…)`; an empty list holds for no row.
-    In(Vec<Scalar>),
+    In(List),
     /// `column IS NULL`
     IsNull,
     /// `column IS NOT NULL`
@@ -100,7 +101,7 @@ impl Predicate {
             Self::Between(low, high) => {
                 Op::Ge.holds(value.compare(low)) && Op::Le.holds(value.compare(high))
             }
-            Self::In(list) => list.iter().any(|scalar| Op::Eq.holds(value.compare(scalar))),
+            Self::In(list) => list.has(value),
             Self::IsNull => false,
             Self::IsNotNull => true,
         }
@@ -118,43 +119,8 @@ impl Predicate {
     }
 }
 
-/// A predicate for many values: says what [`Predicate::matches`] says, but looks them up in a long
-/// list by binary search.
-#[derive(Clone, Debug)]
-pub struct Matcher<'a> {
-    predicate: &'a Predicate,
-    /// The constants of a long list in order; those that equal nothing are left out.
-    sorted: Option<Vec<Value<'a>>>,
-}
-
-impl<'a> Matcher<'a> {
-    /// Of a predicate, whose list it sorts.
-    pub fn new(predicate: &'a Predicate) -> Self {
-        /// Shorter lists are searched from the front.
-        const LONG: usize = 8;
-        let sorted = match predicate {
-            Predicate::In(list) if list.len() >= LONG => {
-                let mut values: Vec<_> = list.iter().map(Scalar::as_value).collect();
-                values.retain(|value| !value.is_nan());
-                values.sort_unstable_by(|left, right| left.order(*right));
-                Some(values)
-            }
-            _ => None,
-        };
-        Self { predicate, sorted }
-    }
-
-    /// Whether a value satisfies the predicate.
-    pub fn matches(&self, value: Value<'_>) -> bool {
-        match &self.sorted {
-            Some(list) => !value.is_nan() && list.binary_search_by(|one| one.order(value)).is_ok(),
-            None => self.predicate.matches(value),
-        }
-    }
-}
-
 impl Value<'_> {
-    fn is_nan(&self) -> bool {
+    pub(crate) fn is_nan(&self) -> bool {
         matches!(self, Value::Float(value) if value.is_nan())
     }
 
@@ -259,43 +225,4 @@ pub(crate) fn value_at(array: &ArrayRef, kind: Kind, row: usize) -> Value<'_> {
 /// A decimal of 256 bits in its canonical form.
 pub(crate) fn wide(value: i256) -> Value<'static> {
     narrow(value).map_or(Value::Wide(value), Value::Int)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_matcher_says_what_its_predicate_says() {
-        let mut list: Vec<Scalar> = (0..20).rev().map(|at| Scalar::Int(at * 3)).collect();
-        list.push(Scalar::Wide(i256::MAX));
-        list.extend([0.0, f64::NAN, 2.5, -7.0].map(Scalar::Float));
-        list.extend(["b", "", "ab"].map(|text| Scalar::Bytes(text.into())));
-        let values = [
-            Value::Null,
-            Value::Int(27),
-            Value::Int(28),
-            Value::Int(-3),
-            Value::Wide(i256::MAX),
-            Value::Wide(i256::MIN),
-            Value::Float(-0.0),
-            Value::Float(f64::NAN),
-            Value::Float(2.5),
-            Value::Float(27.0),
-            Value::Bytes(b""),
-            Value::Bytes(b"ab"),
-            Value::Bytes(b"a"),
-        ];
-        for length in [0, 3, 20, list.len()] {
-            let predicate = Predicate::In(list[list.len() - length..].to_vec());
-            let matcher = Matcher::new(&predicate);
-            for value in values {
-                assert_eq!(matcher.matches(value), predicate.matches(value), "{length} {value:?}");
-            }
-        }
-        let found = Predicate::In(list);
-        assert_eq!(values.iter().filter(|it| Matcher::new(&found).matches(**it)).count(), 6);
-        let null = Matcher { predicate: &Predicate::IsNull, sorted: None };
-        assert!(null.matches(Value::Null) && !null.matches(Value::Int(1)));
-    }
 }

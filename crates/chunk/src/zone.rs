@@ -261,7 +261,13 @@ impl Bounds<'_> {
             Predicate::Between(low, high) => {
                 self.reaches_up_to(low, true) && self.reaches_down_to(high, true)
             }
-            Predicate::In(list) => list.iter().any(may_equal),
+            // Constants of several sorts are in no order that the zone has.
+            Predicate::In(list) if list.is_mixed() => list.iter().any(may_equal),
+            Predicate::In(list) => {
+                // Constants are in order: the first that is not below the zone decides.
+                let first = list.partition_point(|one| !self.reaches_down_to(one, true));
+                list.get(first).is_some_and(|one| self.reaches_up_to(one, true))
+            }
             Predicate::IsNull | Predicate::IsNotNull => true,
         }
     }

@@ -3,23 +3,32 @@
 //! Until rights come in full, an account may do everything or only read. Passwords are kept as the
 //! hashes of their plugins.
 
+mod failures;
+mod first;
 pub(crate) mod format;
 mod hash;
 mod name;
+mod reach;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::RwLock;
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
+use pelorus_sql::statement::LockTime;
 
 use crate::api::Credential;
 use crate::config::RootPassword;
 
+pub use first::reset_password;
 pub(crate) use hash::{DEFAULT_PLUGIN, Proof};
 pub(crate) use name::AccountName;
+pub(crate) use reach::Reach;
+
+use failures::Failures;
 
 /// One account.
 #[derive(Clone, PartialEq, Eq)]
@@ -36,6 +45,10 @@ pub(crate) struct Account {
     pub(crate) locked: bool,
     /// Its connections must be encrypted.
     pub(crate) require_ssl: bool,
+    /// After so many failed logins in a row it is locked; 0 is no limit.
+    pub(crate) failed_login_attempts: u16,
+    /// How long it is locked then.
+    pub(crate) password_lock_time: LockTime,
     /// When the password was set, in seconds since 1970.
     pub(crate) password_changed: u64,
 }
@@ -53,6 +66,17 @@ pub(crate) struct Change {
     pub(crate) read_only: Option<bool>,
     pub(crate) locked: Option<bool>,
     pub(crate) require_ssl: Option<bool>,
+    pub(crate) failed_login_attempts: Option<u16>,
+    pub(crate) password_lock_time: Option<LockTime>,
+}
+
+impl Change {
+    /// Whether failed logins are counted from the beginning after it, as in MySQL.
+    fn forgets_failures(&self) -> bool {
+        self.locked == Some(false)
+            || self.failed_login_attempts.is_some()
+            || self.password_lock_time.is_some()
+    }
 }
 
 /// The accounts of one server; every change is on disk before it counts.
@@ -60,39 +84,47 @@ pub(crate) struct Change {
 pub(crate) struct Accounts {
     env: Env,
     path: PathBuf,
+    /// From where clients can come.
+    reach: Reach,
     all: RwLock<Arc<Vec<Account>>>,
+    /// The first login is still to come.
+    unused: AtomicBool,
+    failures: Failures,
 }
 
 impl Accounts {
-    /// Reads the accounts, or makes `root` on the first start. The second value is the password of
-    /// `root` when one was made up.
+    /// Reads the accounts, or makes `root` before the first login: for `localhost`, and for
+    /// `hosts` with the same password. The second value is the password of `root` when one was made
+    /// up.
     pub(crate) fn open(
         env: &Env,
         folder: &Path,
         root: &RootPassword,
+        hosts: &[String],
+        reach: Reach,
     ) -> Result<(Self, Option<String>)> {
         let path = folder.join("accounts.json");
-        let this =
-            |all| Self { env: env.clone(), path: path.clone(), all: RwLock::new(Arc::new(all)) };
+        let this = |all, unused| Self {
+            env: env.clone(),
+            path: path.clone(),
+            reach: reach.clone(),
+            all: RwLock::new(Arc::new(all)),
+            unused: AtomicBool::new(unused),
+            failures: Failures::default(),
+        };
         let bytes = env.files.read(&path).map_err(|error| {
             Error::internal(format!("cannot read {}", path.display())).caused_by(error)
         })?;
         if let Some(bytes) = bytes {
             let help = "restore it from a copy; without it, a start makes root with a new password";
-            let accounts = format::decode(&bytes)
+            let (accounts, unused) = format::decode(&bytes)
                 .map_err(|error| crate::files::unusable(&path, help, error))?;
-            return Ok((this(accounts), None));
-        }
-        let (password, generated) = match root {
-            RootPassword::Given(password) => (password.clone(), None),
-            RootPassword::Generate => {
-                let password = hash::random_password(env);
-                (password.clone(), Some(password))
+            if !unused {
+                return Ok((this(accounts, false), None));
             }
-        };
-        let accounts = this(Vec::new());
-        let change = Change { proof: Some(Proof::Password(password, None)), ..Change::default() };
-        accounts.create(&[(AccountName::new("root", "localhost")?, change)], false)?;
+        }
+        let accounts = this(Vec::new(), true);
+        let generated = accounts.make_first(root, hosts)?;
         Ok((accounts, generated))
     }
 
@@ -132,6 +164,8 @@ impl Accounts {
                     read_only: false,
                     locked: false,
                     require_ssl: false,
+                    failed_login_attempts: 0,
+                    password_lock_time: LockTime::default(),
                     password_changed: self.env.clock.since_epoch().as_secs(),
                 };
                 self.apply(&mut account, change)?;
@@ -156,6 +190,34 @@ impl Accounts {
             }
             Ok(())
         })
+        .inspect(|_| {
+            for (name, _) in changes.iter().filter(|(_, change)| change.forgets_failures()) {
+                self.failures.forget(name);
+            }
+        })
+    }
+
+    /// Counts how a login of an account ended; those of users that there are not change nothing.
+    ///
+    /// # Errors
+    /// The account is locked for its failed logins (3955), whatever was proven now.
+    pub(crate) fn login_ended(
+        &self,
+        user: &str,
+        peer: Option<IpAddr>,
+        is_proven: bool,
+    ) -> Result<()> {
+        let Some(account) = self.find(user, peer) else { return Ok(()) };
+        let now = self.env.clock.since_epoch();
+        self.failures.count(&account, is_proven, now).map_err(|blocked| {
+            let host = peer.map_or_else(|| "localhost".to_owned(), |ip| ip.to_string());
+            blocked.error(user, &host)
+        })
+    }
+
+    /// `FLUSH PRIVILEGES`: no account is locked for failed logins any more.
+    pub(crate) fn forget_failures(&self) {
+        self.failures.forget_all();
     }
 
     /// `DROP USER`.
@@ -168,15 +230,9 @@ impl Accounts {
                     skipped.push(name.clone());
                 }
             }
-            if accounts.iter().all(|account| account.read_only) {
-                return Err(Error::new(
-                    Code::CannotUser,
-                    "Operation DROP USER failed: the last account that may change accounts must \
-                     stay",
-                ));
-            }
             Ok(())
         })
+        .inspect(|_| names.iter().for_each(|name| self.failures.forget(name)))
     }
 
     /// `RENAME USER`.
@@ -191,6 +247,7 @@ impl Accounts {
             }
             Ok(())
         })?;
+        pairs.iter().for_each(|(from, _)| self.failures.forget(from));
         Ok(())
     }
 
@@ -204,7 +261,18 @@ impl Accounts {
         account.read_only = change.read_only.unwrap_or(account.read_only);
         account.locked = change.locked.unwrap_or(account.locked);
         account.require_ssl = change.require_ssl.unwrap_or(account.require_ssl);
+        account.failed_login_attempts =
+            change.failed_login_attempts.unwrap_or(account.failed_login_attempts);
+        account.password_lock_time =
+            change.password_lock_time.unwrap_or(account.password_lock_time);
         Ok(())
+    }
+
+    /// Whether there is an account that is not locked and may change accounts, and one that can be
+    /// used from where clients can come.
+    fn administration(&self, accounts: &[Account]) -> (bool, bool) {
+        let mut able = accounts.iter().filter(|account| !account.read_only && !account.locked);
+        (able.clone().next().is_some(), able.any(|account| self.reach.includes(&account.name)))
     }
 
     /// Changes a copy, writes it, then shows it. Names that could not be handled are an error
@@ -226,11 +294,20 @@ impl Accounts {
                 format!("Operation {operation} failed for {}", names.join(",")),
             ));
         }
+        if self.administration(&accounts) < self.administration(&guard) {
+            return Err(Error::new(
+                Code::CannotUser,
+                format!(
+                    "Operation {operation} failed: an account must stay that may change accounts, \
+                     is not locked, and can log in from where this server listens"
+                ),
+            ));
+        }
         accounts
             .sort_by(|a, b| (a.name.specificity(), &a.name).cmp(&(b.name.specificity(), &b.name)));
         self.env
             .files
-            .replace(&self.path, &format::encode(&accounts)?)
+            .replace(&self.path, &format::encode(&accounts, self.is_unused())?)
             .map_err(|error| crate::files::write_error(&self.path, error))?;
         *guard = Arc::new(accounts);
         Ok(skipped)
@@ -253,7 +330,8 @@ mod tests {
     use super::*;
 
     fn open(env: &Env) -> Accounts {
-        Accounts::open(env, Path::new("/data"), &RootPassword::Given("s3cret".into())).unwrap().0
+        let root = RootPassword::Given("s3cret".into());
+        Accounts::open(env, Path::new("/data"), &root, &[], Reach::default()).unwrap().0
     }
 
     fn name(user: &str, host: &str) -> AccountName {
@@ -265,25 +343,17 @@ mod tests {
     }
 
     #[test]
-    fn the_first_start_makes_root_and_later_starts_find_it() {
-        let env = Env::in_memory(1);
-        let (accounts, generated) =
-            Accounts::open(&env, Path::new("/data"), &RootPassword::Generate).unwrap();
-        assert!(generated.unwrap().len() >= 16);
-        let root = accounts.find("root", None).unwrap();
-        assert!(root.authentication.starts_with(b"$A$005$"));
-        assert!(accounts.find("root", Some("10.1.1.1".parse().unwrap())).is_none());
-        let (again, generated) =
-            Accounts::open(&env, Path::new("/data"), &RootPassword::Generate).unwrap();
-        assert_eq!(generated, None);
-        assert_eq!(again.all(), accounts.all());
-    }
-
-    #[test]
     fn a_damaged_file_is_named_with_what_helps() {
         let env = Env::in_memory(1);
         env.files.replace(Path::new("/data/accounts.json"), b"{").unwrap();
-        let error = Accounts::open(&env, Path::new("/data"), &RootPassword::Generate).unwrap_err();
+        let error = Accounts::open(
+            &env,
+            Path::new("/data"),
+            &RootPassword::Generate,
+            &[],
+            Reach::default(),
+        )
+        .unwrap_err();
         let text = pelorus_error::display_chain(&error);
         assert!(text.starts_with("cannot use /data/accounts.json (restore it"), "{text}");
         assert!(text.contains("the accounts file is damaged"), "{text}");
@@ -293,6 +363,7 @@ mod tests {
     fn accounts_come_change_and_go() {
         let env = Env::in_memory(2);
         let accounts = open(&env);
+        accounts.note_login().unwrap();
         accounts.create(&[(name("ann", "%"), password("a"))], false).unwrap();
         let error = accounts.create(&[(name("ann", "%"), password("b"))], false).unwrap_err();
         assert_eq!(error.errno(), 1396);
@@ -312,10 +383,45 @@ mod tests {
     }
 
     #[test]
+    fn an_account_that_can_administrate_stays() {
+        let env = Env::in_memory(5);
+        let accounts = open(&env);
+        let root = || name("root", "localhost");
+        let locked = Change { locked: Some(true), ..Change::default() };
+        let read_only = Change { read_only: Some(true), ..Change::default() };
+        let refused = |accounts: &Accounts| {
+            let before = accounts.all();
+            let away = name("root", "224.0.0.1");
+            for error in [
+                accounts.drop(&[root()], false).unwrap_err(),
+                accounts.rename(&[(root(), away)]).unwrap_err(),
+                accounts.alter(&[(root(), locked.clone())], false).unwrap_err(),
+                accounts.alter(&[(root(), read_only.clone())], false).unwrap_err(),
+            ] {
+                assert_eq!(error.errno(), 1396);
+                assert!(error.message().contains("must stay"), "{error}");
+            }
+            assert_eq!(accounts.all(), before);
+        };
+        refused(&accounts);
+        // Accounts that cannot administrate do not help.
+        let new = [(name("ann", "%"), read_only.clone()), (name("bob", "%"), locked.clone())];
+        accounts.create(&new, false).unwrap();
+        refused(&accounts);
+        accounts.create(&[(name("eve", "%"), password("e"))], false).unwrap();
+        accounts.alter(&[(root(), locked.clone())], false).unwrap();
+        accounts.drop(&[root()], false).unwrap();
+        let unlocked = Change { locked: Some(false), ..Change::default() };
+        let both = [(name("eve", "%"), locked.clone()), (name("bob", "%"), unlocked)];
+        accounts.alter(&both, false).unwrap();
+    }
+
+    #[test]
     fn passwords_that_nobody_could_log_in_with_are_refused() {
         let env = Env::in_memory(4);
         let root = RootPassword::Given("x".repeat(1 << 20));
-        let refused = Accounts::open(&env, Path::new("/other"), &root).unwrap_err();
+        let refused =
+            Accounts::open(&env, Path::new("/other"), &root, &[], Reach::default()).unwrap_err();
         assert_eq!(refused.errno(), 1819);
         let accounts = open(&env);
         accounts.create(&[(name("ann", "%"), password(&"x".repeat(256)))], false).unwrap();

@@ -1,12 +1,14 @@
 //! What the engine is started with, and what an edge must know of it.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use pelorus_env::Env;
 use pelorus_error::Result;
 
+use crate::accounts::AccountName;
 use crate::mirror::wanted::Wanted;
 use crate::variables::Globals;
 
@@ -24,8 +26,12 @@ pub struct EngineConfig {
     pub data: PathBuf,
     /// What an edge must know.
     pub settings: Settings,
-    /// The password of `root` when there are no accounts yet.
+    /// The password of `root` before the first login.
     pub root_password: RootPassword,
+    /// Hosts other than `localhost` from which `root` may log in, before the first login.
+    pub root_hosts: Vec<String>,
+    /// What servers that statements define may refer to.
+    pub secrets: SecretSources,
     /// Servers linked by the configuration file or the command line.
     pub links: Vec<LinkSpec>,
     /// What of them is mirrored from the start: `all`, databases, or tables as `database.table`, by
@@ -45,6 +51,11 @@ pub fn check_variables(variables: &[(String, String)]) -> Result<Vec<String>> {
     Globals::new(Vec::new(), &[])?.configure(variables)
 }
 
+/// The options of linked servers, as `CREATE SERVER` has them, with what they mean.
+pub fn server_options() -> &'static [(&'static str, &'static str)] {
+    crate::servers::OPTIONS
+}
+
 /// Checks what is to be mirrored as [`crate::Engine::open`] does.
 ///
 /// # Errors
@@ -53,10 +64,29 @@ pub fn check_mirrors(mirrors: &[String]) -> Result<()> {
     Wanted::new(mirrors.to_vec()).map(drop)
 }
 
+/// Checks a host from which `root` may log in.
+///
+/// # Errors
+/// A host that no client could have (1396).
+pub fn check_host(host: &str) -> Result<()> {
+    AccountName::new("root", host).map(drop)
+}
+
+/// What the options of servers that statements define may refer to; what the configuration defines
+/// may refer to everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecretSources {
+    /// The folder of the files; without one there are none.
+    pub folder: Option<PathBuf>,
+    /// Environment variables.
+    pub variables: Vec<String>,
+}
+
 /// Where the first password of `root` comes from.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum RootPassword {
-    /// A new one is made up, and [`crate::Engine::generated_root_password`] tells it once.
+    /// A new one is made up at each start until the first login, and
+    /// [`crate::Engine::generated_root_password`] tells it.
     #[default]
     Generate,
     /// This one.
@@ -73,12 +103,31 @@ impl fmt::Debug for RootPassword {
 }
 
 /// A linked server as configuration or `CREATE SERVER` describes it: the options in MySQL's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct LinkSpec {
     /// The name of the link.
     pub name: String,
     /// The options: `HOST`, `PORT`, `USER`, `PASSWORD`, `DATABASE`, `REPLICAS`, ...
     pub options: Vec<(String, String)>,
+}
+
+impl LinkSpec {
+    /// The options with their values, of the password stars.
+    pub fn shown(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.options.iter().map(|(name, value)| {
+            let is_password = name.eq_ignore_ascii_case("PASSWORD");
+            (name.as_str(), if is_password { "***" } else { value.as_str() })
+        })
+    }
+}
+
+impl fmt::Debug for LinkSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinkSpec")
+            .field("name", &self.name)
+            .field("options", &self.shown().collect::<Vec<_>>())
+            .finish()
+    }
 }
 
 /// What an edge must know of the engine's limits.
@@ -98,14 +147,35 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// The most connections at a time.
     pub max_connections: usize,
+    /// How logins are slowed down after failed ones.
+    pub login_delay: LoginDelay,
     /// Whether connections over TCP must be encrypted.
     pub require_secure_transport: bool,
+    /// The addresses that the server listens on.
+    pub addresses: Vec<IpAddr>,
     /// Where the server listens, for `@@bind_address`.
     pub bind_address: String,
     /// The TCP port, for `@@port`; 0 without TCP.
     pub port: u16,
     /// The path of the local socket, for `@@socket`; empty without one.
     pub socket: String,
+}
+
+/// How logins are slowed down after failed ones, as by MySQL's `connection_control`.
+#[derive(Clone, Copy, Debug)]
+pub struct LoginDelay {
+    /// Failures in a row before the first delay; 0: there is none.
+    pub threshold: u32,
+    /// The shortest delay.
+    pub min: Duration,
+    /// The longest delay.
+    pub max: Duration,
+}
+
+impl Default for LoginDelay {
+    fn default() -> Self {
+        Self { threshold: 3, min: Duration::from_secs(1), max: Duration::from_secs(8) }
+    }
 }
 
 impl Default for Settings {
@@ -118,6 +188,8 @@ impl Default for Settings {
             net_write_timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(10),
             max_connections: 1_000,
+            login_delay: LoginDelay::default(),
+            addresses: vec![Ipv6Addr::UNSPECIFIED.into()],
             require_secure_transport: false,
             bind_address: String::new(),
             port: 0,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pelorus_error::Error;
+use pelorus_link::Condition as Remote;
 
 /// How serious a condition is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ struct Inner {
     errors: usize,
     limit: usize,
     found_rows: u64,
+    /// What `SQL_CALC_FOUND_ROWS` has counted, until the result ends.
+    calculated_rows: Option<u64>,
 }
 
 impl Diagnostics {
@@ -71,6 +74,16 @@ impl Diagnostics {
     /// Counts conditions that nobody has kept.
     pub(crate) fn count_more(&self, conditions: usize) {
         self.0.lock().total += conditions;
+    }
+
+    /// Takes over what a linked server has warned of: `total` conditions, of which it kept some.
+    pub(crate) fn take_over(&self, total: u16, conditions: Vec<Remote>) {
+        self.count_more(usize::from(total).saturating_sub(conditions.len()));
+        for Remote { level, code, message } in conditions {
+            let levels = [Level::Note, Level::Error];
+            let level = levels.into_iter().find(|it| it.word().eq_ignore_ascii_case(&level));
+            self.push(level.unwrap_or(Level::Warning), code, message);
+        }
     }
 
     pub(crate) fn warn(&self, code: u16, message: impl Into<String>) {
@@ -104,8 +117,15 @@ impl Diagnostics {
         u16::try_from(self.count()).unwrap_or(u16::MAX)
     }
 
-    pub(crate) fn set_found_rows(&self, rows: u64) {
-        self.0.lock().found_rows = rows;
+    /// The end of a result: so many rows were sent, unless more were counted.
+    pub(crate) fn set_found_rows(&self, sent: u64) {
+        let mut inner = self.0.lock();
+        inner.found_rows = inner.calculated_rows.take().unwrap_or(sent);
+    }
+
+    /// How many rows a query has that sends some of them.
+    pub(crate) fn set_calculated_rows(&self, rows: u64) {
+        self.0.lock().calculated_rows = Some(rows);
     }
 
     pub(crate) fn found_rows(&self) -> u64 {
@@ -129,5 +149,10 @@ mod tests {
         assert_eq!((diagnostics.count(), diagnostics.errors()), (6, 1));
         diagnostics.begin(2);
         assert_eq!(diagnostics.packet_count(), 0);
+        let remote = |level: &str| Remote { level: level.into(), code: 1, message: "m".into() };
+        diagnostics.take_over(7, vec![remote("Note"), remote("Warning"), remote("Error")]);
+        assert_eq!((diagnostics.count(), diagnostics.errors()), (7, 1));
+        let levels: Vec<Level> = diagnostics.conditions().into_iter().map(|it| it.level).collect();
+        assert_eq!(levels, [Level::Note, Level::Warning]);
     }
 }

@@ -1,11 +1,13 @@
 //! One server: its accounts, links and sessions.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;
@@ -13,13 +15,14 @@ use pelorus_mirror::Mirrors;
 use pelorus_mirror::mirrors::FindLink;
 use pelorus_query::Scratch;
 
-use crate::accounts::{Account, Accounts};
+use crate::accounts::{Account, AccountName, Accounts, Reach};
 use crate::api::{Credential, Login};
-use crate::config::{EngineConfig, SERVER_VERSION, Settings};
+use crate::config::{EngineConfig, LoginDelay, SERVER_VERSION, SecretSources, Settings};
+use crate::global_read_lock::GlobalReadLock;
 use crate::handle::Handle;
 use crate::info::RemoteInfo;
 use crate::links::Links;
-use crate::memory::{self, Budgets};
+use crate::memory::{self, Budgets, Memory, SpillBudgets};
 use crate::mirror::copies::EngineCopies;
 use crate::mirror::wanted::Wanted;
 use crate::native::Catalog;
@@ -28,7 +31,8 @@ use crate::servers::{Server, Servers};
 use crate::session::Session;
 use crate::session::mirror::Zones;
 use crate::status::Counters;
-use crate::variables::{Globals, VarValue};
+use crate::user_locks::UserLocks;
+use crate::variables::{Globals, VarValue, check, find};
 use crate::zone::Zone;
 
 /// How often links are looked after when no statement does it.
@@ -41,6 +45,9 @@ pub struct Engine {
     accounts: Accounts,
     generated_root_password: Option<String>,
     servers: Servers,
+    secrets: SecretSources,
+    /// Why links could not be opened, by the names of their servers.
+    unopened: Mutex<BTreeMap<String, String>>,
     links: Arc<Links>,
     native: Arc<Catalog>,
     mirrors: Mirrors,
@@ -48,10 +55,15 @@ pub struct Engine {
     remote_info: RemoteInfo,
     globals: Arc<Globals>,
     processes: Processes,
+    user_locks: UserLocks,
+    global_read_lock: Arc<GlobalReadLock>,
     counters: Counters,
     zone: Zone,
     cores: usize,
     scratch: Scratch,
+    memory: Memory,
+    /// How many prepared statements all sessions have.
+    prepared: Arc<AtomicUsize>,
     started: Duration,
     next_id: AtomicU64,
     most_sessions: AtomicUsize,
@@ -75,15 +87,25 @@ impl Engine {
             Error::internal(format!("cannot create {}", config.data.display())).caused_by(error)
         })?;
         let missing = missing(&env, &config.data)?;
+        let reach = Reach {
+            addresses: config.settings.addresses.clone(),
+            socket: !config.settings.socket.is_empty(),
+        };
         let (accounts, generated_root_password) =
-            Accounts::open(&env, &config.data, &config.root_password)?;
+            Accounts::open(&env, &config.data, &config.root_password, &config.root_hosts, reach)?;
+        check_root_hosts(&accounts, &config.root_hosts)?;
         let servers = Servers::open(&env, &config.data, &config.links)?;
         let zone = Zone::of_machine(&env);
         let (scratch, spills_to) = scratch(&env, &config.data)?;
         let data = config.data.display().to_string();
-        let globals = computed((data.as_str(), spills_to.as_path()), &config.settings, &zone, &env);
+        let limit = chosen_limit(&config.variables);
+        let budgets = Budgets::of_machine(&env, limit);
+        let folders = (data.as_str(), spills_to.as_path());
+        let globals = computed(folders, &config.settings, &zone, &env, budgets);
         let globals = Arc::new(Globals::new(globals, &config.variables)?);
-        let native = Arc::new(Catalog::open(&env, &config.data, memory::options(&globals))?);
+        let memory = Memory::new(&globals);
+        let options = memory::options(&globals, &memory);
+        let native = Arc::new(Catalog::open(&env, &config.data, options)?);
         if !native.store().tables().is_empty() {
             for (name, what) in missing {
                 let path = config.data.join(name);
@@ -102,13 +124,19 @@ impl Engine {
             settings: config.settings,
             cores: std::thread::available_parallelism().map_or(2, usize::from),
             scratch,
+            memory,
+            prepared: Arc::default(),
             env,
             accounts,
             generated_root_password,
             servers,
+            secrets: config.secrets,
+            unopened: Mutex::default(),
             remote_info: RemoteInfo::default(),
             globals,
             processes: Processes::default(),
+            user_locks: UserLocks::default(),
+            global_read_lock: Arc::default(),
             counters: Counters::default(),
             zone,
             next_id: AtomicU64::new(1),
@@ -118,9 +146,11 @@ impl Engine {
             engine.open_link(&server).await;
         }
         engine.links.refresh_within(crate::links::PATIENCE_AT_FIRST).await;
+        engine.warn_of_links();
         engine.mirrors.start();
         let wanted = Wanted::new(config.mirrors)?;
         tokio::spawn(watch(Arc::downgrade(&engine), wanted));
+        tokio::spawn(memory::keep_within(Arc::downgrade(&engine)));
         Ok(engine)
     }
 
@@ -133,20 +163,52 @@ impl Engine {
 
     /// Opens the link of a definition. What is wrong is logged; [`watch`] tries again.
     async fn open_link(&self, server: &Server) {
-        let link = match server.link_config(&self.env, self.cores) {
+        let link = match server.link_config(&self.env, self.cores, &self.secrets) {
             Ok(config) => Link::open(config, self.env.clone()).await,
             Err(error) => Err(error),
         };
         match link {
             Ok(link) => {
+                self.unopened.lock().remove(&server.name);
                 self.links.insert(link);
                 self.remember_databases(&server.name);
             }
-            Err(error) => tracing::warn!(
-                server = server.name,
-                error = pelorus_error::display_chain(&error),
-                "a linked server cannot be opened; it is tried again"
-            ),
+            Err(error) => {
+                let why = pelorus_error::display_chain(&error);
+                let before = self.unopened.lock().insert(server.name.clone(), why.clone());
+                if before.as_ref() != Some(&why) {
+                    tracing::warn!(
+                        server = server.name,
+                        error = why,
+                        "a linked server cannot be opened; it is tried again"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Says of which links nothing can be read: what was misspelt shows at the start, and not in the
+    /// first report.
+    fn warn_of_links(&self) {
+        for link in self.report_links() {
+            for database in &link.missing {
+                tracing::warn!(
+                    link = link.name,
+                    database,
+                    "the server has no such database, or does not show it to the account"
+                );
+            }
+            if link.failure.is_none() && link.databases.is_empty() && link.missing.is_empty() {
+                tracing::warn!(link = link.name, "the server shows no databases to the account");
+            }
+        }
+    }
+
+    /// Why the latest attempt to use a link failed; `None` when it did not.
+    pub(crate) fn link_failure(&self, name: &str) -> Option<String> {
+        match self.links.get(name) {
+            Some(_) => self.links.failure(name),
+            None => self.unopened.lock().get(name).cloned(),
         }
     }
 
@@ -159,22 +221,66 @@ impl Engine {
         self.links.remember(&link, &names);
     }
 
+    /// Whether an account lets clients of other machines in.
+    pub fn admits_others(&self) -> bool {
+        self.accounts.admits_others()
+    }
+
     /// The password of `root`, when this start made one up.
     pub fn generated_root_password(&self) -> Option<String> {
         self.generated_root_password.clone()
     }
 
+    /// The version that clients see.
+    ///
+    /// Tools that know a MariaDB by its version read its information schema otherwise than that of a
+    /// MySQL, so that what they see follows the linked servers.
+    pub(crate) fn server_version(&self) -> String {
+        let set = self.globals.get("pelorus_server_version");
+        if !set.text().is_empty() {
+            return set.text().to_owned();
+        }
+        let links = self.links.all();
+        let is_mariadb = |link: &Link| link.is_known_mariadb() == Some(true);
+        match links.first().and_then(Link::known_version) {
+            Some(version) if links.iter().all(is_mariadb) => {
+                let number: String =
+                    version.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+                format!("{number}-MariaDB-pelorus-{}", env!("CARGO_PKG_VERSION"))
+            }
+            _ => SERVER_VERSION.to_owned(),
+        }
+    }
+
+    /// The version in the greeting: old clients of MariaDB take a number above 5 only behind `5.5.5-`,
+    /// which MariaDB itself sends up to 10.11.
+    fn greeted_version(&self) -> String {
+        let version = self.server_version();
+        let is_old = version.starts_with("10.") && version.contains("MariaDB");
+        if is_old { format!("5.5.5-{version}") } else { version }
+    }
+
     /// Limits and texts for edges. Later changes by `SET GLOBAL` show in later calls.
     pub fn settings(&self) -> Settings {
         let seconds = |name| Duration::from_secs(self.globals.get(name).count());
+        let milliseconds = |name| Duration::from_millis(self.globals.get(name).count());
         let size = |name| usize::try_from(self.globals.get(name).count()).unwrap_or(usize::MAX);
         Settings {
+            server_version: self.greeted_version(),
             max_allowed_packet: size("max_allowed_packet"),
             wait_timeout: seconds("wait_timeout"),
             net_read_timeout: seconds("net_read_timeout"),
             net_write_timeout: seconds("net_write_timeout"),
             connect_timeout: seconds("connect_timeout"),
             max_connections: size("max_connections"),
+            login_delay: LoginDelay {
+                threshold: u32::try_from(
+                    self.globals.get("connection_control_failed_connections_threshold").count(),
+                )
+                .unwrap_or(u32::MAX),
+                min: milliseconds("connection_control_min_connection_delay"),
+                max: milliseconds("connection_control_max_connection_delay"),
+            },
             require_secure_transport: self.globals.get("require_secure_transport").is_on(),
             ..self.settings.clone()
         }
@@ -184,6 +290,14 @@ impl Engine {
     /// `peer` is `None` on a local socket.
     pub fn credential(&self, user: &str, peer: Option<IpAddr>) -> Option<Credential> {
         self.accounts.find(user, peer).map(Credential::from)
+    }
+
+    /// Counts how a login ended whose proof the edge has looked at.
+    ///
+    /// # Errors
+    /// The account is locked for failed logins (3955), whatever was proven.
+    pub fn login_ended(&self, user: &str, peer: Option<IpAddr>, is_proven: bool) -> Result<()> {
+        self.accounts.login_ended(user, peer, is_proven)
     }
 
     /// A number for a connection that is about to be greeted; [`Self::connect`] takes it over.
@@ -200,16 +314,30 @@ impl Engine {
         let activity =
             Activity { command: "Sleep", since: self.env.clock.monotonic(), ..Activity::default() };
         let process = Arc::new(Process::new(Handle::new(id), activity));
-        if !self.processes.add(process.clone(), self.settings().max_connections) {
+        // As in MySQL, one place more is kept for those who can make room.
+        let reserved = usize::from(self.account_of(&login).is_ok_and(|account| !account.read_only));
+        if !self.processes.add(process.clone(), self.settings().max_connections + reserved) {
             return Err(Error::new(Code::TooManyConnections, "Too many connections"));
         }
         // Ordering: counts are only looked at by people.
         self.most_sessions.fetch_max(self.processes.len(), Ordering::Relaxed);
         let result = Session::begin(self.clone(), process.clone(), login).await;
-        if result.is_err() {
-            self.forget_session(&process);
+        match &result {
+            Ok(_) => self.note_login(),
+            Err(_) => self.forget_session(&process),
         }
         result
+    }
+
+    /// From the first login on, starts leave the accounts as they are.
+    fn note_login(&self) {
+        if !self.accounts.is_unused() {
+            return;
+        }
+        if let Err(error) = pelorus_env::blocking(|| self.accounts.note_login()) {
+            let error = pelorus_error::display_chain(&error);
+            tracing::warn!(error, "a start before the next login makes another password of root");
+        }
     }
 
     /// `KILL`: stops another session's statement, or the session.
@@ -219,7 +347,8 @@ impl Engine {
     pub fn kill(&self, by: &Session, id: u64, query_only: bool) -> Result<()> {
         let missing = || Error::new(Code::NoSuchThread, format!("Unknown thread id: {id}"));
         let process = self.processes.get(id).ok_or_else(missing)?;
-        if by.is_read_only() && process.activity().user != by.login().user {
+        let is_own = process.activity().account.as_ref() == Some(by.account());
+        if !is_own && !self.may_administrate(by.account()) {
             return Err(Error::new(Code::KillDenied, format!("You are not owner of thread {id}")));
         }
         if query_only {
@@ -268,24 +397,26 @@ impl Engine {
             .all()
             .into_iter()
             .map(|server| {
-                let open = self.links.get(&server.name);
-                let failure = match open {
-                    Some(_) => self.links.failure(&server.name),
-                    None => Some("its password or certificate cannot be read".to_owned()),
-                };
-                let databases = databases
+                let failure = self.link_failure(&server.name);
+                let databases: Vec<String> = databases
                     .iter()
                     .filter(|database| database.link.name().eq_ignore_ascii_case(&server.name))
                     .map(|database| database.local.clone())
                     .collect();
+                let missing = self.links.missing(&server.name);
                 let address = match &server.socket {
                     Some(socket) => socket.display().to_string(),
                     None if server.port == 0 => format!("{}:3306", server.host),
                     None => format!("{}:{}", server.host, server.port),
                 };
-                LinkReport { name: server.name, address, databases, failure }
+                LinkReport { name: server.name, address, databases, missing, failure }
             })
             .collect()
+    }
+
+    /// Whether an account may change accounts and see what others do.
+    fn may_administrate(&self, name: &AccountName) -> bool {
+        self.accounts.get(name).is_some_and(|account| !account.read_only)
     }
 
     pub(crate) fn env(&self) -> &Env {
@@ -296,8 +427,20 @@ impl Engine {
         &self.accounts
     }
 
+    pub(crate) fn user_locks(&self) -> &UserLocks {
+        &self.user_locks
+    }
+
+    pub(crate) fn global_read_lock(&self) -> &Arc<GlobalReadLock> {
+        &self.global_read_lock
+    }
+
     pub(crate) fn servers(&self) -> &Servers {
         &self.servers
+    }
+
+    pub(crate) fn secrets(&self) -> &SecretSources {
+        &self.secrets
     }
 
     pub(crate) fn links(&self) -> &Links {
@@ -336,9 +479,24 @@ impl Engine {
         self.cores
     }
 
-    /// Where queries spill to.
+    /// Where queries spill to, within the limits that are in force.
     pub(crate) fn scratch(&self) -> Scratch {
+        let bytes = |name| self.globals.get(name).count();
+        let limits = (bytes("pelorus_spill_limit"), bytes("pelorus_spill_reserve"));
+        if let Err(error) = self.scratch.limit(limits.0, limits.1) {
+            tracing::warn!(%error, "the files that queries spill to have no limit");
+        }
         self.scratch.clone()
+    }
+
+    /// What the server holds in memory.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// How many prepared statements all sessions have.
+    pub(crate) fn prepared(&self) -> &Arc<AtomicUsize> {
+        &self.prepared
     }
 
     /// The account of a login that the edge has verified; it may have gone since.
@@ -354,6 +512,7 @@ impl Engine {
     }
 
     pub(crate) fn forget_session(&self, process: &Process) {
+        self.user_locks.release_all(process.handle.id());
         if self.processes.remove(process.handle.id()) {
             self.counters.absorb(&process.counters);
         }
@@ -394,12 +553,15 @@ impl Engine {
             ("Connections", begun),
             ("Max_used_connections", most as u64),
             ("Pelorus_links", self.links.all().len() as u64),
+            ("Pelorus_spilled", self.scratch.spilled()),
+            ("Prepared_stmt_count", self.prepared.load(Ordering::Relaxed) as u64),
             ("Threads_connected", sessions.len() as u64),
             ("Threads_running", running as u64),
             ("Uptime", self.uptime()),
         ] {
             all.push((name.to_owned(), value.to_string()));
         }
+        all.extend(self.memory.status().map(|(name, bytes)| (name.to_owned(), bytes.to_string())));
         all
     }
 }
@@ -413,6 +575,8 @@ pub struct LinkReport {
     pub address: String,
     /// The databases that it shows, by their names here.
     pub databases: Vec<String>,
+    /// Databases that it is to show and does not, by their names there.
+    pub missing: Vec<String>,
     /// Why it cannot be reached.
     pub failure: Option<String>,
 }
@@ -456,12 +620,36 @@ fn missing(env: &Env, data: &Path) -> Result<Vec<(&'static str, &'static str)>> 
     Ok(missing)
 }
 
+/// Refuses hosts of root that no client could have, and says where they come too late.
+fn check_root_hosts(accounts: &Accounts, hosts: &[String]) -> Result<()> {
+    for host in hosts {
+        let name = AccountName::new("root", host)?;
+        if accounts.get(&name).is_none() {
+            tracing::warn!(
+                account = %name,
+                "root_host counts until the first login; CREATE USER makes the account now"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The limit of the memory that the configuration sets; whether it is one is seen later.
+fn chosen_limit(configured: &[(String, String)]) -> Option<u64> {
+    let is_limit = |name: &str| find(name).is_ok_and(|it| it.name == memory::LIMIT);
+    let (_, value) = configured.iter().rfind(|(name, _)| is_limit(name))?;
+    let (value, _) =
+        check::convert(find(memory::LIMIT).ok()?, &VarValue::Text(value.clone())).ok()?;
+    Some(value.count())
+}
+
 /// Values of variables that are known only now.
 fn computed(
     (data, spills_to): (&str, &Path),
     settings: &Settings,
     zone: &Zone,
     env: &Env,
+    budgets: Budgets,
 ) -> Vec<(&'static str, VarValue)> {
     let text = |text: &str| VarValue::Text(text.to_owned());
     let seconds = |time: Duration| VarValue::UInt(time.as_secs());
@@ -471,7 +659,7 @@ fn computed(
         .ok()
         .flatten()
         .and_then(|bytes| String::from_utf8(bytes).ok());
-    let budgets = Budgets::of_machine(env);
+    let spills = SpillBudgets::of_folder(spills_to);
     vec![
         ("basedir", text("")),
         ("bind_address", text(&settings.bind_address)),
@@ -485,6 +673,9 @@ fn computed(
         ("pelorus_block_cache", VarValue::UInt(budgets.cache)),
         ("pelorus_delta_memory", VarValue::UInt(budgets.delta)),
         ("pelorus_index_memory", VarValue::UInt(budgets.index)),
+        (memory::LIMIT, VarValue::UInt(budgets.limit)),
+        ("pelorus_spill_limit", VarValue::UInt(spills.limit)),
+        ("pelorus_spill_reserve", VarValue::UInt(spills.reserve)),
         ("port", VarValue::UInt(u64::from(settings.port))),
         ("require_secure_transport", VarValue::Bool(settings.require_secure_transport)),
         ("secure_file_priv", text("NULL")),

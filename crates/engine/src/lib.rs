@@ -12,6 +12,7 @@
 //! | `links` | open links, and which of them shows which database |
 //! | `native` | databases and tables that Pelorus holds itself |
 //! | `memory` | how much memory native tables may take |
+//! | `user_locks`, `global_read_lock` | `GET_LOCK` and its kin, `FLUSH TABLES WITH READ LOCK` |
 //! | `variables` | system variables |
 //! | `info` | `information_schema`, `mysql` and `pelorus` |
 //! | `diagnostics`, `status` | warnings and counters |
@@ -28,6 +29,7 @@ pub mod config;
 mod diagnostics;
 pub mod engine;
 mod files;
+mod global_read_lock;
 mod grid;
 pub mod handle;
 mod hex;
@@ -43,10 +45,12 @@ mod seal;
 mod servers;
 pub mod session;
 mod status;
+mod user_locks;
 mod variables;
 mod zone;
 
-pub use config::{EngineConfig, LinkSpec, RootPassword, Settings};
+pub use accounts::reset_password;
+pub use config::{EngineConfig, LinkSpec, LoginDelay, RootPassword, SecretSources, Settings};
 pub use engine::{Engine, LinkReport};
 pub use handle::Handle;
 pub use session::Session;

@@ -17,12 +17,19 @@ use pelorus_mirror::mirrors::FindLink;
 
 /// How long a list of databases counts as fresh.
 const FRESH: Duration = Duration::from_secs(1);
+/// How long after servers were asked for a database that is not known they are not asked again.
+const MISS_PAUSE: Duration = Duration::from_millis(100);
 /// How long a server that failed is left alone before it is asked again for its databases.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// How long a statement waits for a server's list when an older one is there, and when none is.
 const PATIENCE: Duration = Duration::from_millis(200);
 pub(crate) const PATIENCE_AT_FIRST: Duration = Duration::from_secs(5);
+/// The same where a database is not in the list.
+const PATIENCE_AT_MISS: Duration = Duration::from_secs(1);
+
+/// Schemas of a server that tools (MySQL Workbench, mysqldump) look into.
+const SYSTEM_SCHEMAS: [&str; 2] = ["performance_schema", "sys"];
 
 /// One open link and its databases by their names here.
 #[derive(Debug)]
@@ -39,6 +46,9 @@ struct Known {
     databases: Arc<Vec<(String, String)>>,
     /// They are what is remembered of it: it has not said so itself since the start.
     is_remembered: bool,
+    /// Databases that the definition names and the server does not show; `None` before it has been
+    /// asked.
+    missing: Option<Vec<String>>,
     /// The server's global `sql_mode`.
     sql_mode: Option<String>,
     /// When to ask again, on the monotonic clock; `None` before the first answer.
@@ -62,11 +72,13 @@ pub(crate) struct LinkedDatabase {
 pub(crate) struct Links {
     env: Env,
     entries: RwLock<BTreeMap<String, Arc<Entry>>>,
+    /// When servers were asked last for a database that was not known, on the monotonic clock.
+    missed: tokio::sync::Mutex<Option<Duration>>,
 }
 
 impl Links {
     pub(crate) fn new(env: &Env) -> Self {
-        Self { env: env.clone(), entries: RwLock::default() }
+        Self { env: env.clone(), entries: RwLock::default(), missed: tokio::sync::Mutex::default() }
     }
 
     /// Adds a link, in place of one of the same name, which is returned to be closed.
@@ -153,6 +165,32 @@ impl Links {
         futures::future::join_all(questions).await;
     }
 
+    /// Asks all servers that answer for their databases now, because one that is named is not known.
+    /// Names that there are nowhere do not keep servers busy: questions are some time apart, and
+    /// one serves all that wait for it.
+    pub(crate) async fn look_again(&self) {
+        let begun = self.env.clock.monotonic();
+        let mut missed = self.missed.lock().await;
+        if missed.is_some_and(|asked| asked >= begun) {
+            return;
+        }
+        let entries: Vec<Arc<Entry>> = self.entries.read().values().cloned().collect();
+        let answer = |entry: &Arc<Entry>| entry.known.read().failure.is_none();
+        let questions: Vec<_> = entries.into_iter().filter(answer).collect();
+        if questions.is_empty() {
+            return;
+        }
+        let since = missed.map_or(MISS_PAUSE, |asked| begun.saturating_sub(asked));
+        tokio::time::sleep(MISS_PAUSE.saturating_sub(since)).await;
+        *missed = Some(self.env.clock.monotonic());
+        let questions = questions.into_iter().map(|entry| {
+            let env = self.env.clone();
+            let question = tokio::spawn(async move { entry.refresh(&env).await });
+            tokio::time::timeout(PATIENCE_AT_MISS, question)
+        });
+        futures::future::join_all(questions).await;
+    }
+
     /// Makes the next [`Self::refresh`] ask all servers, after `CREATE DATABASE` and the like.
     pub(crate) fn forget(&self) {
         for entry in self.entries.read().values() {
@@ -191,7 +229,20 @@ impl Links {
         if found.len() > 1 {
             return Err(ambiguous(name, &found));
         }
-        Ok(found.pop())
+        Ok(found.pop().or_else(|| Self::system_schema(&entries, name)))
+    }
+
+    /// A schema in which a server shows its inside, where there is just one linked server and it
+    /// shows all of its databases. It is in no list: what it holds is about the server, not data.
+    fn system_schema(entries: &BTreeMap<String, Arc<Entry>>, name: &str) -> Option<LinkedDatabase> {
+        let name = SYSTEM_SCHEMAS.into_iter().find(|schema| schema.eq_ignore_ascii_case(name))?;
+        let mut all = entries.values();
+        let (Some(entry), None) = (all.next(), all.next()) else { return None };
+        entry.link.config().databases.is_empty().then(|| LinkedDatabase {
+            link: entry.link.clone(),
+            local: name.to_owned(),
+            remote: name.to_owned(),
+        })
     }
 
     /// All databases that links show, by name.
@@ -222,6 +273,12 @@ impl Links {
         let known = entry.known.read();
         known.failure.clone()
     }
+
+    /// The databases that a link is to show and its server does not show, by their names there.
+    pub(crate) fn missing(&self, name: &str) -> Vec<String> {
+        let entry = self.entries.read().get(&name.to_lowercase()).cloned();
+        entry.and_then(|entry| entry.known.read().missing.clone()).unwrap_or_default()
+    }
 }
 
 impl FindLink for Links {
@@ -241,7 +298,13 @@ impl Entry {
     /// The databases and the `sql_mode`.
     async fn ask(&self) -> Result<(Vec<String>, String)> {
         let mode = self.link.sql_mode().await?;
-        Ok((self.link.databases().await?, mode))
+        let databases = self.link.databases_now().await?;
+        let is_complete = self.known.read().missing.as_ref().is_some_and(Vec::is_empty);
+        if !is_complete {
+            let missing = self.link.missing_databases().await?;
+            self.known.write().missing = Some(missing);
+        }
+        Ok((databases, mode))
     }
 
     async fn refresh(&self, env: &Env) {

@@ -1,16 +1,31 @@
-//! How much memory native tables may take: what the configuration says, or shares of what the
-//! machine has.
+//! The server's memory: one account with parts for native tables, sessions and statements, and a
+//! limit that the configuration sets, or a share of what the machine has.
+//!
+//! Native tables keep what they hold within budgets of their own, and are never refused anything, so
+//! their budgets are set aside; sessions and statements share the rest and get error 1041 where it
+//! ends.
 
 use std::path::Path;
+use std::sync::Weak;
+use std::time::Duration;
 
-use pelorus_env::Env;
+use pelorus_env::{Account, Env, give_back_pages, resident, space_of};
 use pelorus_store::Options;
 
+use crate::engine::Engine;
 use crate::variables::Globals;
+
+/// The variable that limits everything.
+pub(crate) const LIMIT: &str = "pelorus_memory_limit";
+
+/// The budgets of native tables.
+const NATIVE: [&str; 3] = ["pelorus_block_cache", "pelorus_delta_memory", "pelorus_index_memory"];
 
 /// Bytes for each kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budgets {
+    /// Everything that is counted.
+    pub(crate) limit: u64,
     /// Columns that were read.
     pub(crate) cache: u64,
     /// Rows that are not in chunks yet.
@@ -20,27 +35,121 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    /// What is taken if nobody says: it leaves the queries and the operating system about half.
-    pub(crate) fn of_machine(env: &Env) -> Self {
+    /// The defaults, of the whole machine or of a limit. It leaves the operating
+    /// system, the stacks of threads and what is not counted an eighth, and queries five sixteenths.
+    pub(crate) fn of_machine(env: &Env, limit: Option<u64>) -> Self {
         const SMALLEST: u64 = 64 << 20;
         // Where the memory cannot be told, as much as of a machine with this.
-        let memory = memory_of_machine(env).unwrap_or(16 << 30);
+        let machine = memory_of_machine(env).unwrap_or(16 << 30);
+        let memory = limit.map_or(machine, |limit| (limit / 7).saturating_mul(8).min(machine));
+        let least = SMALLEST.min(memory / 8);
         Self {
-            cache: (memory / 4).clamp(SMALLEST, 16 << 30),
+            limit: limit.unwrap_or(memory / 8 * 7),
+            cache: (memory / 4).clamp(least, 16 << 30),
             // More would make the next start, which reads the log again, slower.
-            delta: (memory / 16).clamp(SMALLEST, 1 << 30),
-            index: (memory / 4).clamp(SMALLEST, 16 << 30),
+            delta: (memory / 16).clamp(least, 1 << 30),
+            index: (memory / 4).clamp(least, 16 << 30),
+        }
+    }
+}
+
+/// Bytes of files that queries spill to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SpillBudgets {
+    /// All of them together.
+    pub(crate) limit: u64,
+    /// What they leave free.
+    pub(crate) reserve: u64,
+}
+
+impl SpillBudgets {
+    /// The defaults: shares of the file system that a folder is on.
+    pub(crate) fn of_folder(folder: &Path) -> Self {
+        match space_of(folder) {
+            Ok(space) => Self { limit: space.total / 2, reserve: (space.total / 20).min(4 << 30) },
+            Err(_) => Self { limit: u64::MAX, reserve: 0 },
+        }
+    }
+}
+
+/// The accounts of one server.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    server: Account,
+    native: Account,
+    statements: Account,
+    sessions: Account,
+}
+
+impl Memory {
+    /// The accounts, with the limits that are in force.
+    pub(crate) fn new(globals: &Globals) -> Self {
+        let bytes = |name| usize::try_from(globals.get(name).count()).unwrap_or(usize::MAX);
+        let limit = bytes(LIMIT);
+        let native = NATIVE.iter().fold(0_usize, |sum, name| sum.saturating_add(bytes(name)));
+        let least = limit / 8;
+        let left = limit.saturating_sub(native).max(least);
+        if left == least {
+            tracing::warn!(
+                limit,
+                native,
+                left,
+                "the budgets of native tables leave sessions and statements little of {LIMIT}"
+            );
+        }
+        let server = Account::new(LIMIT, usize::MAX);
+        let native = server.part("native tables", usize::MAX);
+        let work = server.part(LIMIT, left);
+        let (statements, sessions) =
+            (work.part("statements", usize::MAX), work.part("sessions", usize::MAX));
+        Self { server, native, statements, sessions }
+    }
+
+    /// What statements hold while they run, all together.
+    pub(crate) fn statements(&self) -> &Account {
+        &self.statements
+    }
+
+    /// What sessions keep from one statement to the next, all together.
+    pub(crate) fn sessions(&self) -> &Account {
+        &self.sessions
+    }
+
+    /// Names of `SHOW STATUS` with bytes.
+    pub(crate) fn status(&self) -> [(&'static str, u64); 5] {
+        [
+            ("Pelorus_memory_native", self.native.held() as u64),
+            ("Pelorus_memory_peak", self.server.most() as u64),
+            ("Pelorus_memory_sessions", self.sessions.held() as u64),
+            ("Pelorus_memory_statements", self.statements.held() as u64),
+            ("Pelorus_memory_used", self.server.held() as u64),
+        ]
+    }
+}
+
+/// Gives pages that were freed back to the system where the process has more than its limit: the
+/// allocator keeps them for seconds, for all threads apart.
+pub(crate) async fn keep_within(engine: Weak<Engine>) {
+    const EACH: Duration = Duration::from_millis(50);
+    loop {
+        tokio::time::sleep(EACH).await;
+        let Some(engine) = engine.upgrade() else { return };
+        let limit = engine.globals().get(LIMIT).count();
+        drop(engine);
+        if resident().is_some_and(|bytes| bytes > limit) {
+            pelorus_env::blocking(give_back_pages);
         }
     }
 }
 
 /// How the store is opened.
-pub(crate) fn options(globals: &Globals) -> Options {
+pub(crate) fn options(globals: &Globals, memory: &Memory) -> Options {
     let bytes = |name| usize::try_from(globals.get(name).count()).unwrap_or(usize::MAX);
     Options {
         cache_bytes: bytes("pelorus_block_cache"),
         delta_bytes: bytes("pelorus_delta_memory"),
         index_bytes: bytes("pelorus_index_memory"),
+        memory: memory.native.clone(),
         ..Options::default()
     }
 }
@@ -69,22 +178,27 @@ mod tests {
     use super::*;
 
     fn budgets(files: &[(&str, &str)]) -> Budgets {
+        limited(files, None)
+    }
+
+    fn limited(files: &[(&str, &str)], limit: Option<u64>) -> Budgets {
         let env = Env::in_memory(1);
         for (path, text) in files {
             env.files.replace(Path::new(path), text.as_bytes()).unwrap();
         }
-        Budgets::of_machine(&env)
+        Budgets::of_machine(&env, limit)
     }
 
     #[test]
     fn budgets_are_shares_of_the_memory() {
         let machine = ("/proc/meminfo", "MemTotal:        8388608 kB\nMemFree:  1 kB\n");
-        let expected = Budgets { cache: 2 << 30, delta: 512 << 20, index: 2 << 30 };
+        let expected = Budgets { limit: 7 << 30, cache: 2 << 30, delta: 512 << 20, index: 2 << 30 };
         assert_eq!(budgets(&[machine]), expected);
         let unlimited = ("/sys/fs/cgroup/memory.max", "max\n");
         assert_eq!(budgets(&[machine, unlimited]), expected);
         let limited = ("/sys/fs/cgroup/memory.max", "1073741824\n");
-        let expected = Budgets { cache: 256 << 20, delta: 64 << 20, index: 256 << 20 };
+        let expected =
+            Budgets { limit: 896 << 20, cache: 256 << 20, delta: 64 << 20, index: 256 << 20 };
         assert_eq!(budgets(&[machine, limited]), expected);
     }
 
@@ -96,9 +210,41 @@ mod tests {
         assert_eq!(unknown.delta, usual.delta_bytes as u64);
         assert_eq!(unknown.index, usual.index_bytes as u64);
         let large = budgets(&[("/proc/meminfo", "MemTotal: 1073741824 kB\n")]);
-        assert_eq!(large, Budgets { cache: 16 << 30, delta: 1 << 30, index: 16 << 30 });
-        let small = budgets(&[("/proc/meminfo", "MemTotal: 1024 kB\n")]);
-        assert_eq!(small, Budgets { cache: 64 << 20, delta: 64 << 20, index: 64 << 20 });
+        assert_eq!((large.cache, large.delta, large.index), (16 << 30, 1 << 30, 16 << 30));
+        let small = budgets(&[("/proc/meminfo", "MemTotal: 262144 kB\n")]);
+        assert_eq!((small.cache, small.delta, small.index), (64 << 20, 32 << 20, 64 << 20));
+    }
+
+    #[test]
+    fn budgets_are_shares_of_a_limit() {
+        let machine = ("/proc/meminfo", "MemTotal:        8388608 kB\n");
+        let expected =
+            Budgets { limit: 448 << 20, cache: 128 << 20, delta: 64 << 20, index: 128 << 20 };
+        assert_eq!(limited(&[machine], Some(448 << 20)), expected);
+        // More than there is.
+        assert_eq!(limited(&[machine], Some(1 << 40)).cache, 2 << 30);
+    }
+
+    #[test]
+    fn sessions_and_statements_share_what_native_tables_leave() {
+        let set = |name: &str, bytes: u64| (name.to_owned(), bytes.to_string());
+        let configured = [
+            set(LIMIT, 100 << 20),
+            set("pelorus_block_cache", 30 << 20),
+            set("pelorus_delta_memory", 10 << 20),
+            set("pelorus_index_memory", 10 << 20),
+        ];
+        let globals = Globals::new(Vec::new(), &configured).unwrap();
+        let memory = Memory::new(&globals);
+        let statement = memory.statements().reserve(40 << 20).unwrap();
+        let refused = memory.sessions().reserve(11 << 20).unwrap_err();
+        assert_eq!((refused.name, refused.limit), (LIMIT, 50 << 20));
+        // Native tables are never refused anything.
+        options(&globals, &memory).memory.grow(90 << 20);
+        drop(statement);
+        drop(memory.sessions().reserve(50 << 20).unwrap());
+        let status: Vec<u64> = memory.status().into_iter().map(|it| it.1 >> 20).collect();
+        assert_eq!(status, [90, 140, 0, 0, 90]);
     }
 
     #[test]
@@ -106,7 +252,7 @@ mod tests {
         let text = |text: &str| text.to_owned();
         let configured = [(text("pelorus_block_cache"), text("2097152"))];
         let globals = Globals::new(Vec::new(), &configured).unwrap();
-        assert_eq!(options(&globals).cache_bytes, 2 << 20);
+        assert_eq!(options(&globals, &Memory::new(&globals)).cache_bytes, 2 << 20);
         let variable = crate::variables::find("pelorus_block_cache").unwrap();
         let error = globals.set(variable, &crate::variables::VarValue::UInt(4 << 20)).unwrap_err();
         assert_eq!(error.errno(), 1238);

@@ -3,7 +3,7 @@
 //! The copies of a linked database are native tables of a hidden database: it has a name that
 //! nobody can write, and is in no list.
 
-mod charset;
+pub(crate) mod charset;
 pub(crate) mod copies;
 mod definition;
 pub(crate) mod filter;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::accounts::AccountName;
 use crate::handle::Handle;
 use crate::status::Counters;
 
@@ -21,6 +22,8 @@ pub(crate) struct Process {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Activity {
     pub(crate) user: String,
+    /// The account; `None` while its session begins.
+    pub(crate) account: Option<AccountName>,
     /// `host:port`, or `localhost` on a local socket.
     pub(crate) host: String,
     pub(crate) database: Option<String>,

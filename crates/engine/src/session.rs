@@ -5,7 +5,9 @@
 //! | [`view`] | what a statement sees of the session |
 //! | `run` | the frame of every statement: rights, kill, time limit, warnings, counters |
 //! | `dispatch` | which statement goes where |
+//! | `light` | statements that take next to no time |
 //! | `query` | queries, and the context that they run in |
+//! | `found_rows` | `SQL_CALC_FOUND_ROWS` |
 //! | `place` | which linked server the tables of a statement are on |
 //! | `pinned` | statements on a connection of the session's own |
 //! | `transaction` | transactions |
@@ -14,6 +16,7 @@
 //! | `change` | statements that change rows of native tables |
 //! | `define` | statements that define native databases and tables |
 //! | `absent` | views, triggers, events and routines, which native databases do not have |
+//! | `user_locks` | `GET_LOCK` and the other locking functions |
 //! | `users`, `links` | accounts and linked servers |
 //! | `show` | `SHOW`, `DESCRIBE` |
 //! | `stream` | results on their way to the client |
@@ -22,6 +25,9 @@ mod absent;
 mod change;
 mod define;
 mod dispatch;
+mod found_rows;
+mod light;
+mod like;
 mod links;
 pub(crate) mod mirror;
 mod pinned;
@@ -35,13 +41,16 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod user_locks;
 mod users;
 pub(crate) mod view;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::Mode;
 use pelorus_sql::lexer::Lexer;
@@ -83,6 +92,8 @@ pub struct Session {
     insert_id_on: Option<String>,
     row_count: i64,
     transaction: Transaction,
+    /// What it may hold from one statement to the next.
+    memory: Account,
     /// The wish that the statement at hand stops.
     stop: Stop,
     prepared: PreparedStatements,
@@ -114,6 +125,7 @@ impl Session {
     ) -> Result<Self> {
         let account = engine.account_of(&login)?;
         let variables = SessionVariables::new(engine.globals());
+        let memory = engine.memory().sessions().part("pelorus_session_memory", usize::MAX);
         let mut session = Self {
             engine,
             process,
@@ -131,6 +143,7 @@ impl Session {
             insert_id_on: None,
             row_count: 0,
             transaction: Transaction::default(),
+            memory,
             stop: Stop::never(),
             prepared: PreparedStatements::default(),
             has_parameters: false,
@@ -154,6 +167,7 @@ impl Session {
         self.insert_id_on = None;
         self.row_count = 0;
         self.transaction = Transaction::default();
+        self.engine.user_locks().release_all(self.id());
         self.begin_diagnostics();
         self.prepared = PreparedStatements::default();
         self.loading = None;
@@ -200,6 +214,8 @@ impl Session {
     fn settings_changed(&mut self) {
         self.own_mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
         self.mode = self.own_mode;
+        let memory = usize::try_from(self.variables.count("pelorus_session_memory"));
+        self.memory.set_limit(memory.unwrap_or(usize::MAX));
     }
 
     /// Changes the current database, also behind the prepared statement that says so.
@@ -234,6 +250,7 @@ impl Session {
         };
         self.process.update(|activity| {
             activity.user.clone_from(&self.login.user);
+            activity.account = Some(self.account.clone());
             activity.host = host;
             activity.database.clone_from(self.own_database.as_ref().unwrap_or(&self.database));
         });
@@ -249,9 +266,14 @@ impl Session {
         self.process.handle.id()
     }
 
-    /// Whether the account may only read.
-    pub(crate) fn is_read_only(&self) -> bool {
-        self.read_only
+    /// What counts the memory that it holds; the edge draws on it as well.
+    pub fn memory(&self) -> &Account {
+        &self.memory
+    }
+
+    /// The account that is used.
+    pub(crate) fn account(&self) -> &AccountName {
+        &self.account
     }
 
     /// Who is logged in.
@@ -266,6 +288,14 @@ impl Session {
             autocommit: self.variables.is_on("autocommit"),
             no_backslash_escapes: self.mode.no_backslash_escapes,
         }
+    }
+
+    /// Counts bytes of packets that the client sent and got.
+    pub fn count_bytes(&self, received: u64, sent: u64) {
+        let counters = &self.process.counters;
+        // Ordering: counts are only looked at by people.
+        counters.bytes_received.fetch_add(received, Ordering::Relaxed);
+        counters.bytes_sent.fetch_add(sent, Ordering::Relaxed);
     }
 
     /// How long the edge waits for the client.

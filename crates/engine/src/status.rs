@@ -31,6 +31,8 @@ macro_rules! counters {
 }
 
 counters! {
+    bytes_received = "Bytes_received";
+    bytes_sent = "Bytes_sent";
     admin = "Com_admin_commands";
     begin = "Com_begin";
     commit = "Com_commit";

@@ -5,6 +5,7 @@
 
 mod aligned;
 mod blocking;
+mod budget;
 mod disk;
 mod files;
 mod folder_lock;
@@ -13,6 +14,7 @@ mod memory;
 mod rare;
 mod scale;
 mod sim_disk;
+mod space;
 pub mod sync;
 
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use aligned::{ALIGNMENT, AlignedBytes};
 pub use blocking::{blocking, blocking_steps};
+pub use budget::{Account, Refused, Reservation};
 pub use disk::{
     Disk, DiskFile, Open, RealDisk, is_disk_full, is_out_of_files, raise_file_limit, read_exact_at,
     write_all_at, write_all_direct,
@@ -28,12 +31,13 @@ pub use disk::{
 pub use files::{DiskFiles, Files, MemoryFiles};
 pub use folder_lock::FolderLock;
 pub use hooked_disk::{Hook, HookedDisk, Step};
-pub use memory::Jemalloc;
+pub use memory::{Jemalloc, give_back_pages, resident};
 #[cfg(feature = "shuttle")]
 pub use rare::take_rare;
 pub use rare::{rare, rare_if};
 pub use scale::scaled;
 pub use sim_disk::{Fault, SimDisk, SyncFailure, Tear};
+pub use space::{Space, space_of};
 
 /// Tells the time.
 pub trait Clock: Send + Sync + std::fmt::Debug {

@@ -102,6 +102,11 @@ impl SimDisk {
         lock(&self.state).capacity = bytes;
     }
 
+    /// The bytes of all files together, as [`Self::set_capacity`] counts them.
+    pub fn used(&self) -> u64 {
+        lock(&self.state).used()
+    }
+
     /// Crashes the machine with [`Tear::Random`].
     pub fn crash(&self) {
         self.crash_with(Tear::Random);

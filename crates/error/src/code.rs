@@ -221,6 +221,10 @@ codes! {
     ServerExists = 1476, b"HY000", Conflict;
     /// No linked server of this name.
     NoSuchServer = 1477, b"HY000", NotFound;
+    /// A change while the session itself holds the global read lock.
+    ConflictingReadLock = 1223, b"HY000", Conflict;
+    /// A warning: syntax that MySQL will give up.
+    DeprecatedSyntax = 1287, b"HY000", InvalidInput;
     /// A function was called with the wrong number of arguments.
     WrongParameterCount = 1582, b"42000", InvalidInput;
     /// A function was called with arguments that it cannot take.
@@ -233,6 +237,12 @@ codes! {
     ReadOnlyTransaction = 1792, b"25006", Denied;
     /// The statement took longer than `max_execution_time`.
     ExecutionTimeout = 3024, b"HY000", Resource;
+    /// A name that no user-level lock can have.
+    UserLockWrongName = 3057, b"42000", InvalidInput;
+    /// A name of a user-level lock with too many characters.
+    UserLockLongName = 4163, b"42000", InvalidInput;
+    /// Sessions wait for each other's user-level locks.
+    UserLockDeadlock = 3058, b"HY000", Conflict;
     /// FETCH from a statement whose rows are not kept.
     StatementHasNoCursor = 1421, b"HY000", InvalidInput;
     /// A packet whose bytes do not add up.
@@ -241,6 +251,8 @@ codes! {
     BinlogChecksum = 1744, b"HY000", Unavailable;
     /// The account may not log in.
     AccountLocked = 3118, b"HY000", Denied;
+    /// The account is locked after failed logins.
+    AccountBlocked = 3955, b"HY000", Denied;
     /// A window has no definition.
     NoSuchWindow = 3579, b"HY000", InvalidInput;
     /// Windows depend on each other.
@@ -259,10 +271,20 @@ codes! {
     WindowFrameIllegal = 3586, b"HY000", InvalidInput;
     /// A frame by values whose window is not ordered by one number or time.
     WindowRangeOrder = 3587, b"HY000", InvalidInput;
+    /// Two windows of a block have one name.
+    WindowDuplicateName = 3591, b"HY000", InvalidInput;
     /// A window is ordered or partitioned by the number of a column.
     WindowLegacyOrder = 3592, b"HY000", InvalidInput;
     /// A window function stands where none may be.
     InvalidWindowFunctionUse = 3593, b"HY000", InvalidInput;
+    /// The alias of a window function stands where none may be.
+    WindowAliasMisplaced = 3594, b"HY000", InvalidInput;
+    /// ORDER BY aggregates rows that nothing else aggregates.
+    AggregateOrderNonAggregated = 3029, b"HY000", InvalidInput;
+    /// DISTINCT is ordered by a column that is not selected.
+    FieldInOrderNotSelected = 3065, b"HY000", InvalidInput;
+    /// DISTINCT is ordered by an aggregate that is not selected.
+    AggregateInOrderNotSelected = 3066, b"HY000", InvalidInput;
     /// A pattern that is not a regular expression.
     RegularExpression = 3685, b"HY000", InvalidInput;
     /// A database name that cannot be.
@@ -347,7 +369,9 @@ codes! {
     TableWithoutColumns = 1113, b"42000", InvalidInput;
     /// A memory or disk budget is used up.
     TableFull = 1114, b"HY000", Resource;
-    /// More columns than a table can have.
+    /// More tables than a join can have.
+    TooManyTables = 1116, b"HY000", InvalidInput;
+    /// More columns than a table or a result can have.
     TooManyColumns = 1117, b"HY000", InvalidInput;
     /// A column name that cannot be.
     WrongColumnName = 1166, b"42000", InvalidInput;
@@ -407,6 +431,8 @@ codes! {
     OnlyOnRangeList = 1512, b"HY000", InvalidInput;
     /// Two partitions of one name.
     SamePartitionName = 1517, b"HY000", InvalidInput;
+    /// A value that an option cannot have.
+    WrongOptionValue = 1525, b"HY000", InvalidInput;
     /// A row fits no partition.
     NoPartitionForValue = 1526, b"HY000", InvalidInput;
     /// A function that a partition expression cannot use.

@@ -42,6 +42,11 @@ impl Error {
         )
     }
 
+    /// Memory that a limit does not allow (error 1041); the text says which limit.
+    pub fn out_of_memory(text: impl fmt::Display) -> Self {
+        Self::new(Code::OutOfMemory, text.to_string())
+    }
+
     /// A broken invariant. The log gets the details, the client learns that it is our fault.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Code::Internal, message)
@@ -105,12 +110,42 @@ impl StdError for Error {
 
 /// Writes an error and all its causes on one line, joined by `: `.
 pub fn display_chain(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
+    let mut text = plain(error);
     let mut cause = error.source();
     while let Some(source) = cause {
         // A `String` accepts every write.
-        write!(text, ": {source}").ok();
+        write!(text, ": {}", plain(source)).ok();
         cause = source.source();
     }
     text
+}
+
+/// What an error says, without the operating system's number for it in the words of Rust's library
+/// (`Connection refused (os error 111)`), which says nothing more.
+pub fn plain(error: impl fmt::Display) -> String {
+    let mut text = error.to_string();
+    const NUMBER: &str = " (os error ";
+    while let Some(at) = text.find(NUMBER) {
+        let digits = text[at + NUMBER.len()..].bytes().take_while(u8::is_ascii_digit).count();
+        let end = at + NUMBER.len() + digits;
+        if digits == 0 || text.as_bytes().get(end) != Some(&b')') {
+            break;
+        }
+        text.replace_range(at..=end, "");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_have_no_numbers_of_the_operating_system() {
+        let cause = std::io::Error::from_raw_os_error(2);
+        let error = Error::internal("cannot read a (os error of) mine").caused_by(cause);
+        let text = display_chain(&error);
+        assert_eq!(text, "cannot read a (os error of) mine: No such file or directory");
+        assert_eq!(plain("a (os error 1) b (os error 22)"), "a b");
+    }
 }

@@ -58,7 +58,7 @@ impl Catalog {
         let mut last: Option<(u64, u64)> = None;
         for _ in 0..from.count_of_rest("times")? {
             let time = (from.u64()?, from.u64()?);
-            if last.is_some_and(|last| last.0 >= time.0 || last.1 >= time.1) || time.1 > version {
+            if last.is_some_and(|last| last.0 >= time.0 || last.1 > time.1) || time.1 > version {
                 return Err(format!("its times are out of order at version {}", time.1));
             }
             last = Some(time);

@@ -20,7 +20,7 @@ use pelorus_types::{ColumnType, WireType};
 use crate::context::EvalContext;
 use crate::errors::{no_such_function, parameter_count};
 use crate::formula::Formula;
-use crate::value::{Arg, Coercibility};
+use crate::value::{Arg, Coercibility, TextForm};
 
 /// Which groups to give out: all, or the first so many (the others move down).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +170,9 @@ impl AggregateCall {
             text: self.text.clone(),
             complains: false,
             hides_number: false,
+            mixes: false,
+            // The text of the least or greatest FLOAT is that of a DOUBLE.
+            text_form: TextForm::Double,
             broken: false,
         }
     }
@@ -189,7 +192,7 @@ pub fn resolve(
 ) -> Result<AggregateCall> {
     let upper = name.to_ascii_uppercase();
     let by_text = matches!(upper.as_str(), "COUNT" | "MIN" | "MAX" | "ANY_VALUE" | "GROUP_CONCAT");
-    if !by_text && args.iter().any(Arg::hides_number) {
+    if !by_text && args.iter().any(|arg| arg.hides_number() || arg.mixes) {
         return Err(Error::unsupported("ENUM, SET and JSON values as numbers"));
     }
     let plain = plain(&upper, args, ctx)?;

@@ -35,7 +35,7 @@ mod year;
 mod zone;
 
 use arrow::array::ArrayRef;
-use pelorus_error::Result;
+use pelorus_error::{Code, Result};
 use pelorus_types::temporal::DateTime;
 use pelorus_types::{ColumnType, WireType};
 
@@ -47,8 +47,9 @@ pub use zone::{
     timestamps_to_utc,
 };
 
+use crate::context::EvalContext;
 use crate::decimal::Decimal;
-use crate::value::Value;
+use crate::value::{Arg, Value};
 
 /// A column that is assigned to.
 #[derive(Clone, Debug)]
@@ -168,6 +169,31 @@ pub fn default_value(target: &Target) -> Result<Value> {
         store::Kind::Number if ty.arrow() == arrow::datatypes::DataType::UInt64 => Value::UInt(0),
         store::Kind::Number => Value::Int(0),
     })
+}
+
+/// What a YEAR stores of a constant; `None` for what is out of its range or begins with no number.
+pub(crate) fn year_of(value: &Value, constant: &Arg, ctx: &EvalContext) -> Option<u64> {
+    let incoming = match value {
+        Value::Null => return None,
+        Value::Text(text) => Incoming::Text(text.as_bytes()),
+        Value::Bytes(bytes) if constant.is_hex() => Incoming::Hex(bytes),
+        Value::Bytes(bytes) => Incoming::Bytes(bytes),
+        Value::Int(value) => Incoming::Int(*value),
+        Value::UInt(value) => Incoming::UInt(*value),
+        Value::Decimal(value) => Incoming::Decimal(*value),
+        Value::Double(value) => Incoming::Double(*value),
+        Value::Date(packed) => Incoming::Date {
+            value: DateTime::unpack(*packed),
+            wire: constant.ty.wire,
+            decimals: constant.ty.decimals,
+        },
+        Value::Time(micros) => Incoming::Time { micros: *micros, decimals: constant.ty.decimals },
+    };
+    let mut report = problem::Reporter::new("", Policy::new(ctx, false));
+    let year = year::year(incoming, &mut report).ok()?;
+    let (warnings, _) = report.finish();
+    let refusals = [Code::OutOfRange.errno(), Code::WrongValueForColumn.errno()];
+    (!warnings.iter().any(|it| refusals.contains(&it.code))).then_some(year)
 }
 
 /// What a DEFAULT literal is in its column, in stored form. Fails for every value that would not

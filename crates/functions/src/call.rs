@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, UInt64Array, new_null_array};
 use arrow::compute::take;
 use arrow::datatypes::DataType;
+use pelorus_env::Account;
 use pelorus_error::Result;
 use pelorus_types::ColumnType;
 
@@ -14,13 +15,15 @@ use crate::formula::ExactOp;
 use crate::input::{Input, Slot};
 use crate::lazy::{Ask, Flow, Frame};
 use crate::output::{Output, storage};
-use crate::value::{Arg, Coercibility, Value};
+use crate::value::{Arg, Coercibility, TextForm, Value};
 
 /// The rows that a kernel runs on.
 pub(crate) struct Batch<'a> {
     pub(crate) inputs: Vec<Input<'a>>,
     pub(crate) rows: usize,
     pub(crate) ctx: &'a EvalContext,
+    /// What counts the texts of the result.
+    pub(crate) memory: Account,
 }
 
 pub(crate) type Kernel = Box<dyn Fn(&Batch<'_>) -> Result<ArrayRef> + Send + Sync>;
@@ -39,6 +42,8 @@ pub struct Call {
     complains: bool,
     flow: Option<Flow>,
     hides_number: bool,
+    mixes: bool,
+    text_form: TextForm,
     ctx: Arc<EvalContext>,
 }
 
@@ -78,6 +83,8 @@ impl Call {
             complains: true,
             flow: None,
             hides_number: false,
+            mixes: false,
+            text_form: TextForm::Shown,
             ctx: Arc::clone(ctx),
         }
     }
@@ -105,6 +112,18 @@ impl Call {
         self
     }
 
+    /// Says how many of the arguments, from the first on, a batch must have: of the others it knows
+    /// already what they are.
+    pub(crate) fn reading(mut self, arguments: usize) -> Self {
+        self.slots.truncate(arguments);
+        self
+    }
+
+    /// How many arguments [`Self::evaluate`] reads: the first ones.
+    pub fn reads(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Says whether the call itself can complain of the values of its arguments, and which of them
     /// it looks at when.
     pub(crate) fn with_complaint(mut self, complains: bool, args: &[Arg]) -> Self {
@@ -116,6 +135,12 @@ impl Call {
     /// Says whether the values are those of an ENUM, SET or JSON, whose numbers are not known.
     pub(crate) fn with_hidden_number(mut self, hides_number: bool) -> Self {
         self.hides_number = hides_number;
+        self
+    }
+
+    /// Says what is hidden of the values where another type than theirs is asked for.
+    pub(crate) fn with_forms(mut self, mixes: bool, text_form: TextForm) -> Self {
+        (self.mixes, self.text_form) = (mixes, text_form);
         self
     }
 
@@ -189,6 +214,16 @@ impl Call {
         self.hides_number
     }
 
+    /// Whether the number of a text is that of a value of another type.
+    pub fn mixes(&self) -> bool {
+        self.mixes
+    }
+
+    /// How the text of a floating-point number is made.
+    pub fn text_form(&self) -> TextForm {
+        self.text_form
+    }
+
     /// Whether the call or an argument of it can leave an error or a warning.
     pub fn complains(&self) -> bool {
         self.complains
@@ -253,20 +288,22 @@ impl Call {
     /// Runs on `rows` rows. Arrays of length 1 stand for the same value in every row. The result
     /// has `rows` values.
     pub fn evaluate(&self, args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-        if args.len() != self.slots.len() {
+        if args.len() < self.slots.len() {
             return Err(pelorus_error::Error::internal(format!(
-                "{} got {} arguments instead of {}",
+                "{} got {} arguments, fewer than {}",
                 self.name,
                 args.len(),
                 self.slots.len()
             )));
         }
+        self.ctx.interrupt.check()?;
         let inputs = args
             .iter()
             .zip(&self.slots)
             .map(|(array, slot)| Input::new(array, slot, &self.ctx))
             .collect::<Result<Vec<_>>>()?;
-        (self.kernel)(&Batch { inputs, rows, ctx: &self.ctx })
+        let memory = self.ctx.counting(if self.ty.is_string() { self.ty.length } else { 0 });
+        (self.kernel)(&Batch { inputs, rows, ctx: &self.ctx, memory })
     }
 }
 
@@ -276,7 +313,7 @@ pub(crate) fn each_row(
     row: impl Fn(&Batch<'_>, usize) -> Result<Value> + Send + Sync + 'static,
 ) -> Kernel {
     Box::new(move |batch| {
-        let mut output = Output::new(&storage, batch.rows)?;
+        let mut output = Output::new(&storage, batch.rows, &batch.memory)?;
         for at in 0..batch.rows {
             output.push(row(batch, at)?)?;
         }

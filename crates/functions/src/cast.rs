@@ -11,14 +11,15 @@ use crate::collate::charset;
 use crate::common::temporal_type;
 use crate::complaint;
 use crate::context::{EvalContext, SqlMode};
+use crate::datetime::parse::next_second;
 use crate::datetime::read::{self, Lenience};
 use crate::decimal::{Decimal, pow10};
-use crate::errors::parameter_count;
+use crate::errors::{out_of_range, parameter_count};
 use crate::input::Input;
 use crate::parse;
 use crate::shape;
 use crate::string::too_long;
-use crate::value::{Arg, Coercibility, Value};
+use crate::value::{Arg, Coercibility, Origin, Value};
 
 /// What a CAST makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,14 +58,31 @@ pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Cal
     if arg.hides_number() && !text {
         return Err(Error::unsupported("ENUM, SET and JSON values as numbers and dates"));
     }
+    let is_date = matches!(
+        target,
+        CastTarget::Date | CastTarget::DateTime(_) | CastTarget::Time(_) | CastTarget::Json
+    );
+    if arg.mixes && !text && !is_date {
+        return Err(Error::unsupported(
+            "texts as numbers that IF, CASE, GREATEST or LEAST chose among other types",
+        ));
+    }
     let (ty, word) = target_type(target, arg)?;
     let call = match target {
-        CastTarget::Signed => Call::rowwise("CAST", args, ctx, ty, |batch, row| {
-            Ok(signed(&batch.inputs[0], row).map_or(Value::Null, Value::Int))
-        }),
-        CastTarget::Unsigned => Call::rowwise("CAST", args, ctx, ty, |batch, row| {
-            Ok(unsigned(&batch.inputs[0], row).map_or(Value::Null, Value::UInt))
-        }),
+        CastTarget::Signed => {
+            let limit = computed_double(arg);
+            Call::rowwise("CAST", args, ctx, ty, move |batch, row| {
+                check_bigint(limit.as_deref(), &batch.inputs[0], row)?;
+                Ok(signed(&batch.inputs[0], row).map_or(Value::Null, Value::Int))
+            })
+        }
+        CastTarget::Unsigned => {
+            let limit = computed_double(arg);
+            Call::rowwise("CAST", args, ctx, ty, move |batch, row| {
+                check_bigint(limit.as_deref(), &batch.inputs[0], row)?;
+                Ok(unsigned(&batch.inputs[0], row).map_or(Value::Null, Value::UInt))
+            })
+        }
         CastTarget::Char(length, collation) if collation != collation::BINARY => {
             char_cast(args, ctx, ty, length, collation)
         }
@@ -198,6 +216,22 @@ pub(crate) fn text_length(arg: &Arg) -> u32 {
     shape::text_chars(arg)
 }
 
+/// How MySQL prints a floating-point number that is the result of a function: beyond BIGINT such a one is
+/// an error, where a column is cut to the range.
+fn computed_double(arg: &Arg) -> Option<String> {
+    (arg.ty.is_float() && arg.origin == Origin::Expression).then(|| arg.text.clone())
+}
+
+fn check_bigint(computed: Option<&str>, input: &Input<'_>, row: usize) -> Result<()> {
+    /// 2 to the power of 63.
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+    let Some(text) = computed else { return Ok(()) };
+    match input.real(row) {
+        Some(value) if !(-BEYOND..BEYOND).contains(&value) => Err(out_of_range("BIGINT", text)),
+        _ => Ok(()),
+    }
+}
+
 /// As a signed integer; what lies above its range wraps around like MySQL's.
 fn signed(input: &Input<'_>, row: usize) -> Option<i64> {
     if input.ty.is_decimal() {
@@ -231,7 +265,7 @@ fn unsigned(input: &Input<'_>, row: usize) -> Option<u64> {
             _ => {
                 let shown = input.text(row).ok().flatten().unwrap_or_default();
                 input.warn_truncated("DECIMAL", shown.as_bytes());
-                if input.decimal(row)?.is_negative() { 0 } else { i128::from(u64::MAX) }
+                if whole.is_negative() { i128::from(i64::MIN) } else { i128::from(u64::MAX) }
             }
         }
     } else {
@@ -302,7 +336,7 @@ pub(crate) fn round_datetime_in(date: DateTime, digits: u8, mode: SqlMode) -> Op
         let micros = u32::try_from(i64::from(date.micros) + step).ok()?;
         return Some(DateTime { micros, ..date });
     }
-    date.plus_micros(step)
+    next_second(date, step)
 }
 
 /// Rounds a time to so many digits of fraction.
@@ -337,7 +371,7 @@ fn float_cast(args: &[Arg], ctx: &Arc<EvalContext>, ty: ColumnType) -> Call {
     Call::rowwise("CAST", args, ctx, ty, |batch, row| {
         let Some(value) = batch.inputs[0].real(row) else { return Ok(Value::Null) };
         if value.abs() > f64::from(f32::MAX) {
-            return Err(crate::errors::out_of_range("FLOAT", "cast as float"));
+            return Err(out_of_range("FLOAT", "cast as float"));
         }
         Ok(Value::Double(value))
     })

@@ -27,6 +27,7 @@ pub fn common_type(types: &[ColumnType], ctx: &EvalContext) -> Result<ColumnType
 /// The type that arguments have in common. It is nullable when any argument is.
 pub(crate) fn common(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Common> {
     let nullable = args.iter().any(|arg| arg.ty.is_nullable());
+    check_bits(args, operation)?;
     let real: Vec<&Arg> = args.iter().copied().filter(|arg| !arg.is_null()).collect();
     let scale = real.iter().map(|arg| arg.scale).max().unwrap_or(0);
     let mut coercibility = Coercibility::Numeric;
@@ -47,6 +48,21 @@ pub(crate) fn common(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Resul
     };
     ty = if nullable { ty.nullable() } else { ty.not_null() };
     Ok(Common { ty, coercibility, scale: if ty.is_decimal() { scale.max(ty.decimals) } else { 0 } })
+}
+
+/// Error 1235 for BIT among other types where IF, CASE or COALESCE choose: a MySQL shows it as bytes
+/// or as a number, as the value that is chosen has it.
+fn check_bits(args: &[&Arg], operation: &str) -> Result<()> {
+    let is_bit = |arg: &&&Arg| arg.ty.wire == WireType::Bit;
+    let is_chosen = matches!(operation, "if" | "case");
+    let others = |arg: &&&Arg| !is_bit(arg) && (is_chosen || arg.is_null());
+    let chooses = is_chosen || matches!(operation, "coalesce" | "ifnull");
+    if chooses && args.iter().any(|arg| is_bit(&arg)) && args.iter().any(|arg| others(&arg)) {
+        return Err(Error::unsupported(format_args!(
+            "{operation} of BIT and values of other types"
+        )));
+    }
+    Ok(())
 }
 
 fn with_flags(wire: WireType, length: u32, decimals: u8, flags: Flags) -> ColumnType {
@@ -138,7 +154,7 @@ fn float(args: &[&Arg], single: bool) -> ColumnType {
     if single && merged.decimals >= NOT_FIXED {
         return with_flags(WireType::Float, 23, NOT_FIXED, Flags::BINARY);
     }
-    merged
+    if single { ColumnType { wire: WireType::Float, ..merged } } else { merged }
 }
 
 /// `None` when signed and unsigned values need more than 64 bits.

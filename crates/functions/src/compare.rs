@@ -2,217 +2,37 @@
 //! what two values are compared as.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, PrimitiveArray};
 use arrow::datatypes::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type};
 use pelorus_error::{Error, Result};
-use pelorus_types::{Collation, ColumnType, WireType, collation};
+use pelorus_types::{ColumnType, WireType, collation};
 
-use crate::call::{Batch, Call};
+mod kind;
+mod taken;
+
+use crate::call::{Batch, Call, Kernel};
 use crate::collate::mix::mix_to_compare;
 use crate::collate::weight::Rules;
 use crate::context::EvalContext;
-use crate::datetime::{parse, read};
+use crate::datetime::read;
 use crate::decimal::Decimal;
 use crate::errors::parameter_count;
 use crate::input::Input;
 use crate::lookup::Lookup;
-use crate::shape::{self, Numeric, null_if_any};
+use crate::shape::{self, null_if_any};
 use crate::value::{Arg, Origin, Value};
 use crate::vector;
 
-/// What two values are compared as.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Int,
-    Decimal,
-    Real,
-    /// The same, where numbers are equal that differ by less than half a unit of the last of so
-    /// many digits behind the point.
-    Fixed(u8),
-    Text(Rules),
-    Bytes,
-    /// A DATE or DATETIME, packed.
-    Date,
-    /// The same, where of texts the date alone counts.
-    Day,
-    /// A TIME in microseconds.
-    Time,
-    /// The same, where texts are rounded to the digits of a column first.
-    TimeOf(u8),
-}
-
-impl Kind {
-    /// Texts of a collation, or bytes where it is that of bytes.
-    pub(crate) fn under(collation: Collation) -> Self {
-        if collation == collation::BINARY { Kind::Bytes } else { Kind::Text(Rules::of(collation)) }
-    }
-
-    /// The same where constants are not taken to the type of a column.
-    pub(crate) fn as_given(self) -> Self {
-        if let Kind::TimeOf(_) = self { Kind::Time } else { self }
-    }
-}
-
-/// Chooses what the values of several arguments are compared as.
-pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
-    let real: Vec<&Arg> = args.iter().copied().filter(|arg| !arg.is_null()).collect();
-    if real.is_empty() {
-        return Ok(Kind::Int);
-    }
-    if args.iter().any(|arg| arg.ty.wire == WireType::Json) {
-        return Err(Error::unsupported("comparison of JSON values"));
-    }
-    // MySQL takes two digits for a year of this or the last century, but not everywhere.
-    let short = |arg: &&Arg| {
-        arg.constant_int().is_some_and(|year| (0..100).contains(&year))
-            || arg.constant_text().is_some_and(|text| text.trim().len() <= 2)
-    };
-    if real.iter().any(|arg| arg.ty.wire == WireType::Year) && real.iter().any(short) {
-        return Err(Error::unsupported("YEAR values compared with years of two digits"));
-    }
-    let all = |test: fn(&Arg) -> bool| real.iter().all(|arg| test(arg));
-    let any = |test: fn(&Arg) -> bool| real.iter().any(|arg| test(arg));
-    if all(|arg| arg.ty.is_string()) {
-        return text_kind(&real, ctx, operation);
-    }
-    if all(|arg| arg.ty.wire == WireType::Time) {
-        return Ok(Kind::Time);
-    }
-    let comparable_as_date = |arg: &&Arg| {
-        arg.ty.is_temporal()
-            || (arg.ty.is_string() && !arg.is_hex())
-            || (arg.constant.is_some() && arg.ty.is_integer())
-    };
-    if any(|arg| arg.ty.is_date()) && real.iter().all(comparable_as_date) {
-        check_constant_dates(&real, ctx)?;
-        return Ok(Kind::Date);
-    }
-    if any(|arg| arg.ty.wire == WireType::Time)
-        && all(|arg| arg.ty.wire == WireType::Time || arg.ty.is_string())
-    {
-        // A column takes the constant to its own type; otherwise both are text.
-        let is_column = |arg: &Arg| arg.ty.wire == WireType::Time && arg.origin == Origin::Column;
-        let column = real
-            .iter()
-            .find(|arg| is_column(arg))
-            .filter(|_| all(|arg| arg.ty.wire == WireType::Time || arg.constant_text().is_some()));
-        return match column {
-            Some(column) => Ok(Kind::TimeOf(column.ty.decimals)),
-            None => text_kind(&real, ctx, operation),
-        };
-    }
-    Ok(match real.iter().map(|arg| shape::numeric(arg)).max() {
-        Some(Numeric::Int) | None => Kind::Int,
-        Some(Numeric::Decimal) => Kind::Decimal,
-        Some(Numeric::Real) if exact_integers(&real) => Kind::Int,
-        Some(Numeric::Real) => Kind::Real,
-    })
-}
-
-/// The same for the two values of `=`, `<`, NULLIF and their like. A DECIMAL that is no constant takes a
-/// constant text for a DECIMAL: a DOUBLE has fewer digits. Floating-point numbers that are shown with
-/// so many digits (`DOUBLE(10,2)`) are compared up to these, as `set_cmp_func` of MySQL's
-/// `Arg_comparator` has it.
-pub(crate) fn pair_kind(
-    left: &Arg,
-    right: &Arg,
-    ctx: &EvalContext,
-    operation: &str,
-) -> Result<Kind> {
-    let is_exact = |arg: &Arg| arg.ty.is_decimal() && arg.constant.is_none();
-    let is_text = |arg: &Arg| arg.ty.is_string() && arg.constant.is_some();
-    let are_exact = is_exact(left) && is_text(right) || is_text(left) && is_exact(right);
-    Ok(match kind(&[left, right], ctx, operation)? {
-        Kind::Real if are_exact => Kind::Decimal,
-        Kind::Real => fixed_digits(left, right).map_or(Kind::Real, Kind::Fixed),
-        other => other,
-    })
-}
-
-/// The same for the operators alone. Of a text beside a DATE, neither of them a constant, a MySQL takes
-/// the date.
-pub(crate) fn operator_kind(
-    left: &Arg,
-    right: &Arg,
-    ctx: &EvalContext,
-    operation: &str,
-) -> Result<Kind> {
-    Ok(match pair_kind(left, right, ctx, operation)? {
-        Kind::Date if !ctx.of_mariadb && are_texts_and_days(left, right) => Kind::Day,
-        other => other,
-    })
-}
-
-/// Whether one is a DATE and the other a text, neither of them a constant.
-fn are_texts_and_days(left: &Arg, right: &Arg) -> bool {
-    let is_day = |arg: &Arg| arg.ty.wire == WireType::Date;
-    let is_known = [left, right].iter().any(|arg| arg.constant.is_some());
-    !is_known && (is_day(left) && right.ty.is_string() || is_day(right) && left.ty.is_string())
-}
-
-/// The digits behind the point of two numbers, of which one is a floating-point number, where both
-/// are known. Columns of one type have been rounded to the same numbers.
-fn fixed_digits(left: &Arg, right: &Arg) -> Option<u8> {
-    let digits = [left, right].map(|arg| shape::decimals(&arg.ty));
-    let are_alike = [left, right].iter().all(|arg| arg.origin == Origin::Column)
-        && (left.ty.wire, digits[0]) == (right.ty.wire, digits[1]);
-    let most = digits[0].max(digits[1]);
-    (most < shape::NOT_FIXED && !are_alike).then_some(most)
-}
+pub(crate) use kind::{Kind, case_kind, kind, operator_kind, pair_kind, text_kind};
+use kind::{Listed, between_kind, in_kinds};
+pub(crate) use taken::{Taken, pair_complaints, taken_pair};
 
 /// Compares numbers as far as so many digits behind the point go.
 fn up_to(digits: u8, a: f64, b: f64) -> Ordering {
     let within = 5.0 / 10_f64.powi(i32::from(digits) + 1);
     if (a - b).abs() < within { Ordering::Equal } else { total(a, b) }
-}
-
-/// Compares as text, or as bytes when the arguments agree on that.
-pub(crate) fn text_kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
-    Ok(Kind::under(mix_to_compare(args, ctx, operation)?.collation))
-}
-
-/// Error 1525 for a constant text that is no date, beside dates; 1235 for a number or bytes that are
-/// none, which MySQL takes for something else than a date.
-fn check_constant_dates(args: &[&Arg], ctx: &EvalContext) -> Result<()> {
-    let any_day = ctx.sql_mode.allow_invalid_dates;
-    let number = |value: i128| parse::number_with(Decimal::from_i128(value), any_day);
-    let odd = args.iter().find(|arg| match &arg.constant {
-        Some(Value::Int(value)) => number(i128::from(*value)).is_none(),
-        Some(Value::UInt(value)) => number(i128::from(*value)).is_none(),
-        Some(Value::Bytes(bytes)) => {
-            parse::datetime_with(&String::from_utf8_lossy(bytes), any_day).value.is_none()
-        }
-        _ => false,
-    });
-    if let Some(odd) = odd {
-        return Err(Error::unsupported(format_args!("a date compared with {}", odd.text)));
-    }
-    let plain = args.iter().all(|arg| arg.ty.wire == WireType::Date || !arg.ty.is_date());
-    for text in args.iter().filter_map(|arg| arg.constant_text()) {
-        let date = parse::datetime_with(text, any_day).value;
-        if !date.is_some_and(|date| crate::literal::allowed(date, ctx)) {
-            let kind = if plain { "DATE" } else { "DATETIME" };
-            return Err(Error::remote(
-                1525,
-                *b"HY000",
-                format!("Incorrect {kind} value: '{text}'"),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Integer columns beside literal texts that are wholly integers compare as integers.
-fn exact_integers(args: &[&Arg]) -> bool {
-    args.iter().any(|arg| arg.origin == Origin::Column && arg.ty.is_integer())
-        && args.iter().all(|arg| {
-            arg.ty.is_integer()
-                || arg.constant_text().and_then(crate::parse::exact_integer).is_some_and(|value| {
-                    (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value)
-                })
-        })
 }
 
 /// Compares values of two inputs in one row. `None` when either is NULL.
@@ -235,25 +55,12 @@ pub(crate) fn compare(
         }
         Kind::Day => read::day(a, row)?.zip(read::day(b, row)?).map(|(a, b)| a.cmp(&b)),
         Kind::Time => read::time(a, row)?.zip(read::time(b, row)?).map(|(a, b)| a.cmp(&b)),
-        Kind::TimeOf(digits) => {
-            let (a, b) = (rounded_time(a, row, *digits)?, rounded_time(b, row, *digits)?);
-            a.zip(b).map(|(a, b)| a.cmp(&b))
-        }
         Kind::Bytes => a.bytes(row)?.zip(b.bytes(row)?).map(|(a, b)| a.cmp(&b)),
         Kind::Text(rules) => match (a.text(row)?, b.text(row)?) {
             (Some(a), Some(b)) => Some(rules.compare(&a, &b, &mut Default::default())?),
             _ => None,
         },
     })
-}
-
-/// A TIME; a text as a column of so many digits after the point would store it.
-fn rounded_time(input: &Input<'_>, row: usize, digits: u8) -> Result<Option<i64>> {
-    let micros = read::time(input, row)?;
-    if !input.ty.is_string() {
-        return Ok(micros);
-    }
-    Ok(micros.map(|micros| crate::cast::round_time(micros, digits, input.ctx())))
 }
 
 /// Doubles of MySQL are never NaN; -0 equals 0.
@@ -279,23 +86,37 @@ fn test_of(name: &str) -> Option<Test> {
 /// has.
 pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [left, right] = args else { return Err(parameter_count(name)) };
-    let test = test_of(name).ok_or_else(|| Error::internal(format!("{name} compares nothing")))?;
-    let (sign, kind) = match name {
-        "CASE =" => ("=", case_kind(left, right, ctx)?),
-        _ => {
-            let sign = if name == "!=" { "<>" } else { name };
-            (sign, operator_kind(left, right, ctx, sign)?)
-        }
+    let sign = match name {
+        "CASE =" => "=",
+        "!=" => "<>",
+        _ => name,
     };
     let text = format!("({} {sign} {})", left.text, right.text);
-    let null_safe = name == "<=>";
-    let ty = if null_safe {
-        ColumnType::boolean().not_null()
-    } else {
-        null_if_any(ColumnType::boolean(), args)
+    let ty = match name {
+        "<=>" => ColumnType::boolean().not_null(),
+        _ => null_if_any(ColumnType::boolean(), args),
     };
+    let kernel = pair_kernel(name, sign, left, right, ctx)?;
+    Ok(Call::new(name, args, ctx, ty, kernel).with_text(text))
+}
+
+/// The kernel of [`binary`], which looks at the first two arguments of a batch.
+fn pair_kernel(
+    name: &str,
+    sign: &str,
+    left: &Arg,
+    right: &Arg,
+    ctx: &EvalContext,
+) -> Result<Kernel> {
+    let test = test_of(name).ok_or_else(|| Error::internal(format!("{name} compares nothing")))?;
+    let (kind, taken) = match name {
+        "CASE =" => (case_kind(left, right, ctx)?, Taken::default()),
+        _ => operator(left, right, ctx, sign)?,
+    };
+    let null_safe = name == "<=>";
     let number = Beside::among(&kind, left, right);
-    let kernel = move |batch: &Batch<'_>| {
+    Ok(Box::new(move |batch: &Batch<'_>| {
+        let batch = &taken.applied(batch)?;
         if let Some((number, at)) = &number {
             let result = number.compared(*at, batch, |order| {
                 if null_safe { Some(order.is_some_and(test)) } else { order.map(test) }
@@ -314,21 +135,14 @@ pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
             Ok(if null_safe { Some(order.is_some_and(test)) } else { order.map(test) })
         })?;
         Ok(Arc::new(result) as ArrayRef)
-    };
-    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text))
+    }))
 }
 
-/// What `CASE left WHEN right` compares as. A MySQL goes by the type of the left one: a text stays
-/// one beside dates.
-fn case_kind(left: &Arg, right: &Arg, ctx: &EvalContext) -> Result<Kind> {
-    let of_mysql = !ctx.of_mariadb;
-    if of_mysql && left.ty.is_string() && !left.is_null() && right.ty.is_date() {
-        return text_kind(&[left, right], ctx, "case");
-    }
-    if of_mysql && left.ty.wire == WireType::Time && right.ty.is_date() {
-        return Err(Error::unsupported("CASE of a TIME with dates"));
-    }
-    Ok(kind(&[left, right], ctx, "case")?.as_given())
+/// What the two values of an operator are compared as, and what constants are taken for.
+fn operator(left: &Arg, right: &Arg, ctx: &EvalContext, sign: &str) -> Result<(Kind, Taken)> {
+    let [a, b] = taken_pair(left, right, ctx);
+    let kind = operator_kind(a.as_ref().unwrap_or(left), b.as_ref().unwrap_or(right), ctx, sign)?;
+    Ok((kind, Taken::of(&[a, b])?.with(pair_complaints(left, right, ctx)?)))
 }
 
 /// A constant text that is compared as a number. That is made once, and complained of once for the
@@ -521,11 +335,18 @@ fn fast_text(rules: &Rules, test: Test, batch: &Batch<'_>) -> Result<Option<Int6
 pub(crate) fn between(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [value, low, high] = args else { return Err(parameter_count(name)) };
     let negated = name == "NOT BETWEEN";
-    let kind = kind(&[value, low, high], ctx, "between")?;
     let ty = null_if_any(ColumnType::boolean(), args);
     let word = if negated { "not between" } else { "between" };
     let text = format!("({} {word} {} and {})", value.text, low.text, high.text);
+    if !negated && is_equality(value, low, high, ctx) {
+        let kernel = pair_kernel("=", "=", value, low, ctx)?;
+        return Ok(Call::new(name, args, ctx, ty, kernel).with_text(text));
+    }
+    let (kind, taken) = between_kind([value, low, high], negated, ctx)?;
+    let complaints = [low, high].map(|bound| taken::complaint(value, bound, ctx));
+    let taken = Taken::of(&taken)?.with(complaints.into_iter().collect::<Result<_>>()?);
     let kernel = move |batch: &Batch<'_>| {
+        let batch = &taken.applied(batch)?;
         let [value, low, high] = batch.inputs.as_slice() else {
             return Err(Error::internal("BETWEEN has three arguments"));
         };
@@ -544,6 +365,17 @@ pub(crate) fn between(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text))
 }
 
+/// Whether a MySQL makes an equality of a BETWEEN whose bounds are the same. It says so of a column of
+/// dates, times or years, which an equality and a BETWEEN compare in different ways.
+fn is_equality(value: &Arg, low: &Arg, high: &Arg, ctx: &EvalContext) -> bool {
+    let is_such = value.ty.is_temporal() || value.ty.wire == WireType::Year;
+    let are_same = low.constant == high.constant
+        && (low.ty.wire, &low.text) == (high.ty.wire, &high.text)
+        && low.constant.is_some()
+        && !low.is_null();
+    !ctx.of_mariadb && is_such && value.origin == Origin::Column && are_same
+}
+
 /// Binds `IN` and `NOT IN` of a value and a list.
 pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [value, list @ ..] = args else { return Err(parameter_count(name)) };
@@ -551,7 +383,13 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         return Err(parameter_count(name));
     }
     let negated = name == "NOT IN";
-    let kinds = in_kinds(value, list, ctx)?;
+    let Listed { kinds, taken, complaints } = in_kinds(value, list, ctx)?;
+    let items: Vec<Arg> = list
+        .iter()
+        .zip(&taken[1..])
+        .map(|(item, taken)| taken.as_ref().unwrap_or(item).clone())
+        .collect();
+    let taken = Taken::of(&taken)?.with(complaints);
     let number = match list {
         [one] => Beside::among(&kinds[0], value, one),
         _ => None,
@@ -564,8 +402,13 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     let texts: Vec<&str> = list.iter().map(|arg| arg.text.as_str()).collect();
     let word = if negated { "not in" } else { "in" };
     let text = format!("({} {word} ({}))", value.text, texts.join(","));
-    let lookup = if numbers.is_none() { Lookup::of(&kinds, list, ctx) } else { None };
+    let lookup = if numbers.is_none() { Lookup::of(&kinds, &items, ctx) } else { None };
+    // Constants that are known already are no arguments of a batch.
+    let is_known = number.is_none() && (numbers.is_some() || lookup.is_some());
+    let reads = if is_known { 1 } else { args.len() };
+    let sorted: OnceLock<Vec<f64>> = OnceLock::new();
     let kernel = move |batch: &Batch<'_>| {
+        let batch = &taken.applied(batch)?;
         if let Some((number, at)) = &number {
             let result =
                 number.compared(*at, batch, |order| order.map(|order| order.is_eq() != negated))?;
@@ -575,8 +418,12 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
             return Err(Error::internal("IN has arguments"));
         };
         if let Some(numbers) = numbers.as_ref().filter(|_| batch.rows > 0) {
-            let mut numbers: Vec<f64> = numbers.iter().map(|it| it.given(batch.ctx)).collect();
-            numbers.sort_unstable_by(|a, b| total(*a, *b));
+            // They are asked for every batch, since they may leave warnings.
+            let mut given: Vec<f64> = numbers.iter().map(|it| it.given(batch.ctx)).collect();
+            let numbers = sorted.get_or_init(|| {
+                given.sort_unstable_by(|a, b| total(*a, *b));
+                given
+            });
             let is_among = |value| numbers.binary_search_by(|it| total(*it, value)).is_ok();
             let result = vector::truths(batch.rows, |row| {
                 Ok(value.real(row).map(|value| is_among(value) != negated))
@@ -606,60 +453,7 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         })?;
         Ok(Arc::new(result) as ArrayRef)
     };
-    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text))
-}
-
-/// What the value is compared with each item as. Texts share one collation.
-fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Vec<Kind>> {
-    if let Some(kind) = dated_kind(value, list, ctx)? {
-        return Ok(vec![kind; list.len()]);
-    }
-    let strings: Vec<&Arg> = list.iter().filter(|arg| arg.ty.is_string()).collect();
-    let shared = if value.ty.is_string() && !strings.is_empty() {
-        let mut all = vec![value];
-        all.extend(strings);
-        Some(kind(&all, ctx, "in")?)
-    } else {
-        None
-    };
-    list.iter()
-        .map(|item| match (&shared, item.ty.is_string()) {
-            (Some(shared), true) => Ok(*shared),
-            // A list of one is an equality; the items of others are taken as they are.
-            _ if list.len() == 1 => operator_kind(value, item, ctx, "in"),
-            _ => kind(&[value, item], ctx, "in"),
-        })
-        .map(|kind| if list.len() > 1 { kind.map(Kind::as_given) } else { kind })
-        .collect()
-}
-
-/// A text among several dates and texts is a date to a MySQL beside all of them; beside constants
-/// without a DATETIME its time of day is cut off.
-fn dated_kind(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Kind>> {
-    let real: Vec<&Arg> = list.iter().filter(|item| !item.is_null()).collect();
-    let is_among = !ctx.of_mariadb
-        && value.ty.is_string()
-        && list.len() > 1
-        && real.iter().any(|item| item.ty.is_date())
-        && real.iter().all(|item| item.ty.is_date() || item.ty.is_string());
-    if !is_among {
-        return Ok(None);
-    }
-    let mut all = vec![value];
-    all.extend(&real);
-    let kind = kind(&all, ctx, "in")?;
-    let has_time = |text: &str| parse::datetime(text).has_time;
-    let is_day = |item: &&Arg| item.ty.wire == WireType::Date || item.ty.is_string();
-    let is_cut = value.constant.is_none()
-        && list.iter().all(|item| item.constant.is_some())
-        && real.iter().all(is_day);
-    if !is_cut {
-        return Ok(Some(kind));
-    }
-    if real.iter().any(|item| item.constant_text().is_some_and(has_time)) {
-        return Err(Error::unsupported("a text IN dates and texts with a time of day"));
-    }
-    Ok(Some(Kind::Day))
+    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text).reading(reads))
 }
 
 /// A column of integers in a list of integers.

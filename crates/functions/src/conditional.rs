@@ -11,7 +11,7 @@ use pelorus_types::ColumnType;
 
 use crate::call::{Batch, Call, each_row};
 use crate::common::{Common, common};
-use crate::compare::{self, Kind};
+use crate::compare::{self, Kind, Taken};
 use crate::context::EvalContext;
 use crate::convert::value_as;
 use crate::errors::parameter_count;
@@ -52,6 +52,9 @@ pub(crate) fn if_else(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         .with_coercibility(common.coercibility))
 }
 
+/// Constants that take more bytes in all rows of a batch are not spread by whole arrays.
+const SPREAD: usize = 16 << 20;
+
 /// Whole arrays of the result's own type, chosen from by a mask.
 fn chosen(batch: &Batch<'_>, to: &ColumnType, storage: &DataType) -> Result<Option<ArrayRef>> {
     let [condition, yes, no] = batch.inputs.as_slice() else { return Ok(None) };
@@ -60,7 +63,12 @@ fn chosen(batch: &Batch<'_>, to: &ColumnType, storage: &DataType) -> Result<Opti
             && input.ty.is_temporal() == to.is_temporal()
             && (!to.is_temporal() || input.ty.wire == to.wire)
     };
-    if batch.rows < 2 || !fits(yes) || !fits(no) {
+    // A long constant in each row takes memory that has to be counted.
+    let is_long = |input: &Input<'_>| {
+        let bytes = input.array.get_array_memory_size().saturating_mul(batch.rows);
+        input.is_one() && bytes > SPREAD
+    };
+    if batch.rows < 2 || !fits(yes) || !fits(no) || is_long(yes) || is_long(no) {
         return Ok(None);
     }
     let mask = mask(condition, batch.rows);
@@ -111,7 +119,18 @@ pub(crate) fn coalesce(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
 /// Binds `NULLIF`.
 pub(crate) fn null_if(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [first, second] = args else { return Err(parameter_count(name)) };
-    let kind = compare::pair_kind(first, second, ctx, "nullif")?;
+    let [a, b] = compare::taken_pair(first, second, ctx);
+    let class = |arg: &Arg| (arg.ty.is_string(), arg.ty.is_temporal());
+    let is_changed = first.constant.is_some()
+        && !first.is_null()
+        && second.constant.is_none()
+        && !ctx.of_mariadb
+        && class(first) != class(second);
+    if a.is_some() || is_changed {
+        return Err(Error::unsupported("NULLIF of a constant and a column of another type"));
+    }
+    let kind = compare::pair_kind(first, b.as_ref().unwrap_or(second), ctx, "nullif")?;
+    let taken = Taken::of(&[None, b])?.with(compare::pair_complaints(first, second, ctx)?);
     let mut common = common(&[first], ctx, "nullif")?;
     if first.ty.is_float() {
         (common.ty.wire, common.ty.length) = (first.ty.wire, first.ty.length);
@@ -119,7 +138,7 @@ pub(crate) fn null_if(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     common.ty = common.ty.nullable();
     let to = common.ty;
     Ok(bind(name, args, ctx, common, move |batch, row| {
-        let (a, b) = (&batch.inputs[0], &batch.inputs[1]);
+        let (a, b) = (&batch.inputs[0], &taken.at(batch, 1)?);
         if compare::compare(&kind, a, b, row)?.is_some_and(std::cmp::Ordering::is_eq) {
             return Ok(Value::Null);
         }
@@ -157,7 +176,7 @@ pub(crate) fn simple_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
     }
     let kinds = rest
         .chunks_exact(2)
-        .map(|pair| compare::kind(&[value, &pair[0]], ctx, "case").map(Kind::as_given))
+        .map(|pair| compare::case_kind(value, &pair[0], ctx))
         .collect::<Result<Vec<Kind>>>()?;
     let common = case_type(rest, ctx)?;
     let to = common.ty;

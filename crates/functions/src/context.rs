@@ -1,9 +1,13 @@
 //! What an expression needs to know of its statement and session, and where its warnings go.
 
+use std::cell::RefCell;
 use std::sync::Mutex;
 
+use pelorus_env::Account;
+use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, collation};
 
+use crate::interrupt::Interrupt;
 use crate::zone::TimeZone;
 
 /// Most warnings that a statement keeps, as MySQL's `max_error_count` has it by default.
@@ -96,7 +100,19 @@ pub struct EvalContext {
     pub has_parameters: bool,
     /// Warnings are those of a MariaDB, whose answer this is.
     pub of_mariadb: bool,
-    warnings: Mutex<Vec<(u16, String)>>,
+    /// Whether the statement is to stop; asked wherever a function is computed.
+    pub interrupt: Interrupt,
+    /// What counts the texts that functions give.
+    pub memory: Account,
+    warnings: Mutex<Vec<Warning>>,
+}
+
+/// MySQL's number and text.
+type Warning = (u16, String);
+
+thread_local! {
+    /// Warnings of what this thread tries, see [`EvalContext::tried`].
+    static TRIED: RefCell<Option<Vec<Warning>>> = const { RefCell::new(None) };
 }
 
 impl Default for EvalContext {
@@ -118,6 +134,8 @@ impl Default for EvalContext {
             version: String::new(),
             has_parameters: false,
             of_mariadb: false,
+            interrupt: Interrupt::default(),
+            memory: Account::unlimited(),
             warnings: Mutex::new(Vec::new()),
         }
     }
@@ -126,19 +144,66 @@ impl Default for EvalContext {
 impl EvalContext {
     /// Adds a warning; those beyond MySQL's limit are dropped as MySQL drops them.
     pub fn warn(&self, code: u16, message: impl Into<String>) {
-        let mut warnings = self.lock();
-        if warnings.len() < MAX_WARNINGS {
-            warnings.push((code, message.into()));
-        }
+        self.with_warnings(|warnings| {
+            if warnings.len() < MAX_WARNINGS {
+                warnings.push((code, message.into()));
+            }
+        });
     }
 
     /// Adds a warning that the statement gives once, however many rows are concerned.
     pub fn warn_once(&self, code: u16, message: &str) {
-        let mut warnings = self.lock();
-        let is_known = warnings.iter().any(|(known, text)| *known == code && text == message);
-        if !is_known && warnings.len() < MAX_WARNINGS {
-            warnings.push((code, message.to_owned()));
+        let is_such = |(known, text): &Warning| *known == code && text == message;
+        if self.lock().iter().any(is_such) {
+            return;
         }
+        self.with_warnings(|warnings| {
+            if !warnings.iter().any(is_such) && warnings.len() < MAX_WARNINGS {
+                warnings.push((code, message.to_owned()));
+            }
+        });
+    }
+
+    /// The warnings that this thread adds to.
+    fn with_warnings(&self, add: impl FnOnce(&mut Vec<Warning>)) {
+        TRIED.with_borrow_mut(|tried| match tried {
+            Some(tried) => add(tried),
+            None => add(&mut self.lock()),
+        });
+    }
+
+    /// Does work on this thread whose warnings count only if it succeeds: it may be tried again.
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub fn tried<T, E>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let before = TRIED.replace(Some(Vec::new()));
+        let result = work();
+        let left = TRIED.replace(before).unwrap_or_default();
+        if result.is_ok() {
+            for (code, message) in left {
+                self.warn(code, message);
+            }
+        }
+        result
+    }
+
+    /// What counts a text function that may give so many bytes for a row: only long texts, and all of
+    /// what is tried in parts. Others are as large as the rows that they are made of.
+    pub(crate) fn counting(&self, length: u32) -> Account {
+        /// Rows of a batch, times four.
+        const ROWS: usize = 1 << 15;
+        let is_long = usize::try_from(length).is_ok_and(|it| it > self.memory.limit() / ROWS);
+        let is_tried = TRIED.with_borrow(Option::is_some);
+        if is_long || is_tried { self.memory.clone() } else { Account::unlimited() }
+    }
+
+    /// Whether so many more bytes are to be had for a moment.
+    ///
+    /// # Errors
+    /// 1041.
+    pub(crate) fn check_memory(&self, bytes: usize) -> Result<()> {
+        self.memory.reserve(bytes).map(drop).map_err(Error::out_of_memory)
     }
 
     /// Takes the warnings gathered so far: MySQL's number and text.
@@ -171,6 +236,25 @@ mod tests {
         assert_eq!(context.apart(|| context.warn(2, "within")), ((), true));
         assert_eq!(context.apart(|| 7), (7, false));
         assert_eq!(context.take_warnings(), [(1, "before".to_owned())]);
+    }
+
+    #[test]
+    fn warnings_of_what_failed_are_forgotten() {
+        let context = EvalContext::default();
+        let fails = || -> Result<(), ()> {
+            context.warn(1, "failed");
+            Err(())
+        };
+        assert_eq!(context.tried(fails), Err(()));
+        let works = || -> Result<(), ()> {
+            context.warn(2, "worked");
+            context.warn_once(3, "once");
+            Ok(())
+        };
+        assert_eq!(context.tried(works), Ok(()));
+        context.warn_once(3, "once");
+        let codes: Vec<u16> = context.take_warnings().iter().map(|it| it.0).collect();
+        assert_eq!(codes, [2, 3]);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn convert(
     }
     let slot = Slot::of_type(*from);
     let input = Input::new(array, &slot, ctx)?;
-    let mut output = Output::new(&target, array.len())?;
+    let mut output = Output::new(&target, array.len(), &ctx.counting(0))?;
     // An array of one value reads the same in every row, so its length is asked of the array.
     for row in 0..array.len() {
         output.push(value_as(&input, row, to)?)?;

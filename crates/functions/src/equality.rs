@@ -24,6 +24,14 @@ const DIGITS_BIGINT: u8 = 20;
 const DIGITS_128: u8 = 38;
 const DIGITS_256: u8 = 76;
 
+/// Below this, doubles have all digits of whole numbers.
+const ALL_DIGITS: f64 = 9_007_199_254_740_992.0;
+
+/// Whether one is a text and the other a whole number of many digits.
+fn is_of_texts(text: &Arg, number: &Arg) -> bool {
+    text.ty.is_string() && number.ty.wire == WireType::LongLong
+}
+
 /// The form in which the values of both sides are equal just where `=` calls them equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EqualityKey {
@@ -33,6 +41,9 @@ pub enum EqualityKey {
     Decimal { whole: u8, scale: u8 },
     /// Doubles.
     Real,
+    /// Doubles of texts and of whole numbers. Where such a number has more digits than a double, a MySQL
+    /// compares by all of them or not, as its plan has it: that is refused.
+    RealOfTexts,
     /// Doubles that were rounded to so many digits behind the point, or are near such a number: whole
     /// units of the last one.
     Fixed(u8),
@@ -67,6 +78,9 @@ impl EqualityKey {
                 (scale <= DIGITS_128 && whole + scale <= DIGITS_256)
                     .then_some(Self::Decimal { whole, scale })
             }
+            Kind::Real if is_of_texts(left, right) || is_of_texts(right, left) => {
+                Some(Self::RealOfTexts)
+            }
             Kind::Real => Some(Self::Real),
             // A FLOAT is near a number of so many digits, as everything else is that is stored.
             Kind::Fixed(digits) => {
@@ -78,20 +92,20 @@ impl EqualityKey {
             Kind::Date => Some(Self::Date),
             Kind::Day => Some(Self::Day),
             Kind::Time => Some(Self::Time),
-            Kind::TimeOf(_) | Kind::Text(_) | Kind::Bytes => None,
+            Kind::Text(_) | Kind::Bytes => None,
         })
     }
 
     /// Whether the key of a value of this type can leave a warning.
     pub fn complains(self, ty: &ColumnType) -> bool {
-        ty.is_string() || self == Self::Time && !ty.is_temporal()
+        ty.is_string() || self == Self::RealOfTexts || self == Self::Time && !ty.is_temporal()
     }
 
     /// The Arrow type of the keys.
     pub fn arrow(self) -> DataType {
         match self {
             Self::Integer | Self::Date | Self::Day | Self::Time => DataType::Int64,
-            Self::Real | Self::Fixed(_) => DataType::Float64,
+            Self::Real | Self::RealOfTexts | Self::Fixed(_) => DataType::Float64,
             Self::Decimal { whole, scale } if whole + scale < DIGITS_128 => {
                 DataType::Decimal128(DIGITS_128, scale.cast_signed())
             }
@@ -118,6 +132,15 @@ impl EqualityKey {
             Self::Real => Arc::new(
                 rows.map(|row| input.real(row).map(|it| it + 0.0)).collect::<Float64Array>(),
             ),
+            Self::RealOfTexts => {
+                let key = |row| match input.real(row) {
+                    Some(real) if ty.is_integer() && real.abs() >= ALL_DIGITS => {
+                        Err(Error::unsupported("a join of texts and whole numbers beyond 2^53"))
+                    }
+                    real => Ok(real.map(|it| it + 0.0)),
+                };
+                Arc::new(rows.map(key).collect::<Result<Float64Array>>()?)
+            }
             Self::Fixed(digits) => {
                 let unit = 10_f64.powi(i32::from(digits));
                 let key = |row| input.real(row).map(|it| (it * unit).round() + 0.0);
@@ -225,7 +248,18 @@ mod tests {
         assert_eq!(right, ["12.0", "0.0", "10.0"]);
         let ctx = EvalContext::default();
         assert_eq!(EqualityKey::of(&column(text), &column(text), &ctx).unwrap(), None);
+        let wide: ArrayRef = Arc::new(Int64Array::from(vec![1 << 53]));
+        let key = EqualityKey::of(&column(ColumnType::bigint()), &column(text), &ctx).unwrap();
+        assert_eq!(key, Some(EqualityKey::RealOfTexts));
+        let keys = key.unwrap().keys(&wide, &ColumnType::bigint(), &ctx);
+        assert_eq!(keys.unwrap_err().errno(), 1235);
+        // To a MariaDB both are decimals.
+        let mut ctx = EvalContext::default();
+        ctx.of_mariadb = true;
+        let key = EqualityKey::of(&column(ColumnType::bigint()), &column(text), &ctx).unwrap();
+        assert!(matches!(key, Some(EqualityKey::Decimal { .. })), "{key:?}");
     }
+
     #[test]
     fn numbers_of_fixed_digits_meet_at_the_nearest_unit() {
         let single = ColumnType { wire: WireType::Float, decimals: 2, ..ColumnType::double() };

@@ -4,16 +4,17 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use pelorus_error::{Error, Result};
-use pelorus_types::WireType;
-use pelorus_types::temporal::write_date;
+use pelorus_types::temporal::{DateTime, write_date, write_datetime};
+use pelorus_types::{ColumnType, WireType};
 
 use crate::call::{Call, each_row};
 use crate::collate::mix::mix;
-use crate::common::{common, temporal_type};
+use crate::common::common;
 use crate::compare::{self, Kind};
 use crate::context::EvalContext;
 use crate::convert::value_as;
 use crate::datetime::parse;
+use crate::datetime::read::{self, Lenience};
 use crate::errors::parameter_count;
 use crate::shape::null_if_any;
 use crate::value::{Arg, Value};
@@ -27,21 +28,12 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     let refs: Vec<&Arg> = args.iter().collect();
     let mut common = common(&refs, ctx, &name.to_ascii_lowercase())?;
     common.ty = null_if_any(common.ty, args);
-    let kind = comparison(&refs, ctx, name)?;
     let to = common.ty;
-    // Dates beside text compare as dates; the text of the chosen one is given as a date is shown.
-    let as_date = matches!(kind, Kind::Date) && to.is_string();
-    let date_type = temporal_type(
-        if args.iter().any(|arg| matches!(arg.ty.wire, WireType::DateTime | WireType::Timestamp)) {
-            WireType::DateTime
-        } else {
-            WireType::Date
-        },
-        0,
-    );
-    if as_date && date_type.wire != WireType::Date {
-        return Err(Error::unsupported(format_args!("{name} of dates with times and text")));
+    if to.is_string() && args.iter().any(|arg| arg.ty.is_date()) {
+        let call = dates(name, args, ctx, to, wanted)?;
+        return Ok(call.with_coercibility(common.coercibility));
     }
+    let kind = comparison(&refs, ctx, name, to.is_string())?;
     let storage = crate::output::storage(&common.ty, common.scale);
     let kernel = each_row(storage, move |batch, row| {
         let inputs = &batch.inputs;
@@ -54,32 +46,83 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
                 best = at;
             }
         }
-        let chosen = &inputs[best];
-        if as_date
-            && !chosen.ty.is_date()
-            && let Some(text) = chosen.text(row)?
-        {
-            let read = parse::datetime(&text);
-            if let Some(date) = read.value {
-                let mut shown = String::new();
-                write_date(&mut shown, date);
-                return Ok(Value::Text(shown));
-            }
-        }
-        value_as(chosen, row, &to)
+        value_as(&inputs[best], row, &to)
     });
     Ok(Call::new(name, args, ctx, common.ty, kernel)
         .with_scale(common.scale)
         .with_coercibility(common.coercibility))
 }
 
-/// What the arguments are compared as: text beside numbers makes all of them text.
-fn comparison(args: &[&Arg], ctx: &EvalContext, name: &str) -> Result<Kind> {
+/// The least or greatest of dates and of what becomes one: the text of a date with as many digits of a
+/// second as the arguments have.
+fn dates(
+    name: &str,
+    args: &[Arg],
+    ctx: &Arc<EvalContext>,
+    to: ColumnType,
+    wanted: Ordering,
+) -> Result<Call> {
+    let has_time = |arg: &Arg| {
+        matches!(arg.ty.wire, WireType::DateTime | WireType::Timestamp | WireType::Time)
+    };
+    let is_odd =
+        |arg: &Arg| arg.is_hex() || arg.ty.wire == WireType::Year && arg.constant.is_some();
+    if args.iter().any(is_odd) {
+        return Err(Error::unsupported(format_args!(
+            "{name} of dates and of bits or constant years"
+        )));
+    }
+    let digits = args.iter().any(has_time).then(|| args.iter().map(digits).max()).flatten();
+    let lenience = Lenience::FUZZY;
+    let lenience = if digits.is_none() { lenience.of_date() } else { lenience };
+    let name_of = name.to_owned();
+    Ok(Call::rowwise(name, args, ctx, to, move |batch, row| {
+        let mut best: Option<DateTime> = None;
+        if batch.inputs.iter().any(|input| input.is_null(row)) {
+            return Ok(Value::Null);
+        }
+        for input in &batch.inputs {
+            // A MySQL makes a date of it that there is not, or shows the year 0 as it is.
+            let date = read::datetime(input, row, lenience)?.filter(|date| {
+                let is_zero = date.midnight() == DateTime::default()
+                    || input.ty.wire == WireType::Year && date.year == 0;
+                !is_zero || digits.is_none() || digits == Some(0) && input.ty.is_date()
+            });
+            let date = date.ok_or_else(|| {
+                Error::unsupported(format_args!("{name_of} of a date and what is none"))
+            })?;
+            let date = if digits.is_none() { date.midnight() } else { date };
+            if best.is_none_or(|best| date.pack().cmp(&best.pack()) == wanted) {
+                best = Some(date);
+            }
+        }
+        let mut shown = String::new();
+        match (best, digits) {
+            (None, _) => return Ok(Value::Null),
+            (Some(date), None) => write_date(&mut shown, date),
+            (Some(date), Some(digits)) => write_datetime(&mut shown, date, digits),
+        }
+        Ok(Value::Text(shown))
+    }))
+}
+
+/// Digits of a second that an argument brings.
+fn digits(arg: &Arg) -> u8 {
+    match arg.ty.wire {
+        WireType::Null | WireType::Date => 0,
+        _ if arg.constant_text().is_some() => {
+            arg.constant_text().map_or(0, |text| parse::datetime(text).fraction)
+        }
+        _ => crate::shape::decimals(&arg.ty).min(6),
+    }
+}
+
+/// What the arguments are compared as: what is a text at the end is one.
+fn comparison(args: &[&Arg], ctx: &EvalContext, name: &str, of_text: bool) -> Result<Kind> {
     let real: Vec<&Arg> = args.iter().copied().filter(|arg| !arg.is_null()).collect();
-    let strings = real.iter().any(|arg| arg.ty.is_string());
-    if strings && !real.iter().any(|arg| arg.ty.is_date()) {
+    if of_text && !real.is_empty() {
         // Collations that contradict each other are no error here.
         return Ok(Kind::under(mix(&real, ctx, &name.to_ascii_lowercase())?.collation));
     }
-    compare::kind(args, ctx, &name.to_ascii_lowercase()).map(Kind::as_given)
+    compare::kind(args, ctx, &name.to_ascii_lowercase())
 }

@@ -16,7 +16,7 @@ use crate::context::EvalContext;
 use crate::datetime::number::{datetime_integer, datetime_number, time_integer, time_number};
 use crate::decimal::Decimal;
 use crate::parse;
-use crate::value::{Arg, Value};
+use crate::value::{Arg, TextForm, Value};
 
 /// What a call remembers of an argument.
 #[derive(Clone, Debug)]
@@ -24,15 +24,16 @@ pub(crate) struct Slot {
     pub(crate) ty: ColumnType,
     pub(crate) scale: u8,
     pub(crate) hex: bool,
+    text_form: TextForm,
 }
 
 impl Slot {
     pub(crate) fn of(arg: &Arg) -> Self {
-        Self { ty: arg.ty, scale: arg.scale, hex: arg.is_hex() }
+        Self { ty: arg.ty, scale: arg.scale, hex: arg.is_hex(), text_form: arg.text_form }
     }
 
     pub(crate) fn of_type(ty: ColumnType) -> Self {
-        Self { ty, scale: ty.decimals, hex: ty.is_bits() }
+        Self { ty, scale: ty.decimals, hex: ty.is_bits(), text_form: TextForm::Shown }
     }
 }
 
@@ -56,6 +57,7 @@ pub(crate) struct Input<'a> {
     pub(crate) ty: ColumnType,
     pub(crate) hex: bool,
     scale: u8,
+    text_form: TextForm,
     one: bool,
     reader: Reader<'a>,
     ctx: &'a EvalContext,
@@ -73,7 +75,16 @@ impl<'a> Input<'a> {
             _ => slot.scale,
         };
         let one = array.len() == 1;
-        Ok(Self { array, ty: slot.ty, hex: slot.hex, scale, one, reader, ctx })
+        Ok(Self {
+            array,
+            ty: slot.ty,
+            hex: slot.hex,
+            scale,
+            text_form: slot.text_form,
+            one,
+            reader,
+            ctx,
+        })
     }
 
     /// Whether one value stands for all rows.
@@ -150,7 +161,7 @@ impl<'a> Input<'a> {
             }
             Reader::F32(_) | Reader::F64(_) => double_to_int(self.real(row)?),
             Reader::Text(array) => self.text_to_int(array.value(at).as_bytes()),
-            Reader::Bytes(array) if self.hex => i128::from(bits_to_u64(array.value(at))),
+            Reader::Bytes(array) if self.hex => i128::from(self.bits_of_literal(array.value(at))),
             Reader::Bytes(array) => self.text_to_int(array.value(at)),
         })
     }
@@ -170,6 +181,17 @@ impl<'a> Input<'a> {
             reason = "two's complement"
         )]
         Some(value as u64)
+    }
+
+    /// The number of a literal like `x'4142'`. A MySQL takes one of more than eight bytes for 0.
+    fn bits_of_literal(&self, bytes: &[u8]) -> u64 {
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        if self.ctx.of_mariadb || bytes.len() - zeros <= 8 {
+            return bits_to_u64(bytes);
+        }
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.ctx.warn(1292, format!("Truncated incorrect BINARY value: 'x'{digits}''"));
+        0
     }
 
     fn text_to_int(&self, text: &[u8]) -> i128 {
@@ -205,7 +227,7 @@ impl<'a> Input<'a> {
             Reader::F32(array) => f64::from(array.value(at)),
             Reader::F64(array) => array.value(at),
             Reader::Text(array) => self.text_to_real(array.value(at).as_bytes()),
-            Reader::Bytes(array) if self.hex => bits_to_u64(array.value(at)) as f64,
+            Reader::Bytes(array) if self.hex => self.bits_of_literal(array.value(at)) as f64,
             Reader::Bytes(array) => self.text_to_real(array.value(at)),
         })
     }
@@ -266,7 +288,7 @@ impl<'a> Input<'a> {
                     Error::unsupported("bytes that are not characters, used as text")
                 })?)
             }
-            _ => Cow::Owned(self.display(row)),
+            _ => Cow::Owned(self.shown(row)?),
         }))
     }
 
@@ -284,8 +306,27 @@ impl<'a> Input<'a> {
             Reader::UInt(array) if self.ty.wire == WireType::Bit => {
                 Cow::Owned(bit_bytes(array.value(at), self.ty.length))
             }
-            _ => Cow::Owned(self.display(row).into_bytes()),
+            _ => Cow::Owned(self.shown(row)?.into_bytes()),
         }))
+    }
+
+    /// The text of a number or date, where it is that of its own type.
+    fn shown(&self, row: usize) -> Result<String> {
+        match self.text_form {
+            TextForm::Shown => Ok(self.display(row)),
+            TextForm::Double if self.ctx.of_mariadb => Ok(self.display(row)),
+            TextForm::Double => Ok(match self.reader {
+                Reader::F32(array) if self.ty.decimals >= 31 => {
+                    let mut out = String::new();
+                    write_double(&mut out, f64::from(array.value(self.at(row))));
+                    out
+                }
+                _ => self.display(row),
+            }),
+            TextForm::Chosen => {
+                Err(Error::unsupported("the text of IF or CASE of numbers of several types"))
+            }
+        }
     }
 
     /// A number or date as MySQL prints it. The row is not NULL.
@@ -324,11 +365,11 @@ impl<'a> Input<'a> {
                 }
             }
             Reader::F32(array) if self.ty.decimals < 31 => {
-                return format!("{:.*}", usize::from(self.ty.decimals), array.value(at));
+                return fixed(f64::from(array.value(at)), self.ty.decimals);
             }
             Reader::F32(array) => write_float(&mut out, array.value(at)),
             Reader::F64(array) if self.ty.decimals < 31 => {
-                return format!("{:.*}", usize::from(self.ty.decimals), array.value(at));
+                return fixed(array.value(at), self.ty.decimals);
             }
             Reader::F64(array) => write_double(&mut out, array.value(at)),
         }
@@ -357,6 +398,18 @@ impl<'a> Input<'a> {
             1292,
             format!("Truncated incorrect {kind} value: '{}'", String::from_utf8_lossy(text)),
         );
+    }
+}
+
+/// A number with so many digits behind the point: of one with fewer, no more digits than tell it from its
+/// neighbours.
+fn fixed(value: f64, digits: u8) -> String {
+    let digits = usize::from(digits);
+    let shortest = format!("{value}");
+    match shortest.split_once('.') {
+        None if digits > 0 => format!("{shortest}.{:0>digits$}", ""),
+        None => shortest,
+        Some(_) => format!("{value:.digits$}"),
     }
 }
 

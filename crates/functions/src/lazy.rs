@@ -118,7 +118,7 @@ impl Frame<'_> {
             Flow::Or => run.first_truth(true)?,
             Flow::First => return Err(Error::internal("a call that is no conditional")),
         }
-        let mut output = Output::new(self.storage, rows)?;
+        let mut output = Output::new(self.storage, rows, &self.ctx.counting(self.ty.length))?;
         for value in run.values {
             output.push(value)?;
         }

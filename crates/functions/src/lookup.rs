@@ -84,7 +84,7 @@ impl Keys {
             Kind::Date => Self::Dates(Vec::new()),
             Kind::Time => Self::Times(Vec::new()),
             // The items of lists are taken as they are.
-            Kind::TimeOf(_) | Kind::Fixed(_) | Kind::Day => return None,
+            Kind::Fixed(_) | Kind::Day => return None,
             Kind::Bytes => Self::Bytes(Vec::new()),
             Kind::Text(rules) => Self::Texts(*rules, Vec::new()),
         })

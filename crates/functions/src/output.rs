@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, Decimal128Builder, Decimal256Builder, Float32Builder, Float64Builder,
-    Int64Builder, NullArray, StringBuilder, UInt64Builder,
+    ArrayRef, BinaryArray, BinaryBuilder, Decimal128Builder, Decimal256Builder, Float32Builder,
+    Float64Builder, Int64Builder, NullArray, StringArray, StringBuilder, UInt64Builder,
 };
+use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
+use bytes::Bytes;
+use pelorus_env::{Account, Reservation};
 use pelorus_error::{Error, Result};
 use pelorus_types::ColumnType;
 use pelorus_types::number::DECIMAL128_DIGITS;
@@ -42,10 +45,66 @@ enum Inner {
 /// Builds an array of a MySQL type.
 pub(crate) struct Output {
     inner: Inner,
+    room: Room,
+}
+
+/// The memory of the texts of an array.
+struct Room {
+    held: Reservation,
+    /// So many bytes need no more of it.
+    covered: usize,
+}
+
+impl Room {
+    /// Texts of so few bytes are not counted.
+    const FREE: usize = 64 << 10;
+
+    fn new(memory: &Account) -> Self {
+        Self { held: memory.empty(), covered: Self::FREE }
+    }
+
+    /// Whether there is so much that it is counted.
+    fn counts(&self) -> bool {
+        self.held.bytes() > 0
+    }
+
+    /// Makes sure that an array of so many bytes may have more.
+    fn take(&mut self, held: usize, more: usize) -> Result<()> {
+        check_room(held, more)?;
+        let needed = held.saturating_add(more);
+        if needed > self.covered {
+            // As builders grow.
+            let bytes = needed.max(held.saturating_mul(2));
+            self.held.try_resize(bytes).map_err(Error::out_of_memory)?;
+            self.covered = bytes;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of an array that are counted as long as it is there.
+struct Counted {
+    bytes: Buffer,
+    _held: Reservation,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The bytes of an array, with what counts them.
+fn counted(bytes: Buffer, mut held: Reservation) -> Buffer {
+    // The builder may have taken less than it was counted for; more there was none.
+    held.try_resize(bytes.capacity().min(held.bytes())).ok();
+    Buffer::from(Bytes::from_owner(Counted { bytes, _held: held }))
 }
 
 impl Output {
-    pub(crate) fn new(storage: &DataType, rows: usize) -> Result<Self> {
+    /// An array with room for so many rows, whose texts an account counts. What aggregates give has
+    /// no limit here: groups have been counted, and have to be given to be spilled.
+    pub(crate) fn new(storage: &DataType, rows: usize, memory: &Account) -> Result<Self> {
         let inner = match storage {
             DataType::Null => Inner::Null(0),
             DataType::Int64 => Inner::Int(Int64Builder::with_capacity(rows)),
@@ -64,7 +123,7 @@ impl Output {
             DataType::Binary => Inner::Bytes(BinaryBuilder::with_capacity(rows, rows * 16)),
             other => return Err(Error::internal(format!("no result array of {other}"))),
         };
-        Ok(Self { inner })
+        Ok(Self { inner, room: Room::new(memory) })
     }
 
     pub(crate) fn push(&mut self, value: Value) -> Result<()> {
@@ -93,15 +152,15 @@ impl Output {
             (Inner::F32(builder), Value::Double(value)) => builder.append_value(value as f32),
             (Inner::F64(builder), Value::Double(value)) => builder.append_value(value),
             (Inner::Text(builder), Value::Text(value)) => {
-                check_room(builder.values_slice().len(), value.len())?;
+                self.room.take(builder.values_slice().len(), value.len())?;
                 builder.append_value(value);
             }
             (Inner::Bytes(builder), Value::Bytes(value)) => {
-                check_room(builder.values_slice().len(), value.len())?;
+                self.room.take(builder.values_slice().len(), value.len())?;
                 builder.append_value(value);
             }
             (Inner::Bytes(builder), Value::Text(value)) => {
-                check_room(builder.values_slice().len(), value.len())?;
+                self.room.take(builder.values_slice().len(), value.len())?;
                 builder.append_value(value);
             }
             (_, value) => {
@@ -120,8 +179,16 @@ impl Output {
             Inner::Dec256(mut builder, _) => Arc::new(builder.finish()),
             Inner::F32(mut builder) => Arc::new(builder.finish()),
             Inner::F64(mut builder) => Arc::new(builder.finish()),
-            Inner::Text(mut builder) => Arc::new(builder.finish()),
-            Inner::Bytes(mut builder) => Arc::new(builder.finish()),
+            Inner::Text(mut builder) if !self.room.counts() => Arc::new(builder.finish()),
+            Inner::Bytes(mut builder) if !self.room.counts() => Arc::new(builder.finish()),
+            Inner::Text(mut builder) => {
+                let (offsets, bytes, nulls) = builder.finish().into_parts();
+                Arc::new(StringArray::new(offsets, counted(bytes, self.room.held), nulls))
+            }
+            Inner::Bytes(mut builder) => {
+                let (offsets, bytes, nulls) = builder.finish().into_parts();
+                Arc::new(BinaryArray::new(offsets, counted(bytes, self.room.held), nulls))
+            }
         }
     }
 }
@@ -155,7 +222,7 @@ pub fn array_of(value: &Value, ty: &ColumnType) -> Result<ArrayRef> {
         Value::Decimal(decimal) => decimal.scale.max(ty.decimals),
         _ => ty.decimals,
     };
-    let mut output = Output::new(&storage(ty, scale), 1)?;
+    let mut output = Output::new(&storage(ty, scale), 1, &Account::unlimited())?;
     output.push(value.clone())?;
     Ok(output.finish())
 }
@@ -171,6 +238,32 @@ pub fn value_at(array: &ArrayRef, ty: &ColumnType, row: usize) -> Result<Value> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_are_counted_while_their_array_is_there() {
+        let memory = Account::new("limit", 1 << 20);
+        let mut output = Output::new(&DataType::Utf8, 10, &memory).unwrap();
+        output.push(Value::Text("a".repeat(1000))).unwrap();
+        assert_eq!(memory.held(), 0);
+        output.push(Value::Text("b".repeat(200_000))).unwrap();
+        assert!(memory.held() >= 201_000);
+        let error = output.push(Value::Text("c".repeat(900_000))).unwrap_err();
+        assert_eq!(error.errno(), 1041);
+        assert!(error.message().contains("limit"), "{}", error.message());
+        let array = output.finish();
+        assert_eq!(array.len(), 2);
+        assert!(memory.held() >= 201_000);
+        let part = array.slice(1, 1);
+        drop(array);
+        assert!(memory.held() >= 201_000);
+        drop(part);
+        assert_eq!(memory.held(), 0);
+        // What fails in the middle leaves nothing.
+        let mut output = Output::new(&DataType::Binary, 1, &memory).unwrap();
+        output.push(Value::Bytes(vec![0; 100_000])).unwrap();
+        drop(output);
+        assert_eq!(memory.held(), 0);
+    }
 
     #[test]
     fn texts_of_a_batch_have_a_limit() {

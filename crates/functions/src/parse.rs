@@ -165,7 +165,7 @@ pub(crate) fn integer_prefix(text: &[u8]) -> Prefix<i128> {
 }
 
 /// A text that is wholly an exact integer, spaces aside.
-pub(crate) fn exact_integer(text: &str) -> Option<i128> {
+pub fn exact_integer(text: &str) -> Option<i128> {
     let trimmed = text.trim_matches(|c: char| c.is_ascii() && is_space(c as u8));
     let digits = trimmed.strip_prefix(['-', '+']).unwrap_or(trimmed);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -9,8 +9,8 @@ use crate::context::EvalContext;
 use crate::errors::no_such_function;
 use crate::value::{Arg, Value};
 use crate::{
-    arithmetic, bits, cast, compare, complaint, conditional, datetime, extreme, info, logic, math,
-    names, round, string,
+    arithmetic, bits, cast, compare, complaint, conditional, datetime, extreme, forms, info, logic,
+    math, names, round, string,
 };
 
 /// Binds a function or operator by name, in any case, to its arguments.
@@ -41,7 +41,11 @@ pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call>
         Some(call) => call.map(|call| {
             let complains = complaint::of_function(name, args, &call.return_type());
             let hides = passes_on(name) && args.iter().any(Arg::hides_number);
-            call.with_complaint(complains, args).with_hidden_number(hides)
+            let mixes = forms::mixes(name, args, &call.return_type(), ctx.of_mariadb);
+            let text_form = forms::text_form(name, args, &call.return_type());
+            call.with_complaint(complains, args)
+                .with_hidden_number(hides)
+                .with_forms(mixes, text_form)
         }),
         None if names::is_function(&upper) => {
             Err(Error::unsupported(format_args!("the function {upper}")))
@@ -218,10 +222,14 @@ fn refuse_broken_text(name: &str, args: &[Arg]) -> Result<()> {
 /// ENUM and SET values are numbers where numbers are asked for, but arrays hold only their text.
 /// The number of a JSON value is not that of its text either.
 fn refuse_hidden_numbers(name: &str, args: &[Arg]) -> Result<()> {
-    if !args.iter().any(Arg::hides_number) {
+    let hides = |arg: &Arg| arg.hides_number() || arg.mixes;
+    if !args.iter().any(hides) {
         return Ok(());
     }
-    let others_are_text = args.iter().all(|arg| arg.ty.is_string() || arg.is_null());
+    // A text among dates is a date.
+    let is_listed = args.iter().any(Arg::hides_number);
+    let is_text = |arg: &Arg| arg.ty.is_string() || !is_listed && arg.ty.is_temporal();
+    let others_are_text = args.iter().all(|arg| is_text(arg) || arg.is_null());
     let compares = matches!(
         name,
         "=" | "<=>"
@@ -242,10 +250,13 @@ fn refuse_hidden_numbers(name: &str, args: &[Arg]) -> Result<()> {
             | "GREATEST"
             | "LEAST"
     );
-    let asked = |(at, arg): (usize, &Arg)| arg.hides_number() && asks_number(name, at, args.len());
+    let asked = |(at, arg): (usize, &Arg)| hides(arg) && asks_number(name, at, args.len());
     let as_number = args.iter().enumerate().any(asked);
     if as_number || (compares && !others_are_text) || is_mathematical(name, args) {
-        return Err(Error::unsupported("ENUM, SET and JSON values as numbers"));
+        return Err(Error::unsupported(match is_listed {
+            true => "ENUM, SET and JSON values as numbers",
+            false => "texts as numbers that IF, CASE, GREATEST or LEAST chose among other types",
+        }));
     }
     Ok(())
 }

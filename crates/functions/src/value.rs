@@ -80,6 +80,18 @@ pub enum Origin {
     Expression,
 }
 
+/// How the text of a floating-point number is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextForm {
+    /// As the type shows it.
+    #[default]
+    Shown,
+    /// As that of a DOUBLE, though it is shown as a FLOAT.
+    Double,
+    /// As that of the value that a conditional chose, whose type is another.
+    Chosen,
+}
+
 /// What is known of an argument before any row is seen.
 #[derive(Clone, Debug)]
 pub struct Arg {
@@ -101,6 +113,11 @@ pub struct Arg {
     /// Whether it is the value of an ENUM, SET or JSON column whatever its type says: as a number
     /// it is another than its text.
     pub hides_number: bool,
+    /// Whether it is a text that IF, CASE, GREATEST or LEAST chose among values of several types: a MySQL
+    /// has its number of the value, not of the text.
+    pub mixes: bool,
+    /// How its text is made where it is a floating-point number.
+    pub text_form: TextForm,
     /// Whether it is a text literal whose bytes are no text of its charset: these count only beside
     /// other bytes, and where nothing but bytes is asked for.
     pub broken: bool,
@@ -113,8 +130,20 @@ impl Arg {
         let text = text.into();
         let (origin, scale) = (Origin::Column, ty.decimals);
         let (complains, hides_number, broken) = (false, false, false);
-        let constant = None;
-        Self { ty, constant, coercibility, origin, scale, text, complains, hides_number, broken }
+        let (constant, mixes, text_form) = (None, false, TextForm::Shown);
+        Self {
+            ty,
+            constant,
+            coercibility,
+            origin,
+            scale,
+            text,
+            complains,
+            hides_number,
+            mixes,
+            text_form,
+            broken,
+        }
     }
 
     /// A literal or a folded constant.
@@ -130,8 +159,7 @@ impl Arg {
         };
         let (constant, text) = (Some(value), text.into());
         let origin = Origin::Literal;
-        let (complains, hides_number, broken) = (false, false, false);
-        Self { ty, constant, coercibility, origin, scale, text, complains, hides_number, broken }
+        Self { constant, coercibility, origin, scale, ..Self::column(ty, text) }
     }
 
     /// The result of a call. `constant` is its value when the call was folded.
@@ -140,6 +168,8 @@ impl Arg {
             ty: call.return_type(),
             complains: constant.is_none() && call.complains(),
             hides_number: call.hides_number(),
+            mixes: call.mixes(),
+            text_form: call.text_form(),
             broken: false,
             constant,
             coercibility: call.coercibility(),

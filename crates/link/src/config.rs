@@ -31,10 +31,10 @@ impl fmt::Debug for Secret {
 pub enum TlsMode {
     /// Never.
     Disabled,
-    /// When the server offers it; its certificate is not checked.
+    /// When the server offers it; its certificate is not verified.
     #[default]
     Preferred,
-    /// Always; the certificate is not checked.
+    /// Always; the certificate is not verified.
     Required,
     /// Always, and the certificate must be signed by [`LinkConfig::tls_ca`] for the host's name.
     Verify,
@@ -90,6 +90,9 @@ pub struct LinkConfig {
     pub tls: TlsMode,
     /// Certificates (PEM text) that may sign the servers' certificates, for [`TlsMode::Verify`].
     pub tls_ca: Option<String>,
+    /// Whether a server whose certificate is not verified may get the password itself, and not only
+    /// proof of it.
+    pub cleartext_password: bool,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
     /// How long an unused connection is kept.
@@ -107,6 +110,7 @@ impl LinkConfig {
             connections_per_server: 2,
             tls: TlsMode::default(),
             tls_ca: None,
+            cleartext_password: false,
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
         }

@@ -25,7 +25,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use crate::settings::{Applied, SessionSettings};
+use crate::split::quote_text;
 use crate::stream::Stream;
+use crate::text::{Reading, StatementText};
 
 pub(crate) use connect::{Address, connect, connect_with};
 use connect::{Works, ask_whether_it_works};
@@ -214,14 +216,14 @@ impl Connection {
 
     /// Runs a statement of the text protocol and gives its head.
     pub(crate) async fn query(&mut self, sql: &str) -> Result<Answer> {
-        self.queue(command::QUERY, sql.as_bytes());
+        self.queue_query(sql)?;
         self.flush().await?;
         self.head().await
     }
 
     /// Runs a statement that gives no rows.
     pub(crate) async fn run(&mut self, sql: &str) -> Result<response::Ok> {
-        self.queue_query(sql);
+        self.queue_query(sql)?;
         self.flush().await?;
         self.done().await
     }
@@ -245,22 +247,37 @@ impl Connection {
 
     /// Sends statements whose answers are read next.
     async fn send_all(&mut self, statements: &[&str]) -> Result<()> {
-        for sql in statements {
-            self.queue_query(sql);
+        let texts: Vec<_> = statements.iter().map(|sql| self.text(sql)).collect::<Result<_>>()?;
+        for text in texts {
+            self.queue_text(command::QUERY, text);
         }
         self.flush().await
     }
 
     /// Runs a statement and gives all its rows as text; for small results.
     pub(crate) async fn rows(&mut self, sql: &str) -> Result<TextRows> {
-        self.queue_query(sql);
+        self.queue_query(sql)?;
         self.flush().await?;
         self.text_rows().await
     }
 
     /// Puts a statement into the buffer for sending.
-    pub(crate) fn queue_query(&mut self, sql: &str) {
-        self.queue(command::QUERY, sql.as_bytes());
+    fn queue_query(&mut self, sql: &str) -> Result<()> {
+        let text = self.text(sql)?;
+        self.queue_text(command::QUERY, text);
+        Ok(())
+    }
+
+    /// A text as the server reads it in the state that the session is in.
+    fn text<'a>(&self, sql: &'a str) -> Result<StatementText<'a>> {
+        let sql_mode = self.applied.sql_mode();
+        let has_dollar_quotes = self.version.has_dollar_quotes();
+        StatementText::new(sql, Reading { sql_mode, has_dollar_quotes })
+    }
+
+    /// The only way by which text goes to the server.
+    fn queue_text(&mut self, command: u8, text: StatementText<'_>) {
+        self.queue(command, text.as_bytes());
     }
 
     /// Puts a change of the current database into the buffer for sending.
@@ -324,7 +341,8 @@ impl Connection {
 
     /// Prepares a statement.
     pub(crate) async fn prepare(&mut self, sql: &str) -> Result<Statement> {
-        self.queue(command::STMT_PREPARE, sql.as_bytes());
+        let text = self.text(sql)?;
+        self.queue_text(command::STMT_PREPARE, text);
         self.flush().await?;
         self.begin_answer();
         self.phase = Phase::Other;
@@ -658,25 +676,51 @@ pub(crate) fn lost(label: &str, why: impl std::fmt::Display) -> Error {
 }
 
 impl Connection {
-    /// Brings the session into the state that a statement needs.
+    /// Brings the session into the state that a statement needs. Variables that the server does not
+    /// know stay out of it: what they would change, this server does not do.
     pub(crate) async fn apply(&mut self, settings: &SessionSettings) -> Result<()> {
-        let change = self.applied.change(settings)?;
+        match self.apply_known(settings).await {
+            Err(error) if error.errno() == Code::UnknownSystemVariable.errno() => {
+                self.learn_variables(settings).await?;
+                self.apply_known(settings).await
+            }
+            applied => applied,
+        }
+    }
+
+    async fn apply_known(&mut self, settings: &SessionSettings) -> Result<()> {
+        let change = self.applied.change(settings, self.version.read_only_variable())?;
         if change.is_empty() {
             return Ok(());
         }
-        // Nobody knows the state before all answers are there: whoever asks may go away meanwhile.
-        self.applied.forget();
         if let Some(sql) = &change.set {
-            self.queue_query(sql);
+            self.queue_query(sql)?;
         }
         if let Some(database) = &change.database {
             self.queue_use(database);
         }
+        // Nobody knows the state before all answers are there: whoever asks may go away meanwhile.
+        self.applied.forget();
         self.flush().await?;
         let set = self.taken(change.set.is_some()).await?;
         let database = self.taken(change.database.is_some()).await?;
         self.applied.answered(settings, set.is_ok(), database.is_ok());
         set.and(database)
+    }
+
+    /// Finds out which of the variables that are to be set the server does not know.
+    async fn learn_variables(&mut self, settings: &SessionSettings) -> Result<()> {
+        let names: Vec<String> = settings.others.keys().map(|name| quote_text(name)).collect();
+        let ask = format!("SHOW VARIABLES WHERE Variable_name IN ({})", names.join(", "));
+        let known = self.rows(&ask).await?;
+        let known: Vec<&str> =
+            known.rows.iter().filter_map(|row| row.first()?.as_deref()).collect();
+        let unknown = settings
+            .others
+            .keys()
+            .filter(|name| !known.iter().any(|known| known.eq_ignore_ascii_case(name)));
+        self.applied.leave_out(unknown);
+        Ok(())
     }
 
     /// Reads the answer to a change of the session, if there was one to be made: whether the server

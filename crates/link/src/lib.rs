@@ -18,6 +18,7 @@
 //! | [`snapshot`] | how all readers see one moment |
 //! | [`binlog`] | positions in a server's binlog, and following it |
 //! | [`status`] | what the servers do |
+//! | `text` | which text may leave for a server |
 
 pub mod binlog;
 mod cache;
@@ -35,6 +36,7 @@ pub mod split;
 pub mod status;
 mod stream;
 pub mod table;
+mod text;
 mod tls;
 
 pub use binlog::{FollowError, FollowFailure, FollowRequest, Follower, SourceFacts};
@@ -44,7 +46,7 @@ pub use link::{Described, Link};
 pub use pelorus_mysql_wire::prepared::Value;
 pub use pelorus_mysql_wire::rows::Format;
 pub use pin::Pinned;
-pub use relay::{Relay, RelayDone, RelayItem, RelayedRows, Target};
+pub use relay::{Condition, Relay, RelayDone, RelayItem, RelayedRows, Target};
 pub use scan::{Fragment, Moment, RangeReport, Scan, ScanReport, ScanRequest, ScanStream};
 pub use settings::SessionSettings;
 pub use snapshot::SnapshotMode;

@@ -26,6 +26,8 @@ use crate::status::LinkStatus;
 use crate::table::{RemoteTable, TableName, load};
 use crate::tls;
 
+/// Databases that servers have for themselves.
+const OWN_DATABASES: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
 /// How often connections that rest, and servers that are away, are looked at.
 const REAP_EVERY: Duration = Duration::from_secs(5);
 
@@ -41,6 +43,7 @@ pub(crate) struct Inner {
     pub(crate) env: Env,
     /// The primary first.
     pub(crate) servers: Vec<Arc<Server>>,
+    /// All that the server has, by its names.
     databases: Cache<(), Arc<Vec<String>>>,
     tables: Cache<String, Arc<Vec<TableName>>>,
     table: Cache<(String, String), Arc<RemoteTable>>,
@@ -80,6 +83,7 @@ impl Link {
                 label: format!("server '{}' at {endpoint}", config.name).into(),
                 tls: config.tls,
                 tls_config: tls_config.clone(),
+                cleartext_password: config.cleartext_password,
                 timeout: config.connect_timeout,
             };
             Server::new(address, is_primary, config.idle_timeout, env.clone())
@@ -143,6 +147,11 @@ impl Link {
         self.inner.servers.first().and_then(|primary| primary.is_mariadb())
     }
 
+    /// The primary's version, as in `@@version`, as far as it was heard of, without asking.
+    pub fn known_version(&self) -> Option<String> {
+        self.inner.servers.first().and_then(|primary| primary.version_text())
+    }
+
     /// The server's global `sql_mode`.
     ///
     /// # Errors
@@ -176,13 +185,50 @@ impl Link {
         if !config.databases.is_empty() {
             return Ok(config.databases.iter().map(|(local, _)| local.clone()).collect());
         }
-        if let Some(names) = self.inner.databases.fresh(&()) {
-            return Ok(names.to_vec());
+        Ok(self.inner.all_databases().await?.to_vec())
+    }
+
+    /// Whether the server has a database of this name, in any case, that is not shown here.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn hides(&self, remote: &str) -> Result<bool> {
+        let shown = &self.inner.config.databases;
+        let is_own = OWN_DATABASES.iter().any(|own| own.eq_ignore_ascii_case(remote));
+        if is_own || shown.is_empty() {
+            return Ok(is_own);
         }
-        let epoch = self.inner.databases.epoch();
-        let names = load::databases(&mut *self.inner.lend_for_metadata().await?).await?;
-        self.inner.databases.put((), Some(Arc::new(names.clone())), epoch);
-        Ok(names)
+        let same = |name: &str| name.eq_ignore_ascii_case(remote);
+        if shown.iter().any(|(_, shown)| same(shown)) {
+            return Ok(false);
+        }
+        Ok(self.inner.all_databases().await?.iter().any(|name| same(name)))
+    }
+
+    /// Of the databases that the link is to show, those that the server does not have, or does not
+    /// show to the account, by their names there.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    pub async fn missing_databases(&self) -> Result<Vec<String>> {
+        let wanted = &self.inner.config.databases;
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let there = load::databases(&mut *self.inner.lend_for_metadata().await?).await?;
+        // Whether case counts is a matter of the server.
+        let is_there = |name: &String| there.iter().any(|it| it.eq_ignore_ascii_case(name));
+        let missing = wanted.iter().map(|(_, remote)| remote).filter(|name| !is_there(name));
+        Ok(missing.cloned().collect())
+    }
+
+    /// The same, asked of the server whatever is cached: there may be a new one.
+    ///
+    /// # Errors
+    /// As [`Self::databases`].
+    pub async fn databases_now(&self) -> Result<Vec<String>> {
+        self.inner.databases.clear();
+        self.databases().await
     }
 
     /// The tables and views of a database, given by its name here; none of a database that is not
@@ -438,6 +484,16 @@ impl Inner {
             }
         }
         self.lend(settings).await
+    }
+
+    async fn all_databases(&self) -> Result<Arc<Vec<String>>> {
+        if let Some(names) = self.databases.fresh(&()) {
+            return Ok(names);
+        }
+        let epoch = self.databases.epoch();
+        let names = Arc::new(load::databases(&mut *self.lend_for_metadata().await?).await?);
+        self.databases.put((), Some(Arc::clone(&names)), epoch);
+        Ok(names)
     }
 
     pub(crate) fn forget(&self) {

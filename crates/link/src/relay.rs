@@ -54,6 +54,17 @@ pub struct RelayDone {
     pub info: String,
 }
 
+/// A warning of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// `Note`, `Warning` or `Error`.
+    pub level: String,
+    /// Its number.
+    pub code: u16,
+    /// Its text.
+    pub message: String,
+}
+
 /// A piece of a relayed result.
 #[derive(Debug)]
 pub enum RelayItem {
@@ -63,6 +74,8 @@ pub enum RelayItem {
     End {
         /// Warnings.
         warnings: u16,
+        /// The warnings themselves, as far as the server keeps them.
+        conditions: Vec<Condition>,
         /// The server's status bits.
         status: u16,
     },
@@ -208,8 +221,23 @@ impl<S: Source> Reading<S> {
                 }
             }
         }
-        Ok(RelayItem::End { warnings: end.warnings, status: end.status.0 })
+        let conditions = match end.warnings {
+            0 => Vec::new(),
+            // All rows have come: a server that goes away now takes only the words of its warnings.
+            _ => conditions(connection).await.unwrap_or_default(),
+        };
+        Ok(RelayItem::End { warnings: end.warnings, conditions, status: end.status.0 })
     }
+}
+
+/// What the latest statement of a connection has warned of.
+async fn conditions(connection: &mut Connection) -> Result<Vec<Condition>> {
+    let rows = connection.rows("SHOW WARNINGS").await?.rows;
+    let conditions = rows.into_iter().filter_map(|row| {
+        let [level, code, message] = <[_; 3]>::try_from(row).ok()?;
+        Some(Condition { level: level?, code: code?.parse().ok()?, message: message? })
+    });
+    Ok(conditions.collect())
 }
 
 /// Puts the names that databases have here in place of the server's.

@@ -161,6 +161,11 @@ impl Server {
         self.health.lock().version.as_ref().map(|version| version.is_mariadb)
     }
 
+    /// Its version as in `@@version`; `None` before the first connection.
+    pub(crate) fn version_text(&self) -> Option<String> {
+        self.health.lock().version.as_ref().map(|version| version.text.clone())
+    }
+
     /// Whether it is worth asking: not known to be down.
     pub(crate) fn seems_up(&self) -> bool {
         self.health.lock().state != Some(ServerState::Down)

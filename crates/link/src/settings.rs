@@ -1,13 +1,16 @@
 //! The session state that a statement needs on a server, and how a connection gets into it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use pelorus_error::{Code, Error, Result};
 
-/// The one of the other variables that a connection begins with at another value than the server's
-/// default, and that value.
-const SELECT_LIMIT: (&str, &str) = ("sql_select_limit", "18446744073709551615");
+/// The variable that a connection begins with at another value than the server's default.
+const SELECT_LIMIT: &str = "sql_select_limit";
+/// Other variables whose value at the beginning is not `DEFAULT`, and that value: MySQL has no default
+/// of those that sessions alone have.
+const AT_FIRST: [(&str, &str); 3] =
+    [(SELECT_LIMIT, "18446744073709551615"), ("insert_id", "0"), ("sql_log_bin", "1")];
 
 /// Session state for a statement. A connection that is in another state is changed first; what is
 /// `None` has the server's default, but for `sql_select_limit`, which does not limit then.
@@ -24,6 +27,9 @@ pub struct SessionSettings {
     pub database: Option<String>,
     /// The moment that `NOW()` gives, in seconds since 1970.
     pub timestamp: Option<f64>,
+    /// Transactions, and statements outside of them, may only read: what would write, also in stored
+    /// functions, fails with error 1792.
+    pub read_only: bool,
     /// Other session variables: name, and the value as SQL (`5`, `'text'`).
     pub others: BTreeMap<String, String>,
 }
@@ -43,7 +49,7 @@ impl SessionSettings {
     /// where it ends.
     #[must_use]
     pub fn with_select_limit(mut self, rows: Option<u64>) -> Self {
-        self.others.extend(rows.map(|rows| (SELECT_LIMIT.0.to_owned(), rows.to_string())));
+        self.others.extend(rows.map(|rows| (SELECT_LIMIT.to_owned(), rows.to_string())));
         self
     }
 }
@@ -52,6 +58,8 @@ impl SessionSettings {
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     settings: SessionSettings,
+    /// Variables that the server does not know.
+    left_out: BTreeSet<String>,
     /// Nobody knows the state; the connection cannot be used again.
     unknown: bool,
 }
@@ -81,7 +89,11 @@ impl Applied {
     ///
     /// # Errors
     /// When a value cannot be written in SQL safely.
-    pub(crate) fn change(&self, wanted: &SessionSettings) -> Result<Change> {
+    pub(crate) fn change(
+        &self,
+        wanted: &SessionSettings,
+        read_only_variable: &str,
+    ) -> Result<Change> {
         if self.unknown {
             return Err(Error::internal("a connection in an unknown state was used again"));
         }
@@ -102,14 +114,21 @@ impl Applied {
                 _ => set.add("timestamp", "DEFAULT"),
             }
         }
-        for (name, value) in &wanted.others {
+        if now.read_only != wanted.read_only {
+            let value = if wanted.read_only { "1" } else { "DEFAULT" };
+            // Without a scope it would be that of the next transaction.
+            set.add(&format!("@@SESSION.{read_only_variable}"), value);
+        }
+        let is_known = |name: &String| !self.left_out.contains(name);
+        for (name, value) in wanted.others.iter().filter(|(name, _)| is_known(*name)) {
             if now.others.get(name) != Some(value) {
                 set.add(check_name(name)?, value);
             }
         }
-        for name in now.others.keys().filter(|name| !wanted.others.contains_key(*name)) {
-            let is_limit = name == SELECT_LIMIT.0;
-            set.add(check_name(name)?, if is_limit { SELECT_LIMIT.1 } else { "DEFAULT" });
+        let gone = |name: &&String| is_known(*name) && !wanted.others.contains_key(*name);
+        for name in now.others.keys().filter(gone) {
+            let first = AT_FIRST.iter().find(|(known, _)| known == name);
+            set.add(check_name(name)?, first.map_or("DEFAULT", |known| known.1));
         }
         let database = wanted.database.clone().filter(|name| now.database.as_ref() != Some(name));
         Ok(Change { set: set.finish(), database })
@@ -125,6 +144,16 @@ impl Applied {
         let now = settings.database.clone().filter(|_| database);
         self.settings.database = now.or(before);
         self.unknown = false;
+    }
+
+    /// The `sql_mode` that was set; `None` where it is the server's own.
+    pub(crate) fn sql_mode(&self) -> Option<&str> {
+        self.settings.sql_mode.as_deref()
+    }
+
+    /// Leaves variables out that the server does not know.
+    pub(crate) fn leave_out<'a>(&mut self, names: impl Iterator<Item = &'a String>) {
+        self.left_out.extend(names.cloned());
     }
 
     /// Whether the state is known.
@@ -144,6 +173,7 @@ impl Applied {
             + usize::from(now.time_zone != wanted.time_zone)
             + usize::from(now.collation_connection != wanted.collation_connection)
             + usize::from(now.timestamp != wanted.timestamp)
+            + usize::from(now.read_only != wanted.read_only)
             + usize::from(now.others != wanted.others)
             + usize::from(wanted.database.is_some() && now.database != wanted.database)
     }
@@ -211,36 +241,74 @@ mod tests {
         }
     }
 
+    fn to(applied: &Applied, wanted: &SessionSettings) -> Result<Change> {
+        applied.change(wanted, "tx_read_only")
+    }
+
     #[test]
     fn only_differences_are_sent() {
         let mut applied = Applied::default();
-        let change = applied.change(&settings()).unwrap();
+        let change = to(&applied, &settings()).unwrap();
         assert_eq!(
             change.set.as_deref(),
             Some("SET sql_mode='ANSI_QUOTES', timestamp=1.500000, div_precision_increment=6")
         );
         assert_eq!(change.database.as_deref(), Some("shop"));
         applied.answered(&settings(), true, true);
-        assert!(applied.change(&settings()).unwrap().is_empty());
+        assert!(to(&applied, &settings()).unwrap().is_empty());
         assert_eq!(applied.distance(&settings()), 0);
 
-        let change = applied.change(&SessionSettings::default()).unwrap();
+        let change = to(&applied, &SessionSettings::default()).unwrap();
         assert_eq!(
             change.set.as_deref(),
             Some("SET sql_mode=DEFAULT, timestamp=DEFAULT, div_precision_increment=DEFAULT")
         );
         assert_eq!(change.database, None);
         applied.answered(&SessionSettings::default(), true, true);
-        assert!(applied.change(&settings()).unwrap().database.is_none());
+        assert!(to(&applied, &settings()).unwrap().database.is_none());
+    }
+
+    #[test]
+    fn sessions_that_only_read_do_not_stay_so() {
+        let mut applied = Applied::default();
+        let reads = SessionSettings { read_only: true, ..SessionSettings::default() };
+        let set = to(&applied, &reads).unwrap().set;
+        assert_eq!(set.as_deref(), Some("SET @@SESSION.tx_read_only=1"));
+        assert_eq!(applied.distance(&reads), 1);
+        applied.answered(&reads, true, true);
+        let set = to(&applied, &SessionSettings::default()).unwrap().set;
+        assert_eq!(set.as_deref(), Some("SET @@SESSION.tx_read_only=DEFAULT"));
+    }
+
+    #[test]
+    fn what_the_server_does_not_know_is_left_out() {
+        let mut applied = Applied::default();
+        applied.leave_out(["div_precision_increment".to_owned()].iter());
+        let set = to(&applied, &settings()).unwrap().set.unwrap();
+        assert_eq!(set, "SET sql_mode='ANSI_QUOTES', timestamp=1.500000");
+        applied.answered(&settings(), true, true);
+        let set = to(&applied, &SessionSettings::default()).unwrap().set.unwrap();
+        assert_eq!(set, "SET sql_mode=DEFAULT, timestamp=DEFAULT");
+    }
+
+    #[test]
+    fn variables_of_sessions_alone_have_no_default() {
+        let mut applied = Applied::default();
+        let mut other = SessionSettings::default();
+        other.others.insert("insert_id".into(), "7".into());
+        other.others.insert("sql_log_bin".into(), "0".into());
+        applied.answered(&other, true, true);
+        let set = to(&applied, &SessionSettings::default()).unwrap().set;
+        assert_eq!(set.as_deref(), Some("SET insert_id=0, sql_log_bin=1"));
     }
 
     #[test]
     fn the_limit_of_the_server_is_none_of_ours() {
         let mut applied = Applied::default();
         let limited = SessionSettings::default().with_select_limit(Some(3));
-        assert_eq!(applied.change(&limited).unwrap().set.unwrap(), "SET sql_select_limit=3");
+        assert_eq!(to(&applied, &limited).unwrap().set.unwrap(), "SET sql_select_limit=3");
         applied.answered(&limited, true, true);
-        let change = applied.change(&SessionSettings::default()).unwrap();
+        let change = to(&applied, &SessionSettings::default()).unwrap();
         assert_eq!(change.set.unwrap(), "SET sql_select_limit=18446744073709551615");
     }
 
@@ -252,18 +320,18 @@ mod tests {
         other.time_zone = Some("Nowhere".into());
         other.database = Some("stock".into());
         applied.forget();
-        assert!(!applied.is_known() && applied.change(&other).is_err());
+        assert!(!applied.is_known() && to(&applied, &other).is_err());
         applied.answered(&other, false, true);
         assert!(applied.is_known());
-        let change = applied.change(&other).unwrap();
+        let change = to(&applied, &other).unwrap();
         assert_eq!(change.set.as_deref(), Some("SET time_zone='Nowhere'"));
         assert_eq!(change.database, None, "it was taken");
         other.database = Some("gone".into());
         applied.answered(&other, true, false);
-        let change = applied.change(&other).unwrap();
+        let change = to(&applied, &other).unwrap();
         assert_eq!((change.set, change.database.as_deref()), (None, Some("gone")));
         other.database = Some("stock".into());
-        assert!(applied.change(&other).unwrap().is_empty());
+        assert!(to(&applied, &other).unwrap().is_empty());
     }
 
     #[test]
@@ -272,10 +340,10 @@ mod tests {
         let mut wanted =
             SessionSettings { time_zone: Some("a', x='b".into()), ..SessionSettings::default() };
         assert_eq!(
-            applied.change(&wanted).unwrap().set.as_deref(),
+            to(&applied, &wanted).unwrap().set.as_deref(),
             Some("SET time_zone='a'', x=''b'")
         );
         wanted.time_zone = Some("\\".into());
-        assert_eq!(applied.change(&wanted).unwrap_err().errno(), 1231);
+        assert_eq!(to(&applied, &wanted).unwrap_err().errno(), 1231);
     }
 }

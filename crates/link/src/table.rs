@@ -40,6 +40,8 @@ pub struct RemoteTable {
     pub comment: String,
     /// The AUTO_INCREMENT counter.
     pub auto_increment: Option<u64>,
+    /// Whether its server finds tables and aliases in any case (`lower_case_table_names`).
+    pub folds_names: bool,
 }
 
 impl RemoteTable {

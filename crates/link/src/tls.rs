@@ -2,23 +2,38 @@
 
 use std::sync::Arc;
 
-use pelorus_env::Env;
+use pelorus_env::{Clock, Env};
 use pelorus_error::{Code, Error, Result};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::time_provider::TimeProvider;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 
 use crate::config::{LinkConfig, TlsMode};
 
 /// Where Debian and its kin keep the certificates that everybody trusts.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
+/// The clock of an [`Env`] for TLS: whatever it shows, asking never fails, and a moment before 1970 is
+/// the first of 1970. Certificates are not valid then.
+#[derive(Debug)]
+struct TlsClock(Arc<dyn Clock>);
+
+impl TimeProvider for TlsClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(self.0.since_epoch()))
+    }
+}
+
 /// How to start TLS for a link; `None` when it is never started.
 pub(crate) fn client_config(config: &LinkConfig, env: &Env) -> Result<Option<Arc<ClientConfig>>> {
     let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+    let clock = Arc::new(TlsClock(Arc::clone(&env.clock)));
+    let builder = ClientConfig::builder_with_details(Arc::clone(&provider), clock)
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::internal("TLS cannot be set up").caused_by(error))?;
     let client = match config.tls {
@@ -56,6 +71,34 @@ fn roots(config: &LinkConfig, env: &Env) -> Result<RootCertStore> {
         store.add(certificate).map_err(|error| wrong("not usable").caused_by(error))?;
     }
     if store.is_empty() { Err(wrong("none found")) } else { Ok(store) }
+}
+
+/// Why TLS was not made, in words for people.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let text = match inner {
+        None => return format!("TLS: {}", pelorus_error::plain(error)),
+        Some(rustls::Error::InvalidCertificate(why)) => match why {
+            CertificateError::UnknownIssuer => {
+                "the server's certificate is signed by none of the authorities of TLS_CA"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "the server's certificate is for another host name"
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "the server's certificate has expired"
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "the server's certificate is not valid yet"
+            }
+            CertificateError::Revoked => "the server's certificate was revoked",
+            _ => "the server's certificate cannot be verified",
+        },
+        Some(rustls::Error::AlertReceived(_)) => "the server ended the handshake",
+        Some(rustls::Error::PeerIncompatible(_)) => "the server has no version or cipher of ours",
+        Some(_) => "the handshake failed",
+    };
+    format!("TLS: {text}")
 }
 
 /// Takes whatever certificate comes, as the modes say that do not verify: against those who only

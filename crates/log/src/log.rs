@@ -31,7 +31,8 @@ pub struct Options {
     /// takes, and further while the disk is too full for a new segment or too many files are open.
     pub segment_bytes: u64,
     /// Bytes of zeros that are written ahead of the records. A quarter of them, in whole blocks, is
-    /// kept for records that free space ([`Log::append_freeing`]). Where records need more than so
+    /// kept for records that free space ([`Log::append_freeing`]), and a quarter of that for those that
+    /// free it at once ([`Log::append_last`]). Where records need more than so
     /// much at once, it is allocated, and no zeros are written.
     pub reserve_bytes: u64,
     /// The most bytes that wait in memory or are being written; a record larger than this goes
@@ -47,6 +48,12 @@ impl Options {
     /// is needed to drop dozens of tables on a full disk.
     fn kept_bytes(&self) -> u64 {
         self.reserve_bytes / 4 / BLOCK * BLOCK
+    }
+
+    /// Bytes of these that nothing takes but records which give much space back at once, and the next
+    /// opening.
+    fn last_bytes(&self) -> u64 {
+        self.kept_bytes() / 4 / BLOCK * BLOCK
     }
 }
 
@@ -154,6 +161,15 @@ impl Log {
     /// # Errors
     /// As [`append`](Self::append).
     pub fn append_freeing(&self, parts: &[&[u8]]) -> Result<Lsn> {
+        self.append_keeping(parts, self.options.last_bytes())
+    }
+
+    /// The same of a record on which files are removed: it can use all the space that is kept. Its
+    /// caller lets it be kept again ([`Self::keep_space`]).
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn append_last(&self, parts: &[&[u8]]) -> Result<Lsn> {
         self.append_keeping(parts, 0)
     }
 
@@ -230,7 +246,8 @@ impl Log {
         self.check(&state)?;
         if state.unproven && !state.leading && state.buffer.is_empty() {
             let end = state.start.plus(GROUP_HEADER as u64).ok_or_else(used_up)?;
-            self.reserve(&mut state, end, self.options.kept_bytes())?;
+            // A start on a full disk has less to write behind it.
+            self.reserve(&mut state, end, self.options.last_bytes())?;
             self.lead(&mut state);
             self.check(&state)?;
         }

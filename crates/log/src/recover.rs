@@ -83,13 +83,16 @@ pub(crate) fn recover(
     if let Some(bad) = tail.read(&mut last, None, checkpoint.lsn, replay)? {
         tail.accept_end(&mut last, &bad)?;
     }
-    let (header, file) = match begin_segment(disk, folder, &mut last, &tail) {
-        Err(error) if error.code() == Code::DiskFull && cut_tail(disk, &last, &tail)? => {
-            begin_segment(disk, folder, &mut last, &tail)?
-        }
-        begun => begun?,
-    };
+    let (header, file) = go_on(disk, folder, &mut last, &tail)?;
     segments.insert(header.number, header.first);
+    if header.number != last.header.number
+        && header.first <= last.header.first
+        && disk.remove(&last.path).is_ok()
+    {
+        // It has nothing that the new one has not. Where nothing is written between starts, they take no
+        // space from each other.
+        segments.remove(&last.header.number);
+    }
     Ok(Recovered { header, file, segments })
 }
 
@@ -233,6 +236,29 @@ fn read_group(
         at = end;
     }
     Ok(at)
+}
+
+/// The segment that is written from now on: a new one. Where the disk is too full for it also without
+/// what was taken ahead, it is the last one, if nothing was ever in it.
+fn go_on(
+    disk: &dyn Disk,
+    folder: &Path,
+    last: &mut Scan,
+    tail: &Tail,
+) -> Result<(SegmentHeader, Arc<dyn DiskFile>)> {
+    let is_full = |error: &Error| error.code() == Code::DiskFull;
+    let mut begun = begin_segment(disk, folder, last, tail);
+    if begun.as_ref().is_err_and(is_full) && cut_tail(disk, last, tail)? {
+        begun = begin_segment(disk, folder, last, tail);
+    }
+    match begun {
+        Err(error) if is_full(&error) && tail.position == last.header.first => {
+            let file = disk.open(&last.path, Open::Write);
+            let file = file.map_err(|error| segment::write_error(&last.path, error))?;
+            Ok((SegmentHeader { durable: tail.position, ..last.header }, file))
+        }
+        begun => begun,
+    }
 }
 
 /// Cuts the space off the last segment that was taken ahead of its records, where the disk is full;

@@ -60,7 +60,7 @@ mod window;
 mod writes;
 
 pub use copies::{Absent, Copies, CopyColumn, CopyTable, Definition};
-pub use mirrorable::{Mirrorable, check};
+pub use mirrorable::{Mirrorable, check, written_definition};
 pub use mirrors::{Fresh, MirrorName, Mirrors};
 pub use pelorus_binlog::Form;
 pub use record::State;

@@ -206,12 +206,38 @@ fn virtual_column(text: &str) -> Option<String> {
     definition.columns.iter().find(is_virtual).map(|column| column.name.clone())
 }
 
+/// The `CREATE TABLE` of a table as its server writes it in an empty `sql_mode` and universal time,
+/// and the collations of its text columns, its own by an empty name. Its database is given by the name
+/// here and by the server's.
+///
+/// # Errors
+/// 1146 where there is no such table, 1347 for a view, 1235 for what is no plain table.
+pub async fn written_definition(
+    link: &Link,
+    (local, remote): (&str, &str),
+    table: &str,
+) -> Result<(String, Vec<(String, String)>)> {
+    let collations = charsets::of_table(link, local, table).await?;
+    let Some(found) = link.table(local, table).await? else {
+        let text = format!("Table '{local}.{table}' doesn't exist");
+        return Err(Error::new(Code::NoSuchTable, text));
+    };
+    if found.is_view {
+        return Err(Error::remote(1347, *b"HY000", format!("'{local}.{table}' is not BASE TABLE")));
+    }
+    let text = definition(link, remote, &found.name).await?;
+    match unknown_feature(&text) {
+        Some(what) => Err(Error::unsupported(format_args!("a copy of '{local}.{table}', {what}"))),
+        None => Ok((text, collations)),
+    }
+}
+
 pub(crate) async fn definition(link: &Link, database: &str, table: &str) -> Result<String> {
     let sql = format!("SHOW CREATE TABLE {}.{}", quote_name(database), quote_name(table));
     let rows = link.ask(&SessionSettings::as_stored(), &sql).await?;
     let text = rows.into_iter().next().and_then(|row| row.into_iter().nth(1)).flatten();
     text.filter(|text| text.starts_with("CREATE TABLE")).ok_or_else(|| {
-        Error::unsupported(format_args!("mirrors of '{database}.{table}', which is no plain table"))
+        Error::unsupported(format_args!("copies of '{database}.{table}', which is no plain table"))
     })
 }
 

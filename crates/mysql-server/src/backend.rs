@@ -8,6 +8,7 @@ use pelorus_engine::api::{
     Credential, Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus, Timeouts,
 };
 use pelorus_engine::{Engine, Session, Settings};
+use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, Column};
 
@@ -18,6 +19,7 @@ pub trait Backend: Send + Sync + 'static {
 
     fn settings(&self) -> Settings;
     fn credential(&self, user: &str, peer: Option<IpAddr>) -> Option<Credential>;
+    fn login_ended(&self, user: &str, peer: Option<IpAddr>, is_proven: bool) -> Result<()>;
     fn next_connection_id(&self) -> u64;
     fn connect(
         self: &Arc<Self>,
@@ -32,13 +34,16 @@ pub trait Backend: Send + Sync + 'static {
 #[expect(missing_docs, reason = "the methods are those of the engine's session")]
 pub trait BackendSession: Send + Sync + 'static {
     fn status(&self) -> SessionStatus;
+    fn count_bytes(&self, received: u64, sent: u64);
     fn timeouts(&self) -> Timeouts;
     fn killed(&self) -> impl Future<Output = ()> + Send + 'static;
     fn is_killed(&self) -> bool;
+    fn memory(&self) -> Account;
     fn client_collation(&self) -> Collation;
     fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>>;
     fn results_collation(&self) -> Option<Collation>;
     fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str);
+    fn is_light(&self, sql: &str) -> bool;
     fn execute(&mut self, sql: &str) -> impl Future<Output = Result<Outcome>> + Send;
     fn prepare(&mut self, sql: &str) -> impl Future<Output = Result<Prepared>> + Send;
     fn execute_prepared(
@@ -73,6 +78,10 @@ impl Backend for Engine {
         Engine::credential(self, user, peer)
     }
 
+    fn login_ended(&self, user: &str, peer: Option<IpAddr>, is_proven: bool) -> Result<()> {
+        Engine::login_ended(self, user, peer, is_proven)
+    }
+
     fn next_connection_id(&self) -> u64 {
         Engine::next_connection_id(self)
     }
@@ -95,6 +104,10 @@ impl BackendSession for Session {
         Session::status(self)
     }
 
+    fn count_bytes(&self, received: u64, sent: u64) {
+        Session::count_bytes(self, received, sent);
+    }
+
     fn timeouts(&self) -> Timeouts {
         Session::timeouts(self)
     }
@@ -106,6 +119,10 @@ impl BackendSession for Session {
 
     fn is_killed(&self) -> bool {
         self.handle().is_killed()
+    }
+
+    fn memory(&self) -> Account {
+        Session::memory(self).clone()
     }
 
     fn client_collation(&self) -> Collation {
@@ -122,6 +139,10 @@ impl BackendSession for Session {
 
     fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str) {
         Session::next_statement(self, sql)
+    }
+
+    fn is_light(&self, sql: &str) -> bool {
+        Session::is_light(self, sql)
     }
 
     async fn execute(&mut self, sql: &str) -> Result<Outcome> {

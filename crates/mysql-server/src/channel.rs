@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
+use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::Capabilities;
 use pelorus_mysql_wire::frame::{FrameReader, FrameWriter};
@@ -44,6 +45,13 @@ impl From<io::Error> for Gone {
     }
 }
 
+/// Bytes that a client sent and got, without those of TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+}
+
 /// One connection's bytes.
 pub(crate) struct Channel {
     stream: Box<dyn Stream>,
@@ -52,18 +60,28 @@ pub(crate) struct Channel {
     /// What client and server both can.
     pub(crate) capabilities: Capabilities,
     pub(crate) encrypted: bool,
+    /// Bytes of packets since they were last counted.
+    traffic: Traffic,
     pub(crate) read_timeout: Duration,
     pub(crate) write_timeout: Duration,
+    /// What counts long packets.
+    memory: Account,
+    /// The memory of the packets of a command.
+    held: Reservation,
 }
 
 impl Channel {
     pub(crate) fn new(stream: Box<dyn Stream>, max_payload: usize) -> Self {
+        let memory = Account::unlimited();
         Self {
             stream,
+            held: memory.empty(),
+            memory,
             reader: FrameReader::new(max_payload),
             writer: FrameWriter::new(),
             capabilities: Capabilities::default(),
             encrypted: false,
+            traffic: Traffic::default(),
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
         }
@@ -72,6 +90,25 @@ impl Channel {
     /// From now on packets of up to so many bytes are taken.
     pub(crate) fn set_max_payload(&mut self, bytes: usize) {
         self.reader.set_max_payload(bytes);
+    }
+
+    /// From now on long packets count as memory of a session.
+    pub(crate) fn set_memory(&mut self, memory: Account) {
+        self.held = memory.empty();
+        self.memory = memory;
+    }
+
+    /// Counts what has arrived of a packet where that is much. A client whose packet there is no
+    /// memory for has to go: the rest of it cannot be answered.
+    fn count(&mut self) -> Result<(), Gone> {
+        let bytes = self.reader.held();
+        if bytes <= KEEP.max(self.held.bytes()) {
+            return Ok(());
+        }
+        self.held.try_resize(bytes).map_err(|refused| {
+            self.writer.set_sequence(self.reader.sequence());
+            Gone::Because(Error::out_of_memory(refused))
+        })
     }
 
     /// The next packet of a conversation. The first byte may take `idle`, the others the read
@@ -99,7 +136,10 @@ impl Channel {
             let read = self.stream.read_buf(self.reader.buffer_mut(READ));
             match timeout(limit, read).await {
                 Ok(Ok(0)) | Ok(Err(_)) => return Err(Gone::Closed),
-                Ok(Ok(_)) => {}
+                Ok(Ok(bytes)) => {
+                    self.traffic.received += bytes as u64;
+                    self.count()?;
+                }
                 Err(_) => return Err(Gone::Because(self.too_slow(begun))),
             }
         }
@@ -122,6 +162,7 @@ impl Channel {
     /// The next command: its count starts anew.
     pub(crate) async fn read_command(&mut self, idle: Duration) -> Result<Result<Bytes>, Gone> {
         self.reader.set_sequence(0);
+        self.held = self.memory.empty();
         self.read(idle).await
     }
 
@@ -131,7 +172,7 @@ impl Channel {
         while self.reader.unread().len() < READ_AHEAD {
             match self.stream.read_buf(self.reader.buffer_mut(READ)).await {
                 Ok(0) | Err(_) => return,
-                Ok(_) => {}
+                Ok(bytes) => self.traffic.received += bytes as u64,
             }
         }
         std::future::pending().await
@@ -144,11 +185,14 @@ impl Channel {
 
     /// Sends what waits.
     pub(crate) async fn flush(&mut self) -> Result<(), Gone> {
+        // A row that is long is there once more.
+        let bytes = self.writer.len();
+        let _held = (bytes > KEEP).then(|| self.memory.hold(bytes));
         while !self.writer.is_empty() {
             let write = self.stream.write_buf(self.writer.buffer_mut());
             match timeout(self.write_timeout, write).await {
                 Ok(Ok(0)) | Ok(Err(_)) | Err(_) => return Err(Gone::Closed),
-                Ok(Ok(_)) => {}
+                Ok(Ok(bytes)) => self.traffic.sent += bytes as u64,
             }
         }
         match timeout(self.write_timeout, self.stream.flush()).await {
@@ -159,6 +203,11 @@ impl Channel {
             *self.writer.buffer_mut() = BytesMut::new();
         }
         Ok(())
+    }
+
+    /// The bytes that came and went since the last call.
+    pub(crate) fn take_traffic(&mut self) -> Traffic {
+        std::mem::take(&mut self.traffic)
     }
 
     /// Sends what waits once it is much.

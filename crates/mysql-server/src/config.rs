@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 /// What the edge is started with. Limits that `SET GLOBAL` can change come from the engine.
 #[derive(Clone, Debug)]
 pub struct EdgeConfig {
@@ -12,12 +14,19 @@ pub struct EdgeConfig {
     pub tls: TlsMode,
     /// How long running statements may go on once the server stops.
     pub shutdown_grace: Duration,
+    /// The runtime on which commands run that may take long; `None` is the one that listens.
+    pub serving: Option<Handle>,
 }
 
 impl EdgeConfig {
     /// Own certificate, kept in `data`; ten seconds of grace.
     pub fn new(data: impl Into<PathBuf>) -> Self {
-        Self { data: data.into(), tls: TlsMode::Own, shutdown_grace: Duration::from_secs(10) }
+        Self {
+            data: data.into(),
+            tls: TlsMode::Own,
+            shutdown_grace: Duration::from_secs(10),
+            serving: None,
+        }
     }
 }
 

@@ -11,10 +11,11 @@ use pelorus_mysql_wire::rows::Format;
 use pelorus_mysql_wire::{Capabilities, charset, response};
 use pelorus_types::{Collation, Column, ColumnType, WireType, collation};
 use tokio::sync::watch::Receiver;
+use tokio::task::JoinHandle;
 
 use crate::backend::{Backend, BackendSession};
 use crate::channel::{Channel, Gone};
-use crate::login::Door;
+use crate::login::{Door, server_shutdown};
 use crate::recode::Recoder;
 use crate::results::{
     Answer, fetch, names_of, open_cursor, put_columns, put_end, put_error, put_plain_ok,
@@ -24,12 +25,15 @@ use crate::rows::RowSource;
 use crate::statements::Statements;
 
 /// One logged-in client.
-pub(crate) struct Connection<'a, B: Backend> {
-    pub(crate) door: Door<'a, B>,
-    pub(crate) channel: &'a mut Channel,
+pub(crate) struct Connection<B: Backend> {
+    pub(crate) door: Door<B>,
+    pub(crate) channel: Channel,
     pub(crate) session: B::Session,
     pub(crate) statements: Statements,
 }
+
+/// Texts beyond this are never light: even reading them takes a while.
+const LIGHT: usize = 1024;
 
 /// Whether the connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,23 +42,50 @@ enum Next {
     Quit,
 }
 
-impl<B: Backend> Connection<'_, B> {
+/// Work on another runtime; it ends when its result is not waited for any more.
+struct Elsewhere<T>(JoinHandle<T>);
+
+impl<T> Drop for Elsewhere<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl<B: Backend> Connection<B> {
     /// Runs commands until the client leaves, is killed, or the server stops. `stop` turns true
-    /// when the server stops: then the command at hand is the last.
-    pub(crate) async fn run(&mut self, mut stop: Receiver<bool>) -> Gone {
+    /// when the server stops: then the command at hand is the last. What is left is to be closed,
+    /// unless the runtime of the commands has ended with it.
+    pub(crate) async fn run(self: Box<Self>, mut stop: Receiver<bool>) -> Option<(Channel, Gone)> {
+        let mut connection = self;
         loop {
-            match self.turn(&mut stop).await {
-                Ok(Next::Command) => {}
-                Ok(Next::Quit) => return Gone::Closed,
-                Err(gone) => return gone,
-            }
+            let turn = match connection.next_command(&mut stop).await {
+                Ok(Some(payload)) => {
+                    let turn;
+                    (connection, turn) = connection.turn(payload).await?;
+                    turn
+                }
+                Ok(None) => Ok(Next::Command),
+                Err(gone) => Err(gone),
+            };
+            let gone = match turn {
+                Ok(Next::Command) => continue,
+                Ok(Next::Quit) => Gone::Closed,
+                Err(gone) => gone,
+            };
+            let Self { channel, session, statements, .. } = *connection;
+            // What a session leaves may be large, or a transaction that is undone.
+            let end = tokio::task::spawn_blocking(move || drop((statements, session)));
+            end.await.ok();
+            return Some((channel, gone));
         }
     }
 
-    async fn turn(&mut self, stop: &mut Receiver<bool>) -> Result<Next, Gone> {
+    /// Waits for a command; `None` where one was refused for its length.
+    async fn next_command(&mut self, stop: &mut Receiver<bool>) -> Result<Option<Bytes>, Gone> {
         let timeouts = self.session.timeouts();
         self.channel.read_timeout = timeouts.read;
         self.channel.write_timeout = timeouts.write;
+        self.count_traffic();
         let killed = self.session.killed();
         let payload = tokio::select! {
             biased;
@@ -62,18 +93,69 @@ impl<B: Backend> Connection<'_, B> {
             () = killed => return Err(Gone::Closed),
             payload = self.channel.read_command(timeouts.idle) => payload?,
         };
-        let next = match payload {
-            Ok(payload) => self.answer(payload).await?,
+        // What the command has brought counts for a SHOW STATUS in it.
+        self.count_traffic();
+        match payload {
+            Ok(payload) => Ok(Some(payload)),
             Err(error) => {
                 self.channel.error(&error);
-                Next::Command
+                self.channel.flush().await?;
+                Ok(None)
             }
+        }
+    }
+
+    /// Runs a command, on the serving runtime unless it is a light one.
+    async fn turn(mut self: Box<Self>, payload: Bytes) -> Option<(Box<Self>, Result<Next, Gone>)> {
+        let serving = self.door.shared.serving.clone();
+        let Some(serving) = serving.filter(|_| !self.is_light(&payload)) else {
+            let next = self.served(payload).await;
+            return Some((self, next));
         };
+        let mut work = Elsewhere(serving.spawn(async move {
+            let next = self.served(payload).await;
+            (self, next)
+        }));
+        match (&mut work.0).await {
+            Ok(ended) => Some(ended),
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => None,
+        }
+    }
+
+    /// Whether a command takes next to no time, whatever its session holds.
+    fn is_light(&self, payload: &Bytes) -> bool {
+        match Command::parse(payload, self.channel.capabilities) {
+            Ok(Command::Query(text)) if text.len() <= LIGHT => {
+                !self.statements.has_cursors()
+                    && std::str::from_utf8(text).is_ok_and(|text| self.session.is_light(text))
+            }
+            Ok(
+                Command::Quit
+                | Command::Ping
+                | Command::Statistics
+                | Command::ProcessKill(_)
+                | Command::SetOption(_)
+                | Command::Other(_),
+            )
+            | Err(_) => true,
+            Ok(_) => false,
+        }
+    }
+
+    /// Answers a command.
+    async fn served(&mut self, payload: Bytes) -> Result<Next, Gone> {
+        let next = self.answer(payload).await?;
         self.channel.flush().await?;
         if self.session.is_killed() {
             return Err(Gone::Closed);
         }
         Ok(next)
+    }
+
+    fn count_traffic(&mut self) {
+        let traffic = self.channel.take_traffic();
+        self.session.count_bytes(traffic.received, traffic.sent);
     }
 
     /// The last word to a client that has asked nothing.
@@ -92,27 +174,27 @@ impl<B: Backend> Connection<'_, B> {
         };
         match command {
             Command::Quit => return Ok(Next::Quit),
-            Command::Ping => put_plain_ok(self.channel, &self.session),
+            Command::Ping => put_plain_ok(&mut self.channel, &self.session),
             Command::Query(text) => self.query(text).await?,
             Command::InitDb(name) => self.init_db(name).await?,
             Command::FieldList { table, wild } => self.field_list(table, wild).await?,
             Command::Statistics => {
-                let line = self.door.backend.statistics();
+                let line = self.door.shared.backend.statistics();
                 self.channel.writer.packet(|out| out.put_slice(line.as_bytes()));
             }
             Command::ProcessKill(id) => {
-                let done = self.door.backend.kill(&self.session, id.into(), false);
+                let done = self.door.shared.backend.kill(&self.session, id.into(), false);
                 self.plain(done);
             }
             Command::ChangeUser(change) => {
                 self.statements.clear();
-                self.door.change_user(self.channel, &mut self.session, change).await?;
+                self.door.change_user(&mut self.channel, &mut self.session, change).await?;
             }
             Command::SetOption(option) => self.set_option(option),
             Command::ResetConnection => {
                 self.statements.clear();
                 let killed = self.session.killed();
-                let done = watch(self.channel, killed, self.session.reset()).await?;
+                let done = watch(&mut self.channel, killed, self.session.reset()).await?;
                 self.plain(done);
             }
             Command::Other(_) => {
@@ -154,8 +236,8 @@ impl<B: Backend> Connection<'_, B> {
     /// Answers OK or ERR.
     fn plain(&mut self, done: Result<()>) {
         match done {
-            Ok(()) => put_plain_ok(self.channel, &self.session),
-            Err(error) => put_error(self.channel, &error),
+            Ok(()) => put_plain_ok(&mut self.channel, &self.session),
+            Err(error) => put_error(&mut self.channel, &error),
         }
     }
 
@@ -166,7 +248,7 @@ impl<B: Backend> Connection<'_, B> {
     /// Open cursors must not stand in the way of the next statement.
     async fn settle_cursors(&mut self) -> Result<(), Gone> {
         let killed = self.session.killed();
-        watch(self.channel, killed, self.statements.hoard_cursors()).await
+        watch(&mut self.channel, killed, self.statements.hoard_cursors()).await
     }
 
     /// The text of a statement. Byte strings in it need not be text; dumps are full of them.
@@ -196,11 +278,11 @@ impl<B: Backend> Connection<'_, B> {
             let killed = self.session.killed();
             // The results of the statements before it do not wait for it.
             let run = self.session.execute(statement);
-            let outcome = watch_sending(self.channel, killed, run).await?;
+            let outcome = watch_sending(&mut self.channel, killed, run).await?;
             let outcome = self.with_file(outcome).await?;
             let more = !after.is_empty();
             let answer =
-                send_outcome(self.channel, &self.session, outcome, Format::Text, more).await?;
+                send_outcome(&mut self.channel, &self.session, outcome, Format::Text, more).await?;
             if !more || answer == Answer::Failed {
                 return Ok(());
             }
@@ -219,7 +301,7 @@ impl<B: Backend> Connection<'_, B> {
                  server sides",
             ));
             let killed = self.session.killed();
-            return watch(self.channel, killed, self.session.loaded()).await;
+            return watch(&mut self.channel, killed, self.session.loaded()).await;
         }
         self.channel.writer.packet(|out| {
             out.put_u8(response::LOCAL_INFILE);
@@ -239,20 +321,20 @@ impl<B: Backend> Connection<'_, B> {
                 Ok(payload) if payload.is_empty() => break,
                 Ok(payload) => {
                     let killed = self.session.killed();
-                    watch(self.channel, killed, self.session.load(&payload)).await?;
+                    watch(&mut self.channel, killed, self.session.load(&payload)).await?;
                 }
                 Err(error) => self.session.fail_load(error),
             }
         }
         let killed = self.session.killed();
-        watch(self.channel, killed, self.session.loaded()).await
+        watch(&mut self.channel, killed, self.session.loaded()).await
     }
 
     async fn init_db(&mut self, name: &[u8]) -> Result<(), Gone> {
         let done = match charset::decode(self.client(), name) {
             Ok(name) => {
                 let killed = self.session.killed();
-                watch(self.channel, killed, self.session.use_database(&name)).await?
+                watch(&mut self.channel, killed, self.session.use_database(&name)).await?
             }
             Err(error) => Err(error),
         };
@@ -267,7 +349,7 @@ impl<B: Backend> Connection<'_, B> {
         let columns = match names {
             Ok((table, wild)) => {
                 let killed = self.session.killed();
-                watch(self.channel, killed, self.session.list_fields(&table, &wild)).await?
+                watch(&mut self.channel, killed, self.session.list_fields(&table, &wild)).await?
             }
             Err(error) => Err(error),
         };
@@ -278,9 +360,9 @@ impl<B: Backend> Connection<'_, B> {
                     let put = |out: &mut _| response::put_column(out, column, Some(None), names);
                     self.channel.writer.packet(put);
                 }
-                put_end(self.channel, 0, status_of(&self.session));
+                put_end(&mut self.channel, 0, status_of(&self.session));
             }
-            Err(error) => put_error(self.channel, &error),
+            Err(error) => put_error(&mut self.channel, &error),
         }
         Ok(())
     }
@@ -291,7 +373,7 @@ impl<B: Backend> Connection<'_, B> {
             return;
         }
         self.session.set_multi_statements(option == 0);
-        put_end(self.channel, 0, status_of(&self.session));
+        put_end(&mut self.channel, 0, status_of(&self.session));
     }
 
     async fn prepare(&mut self, text: &[u8]) -> Result<(), Gone> {
@@ -300,12 +382,12 @@ impl<B: Backend> Connection<'_, B> {
         let prepared = match self.statement(text) {
             Ok(text) => {
                 let killed = self.session.killed();
-                watch(self.channel, killed, self.session.prepare(&text)).await?
+                watch(&mut self.channel, killed, self.session.prepare(&text)).await?
             }
             Err(error) => Err(error),
         };
         if let Err(error) = prepared.and_then(|prepared| self.put_prepared(prepared)) {
-            put_error(self.channel, &error);
+            put_error(&mut self.channel, &error);
         }
         Ok(())
     }
@@ -327,10 +409,10 @@ impl<B: Backend> Connection<'_, B> {
         let parameter = Column::computed("?", parameter_type());
         let parameters = vec![parameter; usize::from(prepared.parameters)];
         for list in [&parameters, &prepared.columns] {
-            put_columns(self.channel, list, names_of(&self.session));
+            put_columns(&mut self.channel, list, names_of(&self.session));
             let eof = !self.channel.capabilities.has(Capabilities::DEPRECATE_EOF);
             if eof && !list.is_empty() {
-                put_end(self.channel, 0, status_of(&self.session));
+                put_end(&mut self.channel, 0, status_of(&self.session));
             }
         }
         Ok(())
@@ -343,13 +425,14 @@ impl<B: Backend> Connection<'_, B> {
                 self.settle_cursors().await?;
                 let killed = self.session.killed();
                 let run = self.session.execute_prepared(id, parameters);
-                watch(self.channel, killed, run).await?
+                watch(&mut self.channel, killed, run).await?
             }
             Err(error) => Err(error),
         };
         let outcome = match self.with_file(outcome).await? {
             Ok(Outcome::Rows(result)) if execute.flags & CURSOR_READ_ONLY != 0 => {
-                match RowSource::new(result, Format::Binary, self.session.results_collation()) {
+                let (client, memory) = (self.session.results_collation(), self.session.memory());
+                match RowSource::new(result, Format::Binary, client, memory) {
                     Ok(source) => {
                         self.keep_cursor(id, source);
                         return Ok(());
@@ -359,12 +442,12 @@ impl<B: Backend> Connection<'_, B> {
             }
             outcome => outcome,
         };
-        send_outcome(self.channel, &self.session, outcome, Format::Binary, false).await?;
+        send_outcome(&mut self.channel, &self.session, outcome, Format::Binary, false).await?;
         Ok(())
     }
 
     fn keep_cursor(&mut self, id: u32, source: RowSource) {
-        open_cursor(self.channel, &self.session, &source);
+        open_cursor(&mut self.channel, &self.session, &source);
         if let Ok(statement) = self.statements.get(id, "mysqld_stmt_execute") {
             statement.cursor = Some(source);
         }
@@ -395,17 +478,13 @@ impl<B: Backend> Connection<'_, B> {
             })
         });
         match cursor {
-            Ok(cursor) => fetch(self.channel, &self.session, cursor, rows).await,
+            Ok(cursor) => fetch(&mut self.channel, &self.session, cursor, rows).await,
             Err(error) => {
-                put_error(self.channel, &error);
+                put_error(&mut self.channel, &error);
                 Ok(())
             }
         }
     }
-}
-
-fn server_shutdown() -> Error {
-    Error::new(Code::ServerShutdown, "Server shutdown in progress")
 }
 
 /// Types of parameters are not known before they are bound: clients see strings, as from MySQL

@@ -4,12 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::Env;
+use pelorus_env::{Clock, Env};
 use pelorus_error::{Error, Result};
 use pelorus_mysql_wire::auth::RsaKeys;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::time_provider::TimeProvider;
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsAcceptor;
 
@@ -18,6 +19,17 @@ use crate::config::{EdgeConfig, TlsMode};
 const CERTIFICATE: &str = "server-cert.pem";
 const PAIR: &str = "server-cert-and-key.pem";
 const RSA_KEY: &str = "private_key.pem";
+
+/// The clock of an [`Env`] for TLS. A moment before 1970 counts as the first of 1970, so that logins
+/// go on whatever the clock shows.
+#[derive(Debug)]
+struct TlsClock(Arc<dyn Clock>);
+
+impl TimeProvider for TlsClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(self.0.since_epoch()))
+    }
+}
 
 /// Reads or makes what TLS needs; `None` when it is off.
 pub(crate) fn acceptor(config: &EdgeConfig, env: &Env) -> Result<Option<TlsAcceptor>> {
@@ -40,7 +52,8 @@ pub(crate) fn acceptor(config: &EdgeConfig, env: &Env) -> Result<Option<TlsAccep
     let key = PrivateKeyDer::from_pem_slice(&key)
         .map_err(|error| bad("TLS key", key_path, error.to_string()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let server = ServerConfig::builder_with_provider(provider)
+    let clock = Arc::new(TlsClock(Arc::clone(&env.clock)));
+    let server = ServerConfig::builder_with_details(provider, clock)
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .map_err(|error| bad("TLS certificate", certificate_path, error.to_string()))?;
@@ -52,7 +65,7 @@ fn must_read(path: &Path, env: &Env) -> Result<Vec<u8>> {
         |cause: String| Error::internal(format!("cannot read {}: {cause}", path.display()));
     env.files
         .read(path)
-        .map_err(|error| failed(error.to_string()))?
+        .map_err(|error| failed(pelorus_error::plain(error)))?
         .ok_or_else(|| failed("no such file".to_owned()))
 }
 
@@ -155,6 +168,28 @@ mod tests {
         let certificate = env.files.read(&config.data.join(CERTIFICATE)).unwrap();
         assert!(acceptor(&config, &env).unwrap().is_some());
         assert_eq!(env.files.read(&config.data.join(CERTIFICATE)).unwrap(), certificate);
+    }
+
+    /// A clock that shows a time before 1970.
+    #[derive(Debug)]
+    struct Early;
+
+    impl Clock for Early {
+        fn monotonic(&self) -> std::time::Duration {
+            std::time::Duration::ZERO
+        }
+
+        fn since_epoch(&self) -> std::time::Duration {
+            std::time::Duration::ZERO
+        }
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_clock_which_may_be_before_1970() {
+        let env = Env { clock: Arc::new(Early), ..Env::in_memory(1) };
+        let acceptor = acceptor(&EdgeConfig::new("data"), &env).unwrap().unwrap();
+        let time = acceptor.config().time_provider.current_time();
+        assert_eq!(time.map(|it| it.as_secs()), Some(0));
     }
 
     #[test]

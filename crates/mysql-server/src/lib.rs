@@ -6,7 +6,9 @@
 //! | [`config`] | what the edge is started with |
 //! | `server` | the accept loop: limits, and the end of all connections |
 //! | `channel` | one connection's bytes: packets, timeouts, the switch to TLS |
+//! | `strangers` | connections that have not logged in |
 //! | `login`, `proof` | the handshake, and how clients prove who they are |
+//! | `delays` | failed logins, and how long the next one waits |
 //! | `keys` | the certificate and the key pair that clients see |
 //! | `connection` | the command loop |
 //! | `statements` | what the edge keeps for prepared statements |
@@ -17,6 +19,7 @@ pub mod config;
 
 mod channel;
 mod connection;
+mod delays;
 mod keys;
 mod login;
 mod proof;
@@ -25,6 +28,7 @@ mod results;
 mod rows;
 mod server;
 mod statements;
+mod strangers;
 
 pub use config::{EdgeConfig, TlsMode};
 #[cfg(unix)]

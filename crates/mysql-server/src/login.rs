@@ -1,6 +1,6 @@
 //! The handshake: greeting, TLS, the client's answer, and the session that comes of it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use pelorus_engine::Settings;
@@ -10,12 +10,14 @@ use pelorus_mysql_wire::auth::{self, CACHING_SHA2, NATIVE, SCRAMBLE};
 use pelorus_mysql_wire::handshake::{ChangeUser, FirstPacket, Greeting, Response};
 use pelorus_mysql_wire::{Capabilities, ServerStatus, charset};
 use pelorus_types::{Collation, collation};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::backend::{Backend, BackendSession};
 use crate::channel::{Channel, Gone};
-use crate::proof::{Claim, Guard, Verdict, access_denied};
+use crate::proof::{Claim, Verdict, access_denied};
 use crate::results::put_plain_ok;
+use crate::server::Shared;
 
 /// What this server can do, TLS apart.
 const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
@@ -40,6 +42,9 @@ const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
 /// The largest packet of a client that has not logged in.
 pub(crate) const LOGIN_PACKET: usize = 256 << 10;
 
+/// Characters of a user that the log shows.
+const LOGGED_CHARS: usize = 64;
+
 /// Where a client comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) Option<SocketAddr>);
@@ -56,22 +61,46 @@ impl Peer {
     }
 }
 
-/// What a login needs beside its own connection.
-pub(crate) struct Door<'a, B: Backend> {
-    pub(crate) backend: &'a Arc<B>,
-    pub(crate) guard: &'a Guard,
-    pub(crate) tls: Option<&'a TlsAcceptor>,
-    pub(crate) settings: &'a Settings,
+/// What a login needs besides its own connection.
+pub(crate) struct Door<B: Backend> {
+    pub(crate) shared: Arc<Shared<B>>,
+    pub(crate) settings: Settings,
     pub(crate) peer: Peer,
 }
 
-impl<B: Backend> Door<'_, B> {
+/// A client that has said who it is, and not yet shown it.
+struct Said {
+    id: u64,
+    login: Login,
+    claim: Claim,
+}
+
+impl<B: Backend> Door<B> {
     /// Greets a client, checks who it is and opens its session.
     pub(crate) async fn log_in(&self, channel: &mut Channel) -> Result<B::Session, Gone> {
-        let id = self.backend.next_connection_id();
-        let scramble = auth::new_scramble(self.guard.random());
+        let limit = self.settings.connect_timeout;
+        // MySQL says nothing to a client that does not get on with its login either.
+        let said = timeout(limit, self.greet(channel)).await.map_err(|_| Gone::Closed)??;
+        self.delay(channel, &said.login.user).await?;
+        let Said { id, login, claim } = said;
+        let proof = async {
+            self.check(channel, &login.user, claim).await?;
+            let connect = self.shared.backend.connect(id, login);
+            let mut session = connect.await.map_err(Gone::Because)?;
+            session.set_multi_statements(channel.capabilities.has(Capabilities::MULTI_STATEMENTS));
+            put_plain_ok(channel, &session);
+            channel.flush().await?;
+            Ok::<_, Gone>(session)
+        };
+        timeout(limit, proof).await.map_err(|_| Gone::Closed)?
+    }
+
+    /// Greets a client and reads who it says it is.
+    async fn greet(&self, channel: &mut Channel) -> Result<Said, Gone> {
+        let id = self.shared.backend.next_connection_id();
+        let scramble = auth::new_scramble(self.shared.guard.random());
         // A local socket needs no encryption.
-        let tls = self.tls.filter(|_| !self.peer.is_local_socket());
+        let tls = self.shared.tls.as_ref().filter(|_| !self.peer.is_local_socket());
         let offered = match tls {
             Some(_) => CAPABILITIES.with(Capabilities::SSL),
             None => CAPABILITIES,
@@ -105,12 +134,24 @@ impl<B: Backend> Door<'_, B> {
             ask_anew: false,
         };
         let login = self.login_of(&response, channel).map_err(Gone::Because)?;
-        self.check(channel, &login.user, claim).await?;
-        let mut session = self.backend.connect(id, login).await.map_err(Gone::Because)?;
-        session.set_multi_statements(channel.capabilities.has(Capabilities::MULTI_STATEMENTS));
-        put_plain_ok(channel, &session);
-        channel.flush().await?;
-        Ok(session)
+        Ok(Said { id, login, claim })
+    }
+
+    /// Lets a login wait that comes after failed ones. A client that leaves meanwhile has learned
+    /// nothing, and its place is free.
+    async fn delay(&self, channel: &mut Channel, user: &str) -> Result<(), Gone> {
+        let wait = self.shared.delays.of(user, self.address(), &self.settings.login_delay);
+        if wait.is_zero() {
+            return Ok(());
+        }
+        tokio::select! {
+            () = channel.client_left() => Err(Gone::Closed),
+            () = sleep(wait) => Ok(()),
+        }
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.peer.0.map(|peer| peer.ip().to_canonical())
     }
 
     fn is_secure(&self, channel: &Channel) -> bool {
@@ -166,14 +207,36 @@ impl<B: Backend> Door<'_, B> {
         })
     }
 
-    /// Lets the client in or not.
+    /// Lets the client in or not. Failures count, also when the client leaves in the middle: what it
+    /// was asked may have shown it that its proof was wrong.
     async fn check(&self, channel: &mut Channel, user: &str, claim: Claim) -> Result<(), Gone> {
-        let address = self.peer.0.map(|peer| peer.ip().to_canonical());
-        let credential = self.backend.credential(user, address);
+        let (backend, delays) = (&self.shared.backend, &self.shared.delays);
+        let address = self.address();
+        let credential = backend.credential(user, address);
         let credential = credential.as_ref();
         let secure = claim.secure;
-        let verdict = self.guard.examine(channel, user, credential, claim).await?;
-        self.judge(user, credential, verdict, secure).map_err(Gone::Because)
+        let verdict = self.shared.guard.examine(channel, user, credential, claim).await;
+        let is_proven = credential.is_some() && matches!(verdict, Ok(Verdict::Proven));
+        delays.note(user, address, is_proven);
+        // An account that is locked for its failures says so, whatever was proven.
+        let counted = backend.login_ended(user, address, is_proven);
+        let judged = verdict.and_then(|verdict| {
+            counted
+                .and_then(|()| self.judge(user, credential, verdict, secure))
+                .map_err(Gone::Because)
+        });
+        if let Err(gone) = &judged {
+            let reason = match gone {
+                Gone::Because(error) => error.message(),
+                Gone::Closed => "the client left",
+            };
+            // Users are what clients send: nothing of it may look like another line.
+            let user: String = user.chars().take(LOGGED_CHARS).collect();
+            let reason: String = reason.chars().take(LOGGED_CHARS * 4).collect();
+            let (user, reason) = (user.escape_debug(), reason.escape_debug());
+            tracing::warn!(%user, address = self.peer.host(), %reason, "login failed");
+        }
+        judged
     }
 
     fn judge(
@@ -233,12 +296,18 @@ impl<B: Backend> Door<'_, B> {
             secure: self.is_secure(channel),
             ask_anew: true,
         };
+        self.delay(channel, &login.user).await?;
         self.check(channel, &login.user, claim).await?;
         session.change_user(login).await.map_err(Gone::Because)?;
         session.set_multi_statements(channel.capabilities.has(Capabilities::MULTI_STATEMENTS));
         put_plain_ok(channel, session);
         Ok(())
     }
+}
+
+/// Error 1053.
+pub(crate) fn server_shutdown() -> Error {
+    Error::new(Code::ServerShutdown, "Server shutdown in progress")
 }
 
 fn bad_handshake() -> Error {

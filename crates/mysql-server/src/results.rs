@@ -110,7 +110,7 @@ pub(crate) async fn send_outcome<S: BackendSession>(
             Ok(Answer::Complete)
         }
         Ok(Outcome::Rows(result)) => {
-            match RowSource::new(result, format, session.results_collation()) {
+            match RowSource::new(result, format, session.results_collation(), session.memory()) {
                 Ok(mut source) => send_result(channel, session, &mut source, more).await,
                 Err(error) => {
                     put_error(channel, &error);

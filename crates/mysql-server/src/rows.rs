@@ -1,12 +1,15 @@
 //! Pieces of a result set on their way into packets, row by row.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use arrow::array::Array as _;
 use arrow::record_batch::RecordBatch;
 use bytes::{Buf as _, Bytes, BytesMut};
 use futures::Stream as _;
 use pelorus_engine::api::{ResultSet, Rows};
+use pelorus_env::{Account, Reservation};
 use pelorus_error::{Error, Result};
 use pelorus_mysql_wire::frame::FrameWriter;
 use pelorus_mysql_wire::rows::{Format, RowEncoder};
@@ -23,7 +26,9 @@ pub(crate) struct RowSource {
     pub(crate) shown: Vec<Column>,
     recoder: Option<Recoder>,
     format: Format,
-    pieces: std::collections::VecDeque<Piece>,
+    /// Rows that wait to be written, with the memory that they take.
+    pieces: VecDeque<(Piece, Reservation)>,
+    memory: Account,
     /// Rows still to come; `None` once the stream has ended.
     stream: Option<pelorus_engine::api::RowStream>,
     end: Option<Result<u16>>,
@@ -44,7 +49,7 @@ pub(crate) enum Progress {
 }
 
 impl RowSource {
-    /// A source of rows in the client's charset.
+    /// A source of rows in the client's charset, counted by an account while they wait.
     ///
     /// # Errors
     /// A charset that text cannot be written in.
@@ -52,6 +57,7 @@ impl RowSource {
         result: ResultSet,
         format: Format,
         client: Option<Collation>,
+        memory: Account,
     ) -> Result<Self> {
         let mut shown = result.columns.clone();
         let recoder = Recoder::for_client(client, format, &mut shown)?;
@@ -60,7 +66,8 @@ impl RowSource {
             shown,
             recoder,
             format,
-            pieces: std::collections::VecDeque::new(),
+            pieces: VecDeque::new(),
+            memory,
             stream: Some(result.rows),
             end: None,
         })
@@ -85,12 +92,10 @@ impl RowSource {
         match Pin::new(stream).poll_next(context) {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Some(Ok(Rows::Batch(batch)))) => {
-                self.pieces.push_back(Piece::Batch { batch, next: 0 });
-                return Poll::Ready(true);
+                return Poll::Ready(self.take(Piece::Batch { batch, next: 0 }));
             }
             Poll::Ready(Some(Ok(Rows::Encoded(bytes)))) => {
-                self.pieces.push_back(Piece::Encoded(bytes));
-                return Poll::Ready(true);
+                return Poll::Ready(self.take(Piece::Encoded(bytes)));
             }
             Poll::Ready(Some(Ok(Rows::End { warnings }))) => self.finish(Ok(warnings)),
             Poll::Ready(Some(Err(error))) => self.finish(Err(error)),
@@ -100,6 +105,16 @@ impl RowSource {
             }
         }
         Poll::Ready(!self.pieces.is_empty())
+    }
+
+    /// Keeps rows until they are written; `false` when the memory has no room for them, which ends
+    /// the result.
+    fn take(&mut self, piece: Piece) -> bool {
+        match self.memory.reserve(piece.bytes()) {
+            Ok(held) => self.pieces.push_back((piece, held)),
+            Err(refused) => self.fail(Error::out_of_memory(refused)),
+        }
+        !self.pieces.is_empty()
     }
 
     fn finish(&mut self, end: Result<u16>) {
@@ -132,7 +147,7 @@ impl RowSource {
 
     /// Writes up to `most` rows of those that are here, until there is enough to be sent.
     pub(crate) fn write(&mut self, writer: &mut FrameWriter, most: usize) -> Progress {
-        let Some(piece) = self.pieces.front_mut() else { return Progress::Empty };
+        let Some((piece, _)) = self.pieces.front_mut() else { return Progress::Empty };
         let form =
             Form { columns: &self.columns, format: self.format, recoder: self.recoder.as_ref() };
         match piece.write(&form, writer, most) {
@@ -154,28 +169,9 @@ impl RowSource {
         self.stream.is_none()
     }
 
-    /// How many bytes it holds.
-    pub(crate) fn held(&self) -> usize {
-        self.pieces.iter().map(Piece::bytes).sum()
-    }
-
-    /// Takes all rows to come into memory, as long as it holds no more than `limit` bytes then.
-    /// Gives how many it holds.
-    pub(crate) async fn hoard(&mut self, limit: usize) -> usize {
-        let mut seen = 0;
-        let mut bytes = 0;
-        loop {
-            bytes += self.pieces.iter().skip(seen).map(Piece::bytes).sum::<usize>();
-            seen = self.pieces.len();
-            if bytes > limit {
-                self.fail(Error::unsupported(
-                    "another statement while cursors have this many rows to come",
-                ));
-                return 0;
-            }
-            if self.stream.is_none() {
-                return bytes;
-            }
+    /// Takes all rows to come into memory, as far as it has room for them.
+    pub(crate) async fn hoard(&mut self) {
+        while self.stream.is_some() {
             self.more().await;
         }
     }
@@ -184,7 +180,11 @@ impl RowSource {
 impl Piece {
     fn bytes(&self) -> usize {
         match self {
-            Piece::Batch { batch, .. } => batch.get_array_memory_size(),
+            // Of a slice of larger arrays, what it shows.
+            Piece::Batch { batch, .. } => {
+                let sizes = batch.columns().iter().map(|it| it.to_data().get_slice_memory_size());
+                sizes.map(|size| size.unwrap_or(0)).sum()
+            }
             Piece::Encoded(bytes) => bytes.len(),
         }
     }

@@ -1,8 +1,13 @@
 //! The accept loop: limits, and the end of all connections when the server stops.
+//!
+//! Listeners, logins and connections that wait for a command live on the runtime that calls
+//! [`Edge::serve`]. A command that may take long runs on another (`EdgeConfig::serving`), so that a
+//! server all of whose threads compute still lets clients in and answers `KILL`.
 
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -15,37 +20,62 @@ use pelorus_mysql_wire::response;
 #[cfg(unix)]
 use tokio::net::UnixListener;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::runtime::Handle;
 use tokio::sync::watch::{self, Receiver};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, BackendSession as _};
 use crate::channel::{Channel, Gone, Stream};
 use crate::config::EdgeConfig;
 use crate::connection::Connection;
+use crate::delays::Delays;
 use crate::keys::{self, RsaStore};
-use crate::login::{Door, LOGIN_PACKET, Peer};
+use crate::login::{Door, LOGIN_PACKET, Peer, server_shutdown};
 use crate::proof::{Guard, SharedGuard};
 use crate::statements::Statements;
+use crate::strangers::{Stranger, Strangers, origin};
 
 /// What all connections of one server share, over any number of listeners.
 pub struct Edge<B: Backend> {
     shared: Arc<Shared<B>>,
 }
 
-struct Shared<B: Backend> {
-    backend: Arc<B>,
-    guard: SharedGuard,
-    tls: Option<TlsAcceptor>,
+/// What a connection needs of its server.
+pub(crate) struct Shared<B: Backend> {
+    pub(crate) backend: Arc<B>,
+    pub(crate) guard: SharedGuard,
+    pub(crate) delays: Delays,
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// Where commands run that may take long; `None`: where connections wait.
+    pub(crate) serving: Option<Handle>,
     grace: Duration,
-    /// Connections that are open, over all listeners.
-    open: Arc<Semaphore>,
+    strangers: Arc<Strangers>,
+    /// Connections that have logged in, over all listeners.
+    logged_in: AtomicUsize,
 }
 
-/// More connections than this are never allowed.
-const MOST_CONNECTIONS: usize = 100_000;
+/// So many connections may be on their way to a login in any case.
+const STRANGERS_MIN: usize = 200;
+
+/// Counts a connection that has logged in, until it is dropped.
+struct LoggedIn<'a>(&'a AtomicUsize);
+
+impl<'a> LoggedIn<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        // Ordering: only the number matters.
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for LoggedIn<'_> {
+    fn drop(&mut self) {
+        // Ordering: as in `new`.
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl<B: Backend> Clone for Edge<B> {
     fn clone(&self) -> Self {
@@ -70,9 +100,12 @@ impl<B: Backend> Edge<B> {
             shared: Arc::new(Shared {
                 backend,
                 guard: Arc::new(guard),
+                delays: Delays::new(env),
                 tls: keys::acceptor(config, env)?,
+                serving: config.serving.clone(),
                 grace: config.shutdown_grace,
-                open: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
+                strangers: Arc::default(),
+                logged_in: AtomicUsize::new(0),
             }),
         })
     }
@@ -140,19 +173,20 @@ impl<B: Backend> Edge<B> {
             match accepted {
                 Ok((stream, peer)) => {
                     let shared = self.shared.clone();
-                    match shared.admit() {
-                        Some(permit) => {
-                            let stopped = stopped.clone();
-                            connections.spawn(shared.attend(stream, Peer(peer), permit, stopped));
-                        }
-                        None => {
-                            connections.spawn(turn_away(stream));
-                        }
+                    let most = self.shared.backend.settings().max_connections;
+                    // As in MySQL: one more may come in, as it may be an administrator.
+                    if shared.logged_in.load(Ordering::Relaxed) > most {
+                        connections.spawn(turn_away(stream));
+                    } else {
+                        let from = origin(peer.map(|peer| peer.ip()));
+                        let place = shared.strangers.enter(from, most.max(STRANGERS_MIN));
+                        let stopped = stopped.clone();
+                        connections.spawn(shared.attend(stream, Peer(peer), place, stopped));
                     }
                 }
                 // Out of file descriptors, or a client that left before it was accepted.
                 Err(error) => {
-                    tracing::warn!("cannot accept a connection: {error}");
+                    tracing::warn!("cannot accept a connection: {}", pelorus_error::plain(error));
                     sleep(Duration::from_millis(20)).await;
                 }
             }
@@ -175,7 +209,7 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!("a connection ended in a panic: {error}");
+        tracing::error!("a connection ended by an internal error, which standard error shows");
     }
 }
 
@@ -184,7 +218,7 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
 async fn turn_away(stream: impl Stream) {
     let mut stream = pin!(stream);
     let mut writer = FrameWriter::new();
-    let error = Error::new(Code::TooManyConnections, "Too many connections");
+    let error = too_many();
     // Before the greeting a client is not known to understand SQL states.
     writer.packet(|out: &mut BytesMut| response::put_err(out, Capabilities::default(), &error));
     let farewell = async {
@@ -195,50 +229,59 @@ async fn turn_away(stream: impl Stream) {
     timeout(Duration::from_secs(1), farewell).await.ok();
 }
 
-impl<B: Backend> Shared<B> {
-    /// A place for one more connection, as long as there is one.
-    fn admit(&self) -> Option<OwnedSemaphorePermit> {
-        let most = self.backend.settings().max_connections.min(MOST_CONNECTIONS);
-        let permit = self.open.clone().try_acquire_owned().ok()?;
-        let open = MOST_CONNECTIONS - self.open.available_permits();
-        (open <= most).then_some(permit)
-    }
+fn too_many() -> Error {
+    Error::new(Code::TooManyConnections, "Too many connections")
+}
 
+impl<B: Backend> Shared<B> {
     async fn attend(
         self: Arc<Self>,
         stream: impl Stream + 'static,
         peer: Peer,
-        permit: OwnedSemaphorePermit,
-        stop: Receiver<bool>,
+        place: Stranger,
+        mut stop: Receiver<bool>,
     ) {
         let settings = self.backend.settings();
         let mut channel = Channel::new(Box::new(stream), LOGIN_PACKET);
         channel.read_timeout = settings.net_read_timeout.min(settings.connect_timeout);
         channel.write_timeout = settings.net_write_timeout;
-        let door = Door {
-            backend: &self.backend,
-            guard: &self.guard,
-            tls: self.tls.as_ref(),
-            settings: &settings,
-            peer,
+        let shown = peer.0.map_or_else(|| "a local socket".to_owned(), |peer| peer.to_string());
+        let door = Door { shared: Arc::clone(&self), settings, peer };
+        let login = tokio::select! {
+            biased;
+            login = door.log_in(&mut channel) => Some(login),
+            () = place.sent_away() => None,
+            () = stopped(&mut stop) => Some(Err(Gone::Because(server_shutdown()))),
         };
-        let login = timeout(settings.connect_timeout, door.log_in(&mut channel));
-        let gone = match login.await {
-            Ok(Ok(session)) => {
-                channel.set_max_payload(settings.max_allowed_packet);
-                let statements = Statements::default();
-                let mut connection =
-                    Connection { door, channel: &mut channel, session, statements };
-                connection.run(stop).await
+        let Some(login) = login else { return give_way(channel).await };
+        drop(place);
+        let session = match login {
+            Ok(session) => session,
+            Err(gone) => {
+                tracing::debug!(peer = shown, "connection ended before its login");
+                return channel.close(gone).await;
             }
-            Ok(Err(gone)) => gone,
-            // MySQL says nothing to a client that does not get on with its login either.
-            Err(_) => Gone::Closed,
         };
-        tracing::debug!(?peer, ?gone, "connection ended");
+        let _logged_in = LoggedIn::new(&self.logged_in);
+        channel.set_max_payload(door.settings.max_allowed_packet);
+        channel.set_memory(session.memory());
+        let statements = Statements::new(session.memory());
+        let connection = Box::new(Connection { door, channel, session, statements });
+        let Some((channel, gone)) = connection.run(stop).await else { return };
+        tracing::debug!(peer = shown, "connection ended");
         channel.close(gone).await;
-        drop(permit);
     }
+}
+
+/// Waits until the server stops.
+async fn stopped(stop: &mut Receiver<bool>) {
+    stop.wait_for(|stop| *stop).await.ok();
+}
+
+/// Says to a client that is sent away why, if that takes no time: others wait for the place.
+async fn give_way(mut channel: Channel) {
+    channel.error(&too_many());
+    timeout(Duration::from_millis(20), channel.flush()).await.ok();
 }
 
 /// Connections that may wait to be accepted; the operating system may allow fewer.

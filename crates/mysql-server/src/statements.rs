@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use pelorus_engine::api::Parameter;
+use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::charset;
 use pelorus_mysql_wire::prepared::{self, ParameterType, Value};
@@ -11,8 +12,9 @@ use pelorus_types::Collation;
 use crate::rows::RowSource;
 
 /// The prepared statements of one connection.
-#[derive(Default)]
 pub(crate) struct Statements {
+    /// What counts the memory of the session.
+    memory: Account,
     open: HashMap<u32, Statement>,
     /// The one prepared last, which MariaDB's clients can call by no number.
     last: Option<u32>,
@@ -23,15 +25,19 @@ pub(crate) struct Statements {
 pub(crate) struct Statement {
     types: Vec<ParameterType>,
     long_data: Vec<Option<Vec<u8>>>,
+    /// The memory of long data.
+    held: Option<Reservation>,
     /// What went wrong with long data, which has no answer of its own.
     long_data_error: Option<Error>,
     pub(crate) cursor: Option<RowSource>,
 }
 
-/// The open cursors of a session together may take this much memory when another statement runs.
-const CURSOR_MEMORY: usize = 256 << 20;
-
 impl Statements {
+    /// No statements yet, of a session whose memory an account counts.
+    pub(crate) fn new(memory: Account) -> Self {
+        Self { memory, open: HashMap::new(), last: None }
+    }
+
     pub(crate) fn opened(&mut self, id: u32) {
         self.open.insert(id, Statement::default());
         self.last = Some(id);
@@ -68,56 +74,76 @@ impl Statements {
 
     /// Keeps a piece of a parameter. There is no answer, so a failure waits for EXECUTE.
     pub(crate) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8], limits: (u16, usize)) {
-        let (count, most) = limits;
         let Some(statement) = self.open.get_mut(&id) else { return };
-        if parameter >= count {
-            statement.long_data_error = Some(Error::new(
-                Code::WrongArguments,
-                "Incorrect arguments to mysqld_stmt_send_long_data",
-            ));
+        if statement.long_data_error.is_some() {
             return;
         }
-        let index = usize::from(parameter);
-        if statement.long_data.len() <= index {
-            statement.long_data.resize(index + 1, None);
+        if let Err(error) = statement.add_long_data(&self.memory, parameter, data, limits) {
+            statement.forget_long_data();
+            statement.long_data_error = Some(error);
         }
-        let held: usize = statement.long_data.iter().flatten().map(Vec::len).sum();
-        if held + data.len() > most {
-            statement.long_data_error = Some(Error::new(
-                Code::PacketTooLarge,
-                "Parameter of prepared statement which is set through mysql_send_long_data() is \
-                 longer than 'max_allowed_packet' bytes",
-            ));
-            statement.long_data.clear();
-            return;
-        }
-        statement.long_data[index].get_or_insert_default().extend_from_slice(data);
+    }
+
+    /// Whether rows of an open cursor are still to be computed.
+    pub(crate) fn has_cursors(&self) -> bool {
+        let mut cursors = self.open.values().filter_map(|statement| statement.cursor.as_ref());
+        cursors.any(|cursor| !cursor.is_whole())
     }
 
     /// Takes the rows of open cursors into memory: the next statement may need what they run on.
     pub(crate) async fn hoard_cursors(&mut self) {
-        self.hoard_within(CURSOR_MEMORY).await;
-    }
-
-    async fn hoard_within(&mut self, mut left: usize) {
-        let mut others = Vec::new();
         for statement in self.open.values_mut() {
-            match &mut statement.cursor {
-                Some(cursor) if cursor.is_whole() => left = left.saturating_sub(cursor.held()),
-                Some(cursor) => others.push(cursor),
-                None => {}
+            if let Some(cursor) = &mut statement.cursor {
+                cursor.hoard().await;
             }
-        }
-        for cursor in others {
-            left -= cursor.hoard(left).await;
         }
     }
 }
 
 impl Statement {
+    /// Adds to the value of a parameter, of so many, which has so many bytes at most.
+    fn add_long_data(
+        &mut self,
+        memory: &Account,
+        parameter: u16,
+        data: &[u8],
+        (count, most): (u16, usize),
+    ) -> Result<()> {
+        if parameter >= count {
+            return Err(Error::new(
+                Code::WrongArguments,
+                "Incorrect arguments to mysqld_stmt_send_long_data",
+            ));
+        }
+        let index = usize::from(parameter);
+        if self.long_data.len() <= index {
+            self.long_data.resize(index + 1, None);
+        }
+        let value = self.long_data[index].get_or_insert_default();
+        if value.len() + data.len() > most {
+            // The servers give it no number of its own.
+            return Err(Error::remote(
+                1105,
+                *b"HY000",
+                "Parameter of prepared statement which is set through mysql_send_long_data() is \
+                 longer than 'max_allowed_packet' bytes",
+            ));
+        }
+        let held = self.held.get_or_insert_with(|| memory.empty());
+        let bytes = held.bytes() + data.len();
+        held.try_resize(bytes).map_err(Error::out_of_memory)?;
+        value.extend_from_slice(data);
+        Ok(())
+    }
+
+    fn forget_long_data(&mut self) {
+        self.long_data = Vec::new();
+        self.held = None;
+    }
+
     /// Forgets long data and cursor.
     pub(crate) fn reset(&mut self) {
-        self.long_data.clear();
+        self.forget_long_data();
         self.long_data_error = None;
         self.cursor = None;
     }
@@ -131,6 +157,7 @@ impl Statement {
     ) -> Result<Vec<Parameter>> {
         self.cursor = None;
         let long_data = std::mem::take(&mut self.long_data);
+        let _held = self.held.take();
         if let Some(error) = self.long_data_error.take() {
             return Err(error);
         }
@@ -195,34 +222,67 @@ mod tests {
     }
 
     /// A cursor over two rows of 100 bytes.
-    fn cursor() -> RowSource {
+    fn cursor(memory: &Account) -> RowSource {
         let mut row = 96_u32.to_le_bytes().to_vec();
         row.resize(100, 0);
         let rows = [row.clone(), row].map(|row| Ok(Rows::Encoded(row.into())));
         let end: [Result<Rows>; 1] = [Ok(Rows::End { warnings: 0 })];
         let rows = Box::pin(futures::stream::iter(rows.into_iter().chain(end)));
-        RowSource::new(ResultSet { columns: Vec::new(), rows }, Format::Binary, None).unwrap()
+        let result = ResultSet { columns: Vec::new(), rows };
+        RowSource::new(result, Format::Binary, None, memory.clone()).unwrap()
     }
 
     #[tokio::test]
     async fn all_cursors_share_one_memory() {
-        let mut statements = Statements::default();
+        let memory = Account::new("a session", 450);
+        let mut statements = Statements::new(memory.clone());
         for id in 1..=3 {
             statements.opened(id);
-            statements.get(id, "").unwrap().cursor = Some(cursor());
+            statements.get(id, "").unwrap().cursor = Some(cursor(&memory));
         }
-        statements.hoard_within(450).await;
+        statements.hoard_cursors().await;
+        assert_eq!(memory.held(), 400);
         // What is there stays, and counts.
         statements.opened(4);
-        statements.get(4, "").unwrap().cursor = Some(cursor());
-        statements.hoard_within(450).await;
-        let mut held = Vec::new();
+        statements.get(4, "").unwrap().cursor = Some(cursor(&memory));
+        statements.hoard_cursors().await;
+        let mut ends = Vec::new();
         for id in 1..=4 {
             let cursor = statements.get(id, "").unwrap().cursor.as_mut().unwrap();
-            held.push((cursor.held(), cursor.take_end().is_ok()));
+            ends.push(cursor.take_end().map_err(|error| error.errno()));
         }
-        held.sort_unstable();
-        assert_eq!(held, [(0, false), (0, false), (200, true), (200, true)]);
+        ends.sort_unstable();
+        assert_eq!(ends, [Ok(0), Ok(0), Err(1041), Err(1041)]);
+        statements.clear();
+        assert_eq!(memory.held(), 0);
+    }
+
+    #[test]
+    fn long_data_has_limits_and_leaves_nothing() {
+        let memory = Account::new("a session", 100);
+        let mut statements = Statements::new(memory.clone());
+        statements.opened(1);
+        let failure = |statements: &mut Statements| {
+            let statement = statements.get(1, "").unwrap();
+            let utf8 = pelorus_types::collation::UTF8MB4_0900_AI_CI;
+            statement.parameters(&[0, 1], 2, utf8).unwrap_err().errno()
+        };
+        for (pieces, errno) in [
+            // A parameter that there is not, one that is too long, more than the session has.
+            (vec![(2, 1)], 1210),
+            (vec![(0, 40), (1, 40), (0, 21)], 1105),
+            (vec![(0, 60), (1, 41), (1, 1)], 1041),
+        ] {
+            for (parameter, bytes) in pieces {
+                statements.long_data(1, parameter, &vec![7; bytes], (2, 60));
+            }
+            assert_eq!(memory.held(), 0, "{errno}");
+            assert_eq!(failure(&mut statements), errno);
+        }
+        statements.long_data(1, 0, &[7; 60], (2, 60));
+        assert_eq!(memory.held(), 60);
+        statements.get(1, "").unwrap().reset();
+        assert_eq!(memory.held(), 0);
     }
 
     #[test]

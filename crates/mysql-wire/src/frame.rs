@@ -77,6 +77,11 @@ impl FrameReader {
         self.in_payload || self.too_large || self.buffer.len() > self.lent
     }
 
+    /// Bytes that have arrived and were not handed out.
+    pub fn held(&self) -> usize {
+        self.buffer.len() + self.joined.len()
+    }
+
     /// Bytes that have arrived and belong to no payload yet: what follows a request for TLS is
     /// no longer ours to read.
     pub fn unread(&self) -> &[u8] {

@@ -6,6 +6,8 @@
 //! | module | what it binds |
 //! | --- | --- |
 //! | [`scope`] | names to columns |
+//! | [`items`], [`names`] | the select list, and what names of other clauses mean in it |
+//! | [`facts`], `grouped` | what `ONLY_FULL_GROUP_BY` knows and asks |
 //! | [`typed`] | an expression with its MySQL type |
 //! | [`expr`] | expressions |
 //! | `extent` | how deep and how large a statement may become |
@@ -20,6 +22,7 @@
 //! | [`select`] | one SELECT block |
 //! | [`correlated`] | subqueries that depend on the row |
 //! | [`aggregate`] | GROUP BY, aggregates, HAVING |
+//! | `outer` | aggregates of a block in its subqueries |
 //! | `concat` | `GROUP_CONCAT` |
 //! | [`rollup`] | WITH ROLLUP |
 //! | [`window`] | window functions |
@@ -32,15 +35,19 @@ mod common;
 mod concat;
 pub(crate) mod condition;
 pub(crate) mod correlated;
-pub(crate) mod dependent;
 pub(crate) mod expr;
 mod extent;
+pub(crate) mod facts;
 pub(crate) mod from;
+mod grouped;
 mod guard;
+pub(crate) mod items;
 pub(crate) mod leaf;
 pub(crate) mod literal;
 pub(crate) mod mariadb;
+pub(crate) mod names;
 pub(crate) mod native;
+mod outer;
 pub(crate) mod query;
 mod repeated;
 pub(crate) mod rollup;

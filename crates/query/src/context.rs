@@ -8,6 +8,7 @@ use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use pelorus_chunk::Predicate;
+use pelorus_env::Account;
 use pelorus_error::Result;
 use pelorus_functions::{EvalContext, Members, TimeZone, Value};
 use pelorus_link::{Link, SessionSettings};
@@ -37,6 +38,8 @@ pub struct QueryContext {
     pub copies_of: Option<Flavour>,
     /// Where sorts, joins and groups spill to.
     pub scratch: Scratch,
+    /// What counts the memory of sorts, joins and groups.
+    pub memory: Account,
 }
 
 /// The kind of a linked server, whose answer a query must have where the server could give one.

@@ -11,18 +11,22 @@
 //! | [`render`] | writes a tree as text for a server |
 //! | [`decide`] | whole or split, from the server's own estimate |
 //! | [`remote`] | a query that one server could answer |
+//! | `facts` | what the outputs of such a query determine |
 //! | [`block`] | what a block must be like to be split |
 //! | [`groups`] | fragments and merge of a grouped block |
 //! | [`rows`] | fragments and merge of a block that returns rows |
 //! | [`scan`] | a fragment as a leaf of a DataFusion plan |
+//! | [`text`] | the text of a statement that goes as it was written |
 //! | [`collations`] | under which collations the columns of a fragment compare |
 
 pub(crate) mod block;
 pub(crate) mod collations;
 pub(crate) mod decide;
+mod facts;
 pub(crate) mod groups;
 pub(crate) mod place;
 pub(crate) mod remote;
 pub(crate) mod render;
 pub(crate) mod rows;
 pub(crate) mod scan;
+pub(crate) mod text;

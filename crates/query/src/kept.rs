@@ -448,7 +448,8 @@ mod tests {
     }
 
     fn context(bytes: usize) -> Arc<TaskContext> {
-        let runtime = Scratch::new(None).unwrap().runtime(bytes);
+        let runtime =
+            Scratch::new(None).unwrap().runtime(bytes, &pelorus_env::Account::unlimited());
         Arc::new(TaskContext::default().with_runtime(runtime))
     }
 

@@ -21,7 +21,9 @@ use pelorus_error::{Error, Result};
 use pelorus_functions::Call;
 
 use crate::bind::typed::FormUdf;
-use crate::udf::{DfResult, as_call, by_identity, column_name, next_id, over_arrays, signature};
+use crate::udf::{
+    DfResult, as_call, by_identity, column_name, next_id, over_arrays, signature, text_length,
+};
 
 /// Whether computing an expression can leave an error or a warning.
 pub(crate) fn complains(expr: &Expr) -> bool {
@@ -218,6 +220,18 @@ impl Node {
         self.evaluate(&some.collect::<Result<Vec<_>>>()?, chosen.len())
     }
 
+    /// Bytes of the longest text that a call in it may give.
+    fn length(&self) -> usize {
+        let longest = |parts: &[Node]| parts.iter().map(Node::length).max().unwrap_or(0);
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Call(call, parts) => text_length(call).max(longest(parts)),
+            Self::All(parts) => longest(parts),
+            Self::Form(_, inner) | Self::Not(inner) => inner.length(),
+            Self::Either(_, sides) => longest(sides.as_slice()),
+        }
+    }
+
     fn mark(&self, is_used: &mut [bool]) {
         match self {
             Self::Leaf(at) => is_used[*at] = true,
@@ -228,6 +242,11 @@ impl Node {
             Self::Either(_, sides) => sides.iter().for_each(|side| side.mark(is_used)),
         }
     }
+}
+
+/// Bytes of the longest text that the calls in a lazy function may give for a row; 0 of others.
+pub(crate) fn length(function: &ScalarUDF) -> usize {
+    function.inner().downcast_ref::<LazyUdf>().map_or(0, |lazy| lazy.root.length())
 }
 
 fn with_leaves(nodes: &[Node], leaves: &[Node]) -> Vec<Node> {

@@ -1,31 +1,44 @@
 //! What a query may hold in memory, and where it spills to.
 //!
-//! Memory is counted for each query by itself. Those who can spill have equal shares and get a first
-//! piece of any size: it is in memory already, and to refuse it would end a query that can go on by
+//! The bytes of a query's operators are a part of the server's memory ([`pelorus_env::Account`]), with
+//! a limit of their own. Those who can spill have equal shares and get a first piece of any size that
+//! the server has: it is in memory already, and to refuse it would end a query that can go on by
 //! writing. The merges of sorts have shares of their own, so that none takes what another needs to
 //! come to its end. Everything else takes what is left, which is half at least.
+//!
+//! Files that queries spill to have a limit together, and leave the file system some space: commits
+//! of native tables need it.
 
 use std::fmt;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use datafusion::common::DataFusionError;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::disk_manager::{DiskManager, DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::spill_file::{SpillFile, SpillWriter, TempFileFactory};
+use futures::stream::BoxStream;
 use parking_lot::Mutex;
+use pelorus_env::{Account, space_of};
 use pelorus_error::Result;
 
-use crate::udf::from_datafusion;
+use crate::udf::{DfResult, from_datafusion};
 
 /// Each query has so many bytes: with less, data would be cut into more files than can be open.
-const LEAST: usize = 16 << 20;
+pub const LEAST: usize = 16 << 20;
 
 /// Where queries spill to.
 #[derive(Clone, Debug)]
-pub struct Scratch(RuntimeEnv);
+pub struct Scratch {
+    runtime: RuntimeEnv,
+    spills: Arc<Spills>,
+}
 
 impl Scratch {
     /// How the names of folders begin in which files are; DataFusion gives them.
@@ -37,24 +50,149 @@ impl Scratch {
     /// # Errors
     /// When the folder cannot be made.
     pub fn new(folder: Option<&Path>) -> Result<Self> {
-        let mode = match folder {
-            Some(folder) => DiskManagerMode::Directories(vec![folder.to_owned()]),
-            None => DiskManagerMode::OsTmpDirectory,
+        let (mode, folder) = match folder {
+            Some(folder) => (DiskManagerMode::Directories(vec![folder.to_owned()]), folder.into()),
+            None => (DiskManagerMode::OsTmpDirectory, std::env::temp_dir()),
         };
-        // The disk says when it is full.
-        let disk = DiskManagerBuilder::default()
+        let files = DiskManagerBuilder::default()
             .with_mode(mode)
             .with_max_temp_directory_size(u64::MAX)
+            .build()
+            .map_err(from_datafusion)?;
+        let spills =
+            Arc::new(Spills { files: Arc::new(files), folder, reserve: AtomicU64::new(0) });
+        let factory = Arc::new(Factory(Arc::clone(&spills)));
+        let disk = DiskManagerBuilder::default()
+            .with_temp_file_factory(factory)
             // Merges of many files go in several passes, each with a bounded number of them open.
             .with_max_spill_merge_fan_in(64);
         let runtime = RuntimeEnvBuilder::new().with_disk_manager_builder(disk).build();
-        Ok(Self(runtime.map_err(from_datafusion)?))
+        Ok(Self { runtime: runtime.map_err(from_datafusion)?, spills })
     }
 
-    /// What one query runs in that may hold so many bytes.
-    pub(crate) fn runtime(&self, bytes: usize) -> Arc<RuntimeEnv> {
-        let memory_pool: Arc<dyn MemoryPool> = Arc::new(QueryMemory::new(bytes));
-        Arc::new(RuntimeEnv { memory_pool, ..self.0.clone() })
+    /// Sets how many bytes all files together may have, and how many they leave of the file system.
+    ///
+    /// # Errors
+    /// None: there are always files.
+    pub fn limit(&self, bytes: u64, reserve: u64) -> Result<()> {
+        // Ordering: it publishes nothing else.
+        self.spills.reserve.store(reserve, Ordering::Relaxed);
+        self.spills.files.set_max_temp_directory_size(bytes).map_err(from_datafusion)
+    }
+
+    /// How many bytes the files have now.
+    pub fn spilled(&self) -> u64 {
+        self.spills.files.used_disk_space()
+    }
+
+    /// What one query runs in whose operators may hold so many bytes of an account.
+    pub(crate) fn runtime(&self, bytes: usize, account: &Account) -> Arc<RuntimeEnv> {
+        let memory_pool: Arc<dyn MemoryPool> = Arc::new(QueryMemory::new(bytes, account));
+        Arc::new(RuntimeEnv { memory_pool, ..self.runtime.clone() })
+    }
+}
+
+/// The files of all queries.
+struct Spills {
+    files: Arc<DiskManager>,
+    /// A folder of the file system that they are on.
+    folder: PathBuf,
+    /// Bytes that they leave free.
+    reserve: AtomicU64,
+}
+
+impl fmt::Debug for Spills {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "files in {}", self.folder.display())
+    }
+}
+
+/// Makes files of which each looks for space before it grows.
+struct Factory(Arc<Spills>);
+
+impl TempFileFactory for Factory {
+    fn create_temp_file(&self, description: &str) -> DfResult<Arc<dyn SpillFile>> {
+        let file = self.0.files.create_tmp_file(description)?;
+        Ok(Arc::new(Spill { file, spills: Arc::clone(&self.0) }))
+    }
+}
+
+struct Spill {
+    file: Arc<dyn SpillFile>,
+    spills: Arc<Spills>,
+}
+
+impl SpillFile for Spill {
+    fn path(&self) -> Option<&Path> {
+        self.file.path()
+    }
+
+    fn size(&self) -> Option<u64> {
+        self.file.size()
+    }
+
+    fn read_stream(&self) -> DfResult<BoxStream<'static, DfResult<Bytes>>> {
+        self.file.read_stream()
+    }
+
+    fn open_writer(&self) -> DfResult<Box<dyn SpillWriter>> {
+        let (writer, spills) = (self.file.open_writer()?, Arc::clone(&self.spills));
+        Ok(Box::new(Writer { writer, spills, left: 0 }))
+    }
+}
+
+struct Writer {
+    writer: Box<dyn SpillWriter>,
+    spills: Arc<Spills>,
+    /// Bytes that may be written before space is looked for again.
+    left: usize,
+}
+
+impl Writer {
+    /// Looks at the limit, and for space where that was long ago.
+    fn check(&mut self, bytes: usize) -> io::Result<()> {
+        const EACH: usize = 4 << 20;
+        let refused = |limit: &str| Err(io::Error::new(io::ErrorKind::StorageFull, limit));
+        let spills = &self.spills;
+        let most = spills.files.max_temp_directory_size();
+        if spills.files.used_disk_space().saturating_add(bytes as u64) > most {
+            return refused(LIMIT);
+        }
+        if let Some(left) = self.left.checked_sub(bytes) {
+            self.left = left;
+            return Ok(());
+        }
+        // Ordering: as in `limit`.
+        let reserve = spills.reserve.load(Ordering::Relaxed);
+        let wanted = (bytes.max(EACH) as u64).saturating_add(reserve);
+        // Where this is not known, the file system says when it is full.
+        if reserve > 0 && space_of(&spills.folder).is_ok_and(|it| it.free < wanted) {
+            return refused(SPACE);
+        }
+        self.left = EACH.saturating_sub(bytes);
+        Ok(())
+    }
+}
+
+/// What a file says that would take the space that is left.
+pub(crate) const SPACE: &str = "pelorus_spill_reserve";
+/// What a file says that would grow beyond what all of them may have.
+pub(crate) const LIMIT: &str = "pelorus_spill_limit";
+
+impl io::Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check(bytes.len())?;
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+impl SpillWriter for Writer {
+    fn finish(&mut self) -> DfResult<()> {
+        self.writer.finish()
     }
 }
 
@@ -63,26 +201,24 @@ pub(crate) fn bytes_of_query(bytes: usize) -> usize {
     bytes.max(LEAST)
 }
 
-/// The memory of one query.
+/// The memory of one query's operators.
 #[derive(Debug)]
 struct QueryMemory {
     bytes: usize,
-    held: Mutex<Held>,
+    /// What those hold who can spill, the merges of sorts, and all others.
+    spillable: Account,
+    merging: Account,
+    fixed: Account,
+    counts: Mutex<Counts>,
 }
 
-/// What is held by whom.
+/// How many share what can be shared.
 #[derive(Debug, Default)]
-struct Held {
+struct Counts {
     /// How many can spill.
     spillers: usize,
-    /// Bytes of those.
-    spillable: usize,
     /// How many sorts may merge.
     merges: usize,
-    /// Bytes of their merges.
-    merging: usize,
-    /// Bytes of all others.
-    fixed: usize,
 }
 
 /// What somebody who holds memory can do without more of it.
@@ -108,16 +244,8 @@ impl Kind {
     }
 }
 
-impl Held {
-    fn bytes(&mut self, kind: Kind) -> &mut usize {
-        match kind {
-            Kind::Spills => &mut self.spillable,
-            Kind::Merges => &mut self.merging,
-            Kind::Fixed => &mut self.fixed,
-        }
-    }
-
-    fn count(&mut self, kind: Kind) -> Option<&mut usize> {
+impl Counts {
+    fn of(&mut self, kind: Kind) -> Option<&mut usize> {
         match kind {
             Kind::Spills => Some(&mut self.spillers),
             Kind::Merges => Some(&mut self.merges),
@@ -127,27 +255,39 @@ impl Held {
 }
 
 impl QueryMemory {
-    fn new(bytes: usize) -> Self {
-        Self { bytes: bytes_of_query(bytes), held: Mutex::default() }
+    fn new(bytes: usize, account: &Account) -> Self {
+        let part = || account.part("pelorus_query_memory", usize::MAX);
+        let (spillable, merging, fixed) = (part(), part(), part());
+        let bytes = bytes_of_query(bytes);
+        Self { bytes, spillable, merging, fixed, counts: Mutex::default() }
+    }
+
+    fn account(&self, kind: Kind) -> &Account {
+        match kind {
+            Kind::Spills => &self.spillable,
+            Kind::Merges => &self.merging,
+            Kind::Fixed => &self.fixed,
+        }
     }
 
     /// Whether one that holds so many bytes may have more.
-    fn allows(&self, held: &Held, kind: Kind, size: usize, additional: usize) -> bool {
+    fn allows(&self, counts: &Counts, kind: Kind, size: usize, additional: usize) -> bool {
         let half = self.bytes / 2;
         let wanted = size.saturating_add(additional);
+        let (fixed, merging) = (self.fixed.held(), self.merging.held());
         match kind {
             Kind::Spills => {
-                let shared = self.bytes - held.fixed.saturating_add(held.merging).min(half);
-                size == 0 || wanted <= shared / held.spillers.max(1)
+                let shared = self.bytes - fixed.saturating_add(merging).min(half);
+                size == 0 || wanted <= shared / counts.spillers.max(1)
             }
             Kind::Merges => {
-                let shared = self.bytes - held.fixed.min(half);
-                size == 0 || wanted <= shared / 4 * 3 / held.merges.max(1)
+                let shared = self.bytes - fixed.min(half);
+                size == 0 || wanted <= shared / 4 * 3 / counts.merges.max(1)
             }
             Kind::Fixed => {
-                let left = self.bytes - held.spillable.saturating_add(held.merging).min(half);
+                let left = self.bytes - self.spillable.held().saturating_add(merging).min(half);
                 // A little goes on in any case, a merge of a few sorted streams for instance.
-                wanted <= self.bytes / 32 || held.fixed.saturating_add(additional) <= left
+                wanted <= self.bytes / 32 || fixed.saturating_add(additional) <= left
             }
         }
     }
@@ -165,50 +305,42 @@ impl MemoryPool for QueryMemory {
     }
 
     fn register(&self, consumer: &MemoryConsumer) {
-        if let Some(count) = self.held.lock().count(Kind::of(consumer)) {
+        if let Some(count) = self.counts.lock().of(Kind::of(consumer)) {
             *count += 1;
         }
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
-        if let Some(count) = self.held.lock().count(Kind::of(consumer)) {
+        if let Some(count) = self.counts.lock().of(Kind::of(consumer)) {
             *count = count.saturating_sub(1);
         }
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
-        let mut held = self.held.lock();
-        let bytes = held.bytes(Kind::of(reservation.consumer()));
-        *bytes = bytes.saturating_add(additional);
+        self.account(Kind::of(reservation.consumer())).grow(additional);
     }
 
     fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
-        let mut held = self.held.lock();
-        let bytes = held.bytes(Kind::of(reservation.consumer()));
-        *bytes = bytes.saturating_sub(shrink);
+        self.account(Kind::of(reservation.consumer())).shrink(shrink);
     }
 
-    fn try_grow(
-        &self,
-        reservation: &MemoryReservation,
-        additional: usize,
-    ) -> std::result::Result<(), DataFusionError> {
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> DfResult<()> {
         let kind = Kind::of(reservation.consumer());
-        let mut held = self.held.lock();
-        if !self.allows(&held, kind, reservation.size(), additional) {
-            return Err(DataFusionError::ResourcesExhausted(format!(
-                "{} has {} bytes and wants {additional} more of {self}; {held:?}",
-                reservation.consumer().name(),
-                reservation.size(),
-            )));
+        let refused = |why: String| {
+            let (name, size) = (reservation.consumer().name(), reservation.size());
+            let text = format!("{name} has {size} bytes and wants {additional} more: {why}");
+            DataFusionError::ResourcesExhausted(text)
+        };
+        // What is looked at here stays as it is meanwhile.
+        let counts = self.counts.lock();
+        if !self.allows(&counts, kind, reservation.size(), additional) {
+            return Err(refused(format!("{self:?}")));
         }
-        *held.bytes(kind) += additional;
-        Ok(())
+        self.account(kind).try_grow(additional).map_err(|error| refused(error.to_string()))
     }
 
     fn reserved(&self) -> usize {
-        let held = self.held.lock();
-        held.spillable + held.merging + held.fixed
+        self.spillable.held() + self.merging.held() + self.fixed.held()
     }
 
     fn memory_limit(&self) -> MemoryLimit {
@@ -223,7 +355,7 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     fn pool(bytes: usize) -> Arc<dyn MemoryPool> {
-        Arc::new(QueryMemory::new(bytes))
+        Arc::new(QueryMemory::new(bytes, &Account::unlimited()))
     }
 
     fn sorter(pool: &Arc<dyn MemoryPool>) -> MemoryReservation {
@@ -253,6 +385,51 @@ mod tests {
         one.try_grow(1).unwrap_err();
         other.try_grow(MIB).unwrap();
         other.try_grow(23 * MIB).unwrap();
+    }
+
+    #[test]
+    fn the_server_refuses_what_its_memory_does_not_have() {
+        let server = Account::new("pelorus_memory_limit", 40 * MIB);
+        let pools = [0, 1]
+            .map(|_| -> Arc<dyn MemoryPool> { Arc::new(QueryMemory::new(64 * MIB, &server)) });
+        let (one, other) = (sorter(&pools[0]), sorter(&pools[1]));
+        one.try_grow(30 * MIB).unwrap();
+        let error = from_datafusion(other.try_grow(11 * MIB).unwrap_err());
+        assert_eq!(error.errno(), 1041);
+        assert!(error.message().contains("pelorus_memory_limit"), "{}", error.message());
+        one.free();
+        other.try_grow(40 * MIB).unwrap();
+        drop((one, other));
+        assert_eq!(server.held(), 0);
+    }
+
+    #[test]
+    fn files_have_a_limit_and_leave_space() {
+        use std::io::Write as _;
+
+        let folder = std::env::temp_dir();
+        let scratch = Scratch::new(Some(&folder)).unwrap();
+        let disk = Arc::clone(&scratch.runtime.disk_manager);
+        let write = |bytes: usize| -> io::Result<()> {
+            let file = disk.create_tmp_file("a test").map_err(io::Error::other)?;
+            let mut writer = file.open_writer().map_err(io::Error::other)?;
+            writer.write_all(&vec![7; bytes])?;
+            assert_eq!(scratch.spilled(), bytes as u64);
+            Ok(())
+        };
+        let errno = |error: io::Error| from_datafusion(DataFusionError::IoError(error));
+        write(1000).unwrap();
+        assert_eq!(scratch.spilled(), 0);
+        scratch.limit(5000, 0).unwrap();
+        write(5000).unwrap();
+        let error = errno(write(5001).unwrap_err());
+        assert_eq!(error.errno(), 1021);
+        assert!(error.message().contains("pelorus_spill_limit"), "{}", error.message());
+        scratch.limit(u64::MAX, u64::MAX / 2).unwrap();
+        let error = errno(write(1).unwrap_err());
+        assert_eq!(error.errno(), 1021);
+        assert!(error.message().contains("pelorus_spill_reserve"), "{}", error.message());
+        assert_eq!(scratch.spilled(), 0);
     }
 
     #[test]

@@ -23,6 +23,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -33,6 +34,7 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt as _, stream};
 
+use crate::bind::native::row_bytes;
 use crate::kept::KeptExec;
 use crate::plans::{only_child, recompute};
 
@@ -112,13 +114,30 @@ pub(crate) fn batch_rows(plan: &Arc<dyn ExecutionPlan>, memory: usize) -> usize 
         let sort = plan.downcast_ref::<SortExec>();
         sort.is_some_and(|sort| sort.fetch().is_none() && !has_groups(sort.input()))
     };
-    if has_wide(plan, &sorts) {
+    // Filters and joins gather rows up to a batch, whatever their width.
+    let fitting = (memory >> 6) / row_bytes(plan).max(1);
+    fitting.max(4).min(if has_wide(plan, &sorts) {
         (memory >> 18).clamp(64, 1024)
     } else if memory < AMPLE && has_wide(plan, &|plan| plan.is::<AggregateExec>()) {
         (memory >> 17).clamp(64, 1024)
     } else {
         usize::MAX
-    }
+    })
+}
+
+/// A plan whose filters gather so many rows at most.
+pub(crate) fn gathering(
+    plan: Arc<dyn ExecutionPlan>,
+    most: usize,
+) -> DfResult<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|plan| {
+        let filter = plan.downcast_ref::<FilterExec>();
+        let Some(filter) = filter.filter(|it| it.batch_size() > most) else {
+            return Ok(Transformed::no(plan));
+        };
+        Ok(Transformed::yes(Arc::new(filter.with_batch_size(most)?)))
+    })
+    .data()
 }
 
 /// Whether a plan has an operator of some kind whose rows can be of any width.

@@ -6,6 +6,7 @@ use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use futures::Stream;
 use pelorus_error::Result;
+use pelorus_link::Condition;
 use pelorus_types::Column;
 
 /// In which form the client wants rows that a linked server encodes.
@@ -24,6 +25,8 @@ pub enum Block {
     Batch(RecordBatch),
     /// Rows as a linked server encoded them: a `u32` length (little endian) and the payload each.
     Encoded(Bytes),
+    /// What a linked server has warned of: how much, and the warnings that it kept.
+    Warned(u16, Vec<Condition>),
 }
 
 /// Rows on their way; dropping it stops the work here and on the servers.

@@ -1,12 +1,13 @@
 //! Runs a statement: handed over whole, or planned and executed here.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::execute_stream;
@@ -15,23 +16,28 @@ use futures::StreamExt;
 use pelorus_env::blocking_steps;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Described, Format, Link, Relay, RelayItem, Target};
-use pelorus_sql::lexer::plain_text;
+use pelorus_sql::lexer::server_text;
 use pelorus_sql::normalise;
 use pelorus_sql::{Parsed, Unparsed, parse_query, parse_versioned_query};
 use pelorus_types::Column;
 use sqlparser::ast;
 
+use crate::apart::{asking, physically_asking, reading};
 use crate::arms::Arms;
 use crate::bind::query::{Binder, BoundQuery, Reach};
-use crate::context::{Database, Flavour, PlanOptions, QueryContext};
+use crate::context::{Database, Flavour, QueryContext};
 use crate::federate::place::Place;
 use crate::federate::remote::is_final;
+use crate::federate::text::{calls_held, text_for_server};
 use crate::federate::{block, decide, place, render};
+use crate::held::Held;
 use crate::kept::{self, Planner};
 use crate::memory::bytes_of_query;
-use crate::narrow::{Narrow, batch_rows};
+use crate::narrow::{Narrow, batch_rows, gathering};
+use crate::plans;
 use crate::pushed;
 use crate::result::{Block, QueryResult, RowForm};
+use crate::sliced::Sliced;
 use crate::small_groups::SmallGroups;
 use crate::udf::from_datafusion;
 use crate::varying::Varying;
@@ -86,11 +92,12 @@ pub(crate) enum Plan {
 /// Reads a query. `FOR SYSTEM_TIME` is read where it cannot reach a linked server, which would see
 /// the table as it is now.
 pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparsed> {
-    let unparsed = match parse_query(sql, context.mode) {
+    let unparsed = match reading(sql, || parse_query(sql, context.mode)) {
         Ok(parsed) => return Ok(parsed),
         Err(unparsed) => unparsed,
     };
-    let Ok(parsed) = parse_versioned_query(sql, context.mode) else { return Err(unparsed) };
+    let versioned = reading(sql, || parse_versioned_query(sql, context.mode));
+    let Ok(parsed) = versioned else { return Err(unparsed) };
     let is_linked = normalise::table_references(&parsed.query).iter().any(|reference| {
         let database = reference.table.database.as_deref();
         matches!(place::resolve(context, database), Ok(Database::Linked { .. }))
@@ -106,7 +113,7 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
             let Some((link, context)) = unread_link(context, sql)? else {
                 return Err(unparsed.error);
             };
-            let text = plain_text(sql, context.mode);
+            let text = text_for_server(&link, &context.settings, sql, context.mode).await?;
             return relay(&context, &link, &text, form, None).await;
         }
     };
@@ -189,7 +196,7 @@ pub(crate) async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Co
             let Some((link, context)) = unread_link(context, sql)? else {
                 return Err(unparsed.error);
             };
-            let text = plain_text(sql, context.mode);
+            let text = text_for_server(&link, &context.settings, sql, context.mode).await?;
             return Ok(link.describe(&context.settings, &text).await?.columns.clone());
         }
     };
@@ -327,7 +334,7 @@ fn conform(binder: &Binder<'_>, mut bound: BoundQuery, columns: &[Column]) -> Op
         let same_digits =
             !(from.is_decimal() || from.is_temporal()) || from.decimals == to.decimals;
         if !same_class || !same_digits {
-            tracing::debug!(?from, ?to, column = theirs.name, "types differ");
+            tracing::debug!(column = theirs.name, "types differ");
             return None;
         }
         ours.value = ours.value.clone().converted(*to, &binder.context.eval);
@@ -346,11 +353,18 @@ fn text_for(
     let (query, ours) = render::rewrite(context, &parsed.query)?;
     let local = context.database.as_deref();
     let moved = local.is_some() && local != context.settings.database.as_deref();
-    if !ours && !moved {
-        return Ok((plain_text(sql, context.mode).into_owned(), None));
+    let names = || {
+        let names = first_block(&parsed.query).and_then(|block| parsed.names(block));
+        names.map(<[_]>::to_vec)
+    };
+    if ours || moved {
+        return Ok((query.to_string(), names()));
     }
-    let names = first_block(&parsed.query).and_then(|block| parsed.names(block));
-    Ok((query.to_string(), names.map(<[_]>::to_vec)))
+    Ok(match server_text(sql, context.mode)? {
+        Cow::Borrowed(text) => (text.to_owned(), None),
+        // Some names of columns have lost comments.
+        Cow::Owned(text) => (text, names()),
+    })
 }
 
 /// The block that names the columns of a query.
@@ -408,13 +422,24 @@ fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryC
     let Some(Database::Linked { link, remote }) = context.catalog.database(database) else {
         return Ok(None);
     };
+    if let Some(function) = calls_held(sql, context.mode) {
+        let function = function.to_ascii_uppercase();
+        return Err(Error::unsupported(format_args!("{function} on a linked server")));
+    }
     // Names cannot be changed in a text that is not understood.
     if remote != database {
         return Err(Error::unsupported(format_args!(
             "this statement in database '{database}', which the server knows as '{remote}'"
         )));
     }
-    for name in place::databases_of_text(sql, context.mode) {
+    let references = pelorus_sql::statement::references(sql, context.mode);
+    for table in &references.tables {
+        // Whatever else it is, the text names this as a database.
+        if table.database.is_some() {
+            place::resolve(context, table.database.as_deref())?;
+        }
+    }
+    for name in references.qualifiers {
         match context.catalog.database(&name) {
             Some(Database::Linked { link: other, remote })
                 if other.name() == link.name() && remote == name => {}
@@ -449,6 +474,9 @@ async fn relay(
             let rows = rows.filter_map(|item| async move {
                 match item {
                     Ok(RelayItem::Encoded(bytes)) => Some(Ok(Block::Encoded(bytes))),
+                    Ok(RelayItem::End { warnings, conditions, .. }) if warnings > 0 => {
+                        Some(Ok(Block::Warned(warnings, conditions)))
+                    }
                     Ok(RelayItem::End { .. }) => None,
                     Err(error) => Some(Err(error)),
                 }
@@ -501,7 +529,7 @@ async fn start(
                 return Ok(QueryResult { columns, rows, warnings: Vec::new() });
             }
             Err(error) if error.code() == Code::OutOfMemory => {
-                tracing::debug!(?way, "a query ran out of memory");
+                tracing::debug!("a query ran out of memory, and is executed in another way");
                 // The rows will warn again.
                 context.eval.take_warnings();
                 failure = error;
@@ -533,17 +561,13 @@ pub(crate) fn output(bound: BoundQuery, context: &QueryContext) -> Result<Logica
         .enumerate()
         .map(|(at, column)| column.value.settled(&context.eval).expr.alias(format!("result{at}")))
         .collect();
-    LogicalPlanBuilder::from(bound.plan)
-        .project(exprs)
-        .and_then(LogicalPlanBuilder::build)
-        .and_then(kept::where_shared)
-        .map_err(from_datafusion)
+    kept::where_shared(plans::project(bound.plan, exprs)?).map_err(from_datafusion)
 }
 
 /// DataFusion's physical optimizer without its last check, which refuses plans that are right: where
 /// a filter makes terms of ORDER BY constant, it forgets that its own sort has left them out.
 fn rules(
-    options: &PlanOptions,
+    context: &QueryContext,
     memory: usize,
     way: Way,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -553,8 +577,10 @@ fn rules(
     let sorts = rules.iter().position(|rule| rule.name() == "EnsureRequirements");
     rules.insert(sorts.unwrap_or_default(), Arc::new(Varying));
     rules.insert(0, Arc::new(Varying));
-    rules.push(Arc::new(Arms { is_ordered: options.in_order }));
+    rules.push(Arc::new(Arms { is_ordered: context.options.in_order }));
     rules.push(Arc::new(SmallGroups));
+    rules.push(Arc::new(Held));
+    rules.push(Arc::new(Sliced::new(memory, Arc::clone(&context.eval))));
     rules.push(Arc::new(Narrow::new(memory, way.is_careful)));
     rules
 }
@@ -575,12 +601,14 @@ pub(crate) fn state(context: &QueryContext, way: Way) -> SessionState {
         .set_bool("datafusion.optimizer.enable_topk_aggregation", false)
         // It asks a MAX for its value after each batch, and ours give theirs away.
         .set_bool("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", false);
+    let interrupt = &context.eval.interrupt;
+    let physical = physically_asking(rules(context, memory, way), interrupt);
     SessionStateBuilder::new()
         .with_config(config)
-        .with_optimizer_rules(pushed::rules())
-        .with_physical_optimizer_rules(rules(&context.options, memory, way))
+        .with_optimizer_rules(asking(pushed::rules(), interrupt))
+        .with_physical_optimizer_rules(physical)
         .with_query_planner(Arc::new(Planner))
-        .with_runtime_env(context.scratch.runtime(memory))
+        .with_runtime_env(context.scratch.runtime(memory, &context.memory))
         .build()
 }
 
@@ -595,6 +623,7 @@ async fn execute(
     let stop = Stop::default();
     let physical = watched(physical, &stop).map_err(from_datafusion)?;
     let most = batch_rows(&physical, bytes_of_query(context.options.memory_bytes));
+    let physical = gathering(physical, most).map_err(from_datafusion)?;
     let config = state.config().clone().with_batch_size(way.rows.min(most));
     let task = TaskContext::from(&state).with_session_config(config);
     let rows = execute_stream(physical, Arc::new(task)).map_err(from_datafusion)?;

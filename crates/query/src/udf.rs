@@ -23,7 +23,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::aggregate::{self, AggregateCall, Take};
 use pelorus_functions::{Call, Formula};
 
-use crate::lazy;
+use crate::{lazy, memory};
 
 pub(crate) type DfResult<T> = Result<T, DataFusionError>;
 
@@ -65,10 +65,11 @@ fn foreign(error: &(dyn std::error::Error + 'static)) -> Error {
     let text = error.to_string();
     if text.contains("Resources exhausted") || text.contains("ran out of memory") {
         tracing::debug!(text, "out of memory");
-        return Error::new(
-            Code::OutOfMemory,
-            "The query needs more memory than pelorus_query_memory allows",
-        );
+        let server = "pelorus_memory_limit";
+        let limit = if text.contains(server) { server } else { "pelorus_query_memory" };
+        return Error::out_of_memory(format_args!(
+            "The query needs more memory than {limit} allows"
+        ));
     }
     if text.contains("Scalar subquery returned more than one row") {
         return Error::new(Code::SubqueryRows, "Subquery returns more than 1 row");
@@ -77,7 +78,12 @@ fn foreign(error: &(dyn std::error::Error + 'static)) -> Error {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if error.downcast_ref::<std::io::Error>().is_some_and(is_full) {
-            return Error::new(Code::DiskFull, "The disk is full where queries spill to (tmpdir)");
+            let limits = [memory::LIMIT, memory::SPACE];
+            let text = match limits.into_iter().find(|limit| text.contains(limit)) {
+                Some(limit) => format!("The files that queries spill to have reached {limit}"),
+                None => "The disk is full where queries spill to (tmpdir)".to_owned(),
+            };
+            return Error::new(Code::DiskFull, text);
         }
         cause = error.source();
     }
@@ -86,7 +92,7 @@ fn foreign(error: &(dyn std::error::Error + 'static)) -> Error {
 
 /// The same for an error that several streams hold, as those of a join do: text and code are
 /// copied from where ours lies in it.
-fn copied(error: &DataFusionError) -> Error {
+pub(crate) fn copied(error: &DataFusionError) -> Error {
     match error {
         DataFusionError::External(inner) => copied_of_any(inner.as_ref()),
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => copied(inner),
@@ -221,6 +227,17 @@ impl ScalarUDFImpl for CallUdf {
             self.call.evaluate(arrays, rows)
         })
     }
+}
+
+/// Bytes of the longest text that a call may give for a row; 0 of other types.
+pub(crate) fn text_length(call: &Call) -> usize {
+    let ty = call.return_type();
+    if ty.is_string() { usize::try_from(ty.length).unwrap_or(usize::MAX) } else { 0 }
+}
+
+/// The same of a function of DataFusion's; 0 of others than ours.
+pub(crate) fn length_of_call(function: &ScalarUDF) -> usize {
+    function.inner().downcast_ref::<CallUdf>().map_or(0, |udf| text_length(&udf.call))
 }
 
 /// The resolved call that a function of DataFusion's stands for.

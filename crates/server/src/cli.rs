@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
-use pelorus_env::FolderLock;
+use pelorus_engine::RootPassword;
+use pelorus_env::{Env, FolderLock};
+use pelorus_error::display_chain;
 
 use crate::config::{self, Config};
-use crate::server;
+use crate::{server, settings};
 
 /// Run slow reports of MySQL and MariaDB servers in parallel, through the MySQL protocol.
 ///
@@ -38,6 +40,8 @@ enum Command {
         #[arg(long, value_name = "DIR", default_value = "pelorus-data")]
         data: PathBuf,
     },
+    /// Give an account of a server that is stopped another password, where the old one is lost.
+    ResetPassword(ResetOptions),
     /// Show what is in a data file of a native table: headers, blocks, holes, chunks.
     Inspect {
         /// The file, for example pelorus-data/native/table-1.blocks.
@@ -50,6 +54,8 @@ enum Command {
 enum ConfigCommand {
     /// Say whether file and options are right, and what follows from them.
     Check(ServeOptions),
+    /// List every setting of the file.
+    Settings,
 }
 
 /// What the command line says; each stands above the same setting of the file.
@@ -76,15 +82,43 @@ pub struct ServeOptions {
     #[arg(long, value_name = "WHAT")]
     pub mirror: Vec<String>,
     /// File with the password that root gets at the first start; without one (and without
-    /// PELORUS_ROOT_PASSWORD) a password is made up and printed once.
+    /// PELORUS_ROOT_PASSWORD) a password is made up and printed at each start until the first login.
     #[arg(long, value_name = "FILE")]
     pub root_password_file: Option<PathBuf>,
+    /// Host from which root may log in too, as in CREATE USER: an address, a network, a pattern, or %
+    /// for all; counts until the first login; may be repeated (or PELORUS_ROOT_HOST, by
+    /// commas).
+    #[arg(long, value_name = "HOST")]
+    pub root_host: Vec<String>,
+    /// Folder of the files that PASSWORD_FILE and TLS_CA of CREATE SERVER may name [default: none].
+    #[arg(long, value_name = "DIR")]
+    pub secrets_folder: Option<PathBuf>,
+    /// Environment variable that PASSWORD_ENV of CREATE SERVER may name; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub secret_variable: Vec<String>,
     /// Refuse connections over TCP that are not encrypted.
     #[arg(long)]
     pub require_secure_transport: bool,
     /// How much is logged: error, warn, info, debug [default: info].
     #[arg(long, value_name = "LEVEL")]
     pub log: Option<String>,
+}
+
+/// Which account gets which password.
+#[derive(Args, Clone, Debug)]
+struct ResetOptions {
+    /// The data folder, as given to `serve --data`.
+    #[arg(long, value_name = "DIR", default_value = "pelorus-data")]
+    data: PathBuf,
+    /// The account's user.
+    #[arg(long, value_name = "NAME", default_value = "root")]
+    user: String,
+    /// The account's host; the account is made if it is not there.
+    #[arg(long, value_name = "HOST", default_value = "localhost")]
+    host: String,
+    /// File with the new password; without one it is made up and printed.
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
 }
 
 /// Why the command ended, and the exit code: 2 for wrong input, 1 for everything else.
@@ -96,23 +130,25 @@ pub struct Failure {
     pub code: u8,
 }
 
-/// Runs the command that the command line names.
+/// Runs the command that the command line names. `root_password` is what the environment says.
 ///
 /// # Errors
 /// Wrong options or configuration, or a server that cannot start.
-pub fn run() -> Result<(), Failure> {
+pub fn run(root_password: Option<String>) -> Result<(), Failure> {
     match Cli::parse().command {
         Command::Serve(options) => {
-            let config = config::load(&options).map_err(wrong_input)?;
+            let config = config::load(&options, root_password).map_err(wrong_input)?;
             serve(config).map_err(|error| Failure { error, code: 1 })
         }
         Command::Config { command: ConfigCommand::Check(options) } => {
-            let config = config::load(&options).map_err(wrong_input)?;
+            let config = config::load(&options, root_password).map_err(wrong_input)?;
             writeln!(std::io::stdout(), "{}the configuration is right", config.describe())
                 .context("cannot write")
                 .map_err(|error| Failure { error, code: 1 })
         }
+        Command::Config { command: ConfigCommand::Settings } => show(&settings::list()),
         Command::Fsck { data } => fsck(&data),
+        Command::ResetPassword(options) => reset_password(&options),
         Command::Inspect { file } => inspect(&file),
     }
 }
@@ -132,6 +168,32 @@ fn share_folder(data: &Path) -> Result<FolderLock, Failure> {
             "another Pelorus uses the data folder {shown}; stop it, or copy the folder (by a \
              snapshot of its file system, all at one moment) and look at the copy"
         ))
+    })
+}
+
+/// Gives an account another password, in the data folder of a server that is stopped.
+fn reset_password(options: &ResetOptions) -> Result<(), Failure> {
+    let shown = options.data.display();
+    let password = match &options.password_file {
+        Some(path) => config::password_of(path).map_err(wrong_input)?,
+        None => RootPassword::Generate,
+    };
+    if !options.data.is_dir() {
+        let error = anyhow::anyhow!("there is no data folder {shown}; name one with --data");
+        return Err(wrong_input(error));
+    }
+    let taken = FolderLock::try_take(&options.data);
+    let taken = taken.with_context(|| format!("cannot lock the data folder {shown}"));
+    let _lock = taken.map_err(wrong_input)?.ok_or_else(|| {
+        wrong_input(anyhow::anyhow!("a server uses the data folder {shown}; stop it first"))
+    })?;
+    let (user, host) = (options.user.as_str(), options.host.as_str());
+    let made_up =
+        pelorus_engine::reset_password(&Env::real(), &options.data, (user, host), &password)
+            .map_err(|error| wrong_input(anyhow::anyhow!("{}", display_chain(&error))))?;
+    show(&match made_up {
+        Some(password) => format!("the password of '{user}'@'{host}' is {password}\n"),
+        None => format!("the password of '{user}'@'{host}' is that of the file\n"),
     })
 }
 
@@ -198,6 +260,10 @@ fn show(text: &str) -> Result<(), Failure> {
 /// stays tokio's: whatever waits (`env::blocking`) takes one, and with fewer the rest would stand still.
 const STACK_BYTES: usize = 128 << 20;
 
+/// The threads that let clients in, log them in, wait for their commands and answer the light ones.
+/// They have next to nothing to do: a second one is for what one of them has to wait for.
+const EDGE_THREADS: usize = 2;
+
 fn serve(config: Config) -> anyhow::Result<()> {
     tracing_subscriber::fmt()
         .with_max_level(config.log)
@@ -208,15 +274,22 @@ fn serve(config: Config) -> anyhow::Result<()> {
     if let Some(files) = pelorus_env::raise_file_limit() {
         tracing::debug!(files, "files and connections that can be open");
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(STACK_BYTES)
-        .build()
-        .context("cannot start the runtime")?;
-    runtime.block_on(async {
+    let runtime = |name: &str| {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.enable_all().thread_name(name).thread_stack_size(STACK_BYTES);
+        builder
+    };
+    let serving = runtime("pelorus-serving").build().context("cannot start the runtime")?;
+    let edge = runtime("pelorus-edge").worker_threads(EDGE_THREADS).build();
+    let edge = edge.context("cannot start the runtime of the edge")?;
+    let ended = edge.block_on(async {
         let listeners = server::Listeners::bind(&config).await?;
-        server::run(config, listeners, server::stop_signal()?).await
-    })
+        server::run(config, listeners, server::stop_signal()?, serving.handle().clone()).await
+    });
+    // What still computes for clients that are gone holds up nothing.
+    serving.shutdown_background();
+    edge.shutdown_background();
+    ended
 }
 
 #[cfg(test)]

@@ -8,17 +8,20 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use pelorus_engine::config::{check_mirrors, check_variables};
-use pelorus_engine::{LinkSpec, RootPassword, Settings};
+use pelorus_engine::config::{check_host, check_mirrors, check_variables};
+use pelorus_engine::{LinkSpec, RootPassword, SecretSources, Settings};
 use pelorus_mysql_server::TlsMode;
 use toml::{Table, Value};
 use tracing::level_filters::LevelFilter;
 
 use crate::cli::ServeOptions;
+use crate::settings::{LINK_NAMES, SETTINGS, TLS_SETTINGS, link_settings};
 use crate::{link_url, suggest};
 
 /// The environment variable with the first password of root.
 pub const ROOT_PASSWORD_VARIABLE: &str = "PELORUS_ROOT_PASSWORD";
+/// The environment variable with the hosts from which root may log in at first, by commas.
+pub const ROOT_HOST_VARIABLE: &str = "PELORUS_ROOT_HOST";
 
 /// Everything that [`crate::server::run`] needs.
 #[derive(Clone, Debug)]
@@ -37,6 +40,10 @@ pub struct Config {
     pub mirrors: Vec<String>,
     /// The first password of root.
     pub root_password: RootPassword,
+    /// Hosts other than `localhost` from which root may log in at first.
+    pub root_hosts: Vec<String>,
+    /// What servers that statements define may refer to.
+    pub secrets: SecretSources,
     /// Limits for edges.
     pub settings: Settings,
     /// System variables by name.
@@ -47,44 +54,12 @@ pub struct Config {
     pub log: LevelFilter,
 }
 
-/// The keys of the file with what they mean; `[tls]`, `[variables]` and `[[link]]` are tables.
-const KEYS: &[(&str, &str)] = &[
-    ("data", "folder of accounts, linked servers and keys"),
-    ("listen", "address and port for clients, or a list of them"),
-    ("socket", "path of a local socket for clients"),
-    ("root_password_file", "file with the first password of root"),
-    ("require_secure_transport", "refuse TCP connections that are not encrypted"),
-    ("log", "error, warn, info or debug"),
-    ("tls", "certificate and key of the server"),
-    ("variables", "system variables and their global values"),
-    ("mirror", "what of the linked servers is mirrored: all, databases, or database.table"),
-    ("link", "linked servers, each with the options of CREATE SERVER in lower case"),
-];
-const TLS_KEYS: [&str; 3] = ["mode", "certificate", "key"];
-const LINK_KEYS: [&str; 16] = [
-    "name",
-    "url",
-    "host",
-    "port",
-    "socket",
-    "user",
-    "password",
-    "password_env",
-    "password_file",
-    "database",
-    "databases",
-    "replicas",
-    "connections",
-    "tls",
-    "tls_ca",
-    "owner",
-];
-
-/// Reads the file that the options name, and puts the options above it.
+/// Reads the file that the options name, and puts the options above it. `root_password` is what the
+/// environment says of it.
 ///
 /// # Errors
 /// Says what is wrong, where, and what would be right.
-pub fn load(options: &ServeOptions) -> Result<Config> {
+pub fn load(options: &ServeOptions, root_password: Option<String>) -> Result<Config> {
     let file = match &options.config {
         None => File::default(),
         Some(path) => {
@@ -92,7 +67,21 @@ pub fn load(options: &ServeOptions) -> Result<Config> {
             File::parse(&text).with_context(|| format!("in {}", path.display()))?
         }
     };
-    check(options, resolve(options, file)?)
+    let hosts = std::env::var(ROOT_HOST_VARIABLE).unwrap_or_default();
+    let environment = Environment { root_password, root_hosts: listed(&hosts) };
+    check(options, resolve(options, file, environment)?)
+}
+
+/// What the environment says.
+#[derive(Default)]
+struct Environment {
+    root_password: Option<String>,
+    root_hosts: Vec<String>,
+}
+
+/// The parts of a text between commas.
+fn listed(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
 /// Most bytes of a file that is read: some files have no end.
@@ -132,6 +121,9 @@ struct File {
     listen: Vec<String>,
     socket: Option<PathBuf>,
     root_password_file: Option<PathBuf>,
+    root_hosts: Vec<String>,
+    secrets_folder: Option<PathBuf>,
+    secret_variables: Vec<String>,
     require_secure_transport: Option<bool>,
     log: Option<String>,
     tls: Option<TlsMode>,
@@ -152,6 +144,9 @@ impl File {
                 "root_password_file" => {
                     file.root_password_file = Some(string(key, value)?.into());
                 }
+                "root_host" => file.root_hosts = strings(key, value)?,
+                "secrets_folder" => file.secrets_folder = Some(string(key, value)?.into()),
+                "secret_variables" => file.secret_variables = strings(key, value)?,
                 "require_secure_transport" => {
                     let on =
                         value.as_bool().context("require_secure_transport is true or false")?;
@@ -162,7 +157,9 @@ impl File {
                 "variables" => file.variables = variables(table_of(key, value)?)?,
                 "link" => file.links = links(value)?,
                 "mirror" => file.mirrors = strings(key, value)?,
-                other => bail!("{}", unknown("setting", other, KEYS.iter().map(|(key, _)| *key))),
+                other => {
+                    bail!("{}", unknown("setting", other, SETTINGS.iter().map(|it| it.key)))
+                }
             }
         }
         Ok(file)
@@ -213,10 +210,11 @@ fn scalar(key: &str, value: &Value) -> Result<String> {
 fn tls(table: &Table) -> Result<TlsMode> {
     let mut texts = [None, None, None];
     for (key, value) in table {
-        let at = TLS_KEYS
+        let known = TLS_SETTINGS.map(|setting| setting.key);
+        let at = known
             .iter()
             .position(|known| known == key)
-            .with_context(|| unknown("setting in [tls]", key, TLS_KEYS.into_iter()))?;
+            .with_context(|| unknown("setting in [tls]", key, known.into_iter()))?;
         texts[at] = Some(string(key, value)?);
     }
     let [mode, certificate, key] = texts;
@@ -251,10 +249,14 @@ fn link(table: &Table) -> Result<LinkSpec> {
         match key.as_str() {
             "url" => {}
             "name" => spec.name = string(key, value)?,
-            key if LINK_KEYS.contains(&key) => {
-                spec.options.push((key.to_ascii_uppercase(), scalar(key, value)?));
-            }
-            other => bail!("{}", unknown("setting in [[link]]", other, LINK_KEYS.into_iter())),
+            key => match link_settings().find(|known| known == key) {
+                Some(_) => spec.options.push((key.to_ascii_uppercase(), scalar(key, value)?)),
+                None => {
+                    let options: Vec<String> = link_settings().collect();
+                    let known = LINK_NAMES.into_iter().chain(options.iter().map(String::as_str));
+                    bail!("{}", unknown("setting in [[link]]", key, known))
+                }
+            },
         }
     }
     if spec.name.is_empty() {
@@ -266,10 +268,9 @@ fn link(table: &Table) -> Result<LinkSpec> {
     Ok(spec)
 }
 
-/// Puts the options above the file and fills in what neither says.
-fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
-    let mut links = file.links;
-    for url in &options.link {
+/// Adds links that are given by their addresses, each under a name of its own.
+fn with_urls(mut links: Vec<LinkSpec>, urls: &[String]) -> Result<Vec<LinkSpec>> {
+    for url in urls {
         let mut spec = link_url::parse(url).context("in --link")?;
         let base = spec.name.clone();
         let mut number = 2;
@@ -279,6 +280,12 @@ fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
         }
         links.push(spec);
     }
+    Ok(links)
+}
+
+/// Puts the options above the file and fills in what neither says.
+fn resolve(options: &ServeOptions, file: File, environment: Environment) -> Result<Config> {
+    let links = with_urls(file.links, &options.link)?;
     let mirrors = if options.mirror.is_empty() { file.mirrors } else { options.mirror.clone() };
     let listen = if !options.listen.is_empty() {
         options.listen.clone()
@@ -307,6 +314,23 @@ fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
              out, or add a socket"
         );
     }
+    let root_hosts = [options.root_host.clone(), file.root_hosts, environment.root_hosts]
+        .into_iter()
+        .find(|hosts| !hosts.is_empty())
+        .unwrap_or_default();
+    for host in &root_hosts {
+        check_host(host).with_context(|| format!("root_host '{host}'"))?;
+    }
+    let folder = options.secrets_folder.clone().or(file.secrets_folder);
+    let secrets = SecretSources {
+        // Where the file may be named by its whole path, the folder must be as well.
+        folder: folder.map(std::path::absolute).transpose().context("secrets_folder")?,
+        variables: file
+            .secret_variables
+            .into_iter()
+            .chain(options.secret_variable.clone())
+            .collect(),
+    };
     let log = options.log.clone().or(file.log).unwrap_or_else(|| "info".to_owned());
     Ok(Config {
         data: options.data.clone().or(file.data).unwrap_or_else(|| "pelorus-data".into()),
@@ -315,7 +339,9 @@ fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
         tls,
         links,
         mirrors,
-        root_password: root_password(password_file.as_deref())?,
+        root_password: root_password(password_file.as_deref(), environment.root_password)?,
+        root_hosts,
+        secrets,
         settings,
         variables: file.variables,
         notes: Vec::new(),
@@ -327,19 +353,25 @@ fn resolve(options: &ServeOptions, file: File) -> Result<Config> {
 }
 
 /// The first password of root: from the file, else from the environment, else made up.
-fn root_password(file: Option<&Path>) -> Result<RootPassword> {
-    if let Some(path) = file {
-        let text = read_text("password file", path)?;
-        let password = text.trim_end_matches(['\r', '\n']);
-        if password.is_empty() {
-            bail!("the password file {} is empty", path.display());
-        }
-        return Ok(RootPassword::Given(password.to_owned()));
+fn root_password(file: Option<&Path>, environment: Option<String>) -> Result<RootPassword> {
+    match (file, environment) {
+        (Some(path), _) => password_of(path),
+        (None, Some(password)) if !password.is_empty() => Ok(RootPassword::Given(password)),
+        (None, _) => Ok(RootPassword::Generate),
     }
-    match std::env::var(ROOT_PASSWORD_VARIABLE) {
-        Ok(password) if !password.is_empty() => Ok(RootPassword::Given(password)),
-        _ => Ok(RootPassword::Generate),
+}
+
+/// The password in a file, without its last line break.
+///
+/// # Errors
+/// A file that cannot be read, or that is empty.
+pub fn password_of(path: &Path) -> Result<RootPassword> {
+    let text = read_text("password file", path)?;
+    let password = text.trim_end_matches(['\r', '\n']);
+    if password.is_empty() {
+        bail!("the password file {} is empty", path.display());
     }
+    Ok(RootPassword::Given(password.to_owned()))
 }
 
 fn host(address: &str) -> &str {
@@ -377,18 +409,21 @@ impl Config {
         };
         line("tls", &tls);
         line("require_secure_transport", &self.settings.require_secure_transport);
+        if !self.root_hosts.is_empty() {
+            line("root_host", &self.root_hosts.join(", "));
+        }
+        if let Some(folder) = &self.secrets.folder {
+            line("secrets_folder", &folder.display());
+        }
+        if !self.secrets.variables.is_empty() {
+            line("secret_variables", &self.secrets.variables.join(", "));
+        }
         for (name, value) in &self.variables {
             line(&format!("variables.{name}"), value);
         }
         for link in &self.links {
-            let options: Vec<String> = link
-                .options
-                .iter()
-                .map(|(name, value)| {
-                    let value = if name == "PASSWORD" { "***" } else { value.as_str() };
-                    format!("{name} {value}")
-                })
-                .collect();
+            let options: Vec<String> =
+                link.shown().map(|(name, value)| format!("{name} {value}")).collect();
             line(&format!("link {}", link.name), &options.join(", "));
         }
         for note in &self.notes {
@@ -404,7 +439,7 @@ mod tests {
 
     fn load_text(text: &str) -> Result<Config> {
         let options = ServeOptions::default();
-        check(&options, resolve(&options, File::parse(text)?)?)
+        check(&options, resolve(&options, File::parse(text)?, Environment::default())?)
     }
 
     #[test]
@@ -462,6 +497,8 @@ mod tests {
             ("[variables]\npelorus_block_cache = '8GB'", "'pelorus_block_cache'"),
             ("[variables]\nsql_mode = 'FOO'", "'sql_mode' can't be set to the value of 'FOO'"),
             ("[variables]\nversion = '9'", "'version' is a read only variable"),
+            ("root_host = 'db.example.com'", "host names are not looked up"),
+            ("secret_variables = 5", "'secret_variables' is a text"),
             ("mirror = 'x.y.z'", "in mirror of the configuration: 'x.y.z' cannot be mirrored"),
         ] {
             let error = format!("{:#}", load_text(text).unwrap_err());
@@ -474,7 +511,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("pelorus-{}.toml", std::process::id()));
         let load_file = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            load(&ServeOptions { config: Some(path.clone()), ..ServeOptions::default() })
+            load(&ServeOptions { config: Some(path.clone()), ..ServeOptions::default() }, None)
         };
         let error = format!("{:#}", load_file("[variables]\nnonsense = 5").unwrap_err());
         assert!(error.contains(&path.display().to_string()), "{error}");
@@ -488,7 +525,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_file_without_end_is_refused() {
         let options = ServeOptions { config: Some("/dev/zero".into()), ..ServeOptions::default() };
-        let error = format!("{:#}", load(&options).unwrap_err());
+        let error = format!("{:#}", load(&options, None).unwrap_err());
         assert!(error.contains("/dev/zero: it has more than 16 MiB"), "{error}");
     }
 
@@ -500,11 +537,27 @@ mod tests {
             ..ServeOptions::default()
         };
         let file = File::parse("listen = '127.0.0.1:2'\ndata = 'd'").unwrap();
-        let config = resolve(&options, file).unwrap();
+        let config = resolve(&options, file, Environment::default()).unwrap();
         assert_eq!(
             (config.listen[0].as_str(), config.data.as_path()),
             ("127.0.0.1:1", Path::new("d"))
         );
         assert_eq!(config.links[1].name, "shop_2");
+    }
+
+    #[test]
+    fn the_first_hosts_of_root_come_from_three_places() {
+        let hosts = |option: &[&str], file: &str, environment: &str| {
+            let options = ServeOptions {
+                root_host: option.iter().map(ToString::to_string).collect(),
+                ..ServeOptions::default()
+            };
+            let environment = Environment { root_password: None, root_hosts: listed(environment) };
+            resolve(&options, File::parse(file).unwrap(), environment).unwrap().root_hosts
+        };
+        assert!(hosts(&[], "", "").is_empty());
+        assert_eq!(hosts(&[], "", "%, 10.0.0.0/8"), ["%", "10.0.0.0/8"]);
+        assert_eq!(hosts(&[], "root_host = '10.1.%'", "%"), ["10.1.%"]);
+        assert_eq!(hosts(&["10.1.1.1", "::1"], "root_host = '10.1.%'", "%"), ["10.1.1.1", "::1"]);
     }
 }

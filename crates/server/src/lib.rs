@@ -5,6 +5,7 @@
 //! | [`cli`] | commands and options |
 //! | [`config`] | the configuration file, and what follows from file and options together |
 //! | `link_url` | `--link mysql://...` |
+//! | `settings` | the table of the settings of the configuration file |
 //! | `suggest` | "did you mean" |
 //! | [`server`] | [`server::run`]: the server from its start to its end |
 
@@ -12,4 +13,5 @@ pub mod cli;
 pub mod config;
 mod link_url;
 pub mod server;
+mod settings;
 mod suggest;

@@ -4,22 +4,15 @@
 use anyhow::{Context as _, Result, bail};
 use pelorus_engine::LinkSpec;
 
+use crate::settings::link_settings;
 use crate::suggest;
 
-/// What may follow the `?`; all but `name` are options of `CREATE SERVER`.
-pub(crate) const PARAMETERS: [&str; 11] = [
-    "name",
-    "replicas",
-    "databases",
-    "connections",
-    "tls",
-    "tls_ca",
-    "socket",
-    "password",
-    "password_env",
-    "password_file",
-    "owner",
-];
+/// What may follow the `?`: the name, and options of `CREATE SERVER` that do not stand before it.
+fn parameters() -> Vec<String> {
+    let before = ["host", "port", "user", "database"];
+    let options = link_settings().filter(|name| !before.contains(&name.as_str()));
+    std::iter::once("name".to_owned()).chain(options).collect()
+}
 
 /// Reads the address of a linked server.
 ///
@@ -61,7 +54,7 @@ pub(crate) fn parse(url: &str) -> Result<LinkSpec> {
     let mut name = None;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if !PARAMETERS.contains(&key) {
+        if !parameters().iter().any(|known| known == key) {
             bail!("{}", unknown_parameter(key));
         }
         match key {
@@ -78,9 +71,10 @@ pub(crate) fn parse(url: &str) -> Result<LinkSpec> {
 }
 
 fn unknown_parameter(key: &str) -> String {
-    match suggest::nearest(key, PARAMETERS) {
+    let known = parameters();
+    match suggest::nearest(key, known.iter().map(String::as_str)) {
         Some(known) => format!("a link has no parameter '{key}'; did you mean '{known}'?"),
-        None => format!("a link has no parameter '{key}'; it has {}", PARAMETERS.join(", ")),
+        None => format!("a link has no parameter '{key}'; it has {}", known.join(", ")),
     }
 }
 

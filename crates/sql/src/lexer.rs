@@ -11,11 +11,13 @@ use pelorus_error::{Code, Error, Result};
 use crate::Mode;
 
 mod scan;
+mod server_text;
 mod split;
 
 pub use scan::Lexer;
 pub(crate) use scan::{CHARSETS, is_name_byte};
-pub use split::{bind, next_statement, placeholders, plain_text};
+pub use server_text::server_text;
+pub use split::{bind, next_statement, placeholders};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +50,8 @@ pub enum TokenKind {
     SystemVariable,
     /// Operators and punctuation.
     Symbol,
+    /// `$$ ... $$`, `$tag$ ... $tag$`: the text of a stored program in another language (MySQL 9).
+    Program,
     /// `/*+ ... */` after the first word of a statement.
     Hint,
     /// An unfinished string or comment, or a character that begins nothing.

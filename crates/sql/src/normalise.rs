@@ -1,5 +1,8 @@
 //! Questions about a parsed tree, and small changes to it.
 
+use std::collections::HashSet;
+use std::hash::Hash;
+
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
 };
@@ -92,8 +95,12 @@ pub fn variable(name: &Ident, mode: Mode) -> Option<Variable> {
 
 /// The name of a called function in upper case; with its database for a stored one.
 pub fn function_name(name: &ObjectName) -> String {
+    written_name(name).to_ascii_uppercase()
+}
+
+fn written_name(name: &ObjectName) -> String {
     let parts: Vec<String> = name.0.iter().map(part_text).collect();
-    parts.join(".").to_ascii_uppercase()
+    parts.join(".")
 }
 
 /// The name of a charset or collation, which may be written in quotes of any kind.
@@ -214,6 +221,8 @@ pub fn has_window(expr: &Expr) -> bool {
 pub struct Call {
     /// The name in upper case.
     pub name: String,
+    /// The name as it is written.
+    pub written: String,
     /// Whether it has an `OVER`.
     pub window: bool,
 }
@@ -223,8 +232,9 @@ pub fn calls(expr: &Expr) -> Vec<Call> {
     let mut out = Vec::new();
     outside_subqueries(expr, |expr| {
         if let Expr::Function(function) = expr {
-            let name = function_name(&function.name);
-            out.push(Call { name, window: function.over.is_some() });
+            let written = written_name(&function.name);
+            let name = written.to_ascii_uppercase();
+            out.push(Call { name, written, window: function.over.is_some() });
         }
     });
     out
@@ -311,31 +321,46 @@ const EFFECTS: &[&str] = &[
 pub fn dependence(query: &Query, mode: Mode) -> Dependence {
     let mut out = Dependence::default();
     walk_query(query, &mut |node| out.see(&node, mode));
-    out
+    out.without_repetitions()
 }
 
 /// Reads on what besides its columns an expression depends, subqueries included.
 pub fn expression_dependence(expr: &Expr, mode: Mode) -> Dependence {
     let mut out = Dependence::default();
     walk_expr(expr, &mut |node| out.see(&node, mode));
-    out
+    out.without_repetitions()
 }
 
 impl Dependence {
+    fn without_repetitions(mut self) -> Self {
+        let lists = [
+            &mut self.random,
+            &mut self.time,
+            &mut self.session,
+            &mut self.effects,
+            &mut self.stored,
+            &mut self.functions,
+            &mut self.user_variables,
+        ];
+        lists.into_iter().for_each(once);
+        once(&mut self.system_variables);
+        self
+    }
+
     fn call(&mut self, name: String, arguments: usize) {
         let out = self;
         if name.contains('.') {
-            remember(&mut out.stored, &name);
+            out.stored.push(name.clone());
         } else if RANDOM.contains(&name.as_str()) {
-            remember(&mut out.random, &name);
+            out.random.push(name.clone());
         } else if TIME.contains(&name.as_str()) || (name == "UNIX_TIMESTAMP" && arguments == 0) {
-            remember(&mut out.time, &name);
+            out.time.push(name.clone());
         } else if EFFECTS.contains(&name.as_str()) || (name == "LAST_INSERT_ID" && arguments > 0) {
-            remember(&mut out.effects, &name);
+            out.effects.push(name.clone());
         } else if SESSION.contains(&name.as_str()) {
-            remember(&mut out.session, &name);
+            out.session.push(name.clone());
         }
-        remember(&mut out.functions, &name);
+        out.functions.push(name);
     }
 
     fn see(&mut self, node: &Node<'_>, mode: Mode) {
@@ -350,13 +375,10 @@ impl Dependence {
             }
             Expr::Identifier(name) => match variable(name, mode) {
                 Some(Variable::User(name)) => {
-                    remember(&mut self.user_variables, &name.to_lowercase());
+                    self.user_variables.push(name.to_lowercase());
                 }
                 Some(Variable::System(scope, name)) => {
-                    let entry = (scope, name.to_ascii_lowercase());
-                    if !self.system_variables.contains(&entry) {
-                        self.system_variables.push(entry);
-                    }
+                    self.system_variables.push((scope, name.to_ascii_lowercase()));
                 }
                 None => {}
             },
@@ -366,10 +388,10 @@ impl Dependence {
     }
 }
 
-fn remember(list: &mut Vec<String>, name: &str) {
-    if !list.iter().any(|known| known == name) {
-        list.push(name.to_owned());
-    }
+/// Keeps the first of equal elements.
+fn once<T: Clone + Eq + Hash>(list: &mut Vec<T>) {
+    let mut seen = HashSet::new();
+    list.retain(|element| seen.insert(element.clone()));
 }
 
 #[cfg(test)]

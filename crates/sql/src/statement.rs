@@ -18,7 +18,9 @@ pub mod server;
 pub mod set;
 pub mod show;
 
-pub use account::{Account, Authentication, Method, Require, UserName, UserOptions, UserSpec};
+pub use account::{
+    Account, Authentication, LockTime, Method, Require, UserName, UserOptions, UserSpec,
+};
 pub use data::References;
 pub use mirror::{MirrorAction, MirrorColumns, MirrorFilter, MirrorStatement, MirrorTarget};
 pub use server::{AlterServer, CreateServer, ServerOptions};
@@ -46,9 +48,19 @@ impl Secret {
         Self(text.into())
     }
 
+    /// Keeps bytes from being printed: each becomes the character of its number.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self(bytes.iter().copied().map(char::from).collect())
+    }
+
     /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// The bytes of a secret that was made of some.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.chars().filter_map(|char| u8::try_from(u32::from(char)).ok()).collect()
     }
 }
 
@@ -427,32 +439,36 @@ pub fn classify(sql: &str, mode: Mode) -> Result<Statement> {
 
 impl Statement {
     /// Whether the statement changes, or may change, data, schema or accounts; an account with
-    /// read-only rights may not run it.
+    /// read-only rights may not run it. What is not known to only read may change something.
     pub fn is_write(&self) -> bool {
         match self {
             Self::Query(facts) => facts.into_file,
+            // As on a server, a plan is for those who may run the statement.
             Self::Explain(explain) => match &explain.target {
-                ExplainTarget::Statement(_, statement) => explain.analyze && statement.is_write(),
+                ExplainTarget::Statement(_, statement) => statement.is_write(),
                 ExplainTarget::Connection(_) => false,
             },
-            Self::SetPassword(_)
-            | Self::CreateServer(_)
-            | Self::AlterServer(_)
-            | Self::DropServer(_)
-            | Self::CreateUser(_)
-            | Self::AlterUser(_)
-            | Self::DropUser(_)
-            | Self::RenameUser(_)
-            | Self::Grant(_)
-            | Self::Flush(_)
-            | Self::Administration(_)
-            | Self::Write(_)
-            | Self::Ddl(_)
-            | Self::Maintenance(_)
-            | Self::Mirror(_)
-            | Self::Unknown(_) => true,
             Self::LockTables(tables) => tables.iter().any(|(_, write)| *write),
-            _ => false,
+            Self::Empty
+            | Self::Describe(_)
+            | Self::Show(_)
+            | Self::Set(_)
+            | Self::Use(_)
+            | Self::Begin(_)
+            | Self::Commit(_)
+            | Self::Rollback(_)
+            | Self::Savepoint(_)
+            | Self::ReleaseSavepoint(_)
+            | Self::RollbackTo(_)
+            | Self::Prepare(_)
+            | Self::Execute(_)
+            | Self::ExecuteImmediate(_)
+            | Self::Deallocate(_)
+            | Self::Kill(_)
+            | Self::Do(_)
+            | Self::UnlockTables
+            | Self::Help(_) => false,
+            _ => true,
         }
     }
 

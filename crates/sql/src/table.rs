@@ -33,6 +33,7 @@ mod normal;
 mod option;
 mod other;
 mod partition;
+mod printed;
 mod render;
 mod statement;
 mod type_name;

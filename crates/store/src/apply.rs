@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use pelorus_error::{Code, Error, Result};
 
@@ -129,7 +128,7 @@ pub(crate) fn write(
         let before = delta.memory();
         let first = delta.append(version, columns, count, keys)?;
         let grown = delta.memory().saturating_sub(before);
-        change.table.delta_bytes.fetch_add(grown, Ordering::Relaxed);
+        change.table.delta_bytes.grow(grown);
         let entries = (first..).zip(rows).map(|(number, row)| {
             (change.hashes[row], row_ref(part.slot, number), decided.existing[row])
         });

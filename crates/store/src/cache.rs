@@ -11,10 +11,11 @@
 //! Order of locks: the ring, then a table. A hit takes the lock of its table only.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use pelorus_chunk::Column;
+use pelorus_env::Account;
 use pelorus_env::sync::{Mutex, RwLock};
 use pelorus_error::Result;
 
@@ -27,7 +28,7 @@ pub(crate) struct Cache {
     /// Bytes that the columns of all tables may have.
     budget: usize,
     /// Bytes that they have.
-    bytes: AtomicUsize,
+    bytes: Account,
     ring: Mutex<Ring>,
 }
 
@@ -109,13 +110,14 @@ impl Resident {
 impl Drop for Resident {
     fn drop(&mut self) {
         let bytes: usize = self.columns.get_mut().iter().flatten().map(|it| it.memory()).sum();
-        self.cache.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.cache.bytes.shrink(bytes);
     }
 }
 
 impl Cache {
-    pub(crate) fn new(budget: usize) -> Self {
-        Self { budget, bytes: AtomicUsize::new(0), ring: Mutex::default() }
+    /// No columns yet; their bytes are counted by an account.
+    pub(crate) fn new(budget: usize, bytes: Account) -> Self {
+        Self { budget, bytes, ring: Mutex::default() }
     }
 
     /// Enters a column into its table, unless somebody else has meanwhile.
@@ -131,7 +133,7 @@ impl Cache {
         }
         let dropped = self.make_room(&mut ring, bytes);
         Arc::make_mut(&mut *table.columns.write())[position] = Some(Arc::clone(column));
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes.grow(bytes);
         ring.push(table, position);
         // Memory is given back without the lock.
         drop(ring);
@@ -143,7 +145,7 @@ impl Cache {
         let mut dropped = Vec::new();
         // Two rounds clear every bit, unless others set them again.
         for _ in 0..ring.entries.len() * 2 {
-            if self.bytes.load(Ordering::Relaxed) + bytes <= self.budget {
+            if self.bytes.held() + bytes <= self.budget {
                 break;
             }
             let Some((weak, position)) = ring.entries.pop_front() else { break };
@@ -152,7 +154,7 @@ impl Cache {
                 ring.entries.push_back((weak, position));
             } else if let Some(column) = Arc::make_mut(&mut *table.columns.write())[position].take()
             {
-                self.bytes.fetch_sub(column.memory(), Ordering::Relaxed);
+                self.bytes.shrink(column.memory());
                 dropped.push(column);
             }
         }
@@ -162,7 +164,7 @@ impl Cache {
     /// Bytes held.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+        self.bytes.held()
     }
 }
 
@@ -198,7 +200,7 @@ mod tests {
     #[test]
     fn the_budget_holds_and_what_is_used_stays() {
         let size = column().memory();
-        let cache = Arc::new(Cache::new(size * 64));
+        let cache = Arc::new(Cache::new(size * 64, Account::unlimited()));
         let hot = Resident::new(Arc::clone(&cache), 1);
         hot.get_or_read(0..1, |_| Ok(column())).unwrap();
         let tables: Vec<_> = (0..1000).map(|_| Resident::new(Arc::clone(&cache), 3)).collect();
@@ -221,7 +223,7 @@ mod tests {
     fn a_result_has_all_columns_even_if_none_of_them_has_room() {
         let size = column().memory();
         for budget in [0, size, size * 2] {
-            let cache = Arc::new(Cache::new(budget));
+            let cache = Arc::new(Cache::new(budget, Account::unlimited()));
             let table = Resident::new(Arc::clone(&cache), 5);
             for _ in 0..3 {
                 let columns = table.get_or_read(0..5, |_| Ok(column())).unwrap();
@@ -233,7 +235,7 @@ mod tests {
 
     #[test]
     fn entries_of_chunks_that_are_gone_do_not_pile_up() {
-        let cache = Arc::new(Cache::new(usize::MAX));
+        let cache = Arc::new(Cache::new(usize::MAX, Account::unlimited()));
         let one = column();
         let kept = Resident::new(Arc::clone(&cache), 1);
         kept.get_or_read(0..1, |_| Ok(one.clone())).unwrap();
@@ -248,7 +250,7 @@ mod tests {
     #[test]
     fn many_threads_see_their_columns_and_the_bytes_add_up() {
         let one = column();
-        let cache = Arc::new(Cache::new(one.memory() * 7));
+        let cache = Arc::new(Cache::new(one.memory() * 7, Account::unlimited()));
         let tables: Vec<_> = (0..6).map(|_| Resident::new(Arc::clone(&cache), 3)).collect();
         std::thread::scope(|scope| {
             for thread in 0..4 {

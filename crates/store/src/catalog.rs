@@ -9,6 +9,7 @@ use pelorus_error::Result;
 
 use crate::bytes::{Reader, Writer};
 use crate::schema::{TableId, TableSchema, Version};
+use crate::stamp::SHARED_MICROS;
 
 /// The first byte of a catalog.
 const FORMAT: u8 = 1;
@@ -150,14 +151,15 @@ impl Catalog {
         Ok(this)
     }
 
-    /// Notes when a version was made. Moments closer than a millisecond share an entry; entries
-    /// older than `keep_micros` are forgotten, but for the newest of them.
+    /// Notes when a version was made, or was still the newest. Moments closer than a millisecond
+    /// share an entry; entries older than `keep_micros` are forgotten, but for the newest of them.
     pub(crate) fn note_time(&mut self, micros: u64, version: Version, keep_micros: u64) {
-        // After the clock was set back, what lies in its future is no moment any more: left there,
-        // it would stand for all that is committed until the clock is there again.
-        while self.times.pop_if(|(moment, _)| *moment > micros).is_some() {}
         match self.times.last_mut() {
-            Some((last, newest)) if micros < *last + 1000 => *newest = version.max(*newest),
+            // Also where it is earlier, as in logs of a Pelorus whose commits followed a clock that was
+            // set back.
+            Some((last, newest)) if micros < *last + SHARED_MICROS => {
+                *newest = version.max(*newest);
+            }
             _ => self.times.push((micros, version)),
         }
         let oldest = micros.saturating_sub(keep_micros);
@@ -257,22 +259,15 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_goes_on() {
+    fn times_of_an_old_log_that_go_back_are_those_before_them() {
         let mut catalog = Catalog::default();
         let hour = 3_600_000_000;
-        for (micros, version) in [(hour, 1), (3 * hour, 2), (3 * hour + 5000, 3)] {
+        for (micros, version) in [(hour, 1), (3 * hour, 2), (2 * hour, 3), (hour / 2, 4)] {
             catalog.note_time(micros, version, 10 * hour);
         }
-        catalog.note_time(2 * hour, 4, 10 * hour);
-        assert_eq!(catalog.version_at(2 * hour - 1), Some(1));
-        assert_eq!(catalog.version_at(2 * hour), Some(4));
-        catalog.note_time(2 * hour + 5000, 5, 10 * hour);
-        assert_eq!(catalog.version_at(2 * hour + 4999), Some(4));
-        assert_eq!(catalog.version_at(u64::MAX), Some(5));
-        // Before all that is known: nothing of then can be told any more.
-        catalog.note_time(hour / 2, 6, 10 * hour);
-        assert_eq!(catalog.times, [(hour / 2, 6)]);
-        assert_eq!(catalog.version_at(hour / 2 - 1), None);
+        assert_eq!(catalog.times, [(hour, 1), (3 * hour, 4)]);
+        assert_eq!(catalog.version_at(2 * hour), Some(1));
+        assert_eq!(catalog.version_at(u64::MAX), Some(4));
     }
 
     #[test]

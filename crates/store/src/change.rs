@@ -35,9 +35,10 @@ impl Database {
             for change in pending.changes() {
                 record.push(&change);
             }
-            let appended = match pending.needs_room() {
-                true => self.log.append(&record.parts()),
-                false => self.log.append_freeing(&record.parts()),
+            let appended = match pending.room() {
+                Room::Free => self.log.append(&record.parts()),
+                Room::Kept => self.log.append_freeing(&record.parts()),
+                Room::Last => self.log.append_last(&record.parts()),
             };
             let lsn = appended.inspect_err(|error| self.on_append(error))?;
             self.enter(&mut committing, pending, lsn, version);
@@ -133,7 +134,7 @@ impl Database {
         let file = DataFile::new(path.clone(), blocks, Arc::clone(&self.cache));
         let weigher = Arc::clone(&self.weigher);
         let named = (schema.clone(), definition);
-        let memory = Arc::clone(&self.delta_bytes);
+        let memory = self.delta_bytes.clone();
         let table = Arc::new(Table::new(id, named, Arc::new(file), weigher, self.seed, memory));
         let (definition, values) = (definition.to_vec(), values(id));
         self.commit_change(|_| Ok(Some(Pending::Create { table, schema, definition, values })))
@@ -290,6 +291,9 @@ impl Database {
         for file in files {
             self.env.disk.remove(&file).ok();
         }
+        // On a full disk it was this that there was room for the record.
+        self.log.keep_space();
+        self.wake_maintenance();
         Ok(())
     }
 
@@ -335,6 +339,7 @@ impl Database {
         let (count, table) = dropped;
         if let Some(table) = table {
             self.forget_dropped(&table);
+            self.wake_maintenance();
         }
         Ok(count)
     }
@@ -361,6 +366,16 @@ fn enter_altered(catalog: &mut Catalog, altered: Vec<Altered>, lsn: Lsn) {
             false => table.alter(schema, &definition),
         }
     }
+}
+
+/// Where in the log a record finds room on a full disk.
+enum Room {
+    /// It can wait until there is room.
+    Free,
+    /// In the space that is kept for those who free more.
+    Kept,
+    /// In all of that.
+    Last,
 }
 
 /// A change of the catalog on its way.
@@ -398,13 +413,13 @@ enum Pending {
 impl Pending {
     /// Whether it can wait until there is room on a full disk. What drops something cannot, nor the
     /// new definition of a table that has lost partitions.
-    fn needs_room(&self) -> bool {
+    fn room(&self) -> Room {
         match self {
-            Pending::Create { .. } | Pending::Replace { .. } => true,
-            Pending::Alter { .. }
-            | Pending::Drop { .. }
-            | Pending::EndHistory { .. }
-            | Pending::DropPartitions { .. } => false,
+            Pending::Create { .. } | Pending::Replace { .. } => Room::Free,
+            Pending::Alter { .. } | Pending::EndHistory { .. } | Pending::DropPartitions { .. } => {
+                Room::Kept
+            }
+            Pending::Drop { .. } => Room::Last,
         }
     }
 

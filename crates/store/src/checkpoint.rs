@@ -43,10 +43,16 @@ impl Database {
         let state = &mut *self.checkpointing.lock();
         let mut result = self.checkpoint_all(state, &is_due);
         let is_full = |error: &Error| error.code() == Code::DiskFull;
-        if result.as_ref().is_err_and(is_full) && self.log.lend_space() {
-            // It takes little to give back what was dropped.
-            result = self.checkpoint_all(state, &is_due);
-            self.log.keep_space();
+        if result.as_ref().is_err_and(is_full) {
+            self.release_tails();
+            if self.log.lend_space() {
+                // It takes little to give back what was dropped.
+                result = self.checkpoint_all(state, &is_due);
+                if result.as_ref().is_err_and(is_full) {
+                    self.release_tails();
+                }
+                self.log.keep_space();
+            }
         }
         if let Err(error) = &result
             && !is_full(error)
@@ -55,6 +61,16 @@ impl Database {
             self.fail(error);
         }
         result
+    }
+
+    /// Gives back what writes took of a full disk that were not done: else they would leave less and
+    /// less of the space that is kept for those who free more.
+    pub(crate) fn release_tails(&self) {
+        self.log.remove_spares();
+        for table in self.tables() {
+            table.file.blocks.release_tail();
+        }
+        self.catalog_file.release_tail();
     }
 
     fn checkpoint_all(
@@ -174,6 +190,8 @@ impl Database {
                 let committing = self.committing.lock();
                 self.check()?;
                 let mut catalog = committing.catalog.clone();
+                // Where the clock is set back before the next start, that goes by this.
+                catalog.note_time(self.now(), catalog.version, committing.longest_history);
                 for (id, entry) in &mut catalog.tables {
                     let Some(table) = self.table(*id) else { continue };
                     entry.changed = table.changed.load(Ordering::Acquire);

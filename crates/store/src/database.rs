@@ -9,11 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pelorus_blockfile::{BlockFile, BlockId};
-use pelorus_env::Env;
 use pelorus_env::sync::{AtomicU64, Condvar, Mutex, RwLock};
+use pelorus_env::{Account, Env};
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Log, Lsn};
 
@@ -29,6 +29,7 @@ use crate::record::{Change, RecordWriter};
 use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::Snapshot;
 use crate::soon::{Durability, Syncing};
+use crate::stamp::{Stamps, micros_of};
 use crate::table::{Table, longest_history};
 use crate::write::{Commit, Kind, Outcome, Prepared, Write};
 
@@ -55,6 +56,8 @@ pub struct Options {
     pub checkpoint_micros: u64,
     /// Microseconds after which commits are durable that are acknowledged at once.
     pub sync_micros: u64,
+    /// What counts the bytes of all of these; it refuses nothing.
+    pub memory: Account,
     /// The log.
     pub log: pelorus_log::Options,
 }
@@ -71,6 +74,7 @@ impl Default for Options {
             checkpoint_log_bytes: 512 << 20,
             checkpoint_micros: 60_000_000,
             sync_micros: 100_000,
+            memory: Account::unlimited(),
             log: pelorus_log::Options::default(),
         }
     }
@@ -89,7 +93,9 @@ pub struct Database {
     pub(crate) seed: u64,
     pub(crate) tables: RwLock<BTreeMap<TableId, Arc<Table>>>,
     /// Bytes of rows of all tables that are in memory and not in chunks yet.
-    pub(crate) delta_bytes: Arc<AtomicUsize>,
+    pub(crate) delta_bytes: Account,
+    /// Bytes of key indexes, as of the last round of maintenance.
+    pub(crate) index_memory: Account,
     pub(crate) committing: Mutex<Committing>,
     /// Told when a table takes rows again.
     pub(crate) thawed: Condvar,
@@ -107,6 +113,8 @@ pub struct Database {
     pub(crate) checkpointing: Mutex<CheckpointState>,
     pub(crate) work: Work,
     pub(crate) syncing: Syncing,
+    /// The times of commits.
+    stamps: Stamps,
     /// For what the log says of rows.
     spares: Spares,
 }
@@ -188,7 +196,7 @@ pub(crate) struct Opened {
     pub(crate) identity: [u8; 16],
     pub(crate) seed: u64,
     pub(crate) tables: BTreeMap<TableId, Arc<Table>>,
-    pub(crate) delta_bytes: Arc<AtomicUsize>,
+    pub(crate) delta_bytes: Account,
     pub(crate) catalog: Catalog,
     pub(crate) catalog_file: BlockFile,
     pub(crate) catalog_root: Option<BlockId>,
@@ -211,6 +219,8 @@ impl BrokenTable {
 
 impl Database {
     pub(crate) fn from(opened: Opened) -> Self {
+        let last = opened.catalog.times.last().map(|(micros, _)| *micros);
+        let stamps = Stamps::after(last, &*opened.env.clock);
         let committing = Committing {
             longest_history: longest_history(opened.tables.values()),
             catalog: opened.catalog,
@@ -219,6 +229,7 @@ impl Database {
         Self {
             env: opened.env,
             folder: opened.folder,
+            index_memory: opened.options.memory.part("pelorus_index_memory", usize::MAX),
             options: opened.options,
             weigher: opened.weigher,
             cache: opened.cache,
@@ -238,6 +249,7 @@ impl Database {
             checkpointing: Mutex::new(opened.checkpoint),
             work: Work::default(),
             syncing: Syncing::default(),
+            stamps,
             spares: Spares::default(),
         }
     }
@@ -522,14 +534,14 @@ impl Database {
         Ok(partition)
     }
 
-    /// Microseconds since 1970. Clocks are set back now and then: this is for what is told to people.
+    /// The time of a commit that is made now: microseconds since 1970, and never less than before.
     pub(crate) fn now(&self) -> u64 {
-        u64::try_from(self.env.clock.since_epoch().as_micros()).unwrap_or(u64::MAX)
+        self.stamps.now(&*self.env.clock)
     }
 
     /// Microseconds since some moment; never goes back. What is due after a while goes by this.
     pub(crate) fn elapsed(&self) -> u64 {
-        u64::try_from(self.env.clock.monotonic().as_micros()).unwrap_or(u64::MAX)
+        micros_of(self.env.clock.monotonic())
     }
 }
 

@@ -13,6 +13,7 @@
 //! | --- | --- |
 //! | [`database`], [`change`], [`freeze`] | commits, versions, changes of the catalog, tables that take no rows |
 //! | [`soon`] | commits that are acknowledged before they are durable |
+//! | [`stamp`] | the times of commits |
 //! | [`write`], [`apply`] | what a commit does to rows |
 //! | [`table`], [`partition`], [`part`], [`rows`] | where rows are |
 //! | [`arrays`] | rows of columns as arrays |
@@ -63,6 +64,7 @@ mod schema;
 mod snapshot;
 mod soon;
 mod sorted;
+mod stamp;
 mod statistics;
 mod table;
 #[cfg(test)]

@@ -59,8 +59,12 @@ impl Database {
         let table = self.require(id)?;
         let horizon = self.horizon(&table);
         for partition in table.partitions().iter() {
-            self.flush(&table, partition, horizon)?;
-            while self.merge(&table, partition, (horizon, 1))? {}
+            let rewrite = || -> Result<()> {
+                self.flush(&table, partition, horizon)?;
+                while self.merge(&table, partition, (horizon, 1))? {}
+                Ok(())
+            };
+            rewrite().inspect_err(|_| self.release_tails())?;
         }
         let wanted = self.log.end().0.min(table.changed.load(Ordering::Acquire));
         let mut refused = None;
@@ -215,8 +219,7 @@ impl Database {
 
     /// Bytes of rows in memory that are not in chunks yet.
     pub fn delta_bytes(&self) -> usize {
-        // Ordering: an estimate that other threads move anyway.
-        self.delta_bytes.load(Ordering::Relaxed)
+        self.delta_bytes.held()
     }
 
     /// Gives up indexes when they take more than their budget: of partitions that take no new
@@ -235,6 +238,7 @@ impl Database {
                 sizes.push((in_use, partition.active_rows() > 0, bytes, Arc::clone(partition)));
             }
         }
+        self.count_indexes(total);
         let budget = self.options.index_bytes;
         sizes.sort_by_key(|(in_use, active, bytes, _)| (*in_use, *active, Reverse(*bytes)));
         for (in_use, _, bytes, partition) in sizes {
@@ -244,6 +248,7 @@ impl Database {
             partition.forget_index();
             total -= bytes;
         }
+        self.count_indexes(total);
         // Ordering: said once is enough.
         if total > budget && !self.work.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -251,6 +256,15 @@ impl Database {
                 budget,
                 "the key indexes of the partitions that are written take more than their budget"
             );
+        }
+    }
+
+    /// What key indexes take now; maintenance alone says it.
+    fn count_indexes(&self, bytes: usize) {
+        let before = self.index_memory.held();
+        match bytes.checked_sub(before) {
+            Some(more) => self.index_memory.grow(more),
+            None => self.index_memory.shrink(before - bytes),
         }
     }
 
@@ -318,7 +332,7 @@ impl Database {
         }
     }
 
-    fn wake_maintenance(&self) {
+    pub(crate) fn wake_maintenance(&self) {
         let mut wanted = self.work.wanted.lock();
         if wanted.running && !wanted.soon {
             wanted.soon = true;
@@ -348,7 +362,7 @@ impl Database {
                 Err(error) => {
                     pause = Duration::from_secs(1);
                     // The disk may be full.
-                    self.log.remove_spares();
+                    self.release_tails();
                     tracing::warn!(
                         error = pelorus_error::display_chain(&error),
                         "flushing and merging native tables failed; it is tried again"

@@ -3,7 +3,6 @@
 //! The manifest is the root block of a checkpoint; `docs/format-store.md` has every byte.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use arrow::array::ArrayRef;
@@ -376,7 +375,7 @@ pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId
     let partitions = table.partitions();
     let parts = partitions.iter().flat_map(|it| it.parts().to_vec());
     let memory: usize = parts.filter_map(|part| part.delta().map(Delta::memory)).sum();
-    table.delta_bytes.fetch_add(memory, Ordering::Relaxed);
+    table.delta_bytes.grow(memory);
     Ok((version, blocks))
 }
 

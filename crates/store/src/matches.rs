@@ -5,7 +5,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{
     DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int64Type, UInt64Type, i256,
 };
-use pelorus_chunk::{Matcher, Predicate, Value};
+use pelorus_chunk::{Predicate, Value};
 use pelorus_error::{Error, Result};
 
 fn test<'a>(
@@ -13,10 +13,9 @@ fn test<'a>(
     predicate: &Predicate,
     value: impl Fn(usize) -> Value<'a>,
 ) -> BooleanArray {
-    let matcher = Matcher::new(predicate);
     let holds = |row| {
         let value = if array.is_null(row) { Value::Null } else { value(row) };
-        matcher.matches(value)
+        predicate.matches(value)
     };
     BooleanArray::new(BooleanBuffer::collect_bool(array.len(), holds), None)
 }

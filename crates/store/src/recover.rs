@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use pelorus_blockfile::{BlockFile, Identity, PAYLOAD_MAX, RESERVED};
-use pelorus_env::{Env, Open};
+use pelorus_env::{Account, Env, Open};
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Checkpoint, Log, Lsn};
 
@@ -162,7 +162,7 @@ struct Recovery {
     catalog: Catalog,
     tables: BTreeMap<TableId, Arc<Table>>,
     /// Bytes of their rows in memory.
-    delta_bytes: Arc<AtomicUsize>,
+    delta_bytes: Account,
     /// How long the longest of their histories is (microseconds).
     longest_history: u64,
     checkpoint: CheckpointState,
@@ -201,7 +201,11 @@ impl Recovery {
             ..CheckpointState::default()
         };
         let mut this = Self {
-            cache: Arc::new(Cache::new(options.cache_bytes)),
+            cache: Arc::new(Cache::new(
+                options.cache_bytes,
+                options.memory.part("pelorus_block_cache", usize::MAX),
+            )),
+            delta_bytes: options.memory.part("pelorus_delta_memory", usize::MAX),
             folder: folder.to_owned(),
             env,
             options,
@@ -212,7 +216,6 @@ impl Recovery {
             catalog_file,
             catalog,
             tables: BTreeMap::new(),
-            delta_bytes: Arc::default(),
             longest_history: 0,
             checkpoint,
             broken: BTreeMap::new(),
@@ -273,7 +276,7 @@ impl Recovery {
         let file = Arc::new(DataFile::new(path, blocks, Arc::clone(&self.cache)));
         let weigher = Arc::clone(&self.weigher);
         let named = (entry.schema.clone(), &entry.definition[..]);
-        let memory = Arc::clone(&self.delta_bytes);
+        let memory = self.delta_bytes.clone();
         let table = Arc::new(Table::new(id, named, file, weigher, self.seed, memory));
         table.checkpoint.store(header.lsn, Ordering::Release);
         table.born(entry.created);

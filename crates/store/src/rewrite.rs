@@ -8,7 +8,6 @@
 mod rows;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, UInt64Array};
 use pelorus_blockfile::{PAYLOAD_MAX, even_length};
@@ -90,7 +89,7 @@ pub(crate) fn rewrite(
     partition.replace(old, new, maps);
     partition.repoint(&moves, old);
     let freed: usize = old.iter().filter_map(|part| part.delta()).map(Delta::release).sum();
-    table.delta_bytes.fetch_sub(freed, Ordering::Relaxed);
+    table.delta_bytes.shrink(freed);
     Ok(done)
 }
 

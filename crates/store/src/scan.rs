@@ -8,6 +8,7 @@
 mod bounds;
 mod cursor;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -121,6 +122,22 @@ impl ScanUnit {
     /// At most so many rows come of it.
     pub fn rows_at_most(&self) -> usize {
         self.part.rows() as usize
+    }
+
+    /// About how many bytes a row of the columns that are read takes, by the average of all columns
+    /// and by what these can have at most.
+    pub fn row_bytes(&self) -> usize {
+        let all = match &self.part.body {
+            Body::Chunk(chunk) => usize::try_from(chunk.at.raw_bytes).unwrap_or(usize::MAX),
+            Body::Delta(delta) => delta.memory(),
+        };
+        let columns = &self.layout.schema.columns;
+        let most = self.request.columns.iter().filter_map(|&at| columns.get(at)).map(|column| {
+            let is_text = column.ty.is_string();
+            if is_text { usize::try_from(column.ty.length).unwrap_or(usize::MAX) } else { 8 }
+        });
+        let most = most.fold(0, usize::saturating_add);
+        (all / self.rows_at_most().max(1)).min(most)
     }
 
     /// The same rows of other columns, as a schema describes them.
@@ -294,13 +311,14 @@ impl ScanUnit {
                     let column = chunk.column(position)?;
                     // There is a description of every column.
                     let Some(zones) = meta.columns.get(position) else { continue };
+                    let predicate = within(predicate, &zones.zone);
                     for &vector in &vectors {
-                        if may_match(zones, Some(vector), predicate) {
-                            column.select(predicate, rows_of(vector), &mut selection)?;
-                        } else {
+                        if !may_match(zones, Some(vector), &predicate) {
                             selection.remove(rows_of(vector));
                         }
                     }
+                    // Once for the chunk: what is made of a long list is made once.
+                    column.select(&predicate, range.clone(), &mut selection)?;
                 }
                 Source::Filler(column) => {
                     let value = filler(column, 1)?;
@@ -327,6 +345,14 @@ impl ScanUnit {
             }
         }
         Ok(selection)
+    }
+}
+
+/// A condition less the constants of a list that no value of a chunk equals.
+fn within<'a>(predicate: &'a Predicate, zone: &Zone) -> Cow<'a, Predicate> {
+    match predicate {
+        Predicate::In(list) => Cow::Owned(Predicate::In(list.within(zone))),
+        other => Cow::Borrowed(other),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use pelorus_blockfile::Usage;
+use pelorus_env::Account;
 use pelorus_env::sync::{AtomicU64, RwLock};
 use pelorus_error::{Code, Error, Result};
 
@@ -46,7 +47,7 @@ pub struct Table {
     /// Versions below this one can no longer be read.
     floor: AtomicU64,
     /// Bytes of rows in memory, of all tables of the database together.
-    pub(crate) delta_bytes: Arc<AtomicUsize>,
+    pub(crate) delta_bytes: Account,
     /// The share of dead rows in the partition that has most, in thousandths, as maintenance has
     /// last seen it.
     pub(crate) garbage: AtomicU64,
@@ -78,7 +79,7 @@ impl Table {
         file: Arc<DataFile>,
         weigher: Arc<dyn Weigher>,
         seed: u64,
-        delta_bytes: Arc<AtomicUsize>,
+        delta_bytes: Account,
     ) -> Self {
         let next_column = AtomicU32::new(schema.next_column_id());
         file.call(definition);
@@ -270,7 +271,7 @@ impl Table {
     fn release(&self, partition: &Partition) {
         let parts = partition.parts();
         let bytes: usize = parts.iter().filter_map(|part| part.delta()).map(Delta::release).sum();
-        self.delta_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.delta_bytes.shrink(bytes);
     }
 
     /// Ends the table's use of its file and of the memory for new rows, when it is no longer one of

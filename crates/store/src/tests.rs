@@ -487,8 +487,14 @@ fn the_floor_of_a_manifest_is_not_below_marks_that_lost_their_versions_meanwhile
     let file = &world.table.file;
     let (root, _) = manifest::write(&frozen, || world.table.floor(), (file, 0), None).unwrap();
     let weigher = Arc::clone(&world.table.weigher);
-    let copy =
-        Table::new(world.table.id(), (schema(), b""), Arc::clone(file), weigher, 0, Arc::default());
+    let copy = Table::new(
+        world.table.id(),
+        (schema(), b""),
+        Arc::clone(file),
+        weigher,
+        0,
+        pelorus_env::Account::unlimited(),
+    );
     // What is read back must not give the blocks of the table back.
     file.close();
     let (base, base_version, _) = partition.parts()[0].deletes.image(old);

@@ -6,7 +6,7 @@
 //! mark, as they are to whoever selects them.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use crate::Collation;
 
@@ -20,6 +20,13 @@ const NONE_IN_FILE: u16 = u16::MAX;
 /// the second number, in their order.
 const FOURS: &str = "/4";
 const SUPPLEMENT: u32 = 189_000;
+/// Of each byte of such a character: by what its number is divided, the lowest value, and how many
+/// there are.
+const FOUR_BYTES: [(u32, u8, u32); 4] =
+    [(12_600, 0x81, 126), (1260, 0x30, 10), (10, 0x81, 126), (1, 0x30, 10)];
+
+/// First bytes of charsets that are read, but not written where others mean the same.
+const NEVER_WRITTEN: [(&str, u8); 3] = [("cp932", 0xED), ("cp932", 0xEE), ("sjis", b'\\')];
 
 static TABLES: LazyLock<HashMap<String, Table>> = LazyLock::new(|| {
     // The file is a constant that a test reads.
@@ -37,7 +44,12 @@ pub struct Table {
     is_ascii: bool,
     /// The characters of four bytes in their order; empty but for `gb18030`.
     fours: Vec<u16>,
+    /// The bytes of characters, once they were asked for.
+    bytes: OnceLock<HashMap<char, Bytes>>,
 }
+
+/// The bytes of one character, and how many they are.
+type Bytes = ([u8; 4], u8);
 
 impl std::fmt::Debug for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -66,12 +78,68 @@ impl Table {
     pub fn decode(&self, text: &[u8], out: &mut Vec<u8>) -> bool {
         let mut rest = text;
         while !rest.is_empty() {
-            let Some((point, length)) = self.first(rest) else { return false };
-            let Some(character) = char::from_u32(point) else { return false };
+            let Some((character, length)) = self.first(rest) else { return false };
             out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             rest = &rest[length..];
         }
         true
+    }
+
+    /// Whether the charset has a character of Unicode's.
+    pub fn has(&self, c: char) -> bool {
+        c.is_ascii() && self.is_ascii || self.four_of(c).is_some() || self.bytes().contains_key(&c)
+    }
+
+    /// Appends the bytes of a text; `false` where the charset lacks a character.
+    pub fn encode(&self, text: &str, out: &mut Vec<u8>) -> bool {
+        text.chars().all(|c| {
+            let found = self.four_of(c).or_else(|| self.bytes().get(&c).copied());
+            if let Some((bytes, length)) = found {
+                out.extend_from_slice(bytes.get(..usize::from(length)).unwrap_or_default());
+            }
+            found.is_some()
+        })
+    }
+
+    /// Which bytes are those of characters, as MySQL writes them: of several the lowest, but for those
+    /// of [`NEVER_WRITTEN`].
+    fn bytes(&self) -> &HashMap<char, Bytes> {
+        self.bytes.get_or_init(|| {
+            let mut found: HashMap<char, Bytes> = HashMap::new();
+            let all = self.characters();
+            let mut rest = &all[..];
+            while let Some((c, length)) = self.first(rest) {
+                let (own, later) = rest.split_at(length);
+                rest = later;
+                let is_never = |(name, first): &(&str, u8)| *name == self.name && own[0] == *first;
+                // Bytes that are no character of Unicode are shown by these.
+                let is_sign = c == '?' && own != b"?" || c == char::REPLACEMENT_CHARACTER;
+                if is_sign || NEVER_WRITTEN.iter().any(is_never) {
+                    continue;
+                }
+                let mut bytes = [0; 4];
+                bytes[..length].copy_from_slice(own);
+                let length = u8::try_from(length).unwrap_or(0);
+                let known = found.entry(c).or_insert((bytes, length));
+                if (length, bytes) < (known.1, known.0) {
+                    *known = (bytes, length);
+                }
+            }
+            found
+        })
+    }
+
+    /// A character of GB 18030 that is beyond the basic plane.
+    fn four_of(&self, c: char) -> Option<Bytes> {
+        let number = u32::from(c).checked_sub(0x1_0000).filter(|_| !self.fours.is_empty())?;
+        Some((Self::four_bytes(SUPPLEMENT + number), 4))
+    }
+
+    /// The bytes of a character of four bytes by its number.
+    fn four_bytes(number: u32) -> [u8; 4] {
+        FOUR_BYTES.map(|(unit, low, count)| {
+            u8::try_from(number / unit % count).unwrap_or(0).wrapping_add(low)
+        })
     }
 
     /// The bytes of all characters, but of those of GB 18030 that are beyond the basic plane.
@@ -79,10 +147,7 @@ impl Table {
         let mut out = Vec::new();
         self.characters_of(0, &mut Vec::new(), &mut out);
         for number in 0..u32::try_from(self.fours.len()).unwrap_or(0) {
-            let digits = [(12_600, 0x81), (1260, 0x30), (10, 0x81), (1, 0x30)];
-            let counts = [126, 10, 126, 10];
-            let byte = |((unit, low), count)| u8::try_from(low + number / unit % count);
-            out.extend(digits.into_iter().zip(counts).filter_map(|it| byte(it).ok()));
+            out.extend(Self::four_bytes(number));
         }
         out
     }
@@ -104,18 +169,20 @@ impl Table {
         }
     }
 
-    /// The first character of a text: its code point and its bytes.
-    fn first(&self, text: &[u8]) -> Option<(u32, usize)> {
+    /// The first character of a text, and how many bytes it takes; `None` where they are none.
+    pub fn first(&self, text: &[u8]) -> Option<(char, usize)> {
         let mut node = self.nodes.first()?;
         for (at, &byte) in text.iter().enumerate() {
             match node[usize::from(byte)] {
                 NONE => break,
-                next if next & NODE == 0 => return Some((next, at + 1)),
+                next if next & NODE == 0 => return Some((char::from_u32(next)?, at + 1)),
                 next => node = self.nodes.get(usize::try_from(next & !NODE).ok()?)?,
             }
         }
         match text {
-            [a, b, c, d, ..] if !self.fours.is_empty() => Some((self.four([*a, *b, *c, *d])?, 4)),
+            [a, b, c, d, ..] if !self.fours.is_empty() => {
+                Some((char::from_u32(self.four([*a, *b, *c, *d])?)?, 4))
+            }
             _ => None,
         }
     }
@@ -123,10 +190,8 @@ impl Table {
     /// A character of GB 18030 of four bytes: 126, 10, 126 and 10 values from the lowest on.
     fn four(&self, bytes: [u8; 4]) -> Option<u32> {
         let mut number = 0;
-        for (byte, (low, count)) in
-            bytes.into_iter().zip([(0x81, 126), (0x30, 10), (0x81, 126), (0x30, 10)])
-        {
-            let value = u32::from(byte).checked_sub(low).filter(|it| *it < count)?;
+        for (byte, (_, low, count)) in bytes.into_iter().zip(FOUR_BYTES) {
+            let value = byte.checked_sub(low).map(u32::from).filter(|it| *it < count)?;
             number = number * count + value;
         }
         let supplement = number.checked_sub(SUPPLEMENT).map(|it| it + 0x1_0000);
@@ -138,7 +203,13 @@ impl Table {
     }
 
     fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), nodes: vec![[NONE; 256]], is_ascii: false, fours: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            nodes: vec![[NONE; 256]],
+            is_ascii: false,
+            fours: Vec::new(),
+            bytes: OnceLock::new(),
+        }
     }
 
     /// The node of the bytes that follow some.
@@ -237,6 +308,38 @@ mod tests {
         }
         let strange: Vec<_> = TABLES.values().filter(|it| !it.is_ascii).map(Table::name).collect();
         assert_eq!(strange, ["swe7"]);
+    }
+
+    /// What is written is read as the same, and every character that is read has bytes.
+    #[test]
+    fn characters_have_the_bytes_that_servers_write() {
+        for table in TABLES.values() {
+            let mut all = Vec::new();
+            assert!(table.decode(&table.characters(), &mut all), "{}", table.name);
+            let text = String::from_utf8(all).unwrap();
+            let text: String = text.chars().filter(|c| *c != char::REPLACEMENT_CHARACTER).collect();
+            let (mut bytes, mut again) = (Vec::new(), Vec::new());
+            assert!(table.encode(&text, &mut bytes), "{}", table.name);
+            assert!(text.chars().all(|c| table.has(c)), "{}", table.name);
+            assert!(table.decode(&bytes, &mut again), "{}", table.name);
+            assert_eq!(String::from_utf8(again).unwrap(), text, "{}", table.name);
+        }
+        for (charset, text, bytes) in [
+            ("gbk", "a我", &b"a\xce\xd2"[..]),
+            ("sjis", "\\", b"\x81\x5f"),
+            ("cp932", "ⅰⅠ￢", b"\xfa\x40\x87\x54\x81\xca"),
+            ("armscii8", "'(", b"'("),
+            ("swe7", "Ä", b"["),
+            ("gb18030", "\u{80}\u{10000}", b"\x81\x30\x81\x30\x90\x30\x81\x30"),
+        ] {
+            let mut found = Vec::new();
+            assert!(Table::of(charset).unwrap().encode(text, &mut found), "{charset}");
+            assert_eq!(found, bytes, "{charset}");
+        }
+        for (charset, c) in [("gbk", 'À'), ("swe7", '['), ("cp1251", 'é'), ("koi8r", '我')] {
+            let table = Table::of(charset).unwrap();
+            assert!(!table.has(c) && !table.encode(&c.to_string(), &mut Vec::new()), "{charset}");
+        }
     }
 
     #[test]

@@ -213,17 +213,21 @@ impl ColumnType {
     }
 
     /// The type that a computed value has once it went through one of MySQL's temporary tables:
-    /// integers of few digits become INT there.
+    /// integers become INT where their digits fit, else BIGINT; texts of all lengths are TEXT; and
+    /// numbers are not shown as bytes.
     #[must_use]
     pub fn in_temporary_table(self) -> ColumnType {
         /// From this length on, sign included, a number may not fit.
         const TOO_LONG: u32 = 10;
-        match self.wire {
-            WireType::LongLong | WireType::Year if self.length < TOO_LONG => {
-                ColumnType { wire: WireType::Long, ..self }
-            }
-            _ => self,
-        }
+        let wire = match self.wire {
+            WireType::Bit => WireType::Bit,
+            _ if self.is_integer() && self.length < TOO_LONG => WireType::Long,
+            _ if self.is_integer() => WireType::LongLong,
+            WireType::TinyBlob | WireType::MediumBlob | WireType::LongBlob => WireType::Blob,
+            other => other,
+        };
+        let flags = if self.is_numeric() { self.flags.without(Flags::BINARY) } else { self.flags };
+        ColumnType { wire, flags, ..self }
     }
 
     /// A DECIMAL.

@@ -78,3 +78,6 @@ SELECT 'aba' regexp '^(ab|ba)+a?$';
 SELECT 'a\nb' regexp 'a.b';
 SELECT 'a\nb' regexp '^b';
 SELECT 'tést' regexp 't.st';
+-- Characters beyond the basic plane have one weight in some collations: LIKE tells them apart in one of them.
+SELECT _utf8mb4 0xF09F989B COLLATE utf8mb4_unicode_ci LIKE _utf8mb4 0xF09F988B, _utf8mb4 0xF09F989B COLLATE utf8mb4_unicode_ci = _utf8mb4 0xF09F988B, _utf8mb4 0xF09F989B COLLATE utf8mb4_unicode_ci LIKE _utf8mb4 0xF09F989B, _utf8mb4 0x61F09F989B COLLATE utf8mb4_unicode_ci LIKE _utf8mb4 0x41F09F989B;
+SELECT _utf8mb4 0xF09F989B COLLATE utf8mb4_general_ci LIKE _utf8mb4 0xF09F988B, _utf8mb4 0xF09F989B COLLATE utf8mb4_general_ci = _utf8mb4 0xF09F988B;

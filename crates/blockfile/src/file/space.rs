@@ -111,10 +111,14 @@ impl Space {
         (end > self.length).then(|| end + self.step())
     }
 
+    /// Where the last block ends. Both headers' blocks are allocated, so this is beyond theirs.
+    pub(super) fn end(&self) -> u64 {
+        u64::from(self.allocator.end()) * UNIT
+    }
+
     /// The length that the file can be cut to, if it is much longer than needed.
     pub(super) fn cut(&self) -> Option<u64> {
-        // Both headers' blocks are allocated, so this end is beyond theirs.
-        let end = u64::from(self.allocator.end()) * UNIT;
+        let end = self.end();
         (self.length > end + 2 * self.step()).then_some(end)
     }
 }

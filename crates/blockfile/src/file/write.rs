@@ -95,9 +95,29 @@ impl BlockFile {
         if !is_full(&error) {
             return self.fail(what, error);
         }
-        match self.space.lock().allocator.free(extent) {
-            Ok(()) => write_error(&self.path, Code::DiskFull, what, error),
+        let freed = self.space.lock().allocator.free(extent);
+        match freed {
+            Ok(()) => {
+                self.release_tail();
+                write_error(&self.path, Code::DiskFull, what, error)
+            }
             Err(error) => error,
+        }
+    }
+
+    /// Gives the space after the last block back: on a full disk, what was written there before the
+    /// disk was full is of no use, and others may need it.
+    pub fn release_tail(&self) {
+        let mut space = self.space.lock();
+        let end = space.end();
+        if space.length <= end {
+            return;
+        }
+        match self.file.set_len(end) {
+            Ok(()) => space.length = end,
+            Err(error) => {
+                space.failed.get_or_insert_with(|| format!("failed to be cut: {error}"));
+            }
         }
     }
 

@@ -164,10 +164,48 @@ fn select<C: Code>(
             let hit = |cell: C| usize::try_from(cell.wide()).is_ok_and(|code| table[code]);
             selection.retain(rows, |word| mask::of(cells, word, hit) & valid(word));
         }
-        Test::Any(_) => {
-            let hit = |cell: C| test.holds(cell.wide());
-            selection.retain(rows, |word| mask::of(cells, word, hit) & valid(word));
+        Test::Any(ranges) => match Bits::of(ranges) {
+            Some(bits) => {
+                let hit = |cell: C| bits.has(cell.wide());
+                selection.retain(rows, |word| mask::of(cells, word, hit) & valid(word));
+            }
+            None => {
+                let hit = |cell: C| test.holds(cell.wide());
+                selection.retain(rows, |word| mask::of(cells, word, hit) & valid(word));
+            }
+        },
+    }
+}
+
+/// Many codes that lie close together: one bit each.
+struct Bits {
+    low: u64,
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// Of ranges in rising order; `None` where bits for all that lies between their ends would cost
+    /// more than they save.
+    fn of(ranges: &[(u64, u64)]) -> Option<Self> {
+        /// Bits that making one range is worth.
+        const EACH: u64 = 1024;
+        let (low, high) = (ranges.first()?.0, ranges.last()?.1);
+        let span = high.checked_sub(low)?;
+        if span / EACH > ranges.len() as u64 {
+            return None;
         }
+        let mut words = vec![0; usize::try_from(span / 64).ok()? + 1];
+        for code in ranges.iter().flat_map(|(from, to)| *from..=*to) {
+            let at = code - low;
+            *words.get_mut(usize::try_from(at / 64).ok()?)? |= 1 << (at % 64);
+        }
+        Some(Self { low, words })
+    }
+
+    fn has(&self, code: u64) -> bool {
+        let at = code.wrapping_sub(self.low);
+        let word = usize::try_from(at / 64).ok().and_then(|word| self.words.get(word));
+        word.is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 }
 

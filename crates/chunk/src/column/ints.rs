@@ -9,6 +9,7 @@ use super::codes::{Code, Codes, by_width};
 use super::ranges::{self, Test};
 use super::{Column, double, single};
 use crate::kind::Kind;
+use crate::list::List;
 use crate::scalar::{Predicate, Value};
 use crate::selection::Selection;
 
@@ -168,11 +169,44 @@ impl Ints {
             }
             let base = self.bases[group];
             let test = match &integers {
-                Some(test) => self.codes_of(test, widen(column.kind, base)),
+                Some(test) => {
+                    let base = widen(column.kind, base);
+                    let limit = i128::from(self.codes.limit());
+                    let most = limit.saturating_mul(self.step.into());
+                    let here = test.between(base, base.saturating_add(most));
+                    if here.ranges() > rows.len() {
+                        self.look_up(column, &here, rows, selection);
+                        continue;
+                    }
+                    self.codes_of(&here, base)
+                }
                 None => self.float_codes(column.kind, predicate, base),
             };
             self.codes.select(&test, rows, |word| column.valid_word(word), selection);
         }
+    }
+
+    /// Looks up every value of a range in a list that is longer than the range.
+    fn look_up(
+        &self,
+        column: &Column,
+        test: &Test<i128>,
+        rows: Range<usize>,
+        selection: &mut Selection,
+    ) {
+        let hit = |row: usize| {
+            let integer = self.get(row);
+            let value = match column.kind {
+                Kind::UInt64 => integer.cast_unsigned().into(),
+                _ => integer.into(),
+            };
+            rows.contains(&row) && test.holds(value)
+        };
+        selection.retain(rows.clone(), |word| {
+            let bits = |bits, row| bits << 1 | u64::from(hit(row));
+            let hits = (word * 64..(word + 1) * 64).rev().fold(0, bits);
+            hits & column.valid_word(word)
+        });
     }
 
     /// The codes of the integers that pass.
@@ -217,11 +251,18 @@ impl Ints {
         rows: Range<usize>,
         selection: &mut Selection,
     ) {
-        let value = |row: u64| {
-            let row = usize::try_from(row).unwrap_or(usize::MAX);
-            column.int_value(self.get(row), self.exponent)
+        let found = match predicate {
+            Predicate::In(list) if list.len() > rows.len() / MERGED => {
+                self.merged(column, list, rows.clone())
+            }
+            _ => {
+                let value = |row: u64| {
+                    let row = usize::try_from(row).unwrap_or(usize::MAX);
+                    column.int_value(self.get(row), self.exponent)
+                };
+                ranges::of_sorted(predicate, column.rows as u64, value)
+            }
         };
-        let found = ranges::of_sorted(predicate, column.rows as u64, value);
         let mut next = rows.start;
         for range in found {
             let start = usize::try_from(range.start).unwrap_or(usize::MAX).min(rows.end);
@@ -231,7 +272,26 @@ impl Ints {
         selection.remove(next..rows.end);
         column.retain_valid(rows, selection);
     }
+
+    /// The rows of a range that equal one of many constants: both are in order and read once.
+    fn merged(&self, column: &Column, list: &List, rows: Range<usize>) -> Vec<Range<u64>> {
+        let mut values = Vec::new();
+        self.extend(rows.clone(), &mut values, |value| value);
+        let mut constants = list.iter().peekable();
+        let mut found = Vec::new();
+        for (row, value) in (rows.start as u64..).zip(values) {
+            let value = column.int_value(value, self.exponent);
+            while constants.next_if(|one| one.as_value().order(value).is_lt()).is_some() {}
+            if constants.peek().is_some_and(|one| one.as_value().order(value).is_eq()) {
+                found.push(row..row + 1);
+            }
+        }
+        ranges::merge(found)
+    }
 }
+
+/// A list is merged with the rows where it has one constant for so many of them, or more.
+const MERGED: usize = 32;
 
 /// A base as a number of the column's type.
 fn widen(kind: Kind, base: u64) -> i128 {

@@ -10,7 +10,7 @@ use arrow::datatypes::{
 use super::ranges::{self, Test};
 use super::{Column, mask};
 use crate::kind::Kind;
-use crate::scalar::{Matcher, Op, Predicate, Scalar, Value, wide};
+use crate::scalar::{Op, Predicate, Scalar, Value, wide};
 use crate::selection::Selection;
 
 /// Bytes of all texts of an array.
@@ -54,13 +54,11 @@ impl Scan<'_> {
             }
             Kind::Decimal128(..) => {
                 let values = values.as_primitive::<Decimal128Type>().values();
-                let matcher = Matcher::new(predicate);
-                self.cells(values, |value| matcher.matches(Value::Int(value)));
+                self.cells(values, |value| predicate.matches(Value::Int(value)));
             }
             Kind::Decimal256(..) => {
                 let values = values.as_primitive::<Decimal256Type>().values();
-                let matcher = Matcher::new(predicate);
-                self.cells(values, |value| matcher.matches(wide(value)));
+                self.cells(values, |value| predicate.matches(wide(value)));
             }
             Kind::Float32 => {
                 self.floats(values.as_primitive::<Float32Type>().values(), predicate);
@@ -102,8 +100,7 @@ impl Scan<'_> {
                 self.cells(values, |value| (low <= value.into()) & (value.into() <= high));
             }
             _ => {
-                let matcher = Matcher::new(predicate);
-                self.cells(values, |value| matcher.matches(Value::Float(value.into())));
+                self.cells(values, |value| predicate.matches(Value::Float(value.into())));
             }
         }
     }
@@ -120,9 +117,8 @@ impl Scan<'_> {
                 rows_of(values, word, |bytes| bytes == constant) & column.valid_word(word)
             });
         }
-        let matcher = Matcher::new(predicate);
         self.selection.retain(self.rows, |word| {
-            let hit = |bytes: &[u8]| matcher.matches(Value::Bytes(bytes));
+            let hit = |bytes: &[u8]| predicate.matches(Value::Bytes(bytes));
             rows_of(values, word, hit) & column.valid_word(word)
         });
     }

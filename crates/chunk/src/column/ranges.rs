@@ -30,6 +30,28 @@ impl<T: Copy + Ord> Test<T> {
         }
     }
 
+    /// The same test of integers that lie between two ends, of a long list only the part that
+    /// matters there.
+    pub(super) fn between(&self, low: T, high: T) -> Self {
+        match self {
+            Self::Any(ranges) => {
+                let start = ranges.partition_point(|range| range.1 < low);
+                let end = ranges.partition_point(|range| range.0 <= high);
+                Self::Any(ranges.get(start..end).unwrap_or_default().to_vec())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// How many ranges it has.
+    pub(super) fn ranges(&self) -> usize {
+        match self {
+            Self::None | Self::All => 0,
+            Self::In(..) | Self::Out(..) => 1,
+            Self::Any(ranges) => ranges.len(),
+        }
+    }
+
     /// Carries the ends of all ranges over to other integers. `map` gives the part of a range
     /// that exists among them, and whether that part is everything.
     pub(super) fn map<U: Copy>(&self, map: impl Fn(T, T) -> Option<(U, U, bool)>) -> Test<U> {
@@ -93,8 +115,8 @@ pub(super) fn integers(predicate: &Predicate) -> Test<i128> {
             if low > high { Test::None } else { Test::In(low, high) }
         }
         Predicate::In(list) => {
+            // They are in order; beyond 128 bits several become one.
             let mut values: Vec<i128> = list.iter().map(number).collect();
-            values.sort_unstable();
             values.dedup();
             match values[..] {
                 [] => Test::None,
@@ -115,10 +137,14 @@ pub(super) fn of_sorted<'a>(
     length: u64,
     value: impl Fn(u64) -> Value<'a>,
 ) -> Vec<Range<u64>> {
-    let lower =
-        |scalar: &Scalar| search(length, |at| value(at).compare(scalar) == Some(Ordering::Less));
-    let upper =
-        |scalar: &Scalar| search(length, |at| value(at).compare(scalar) != Some(Ordering::Greater));
+    let lower_from = |start: u64, scalar: &Scalar| {
+        search(start..length, |at| value(at).compare(scalar) == Some(Ordering::Less))
+    };
+    let upper_from = |start: u64, scalar: &Scalar| {
+        search(start..length, |at| value(at).compare(scalar) != Some(Ordering::Greater))
+    };
+    let lower = |scalar: &Scalar| lower_from(0, scalar);
+    let upper = |scalar: &Scalar| upper_from(0, scalar);
     let mut ranges = match predicate {
         Predicate::Compare(op, scalar) => match op {
             Op::Eq => vec![lower(scalar)..upper(scalar)],
@@ -129,7 +155,19 @@ pub(super) fn of_sorted<'a>(
             Op::Ge => vec![lower(scalar)..length],
         },
         Predicate::Between(low, high) => vec![lower(low)..upper(high)],
-        Predicate::In(list) => list.iter().map(|one| lower(one)..upper(one)).collect(),
+        // The shorter of the two sequences is looked up in the other one.
+        Predicate::In(list) if list.len() as u64 > length => {
+            (0..length).filter(|at| list.has(value(*at))).map(|at| at..at + 1).collect()
+        }
+        Predicate::In(list) => {
+            let mut start = 0;
+            let next = |one: &Scalar| {
+                let from = lower_from(start, one);
+                start = upper_from(from, one);
+                from..start
+            };
+            list.iter().map(next).collect()
+        }
         Predicate::IsNull => vec![],
         Predicate::IsNotNull => vec![0..length],
     };
@@ -150,9 +188,9 @@ pub(super) fn merge(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// The first position for which the test fails.
-fn search(length: u64, test: impl Fn(u64) -> bool) -> u64 {
-    let (mut low, mut high) = (0, length);
+/// The first of some positions for which the test fails.
+fn search(positions: Range<u64>, test: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (positions.start, positions.end);
     while low < high {
         let middle = low + (high - low) / 2;
         if test(middle) { low = middle + 1 } else { high = middle }

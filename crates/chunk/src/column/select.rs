@@ -6,7 +6,7 @@ use pelorus_error::{Error, Result};
 
 use super::plain::Scan;
 use super::{Column, Data};
-use crate::scalar::{Matcher, Predicate, Scalar, value_at};
+use crate::scalar::{Predicate, Scalar, value_at};
 use crate::selection::Selection;
 
 impl Column {
@@ -60,9 +60,8 @@ impl Column {
             }
             Data::Ints(ints) => ints.select(self, predicate, rows, selection),
             Data::Runs(runs) => {
-                let matcher = Matcher::new(predicate);
                 for (run, rows) in runs.within(rows.clone()) {
-                    if !matcher.matches(value_at(&runs.values, self.kind, run as usize)) {
+                    if !predicate.matches(value_at(&runs.values, self.kind, run as usize)) {
                         selection.remove(rows);
                     }
                 }

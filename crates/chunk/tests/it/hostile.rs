@@ -76,7 +76,7 @@ pub(crate) fn exercise(column: &Column, sample: &ArrayRef, random: &mut Random) 
     }
     for constants in [vec![], vec![Scalar::Int(5), Scalar::Int(9)], vec![Scalar::Float(1.5)]] {
         let mut selection = Selection::all(rows);
-        column.select(&Predicate::In(constants), 0..rows, &mut selection).ok();
+        column.select(&Predicate::In(constants.into()), 0..rows, &mut selection).ok();
     }
     let keep = |values: &ArrayRef| Ok(BooleanArray::from(vec![true; values.len()]));
     column.select_with(&keep, 0..rows, &mut Selection::all(rows)).ok();

@@ -82,7 +82,7 @@ fn links(view: &View, grid: &mut Grid) {
     for server in view.engine.servers().all() {
         let link = view.engine.links().get(&server.name);
         let status = link.as_ref().map(pelorus_link::Link::status);
-        let failure = view.engine.links().failure(&server.name);
+        let failure = view.engine.link_failure(&server.name);
         let state = match (&link, &failure) {
             (Some(_), None) => "UP",
             _ => "DOWN",
@@ -95,7 +95,7 @@ fn links(view: &View, grid: &mut Grid) {
             server.databases_text().into(),
             server.get("REPLICAS").unwrap_or_default().into(),
             connections.unwrap_or_default().into(),
-            crate::servers::tls_text(server.tls).into(),
+            crate::servers::tls_text(server.tls_mode()).into(),
             status
                 .as_ref()
                 .and_then(|status| status.snapshot.as_ref())

@@ -55,7 +55,7 @@ pub(crate) fn processlist(view: &View) -> Vec<(u64, Activity, i64)> {
         .all()
         .into_iter()
         .map(|process| (process.handle.id(), process.activity()))
-        .filter(|(_, activity)| !view.read_only || activity.user == view.account.user)
+        .filter(|(_, activity)| !view.read_only || activity.account.as_ref() == Some(&view.account))
         .map(|(id, activity)| {
             let seconds = now.saturating_sub(activity.since).as_secs();
             (id, activity, i64::try_from(seconds).unwrap_or(i64::MAX))

@@ -8,7 +8,7 @@ use pelorus_sql::table::{AlterAction, AlterTable, Base, TableDefinition, TableOp
 use pelorus_types::Collation;
 
 /// Gives a definition the collations that its columns have on the server, and its own by an empty name.
-pub(super) fn set_collations(definition: &mut TableDefinition, collations: &[(String, String)]) {
+pub(crate) fn set_collations(definition: &mut TableDefinition, collations: &[(String, String)]) {
     let of = |name: &str| {
         let mut all = collations.iter();
         all.find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, collation)| collation.clone())

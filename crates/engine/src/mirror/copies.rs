@@ -64,8 +64,9 @@ impl EngineCopies {
             strict: is_strict(circumstances),
             diagnostics: Diagnostics::default(),
             stop: Stop::never(),
-            steps: Steps { increment: 1, offset: 1, zero_is_value: false },
+            steps: Steps { increment: 1, offset: 1, zero_is_value: false, first: None },
             generates_keys: false,
+            implies_timestamps: false,
         })
     }
 

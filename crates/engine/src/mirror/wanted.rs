@@ -4,7 +4,8 @@
 //! come later are, too. What is mirrored already is left as it is; what a statement ends later stays
 //! ended until the next start.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_mirror::MirrorName;
@@ -22,6 +23,8 @@ pub(crate) struct Wanted {
     left: Vec<Item>,
     /// With `all`: the databases that were made, by link and name there.
     all: Option<BTreeSet<(String, String)>>,
+    /// What was said of each that could not be made; it is said once.
+    said: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +33,15 @@ enum Item {
     Database(String),
     /// One table: its database, its name, and what behind it says how it is mirrored.
     Table(String, String, How),
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Item::Database(name) => f.write_str(name),
+            Item::Table(database, table, _) => write!(f, "{database}.{table}"),
+        }
+    }
 }
 
 /// What of a table is mirrored, and how it is laid out.
@@ -80,36 +92,59 @@ impl Wanted {
         let is_all = |text: &String| text.eq_ignore_ascii_case("all");
         let all = texts.iter().any(is_all).then(BTreeSet::new);
         let others = texts.into_iter().filter(|text| !is_all(text));
-        Ok(Self { left: others.map(read).collect::<Result<_>>()?, all })
+        let left = others.map(read).collect::<Result<_>>()?;
+        Ok(Self { left, all, said: BTreeMap::new() })
     }
 
     /// Makes what can be made now.
     pub(crate) async fn make(&mut self, engine: &Engine) {
         if let Some(made) = &mut self.all {
-            make_all(engine, made).await;
+            make_all(engine, made, &mut self.said).await;
         }
         let mut left = Vec::new();
         for item in std::mem::take(&mut self.left) {
-            match make(engine, &item).await {
-                Ok(true) => {}
-                Ok(false) => left.push(item),
-                Err(error) => {
-                    let error = pelorus_error::display_chain(&error);
-                    tracing::warn!(
-                        ?item,
-                        error,
-                        "what the configuration mirrors cannot be mirrored yet"
-                    );
-                    left.push(item);
-                }
-            }
+            let why = match make(engine, &item).await {
+                Ok(true) => continue,
+                Ok(false) => unknown(engine),
+                Err(error) => pelorus_error::display_chain(&error),
+            };
+            warn(&mut self.said, item.to_string(), why);
+            left.push(item);
         }
         self.left = left;
     }
 }
 
+/// Why a database is not found.
+fn unknown(engine: &Engine) -> String {
+    let links = engine.report_links();
+    if links.is_empty() {
+        return "no server is linked".to_owned();
+    }
+    match links.iter().find(|link| link.failure.is_some()) {
+        None => "no linked server shows a database of this name to its account".to_owned(),
+        Some(link) => format!(
+            "no linked server that answers shows a database of this name, and server '{}' does not \
+             answer",
+            link.name
+        ),
+    }
+}
+
+/// Says once why something is not mirrored.
+fn warn(said: &mut BTreeMap<String, String>, mirror: String, error: String) {
+    if said.get(&mirror) != Some(&error) {
+        tracing::warn!(mirror, error, "it cannot be mirrored yet, and is tried again");
+        said.insert(mirror, error);
+    }
+}
+
 /// Mirrors the databases that there are now and that were not there before.
-async fn make_all(engine: &Engine, made: &mut BTreeSet<(String, String)>) {
+async fn make_all(
+    engine: &Engine,
+    made: &mut BTreeSet<(String, String)>,
+    said: &mut BTreeMap<String, String>,
+) {
     for database in engine.links().databases().iter().filter(|it| !is_own(&it.local)) {
         let name = (database.link.name().to_lowercase(), database.remote.clone());
         if made.contains(&name) {
@@ -120,13 +155,7 @@ async fn make_all(engine: &Engine, made: &mut BTreeSet<(String, String)>) {
                 made.insert(name);
             }
             Err(error) => {
-                let error = pelorus_error::display_chain(&error);
-                tracing::warn!(
-                    link = name.0,
-                    database = name.1,
-                    error,
-                    "what the configuration mirrors cannot be mirrored yet"
-                );
+                warn(said, database.local.clone(), pelorus_error::display_chain(&error));
             }
         }
     }

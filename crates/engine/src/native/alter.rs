@@ -59,6 +59,9 @@ impl Definer {
         }
         let mut draft = Draft::new(self, &def);
         draft.apply_all(&actions)?;
+        if self.implies_timestamps {
+            draft.imply_timestamps()?;
+        }
         let Draft { definition, origins, renamed, repartitions, .. } = draft;
         let mut moved = None;
         if let Some(to) = &renamed
@@ -92,6 +95,9 @@ impl Definer {
         }
         let derived = Derived::of(&def.database, &definition, def.mode)?;
         rules::check(&definition, &derived, def.mode)?;
+        if !is_hidden(&def.database) {
+            rules::defaults(&definition)?;
+        }
         check_partitions(def, &derived)?;
         let store = self.catalog.store();
         // Dropped when the new definition is there: until then nobody writes rows for the old one.

@@ -12,14 +12,14 @@ use pelorus_functions::{EvalContext, TimeZone, Value};
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
     AlterAction, Base, ColumnDefault, ColumnDefinition, CreateIndex, DatabaseDefinition,
-    DropDatabase, DropIndex, DropTables, KeyKind, TableDefinition, TableOption, TableStatement,
-    option_value,
+    DropDatabase, DropIndex, DropTables, Expression, KeyKind, TableDefinition, TableOption,
+    TableStatement, TypeName, option_value,
 };
 use pelorus_sql::{Mode, literal};
 use pelorus_store::{TableId, TableSchema};
 use pelorus_types::temporal::{DateTime, write_datetime};
-use pelorus_types::{Collation, Column};
-use sqlparser::ast::{Expr, Value as Sql};
+use pelorus_types::{Collation, Column, WireType};
+use sqlparser::ast::{Expr, SetExpr, Value as Sql};
 
 use super::catalog::{Catalog, DatabaseOptions, database_key};
 use super::definition::{self, Derived, ENGINE, NativeDef, table_collation};
@@ -61,6 +61,8 @@ pub(crate) struct Definer {
     pub(crate) steps: Steps,
     /// Whether tables without a primary key get a hidden row number.
     pub(crate) generates_keys: bool,
+    /// Whether `explicit_defaults_for_timestamp` is off.
+    pub(crate) implies_timestamps: bool,
 }
 
 impl Definer {
@@ -140,7 +142,8 @@ impl Definer {
 
     /// How the session's statements treat constants.
     pub(super) fn policy(&self) -> Policy {
-        Policy::new(&self.context, self.strict)
+        let null_is_now = self.implies_timestamps;
+        Policy { null_is_now, ..Policy::new(&self.context, self.strict) }
     }
 
     fn create_database(&self, create: &DatabaseDefinition) -> Result<()> {
@@ -241,10 +244,14 @@ impl Definer {
         } else {
             definition.complete_foreign_keys();
             add_collation(&mut definition, &options);
+            if self.implies_timestamps {
+                types::imply_timestamps(&mut definition.columns, |_| true, mode);
+            }
             if self.generates_keys {
                 row_id::add(&mut definition)?;
             }
             self.prepare(&mut definition, mode)?;
+            rules::defaults(&definition)?;
             let collation = table_collation(&definition)?;
             for column in &definition.columns {
                 self.check_members(column, collation)?;
@@ -572,6 +579,60 @@ fn add_collation(definition: &mut TableDefinition, options: &DatabaseOptions) {
     definition.options.push(option("COLLATE", options.collation.name()));
 }
 
+/// Whether the numbers of a computed column are so short that MySQL makes an INT of it.
+fn is_short(column: &Column) -> bool {
+    /// Characters of a number of nine digits with its sign.
+    const LONGER: u32 = 10;
+    column.ty.wire == WireType::LongLong && column.ty.length < LONGER
+}
+
+/// What a computed column holds where it cannot be NULL and no value is given; of dates nothing is said.
+fn zero_default(data_type: &TypeName, nullable: bool) -> Option<ColumnDefault> {
+    let text = match data_type.base {
+        _ if nullable => return None,
+        base if base.is_number() => "0",
+        Base::Time => "00:00:00",
+        Base::Char | Base::VarChar | Base::Binary | Base::VarBinary => "",
+        _ => return None,
+    };
+    Some(literal_default(text))
+}
+
+/// A default that is a text.
+fn literal_default(text: &str) -> ColumnDefault {
+    let tree = Expr::Value(Sql::SingleQuotedString(text.to_owned()).with_empty_span());
+    ColumnDefault::Literal(Expression { text: format!("'{text}'"), tree: Box::new(tree) })
+}
+
+/// The default that the column of a native table has which a query's column comes from, and its
+/// `ON UPDATE`.
+fn default_of(
+    catalog: &Catalog,
+    column: &Column,
+    columns: &[Column],
+) -> (Option<ColumnDefault>, Option<u32>) {
+    let is_there = |name: &String| columns.iter().any(|it| it.name.eq_ignore_ascii_case(name));
+    let def = catalog.table(&column.schema, &column.org_table);
+    let found = def.as_ref().and_then(|def| {
+        let at = def.position(&column.org_name)?;
+        def.definition.columns.get(at)
+    });
+    match found {
+        // A number counts in its own table alone.
+        Some(found) if found.auto_increment => (Some(literal_default("0")), None),
+        // TIMESTAMPs are written in the session's time zone.
+        Some(found) if found.data_type.base != Base::Timestamp => {
+            let default = found.default.clone().filter(|default| match default {
+                ColumnDefault::Expression(it) => rules::names(&it.tree).iter().all(is_there),
+                ColumnDefault::Dropped => false,
+                _ => true,
+            });
+            (default, found.on_update)
+        }
+        _ => (None, None),
+    }
+}
+
 /// The table option `AUTO_INCREMENT`.
 pub(super) fn first_number(definition: &TableDefinition) -> Result<Option<u64>> {
     let Some(text) = definition.option("AUTO_INCREMENT") else { return Ok(None) };
@@ -587,22 +648,49 @@ pub(super) fn unknown_database(name: &str) -> Error {
     Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))
 }
 
-/// Adds the columns of a query that a definition does not have yet.
+/// Adds the columns of a query that a definition does not have yet. Those of native tables keep their
+/// defaults; what is computed has zero where it cannot be NULL, and is an INT where that has room for it.
 ///
 /// # Errors
 /// A column of a type that cannot be stored (1235).
-pub(crate) fn add_columns(definition: &mut TableDefinition, columns: &[Column]) -> Result<()> {
+pub(crate) fn add_columns(
+    definition: &mut TableDefinition,
+    columns: &[Column],
+    catalog: &Catalog,
+    database: &str,
+) -> Result<()> {
+    let mut complete = definition.clone();
+    add_collation(&mut complete, &catalog.options(database).unwrap_or_default());
+    let collation = table_collation(&complete)?;
+    let is_union = definition.query.as_ref().is_some_and(|query| {
+        matches!(query.parsed.query.body.as_ref(), SetExpr::SetOperation { .. })
+    });
     for column in columns {
         let known = |it: &ColumnDefinition| it.name.eq_ignore_ascii_case(&column.name);
         if definition.columns.iter().any(known) {
             continue;
         }
+        let mut data_type = types::type_name(column)?;
+        if data_type.base.is_text() && column.ty.collation == collation {
+            (data_type.charset, data_type.collation) = (None, None);
+        }
+        let is_computed = column.org_name.is_empty();
+        if is_computed && !is_union && is_short(column) {
+            data_type.base = Base::Int;
+        }
+        let mut keys = definition.keys.iter();
+        let is_key = keys.any(|it| it.kind == KeyKind::Primary && it.holds(&column.name));
+        let (default, on_update) = match is_computed {
+            true if is_key => (None, None),
+            true => (zero_default(&data_type, column.ty.is_nullable()), None),
+            false => default_of(catalog, column, columns),
+        };
         definition.columns.push(ColumnDefinition {
             name: column.name.clone(),
-            data_type: types::type_name(column)?,
+            data_type,
             nullable: Some(column.ty.is_nullable()),
-            default: None,
-            on_update: None,
+            default,
+            on_update,
             auto_increment: false,
             unique: false,
             primary: false,

@@ -266,12 +266,33 @@ impl NativeDef {
                 };
             }
         }
+        definition.print_expressions(self.mode);
+        let is_default = Collation::default_of(self.collation.charset()) == Some(self.collation);
+        for (column, target) in definition.columns.iter_mut().zip(&self.targets) {
+            let (data_type, collation) = (&mut column.data_type, target.ty.collation);
+            // The charset of the table goes without saying.
+            let is_tables = collation == self.collation;
+            // The table's goes without saying where it is the default of its charset.
+            if !data_type.base.is_text() || data_type.binary || is_tables && is_default {
+                continue;
+            }
+            if !is_tables {
+                data_type.charset = Some(collation.charset().to_owned());
+            }
+            data_type.collation = Some(collation.name());
+        }
+        definition.checks.sort_by(|one, other| one.name.cmp(&other.name));
         if hides_row_id {
             definition.columns.remove(0);
             definition.keys.retain(|key| key.kind != KeyKind::Primary);
         }
         let next = next.filter(|next| *next > 1 && !hides_row_id);
-        show_create_table(&definition, shown(self.collation, self.mode, next))
+        let mut shown = shown(self.collation, self.mode, next);
+        // That of utf8mb4 was another one once.
+        if is_default && self.collation.charset() != "utf8mb4" {
+            shown.collation = None;
+        }
+        show_create_table(&definition, shown)
     }
 
     /// A key by its name, in any case.
@@ -283,7 +304,7 @@ impl NativeDef {
 fn shown(of: Collation, mode: Mode, auto_increment: Option<u64>) -> Shown<'static> {
     let name = of.info().map_or("utf8mb4_0900_ai_ci", |info| info.name);
     let (charset, kept) = (of.charset(), false);
-    Shown { engine: ENGINE, auto_increment, charset, collation: name, mode, kept }
+    Shown { engine: ENGINE, auto_increment, charset, collation: Some(name), mode, kept }
 }
 
 /// The name that a key has in lists.

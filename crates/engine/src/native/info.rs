@@ -7,10 +7,12 @@ use pelorus_error::Error;
 use pelorus_functions::assign::timestamp_from_utc;
 use pelorus_functions::{TimeZone, Value};
 use pelorus_sql::table::{
-    Base, ColumnDefault, ForeignKey, KeyDefinition, KeyKind, KeyPart, KeyTarget, PartitionMethod,
-    ReferenceAction,
+    Base, ColumnDefault, Expression, ForeignKey, KeyDefinition, KeyKind, KeyPart, KeyTarget,
+    PartitionMethod, ReferenceAction,
 };
 use pelorus_store::Snapshot;
+use pelorus_types::column::DECIMALS_NOT_FIXED;
+use pelorus_types::number::write_float;
 use pelorus_types::{Flags, WireType};
 
 use super::catalog::{Catalog, DatabaseOptions};
@@ -118,7 +120,7 @@ impl Question<'_> {
                         "CONSTRAINT_CATALOG" => Some("def".into()),
                         "CONSTRAINT_SCHEMA" => Some(def.database.as_str().into()),
                         "CONSTRAINT_NAME" => Some(check.name.as_deref().into()),
-                        "CHECK_CLAUSE" => Some(format!("({})", check.expression.text).into()),
+                        "CHECK_CLAUSE" => Some(printed(&check.expression, def).into()),
                         _ => None,
                     });
                 }
@@ -156,7 +158,7 @@ impl Question<'_> {
             "COLUMN_KEY" => key_word(ty.flags).into(),
             "EXTRA" => extra(def, at).into(),
             "GENERATION_EXPRESSION" => {
-                let text = column.generated.as_ref().map(|it| it.expression.text.clone());
+                let text = column.generated.as_ref().map(|it| printed(&it.expression, def));
                 text.unwrap_or_default().into()
             }
             "PRIVILEGES" => "select,insert,update,references".into(),
@@ -310,12 +312,21 @@ pub(super) fn default_text(def: &NativeDef, at: usize, zone: TimeZone) -> Option
     match def.defaults.get(at)? {
         DefaultValue::None => None,
         DefaultValue::CurrentTimestamp(digits) => Some(now_text(*digits)),
-        DefaultValue::Expression(expression) => Some(expression.text.clone()),
+        DefaultValue::Expression(expression) => Some(printed(expression, def)),
         DefaultValue::Constant(Value::Null) => None,
         DefaultValue::Constant(value) => {
             let ty = &def.targets.get(at)?.ty;
             Some(match (value, ty.wire) {
                 (Value::UInt(bits), WireType::Bit) => format!("b'{bits:b}'"),
+                #[expect(clippy::cast_possible_truncation, reason = "it came from a FLOAT")]
+                (Value::Double(value), WireType::Float) if ty.decimals >= DECIMALS_NOT_FIXED => {
+                    let mut text = String::new();
+                    write_float(&mut text, *value as f32);
+                    text
+                }
+                (Value::Double(value), _) if ty.decimals < DECIMALS_NOT_FIXED => {
+                    format!("{value:.*}", usize::from(ty.decimals))
+                }
                 (Value::Date(packed), WireType::Timestamp) => {
                     text_of(&Value::Date(timestamp_from_utc(*packed, zone)), ty)
                 }
@@ -323,6 +334,11 @@ pub(super) fn default_text(def: &NativeDef, at: usize, zone: TimeZone) -> Option
             })
         }
     }
+}
+
+/// An expression as MySQL's information tables have it: with backslashes before quotes.
+fn printed(expression: &Expression, def: &NativeDef) -> String {
+    expression.printed(def.mode).replace('\\', "\\\\").replace('\'', "\\'")
 }
 
 /// Characters and bytes of a text or byte string.
@@ -387,7 +403,7 @@ fn statistics_cell(
         "INDEX_COMMENT" => key.comment.clone().unwrap_or_default().into(),
         "IS_VISIBLE" => if key.invisible { "NO" } else { "YES" }.into(),
         "EXPRESSION" => match &part.target {
-            KeyTarget::Expression(expression) => expression.text.as_str().into(),
+            KeyTarget::Expression(expression) => printed(expression, def).into(),
             KeyTarget::Column(_) => Cell::Null,
         },
         _ => return None,
@@ -510,7 +526,7 @@ fn method(def: &NativeDef) -> Option<(String, String)> {
             columns.iter().map(|name| pelorus_sql::literal::name(name)).collect();
         names.join(",")
     };
-    let texts = |list: &[pelorus_sql::table::Expression]| {
+    let texts = |list: &[Expression]| {
         let texts: Vec<&str> = list.iter().map(|it| it.text.as_str()).collect();
         texts.join(", ")
     };

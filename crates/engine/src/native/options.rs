@@ -88,6 +88,11 @@ pub(crate) fn check(statement: &TableStatement) -> Result<()> {
     }
 }
 
+/// Whether a table can have an option, as it is.
+pub(crate) fn is_kept(option: &TableOption) -> bool {
+    of_table(&[option]).is_ok()
+}
+
 fn of_table(options: &[&TableOption]) -> Result<()> {
     for (at, option) in options.iter().enumerate() {
         let name = option.name.as_str();

@@ -2,7 +2,9 @@
 //! are expressions over the other columns of the row, which are bound anew for each statement,
 //! since `sql_mode` and the time zone are the session's.
 
-use std::collections::BTreeMap;
+mod place;
+
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -22,50 +24,7 @@ use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator, visit_expression
 use super::definition::{Derived, NativeDef};
 use super::expression::{RowExpression, arguments};
 use super::write::change::taken;
-
-/// Functions whose value is not that of the row alone.
-const NOT_OF_ROWS: [&str; 40] = [
-    "BENCHMARK",
-    "CONNECTION_ID",
-    "CURDATE",
-    "CURRENT_DATE",
-    "CURRENT_ROLE",
-    "CURRENT_TIME",
-    "CURRENT_TIMESTAMP",
-    "CURRENT_USER",
-    "CURTIME",
-    "DATABASE",
-    "FOUND_ROWS",
-    "GET_LOCK",
-    "IS_FREE_LOCK",
-    "IS_USED_LOCK",
-    "LAST_INSERT_ID",
-    "LOAD_FILE",
-    "LOCALTIME",
-    "LOCALTIMESTAMP",
-    "MASTER_POS_WAIT",
-    "NAME_CONST",
-    "NOW",
-    "RAND",
-    "RANDOM_BYTES",
-    "RELEASE_ALL_LOCKS",
-    "RELEASE_LOCK",
-    "ROW_COUNT",
-    "SCHEMA",
-    "SESSION_USER",
-    "SLEEP",
-    "SYSDATE",
-    "SYSTEM_USER",
-    "USER",
-    "UTC_DATE",
-    "UTC_TIME",
-    "UTC_TIMESTAMP",
-    "UUID",
-    "UUID_SHORT",
-    "VALUES",
-    "VERSION",
-    "WAIT_FOR_EXECUTED_GTID_SET",
-];
+pub(crate) use place::{Place, not_of_rows, of_one_row};
 
 /// The rules of a table, bound for a statement.
 #[derive(Debug)]
@@ -242,10 +201,10 @@ pub(crate) fn check(definition: &TableDefinition, derived: &Derived, mode: Mode)
             self::generated(definition, at, column, generated)?;
         }
     }
-    for (at, check) in definition.checks.iter().enumerate() {
+    let mut seen = HashSet::new();
+    for check in &definition.checks {
         let name = check_name(check);
-        let before = &definition.checks[..at];
-        if before.iter().any(|other| check_name(other).eq_ignore_ascii_case(name)) {
+        if !seen.insert(name.to_ascii_lowercase()) {
             let text = format!("Duplicate check constraint name '{name}'.");
             return Err(Error::remote(3822, *b"HY000", text));
         }
@@ -283,12 +242,7 @@ fn generated(
         return Err(Error::remote(3106, *b"HY000", text));
     }
     let tree = &generated.expression.tree;
-    if let Some(function) = not_of_rows(tree) {
-        let text = format!(
-            "Expression of generated column '{name}' contains a disallowed function: {function}."
-        );
-        return Err(Error::remote(3763, *b"HY000", text));
-    }
+    Place::Generated(name).check(tree)?;
     for used in names(tree) {
         let mut columns = definition.columns.iter().enumerate();
         let found = columns.find(|(_, it)| it.name.eq_ignore_ascii_case(&used));
@@ -310,6 +264,42 @@ fn generated(
     Ok(())
 }
 
+/// Checks defaults that are expressions.
+///
+/// # Errors
+/// What MySQL refuses.
+pub(crate) fn defaults(definition: &TableDefinition) -> Result<()> {
+    let computed = |column: &ColumnDefinition| {
+        column.generated.is_some() || matches!(column.default, Some(ColumnDefault::Expression(_)))
+    };
+    for (at, column) in definition.columns.iter().enumerate() {
+        let Some(ColumnDefault::Expression(expression)) = &column.default else { continue };
+        let name = &column.name;
+        Place::Default(name).check(&expression.tree)?;
+        for used in names(&expression.tree) {
+            let mut columns = definition.columns.iter().enumerate();
+            let found = columns.find(|(_, it)| it.name.eq_ignore_ascii_case(&used));
+            let Some((place, other)) = found else { continue };
+            if place >= at && computed(other) {
+                let text = format!(
+                    "Default value expression of column '{name}' cannot refer to a column defined \
+                     after it if that column is a generated column or has an expression as default \
+                     value."
+                );
+                return Err(Error::remote(3767, *b"HY000", text));
+            }
+            if other.auto_increment {
+                let text = format!(
+                    "Default value expression of column '{name}' cannot refer to an auto-increment \
+                     column."
+                );
+                return Err(Error::remote(3768, *b"HY000", text));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn constraint(definition: &TableDefinition, check: &CheckDefinition) -> Result<()> {
     let (name, tree) = (check_name(check), &check.expression.tree);
     if !is_condition(tree) {
@@ -317,12 +307,7 @@ fn constraint(definition: &TableDefinition, check: &CheckDefinition) -> Result<(
             format!("An expression of non-boolean type specified to a check constraint '{name}'.");
         return Err(Error::remote(3812, *b"HY000", text));
     }
-    if let Some(function) = not_of_rows(tree) {
-        let text = format!(
-            "An expression of a check constraint '{name}' contains disallowed function: {function}."
-        );
-        return Err(Error::remote(3814, *b"HY000", text));
-    }
+    Place::Check(name).check(tree)?;
     for used in names(tree) {
         let mut columns = definition.columns.iter();
         match columns.find(|it| it.name.eq_ignore_ascii_case(&used)) {
@@ -480,22 +465,5 @@ fn is_condition(tree: &Expr) -> bool {
                 | Expr::Like { .. }
                 | Expr::RLike { .. }
         ),
-    }
-}
-
-/// The function of an expression whose value is not that of the row alone, if there is one.
-pub(crate) fn not_of_rows(tree: &Expr) -> Option<String> {
-    let mut calls = normalise::calls(tree).into_iter();
-    let found = calls.find(|call| NOT_OF_ROWS.binary_search(&call.name.as_str()).is_ok())?;
-    Some(found.name.to_ascii_lowercase())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_of_functions_is_sorted() {
-        assert!(NOT_OF_ROWS.is_sorted());
     }
 }

@@ -215,7 +215,7 @@ fn indexes(catalog: &Catalog, def: &NativeDef, shows_row_id: bool) -> Grid {
         for (place, part) in key.parts.iter().enumerate() {
             let (column, expression) = match &part.target {
                 KeyTarget::Column(name) => (Some(name.as_str()), None),
-                KeyTarget::Expression(it) => (None, Some(it.text.as_str())),
+                KeyTarget::Expression(it) => (None, Some(it.printed(def.mode))),
             };
             let order = if part.descending { "D" } else { "A" };
             grid.push(vec![

@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array};
 use parking_lot::Mutex;
+use pelorus_env::{Account, Reservation};
 use pelorus_error::{Error, Result};
 use pelorus_query::OwnWrites;
 use pelorus_store::{Commit, Mode, Snapshot, TableId, Version, bytes_of};
@@ -93,15 +94,17 @@ pub(crate) struct NativeTransaction {
     savepoints: Vec<(String, usize)>,
     /// The keys that were locked (`FOR UPDATE`) since there were savepoints.
     locked: HashMap<TableId, HashSet<Arc<[u8]>>>,
+    /// The memory of all that it has written.
+    held: Reservation,
 }
 
 impl NativeTransaction {
     /// A transaction that has written nothing. Savepoints that were set before it touched a native
     /// table go back to there.
-    pub(crate) fn new(snapshot: Arc<Snapshot>, savepoints: &[String]) -> Self {
+    pub(crate) fn new(snapshot: Arc<Snapshot>, savepoints: &[String], memory: &Account) -> Self {
         let savepoints = savepoints.iter().map(|name| (name.clone(), 0)).collect();
         let (tables, undo, locked) = (Arc::default(), UndoLog::default(), HashMap::new());
-        Self { snapshot, tables, undo, savepoints, locked }
+        Self { snapshot, tables, undo, savepoints, locked, held: memory.empty() }
     }
 
     /// What its statements read.
@@ -193,13 +196,26 @@ impl NativeTransaction {
     /// A key that is there (1062), more rows than one commit takes (1235), 1317 when `stop` is
     /// asked, and what reading gives.
     pub(crate) fn apply(&mut self, changes: &[Change], stop: &Stop) -> Result<Counts> {
+        let more: usize = changes.iter().map(Change::bytes).sum();
+        self.hold(self.bytes().saturating_add(more))?;
         let begin = self.undo.end();
         let applied = self.apply_all(changes, stop);
         if applied.is_err() {
             self.undo.back_to(begin, &mut self.tables.lock());
         }
         self.forget();
+        // Less than it was before: of equal rows one stays.
+        self.hold(self.bytes()).ok();
         applied
+    }
+
+    /// Bytes of all that it has written.
+    fn bytes(&self) -> usize {
+        self.undo.memory() + self.tables.lock().values().map(|it| it.bytes).sum::<usize>()
+    }
+
+    fn hold(&mut self, bytes: usize) -> Result<()> {
+        self.held.try_resize(bytes).map_err(Error::out_of_memory)
     }
 
     fn apply_all(&mut self, changes: &[Change], stop: &Stop) -> Result<Counts> {

@@ -3,6 +3,7 @@
 //! Lengths, decimals and flags are those that MySQL 8 reports for a column of a table.
 
 mod default;
+mod implied;
 mod name;
 
 use std::collections::HashSet;
@@ -20,6 +21,7 @@ use super::weigher;
 pub(crate) use default::{
     constant_under, default_value, definition_policy, invalid_default, typed_text,
 };
+pub(crate) use implied::imply_timestamps;
 pub(crate) use name::{history, restore_json, sql_type, type_name};
 
 /// Digits of a DECIMAL.

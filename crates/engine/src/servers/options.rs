@@ -16,14 +16,15 @@ pub(crate) const OPTIONS: &[(&str, &str)] = &[
     ("SOCKET", "path of a Unix socket, taken instead of host and port"),
     ("USER", "account on the server"),
     ("PASSWORD", "its password; kept encrypted"),
-    ("PASSWORD_ENV", "environment variable that holds the password"),
-    ("PASSWORD_FILE", "file that holds the password"),
+    ("PASSWORD_ENV", "environment variable that holds the password, one of `secret_variables`"),
+    ("PASSWORD_FILE", "file that holds the password, in `secrets_folder`"),
     ("DATABASE", "the one database to show"),
     ("DATABASES", "databases to show, as `name` or `name_there AS name_here`, by commas"),
     ("REPLICAS", "replicas as `host` or `host:port`, by commas; the account is the primary's"),
     ("CONNECTIONS", "connections that one query may use on each server"),
-    ("TLS", "disabled, preferred, required or verify"),
-    ("TLS_CA", "file of certificates that may sign the server's, for TLS 'verify'"),
+    ("TLS", "disabled, preferred, required or verify; verify when TLS_CA is given"),
+    ("TLS_CA", "file of certificates that may sign the server's, in `secrets_folder`"),
+    ("CLEARTEXT_PASSWORD", "ON: a server that is not verified may get the password itself"),
     ("OWNER", "kept as MySQL keeps it, without a meaning"),
 ];
 
@@ -34,7 +35,52 @@ const TLS_MODES: &[(&str, TlsMode)] = &[
     ("verify", TlsMode::Verify),
 ];
 
+/// Options that say where the password goes, and how it is protected on its way.
+const WAY_OF_PASSWORD: [&str; 7] =
+    ["HOST", "PORT", "SOCKET", "REPLICAS", "TLS", "TLS_CA", "CLEARTEXT_PASSWORD"];
+
 impl Server {
+    /// Refuses to send the password that is stored on another way than the one that it was given for,
+    /// unless `changes` give it again: who may change a server need not know its password.
+    ///
+    /// # Errors
+    /// 1210, with the options that change.
+    pub(crate) fn check_password_given(
+        &self,
+        before: &Server,
+        changes: &ServerOptions,
+    ) -> Result<()> {
+        if changes.gives_password() || before.password == Password::Empty {
+            return Ok(());
+        }
+        let changed: Vec<&str> = WAY_OF_PASSWORD
+            .into_iter()
+            .filter(|option| self.get(option) != before.get(option))
+            .collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::WrongArguments,
+            format!(
+                "a change of {} of server '{}' needs its password again: give PASSWORD, \
+                 PASSWORD_FILE or PASSWORD_ENV in the same statement",
+                changed.join(", "),
+                self.name
+            ),
+        ))
+    }
+
+    /// How connections are encrypted: where it is not said, certificates are verified as soon as it
+    /// is known who may sign them.
+    pub(crate) fn tls_mode(&self) -> TlsMode {
+        match (self.tls, &self.tls_ca) {
+            (Some(mode), _) => mode,
+            (None, Some(_)) => TlsMode::Verify,
+            (None, None) => TlsMode::Preferred,
+        }
+    }
+
     /// Sets an option.
     ///
     /// # Errors
@@ -58,6 +104,8 @@ impl Server {
             "USER" => self.user = value.to_owned(),
             "PASSWORD" if value.is_empty() => self.password = Password::Empty,
             "PASSWORD" => self.password = Password::Kept(Secret::new(value)),
+            "PASSWORD_ENV" if value.is_empty() => return wrong("a variable is needed"),
+            "PASSWORD_FILE" if value.is_empty() => return wrong("a file is needed"),
             "PASSWORD_ENV" => self.password = Password::Environment(value.to_owned()),
             "PASSWORD_FILE" => self.password = Password::File(PathBuf::from(value)),
             "DATABASE" if value.is_empty() => self.databases.clear(),
@@ -75,10 +123,15 @@ impl Server {
                 _ => return wrong("1 to 256 are allowed"),
             },
             "TLS" => match TLS_MODES.iter().find(|(name, _)| name.eq_ignore_ascii_case(value)) {
-                Some((_, mode)) => self.tls = *mode,
+                Some((_, mode)) => self.tls = Some(*mode),
                 None => return wrong("it is disabled, preferred, required or verify"),
             },
             "TLS_CA" => self.tls_ca = path(value),
+            "CLEARTEXT_PASSWORD" => match value.to_ascii_uppercase().as_str() {
+                "ON" | "1" | "TRUE" => self.cleartext_password = true,
+                "OFF" | "0" | "FALSE" => self.cleartext_password = false,
+                _ => return wrong("it is ON or OFF"),
+            },
             "OWNER" => self.owner = value.to_owned(),
             _ => {
                 let known: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
@@ -117,6 +170,7 @@ impl Server {
             ("CONNECTIONS", options.connections.map(|count| count.to_string())),
             ("TLS", options.tls.clone()),
             ("TLS_CA", options.tls_ca.clone()),
+            ("CLEARTEXT_PASSWORD", options.cleartext_password.clone()),
             ("OWNER", options.owner.clone()),
         ] {
             if let Some(value) = value {
@@ -150,9 +204,9 @@ impl Server {
             "DATABASES" => text(&self.databases_text()),
             "REPLICAS" => text(&replicas_text(&self.replicas)),
             "CONNECTIONS" => self.connections.map(|count| count.to_string()),
-            "TLS" if self.tls == TlsMode::default() => None,
-            "TLS" => Some(tls_text(self.tls).to_owned()),
+            "TLS" => self.tls.map(|mode| tls_text(mode).to_owned()),
             "TLS_CA" => path(&self.tls_ca),
+            "CLEARTEXT_PASSWORD" => self.cleartext_password.then(|| "ON".to_owned()),
             "OWNER" => text(&self.owner),
             _ => None,
         }
@@ -283,6 +337,68 @@ mod tests {
     }
 
     #[test]
+    fn certificates_are_verified_where_their_authority_is_known() {
+        let mut server = Server::new("shop", "mysql").unwrap();
+        assert_eq!(server.tls_mode(), TlsMode::Preferred);
+        server.set("TLS_CA", "ca.pem").unwrap();
+        assert_eq!(server.tls_mode(), TlsMode::Verify);
+        assert!(!server.create_statement().contains("TLS '"));
+        server.set("TLS", "preferred").unwrap();
+        assert_eq!(server.tls_mode(), TlsMode::Preferred);
+        assert!(
+            server.create_statement().contains("TLS 'preferred'"),
+            "it is kept that it was said"
+        );
+    }
+
+    #[test]
+    fn another_way_needs_the_password_again() {
+        let options = |sql: &str| {
+            let sql = format!("ALTER SERVER shop OPTIONS ({sql})");
+            match pelorus_sql::classify(&sql, pelorus_sql::Mode::default()).unwrap() {
+                pelorus_sql::Statement::AlterServer(alter) => alter.options,
+                other => panic!("{other:?}"),
+            }
+        };
+        let check = |before: &Server, sql: &str| {
+            let options = options(sql);
+            let mut server = before.clone();
+            server.apply(&options).unwrap();
+            server.check_password_given(before, &options)
+        };
+        let mut plain = Server::new("shop", "mysql").unwrap();
+        for (name, value) in [("HOST", "db1"), ("PORT", "3307"), ("REPLICAS", "db2")] {
+            plain.set(name, value).unwrap();
+        }
+        for (name, value) in [("PASSWORD", "x"), ("PASSWORD_ENV", "X"), ("PASSWORD_FILE", "x")] {
+            let mut before = plain.clone();
+            before.set(name, value).unwrap();
+            for changed in [
+                "HOST 'db3'",
+                "PORT 3308",
+                "SOCKET '/tmp/s'",
+                "REPLICAS 'db2, db3'",
+                "REPLICAS ''",
+                "TLS 'disabled'",
+                "TLS 'verify'",
+                "TLS_CA 'ca.pem'",
+                "CLEARTEXT_PASSWORD 'ON'",
+            ] {
+                let error = check(&before, changed).unwrap_err();
+                assert_eq!(error.errno(), 1210, "{changed}");
+                let option = changed.split(' ').next().unwrap();
+                assert!(error.message().contains(option), "{error}");
+                check(&before, &format!("{changed}, PASSWORD 'x'")).unwrap();
+                check(&before, &format!("PASSWORD_FILE 'y', {changed}")).unwrap();
+                check(&plain, changed).unwrap();
+            }
+            for same in ["HOST 'db1', PORT 3307, REPLICAS 'db2'", "USER 'u'", "DATABASE 'd'"] {
+                check(&before, same).unwrap();
+            }
+        }
+    }
+
+    #[test]
     fn wrong_values_say_what_is_right() {
         let mut server = Server::new("shop", "mysql").unwrap();
         for (name, value) in [
@@ -293,6 +409,9 @@ mod tests {
             ("REPLICAS", "db:x"),
             ("CONNECTIONS", "0"),
             ("TLS", "maybe"),
+            ("CLEARTEXT_PASSWORD", "perhaps"),
+            ("PASSWORD_FILE", ""),
+            ("PASSWORD_ENV", ""),
             ("COLOUR", "red"),
         ] {
             assert_eq!(server.set(name, value).unwrap_err().errno(), 1210, "{name}={value}");

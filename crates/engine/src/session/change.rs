@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{NullRule, Policy};
-use pelorus_sql::change::{Change, LoadData};
+use pelorus_sql::change::{Change as Parsed, LoadData};
 
 use super::Session;
 use super::stream::Running;
@@ -14,10 +14,11 @@ use crate::api::Outcome;
 use crate::native::blocking;
 use crate::native::durability::Wanted;
 use crate::native::write::auto::{Numbers, Steps};
-use crate::native::write::change::Counts;
+use crate::native::write::change::{Change, Counts};
 use crate::native::write::load::Loader;
 use crate::native::write::lookup::duplicate_text;
 use crate::native::write::{Plan, Report, Statement, commit};
+use crate::variables::VarValue;
 use crate::variables::check::check_charset;
 
 /// How often a statement outside of transactions is tried when others were faster.
@@ -44,18 +45,35 @@ impl Session {
     /// What the statement breaks, in MySQL's words. Nothing of it is done then.
     pub(super) async fn change_native(&mut self, sql: &str) -> Result<Outcome> {
         let change = pelorus_sql::change::parse(sql, self.mode)?;
-        if let Change::Load(load) = &change {
+        if let Parsed::Load(load) = &change {
             return self.load_native(load);
         }
         let pin = self.native_reads().pin;
         self.join_native(&pin, true)?;
         drop(pin);
+        let mut is_numbered = false;
+        let outcome = self.change_until_done(&change, &mut is_numbered).await;
+        if is_numbered && self.variables.count("insert_id") > 0 {
+            // It was for one statement.
+            self.variables.put("insert_id", VarValue::UInt(0));
+        }
+        outcome
+    }
+
+    /// Plans a statement and carries it out, again where somebody else was faster. `is_numbered` says
+    /// in the end whether it has made AUTO_INCREMENT values.
+    async fn change_until_done(
+        &mut self,
+        change: &Parsed<'_>,
+        is_numbered: &mut bool,
+    ) -> Result<Outcome> {
         let (mut tries, mut changes) = (1, 0);
         let (mut plan, counts) = loop {
             let view = self.view();
-            let planned = self.native_statement(&view).plan(&change).await;
+            let planned = self.native_statement(&view).plan(change).await;
             let (depends, carried) = match planned {
                 Ok(mut plan) => {
+                    *is_numbered |= plan.numbers.first_made.is_some();
                     let carried = self.carry_out(&mut plan, view.native.pin.version());
                     (plan.depends, carried.map(|counts| (plan, counts)))
                 }
@@ -141,13 +159,17 @@ impl Session {
             return Ok(());
         }
         if self.transaction.is_open() {
-            return Err(Error::unsupported("a file of this size inside a transaction"));
+            return Err(match loading.loader.refused() {
+                Some(refused) => Error::out_of_memory(refused),
+                None => Error::unsupported("a file of this size inside a transaction"),
+            });
         }
         self.load_rows(loading).await.map(drop)
     }
 
     /// Carries out what was read of the file.
     async fn load_rows(&mut self, loading: &mut Loading) -> Result<Plan> {
+        let _change = self.engine.global_read_lock().change().await;
         let view = self.view();
         let mut plan = self.native_statement(&view).loaded(&mut loading.loader).await?;
         let counts = self.carry_out(&mut plan, view.native.pin.version())?;
@@ -198,7 +220,7 @@ impl Session {
         blocking(|| loading.loader.finish())?;
         let plan = self.load_rows(loading).await?;
         for (name, value) in loading.loader.variables() {
-            Arc::make_mut(&mut self.user_variables).insert(name.clone(), value.clone());
+            self.set_user_variable(name, value.clone())?;
         }
         let (found_rows, warnings) = (self.login.found_rows, self.diagnostics.count());
         Ok(Outcome::Done(plan.done(&loading.counts, found_rows, warnings)))
@@ -214,6 +236,9 @@ impl Session {
             let store = self.engine.native().store();
             let snapshot = plan.depends.then_some(version);
             let durability = self.durability();
+            let bytes = plan.changes.iter().map(Change::bytes).sum();
+            let held = self.engine.memory().statements().reserve(bytes);
+            let _held = held.map_err(Error::out_of_memory)?;
             blocking(|| commit::commit(store, &mut plan.changes, snapshot, durability, &stop))?
         };
         let alike = plan.alike.min(counts.replaced);
@@ -261,6 +286,7 @@ impl Session {
             increment: self.variables.count("auto_increment_increment").max(1),
             offset: self.variables.count("auto_increment_offset").max(1),
             zero_is_value: self.has_sql_mode("NO_AUTO_VALUE_ON_ZERO"),
+            first: Some(self.variables.count("insert_id")).filter(|first| *first > 0),
         }
     }
 
@@ -269,7 +295,11 @@ impl Session {
         let context = self.context(view);
         let strict =
             ["STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"].iter().any(|word| self.has_sql_mode(word));
-        let policy = Policy { nulls: NullRule::Refuse, ..Policy::new(&context.eval, strict) };
+        let policy = Policy {
+            nulls: NullRule::Refuse,
+            null_is_now: !self.variables.is_on("explicit_defaults_for_timestamp"),
+            ..Policy::new(&context.eval, strict)
+        };
         Statement {
             catalog: self.engine.native(),
             database: self.database.as_deref(),

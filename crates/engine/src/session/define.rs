@@ -81,10 +81,13 @@ impl Session {
         }
         let statement = pelorus_sql::table::parse(sql, self.mode)?;
         crate::native::options::check(&statement)?;
-        if let TableStatement::Create(create) = &statement
-            && create.query.is_some()
-        {
-            return self.create_of_query(view, create).await;
+        if let TableStatement::Create(create) = &statement {
+            if create.query.is_some() {
+                return self.create_of_query(view, create).await;
+            }
+            if let Some(like) = create.like.as_ref().filter(|like| !self.is_native(like)) {
+                return self.create_like_linked(view, create, like).await;
+            }
         }
         let definer = self.definer(view);
         let done = blocking(|| definer.run(&statement))?;
@@ -109,6 +112,7 @@ impl Session {
             stop: self.stop.clone(),
             steps: self.auto_increment_steps(),
             generates_keys: self.variables.is_on("sql_generate_invisible_primary_key"),
+            implies_timestamps: !self.variables.is_on("explicit_defaults_for_timestamp"),
         }
     }
 
@@ -143,8 +147,9 @@ impl Session {
         let database = self.database_of(&create.name)?.to_owned();
         let columns = pelorus_query::describe(&self.context(view), &query.text).await?;
         let mut definition = create.clone();
+        let native = self.engine.native();
+        crate::native::ddl::add_columns(&mut definition, &columns, native, &database)?;
         definition.query = None;
-        crate::native::ddl::add_columns(&mut definition, &columns)?;
         let definer = self.definer(view);
         let Some(id) = blocking(|| definer.create_for_rows(&definition))? else {
             // `IF NOT EXISTS` found a table; MySQL inserts nothing then.

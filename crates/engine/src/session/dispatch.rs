@@ -27,7 +27,7 @@ impl Session {
             Statement::Query(facts) => self.query(view, sql, facts, format).await,
             Statement::Explain(explain) => self.explain(view, sql, explain, format).await,
             Statement::Describe(describe) => self.describe(view, describe, format).await,
-            Statement::Show(show) => self.show(view, sql, show, format).await,
+            Statement::Show(show) => self.show(view, show, format).await,
             Statement::Set(assignments) => self.set(view, assignments).await,
             Statement::Use(name) => {
                 self.change_database(name).await?;
@@ -36,7 +36,7 @@ impl Session {
             Statement::Begin(begin) => {
                 // As on a server, locks end where a transaction is begun.
                 self.transaction.locks_native = false;
-                Ok(self.begin_transaction(*begin))
+                self.start_transaction(*begin).await
             }
             Statement::Commit(completion) => self.end_transaction("COMMIT", *completion).await,
             Statement::Rollback(completion) => self.end_transaction("ROLLBACK", *completion).await,
@@ -66,7 +66,7 @@ impl Session {
             }
             Statement::LockTables(tables) => self.lock_tables(sql, tables, format).await,
             Statement::UnlockTables => self.unlock_tables().await,
-            Statement::Flush(words) => self.flush(words),
+            Statement::Flush(words) => self.flush(words).await,
             Statement::Unknown(_) => Err(pelorus_sql::lexer::syntax_error(sql, 0)),
             Statement::Xa => Err(Error::unsupported("XA transactions")),
             Statement::Grant(_) => Err(Error::unsupported(
@@ -109,16 +109,10 @@ impl Session {
         Ok(())
     }
 
-    /// The name of a database as its server spells it. One that is not in the list may be new, so
-    /// the servers are asked once more.
+    /// The name of a database as its server spells it.
     async fn linked_database(&self, name: &str) -> Result<String> {
+        self.refresh_links_for(&[name]).await;
         let links = self.engine.links();
-        links.refresh().await;
-        if let Some(found) = links.database(name)? {
-            return Ok(found.local);
-        }
-        links.forget();
-        links.refresh().await;
         match links.database(name)? {
             Some(found) => Ok(found.local),
             None => Err(self.unknown_or_away(name)),
@@ -152,7 +146,7 @@ impl Session {
     }
 
     /// `FLUSH`: forgets what is cached; what does not exist here is refused.
-    fn flush(&mut self, words: &[String]) -> Result<Outcome> {
+    async fn flush(&mut self, words: &[String]) -> Result<Outcome> {
         let words: Vec<&str> = words
             .iter()
             .map(String::as_str)
@@ -160,13 +154,14 @@ impl Session {
             .collect();
         match words.as_slice() {
             // Accounts are read when somebody logs in.
-            ["PRIVILEGES"] => {}
+            ["PRIVILEGES"] => self.engine.accounts().forget_failures(),
             ["TABLES" | "TABLE"] => {
                 self.engine.links().forget();
                 for link in self.engine.links().all() {
                     link.forget();
                 }
             }
+            ["TABLES" | "TABLE", "WITH", "READ", "LOCK"] => self.lock_everything().await?,
             ["STATUS"] => self.process.counters.clear(),
             other => return Err(Error::unsupported(format_args!("FLUSH {}", other.join(" ")))),
         }
@@ -196,7 +191,7 @@ impl Session {
                     return self.on_pinned(&link, sql, format, true).await;
                 }
                 if !facts.tables.is_empty() {
-                    self.engine.links().refresh().await;
+                    self.refresh_links(&facts.tables).await;
                 }
                 let mirrored = self.mirrored(&facts.tables).await;
                 let context = self.context_of_query(view);

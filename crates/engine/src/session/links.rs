@@ -50,8 +50,10 @@ impl Session {
 
     /// `ALTER SERVER`: the new definition is tried before it takes the place of the old one.
     pub(super) async fn alter_server(&mut self, alter: &AlterServer) -> Result<Outcome> {
-        let mut server = self.engine.servers().check_changeable(&alter.name)?;
+        let before = self.engine.servers().check_changeable(&alter.name)?;
+        let mut server = before.clone();
         server.apply(&alter.options)?;
+        server.check_password_given(&before, &alter.options)?;
         let link = self.open_checked(&server).await?;
         self.engine.servers().replace(server)?;
         self.replace_link(link).await;
@@ -86,7 +88,7 @@ impl Session {
     /// Opens a link and sees that the server lets us in and shows nothing that another link shows.
     async fn open_checked(&self, server: &Server) -> Result<Link> {
         let env = self.engine.env();
-        let config = server.link_config(env, self.engine.cores())?;
+        let config = server.link_config(env, self.engine.cores(), self.engine.secrets())?;
         let link = Link::open(config, env.clone()).await?;
         let result = self.check_link(&link).await;
         if let Err(error) = result {
@@ -101,7 +103,18 @@ impl Session {
         let links = self.engine.links();
         links.refresh().await;
         let others = links.databases();
-        for name in link.databases().await? {
+        let shown = link.databases().await?;
+        let warn = |text| self.diagnostics.warn(Code::UnknownDatabase.errno(), text);
+        for name in link.missing_databases().await? {
+            warn(format!(
+                "server '{}' has no database '{name}', or does not show it to the account",
+                link.name()
+            ));
+        }
+        if shown.iter().all(|name| is_own(name)) {
+            warn(format!("server '{}' shows no databases to the account", link.name()));
+        }
+        for name in shown {
             let other = others.iter().find(|other| {
                 other.local == name && !other.link.name().eq_ignore_ascii_case(link.name())
             });

@@ -74,6 +74,9 @@ impl Session {
         self.engine.links().refresh().await;
         match statement {
             MirrorStatement::Create { target, if_not_exists, filter, layout } => {
+                // What is to be mirrored may have been made a moment ago.
+                self.engine.links().forget();
+                self.engine.links().refresh().await;
                 let how = (layout.as_deref(), filter);
                 self.create_mirrors(target, *if_not_exists, how).await
             }

@@ -1,5 +1,5 @@
 //! Statements on a connection of the session's own: writes, schema changes, and everything inside a
-//! transaction. The text travels unchanged.
+//! transaction. The text travels as it is, but for executable comments.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use pelorus_types::Column;
 use super::Session;
 use super::place::Place;
 use super::stream;
-use super::view::View;
+use super::view::{View, user_variable};
 use crate::api::{Done, Outcome, RowFormat};
 use crate::scalar::{sql_of, value_at};
 
@@ -104,14 +104,14 @@ impl Session {
                     found.remote
                 )));
             }
-            Some(found) => found.link,
-            None if crate::links::is_own(&name) => {
+            Some(found) if !crate::links::is_own(&name) => found.link,
+            _ if crate::links::is_own(&name) => {
                 return Err(Error::new(
                     Code::DatabaseAccessDenied,
                     format!("Access denied for user {} to database '{name}'", self.account),
                 ));
             }
-            None => return self.define_native(view, sql, ddl).await,
+            _ => return self.define_native(view, sql, ddl).await,
         };
         let outcome = self.on_pinned(&link, sql, format, false).await;
         link.forget();
@@ -164,6 +164,10 @@ impl Session {
             return Ok(Outcome::Done(Done::default()));
         }
         let link = self.link_for(&place, "LOCK TABLES", sql)?;
+        if self.read_only {
+            // Who only reads keeps nobody from writing.
+            return Err(self.denied_on("LOCK TABLES", tables.first()));
+        }
         let outcome = self.on_pinned(&link, sql, format, false).await?;
         if let Some(own) = self.transaction.pinned.get_mut(link.name()) {
             own.has_locks = true;
@@ -171,8 +175,39 @@ impl Session {
         Ok(outcome)
     }
 
+    /// `FLUSH TABLES WITH READ LOCK`: on all linked servers, and for native tables. Statements that
+    /// write to those wait; readers do not notice.
+    ///
+    /// # Errors
+    /// A server that is away, or whose account lacks the right to lock it (RELOAD); then nothing is
+    /// locked.
+    pub(super) async fn lock_everything(&mut self) -> Result<()> {
+        if self.transaction.is_open() {
+            self.end_transaction("COMMIT", Completion::default()).await?;
+        }
+        for link in self.engine.links().all() {
+            let locked = match self.join(&link).await {
+                Ok(()) => self.on_own(link.name(), "FLUSH TABLES WITH READ LOCK").await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = locked {
+                self.unlock_tables().await?;
+                return Err(error);
+            }
+            if let Some(own) = self.transaction.pinned.get_mut(link.name()) {
+                own.has_locks = true;
+            }
+        }
+        if self.transaction.global_read_lock.is_none() {
+            let held = self.engine.global_read_lock().clone().hold().await;
+            self.transaction.global_read_lock = Some(held);
+        }
+        Ok(())
+    }
+
     /// `UNLOCK TABLES`, on every connection that holds some. What was locked is committed.
     pub(super) async fn unlock_tables(&mut self) -> Result<Outcome> {
+        self.transaction.global_read_lock = None;
         if std::mem::take(&mut self.transaction.locks_native) && self.transaction.is_open() {
             self.end_transaction("COMMIT", Completion::default()).await?;
         }
@@ -231,6 +266,7 @@ impl Session {
         joins: bool,
         select_limit: Option<u64>,
     ) -> Result<Outcome> {
+        let text = self.text_for(link, sql).await?;
         self.wrote_to.insert(link.name().to_lowercase());
         // The bodies of stored programs have variables of their own time.
         let preset = if joins { self.user_variables_of(sql)? } else { None };
@@ -248,7 +284,6 @@ impl Session {
         }
         let mut settings = self.link_settings().with_select_limit(select_limit);
         settings.database = self.remote_database(link);
-        let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
         let format = match format {
             RowFormat::Text => Format::Text,
             RowFormat::Binary => Format::Binary,
@@ -256,12 +291,15 @@ impl Session {
         let Some(own) = self.transaction.pinned.get_mut(&name) else {
             return Err(Error::internal("the connection was made above"));
         };
-        let result = own.pinned.execute(&settings, &sql, format).await;
+        let result = own.pinned.execute(&settings, &text, format).await;
         let in_transaction = own.pinned.in_transaction();
         crate::status::count(&self.process.counters.relayed);
         match result {
             Ok(relay) => {
-                self.transaction.warnings_on = Some(name.clone());
+                // What a query has warned of comes with its rows.
+                if matches!(relay, Relay::Done(_)) {
+                    self.transaction.warnings_on = Some(name.clone());
+                }
                 Ok(self.relayed(&name, relay, in_transaction))
             }
             Err(error) => {
@@ -272,29 +310,34 @@ impl Session {
         }
     }
 
+    /// The text of a statement of the client's for a link.
+    async fn text_for(&self, link: &Link, sql: &str) -> Result<String> {
+        pelorus_query::text_for_server(link, &self.link_settings(), sql, self.mode).await
+    }
+
     /// The columns of a query on the own connection to a link, where it is to run later.
     pub(super) async fn describe_on_pinned(
         &mut self,
         link: &Link,
         sql: &str,
     ) -> Result<Vec<Column>> {
+        let text = self.text_for(link, sql).await?;
         let name = link.name();
         if let Some(preset) = self.user_variables_of(sql)? {
             self.on_own(name, &preset).await?;
         }
         let mut settings = self.link_settings();
         settings.database = self.remote_database(link);
-        let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
         let Some(own) = self.transaction.pinned.get_mut(name) else {
             return Err(Error::internal(format!("no connection to server '{name}'")));
         };
-        let described = own.pinned.describe(&settings, &sql).await;
+        let described = own.pinned.describe(&settings, &text).await;
         described.map_err(|error| self.after_failure(name, error))
     }
 
     fn relayed(&mut self, name: &str, relay: Relay, in_transaction: bool) -> Outcome {
         match relay {
-            Relay::Rows(rows) => Outcome::Rows(stream::relayed(rows)),
+            Relay::Rows(rows) => Outcome::Rows(stream::relayed(rows, self.diagnostics.clone())),
             Relay::Done(done) => {
                 // Statements such as DDL end the transaction on the server.
                 let on_link = self
@@ -311,6 +354,7 @@ impl Session {
                 if done.last_insert_id != 0 {
                     self.insert_id_on = Some(name.to_owned());
                 }
+                self.diagnostics.count_more(usize::from(done.warnings));
                 Outcome::Done(Done {
                     affected_rows: done.affected_rows,
                     last_insert_id: done.last_insert_id,
@@ -321,6 +365,22 @@ impl Session {
         }
     }
 
+    /// The number that a query of one row and column gives on an own connection; `None` for NULL, and
+    /// where there is no such connection.
+    ///
+    /// # Errors
+    /// A server that went away, or refuses the query.
+    pub(super) async fn number_on_own(&mut self, name: &str, sql: &str) -> Result<Option<u64>> {
+        let settings = self.link_settings();
+        let Some(own) = self.transaction.pinned.get_mut(name) else { return Ok(None) };
+        let number = match own.pinned.execute(&settings, sql, Format::Text).await {
+            Ok(Relay::Rows(rows)) => first_number(rows).await,
+            Ok(Relay::Done(_)) => Err(Error::internal("a query gave no rows")),
+            Err(error) => Err(error),
+        };
+        number.map_err(|error| self.after_failure(name, error))
+    }
+
     /// Finds out what `LAST_INSERT_ID()` is after statements on an own connection. What those answer
     /// with may be a number that the statement gave, which changes nothing.
     ///
@@ -328,20 +388,10 @@ impl Session {
     /// A server that went away.
     pub(super) async fn learn_insert_id(&mut self) -> Result<()> {
         let Some(name) = self.insert_id_on.clone() else { return Ok(()) };
-        let settings = self.link_settings();
-        let Some(own) = self.transaction.pinned.get_mut(&name) else {
-            self.insert_id_on = None;
-            return Ok(());
-        };
-        let asked = own.pinned.execute(&settings, "SELECT LAST_INSERT_ID()", Format::Text).await;
-        let id = match asked {
-            Ok(Relay::Rows(rows)) => first_unsigned(rows).await,
-            Ok(Relay::Done(_)) => Err(Error::internal("a query gave no rows")),
-            Err(error) => Err(error),
-        };
+        let id = self.number_on_own(&name, "SELECT LAST_INSERT_ID()").await;
         // Only now: a kill may have come before the answer.
         self.insert_id_on = None;
-        let id = id.map_err(|error| self.after_failure(&name, error))?;
+        let Some(id) = id? else { return Ok(()) };
         if let Some(own) = self.transaction.pinned.get_mut(&name)
             && own.insert_id != id
         {
@@ -390,11 +440,7 @@ impl Session {
         let assignments = names
             .iter()
             .map(|name| {
-                let (value, ty) = self
-                    .user_variables
-                    .get(&name.to_lowercase())
-                    .cloned()
-                    .unwrap_or_else(crate::scalar::unset);
+                let (value, ty) = user_variable(&self.user_variables, name);
                 Ok(format!("@{} = {}", literal::name(name), sql_of(&value, &ty, self.mode)?))
             })
             .collect::<Result<Vec<_>>>()?;
@@ -402,16 +448,17 @@ impl Session {
     }
 }
 
-/// The number that a result of one row and column has.
-async fn first_unsigned(rows: RelayedRows) -> Result<u64> {
+/// The number that a result of one row and column has; `None` for NULL.
+async fn first_number(rows: RelayedRows) -> Result<Option<u64>> {
     let columns = rows.columns.clone();
     let batch = crate::collect::relayed(rows).await?;
     let [column] = columns.as_slice() else {
         return Err(Error::internal("a number with other columns"));
     };
     match value_at(batch.column(0), &column.ty, 0)? {
-        Value::UInt(number) => Ok(number),
-        Value::Int(number) => Ok(number.try_into().unwrap_or(0)),
+        Value::Null => Ok(None),
+        Value::UInt(number) => Ok(Some(number)),
+        Value::Int(number) => Ok(Some(number.try_into().unwrap_or(0))),
         other => Err(Error::internal(format!("{other:?} is no number of a row"))),
     }
 }

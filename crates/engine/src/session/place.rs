@@ -57,7 +57,7 @@ impl Session {
         if tables.is_empty() {
             return Ok(place);
         }
-        self.engine.links().refresh().await;
+        self.refresh_links(tables).await;
         for table in tables {
             let is_dual = table.database.is_none() && table.name.eq_ignore_ascii_case("dual");
             if is_dual {
@@ -67,6 +67,28 @@ impl Session {
             self.place_database(&mut place, database)?;
         }
         Ok(place)
+    }
+
+    /// Renews what is known of the databases of linked servers, for the tables of a statement. One
+    /// that is not known may have been made a moment ago: then the servers are asked at once.
+    pub(super) async fn refresh_links(&self, tables: &[TableName]) {
+        let databases = tables.iter().filter_map(|table| self.database_of(table).ok());
+        let databases: Vec<&str> = databases.collect();
+        self.refresh_links_for(&databases).await;
+    }
+
+    /// The same for some databases.
+    pub(super) async fn refresh_links_for(&self, databases: &[&str]) {
+        let links = self.engine.links();
+        links.refresh().await;
+        let is_unknown = |name: &str| {
+            !InfoTables::is_schema(name)
+                && !self.engine.native().has(name)
+                && matches!(links.database(name), Ok(None))
+        };
+        if databases.iter().any(|name| is_unknown(name)) {
+            links.look_again().await;
+        }
     }
 
     /// The database of a table as the session means it.

@@ -5,16 +5,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{Execute, Prepare, PrepareSource, Write, WriteKind};
 use pelorus_sql::{Mode, Statement};
 use pelorus_types::Column;
 
 use super::Session;
-use super::view::View;
+use super::view::{View, user_variable};
 use crate::api::{Done, Outcome, Parameter, Prepared, RowFormat};
-use crate::scalar::{sql_of, sql_of_parameter, text_of, unset};
+use crate::scalar::{sql_of, sql_of_parameter, text_of};
 use crate::status::count;
 
 /// Most parameters of a statement, as the protocol counts them.
@@ -39,13 +41,49 @@ pub(super) struct Entry {
     database: Option<String>,
     /// How its text is to be read.
     mode: Mode,
+    /// What it counts for as long as it is there.
+    held: Arc<Held>,
+}
+
+/// One of the prepared statements of all sessions, with its memory.
+#[derive(Debug)]
+struct Held {
+    count: Arc<AtomicUsize>,
+    memory: Reservation,
+}
+
+impl Held {
+    /// One more, unless there are as many as there may be (1461).
+    fn new(count: &Arc<AtomicUsize>, limit: u64, memory: &Account) -> Result<Self> {
+        // Ordering: a count, which publishes nothing else.
+        let more = |count: usize| ((count as u64) < limit).then_some(count + 1);
+        if count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_err() {
+            return Err(Error::new(
+                Code::TooManyPrepared,
+                format!(
+                    "Can't create more than max_prepared_stmt_count statements (current value: \
+                     {limit})"
+                ),
+            ));
+        }
+        Ok(Self { count: Arc::clone(count), memory: memory.empty() })
+    }
+
+    /// Takes memory for texts of so many bytes (1041).
+    fn resize(&mut self, texts: usize) -> Result<()> {
+        /// What a statement takes apart from texts, here and at the edge.
+        const OVERHEAD: usize = 512;
+        self.memory.try_resize(OVERHEAD + texts).map_err(Error::out_of_memory)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl PreparedStatements {
-    fn len(&self) -> usize {
-        self.numbered.len() + self.named.len()
-    }
-
     pub(super) fn parameter_count(&self, id: u32) -> Option<u16> {
         self.numbered.get(&id).map(|entry| entry.parameters)
     }
@@ -100,6 +138,7 @@ impl Session {
 
     async fn prepare_entry(&mut self, sql: &str) -> Result<(Entry, Vec<Column>)> {
         let (mut entry, statement) = self.check_preparable(sql)?;
+        self.check_account(&statement)?;
         let columns = match &statement {
             Statement::Query(facts) => match self.own_link(sql, &facts.tables, false).await? {
                 // Others do not see its temporary tables, and would wait for its locks.
@@ -112,12 +151,20 @@ impl Session {
             _ => Vec::new(),
         };
         entry.names = columns.iter().map(|column| column.name.clone()).collect();
+        if let Some(held) = Arc::get_mut(&mut entry.held) {
+            let names: usize =
+                entry.names.iter().map(|name| name.len() + size_of::<String>()).sum();
+            held.resize(sql.len() + names)?;
+        }
         Ok((entry, columns))
     }
 
     /// The columns of a query that may run anywhere.
     async fn describe_query(&self, sql: &str) -> Result<Vec<Column>> {
-        self.engine.links().refresh().await;
+        let tables = pelorus_sql::statement::references(sql, self.mode).tables;
+        self.refresh_links(&tables).await;
+        let located = self.described_user_locks(sql)?;
+        let sql = located.as_deref().unwrap_or(sql);
         let mut tries = 0;
         loop {
             let context = self.context_of_query(&self.view());
@@ -133,15 +180,8 @@ impl Session {
 
     fn check_preparable(&self, sql: &str) -> Result<(Entry, Statement)> {
         let limit = self.engine.globals().get("max_prepared_stmt_count").count();
-        if self.prepared.len() as u64 >= limit {
-            return Err(Error::new(
-                Code::TooManyPrepared,
-                format!(
-                    "Can't create more than max_prepared_stmt_count statements (current value: \
-                     {limit})"
-                ),
-            ));
-        }
+        let mut held = Held::new(self.engine.prepared(), limit, &self.memory)?;
+        held.resize(sql.len())?;
         let statement = pelorus_sql::classify(sql, self.mode)?;
         match &statement {
             Statement::Empty => return Err(Error::new(Code::EmptyQuery, "Query was empty")),
@@ -172,6 +212,7 @@ impl Session {
             names: Arc::default(),
             database: self.database.clone(),
             mode: self.mode,
+            held: Arc::new(held),
         };
         Ok((entry, statement))
     }
@@ -191,8 +232,7 @@ impl Session {
         match source {
             PrepareSource::Text(text) => Ok(text.clone()),
             PrepareSource::Variable(name) => {
-                let (value, ty) =
-                    self.user_variables.get(&name.to_lowercase()).cloned().unwrap_or_else(unset);
+                let (value, ty) = user_variable(&self.user_variables, name);
                 // MySQL reads the text "NULL" from a variable that is NULL.
                 Ok(if value.is_null() { "NULL".to_owned() } else { text_of(&value, &ty) })
             }

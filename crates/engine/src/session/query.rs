@@ -12,7 +12,6 @@ use pelorus_types::{Collation, collation};
 
 use super::mirror::Mirrored;
 use super::run::read_only_transaction;
-use super::show::relay;
 use super::view::{SessionCatalog, View};
 use super::{Session, stream};
 use crate::api::{Outcome, ResultSet, RowFormat};
@@ -43,8 +42,10 @@ impl Session {
             return Err(Error::unsupported("assignment to user variables with := in queries"));
         }
         if facts.calc_found_rows {
-            return Err(Error::unsupported("SQL_CALC_FOUND_ROWS"));
+            return self.query_with_found_rows(view, sql, facts, format).await;
         }
+        let located = self.with_user_locks(view, sql).await?;
+        let sql = located.as_deref().unwrap_or(sql);
         if self.names_native(&facts.tables) {
             let locks = facts.locking && !self.transaction_is_read_only();
             self.join_native(&view.native.pin, locks)?;
@@ -57,33 +58,42 @@ impl Session {
             return self.on_pinned_at_most(&link, sql, format, true, limit).await;
         }
         if !facts.tables.is_empty() {
-            self.engine.links().refresh().await;
+            self.refresh_links(&facts.tables).await;
             self.check_ambiguous(&facts.tables)?;
         }
-        if let Some(mirrored) = self.mirrored(&facts.tables).await {
-            // The moment that the copies are known to be fresh at is later than the statement's
-            // beginning.
-            let view = self.view();
-            let mirrored = Arc::new(mirrored);
-            let mut context = self.context_over(&view, Some(Arc::clone(&mirrored)));
-            context.options.select_limit = self.select_limit();
-            match self.run_query(&context, sql, format).await {
-                // Begun anew or renamed since: what was planned may be over a part of the rows.
-                _ if !mirrored.holds() => tracing::debug!("a mirror has changed under a query"),
-                Ok(rows) => {
-                    mirrored.note_query();
-                    return Ok(Outcome::Rows(rows));
-                }
-                // What cannot run here, or is wrong, is the server's to answer.
-                Err(error) => tracing::debug!(%error, "a query of mirrors goes to the server"),
-            }
+        let limit = self.select_limit();
+        if let Some(rows) = self.query_of_mirrors(sql, facts, limit, format).await {
+            return Ok(Outcome::Rows(rows));
         }
-        match self.query_here(view, sql, format).await {
-            Err(error) if error.code() == Code::NotSupportedYet => {
-                self.query_of_names(sql, facts, format, error).await
+        self.query_here(view, sql, format).await
+    }
+
+    /// Runs a query over mirrors where all of its tables have copies that are fresh enough. `None`:
+    /// it is the server's to answer.
+    pub(super) async fn query_of_mirrors(
+        &mut self,
+        sql: &str,
+        facts: &QueryFacts,
+        select_limit: Option<u64>,
+        format: RowFormat,
+    ) -> Option<ResultSet> {
+        let mirrored = Arc::new(self.mirrored(&facts.tables).await?);
+        // The moment that the copies are known to be fresh at is later than the statement's
+        // beginning.
+        let view = self.view();
+        let mut context = self.context_over(&view, Some(Arc::clone(&mirrored)));
+        context.options.select_limit = select_limit;
+        match self.run_query(&context, sql, format).await {
+            // Begun anew or renamed since: what was planned may be over a part of the rows.
+            _ if !mirrored.holds() => tracing::debug!("a mirror has changed under a query"),
+            Ok(rows) => {
+                mirrored.note_query();
+                return Some(rows);
             }
-            outcome => outcome,
+            // What cannot run here, or is wrong, is the server's to answer.
+            Err(error) => tracing::debug!(%error, "a query of mirrors goes to the server"),
         }
+        None
     }
 
     /// Protects the rows that a locking query finds, for the open transaction. One that only reads
@@ -105,37 +115,9 @@ impl Session {
         self.carry_out(&mut plan, view.native.pin.version()).map(drop)
     }
 
-    /// A query of the information schema that cannot run here goes to the linked server as a whole,
-    /// when there is just one and it shows all its databases under their own names: then its
-    /// answer is ours, but for the databases that it keeps for itself.
-    async fn query_of_names(
-        &self,
-        sql: &str,
-        facts: &QueryFacts,
-        format: RowFormat,
-        error: Error,
-    ) -> Result<Outcome> {
-        const SCHEMA: &str = "information_schema";
-        let is_of_names = !facts.tables.is_empty()
-            && facts.tables.iter().all(|table| {
-                self.database_of(table).is_ok_and(|name| name.eq_ignore_ascii_case(SCHEMA))
-            });
-        let links = self.engine.links().all();
-        match links.as_slice() {
-            [link] if is_of_names && link.config().databases.is_empty() => {
-                let limit = self.select_limit();
-                let mut settings = self.link_settings().with_select_limit(limit);
-                settings.database = self.remote_database(link).or_else(|| Some(SCHEMA.to_owned()));
-                let sql = pelorus_sql::lexer::plain_text(sql, self.mode);
-                relay(link, &settings, &sql, format).await
-            }
-            _ => Err(error),
-        }
-    }
-
     /// The most rows of a query that has no LIMIT of its own. What a statement reads to change rows
     /// is not limited.
-    fn select_limit(&self) -> Option<u64> {
+    pub(super) fn select_limit(&self) -> Option<u64> {
         let rows = self.variables.count("sql_select_limit");
         (rows < u64::MAX).then_some(rows)
     }
@@ -219,17 +201,29 @@ impl Session {
         Ok(())
     }
 
-    /// Plans and runs a query here, again while tables that it reads are being altered.
+    /// Plans and runs a query here.
     pub(super) async fn query_here(
         &self,
         view: &Arc<View>,
         sql: &str,
         format: RowFormat,
     ) -> Result<Outcome> {
+        self.query_here_at_most(view, sql, self.select_limit(), format).await
+    }
+
+    /// Plans and runs a query here, again while tables that it reads are being altered.
+    pub(super) async fn query_here_at_most(
+        &self,
+        view: &Arc<View>,
+        sql: &str,
+        select_limit: Option<u64>,
+        format: RowFormat,
+    ) -> Result<Outcome> {
         let mut view = Arc::clone(view);
         let mut tries = 0;
         loop {
-            let context = self.context_of_query(&view);
+            let mut context = self.context_of_query(&view);
+            context.options.select_limit = select_limit;
             let error = match self.run_query(&context, sql, format).await {
                 Ok(rows) => return Ok(Outcome::Rows(rows)),
                 Err(error) => error,
@@ -322,6 +316,7 @@ impl Session {
             mode: self.mode,
             options,
             scratch: self.engine.scratch(),
+            memory: self.engine.memory().statements().clone(),
         }
     }
 
@@ -350,6 +345,7 @@ impl Session {
             collation_connection: self.link_collation(),
             database: None,
             timestamp,
+            read_only: self.only_reads(),
             others: self.variables.relayed(),
         }
     }
@@ -385,8 +381,11 @@ impl Session {
         context.current_user = format!("{}@{}", view.account.user, view.account.host);
         context.connection_id = view.id;
         context.database = view.database.clone();
-        context.version = crate::config::SERVER_VERSION.to_owned();
+        context.version = self.engine.server_version();
         context.has_parameters = self.has_parameters;
+        let texts = usize::try_from(self.variables.count("pelorus_query_memory"));
+        let texts = texts.unwrap_or(usize::MAX).max(pelorus_query::LEAST_MEMORY);
+        context.memory = self.engine.memory().statements().part("pelorus_query_memory", texts);
         context
     }
 
@@ -438,7 +437,10 @@ impl Session {
         view: &Arc<View>,
         expressions: &str,
     ) -> Result<ResultSet> {
-        let sql = format!("SELECT {expressions}");
+        let mut sql = format!("SELECT {expressions}");
+        if let Some(located) = self.with_user_locks(view, &sql).await? {
+            sql = located;
+        }
         let tables = pelorus_sql::statement::references(&sql, self.mode).tables;
         if self.names_native(&tables) {
             self.join_native(&view.native.pin, false)?;

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pelorus_env::Reservation;
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::statement::{DdlAction, Prepare, PrepareSource, ShowKind, WriteKind};
+use pelorus_sql::statement::{
+    DdlAction, Explain, ExplainTarget, Prepare, PrepareSource, ShowKind, TableName, WriteKind,
+};
 use pelorus_sql::{Mode, Statement};
 
 use super::Session;
@@ -12,8 +15,12 @@ use super::pinned::shows_insert_id;
 use super::stream::{Limits, Running, guard};
 use super::view::View;
 use crate::api::{Outcome, RowFormat};
+use crate::global_read_lock::Change;
 use crate::handle::Stop;
 use crate::status::count;
+
+/// The global variables that let nobody write.
+const READ_ONLY: [&str; 2] = ["super_read_only", "read_only"];
 
 /// Most characters of a statement that the list of sessions shows.
 const INFO_CHARS_MAX: usize = 65_535;
@@ -29,8 +36,12 @@ impl Session {
         let counters = &self.process.counters;
         count(&counters.questions);
         count(&counters.queries);
-        let statement = match pelorus_sql::classify(sql, self.mode) {
+        let statement = match classified(sql, self.mode) {
             Ok(statement) => statement,
+            Err(error) => return self.failed_early(error),
+        };
+        let text = match self.hold_text(sql) {
+            Ok(text) => text,
             Err(error) => return self.failed_early(error),
         };
         let running = self.show_running(command, &statement, sql);
@@ -54,6 +65,7 @@ impl Session {
             outcome = self.checked(&view, sql, &statement, format) => outcome,
             error = limits.clone().reached() => Err(error),
         };
+        drop(text);
         // An EXECUTE that was killed has not come to it.
         self.leave_prepared();
         match outcome {
@@ -77,10 +89,21 @@ impl Session {
         }
     }
 
+    /// Counts what a long text becomes while a statement is read: tokens, a tree, values.
+    fn hold_text(&self, sql: &str) -> Result<Reservation> {
+        /// Shorter ones are not counted.
+        const LONG: usize = 64 << 10;
+        /// How often the text is there.
+        const COPIES: usize = 3;
+        let bytes = if sql.len() > LONG { sql.len().saturating_mul(COPIES) } else { 0 };
+        self.engine.memory().statements().reserve(bytes).map_err(Error::out_of_memory)
+    }
+
     /// Finds out what the statements before have left that this one must know. Given up in the
     /// middle, it is asked again before the next one.
     async fn settle(&mut self, sql: &str, statement: &Statement) -> Result<()> {
         self.settle_transaction().await?;
+        self.learn_found_rows(statement).await?;
         if self.insert_id_on.is_some() && shows_insert_id(sql, statement) {
             self.learn_insert_id().await?;
         }
@@ -122,10 +145,31 @@ impl Session {
     ) -> Result<Outcome> {
         self.check_rights(statement)?;
         self.count_statement(statement);
+        let _change = self.wait_for_global_read_lock(statement).await?;
         if statement.implicit_commit() {
             self.commit_before(statement).await?;
         }
         self.dispatch(view, sql, statement, format).await
+    }
+
+    /// Waits for the sessions that hold the global read lock, before a statement that may change
+    /// native tables.
+    ///
+    /// # Errors
+    /// The session holds it itself (1223).
+    async fn wait_for_global_read_lock(&self, statement: &Statement) -> Result<Option<Change>> {
+        let commits = statement.implicit_commit() || matches!(statement, Statement::Commit(_));
+        let changes = changes_data(statement) || commits && self.transaction.has_written_native();
+        if !changes {
+            return Ok(None);
+        }
+        if self.transaction.global_read_lock.is_some() {
+            return Err(Error::new(
+                Code::ConflictingReadLock,
+                "Can't execute the query because you have a conflicting read lock",
+            ));
+        }
+        Ok(Some(self.engine.global_read_lock().change().await))
     }
 
     /// The session as of now.
@@ -182,8 +226,8 @@ impl Session {
             .then(|| Duration::from_millis(milliseconds))
     }
 
-    /// Refuses what read-only accounts, servers and transactions may not do.
-    fn check_rights(&mut self, statement: &Statement) -> Result<()> {
+    /// Refuses what read-only accounts may not do, when it is prepared and when it runs.
+    pub(super) fn check_account(&mut self, statement: &Statement) -> Result<()> {
         if let Some(account) = self.engine.accounts().get(&self.account) {
             self.read_only = account.read_only;
         }
@@ -191,9 +235,14 @@ impl Session {
         if self.read_only && (statement.is_write() || locks) && !is_own_password(statement) {
             return Err(self.denied(statement));
         }
-        let globals = self.engine.globals();
-        for name in ["super_read_only", "read_only"] {
-            if globals.get(name).is_on() && changes_data(statement) {
+        Ok(())
+    }
+
+    /// Refuses what read-only accounts, servers and transactions may not do.
+    fn check_rights(&mut self, statement: &Statement) -> Result<()> {
+        self.check_account(statement)?;
+        for name in READ_ONLY {
+            if self.engine.globals().get(name).is_on() && changes_data(statement) {
                 return Err(Error::new(
                     Code::OptionPreventsStatement,
                     format!(
@@ -210,33 +259,47 @@ impl Session {
         Ok(())
     }
 
-    /// What a read-only account is told.
+    /// Whether statements of this session on linked servers only read, those of stored functions
+    /// too: for the account's sake, the server's or the transaction's.
+    pub(super) fn only_reads(&self) -> bool {
+        let globals = self.engine.globals();
+        self.read_only
+            || self.transaction_is_read_only()
+            || READ_ONLY.iter().any(|name| globals.get(name).is_on())
+    }
+
+    /// What a read-only account gets for a statement that may change something.
     fn denied(&self, statement: &Statement) -> Error {
-        let account = &self.account;
-        let on_table = |command: &str, table: &str| {
-            Error::new(
-                Code::TableAccessDenied,
-                format!("{command} command denied to user {account} for table '{table}'"),
-            )
-        };
-        let first = |tables: &[pelorus_sql::statement::TableName]| {
-            tables.first().map_or_else(String::new, |table| table.name.clone())
-        };
         match statement {
-            Statement::Write(write) => on_table(write_word(write.kind), &first(&write.tables)),
-            Statement::Ddl(ddl) => on_table(ddl_word(ddl.action), &first(&ddl.names)),
-            Statement::Query(facts) => {
-                on_table("SELECT with locking clause", &first(&facts.tables))
+            Statement::Write(write) => self.denied_on(write_word(write.kind), write.tables.first()),
+            Statement::Ddl(ddl) => self.denied_on(ddl_word(ddl.action), ddl.names.first()),
+            Statement::Query(facts) if facts.locking => {
+                self.denied_on("SELECT with locking clause", facts.tables.first())
             }
-            Statement::LockTables(_) => on_table("LOCK TABLES", ""),
+            Statement::LockTables(tables) => {
+                self.denied_on("LOCK TABLES", tables.first().map(|(table, _)| table))
+            }
+            Statement::Explain(Explain { target: ExplainTarget::Statement(_, inner), .. }) => {
+                self.denied(inner)
+            }
             _ => Error::new(
                 Code::SpecificAccessDenied,
                 format!(
-                    "Access denied; account {account} is READ ONLY, and this statement needs one \
-                     that may change things"
+                    "Access denied; account {} is READ ONLY, and this statement needs one that may \
+                     change things",
+                    self.account
                 ),
             ),
         }
+    }
+
+    /// Error 1142.
+    pub(super) fn denied_on(&self, command: &str, table: Option<&TableName>) -> Error {
+        let table = table.map_or("", |table| table.name.as_str());
+        Error::new(
+            Code::TableAccessDenied,
+            format!("{command} command denied to user {} for table '{table}'", self.account),
+        )
     }
 
     fn count_statement(&self, statement: &Statement) {
@@ -264,8 +327,16 @@ impl Session {
     }
 }
 
+/// Reads what a statement is, away from the threads that serve others where the text is long.
+fn classified(sql: &str, mode: Mode) -> Result<Statement> {
+    /// A text of so many bytes takes about a millisecond.
+    const LONG: usize = 64 << 10;
+    let classify = || pelorus_sql::classify(sql, mode);
+    if sql.len() < LONG { classify() } else { pelorus_env::blocking(classify) }
+}
+
 /// Statements that show the diagnostics of the one before leave them alone.
-fn reads_diagnostics(statement: &Statement) -> bool {
+pub(super) fn reads_diagnostics(statement: &Statement) -> bool {
     matches!(statement, Statement::Show(show) if matches!(
         show.kind,
         ShowKind::Warnings | ShowKind::Errors | ShowKind::CountWarnings | ShowKind::CountErrors

@@ -10,7 +10,7 @@ use pelorus_types::{Collation, ColumnType, collation};
 
 use super::Session;
 use super::pinned::variable_name;
-use super::view::View;
+use super::view::{UserVariable, View, user_variable};
 use crate::api::{Done, Outcome};
 use crate::info::InfoTables;
 use crate::scalar::{Typed, for_variable, text_of};
@@ -43,9 +43,7 @@ impl Session {
         match assignment {
             Assignment::User { name, expression } => {
                 let (value, ty) = self.evaluate(view, expression).await?;
-                let variables = Arc::make_mut(&mut self.user_variables);
-                variables.insert(name.to_lowercase(), for_variable(value, ty));
-                Ok(())
+                self.set_user_variable(name, for_variable(value, ty))
             }
             Assignment::Variable { scope, name, value } => {
                 self.set_variable(view, *scope, name, value).await
@@ -59,6 +57,17 @@ impl Session {
             }
             Assignment::Other(words) => Err(Error::unsupported(format_args!("SET {words}"))),
         }
+    }
+
+    /// Sets a user variable.
+    ///
+    /// # Errors
+    /// A session without memory for the value (1041).
+    pub(super) fn set_user_variable(&mut self, name: &str, value: Typed) -> Result<()> {
+        let name = name.to_lowercase();
+        let value = Arc::new(UserVariable::new(&name, value, &self.memory)?);
+        Arc::make_mut(&mut self.user_variables).insert(name.into(), value);
+        Ok(())
     }
 
     async fn set_variable(
@@ -316,8 +325,7 @@ impl Session {
                 Some((Value::Null, ColumnType::null()))
             }
             TokenKind::UserVariable => {
-                let name = variable_name(text, self.mode).to_lowercase();
-                Some(view.user_variables.get(&name).cloned().unwrap_or_else(crate::scalar::unset))
+                Some(user_variable(&view.user_variables, &variable_name(text, self.mode)))
             }
             TokenKind::SystemVariable => {
                 let (global, name) = system_name(text);

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod filter;
+mod remote;
 mod server;
 mod tables;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Format, Link, Relay, Target};
-use pelorus_sql::statement::{Describe, Show, ShowKind, TableName};
+use pelorus_sql::statement::{Describe, Show, ShowKind};
 use pelorus_sql::{Mode, literal};
 
 use super::dispatch::done;
@@ -17,6 +18,7 @@ use super::place::unknown_database;
 use super::view::View;
 use super::{Session, stream};
 use crate::api::{Outcome, RowFormat};
+use crate::diagnostics::Diagnostics;
 use crate::grid::Grid;
 use crate::info::InfoTables;
 use crate::links::LinkedDatabase;
@@ -33,7 +35,6 @@ impl Session {
     pub(super) async fn show(
         &mut self,
         view: &Arc<View>,
-        sql: &str,
         show: &Show,
         format: RowFormat,
     ) -> Result<Outcome> {
@@ -52,10 +53,10 @@ impl Session {
             | ShowKind::CreateFunction
             | ShowKind::CreateProcedure
             | ShowKind::FunctionCode
-            | ShowKind::ProcedureCode => self.show_in_database(view, sql, show, format).await,
-            ShowKind::CreateDatabase => self.show_create_database(sql, show, format).await,
+            | ShowKind::ProcedureCode => self.show_in_database(view, show, format).await,
+            ShowKind::CreateDatabase => self.show_create_database(show, format).await,
             ShowKind::Warnings | ShowKind::Errors if self.transaction.warnings_on.is_some() => {
-                self.show_remote_warnings(sql, format).await
+                self.show_remote_warnings(show, format).await
             }
             _ => self.show_own(view, show, format).await,
         }
@@ -127,7 +128,6 @@ impl Session {
     async fn show_in_database(
         &mut self,
         view: &Arc<View>,
-        sql: &str,
         show: &Show,
         format: RowFormat,
     ) -> Result<Outcome> {
@@ -153,9 +153,9 @@ impl Session {
                 self.finish_show(view, grid, 0, show, format).await
             }
             Home::Linked(database) => {
-                let renamed = database.local != database.remote;
-                let text = if renamed { show_text(show, &database)? } else { sql.to_owned() };
+                let text = remote::in_database(show, &database, self.mode)?;
                 let outcome = self.relay_show(&database, &text, format).await?;
+                let renamed = database.local != database.remote;
                 Ok(if renamed { with_local_name(outcome, &database) } else { outcome })
             }
         }
@@ -176,8 +176,8 @@ impl Session {
         if self.engine.native().has(name) {
             return Ok(Home::Native(name.to_owned()));
         }
+        self.refresh_links_for(&[name]).await;
         let links = self.engine.links();
-        links.refresh().await;
         links.database(name)?.map(Home::Linked).ok_or_else(|| unknown_database(name))
     }
 
@@ -194,28 +194,27 @@ impl Session {
         }
         let mut settings = self.link_settings();
         settings.database = self.remote_database(link).or_else(|| Some(database.remote.clone()));
-        relay(link, &settings, sql, format).await
+        relay(link, &settings, sql, format, &self.diagnostics).await
     }
 
     /// `SHOW WARNINGS` after a statement that ran on the session's own connection.
-    async fn show_remote_warnings(&mut self, sql: &str, format: RowFormat) -> Result<Outcome> {
+    async fn show_remote_warnings(&mut self, show: &Show, format: RowFormat) -> Result<Outcome> {
         let name = self.transaction.warnings_on.clone().unwrap_or_default();
         match self.transaction.pinned.get(&name).map(|own| own.link.clone()) {
             Some(link) => {
-                let outcome = self.on_pinned(&link, sql, format, false).await?;
+                let text = remote::conditions(show);
+                // What they are was counted when they came.
+                let own = std::mem::take(&mut self.diagnostics);
+                let outcome = self.on_pinned(&link, &text, format, false).await;
+                self.diagnostics = own;
                 self.transaction.warnings_on = Some(name);
-                Ok(outcome)
+                outcome
             }
             None => Ok(done()),
         }
     }
 
-    async fn show_create_database(
-        &mut self,
-        sql: &str,
-        show: &Show,
-        format: RowFormat,
-    ) -> Result<Outcome> {
+    async fn show_create_database(&mut self, show: &Show, format: RowFormat) -> Result<Outcome> {
         let name = show.table.as_ref().map(|table| table.name.clone()).unwrap_or_default();
         if InfoTables::is_schema(&name) {
             return stream::grid(&tables::create_database(&name)).map(Outcome::Rows);
@@ -225,8 +224,8 @@ impl Session {
             let grid = crate::native::show::create_database(&name, &options, exists);
             return stream::grid(&grid).map(Outcome::Rows);
         }
+        self.refresh_links_for(&[name.as_str()]).await;
         let links = self.engine.links();
-        links.refresh().await;
         let database = links.database(&name)?.ok_or_else(|| unknown_database(&name))?;
         if database.local != database.remote {
             return Err(Error::unsupported(format_args!(
@@ -234,7 +233,8 @@ impl Session {
                 database.remote
             )));
         }
-        self.relay_show(&database, sql, format).await
+        let text = remote::create_database(show, &name);
+        self.relay_show(&database, &text, format).await
     }
 
     /// `DESCRIBE t [column]` is `SHOW COLUMNS` of some columns.
@@ -258,24 +258,24 @@ impl Session {
             user: None,
             rest: Vec::new(),
         };
-        let sql = columns_text(&show, &describe.table);
-        self.show_in_database(view, &sql, &show, format).await
+        self.show_in_database(view, &show, format).await
     }
 }
 
 /// Hands a statement that gives rows to a server's primary.
-pub(super) async fn relay(
+async fn relay(
     link: &Link,
     settings: &pelorus_link::SessionSettings,
     sql: &str,
     format: RowFormat,
+    diagnostics: &Diagnostics,
 ) -> Result<Outcome> {
     let format = match format {
         RowFormat::Text => Format::Text,
         RowFormat::Binary => Format::Binary,
     };
     match link.relay(settings, sql, format, Target::Primary).await? {
-        Relay::Rows(rows) => Ok(Outcome::Rows(stream::relayed(rows))),
+        Relay::Rows(rows) => Ok(Outcome::Rows(stream::relayed(rows, diagnostics.clone()))),
         Relay::Done(_) => Err(Error::internal("a statement gave no rows")),
     }
 }
@@ -296,59 +296,6 @@ fn text(value: &str) -> String {
     literal::text(value, Mode::default())
 }
 
-fn columns_text(show: &Show, table: &TableName) -> String {
-    let mut sql = format!("SHOW COLUMNS FROM {}", literal::name(&table.name));
-    if let Some(database) = &table.database {
-        sql.push_str(&format!(" FROM {}", literal::name(database)));
-    }
-    if let Some(pattern) = &show.like {
-        sql.push_str(&format!(" LIKE {}", text(pattern)));
-    }
-    sql
-}
-
-/// The text of a `SHOW` with the server's name of the database.
-fn show_text(show: &Show, database: &LinkedDatabase) -> Result<String> {
-    let words = match show.kind {
-        ShowKind::Tables => "TABLES",
-        ShowKind::TableStatus => "TABLE STATUS",
-        ShowKind::Columns => "COLUMNS",
-        ShowKind::Index => "INDEX",
-        ShowKind::Triggers => "TRIGGERS",
-        ShowKind::Events => "EVENTS",
-        ShowKind::OpenTables => "OPEN TABLES",
-        ShowKind::CreateTable => "CREATE TABLE",
-        ShowKind::CreateView => "CREATE VIEW",
-        ShowKind::CreateTrigger => "CREATE TRIGGER",
-        ShowKind::CreateEvent => "CREATE EVENT",
-        ShowKind::CreateFunction => "CREATE FUNCTION",
-        ShowKind::CreateProcedure => "CREATE PROCEDURE",
-        other => return Err(Error::unsupported(format_args!("SHOW {other:?}"))),
-    };
-    let remote = literal::name(&database.remote);
-    let table = show.table.as_ref().map(|table| literal::name(&table.name));
-    let mut sql = String::from("SHOW ");
-    if show.extended {
-        sql.push_str("EXTENDED ");
-    }
-    if show.full {
-        sql.push_str("FULL ");
-    }
-    sql.push_str(words);
-    match table {
-        Some(table) if words.starts_with("CREATE") => sql.push_str(&format!(" {remote}.{table}")),
-        Some(table) => sql.push_str(&format!(" FROM {table} FROM {remote}")),
-        None => sql.push_str(&format!(" FROM {remote}")),
-    }
-    if let Some(pattern) = &show.like {
-        sql.push_str(&format!(" LIKE {}", text(pattern)));
-    }
-    if let Some(condition) = &show.filter {
-        sql.push_str(&format!(" WHERE {condition}"));
-    }
-    Ok(sql)
-}
-
 /// `Tables_in_db` names the database.
 fn with_local_name(outcome: Outcome, database: &LinkedDatabase) -> Outcome {
     match outcome {
@@ -363,20 +310,5 @@ fn with_local_name(outcome: Outcome, database: &LinkedDatabase) -> Outcome {
             Outcome::Rows(set)
         }
         other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn describe_becomes_show_columns() {
-        let table = TableName { database: Some("d".into()), name: "t`x".into() };
-        let statement = pelorus_sql::classify("SHOW COLUMNS FROM t", Mode::default()).unwrap();
-        let pelorus_sql::Statement::Show(mut show) = statement else { panic!("{statement:?}") };
-        show.like = Some("a'b".into());
-        let sql = columns_text(&show, &table);
-        assert_eq!(sql, "SHOW COLUMNS FROM `t``x` FROM `d` LIKE 'a''b'");
     }
 }

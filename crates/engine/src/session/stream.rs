@@ -159,10 +159,16 @@ pub(super) fn blocks(
     eval: Arc<EvalContext>,
     diagnostics: Diagnostics,
 ) -> RowStream {
-    let rows = rows.map(|block| {
-        block.map(|block| match block {
-            Block::Batch(batch) => Rows::Batch(batch),
-            Block::Encoded(bytes) => Rows::Encoded(bytes),
+    let of_server = diagnostics.clone();
+    let rows = rows.filter_map(move |block| {
+        futures::future::ready(match block {
+            Ok(Block::Batch(batch)) => Some(Ok(Rows::Batch(batch))),
+            Ok(Block::Encoded(bytes)) => Some(Ok(Rows::Encoded(bytes))),
+            Ok(Block::Warned(total, conditions)) => {
+                of_server.take_over(total, conditions);
+                None
+            }
+            Err(error) => Some(Err(error)),
         })
     });
     let end = futures::stream::once(async move {
@@ -172,6 +178,48 @@ pub(super) fn blocks(
         Ok(Rows::End { warnings: 0 })
     });
     Box::pin(stop_after_error(rows.chain(end)))
+}
+
+/// Sends `limit` (offset and count) of a result's rows and counts all of them, as
+/// `SQL_CALC_FOUND_ROWS` asks.
+pub(super) fn limited(set: ResultSet, limit: (u64, u64), diagnostics: Diagnostics) -> ResultSet {
+    let (from, to) = (limit.0, limit.0.saturating_add(limit.1));
+    let mut seen = 0_u64;
+    let rows = set.rows.filter_map(move |item| {
+        let kept = match item {
+            Ok(Rows::End { warnings }) => {
+                diagnostics.set_calculated_rows(seen);
+                Some(Ok(Rows::End { warnings }))
+            }
+            Ok(rows) => {
+                let first = seen;
+                seen += count(&rows);
+                let within = |at: u64| usize::try_from(at.saturating_sub(first)).unwrap_or(0);
+                let (begin, end) = (within(from.min(seen)), within(to.min(seen)));
+                (begin < end).then(|| Ok(part(&rows, begin..end)))
+            }
+            Err(error) => Some(Err(error)),
+        };
+        futures::future::ready(kept)
+    });
+    ResultSet { columns: set.columns, rows: Box::pin(rows) }
+}
+
+/// Some of the rows of a piece.
+fn part(rows: &Rows, range: std::ops::Range<usize>) -> Rows {
+    match rows {
+        Rows::Batch(batch) => Rows::Batch(batch.slice(range.start, range.len())),
+        Rows::Encoded(bytes) => {
+            let mut out = bytes::BytesMut::new();
+            for payload in payloads(bytes).skip(range.start).take(range.len()) {
+                let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+                out.extend_from_slice(&length.to_le_bytes());
+                out.extend_from_slice(payload);
+            }
+            Rows::Encoded(out.freeze())
+        }
+        Rows::End { warnings } => Rows::End { warnings: *warnings },
+    }
 }
 
 /// Ends a stream after its first error.
@@ -185,13 +233,16 @@ fn stop_after_error(
     })
 }
 
-/// The rows that a linked server sends.
-pub(super) fn relayed(rows: RelayedRows) -> ResultSet {
+/// The rows that a linked server sends; its warnings go to the session at the end.
+pub(super) fn relayed(rows: RelayedRows, diagnostics: Diagnostics) -> ResultSet {
     let columns = rows.columns.clone();
-    let rows = rows.map(|item| {
+    let rows = rows.map(move |item| {
         item.map(|item| match item {
             RelayItem::Encoded(bytes) => Rows::Encoded(bytes),
-            RelayItem::End { warnings, .. } => Rows::End { warnings },
+            RelayItem::End { warnings, conditions, .. } => {
+                diagnostics.take_over(warnings, conditions);
+                Rows::End { warnings }
+            }
         })
     });
     ResultSet { columns, rows: Box::pin(rows) }

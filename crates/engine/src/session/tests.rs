@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use pelorus_env::Env;
 use pelorus_types::Column;
 
+use super::view::user_variable;
 use super::*;
-use crate::config::{EngineConfig, RootPassword, Settings};
+use crate::config::{EngineConfig, RootPassword, SecretSources, Settings};
 
 async fn engine() -> Arc<Engine> {
     let config = EngineConfig {
@@ -17,6 +18,8 @@ async fn engine() -> Arc<Engine> {
         data: PathBuf::from("/data"),
         settings: Settings::default(),
         root_password: RootPassword::Given("secret".to_owned()),
+        root_hosts: Vec::new(),
+        secrets: SecretSources::default(),
         links: Vec::new(),
         mirrors: Vec::new(),
         variables: vec![("wait_timeout".to_owned(), "600".to_owned())],
@@ -214,6 +217,59 @@ async fn sessions_are_listed_and_killed() {
 }
 
 #[tokio::test]
+async fn sessions_belong_to_accounts_and_not_to_users() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "CREATE USER ann@localhost, ann@'192.0.2.%' READ ONLY").await;
+    let mut here = session(&engine, "ann").await;
+    let far = Login { peer: Some("192.0.2.1:1".parse().unwrap()), ..login("ann") };
+    let mut far = engine.connect(engine.next_connection_id(), far).await.unwrap();
+    let twin = session(&engine, "ann").await;
+    for (session, sessions) in [(&mut here, 2), (&mut far, 1), (&mut root, 4)] {
+        assert_eq!(rows(session, "SHOW PROCESSLIST").await.len(), sessions);
+        let table = "SELECT id FROM information_schema.processlist";
+        assert_eq!(rows(session, table).await.len(), sessions);
+    }
+    for victim in [here.id(), root.id()] {
+        assert_eq!(errno(&mut far, &format!("KILL QUERY {victim}")).await, 1095);
+        assert_eq!(engine.kill(&far, victim, false).unwrap_err().errno(), 1095);
+    }
+    run(&mut here, &format!("KILL {}", twin.id())).await;
+    assert!(twin.handle().is_killed() && !here.handle().is_killed());
+    // What the account may counts now, not when the session began.
+    run(&mut root, "ALTER USER ann@'192.0.2.%' READ WRITE").await;
+    run(&mut far, &format!("KILL {}", here.id())).await;
+    assert!(here.handle().is_killed());
+}
+
+#[tokio::test]
+async fn show_create_user_can_be_executed_again() {
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    let hash = "2441243030352400FF0A0D1A22275C".to_owned() + &"41".repeat(8) + &"2E".repeat(48);
+    let sha2 = &hash[..2 * (7 + 20 + 43)];
+    for create in [
+        "'a' IDENTIFIED BY 'x' REQUIRE SSL ACCOUNT LOCK FAILED_LOGIN_ATTEMPTS 3 PASSWORD_LOCK_TIME 2"
+            .to_owned(),
+        "'a' IDENTIFIED BY 'x' PASSWORD_LOCK_TIME UNBOUNDED READ ONLY".to_owned(),
+        "'a' IDENTIFIED WITH mysql_native_password BY 'x'".to_owned(),
+        format!("'a' IDENTIFIED WITH caching_sha2_password AS 0x{sha2}"),
+        "'a'".to_owned(),
+    ] {
+        for variable in ["ON", "OFF"] {
+            run(&mut root, &format!("CREATE USER {create}")).await;
+            run(&mut root, &format!("SET print_identified_with_as_hex = {variable}")).await;
+            let before = engine.accounts().all();
+            let shown = rows(&mut root, "SHOW CREATE USER a").await.remove(0).remove(0);
+            run(&mut root, "DROP USER a").await;
+            run(&mut root, &shown).await;
+            assert_eq!(engine.accounts().all(), before, "{shown}");
+            run(&mut root, "DROP USER a").await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_kill_ends_statements_that_change_rows() {
     let engine = engine().await;
     let mut root = session(&engine, "root").await;
@@ -290,8 +346,15 @@ async fn too_many_connections_are_turned_away() {
     let engine = engine().await;
     let mut root = session(&engine, "root").await;
     run(&mut root, "SET GLOBAL max_connections = 1").await;
-    let error = engine.connect(99, login("root")).await.unwrap_err();
+    run(&mut root, "CREATE USER reader READ ONLY").await;
+    let error = engine.connect(98, login("reader")).await.unwrap_err();
     assert_eq!(error.errno(), 1040);
+    // One place more is kept for those who can make room.
+    let mut second = engine.connect(99, login("root")).await.unwrap();
+    let error = engine.connect(100, login("root")).await.unwrap_err();
+    assert_eq!(error.errno(), 1040);
+    run(&mut second, "SET GLOBAL max_connections = 2").await;
+    assert_eq!(engine.connect(101, login("reader")).await.unwrap_err().errno(), 1040);
 }
 
 #[tokio::test]
@@ -347,7 +410,7 @@ async fn prepared_statements_are_kept_by_name_and_number() {
     run(&mut root, "PREPARE s FROM 'SET @a = ?'").await;
     run(&mut root, "SET @v = 'it''s'").await;
     run(&mut root, "EXECUTE s USING @v").await;
-    let (value, _) = root.user_variables.get("a").cloned().unwrap();
+    let (value, _) = user_variable(&root.user_variables, "a");
     assert_eq!(value, pelorus_functions::Value::Text("it's".to_owned()));
     assert_eq!(errno(&mut root, "EXECUTE s").await, 1210);
     run(&mut root, "DEALLOCATE PREPARE s").await;
@@ -355,7 +418,7 @@ async fn prepared_statements_are_kept_by_name_and_number() {
     let prepared = root.prepare("SET @b = ?").await.unwrap();
     assert_eq!((prepared.parameters, root.parameter_count(prepared.id)), (1, Some(1)));
     root.execute_prepared(prepared.id, vec![Parameter::Int(-5)]).await.unwrap();
-    let (value, _) = root.user_variables.get("b").cloned().unwrap();
+    let (value, _) = user_variable(&root.user_variables, "b");
     assert_eq!(value, pelorus_functions::Value::Int(-5));
     root.close_prepared(prepared.id);
     let error = root.execute_prepared(prepared.id, Vec::new()).await.unwrap_err();

@@ -12,6 +12,7 @@ use pelorus_store::Snapshot;
 
 use super::Session;
 use crate::api::{Done, Outcome};
+use crate::global_read_lock;
 use crate::native::{NativeReads, NativeTransaction};
 use crate::variables::VarValue;
 
@@ -28,11 +29,18 @@ pub(super) struct Transaction {
     pub(super) pinned: BTreeMap<String, Own>,
     /// `LOCK TABLES` named native tables. It has no other effect than that `UNLOCK TABLES` commits.
     pub(super) locks_native: bool,
+    /// `FLUSH TABLES WITH READ LOCK` holds until `UNLOCK TABLES`.
+    pub(super) global_read_lock: Option<global_read_lock::Held>,
+    /// The links on whose servers the session has taken user-level locks, by name of the lock in
+    /// lower case.
+    pub(super) user_locks: BTreeMap<String, String>,
     /// `SET TRANSACTION` without scope: for the next one only.
     pub(super) next_isolation: Option<Isolation>,
     pub(super) next_read_only: Option<bool>,
     /// The link whose own connection ran the latest statement; it has its warnings.
     pub(super) warnings_on: Option<String>,
+    /// The link whose own connection knows the `FOUND_ROWS()` of the latest query.
+    pub(super) found_rows_on: Option<String>,
 }
 
 /// An open transaction.
@@ -77,6 +85,12 @@ impl Transaction {
         self.open.as_ref().is_some_and(|open| open.link.is_some())
     }
 
+    /// Whether the open transaction has written to native tables.
+    pub(super) fn has_written_native(&self) -> bool {
+        let native = self.open.as_ref().and_then(|open| open.native.as_ref());
+        native.is_some_and(NativeTransaction::has_written)
+    }
+
     /// Whether some own connection has state that others do not see.
     pub(super) fn holds_state(&self) -> bool {
         self.pinned.values().any(|own| own.has_temporary || own.has_locks)
@@ -104,13 +118,44 @@ impl Session {
         }
     }
 
+    /// `START TRANSACTION` and `BEGIN`. A snapshot that is asked for is taken at once, on the server of
+    /// the current database too, or on the only linked one: a dump of several threads begins all of
+    /// them while it holds a lock.
+    ///
+    /// # Errors
+    /// A server that cannot begin it; then none is open.
+    pub(super) async fn start_transaction(&mut self, begin: Begin) -> Result<Outcome> {
+        let outcome = self.begin_transaction(begin);
+        if begin.consistent_snapshot
+            && let Some(link) = self.current_link()
+            && let Err(error) = self.join(&link).await
+        {
+            self.transaction.open = None;
+            return Err(error);
+        }
+        Ok(outcome)
+    }
+
+    /// The link of the current database; without one, the only link that there is.
+    pub(super) fn current_link(&self) -> Option<Link> {
+        let links = self.engine.links();
+        match &self.database {
+            Some(database) if self.engine.native().has(database) => None,
+            Some(database) => links.database(database).ok().flatten().map(|found| found.link),
+            None => match links.all().as_slice() {
+                [link] => Some(link.clone()),
+                _ => None,
+            },
+        }
+    }
+
     /// `BEGIN`, `START TRANSACTION`. An open one was committed before.
     pub(super) fn begin_transaction(&mut self, begin: Begin) -> Outcome {
         let read_only = begin.read_only.or(self.transaction.next_read_only.take());
-        // On a linked server it begins, and takes its snapshot, with the first statement there.
+        // On a linked server it begins with the first statement there.
         let native = begin.consistent_snapshot.then(|| {
             let snapshot = Arc::new(self.engine.native().store().snapshot());
-            NativeTransaction::new(snapshot, &[])
+            NativeTransaction::new(snapshot, &[], self.engine.memory().sessions())
         });
         self.transaction.open = Some(Open {
             begin: Begin { read_only, ..begin },
@@ -339,6 +384,7 @@ impl Session {
             return Err(Error::unsupported("PAD_CHAR_TO_FULL_LENGTH with native tables"));
         }
         self.begin_implicitly();
+        let memory = self.engine.memory().sessions();
         let Some(open) = &mut self.transaction.open else { return Ok(()) };
         match &open.link {
             Some(link) if writes => Err(Error::unsupported(format_args!(
@@ -347,7 +393,7 @@ impl Session {
             Some(_) => Ok(()),
             None => {
                 open.native.get_or_insert_with(|| {
-                    NativeTransaction::new(Arc::clone(pin), &open.savepoints)
+                    NativeTransaction::new(Arc::clone(pin), &open.savepoints, memory)
                 });
                 Ok(())
             }
@@ -416,8 +462,9 @@ impl Session {
         if let Some(level) = isolation.map(isolation_words).or_else(|| self.isolation_setting()) {
             self.on_own(&name, &format!("SET TRANSACTION ISOLATION LEVEL {level}")).await?;
         }
-        // A read-only account cannot let stored functions write either.
-        let begin = if self.read_only { Begin { read_only: Some(true), ..begin } } else { begin };
+        // Who only reads cannot let stored functions write either.
+        let begin =
+            if self.only_reads() { Begin { read_only: Some(true), ..begin } } else { begin };
         let start = start_text(begin, self.variables.is_on("transaction_read_only"));
         self.set_beginning(&name, true);
         self.on_own(&name, &start).await?;
@@ -487,7 +534,10 @@ impl Session {
         if self.transaction.pinned.get(name).is_none_or(|own| own.pinned.is_usable()) {
             return Ok(());
         }
-        let lost_state = self.transaction.holds_state_on(name);
+        let held = self.transaction.user_locks.len();
+        self.transaction.user_locks.retain(|_, link| link != name);
+        let lost_locks = self.transaction.user_locks.len() < held;
+        let lost_state = self.transaction.holds_state_on(name) || lost_locks;
         self.transaction.pinned.remove(name);
         if !self.roll_back_on(name) && !lost_state {
             return Ok(());

@@ -15,6 +15,16 @@ use crate::api::Outcome;
 const USER_EXISTS: u16 = 3163;
 const USER_MISSING: u16 = 3162;
 
+/// Options that say what holds here anyway; MySQL's `SHOW CREATE USER` prints them.
+const DEFAULTS: [&str; 6] = [
+    "PASSWORD EXPIRE DEFAULT",
+    "PASSWORD EXPIRE NEVER",
+    "PASSWORD HISTORY DEFAULT",
+    "PASSWORD REUSE INTERVAL DEFAULT",
+    "PASSWORD REQUIRE CURRENT DEFAULT",
+    "PASSWORD REQUIRE CURRENT OPTIONAL",
+];
+
 impl Session {
     pub(super) fn create_user(&mut self, create: &CreateUser) -> Result<Outcome> {
         if create.or_replace {
@@ -65,6 +75,7 @@ impl Session {
         self.engine.accounts().rename(&pairs)?;
         if let Some((_, to)) = pairs.iter().find(|(from, _)| *from == self.account) {
             self.account = to.clone();
+            self.show_activity();
         }
         Ok(done())
     }
@@ -94,7 +105,8 @@ impl Session {
         users: &[UserSpec],
         options: &UserOptions,
     ) -> Result<Vec<(AccountName, Change)>> {
-        if let Some(other) = options.others.first() {
+        let others = |option: &&String| !DEFAULTS.contains(&option.as_str());
+        if let Some(other) = options.others.iter().find(others) {
             return Err(Error::unsupported(format_args!("account option {other}")));
         }
         let require_ssl = match &options.require {
@@ -113,6 +125,8 @@ impl Session {
                     read_only: options.read_only,
                     locked: options.locked,
                     require_ssl,
+                    failed_login_attempts: options.failed_login_attempts,
+                    password_lock_time: options.password_lock_time,
                 };
                 Ok((self.account_name(&spec.user)?, change))
             })
@@ -133,13 +147,13 @@ fn proof(authentication: &Authentication) -> Result<Proof> {
     match &authentication.method {
         Method::Password(password) => Ok(Proof::Password(password.expose().to_owned(), plugin)),
         Method::Hash(hash) => {
-            let bytes = hash.expose().as_bytes();
+            let bytes = hash.bytes();
             let guess = if bytes.starts_with(b"*") {
                 "mysql_native_password"
             } else {
                 crate::accounts::DEFAULT_PLUGIN
             };
-            Ok(Proof::Hash(bytes.to_vec(), plugin.unwrap_or_else(|| guess.to_owned())))
+            Ok(Proof::Hash(bytes, plugin.unwrap_or_else(|| guess.to_owned())))
         }
         Method::Plugin => Ok(Proof::Password(String::new(), plugin)),
         Method::Random => Err(Error::unsupported("IDENTIFIED BY RANDOM PASSWORD")),

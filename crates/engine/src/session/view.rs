@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{TimeZone, Value};
 use pelorus_query::{AsOf, Catalog, Database, NativeDatabase, NativeTable, Variables};
 use pelorus_types::{ColumnType, collation};
 
 use crate::accounts::AccountName;
-use crate::config::SERVER_VERSION;
 use crate::engine::Engine;
 use crate::info::InfoTables;
 use crate::native::{NativeReads, NativeView};
@@ -17,8 +17,38 @@ use crate::scalar::{Typed, unset};
 use crate::session::mirror::Mirrored;
 use crate::variables::{Scope, SessionVariables, VarValue, Variable, find};
 
-/// User variables by name in lower case.
-pub(crate) type UserVariables = BTreeMap<String, Typed>;
+/// User variables by name in lower case. Snapshots share the values.
+pub(crate) type UserVariables = BTreeMap<Arc<str>, Arc<UserVariable>>;
+
+/// The value of a user variable.
+#[derive(Debug)]
+pub(crate) struct UserVariable {
+    pub(crate) value: Typed,
+    _memory: Reservation,
+}
+
+impl UserVariable {
+    /// A value that a session's memory has room for.
+    ///
+    /// # Errors
+    /// 1041.
+    pub(crate) fn new(name: &str, value: Typed, memory: &Account) -> Result<Self> {
+        /// What a variable takes apart from name and value.
+        const OVERHEAD: usize = 256;
+        let bytes = match &value.0 {
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        let memory = memory.reserve(OVERHEAD + name.len() + bytes);
+        Ok(Self { value, _memory: memory.map_err(Error::out_of_memory)? })
+    }
+}
+
+/// The value of a user variable, which may never have been set.
+pub(crate) fn user_variable(variables: &UserVariables, name: &str) -> Typed {
+    variables.get(name.to_lowercase().as_str()).map_or_else(unset, |it| it.value.clone())
+}
 
 /// The session as of the beginning of a statement.
 #[derive(Clone, Debug)]
@@ -66,8 +96,17 @@ impl View {
                 #[expect(clippy::cast_precision_loss, reason = "microseconds since 1970 fit 2^53")]
                 _ => VarValue::Double(self.now_micros as f64 / 1e6),
             },
-            name if variable.scope == Scope::Global => self.engine.globals().get(name),
+            _ if variable.scope == Scope::Global => self.global_variable(variable),
             name => self.variables.get(name),
+        }
+    }
+
+    /// The global value of a variable.
+    pub(crate) fn global_variable(&self, variable: &Variable) -> VarValue {
+        match variable.name {
+            // It follows the linked servers.
+            "version" => VarValue::Text(self.engine.server_version()),
+            name => self.engine.globals().get(name),
         }
     }
 
@@ -80,15 +119,14 @@ impl View {
                 format!("Variable '{}' is a SESSION variable", variable.name),
             ));
         }
-        let value =
-            if global { self.engine.globals().get(variable.name) } else { self.variable(variable) };
+        let value = if global { self.global_variable(variable) } else { self.variable(variable) };
         Ok((value, variable.column_type()))
     }
 }
 
 impl Variables for View {
     fn user(&self, name: &str) -> Typed {
-        self.user_variables.get(&name.to_lowercase()).cloned().unwrap_or_else(unset)
+        user_variable(&self.user_variables, name)
     }
 
     fn system(&self, name: &str, global: bool) -> Result<Typed> {
@@ -113,7 +151,8 @@ impl Variables for View {
             "CURRENT_ROLE" => text("NONE", 65_535),
             "CONNECTION_ID" => unsigned(self.id),
             "VERSION" => {
-                let (value, ty) = text(SERVER_VERSION, u32::try_from(SERVER_VERSION.len()).ok()?);
+                let version = self.engine.server_version();
+                let (value, ty) = text(&version, u32::try_from(version.len()).ok()?);
                 (value, ty.not_null())
             }
             "LAST_INSERT_ID" => unsigned(self.last_insert_id),

@@ -220,16 +220,19 @@ impl State {
         }
     }
 
-    /// Pages that the capacity has left, if there is one.
-    fn free_pages(&self) -> Option<u64> {
-        let capacity = self.capacity?;
+    /// The bytes of all files that have a name.
+    pub(super) fn used(&self) -> u64 {
         // A file that is removed gives its space back at once.
         let named = self.names.now.values().filter_map(|entry| match entry {
             Entry::File(inode) => self.inodes.get(inode),
             Entry::Folder => None,
         });
-        let used: u64 = named.map(|file| file.current.allocated()).sum();
-        Some(capacity.saturating_sub(used) / PAGE)
+        named.map(|file| file.current.allocated()).sum()
+    }
+
+    /// Pages that the capacity has left, if there is one.
+    fn free_pages(&self) -> Option<u64> {
+        Some(self.capacity?.saturating_sub(self.used()) / PAGE)
     }
 
     /// Writes as much as the capacity allows.

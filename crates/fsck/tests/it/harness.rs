@@ -75,6 +75,7 @@ fn options() -> Options {
         spare_segments: 2,
     };
     Options {
+        memory: pelorus_env::Account::unlimited(),
         delta_bytes: 4 << 20,
         cache_bytes: 1 << 20,
         index_bytes: 4 << 10,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, LargeBinaryArray};
 use arrow::datatypes::DataType;
+use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, WireType, collation};
 
@@ -313,7 +314,7 @@ impl Accumulator for Concat {
 
     fn evaluate(&mut self, take: Take) -> Result<ArrayRef> {
         let groups = take.from(&mut self.groups);
-        let mut output = Output::new(&self.plan.storage, groups.len())?;
+        let mut output = Output::new(&self.plan.storage, groups.len(), &Account::unlimited())?;
         for rows in &groups {
             output.push(self.joined(rows)?)?;
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray};
 use arrow::datatypes::{DataType, i256};
+use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 
 use super::{Accumulator, AggregateCall, Take, each};
@@ -320,7 +321,7 @@ impl Accumulator for Distinct {
         let mut inner = self.inner.accumulator();
         let mut outputs = Vec::new();
         for slot in &self.kept {
-            outputs.push(Output::new(&storage(&slot.ty, slot.scale), 0)?);
+            outputs.push(Output::new(&storage(&slot.ty, slot.scale), 0, &Account::unlimited())?);
         }
         let mut numbers = Vec::new();
         for (number, rows) in groups.iter().enumerate() {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::DataType;
+use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 use pelorus_types::{ColumnType, Flags, WireType};
 
@@ -127,7 +128,7 @@ impl Extreme {
     }
 
     fn array_of(&self, values: Vec<Value>) -> Result<ArrayRef> {
-        let mut output = Output::new(&self.storage, values.len())?;
+        let mut output = Output::new(&self.storage, values.len(), &Account::unlimited())?;
         for value in values {
             output.push(value)?;
         }

@@ -9,6 +9,7 @@ use pelorus_types::ColumnType;
 
 use super::{Accumulator, AggregateCall, Take, each};
 use crate::context::EvalContext;
+use crate::errors::out_of_range;
 use crate::input::{Input, Slot};
 use crate::value::Arg;
 
@@ -56,6 +57,8 @@ impl Moments {
 struct Spread {
     sample: bool,
     root: bool,
+    /// How MySQL prints the call in errors.
+    text: String,
     slot: Slot,
     ctx: Arc<EvalContext>,
     groups: Vec<Moments>,
@@ -65,10 +68,11 @@ struct Spread {
 pub(super) fn resolve(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> AggregateCall {
     let sample = name.ends_with("_SAMP");
     let root = name.starts_with("STD");
+    let text = format!("{}({})", name.to_ascii_lowercase(), arg.text);
     let (slot, ctx) = (Slot::of(arg), Arc::clone(ctx));
     let make = move || -> Box<dyn Accumulator> {
-        let (slot, ctx) = (slot.clone(), Arc::clone(&ctx));
-        Box::new(Spread { sample, root, slot, ctx, groups: Vec::new() })
+        let (slot, ctx, text) = (slot.clone(), Arc::clone(&ctx), text.clone());
+        Box::new(Spread { sample, root, text, slot, ctx, groups: Vec::new() })
     };
     let states = vec![DataType::Int64, DataType::Float64, DataType::Float64];
     let ty = ColumnType::double().nullable();
@@ -121,15 +125,13 @@ impl Accumulator for Spread {
 
     fn evaluate(&mut self, take: Take) -> Result<ArrayRef> {
         let (sample, root) = (self.sample, self.root);
-        let result: Float64Array = take
-            .from(&mut self.groups)
-            .into_iter()
-            .map(|moments| {
-                let variance = moments.variance(sample)?;
-                Some(if root { variance.sqrt() } else { variance })
-            })
-            .collect();
-        Ok(Arc::new(result))
+        let of_group = |moments: Moments| match moments.variance(sample) {
+            Some(variance) if !variance.is_finite() => Err(out_of_range("DOUBLE", &self.text)),
+            Some(variance) if root => Ok(Some(variance.sqrt())),
+            variance => Ok(variance),
+        };
+        let result = take.from(&mut self.groups).into_iter().map(of_group);
+        Ok(Arc::new(result.collect::<Result<Float64Array>>()?))
     }
 
     fn state(&mut self, take: Take) -> Result<Vec<ArrayRef>> {

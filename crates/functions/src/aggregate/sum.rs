@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Float64Type, Int64Type, i256};
+use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 use pelorus_types::ColumnType;
 
@@ -340,7 +341,11 @@ impl Accumulator for ExactSum {
 
     fn evaluate(&mut self, take: Take) -> Result<ArrayRef> {
         let rows = self.take(take);
-        let mut output = Output::new(&storage(&self.plan.ty, self.plan.scale), rows.len())?;
+        let mut output = Output::new(
+            &storage(&self.plan.ty, self.plan.scale),
+            rows.len(),
+            &Account::unlimited(),
+        )?;
         for (units, count) in rows {
             let sum = Decimal { units, scale: self.sum_scale };
             if !sum.fits_column() {
@@ -505,7 +510,7 @@ impl Accumulator for RealSum {
 
     fn evaluate(&mut self, take: Take) -> Result<ArrayRef> {
         let rows = take.from(&mut self.sums);
-        let mut output = Output::new(&DataType::Float64, rows.len())?;
+        let mut output = Output::new(&DataType::Float64, rows.len(), &Account::unlimited())?;
         for (sum, count) in rows {
             #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
             let value = match (count, self.average) {

@@ -1,7 +1,7 @@
 //! The builder of one column, a value at a time.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_types::Flags;
+use pelorus_types::{Flags, WireType};
 
 use super::integer::short_integer;
 use super::problem::{Failure, Numbering, Policy, Reporter};
@@ -10,6 +10,7 @@ use super::{Assigned, Incoming, Literal, Target};
 use crate::decimal::Decimal;
 use crate::parse;
 use crate::value::Value;
+use crate::zone::TimeZone;
 
 /// Rows that a builder has room for when nothing is said.
 pub(crate) const ROOM: usize = 1024;
@@ -24,11 +25,12 @@ pub struct ColumnBuilder {
     takes_null: bool,
     /// NULL becomes zero, and nothing is said.
     zero_for_null: bool,
+    /// NULL becomes this moment.
+    moment_for_null: Option<i64>,
 }
 
 impl ColumnBuilder {
-    /// A builder without rows. Error 1235 for columns that cannot be stored (GEOMETRY, VECTOR) and
-    /// for an ENUM or SET under a collation whose rules are not known.
+    /// A builder without rows. Error 1235 for columns that cannot be stored (GEOMETRY, VECTOR).
     pub fn new(target: &Target, policy: Policy) -> Result<Self> {
         Self::with_room(target, policy, ROOM)
     }
@@ -39,8 +41,15 @@ impl ColumnBuilder {
         let numbering = target.ty.flags.has(Flags::AUTO_INCREMENT).then_some(policy.numbering);
         let takes_null = target.ty.is_nullable() || numbering == Some(Numbering::Made);
         let zero_for_null = numbering == Some(Numbering::Zero);
+        let is_now = policy.null_is_now && !takes_null && target.ty.wire == WireType::Timestamp;
+        let moment_for_null = is_now.then(|| {
+            let unit = 10_i64.pow(6 - u32::from(target.ty.decimals.min(6)));
+            let now = policy.now_micros - policy.now_micros.rem_euclid(unit);
+            TimeZone::Utc.local(now).pack()
+        });
         let report = Reporter::new(&target.name, policy);
-        Ok(Self { store: Store::of(target, rows)?, report, takes_null, zero_for_null })
+        let store = Store::of(target, rows)?;
+        Ok(Self { store, report, takes_null, zero_for_null, moment_for_null })
     }
 
     /// Whether NULL is stored as it is.
@@ -72,6 +81,8 @@ impl ColumnBuilder {
     pub fn append_null(&mut self) -> Result<(), Failure> {
         if self.takes_null {
             self.store.put_null();
+        } else if let Some(moment) = self.moment_for_null {
+            self.store.put_stored(&Value::Date(moment), &mut self.report)?;
         } else {
             if !self.zero_for_null {
                 self.report.null()?;
@@ -87,6 +98,12 @@ impl ColumnBuilder {
         self.store.put_zero();
         self.report.row += 1;
         Ok(())
+    }
+
+    /// Appends a string of bytes, such as `_binary'...'`: for a column of text they are text of its
+    /// charset.
+    pub fn append_bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.put(Incoming::Bytes(bytes))
     }
 
     /// Appends a string literal or a field of a file, in UTF-8 (for a column of bytes: any bytes).

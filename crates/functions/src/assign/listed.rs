@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use pelorus_error::Result;
+use pelorus_error::{Error, Result};
+use pelorus_types::Collation;
 
 use super::problem::{Failure, Reporter};
 use super::text::plain_text;
 use super::{Incoming, Target};
+use crate::collate::charset;
 use crate::collate::weight::Rules;
 use crate::parse;
 
@@ -18,23 +20,26 @@ pub(crate) struct Listed {
     members: Vec<String>,
     by_name: HashMap<String, usize>,
     rules: Rules,
-    /// Sort keys of the members, so that a name is found as its collation compares.
-    keys: Vec<Vec<u8>>,
+    collation: Collation,
+    /// Sort keys of the members, so that a name is found as its collation compares; `None` where that
+    /// is not known.
+    keys: Option<Vec<Vec<u8>>>,
 }
 
 impl Listed {
-    /// Error when the collation's rules are not known.
-    pub(crate) fn of(target: &Target, is_set: bool) -> Result<Self> {
-        let rules = Rules::of(target.ty.collation);
+    pub(crate) fn of(target: &Target, is_set: bool) -> Self {
+        let collation = target.ty.collation;
+        let rules = Rules::of(collation);
         let mut by_name = HashMap::new();
-        let mut keys = Vec::new();
         for (at, member) in target.members.iter().enumerate() {
             by_name.entry(member.clone()).or_insert(at);
-            let mut key = Vec::new();
-            rules.key(member, &mut key)?;
-            keys.push(key);
         }
-        Ok(Self { is_set, members: target.members.clone(), by_name, rules, keys })
+        let key = |member: &String| {
+            let mut key = Vec::new();
+            rules.key(member, &mut key).map(|()| key)
+        };
+        let keys = target.members.iter().map(key).collect::<Result<_>>().ok();
+        Self { is_set, members: target.members.clone(), by_name, rules, collation, keys }
     }
 
     /// Whether a text is stored as it is, by a quick test: the exact name of a member of an ENUM.
@@ -48,8 +53,15 @@ impl Listed {
         report: &mut Reporter,
     ) -> Result<Cow<'_, str>, Failure> {
         let text = match value {
-            Incoming::Text(text) | Incoming::Bytes(text) | Incoming::Hex(text) => {
-                String::from_utf8_lossy(text)
+            Incoming::Text(text) => String::from_utf8_lossy(text),
+            Incoming::Bytes(bytes) | Incoming::Hex(bytes) => {
+                let decoded =
+                    charset::decode(bytes, self.collation).map_err(|error| report.fail(error))?;
+                match decoded.rest.is_empty() {
+                    true => decoded.text,
+                    // No member is like it.
+                    false => Cow::Owned(format!("{}\u{fffd}", decoded.text)),
+                }
             }
             Incoming::Date { .. } | Incoming::Time { .. } => Cow::Owned(plain_text(value)),
             #[expect(clippy::cast_sign_loss, reason = "negative numbers are beyond the list")]
@@ -88,9 +100,15 @@ impl Listed {
         if let Some(at) = self.by_name.get(name) {
             return Ok(Some(*at));
         }
+        let Some(keys) = &self.keys else {
+            return Err(Error::unsupported(format_args!(
+                "a value of an ENUM or SET under {} that is not written as its member is",
+                self.collation.name()
+            )));
+        };
         let mut key = Vec::new();
         self.rules.key(name, &mut key)?;
-        Ok(self.keys.iter().position(|member| *member == key))
+        Ok(keys.iter().position(|member| *member == key))
     }
 
     fn one(&self, text: &str, report: &mut Reporter) -> Result<Cow<'_, str>, Failure> {

@@ -168,7 +168,7 @@ impl Real {
         }
         let digits = i32::from(ty.decimals);
         let whole = i32::try_from(ty.length).unwrap_or(255) - digits;
-        let max = 10_f64.powi(whole) - 10_f64.powi(-digits);
+        let max = (10_f64.powi(whole) - 10_f64.powi(-digits)).min(widest);
         Self { max, digits: Some(digits), unsigned }
     }
 

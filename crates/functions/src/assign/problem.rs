@@ -49,6 +49,9 @@ pub struct Policy {
     pub nulls: NullRule,
     /// What NULL does in an AUTO_INCREMENT column.
     pub numbering: Numbering,
+    /// `explicit_defaults_for_timestamp` is off: NULL is the time of the statement in a TIMESTAMP that
+    /// cannot hold it.
+    pub null_is_now: bool,
     /// The other switches of `sql_mode`.
     pub sql_mode: SqlMode,
     /// The session's time zone, in which a TIMESTAMP is written.
@@ -68,6 +71,7 @@ impl Policy {
             ignore: false,
             nulls: NullRule::Refuse,
             numbering: Numbering::Made,
+            null_is_now: false,
             sql_mode: ctx.sql_mode,
             time_zone: ctx.time_zone,
             now_micros: ctx.now_micros,

@@ -89,8 +89,8 @@ impl Store {
             Kind::Binary => {
                 Store::Binary(Binary::of(target), BinaryBuilder::with_capacity(rows, rows))
             }
-            Kind::Enum => Store::Listed(Listed::of(target, false)?, texts()),
-            Kind::Set => Store::Listed(Listed::of(target, true)?, texts()),
+            Kind::Enum => Store::Listed(Listed::of(target, false), texts()),
+            Kind::Set => Store::Listed(Listed::of(target, true), texts()),
             Kind::Json => Store::Json(format!("{}.{}", target.table, target.name), texts()),
             Kind::Number => match (ty.wire, &storage) {
                 (WireType::Year, _) => Store::Year(uints()),

@@ -11,7 +11,7 @@ use pelorus_types::{Collation, ColumnType, WireType};
 
 use super::problem::{Failure, Reporter};
 use super::{Incoming, Target};
-use crate::collate::charset;
+use crate::collate::charset::{self, Repertoire};
 use crate::decimal::Decimal;
 use crate::parse::is_space;
 
@@ -35,7 +35,7 @@ pub(crate) struct Characters {
     max_bytes: usize,
     /// Trailing spaces go without a word (CHAR).
     strips: bool,
-    keeps: Option<fn(char) -> bool>,
+    keeps: Option<Repertoire>,
     collation: Collation,
 }
 
@@ -46,7 +46,7 @@ impl Characters {
             max_chars: if limit.is_some() { None } else { Some(target.declared_length()) },
             max_bytes: limit.unwrap_or(usize::MAX),
             strips: target.ty.wire == WireType::String,
-            keeps: charset::keeps(target.ty.collation),
+            keeps: Repertoire::of(target.ty.collation),
             collation: target.ty.collation,
         }
     }
@@ -78,21 +78,38 @@ impl Characters {
         report: &mut Reporter,
     ) -> Result<Cow<'a, str>, Failure> {
         match value {
-            Incoming::Text(bytes) | Incoming::Bytes(bytes) | Incoming::Hex(bytes) => {
-                self.bytes(bytes, report)
-            }
+            Incoming::Text(bytes) => self.text(bytes, report),
+            Incoming::Bytes(bytes) | Incoming::Hex(bytes) => self.bytes(bytes, report),
             Incoming::Double(value) => {
                 let shown = double_text(value, self.max_chars, report)?;
                 Ok(Cow::Owned(shown))
             }
             other => {
                 let shown = plain_text(other);
-                Ok(Cow::Owned(self.bytes(shown.as_bytes(), report)?.into_owned()))
+                Ok(Cow::Owned(self.text(shown.as_bytes(), report)?.into_owned()))
             }
         }
     }
 
+    /// Bytes without a charset are those of a text in the column's.
     fn bytes<'a>(&self, bytes: &'a [u8], report: &mut Reporter) -> Result<Cow<'a, str>, Failure> {
+        let decoded = charset::decode(bytes, self.collation).map_err(|it| report.fail(it))?;
+        let text = decoded.text;
+        let end = self.end(&text);
+        let left = text.get(end..).unwrap_or_default().as_bytes();
+        if left.is_empty() && decoded.rest.is_empty() {
+            return Ok(self.stripped(text));
+        }
+        if left.is_empty() && self.max_chars.is_none_or(|most| self.room(&text, most)) {
+            report.incorrect_string(&decoded.rest)?;
+        } else {
+            self.report_rest(&[left, &*decoded.rest].concat(), report)?;
+        }
+        Ok(self.stripped(cut(text, end)))
+    }
+
+    /// Text in UTF-8.
+    fn text<'a>(&self, bytes: &'a [u8], report: &mut Reporter) -> Result<Cow<'a, str>, Failure> {
         let (text, bad) = match std::str::from_utf8(bytes) {
             Ok(text) => (text, false),
             Err(error) => {
@@ -104,23 +121,22 @@ impl Characters {
         let mut kept = Cow::Borrowed(text.get(..end).unwrap_or(text));
         if bad && end == text.len() && self.max_chars.is_none_or(|most| self.room(text, most)) {
             report.incorrect_string(bytes.get(end..).unwrap_or_default())?;
-        } else if let Some(at) = self.lacking(&kept) {
+        } else if let Some(at) = self.keeps.and_then(|keeps| keeps.lacking(&kept)) {
             report.incorrect_string(bytes.get(at..).unwrap_or_default())?;
             kept = Cow::Owned(charset::limit(&kept, self.collation).into_owned());
         } else if end < bytes.len() {
             self.report_rest(bytes.get(end..).unwrap_or_default(), report)?;
         }
-        if self.strips && kept.ends_with(' ') {
-            let length = kept.trim_end_matches(' ').len();
-            kept = match kept {
-                Cow::Borrowed(text) => Cow::Borrowed(&text[..length]),
-                Cow::Owned(mut text) => {
-                    text.truncate(length);
-                    Cow::Owned(text)
-                }
-            };
+        Ok(self.stripped(kept))
+    }
+
+    /// A text as the column stores it.
+    fn stripped<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {
+        if !self.strips {
+            return text;
         }
-        Ok(kept)
+        let length = text.trim_end_matches(' ').len();
+        cut(text, length)
     }
 
     /// Whether one more character fits.
@@ -150,15 +166,6 @@ impl Characters {
         text.len()
     }
 
-    /// The first character that the charset lacks.
-    fn lacking(&self, text: &str) -> Option<usize> {
-        let keeps = self.keeps?;
-        if text.is_ascii() {
-            return None;
-        }
-        text.char_indices().find(|(_, c)| !keeps(*c)).map(|(at, _)| at)
-    }
-
     fn report_rest(&self, rest: &[u8], report: &mut Reporter) -> Result<(), Failure> {
         if !rest.iter().all(|byte| is_space(*byte)) {
             return report.too_long();
@@ -167,6 +174,17 @@ impl Characters {
             report.note_truncated();
         }
         Ok(())
+    }
+}
+
+/// The beginning of a text.
+fn cut(text: Cow<'_, str>, length: usize) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.get(..length).unwrap_or(text)),
+        Cow::Owned(mut text) => {
+            text.truncate(length);
+            Cow::Owned(text)
+        }
     }
 }
 

@@ -234,6 +234,8 @@ impl Rules {
         let ascii = |c: char| usize::try_from(u32::from(c)).ok().and_then(|c| ASCII_900.get(c));
         match self.scheme {
             Scheme::Bytes | Scheme::CharsetBytes => Ok(false),
+            // Beyond the basic plane all have one weight, but LIKE tells them apart.
+            Scheme::Uca400 if u32::from(a.max(b)) > 0xFFFF => Ok(false),
             Scheme::Uca900 if a.is_ascii() && b.is_ascii() => Ok(ascii(a) == ascii(b)),
             Scheme::Latin1Swedish | Scheme::General | Scheme::Ascii
                 if a.is_ascii() && b.is_ascii() =>

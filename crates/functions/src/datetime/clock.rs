@@ -104,14 +104,25 @@ pub(crate) fn unix_timestamp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -
 }
 
 /// The local date of seconds since 1970 in a row.
-pub(crate) fn from_unixtime_at(input: &Input<'_>, row: usize) -> Option<DateTime> {
+pub(crate) fn from_unixtime_at(input: &Input<'_>, row: usize) -> Result<Option<DateTime>> {
     // However little it is before 1970.
-    let seconds = input.decimal(row).filter(|seconds| !seconds.is_negative())?.rescale(6)?;
-    let micros = i64::try_from(seconds.units.to_i128()?).ok()?;
-    if micros < 0 || micros / SECOND > LAST_SECOND {
-        return None;
+    let seconds = input.decimal(row).filter(|seconds| !seconds.is_negative());
+    let micros =
+        seconds.and_then(|seconds| i64::try_from(seconds.rescale(6)?.units.to_i128()?).ok());
+    let Some(micros) = micros.filter(|micros| *micros >= 0 && *micros / SECOND <= LAST_SECOND)
+    else {
+        return Ok(None);
+    };
+    check_range(micros, input.ctx())?;
+    Ok(Some(input.ctx().time_zone.local(micros)))
+}
+
+/// Refuses what a MySQL alone converts: how far a MariaDB does depends on its version.
+fn check_range(micros: i64, ctx: &EvalContext) -> Result<()> {
+    if ctx.of_mariadb && micros / SECOND > i64::from(i32::MAX) {
+        return Err(Error::unsupported("moments beyond 2038 as MariaDB has them"));
     }
-    Some(input.ctx().time_zone.local(micros))
+    Ok(())
 }
 
 /// Binds `FROM_UNIXTIME`.
@@ -129,7 +140,7 @@ pub(crate) fn from_unixtime(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) ->
     let ty = temporal_type(WireType::DateTime, decimals);
     Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
         // An average has more digits than it shows: they are cut off where the date is shown.
-        let date = from_unixtime_at(&batch.inputs[0], row);
+        let date = from_unixtime_at(&batch.inputs[0], row)?;
         Ok(date.map_or(Value::Null, |date| Value::Date(date.pack())))
     }))
 }
@@ -168,7 +179,9 @@ pub(crate) fn convert_tz(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Re
             return Ok(Value::Null);
         };
         // Outside the range of TIMESTAMP the date stays as it is.
-        let moved = unix_micros(date, from).map_or(date, |micros| to.local(micros));
+        let micros = unix_micros(date, from);
+        micros.map_or(Ok(()), |micros| check_range(micros, batch.ctx))?;
+        let moved = micros.map_or(date, |micros| to.local(micros));
         Ok(Value::Date(moved.pack()))
     }))
 }

@@ -7,13 +7,12 @@ use pelorus_types::WireType;
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS, write_time};
 
 use super::make::time_decimals;
-use super::read::{self, Lenience};
+use super::read::{self, Lenience, Moment};
 use super::week;
 use crate::call::Call;
 use crate::common::temporal_type;
 use crate::context::EvalContext;
 use crate::errors::parameter_count;
-use crate::input::Input;
 use crate::shape::{bigint_type, null_if_any};
 use crate::value::{Arg, Value};
 
@@ -22,30 +21,12 @@ pub(crate) fn dates(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
     let [_, _] = args else { return Err(parameter_count(name)) };
     let ty = bigint_type(9, false).nullable();
     Ok(Call::rowwise(name, args, ctx, ty, |batch, row| {
-        let a = read::datetime(&batch.inputs[0], row, Lenience::STRICT.of_date())?;
-        let b = read::datetime(&batch.inputs[1], row, Lenience::STRICT.of_date())?;
+        let a = read::datetime(&batch.inputs[0], row, Lenience::COUNTED)?;
+        let b = read::datetime(&batch.inputs[1], row, Lenience::COUNTED)?;
         Ok(match (a, b) {
             (Some(a), Some(b)) => Value::Int(week::day_number(a) - week::day_number(b)),
             _ => Value::Null,
         })
-    }))
-}
-
-/// A moment, or a time without a date.
-enum Moment {
-    Date(DateTime),
-    Time(i64),
-}
-
-/// Reads a moment; where the other one is a DATE or DATETIME this has to be a date as well.
-fn moment(input: &Input<'_>, row: usize, beside_date: bool) -> Result<Option<Moment>> {
-    if input.ty.is_date() || (beside_date && input.ty.wire != WireType::Time) {
-        return Ok(read::datetime(input, row, Lenience::FUZZY)?.map(Moment::Date));
-    }
-    let Some(time) = read::time(input, row)? else { return Ok(None) };
-    Ok(Some(match read::dated(&input.value(row)) {
-        Some(date) => Moment::Date(date),
-        None => Moment::Time(time),
     }))
 }
 
@@ -70,10 +51,9 @@ pub(crate) fn times(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
     let [a, b] = args else { return Err(parameter_count(name)) };
     let decimals = time_decimals(a).max(time_decimals(b));
     let ty = temporal_type(WireType::Time, decimals);
-    let beside_date = a.ty.is_date() || b.ty.is_date();
     Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
-        let a = moment(&batch.inputs[0], row, beside_date)?;
-        let b = moment(&batch.inputs[1], row, beside_date)?;
+        let a = read::moment(&batch.inputs[0], row, Lenience::ANY)?;
+        let b = read::moment(&batch.inputs[1], row, Lenience::ANY)?;
         let difference = match (a, b) {
             (Some(Moment::Date(a)), Some(Moment::Date(b))) => total(a) - total(b),
             (Some(Moment::Time(a)), Some(Moment::Time(b))) => a - b,

@@ -91,7 +91,7 @@ pub(crate) fn time_format(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
 pub(crate) fn unixtime_format(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [_, format] = args else { return Err(parameter_count(name)) };
     bind(name, args, ctx, format, |batch, row| {
-        Ok(clock::from_unixtime_at(&batch.inputs[0], row).map(Moment::of_date))
+        Ok(clock::from_unixtime_at(&batch.inputs[0], row)?.map(Moment::of_date))
     })
 }
 

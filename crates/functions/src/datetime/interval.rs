@@ -10,7 +10,7 @@ use pelorus_types::{ColumnType, WireType};
 
 use super::make::time_decimals;
 use super::parse;
-use super::read::{self, Lenience};
+use super::read::{self, Lenience, Moment};
 use crate::call::Call;
 use crate::common::temporal_type;
 use crate::context::EvalContext;
@@ -92,7 +92,11 @@ enum Step {
 }
 
 fn step(input: &Input<'_>, row: usize, unit: Unit, sign: i64) -> Result<Option<Step>> {
-    let whole = || input.int64(row);
+    let whole = || match input.value(row) {
+        // A MySQL takes the 64 bits for a number with a sign.
+        Value::UInt(value) if !input.ctx().of_mariadb => Some(value.cast_signed()),
+        _ => input.int64(row),
+    };
     Ok(match unit {
         Unit::Months(months) => {
             whole().map(|n| Step::Months(n.saturating_mul(months).saturating_mul(sign)))
@@ -309,6 +313,10 @@ fn bind(
         let Some(result) = moved(date, step) else {
             return Ok(overflow(shape, &shown_text, batch.ctx));
         };
+        let is_counted = !matches!(step, Step::Months(_));
+        if batch.ctx.of_mariadb && result.year == 0 && is_counted {
+            return Err(Error::unsupported("dates below year 1 as MariaDB has them"));
+        }
         if shape != Shape::Text {
             return Ok(Value::Date(result.pack()));
         }
@@ -351,34 +359,25 @@ pub(crate) fn add_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
     let sign = if name == "SUBTIME" { -1 } else { 1 };
     let decimals = date.ty.decimals.max(time_decimals(time));
     let (shape, ty) = match date.ty.wire {
-        WireType::DateTime | WireType::Timestamp => {
+        WireType::Date | WireType::DateTime | WireType::Timestamp => {
             (Shape::DateTime, temporal_type(WireType::DateTime, decimals))
         }
         WireType::Time => (Shape::Time, temporal_type(WireType::Time, decimals)),
-        WireType::Date => return Err(Error::unsupported("ADDTIME of a DATE")),
         _ => (Shape::Text, dynamic_text(ctx)),
     };
-    if time.ty.is_date() {
-        return Err(Error::unsupported("ADDTIME of a date with time"));
-    }
     let text = format!("{}({},{})", name.to_ascii_lowercase(), date.text, time.text);
     let call = Call::rowwise(name, args, ctx, ty, move |batch, row| {
         let input = &batch.inputs[0];
         if input.is_null(row) {
             return Ok(Value::Null);
         }
-        let Some(time) = read::time_alone(&batch.inputs[1], row)? else { return Ok(Value::Null) };
-        let dated = match shape {
-            Shape::DateTime => true,
-            Shape::Text => {
-                let value = input.text(row)?.unwrap_or_default();
-                parse::dated(&value).is_some()
-            }
-            _ => false,
+        let Some(time) = read::time(&batch.inputs[1], row)? else { return Ok(Value::Null) };
+        let start = match shape {
+            Shape::Text => read::moment(input, row, Lenience::STRICT)?,
+            Shape::Time => read::time(input, row)?.map(Moment::Time),
+            _ => read::datetime(input, row, Lenience::STRICT)?.map(Moment::Date),
         };
-        if dated {
-            let date = read::datetime(input, row, Lenience::STRICT)?;
-            let Some(date) = date else { return Ok(Value::Null) };
+        if let Some(Moment::Date(date)) = start {
             let time = time * sign;
             let Some(moved) = moved(date, Step::Micros(i128::from(time))) else {
                 // Nothing is said of a date in front of the first one.
@@ -392,7 +391,7 @@ pub(crate) fn add_time(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resu
                 _ => Value::Date(moved.pack()),
             });
         }
-        let Some(start) = read::time(input, row)? else { return Ok(Value::Null) };
+        let Some(Moment::Time(start)) = start else { return Ok(Value::Null) };
         let sum = start + time * sign;
         let total = sum.clamp(-TIME_MAX_MICROS, TIME_MAX_MICROS);
         if total != sum {

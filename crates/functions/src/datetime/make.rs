@@ -87,7 +87,7 @@ pub(crate) fn timestamp(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
             return Ok(Value::Null);
         };
         if two {
-            let time = read::time_alone(&batch.inputs[1], row)?;
+            let time = read::time(&batch.inputs[1], row)?;
             let moved = time.and_then(|time| date.plus_micros(time));
             let Some(moved) = moved else { return Ok(Value::Null) };
             date = moved;

@@ -198,7 +198,7 @@ fn read_datetime(text: &str, any_day: bool) -> Option<(Parsed<DateTime>, Between
     cursor.spaces();
     let truncated = cursor.at < cursor.text.len();
     let value = build(parts, micros, any_day)
-        .and_then(|date| if carry { date.plus_micros(1) } else { Some(date) });
+        .and_then(|date| if carry { plus_fraction(date, 1) } else { Some(date) });
     Some((Parsed { value, truncated, has_time, fraction, offset, shaped: true }, between))
 }
 
@@ -207,17 +207,16 @@ fn in_range([year, month, day, hour, minute, second]: [u32; 6]) -> bool {
     year <= 9999 && month <= 12 && day <= 31 && hour <= 23 && minute <= 59 && second <= 59
 }
 
-/// Reads the digits after the point: microseconds, digits, whether the seventh rounds up.
+/// Reads the digits after the point: microseconds, digits, whether they round up. Of more than six
+/// digits the last decides, however many there are: so does a MySQL with a TIME.
 fn read_fraction(cursor: &mut Cursor<'_>) -> (u32, u8, bool) {
     let (value, digits) = cursor.digits(6);
     let digits_u8 = u8::try_from(digits).unwrap_or(6);
     let micros = value * 10_u32.pow(u32::from(6 - digits_u8.min(6)));
     let mut carry = false;
-    if let Some(byte @ b'0'..=b'9') = cursor.peek() {
+    while let Some(byte @ b'0'..=b'9') = cursor.peek() {
         carry = byte >= b'5';
-        while cursor.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            cursor.at += 1;
-        }
+        cursor.at += 1;
     }
     (micros, digits_u8, carry)
 }
@@ -265,28 +264,74 @@ pub(crate) fn number_with(value: Decimal, any_day: bool) -> Option<DateTime> {
         return None;
     }
     let whole = u64::try_from(value.truncate(0).units.to_i128()?).ok()?;
-    let micros = fraction_micros(value)?;
     let (date, time) = split_number(whole)?;
-    let year = date / 10_000;
-    let parts = [
-        u32::try_from(year).ok()?,
-        u32::try_from(date / 100 % 100).ok()?,
-        u32::try_from(date % 100).ok()?,
-        u32::try_from(time / 10_000).ok()?,
-        u32::try_from(time / 100 % 100).ok()?,
-        u32::try_from(time % 100).ok()?,
-    ];
-    build(parts, 0, any_day)?.plus_fraction(micros)
+    // What follows the point of a date alone is no time of day.
+    let is_date = (1..LEAST_WITH_TIME).contains(&whole);
+    let micros = if is_date { 0 } else { fraction_micros(value)? };
+    plus_fraction(build(parts_of(date, time)?, 0, any_day)?, micros)
 }
 
-trait PlusFraction: Sized {
-    fn plus_fraction(self, micros: u32) -> Option<Self>;
+/// The least number that has a time of day behind its date.
+const LEAST_WITH_TIME: u64 = 101_000_000;
+
+/// Whether a number is a date alone, and has a fraction, which no date has.
+pub(crate) fn is_date_with_fraction(value: Decimal) -> bool {
+    let whole = value.truncate(0);
+    let day = whole.units.to_i128().and_then(|it| u64::try_from(it).ok());
+    day.is_some_and(|it| (1..LEAST_WITH_TIME).contains(&it)) && whole.compare(value).is_ne()
 }
 
-impl PlusFraction for DateTime {
-    fn plus_fraction(self, micros: u32) -> Option<Self> {
-        if micros == 0 { Some(self) } else { self.plus_micros(i64::from(micros)) }
+/// From here on a number is no time, but a date with one.
+const LEAST_DATED_TIME: i128 = 10_000_000_000;
+
+/// Whether the time of a number is that of the date that it says.
+pub(crate) fn is_dated_number(value: Decimal) -> bool {
+    value.compare(Decimal::from_i128(LEAST_DATED_TIME)).is_ge()
+}
+
+/// Reads the date of a number alone, as the functions do that look at nothing else: of every number a
+/// MySQL takes six digits for a year of two, and eight for one of four. The day need not be one of
+/// the calendar.
+pub(crate) fn number_day(value: Decimal) -> Option<DateTime> {
+    if value.is_negative() {
+        return None;
     }
+    let whole = u64::try_from(value.truncate(0).units.to_i128()?).ok()?;
+    let date = if whole < 100_000_000 { whole } else { whole / 1_000_000 };
+    let century = match date {
+        ..700_000 => 20_000_000,
+        700_000..1_000_000 => 19_000_000,
+        _ => 0,
+    };
+    build(parts_of(date + century, 0)?, 0, true)
+}
+
+/// The parts of `YYYYMMDD` and `hhmmss`.
+fn parts_of(date: u64, time: u64) -> Option<[u32; 6]> {
+    let part = |value: u64| u32::try_from(value).ok();
+    Some([
+        part(date / 10_000)?,
+        part(date / 100 % 100)?,
+        part(date % 100)?,
+        part(time / 10_000)?,
+        part(time / 100 % 100)?,
+        part(time % 100)?,
+    ])
+}
+
+/// A date some microseconds later.
+pub(crate) fn plus_fraction(date: DateTime, micros: u32) -> Option<DateTime> {
+    let total = date.micros + micros;
+    if total < 1_000_000 {
+        return Some(DateTime { micros: total, ..date });
+    }
+    next_second(date, i64::from(micros))
+}
+
+/// A date whose fraction goes beyond its second. A day of zeros has no next second; one that its
+/// month lacks is counted on from the month's beginning, as MySQL does.
+pub(crate) fn next_second(date: DateTime, micros: i64) -> Option<DateTime> {
+    if date.month == 0 || date.day == 0 { None } else { date.plus_micros(micros) }
 }
 
 /// The number's date with four digits of year, and its time.
@@ -327,7 +372,7 @@ pub(crate) fn number_as_time(value: Decimal) -> Option<i64> {
         return None;
     }
     if whole > i256::from_i128(8_385_959) {
-        if whole >= i256::from_i128(10_000_000_000) {
+        if whole >= i256::from_i128(LEAST_DATED_TIME) {
             let positive = if negative { value.negate() } else { value };
             return number(positive).filter(|_| !negative).map(DateTime::time_micros);
         }
@@ -389,7 +434,8 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// Whether servers of other makes may read a text as another date or time: one with an offset, an
-/// exponent or a `T`, with more spaces than the one behind the day, or of digits alone at its start.
+/// exponent or a `T`, with more spaces than the one behind the day, of digits alone at its start, or with
+/// more than six digits of a second.
 pub(crate) fn is_disputed(text: &str) -> bool {
     let text = trim_start(text);
     let text = text.strip_prefix('-').unwrap_or(text).as_bytes();
@@ -398,7 +444,9 @@ pub(crate) fn is_disputed(text: &str) -> bool {
     let spaces = text.iter().filter(|byte| is_space(**byte)).count();
     let has_mark = text.iter().any(|byte| matches!(byte, b'T' | b'+' | b'e' | b'E'));
     let ends_open = text.last().is_some_and(|byte| is_space(*byte));
-    run > 0 && (of_digits || spaces > 1 || has_mark || ends_open)
+    let fraction = text.rsplit(|byte| *byte == b'.').next().filter(|it| it.len() < text.len());
+    let is_long = fraction.is_some_and(|it| it.len() > 6);
+    run > 0 && (of_digits || spaces > 1 || has_mark || ends_open || is_long)
 }
 
 /// Whether a colon ends the first number.
@@ -597,8 +645,13 @@ mod tests {
         {
             assert!(!is_disputed(text), "{text}");
         }
-        for text in ["2024-01-31T10:11:12", "20240131 101112", "2024-01-31 10:11 PM", "10:11:12e1"]
-        {
+        for text in [
+            "2024-01-31T10:11:12",
+            "20240131 101112",
+            "2024-01-31 10:11 PM",
+            "10:11:12e1",
+            "10:11:12.1234567",
+        ] {
             assert!(is_disputed(text), "{text}");
         }
     }

@@ -6,12 +6,11 @@ use pelorus_error::{Error, Result};
 use pelorus_types::temporal::DateTime;
 use pelorus_types::{ColumnType, Flags, WireType, collation};
 
-use super::read::{self, Lenience};
+use super::read::{self, Lenience, Moment};
 use super::week::{self, MONDAY_FIRST, OF_YEAR};
 use super::{DAYS, MONTHS, parse};
 use crate::call::{Batch, Call};
 use crate::context::EvalContext;
-use crate::decimal::Decimal;
 use crate::errors::parameter_count;
 use crate::input::Input;
 use crate::shape::{bigint_type, text_type};
@@ -42,9 +41,18 @@ pub(crate) fn of_date(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         _ => return Err(Error::internal(format!("{name} is no part of a date"))),
     };
     let ty = bigint_type(length, false).nullable();
+    let (is_count, has_time) = (name == "TO_DAYS", name == "TO_SECONDS");
     Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
-        let lenience = if strict { Lenience::STRICT } else { Lenience::part(batch.ctx) };
-        Ok(date(batch, row, lenience)?.map_or(Value::Null, |t| int(part(t))))
+        let lenience = match strict {
+            true if is_count => Lenience::COUNTED,
+            true => Lenience::STRICT,
+            false => Lenience::part(batch.ctx),
+        };
+        let date = match has_time {
+            true => read::datetime(&batch.inputs[0], row, lenience)?,
+            false => date(batch, row, lenience)?,
+        };
+        Ok(date.map_or(Value::Null, |t| int(part(t))))
     }))
 }
 
@@ -129,10 +137,10 @@ pub(crate) fn extract(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         "YEAR_MONTH" => (7, true),
         "QUARTER" => (2, true),
         "MONTH" | "WEEK" | "DAY" => (3, true),
-        "DAY_HOUR" => (9, true),
-        "DAY_MINUTE" => (11, true),
-        "DAY_SECOND" => (13, true),
-        "DAY_MICROSECOND" => (20, true),
+        "DAY_HOUR" => (9, false),
+        "DAY_MINUTE" => (11, false),
+        "DAY_SECOND" => (13, false),
+        "DAY_MICROSECOND" => (20, false),
         "HOUR" => (4, false),
         "HOUR_MINUTE" => (6, false),
         "HOUR_SECOND" => (8, false),
@@ -145,11 +153,6 @@ pub(crate) fn extract(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         _ => return Err(Error::unsupported(format_args!("EXTRACT({unit} FROM ...)"))),
     };
     let ty = bigint_type(length, false).nullable();
-    // A day with a time of day may be a plain TIME, whose days are none.
-    let as_time = unit.starts_with("DAY_") && (arg.ty.wire == WireType::Time);
-    if as_time {
-        return Err(Error::unsupported(format_args!("EXTRACT({unit} FROM a TIME)")));
-    }
     let text = format!("extract({} from {})", unit.to_ascii_lowercase(), arg.text);
     let default_week = i64::from(ctx.default_week_format);
     let call = Call::rowwise(name, args, ctx, ty, move |batch, row| {
@@ -160,34 +163,37 @@ pub(crate) fn extract(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
             let date = read::datetime(input, row, lenience)?;
             return Ok(date.map_or(Value::Null, |t| int(date_part(&unit, t, default_week))));
         }
-        Ok(time_to_extract(input, row)?.map_or(Value::Null, |t| int(time_part(&unit, t))))
+        Ok(match moment_to_extract(input, row)? {
+            None => Value::Null,
+            Some(Moment::Date(date)) if unit.starts_with("DAY_") => {
+                int(date_part(&unit, date, default_week))
+            }
+            Some(Moment::Date(date)) => int(time_part(&unit, date.time_micros())),
+            Some(Moment::Time(time)) => int(time_part(&unit, time)),
+        })
     });
     Ok(call.with_text(text))
 }
 
-/// The time of day that EXTRACT sees: a text or number that is a date has none, even where `HOUR`
-/// would read it as a time.
-fn time_to_extract(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
-    let date = match input.value(row) {
-        Value::Text(text) if !parse::begins_with_time(&text) => {
-            let read = parse::datetime(&text);
-            if read.value.is_none() && read.shaped {
-                let message = format!("Incorrect datetime value: '{text}'");
-                input.ctx().warn(1292, message);
-                return Ok(None);
-            }
-            read.value
-        }
-        Value::Int(value) => parse::number(Decimal::from_i128(i128::from(value))),
+/// What EXTRACT takes a time of day from: a text or number that is a date has that of the date, even
+/// where `HOUR` would read it as a time.
+fn moment_to_extract(input: &Input<'_>, row: usize) -> Result<Option<Moment>> {
+    let lenience = Lenience::part(input.ctx());
+    let number = match input.value(row) {
+        Value::Int(number) => i128::from(number),
+        Value::UInt(number) => i128::from(number),
         Value::Decimal(_) | Value::Double(_) => {
             return Err(Error::unsupported("EXTRACT of a time from a number with a fraction"));
         }
-        _ => None,
+        _ => return read::moment(input, row, lenience),
     };
-    match date {
-        Some(date) => Ok(Some(date.time_micros())),
-        None => read::time(input, row),
+    // Whether it is a date a MySQL sees by its digits, which it reads as a text's; which date by its
+    // value.
+    let digits = parse::datetime_with(&number.to_string(), true);
+    if digits.value.is_none() || digits.truncated {
+        return Ok(read::time(input, row)?.map(Moment::Time));
     }
+    Ok(read::datetime(input, row, lenience)?.map(Moment::Date))
 }
 
 fn date_part(unit: &str, t: DateTime, default_week: i64) -> i64 {
@@ -212,8 +218,14 @@ fn time_part(unit: &str, micros: i64) -> i64 {
     let (hour, minute, second) =
         (size / 3_600_000_000, size / 60_000_000 % 60, size / 1_000_000 % 60);
     let fraction = size % 1_000_000;
-    let part = match unit {
+    // The hours of a time are not made days.
+    let part = match unit.strip_prefix("DAY_").unwrap_or(unit) {
         "HOUR" => hour,
+        "MINUTE" if unit != "MINUTE" => hour * 100 + minute,
+        "SECOND" if unit != "SECOND" => (hour * 100 + minute) * 100 + second,
+        "MICROSECOND" if unit != "MICROSECOND" => {
+            ((hour * 100 + minute) * 100 + second) * 1_000_000 + fraction
+        }
         "HOUR_MINUTE" => hour * 100 + minute,
         "HOUR_SECOND" => (hour * 100 + minute) * 100 + second,
         "HOUR_MICROSECOND" => ((hour * 100 + minute) * 100 + second) * 1_000_000 + fraction,

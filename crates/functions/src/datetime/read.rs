@@ -4,7 +4,7 @@ use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
 use pelorus_error::{Error, Result};
 use pelorus_types::WireType;
-use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS};
+use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS, days_in_month};
 
 use crate::context::EvalContext;
 use crate::datetime::parse;
@@ -24,15 +24,20 @@ pub(crate) struct Lenience {
     held: bool,
     /// `2024-02-30` passes under `ALLOW_INVALID_DATES`.
     any_day: bool,
-    /// Warnings say that the text is no date, though one with a time of day would do.
+    /// The date alone is asked for. Warnings say that the text is no date, though one with a time of
+    /// day would do.
     of_date: bool,
+    /// Any day up to 31 of a number passes.
+    any_number: bool,
+    /// The number 0 passes.
+    zero_number: bool,
+    /// Any day up to 31 of a text passes.
+    any_text: bool,
+    /// Nothing is said of the fraction that a number has behind a date alone, and which is cut.
+    any_fraction: bool,
 }
 
 impl Lenience {
-    /// Everything that a DATE can hold.
-    pub(crate) const FUZZY: Lenience =
-        Lenience { zero_parts: true, zero_date: true, held: true, any_day: true, of_date: false };
-
     /// A date of the calendar only.
     pub(crate) const STRICT: Lenience = Lenience {
         zero_parts: false,
@@ -40,24 +45,40 @@ impl Lenience {
         held: false,
         any_day: false,
         of_date: false,
+        any_number: false,
+        zero_number: false,
+        any_text: false,
+        any_fraction: false,
     };
+
+    /// Everything that a DATE can hold.
+    pub(crate) const FUZZY: Lenience =
+        Lenience { zero_parts: true, zero_date: true, held: true, any_day: true, ..Self::STRICT };
+
+    /// A date of the calendar only, whose day counts on where it is a number.
+    pub(crate) const COUNTED: Lenience =
+        Lenience { of_date: true, any_number: true, any_fraction: true, ..Self::STRICT };
+
+    /// Everything that a difference of two times can be made of.
+    pub(crate) const ANY: Lenience = Lenience { any_number: true, any_text: true, ..Self::FUZZY };
 
     /// What conversions let pass under the session's `sql_mode`.
     pub(crate) fn of(ctx: &EvalContext) -> Self {
         let mode = &ctx.sql_mode;
         let (zero_parts, zero_date) = (!mode.no_zero_in_date, !mode.no_zero_date);
-        Self { zero_parts, zero_date, ..Self::FUZZY }
+        Self { zero_parts, zero_date, any_fraction: true, ..Self::FUZZY }
     }
 
     /// What the functions that give a part of a date let pass.
     pub(crate) fn part(ctx: &EvalContext) -> Self {
-        Self { zero_date: !ctx.sql_mode.no_zero_date, ..Self::FUZZY }
+        let zero_date = !ctx.sql_mode.no_zero_date;
+        Self { zero_date, any_number: true, zero_number: true, ..Self::FUZZY }
     }
 
     /// The same for a function that looks at the date alone.
     #[must_use]
     pub(crate) fn of_date(self) -> Self {
-        Self { of_date: true, ..self }
+        Self { of_date: true, any_fraction: true, ..self }
     }
 
     fn any_day(self, ctx: &EvalContext) -> bool {
@@ -70,6 +91,25 @@ impl Lenience {
         }
         self.zero_parts || (date.month != 0 && date.day != 0)
     }
+
+    /// The date of a number, if it passes.
+    fn number(self, value: Decimal, ctx: &EvalContext) -> Result<Option<DateTime>> {
+        let any_day = self.any_number || self.any_day(ctx);
+        let date = match self.of_date {
+            true => parse::number_day(value).filter(|date| any_day || is_day(*date)),
+            false => parse::number_with(value, any_day),
+        };
+        let is_zero = |date: &DateTime| date.midnight() == DateTime::default();
+        if ctx.of_mariadb && date.is_some_and(|date| !date.is_valid() && !is_zero(&date)) {
+            return Err(Error::unsupported("such a number as a date of a MariaDB"));
+        }
+        let passes = |date: &DateTime| self.allows(*date) || self.zero_number && is_zero(date);
+        let date = date.filter(passes);
+        if date.is_some() && !self.any_fraction && !ctx.of_mariadb {
+            warn_of_fraction(value, ctx);
+        }
+        Ok(date)
+    }
 }
 
 /// A value as date and time. Warns and gives NULL for what is none.
@@ -81,12 +121,7 @@ pub(crate) fn datetime(
     let warn = |text: &str| {
         input.ctx().warn(1292, format!("Incorrect datetime value: '{text}'"));
     };
-    let number = |value| {
-        let date = parse::number_with(value, lenience.any_day(input.ctx()))?;
-        // A number of eight digits at most is a date of a year below 1000 where any date will do.
-        let is_early = date.year < 1000 && value.compare(Decimal::from_i128(10_000_101)).is_lt();
-        (lenience.held || !is_early).then_some(date)
-    };
+    let number = |value| lenience.number(value, input.ctx());
     let found = match input.value(row) {
         Value::Null => return Ok(None),
         Value::Date(packed) => {
@@ -100,24 +135,24 @@ pub(crate) fn datetime(
         }
         Value::Time(micros) => return Ok(time_as_datetime(micros, input.ctx())),
         Value::Int(_) | Value::UInt(_) if input.ty.wire == WireType::Year => {
-            year_as_date(input.int(row))
+            year_as_date(input.int(row)).filter(|date| lenience.allows(*date))
         }
-        Value::Int(value) => number(Decimal::from_i128(i128::from(value))),
-        Value::UInt(value) => number(Decimal::from_i128(i128::from(value))),
-        Value::Decimal(value) => number(value),
-        Value::Double(value) => number(crate::input::double_to_decimal(value)),
+        Value::Int(value) => number(Decimal::from_i128(i128::from(value)))?,
+        Value::UInt(value) => number(Decimal::from_i128(i128::from(value)))?,
+        Value::Decimal(value) => number(value)?,
+        Value::Double(value) => number(crate::input::double_to_decimal(value))?,
         Value::Text(text) => {
             check_reading(&text, input.ctx())?;
             return Ok(text_as_datetime(&text, input, lenience));
         }
-        Value::Bytes(_) if input.hex => number(Decimal::from_i128(input.int(row).unwrap_or(0))),
+        Value::Bytes(_) if input.hex => number(Decimal::from_i128(input.int(row).unwrap_or(0)))?,
         Value::Bytes(bytes) => {
             let text = String::from_utf8_lossy(&bytes);
             check_reading(&text, input.ctx())?;
             return Ok(text_as_datetime(&text, input, lenience));
         }
     };
-    match found.filter(|date| lenience.allows(*date)) {
+    match found {
         Some(date) => Ok(Some(date)),
         None => {
             let text = input.text(row)?.unwrap_or_default();
@@ -125,6 +160,18 @@ pub(crate) fn datetime(
             Ok(None)
         }
     }
+}
+
+/// Warns of the fraction of a number that is a date alone.
+fn warn_of_fraction(value: Decimal, ctx: &EvalContext) {
+    if parse::is_date_with_fraction(value) {
+        ctx.warn(1292, format!("Truncated incorrect date value: '{}'", value.to_text()));
+    }
+}
+
+/// Whether the calendar has the day, where it is not zero.
+fn is_day(date: DateTime) -> bool {
+    date.month == 0 || date.day <= days_in_month(date.year, date.month)
 }
 
 /// Refuses a text that the MariaDB whose answer this is may read in its own way.
@@ -142,7 +189,7 @@ fn year_as_date(year: Option<i128>) -> Option<DateTime> {
 
 fn text_as_datetime(text: &str, input: &Input<'_>, lenience: Lenience) -> Option<DateTime> {
     let ctx = input.ctx();
-    let parsed = parse::datetime_with(text, lenience.any_day(ctx));
+    let parsed = parse::datetime_with(text, lenience.any_text || lenience.any_day(ctx));
     let here = |date: DateTime| match parsed.offset {
         // The offset says when it was; the session's zone says what the clock showed here.
         Some(offset) => at_offset(date, offset, ctx.time_zone),
@@ -210,42 +257,55 @@ pub(crate) fn time(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
     let text = input.text(row)?.unwrap_or_default();
     match found {
         Some(micros) if micros.abs() <= TIME_MAX_MICROS => Ok(Some(micros)),
-        Some(micros) => {
-            warn("Truncated incorrect", &text);
-            Ok(Some(micros.signum() * TIME_MAX_MICROS))
+        _ if input.ctx().of_mariadb => {
+            Err(Error::unsupported("a number beyond the range of TIME as MariaDB has it"))
         }
-        None => {
+        _ => {
             warn("Truncated incorrect", &text);
             Ok(None)
         }
     }
 }
 
-/// A value as a TIME; NULL, too, for one that says a date with its time of day.
-pub(crate) fn time_alone(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
-    let time = time(input, row)?;
-    Ok(time.filter(|_| dated(&input.value(row)).is_none()))
+/// A date with its time of day, or a time without a date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    Date(DateTime),
+    Time(i64),
 }
 
-/// The date with its time of day that a value says which can be read as a time, if any.
-pub(crate) fn dated(value: &Value) -> Option<DateTime> {
-    let number = |value: Decimal| {
-        let is_long = value.compare(Decimal::from_i128(10_000_000_000)).is_ge();
-        is_long.then(|| parse::number(value)).flatten()
+/// What a value says where dates and times will both do. A number is a time if it can be one, a text a
+/// date.
+pub(crate) fn moment(input: &Input<'_>, row: usize, lenience: Lenience) -> Result<Option<Moment>> {
+    let is_date = match input.value(row) {
+        Value::Null => return Ok(None),
+        Value::Date(_) => true,
+        Value::Time(_) => false,
+        Value::Text(text) => is_text_of_date(&text),
+        Value::Bytes(bytes) if !input.hex => is_text_of_date(&String::from_utf8_lossy(&bytes)),
+        _ => {
+            let number = input.decimal(row).unwrap_or_else(|| Decimal::from_i128(0));
+            let time = parse::number_as_time(number);
+            parse::is_dated_number(number) || time.is_none_or(|time| time.abs() > TIME_MAX_MICROS)
+        }
     };
-    match value {
-        Value::Date(packed) => Some(DateTime::unpack(*packed)),
-        Value::Text(text) => parse::dated(text)?.value,
-        Value::Bytes(bytes) => parse::dated(&String::from_utf8_lossy(bytes))?.value,
-        Value::Int(value) => number(Decimal::from_i128(i128::from(*value))),
-        Value::UInt(value) => number(Decimal::from_i128(i128::from(*value))),
-        Value::Decimal(value) => number(*value),
-        Value::Double(value) => number(crate::input::double_to_decimal(*value)),
-        Value::Null | Value::Time(_) => None,
-    }
+    Ok(match is_date {
+        true => datetime(input, row, lenience)?.map(Moment::Date),
+        false => time(input, row)?.map(Moment::Time),
+    })
 }
 
-/// A value packed for a comparison with dates.
+/// Whether a text is a date where a time will do as well, be it of a day that no month has.
+pub(crate) fn is_text_of_date(text: &str) -> bool {
+    if parse::begins_with_time(text) {
+        return false;
+    }
+    let read = parse::datetime(text);
+    read.value.is_some() || read.shaped
+}
+
+/// A value packed for a comparison with dates. To a MySQL a text that is no date is the date of zeros,
+/// and a YEAR has no month and no day.
 pub(crate) fn for_comparison(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
     if input.ty.is_date() {
         return Ok(match input.value(row) {
@@ -253,7 +313,28 @@ pub(crate) fn for_comparison(input: &Input<'_>, row: usize) -> Result<Option<i64
             _ => None,
         });
     }
-    Ok(datetime(input, row, Lenience::FUZZY)?.map(DateTime::pack))
+    if input.ctx().of_mariadb {
+        let date = datetime(input, row, Lenience::FUZZY)?;
+        if date.is_none() && input.ty.is_string() && !input.is_null(row) {
+            return Err(Error::unsupported(
+                "a text that is no date compared with dates of a MariaDB",
+            ));
+        }
+        return Ok(date.map(DateTime::pack));
+    }
+    let date = match input.value(row) {
+        Value::Null => return Ok(None),
+        Value::UInt(year) if input.ty.wire == WireType::Year => {
+            let year = u16::try_from(year).unwrap_or_default();
+            Some(DateTime { year, ..DateTime::default() })
+        }
+        Value::Bytes(bytes) if input.hex => {
+            text_as_datetime(&String::from_utf8_lossy(&bytes), input, Lenience::FUZZY)
+        }
+        _ => datetime(input, row, Lenience::FUZZY)?,
+    };
+    let zero = input.ty.is_string().then(DateTime::default);
+    Ok(date.or(zero).map(DateTime::pack))
 }
 
 /// The same; of a text the date alone.

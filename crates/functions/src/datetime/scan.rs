@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pelorus_error::Result;
+use pelorus_error::{Error, Result};
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS, days_in_month};
 use pelorus_types::{ColumnType, WireType};
 
@@ -278,6 +278,9 @@ pub(crate) fn str_to_date(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
         let scanned =
             scan(&text, &format).and_then(|(found, rest)| Some((assembled(&found)?, rest)));
         let has_date = ty.wire != WireType::Time;
+        if batch.ctx.of_mariadb && has_date && scanned.is_some_and(|(date, _)| date.year == 0) {
+            return Err(Error::unsupported("dates of year 0 as MariaDB has them"));
+        }
         let zero = |date: &DateTime| date.year == 0 || date.month == 0 || date.day == 0;
         let kept = scanned.filter(|(date, _)| !(has_date && strict && zero(date)));
         let Some((date, rest)) = kept else {

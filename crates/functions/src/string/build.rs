@@ -164,6 +164,7 @@ pub(crate) fn repeat(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
             return Ok(too_long("repeat", limit, batch.ctx));
         }
         let count = usize::try_from(if length == 0 { 0 } else { count }).unwrap_or(0);
+        batch.ctx.check_memory(text.as_bytes().len().saturating_mul(count))?;
         value_of(text.as_bytes().repeat(count), binary)
     })
 }
@@ -183,7 +184,9 @@ pub(crate) fn space(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<
         if count > limit {
             return Ok(too_long("space", limit, batch.ctx));
         }
-        Ok(Value::Text(" ".repeat(usize::try_from(count).unwrap_or(0))))
+        let count = usize::try_from(count).unwrap_or(0);
+        batch.ctx.check_memory(count)?;
+        Ok(Value::Text(" ".repeat(count)))
     }))
 }
 
@@ -217,6 +220,7 @@ pub(crate) fn pad(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Ca
             return Ok(too_long(&shown, limit, batch.ctx));
         }
         let missing = usize::try_from(length - have).unwrap_or(0);
+        batch.ctx.check_memory(missing)?;
         let whole = padding.as_bytes().repeat(missing / padding.len());
         let rest = padding.slice(0, missing % padding.len());
         let rest: &[u8] = match &rest {

@@ -129,6 +129,9 @@ pub(crate) fn conv(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
             return Ok(Value::Null);
         }
         let read = read_base(&digits, from);
+        if read.overflow && batch.ctx.of_mariadb {
+            return Err(Error::unsupported("digits beyond 64 bits as MariaDB has them"));
+        }
         if read.overflow || (read.empty && fixed.is_none()) {
             input.warn_truncated("DECIMAL", digits.as_bytes());
         }
@@ -167,7 +170,7 @@ fn read_base(digits: &str, base: i64) -> Read {
         overflow |= value > most;
         value = value.min(most);
     } else if overflow {
-        return Read { bits: u64::MAX, overflow, empty: false };
+        return Read { bits: if negative { 0 } else { u64::MAX }, overflow, empty: false };
     }
     let bits = if negative { value.wrapping_neg() } else { value };
     Read { bits, overflow, empty: count == 0 }

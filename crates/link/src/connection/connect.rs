@@ -62,6 +62,8 @@ pub(crate) struct Address {
     pub(crate) label: Arc<str>,
     pub(crate) tls: TlsMode,
     pub(crate) tls_config: Option<Arc<ClientConfig>>,
+    /// See [`crate::LinkConfig::cleartext_password`].
+    pub(crate) cleartext_password: bool,
     pub(crate) timeout: Duration,
 }
 
@@ -70,9 +72,46 @@ impl Address {
     fn unreachable(&self, why: impl std::fmt::Display) -> Error {
         Error::new(
             Code::ConnectToForeign,
-            format!("Unable to connect to foreign data source: {}: {why}", self.label),
+            format!(
+                "Unable to connect to foreign data source: {}: {}",
+                self.label,
+                pelorus_error::plain(why)
+            ),
         )
     }
+
+    /// What the password itself may travel on.
+    fn trust(&self, stream: &Stream) -> Trust {
+        match stream {
+            Stream::Unix(_) => Trust::Server,
+            Stream::Tls(_) if self.tls == TlsMode::Verify || self.cleartext_password => {
+                Trust::Server
+            }
+            _ if self.cleartext_password || is_loopback(&self.endpoint.host) => Trust::Address,
+            _ => Trust::None,
+        }
+    }
+
+    /// The error where a server asks for the password itself and may be another one.
+    fn not_verified(&self, plugin: &str) -> Error {
+        self.unreachable(format_args!(
+            "it asks for the password itself ({plugin}), and is not verified: anyone between \
+             could read the password; set TLS 'verify' with TLS_CA (the certificate authority of \
+             the server), or CLEARTEXT_PASSWORD 'ON' where the network is trusted"
+        ))
+    }
+}
+
+/// Who can be at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    /// The server that is meant, and no listener; or an option says so.
+    Server,
+    /// Whatever listens at an address of this machine, or at one that has been said to be trusted:
+    /// it may have the password encrypted with the key that it sends.
+    Address,
+    /// Anybody.
+    None,
 }
 
 /// Connects and logs in.
@@ -110,7 +149,8 @@ async fn log_in_either_way(
     env: &Env,
     more: Capabilities,
 ) -> Result<Connection> {
-    if address.tls == TlsMode::Preferred && is_loopback(&address.endpoint.host) {
+    let is_here = address.endpoint.socket.is_none() && is_loopback(&address.endpoint.host);
+    if address.tls == TlsMode::Preferred && is_here {
         match log_in(address, env, more, false).await {
             Err(error) if REFUSED.contains(&error.errno()) => {}
             other => return other,
@@ -222,7 +262,7 @@ async fn start_tls(
         return Err(Error::internal("TLS is for TCP"));
     };
     let stream = TlsConnector::from(Arc::clone(config)).connect(name, socket).await;
-    let stream = stream.map_err(|error| address.unreachable(format_args!("TLS: {error}")))?;
+    let stream = stream.map_err(|error| address.unreachable(crate::tls::reason(&error)))?;
     connection.stream = Stream::Tls(Box::new(stream));
     Ok(())
 }
@@ -237,9 +277,9 @@ async fn authenticate(
     let mut plugin = greeting.plugin.clone();
     let mut scramble = greeting.scramble;
     // A plugin that we do not speak as the server's default: offer ours and let it switch.
-    let proof = match answer_to(&plugin, password, &scramble, connection.stream.is_private()) {
-        Ok(proof) => proof,
-        Err(_) => {
+    let proof = match proof_for(&plugin, password, &scramble) {
+        Some(proof) => proof,
+        None => {
             plugin = auth::NATIVE.to_owned();
             auth::native_proof(password, &scramble)
         }
@@ -276,8 +316,10 @@ async fn authenticate(
             Step::Switch { plugin: wanted, data } => {
                 plugin = wanted;
                 scramble = challenge(&data);
-                let private = connection.stream.is_private();
-                let answer = answer_to(&plugin, password, &scramble, private)?;
+                let answer = match proof_for(&plugin, password, &scramble) {
+                    Some(proof) => proof,
+                    None => clear_password(address, &connection.stream, &plugin)?,
+                };
                 reply(connection, &answer).await?;
             }
             Step::More(data) => match data.as_slice() {
@@ -316,19 +358,26 @@ fn challenge(data: &[u8]) -> [u8; SCRAMBLE] {
     scramble
 }
 
-fn answer_to(
-    plugin: &str,
-    password: &[u8],
-    scramble: &[u8; SCRAMBLE],
-    private: bool,
-) -> Result<Vec<u8>> {
+/// The proof that a plugin wants of the one who knows the password, from which the password cannot
+/// be computed; `None` for plugins that want something else.
+fn proof_for(plugin: &str, password: &[u8], scramble: &[u8; SCRAMBLE]) -> Option<Vec<u8>> {
     match plugin {
-        _ if password.is_empty() && plugin != auth::CLEAR => Ok(Vec::new()),
-        auth::NATIVE => Ok(auth::native_proof(password, scramble)),
-        auth::CACHING_SHA2 => Ok(auth::sha2_proof(password, scramble)),
-        // Only where nobody can listen.
-        auth::CLEAR if private => Ok(with_zero(password)),
-        other => Err(Error::unsupported(format_args!("authentication plugin {other}"))),
+        auth::CLEAR => None,
+        _ if password.is_empty() => Some(Vec::new()),
+        auth::NATIVE => Some(auth::native_proof(password, scramble)),
+        auth::CACHING_SHA2 => Some(auth::sha2_proof(password, scramble)),
+        _ => None,
+    }
+}
+
+/// The password itself, for the plugin that wants it.
+fn clear_password(address: &Address, stream: &Stream, plugin: &str) -> Result<Vec<u8>> {
+    if plugin != auth::CLEAR {
+        return Err(Error::unsupported(format_args!("authentication plugin {plugin}")));
+    }
+    match address.trust(stream) {
+        Trust::Server => Ok(with_zero(address.endpoint.password.reveal().as_bytes())),
+        Trust::Address | Trust::None => Err(address.not_verified(plugin)),
     }
 }
 
@@ -337,7 +386,7 @@ fn with_zero(password: &[u8]) -> Vec<u8> {
 }
 
 /// The full exchange of caching_sha2_password: the password itself on a private line, else
-/// encrypted with the server's key.
+/// encrypted with the key that the server sends, which anyone between could replace.
 async fn send_password(
     connection: &mut Connection,
     address: &Address,
@@ -345,6 +394,9 @@ async fn send_password(
     scramble: &[u8; SCRAMBLE],
     env: &Env,
 ) -> Result<()> {
+    if address.trust(&connection.stream) == Trust::None {
+        return Err(address.not_verified(auth::CACHING_SHA2));
+    }
     if connection.stream.is_private() {
         return reply(connection, &with_zero(password)).await;
     }
@@ -434,6 +486,47 @@ pub(super) fn ask_whether_it_works(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn passwords_go_to_verified_servers_and_to_this_machine() {
+        let address = |host: &str, tls, cleartext_password| Address {
+            endpoint: Endpoint { host: host.to_owned(), ..Endpoint::default() },
+            label: "server 'shop'".into(),
+            tls,
+            tls_config: None,
+            cleartext_password,
+            timeout: Duration::from_secs(1),
+        };
+        // Neither a local socket nor TLS.
+        let plain = Stream::Closed;
+        let local = Stream::Unix(UnixStream::pair().unwrap().0);
+        for tls in [TlsMode::Disabled, TlsMode::Preferred, TlsMode::Required, TlsMode::Verify] {
+            for (host, trust) in [
+                ("db1", Trust::None),
+                ("127.0.0.2.example.com", Trust::None),
+                ("0.0.0.0", Trust::None),
+                ("localhost", Trust::Address),
+                ("127.0.0.2", Trust::Address),
+                ("::1", Trust::Address),
+            ] {
+                assert_eq!(address(host, tls, false).trust(&plain), trust, "{host}");
+                assert_eq!(address(host, tls, true).trust(&plain), Trust::Address, "{host}");
+                assert_eq!(address(host, tls, false).trust(&local), Trust::Server, "{host}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_sent_unasked_is_a_proof() {
+        let scramble = [b'x'; SCRAMBLE];
+        for plugin in [auth::NATIVE, auth::CACHING_SHA2] {
+            let proof = proof_for(plugin, b"secret", &scramble).unwrap();
+            assert!(!proof.windows(6).any(|part| part == b"secret"));
+        }
+        for plugin in [auth::CLEAR, "sha256_password", "dialog", ""] {
+            assert_eq!(proof_for(plugin, b"secret", &scramble), None, "{plugin}");
+        }
+    }
 
     #[test]
     fn a_server_that_is_full_is_there() {

@@ -118,3 +118,37 @@ async fn an_end_is_told_from_rubbish() {
     connection.query("SELECT 1").await.unwrap_err();
     assert!(!connection.has_ended() && !connection.is_reusable());
 }
+
+#[tokio::test]
+async fn variables_that_the_server_lacks_are_not_set() {
+    /// Error 1193.
+    const UNKNOWN: &[u8] = b"\x0B\0\0\x01\xFF\xA9\x04#HY000no";
+    let (mut connection, mut server) = pair().await;
+    let mut wanted = SessionSettings::default();
+    wanted.others.insert("sql_generate_invisible_primary_key".into(), "1".into());
+    server.write_all(UNKNOWN).await.unwrap();
+    // It lists none of them.
+    server.write_all(DONE).await.unwrap();
+    connection.apply(&wanted).await.unwrap();
+    connection.apply(&SessionSettings::default()).await.unwrap();
+    let mut sent = Vec::new();
+    while let Some(command) = received(&mut server, A_WHILE).await {
+        sent.push(String::from_utf8(command).unwrap());
+    }
+    let ask = "SHOW VARIABLES WHERE Variable_name IN ('sql_generate_invisible_primary_key')";
+    assert_eq!(sent.len(), 2, "{sent:?}");
+    assert!(sent[1].ends_with(ask), "{sent:?}");
+}
+
+#[tokio::test]
+async fn text_that_servers_read_in_different_ways_is_not_sent() {
+    let (mut connection, mut server) = pair().await;
+    for sql in ["SELECT 1 /*! + 1 */", "SELECT '\\' /*! x */ '", "SELECT 1 --\u{7f}"] {
+        assert_eq!(connection.query(sql).await.unwrap_err().errno(), 1235, "{sql}");
+        assert_eq!(connection.run(sql).await.unwrap_err().errno(), 1235, "{sql}");
+        assert_eq!(connection.rows(sql).await.unwrap_err().errno(), 1235, "{sql}");
+        assert_eq!(connection.prepare(sql).await.unwrap_err().errno(), 1235, "{sql}");
+        assert_eq!(connection.run_all(&["DO 0", sql]).await.unwrap_err().errno(), 1235, "{sql}");
+    }
+    assert!(connection.is_reusable() && received(&mut server, A_WHILE).await.is_none());
+}

@@ -30,6 +30,20 @@ impl ServerVersion {
         }
     }
 
+    /// Whether `$$ ... $$` is a string, as in stored programs in JavaScript.
+    pub(crate) fn has_dollar_quotes(&self) -> bool {
+        !self.is_mariadb && self.number >= (9, 0, 0)
+    }
+
+    /// The variable that says whether a session's transactions only read.
+    pub(crate) fn read_only_variable(&self) -> &'static str {
+        let is_renamed = match self.is_mariadb {
+            true => self.number >= (11, 1, 0),
+            false => self.number >= (5, 7, 20),
+        };
+        if is_renamed { "transaction_read_only" } else { "tx_read_only" }
+    }
+
     /// How to ask where the binlog ends and what it leaves out.
     pub(crate) fn binlog_status(&self) -> &'static str {
         if self.is_mariadb || self.number < (8, 2, 0) {

@@ -49,6 +49,7 @@ fn table(nullable: bool) -> RemoteTable {
         collation: None,
         comment: String::new(),
         auto_increment: None,
+        folds_names: false,
     }
 }
 

@@ -73,6 +73,7 @@ pub(crate) async fn table(
         name,
         columns,
         engine,
+        folds_names: !exact,
     }))
 }
 

@@ -187,10 +187,10 @@ impl Log {
         self.check(state)
     }
 
-    /// Takes the space that is kept for records which free more ([`Log::append_freeing`]), if there
-    /// is room.
+    /// Takes the space that is kept for records which free more ([`Log::append_freeing`]), and as much
+    /// for others, if there is room: what was freed must not be gone before the next record comes.
     pub fn keep_space(&self) {
-        let mut kept = self.options.kept_bytes();
+        let mut kept = self.options.kept_bytes() * 2;
         let mut state = self.state.lock();
         let end = state.end();
         // What there is of it is better than nothing.
@@ -199,8 +199,9 @@ impl Log {
         }
     }
 
-    /// Gives the space behind the last record back, for somebody who frees more with it, until
-    /// [`Self::keep_space`]. Whether there was any.
+    /// Gives space behind the last record back, for somebody who frees more with it, until
+    /// [`Self::keep_space`]. What the last records take ([`Self::append_last`]) stays: what is lent may
+    /// be gone for good. Whether there was any.
     pub fn lend_space(&self) -> bool {
         if self.options.kept_bytes() == 0 {
             return false;
@@ -208,13 +209,14 @@ impl Log {
         let mut state = self.state.lock();
         let Some(end) = state.end().align_up() else { return false };
         let used = offset_of(state.segment.first, end);
-        if state.failure.is_some() || used >= state.segment.reserved {
+        let left = used.saturating_add(self.options.last_bytes());
+        if state.failure.is_some() || left >= state.segment.reserved {
             return false;
         }
         // What is being written ends before that.
-        let is_cut = state.segment.file.set_len(used).is_ok();
+        let is_cut = state.segment.file.set_len(left).is_ok();
         if is_cut {
-            state.segment.reserved = used;
+            state.segment.reserved = left;
         }
         is_cut
     }

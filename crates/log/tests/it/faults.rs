@@ -269,6 +269,40 @@ fn space_is_lent_and_taken_back() {
     assert!(!log.lend_space());
 }
 
+/// What was lent may be gone for good. The last records have room nevertheless, and so has an opening.
+#[test]
+fn the_last_records_and_openings_have_room_when_what_was_lent_is_gone() {
+    for (tear, records) in Tear::ALL.into_iter().flat_map(|tear| [0, 2].map(|it| (tear, it))) {
+        let options = Options { reserve_bytes: 256 << 10, ..ROOMY };
+        let disk = SimDisk::new(1);
+        let mut log = create(&disk, options).unwrap();
+        log.wait(log.append(&[b"first"]).unwrap()).unwrap();
+        fill(&disk);
+        append_until_full(&log);
+        assert!(log.lend_space());
+        let other = disk.open(&folder().join("other"), Open::Create).unwrap();
+        let taken = (0..).take_while(|at| other.write_at(&[1; 4096], at * 4096).is_ok()).count();
+        assert!(taken > 8, "{taken} blocks were lent");
+        log.keep_space();
+        let refused = log.append_freeing(&[b"something is dropped"]).unwrap_err();
+        assert_eq!(refused.code(), Code::DiskFull);
+        for _ in 0..records {
+            log.wait(log.append_last(&[b"a file is removed"]).unwrap()).unwrap();
+        }
+        drop(log);
+        disk.crash_with(tear);
+        log = open(&disk, options, Checkpoint::default()).unwrap().0;
+        // Its name may have been lost.
+        disk.remove(&folder().join("other")).ok();
+        log.keep_space();
+        for round in 0..3 {
+            let at = || format!("{tear:?}, {records} last records, record {round}");
+            let dropped = log.append_freeing(&[b"something is dropped"]);
+            log.wait(dropped.unwrap_or_else(|error| panic!("{}: {error}", at()))).unwrap();
+        }
+    }
+}
+
 /// Whatever becomes of the cut, and however often it is opened.
 #[test]
 fn a_log_is_opened_on_a_full_disk_in_the_space_that_it_took_ahead() {

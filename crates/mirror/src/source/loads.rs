@@ -51,7 +51,7 @@ impl Source {
                         self.after_load(&mirror, turn, result, &mut tries);
                     }
                     Err(error) => {
-                        tracing::error!(%error, "the reading of a table has panicked");
+                        tracing::error!("the reading of a table ended by an internal error");
                         let of_task = |_: &MirrorName, it: &mut (task::Id, _)| it.0 == error.id();
                         for (_, (_, mirror)) in running.extract_if(.., of_task) {
                             let error = Error::internal("the reading of the table has panicked");

@@ -75,7 +75,7 @@ async fn long_data_comes_in_pieces() {
     for _ in 0..2 {
         client.send(|out| command::put_long_data(out, ok.id, 0, &too_much)).await.unwrap();
     }
-    assert_eq!(client.execute(ok.id, &[Value::Int(1)]).await.unwrap_err().errno(), 1153);
+    assert_eq!(client.execute(ok.id, &[Value::Int(1)]).await.unwrap_err().errno(), 1105);
     client.execute(ok.id, &[Value::Int(1)]).await.unwrap();
     client.send(|out| command::put_long_data(out, ok.id, 9, b"x")).await.unwrap();
     assert_eq!(client.execute(ok.id, &[Value::Int(1)]).await.unwrap_err().errno(), 1210);

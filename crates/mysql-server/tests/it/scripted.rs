@@ -35,6 +35,8 @@ pub(crate) struct Script {
     pub(crate) given: Arc<AtomicUsize>,
     pub(crate) killed: watch::Sender<u64>,
     pub(crate) parameters: Mutex<Vec<Parameter>>,
+    /// Who has tried to log in, and whether that was proven.
+    pub(crate) logins: Mutex<Vec<(String, bool)>>,
     ids: AtomicU64,
 }
 
@@ -62,6 +64,7 @@ impl Script {
             given: Arc::default(),
             killed: watch::Sender::new(0),
             parameters: Mutex::default(),
+            logins: Mutex::default(),
             ids: AtomicU64::new(1),
         })
     }
@@ -135,6 +138,11 @@ impl Backend for Script {
         self.accounts.lock().get(user).cloned()
     }
 
+    fn login_ended(&self, user: &str, _peer: Option<IpAddr>, is_proven: bool) -> Result<()> {
+        self.logins.lock().push((user.to_owned(), is_proven));
+        Ok(())
+    }
+
     fn next_connection_id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::SeqCst)
     }
@@ -206,7 +214,7 @@ fn encoded(batch: &RecordBatch, format: Format) -> bytes::Bytes {
 }
 
 impl ScriptSession {
-    /// The statements: `ok`, `fail`, `wait`, `who`, `rows N`, `relay N`, `wide N`, `cafe`, `stall`,
+    /// The statements: `ok`, `light`, `spin N` (milliseconds), `fail`, `wait`, `who`, `rows N`, `relay N`, `wide N`, `cafe`, `stall`,
     /// `break`, `stop`, `file`.
     async fn run(&self, sql: &str, format: Format) -> Result<Outcome> {
         let (word, number) = sql.trim().split_once(' ').unwrap_or((sql.trim(), "0"));
@@ -217,7 +225,12 @@ impl ScriptSession {
             batch(from..to, "text")
         };
         let rows: pelorus_engine::api::RowStream = match word {
-            "ok" => {
+            "spin" => {
+                let _work = Work::begin(&self.script);
+                std::thread::sleep(Duration::from_millis(number.unsigned_abs()));
+                return Ok(Outcome::Done(Done::default()));
+            }
+            "ok" | "light" => {
                 return Ok(Outcome::Done(Done {
                     affected_rows: 3,
                     last_insert_id: 7,
@@ -275,6 +288,8 @@ impl ScriptSession {
 }
 
 impl BackendSession for ScriptSession {
+    fn count_bytes(&self, _received: u64, _sent: u64) {}
+
     fn status(&self) -> SessionStatus {
         SessionStatus { in_transaction: false, autocommit: true, no_backslash_escapes: false }
     }
@@ -293,6 +308,10 @@ impl BackendSession for ScriptSession {
         async move {
             killed.wait_for(|killed| *killed == id).await.ok();
         }
+    }
+
+    fn memory(&self) -> pelorus_env::Account {
+        pelorus_env::Account::unlimited()
     }
 
     fn is_killed(&self) -> bool {
@@ -316,6 +335,10 @@ impl BackendSession for ScriptSession {
             Some((first, rest)) if self.multi => (first, rest.trim()),
             _ => (sql, ""),
         }
+    }
+
+    fn is_light(&self, sql: &str) -> bool {
+        sql == "light"
     }
 
     async fn execute(&mut self, sql: &str) -> Result<Outcome> {

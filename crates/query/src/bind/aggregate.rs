@@ -1,26 +1,31 @@
 //! GROUP BY and aggregates.
 
 use std::collections::hash_map::Entry;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, lit};
 use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::{self, AggregateCall};
 use pelorus_functions::{Arg, EvalContext, Formula};
 use pelorus_sql::normalise::{Node, calls, has_aggregate, is_aggregate_name, walk_expr};
 use sqlparser::ast::{
     self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, OrderByExpr, ValueWithSpan,
+    FunctionArguments, OrderByExpr, ValueWithSpan, VisitMut, VisitorMut,
 };
 
 use super::expr::{Computed, ExprBinder, canonical};
+use super::grouped::all_columns;
 use super::mariadb;
+use super::names::own_columns;
 use super::native::extremes;
 use super::native::groups::{Part, part_of};
 use super::query::{Binder, column_expr};
 use super::rollup;
+use super::scope::{Scope, path_of};
 use super::typed::Typed;
-use crate::udf::{self, Units, from_datafusion};
+use crate::plans;
+use crate::udf::{self, Units};
 
 /// Whether an expression holds an aggregate of its own block.
 pub(crate) fn contains(expr: &ast::Expr) -> bool {
@@ -119,12 +124,12 @@ pub(crate) struct Grouping<'a> {
     pub(crate) keys: &'a [ast::Expr],
     /// The expressions in which aggregates are looked for.
     pub(crate) over: Vec<&'a ast::Expr>,
-    /// The columns that `*` brought into the select list.
-    pub(crate) starred: &'a [ast::Expr],
-    /// The block.
-    pub(crate) select: &'a ast::Select,
-    /// The aliases of its select list that are not the names of what they stand for.
-    pub(crate) aliases: Vec<&'a str>,
+    /// The columns that `*` brought into the select list, by their places.
+    pub(crate) starred: Vec<usize>,
+    /// What windows are partitioned and ordered by.
+    pub(crate) windows: Vec<ast::Expr>,
+    /// Which columns of FROM the keys determine; nothing where any may be named.
+    pub(crate) determined: &'a [bool],
     /// WITH ROLLUP.
     pub(crate) rollup: bool,
     /// A MariaDB may write the groups to a table before their last use, and rounds averages there.
@@ -132,14 +137,40 @@ pub(crate) struct Grouping<'a> {
 }
 
 impl Grouping<'_> {
-    /// Whether a name could mean an item of the select list.
-    pub(crate) fn is_alias(&self, expr: &ast::Expr) -> bool {
-        match expr {
-            ast::Expr::Identifier(name) => {
-                self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(&name.value))
-            }
-            _ => false,
+    /// The columns that stand above the groups, by their places, but for those within keys. `texts`
+    /// are those of the keys.
+    fn columns(&self, scope: &Scope, texts: &[String]) -> Vec<usize> {
+        let mut found = self.starred.clone();
+        for expr in self.over.iter().copied().chain(&self.windows) {
+            let mut copy = expr.clone();
+            // The visitor never breaks off.
+            let _: ControlFlow<()> = copy.visit(&mut WithoutKeys { scope, texts });
+            found.extend(own_columns(&copy, scope));
+            let is_determined = |at: &usize| self.determined.get(*at).copied().unwrap_or(true);
+            found.extend(all_columns(&copy, scope).into_iter().filter(is_determined));
         }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// Takes keys out of an expression.
+struct WithoutKeys<'a> {
+    scope: &'a Scope,
+    texts: &'a [String],
+}
+
+impl VisitorMut for WithoutKeys<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        // Columns that are keys are found as such.
+        let is_name = path_of(expr).is_some() || matches!(expr, ast::Expr::Value(_));
+        if !is_name && self.texts.contains(&canonical(expr, self.scope)) {
+            *expr = ast::Expr::value(ast::Value::Null);
+        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -165,8 +196,8 @@ impl Binder<'_> {
             }
         }
         let dependent = {
-            let keys = keys.iter().map(|(_, key)| key.expr.clone()).collect();
-            self.dependent(binder.scope, grouping, keys)
+            let texts: Vec<String> = keys.iter().map(|(text, _)| text.clone()).collect();
+            grouping.columns(binder.scope, &texts)
         };
         // The text of a number is that of any row with an equal one. It is a row of the group where
         // nothing else tells groups apart.
@@ -222,7 +253,8 @@ impl Binder<'_> {
             }
             computed.insert(text, bound);
         }
-        for column in dependent {
+        for place in dependent {
+            let column = binder.scope.path(place);
             let text = canonical(&column, binder.scope);
             if let Entry::Vacant(place) = computed.entry(text) {
                 if grouping.rollup {
@@ -230,7 +262,11 @@ impl Binder<'_> {
                         "{column}, which WITH ROLLUP is not over"
                     )));
                 }
-                let value = binder.value(&column)?;
+                let mut value = binder.value(&column)?;
+                if groups.is_empty() {
+                    // There may be no row.
+                    value.set_nullable();
+                }
                 let pick = self.fresh("v");
                 aggregates.push(any_value(&value, context)?.alias(&pick));
                 place.insert(value.at(column_expr(&pick), None));
@@ -266,10 +302,7 @@ impl Binder<'_> {
             let plan = rollup::rolled_up(plan, groups, aggregates, counted.as_deref())?;
             return Ok((plan, computed));
         }
-        let plan = LogicalPlanBuilder::from(plan)
-            .aggregate(groups, aggregates)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
+        let plan = plans::aggregate(plan, groups, aggregates)?;
         Ok((plan, computed))
     }
 

@@ -3,9 +3,9 @@
 //! others of the first side, and those before the others of the second.
 
 use pelorus_error::{Code, Error, Result};
-use sqlparser::ast::{BinaryOperator, Expr, Ident, JoinConstraint};
+use sqlparser::ast::{BinaryOperator, Expr, JoinConstraint};
 
-use super::scope::{Scope, ScopeColumn};
+use super::scope::Scope;
 use crate::federate::block::Kind;
 
 /// In messages.
@@ -61,11 +61,7 @@ impl Common {
 
     /// That the columns of each pair are equal.
     pub(super) fn conditions(&self, scope: &Scope, joined: (Kind, usize)) -> Vec<Expr> {
-        let name = |at: usize| {
-            let column: &ScopeColumn = &scope.columns[at];
-            let path = [&column.table, &column.name];
-            Box::new(Expr::CompoundIdentifier(path.into_iter().map(Ident::new).collect()))
-        };
+        let name = |at: usize| Box::new(scope.path(at));
         let equal = |(first, second)| Expr::BinaryOp {
             left: name(first),
             op: BinaryOperator::Eq,
@@ -94,8 +90,7 @@ impl Common {
 
 /// The place of a column with a bare name.
 fn place(scope: &Scope, name: &str) -> Result<Option<usize>> {
-    let Some(found) = scope.find(&[name], CLAUSE)? else { return Ok(None) };
-    Ok(scope.columns.iter().position(|it| std::ptr::eq(it, found)))
+    scope.place(&[name], CLAUSE)
 }
 
 fn required(scope: &Scope, name: &str) -> Result<usize> {

@@ -10,7 +10,8 @@ use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, SortField};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SortExpr,
+    Volatility,
 };
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions as functions;
@@ -66,19 +67,14 @@ impl Binder<'_> {
                 continue;
             }
             let nothing = nothing_of(&key)?;
-            terms.push(Term { ascending: is_ascending(term)?, nothing });
+            let ascending = is_ascending(term)?;
+            terms.push(Term { ascending, nulls_first: true, nothing: Some(nothing) });
             keys.push(key.order_key(&self.context.eval)?);
         }
         if keys.is_empty() {
             return Typed::literal(functions::literal::text_of("", collation::BINARY));
         }
-        let udf = RowKey {
-            name: "row_key".to_owned(),
-            signature: udf::signature(keys.len(), Volatility::Immutable),
-            terms,
-            id: udf::next_id(),
-        };
-        let expr = ScalarUDF::new_from_impl(udf).call(keys);
+        let expr = RowKey::of(keys, terms);
         Ok(Typed::computed(expr, ColumnType::varchar(u32::MAX, collation::BINARY).not_null()))
     }
 }
@@ -117,9 +113,35 @@ fn nothing_of(key: &Typed) -> Result<Vec<u8>> {
 /// How a row is sorted by one of its keys.
 struct Term {
     ascending: bool,
+    nulls_first: bool,
     /// What NULL is sorted as where the key is bytes. Where it is a number, that is zero: MySQL
-    /// compares what lies below the mark of a NULL.
-    nothing: Vec<u8>,
+    /// compares what lies below the mark of a NULL. `None` where NULL has a place of its own.
+    nothing: Option<Vec<u8>>,
+}
+
+/// More keys than these become one: what the planner does with them takes the cube of their number.
+const MANY_KEYS: usize = 16;
+
+/// The terms of an ORDER BY, as one term where they are many.
+pub(super) fn few_terms(terms: Vec<SortExpr>) -> Vec<SortExpr> {
+    if terms.len() <= MANY_KEYS {
+        return terms;
+    }
+    let term = |it: SortExpr| {
+        (it.expr, Term { ascending: it.asc, nulls_first: it.nulls_first, nothing: None })
+    };
+    let (keys, terms) = terms.into_iter().map(term).unzip();
+    vec![SortExpr::new(RowKey::of(keys, terms), true, true)]
+}
+
+/// Keys of which only equality counts, as one key where they are many.
+pub(super) fn few_keys(keys: Vec<Expr>) -> Vec<Expr> {
+    if keys.len() <= MANY_KEYS {
+        return keys;
+    }
+    let term = |_: &Expr| Term { ascending: true, nulls_first: true, nothing: None };
+    let terms = keys.iter().map(term).collect();
+    vec![RowKey::of(keys, terms)]
 }
 
 /// Makes one sequence of bytes of several keys, which is sorted as they are.
@@ -133,9 +155,20 @@ struct RowKey {
 by_identity!(RowKey);
 
 impl RowKey {
+    fn of(keys: Vec<Expr>, terms: Vec<Term>) -> Expr {
+        let udf = Self {
+            name: "row_key".to_owned(),
+            signature: udf::signature(keys.len(), Volatility::Immutable),
+            terms,
+            id: udf::next_id(),
+        };
+        ScalarUDF::new_from_impl(udf).call(keys)
+    }
+
     fn keys_of(&self, arrays: &[ArrayRef]) -> DfResult<ArrayRef> {
         let field = |(array, term): (&ArrayRef, &Term)| {
-            let options = SortOptions { descending: !term.ascending, nulls_first: true };
+            let options =
+                SortOptions { descending: !term.ascending, nulls_first: term.nulls_first };
             SortField::new_with_options(array.data_type().clone(), options)
         };
         let filled = arrays.iter().zip(&self.terms).map(|(array, term)| filled(array, term));
@@ -148,11 +181,11 @@ impl RowKey {
 
 /// An array with something in the place of NULL.
 fn filled(array: &ArrayRef, term: &Term) -> DfResult<ArrayRef> {
-    if array.null_count() == 0 {
+    let Some(nothing) = term.nothing.as_ref().filter(|_| array.null_count() > 0) else {
         return Ok(Arc::clone(array));
-    }
+    };
     let nothing = match array.data_type() {
-        DataType::Binary => ScalarValue::Binary(Some(term.nothing.clone())),
+        DataType::Binary => ScalarValue::Binary(Some(nothing.clone())),
         ty => ScalarValue::new_zero(ty)?,
     };
     Ok(zip(&is_not_null(array)?, array, &nothing.to_scalar()?)?)
@@ -187,7 +220,11 @@ mod tests {
 
     /// The order in which rows come.
     fn sorted(keys: &[ArrayRef], ascending: &[bool], nothing: &[u8]) -> Vec<usize> {
-        let term = |ascending: &bool| Term { ascending: *ascending, nothing: nothing.to_vec() };
+        let term = |ascending: &bool| Term {
+            ascending: *ascending,
+            nulls_first: true,
+            nothing: Some(nothing.to_vec()),
+        };
         let udf = RowKey {
             name: String::new(),
             signature: udf::signature(keys.len(), Volatility::Immutable),
@@ -220,6 +257,32 @@ mod tests {
         ]));
         assert_eq!(sorted(&[Arc::clone(&texts)], &[true], b"\x20"), [3, 1, 0, 2]);
         assert_eq!(sorted(&[texts], &[false], b"\x20"), [2, 0, 1, 3]);
+    }
+
+    #[test]
+    fn many_terms_are_one() {
+        let column = |at: usize| super::super::query::column_expr(&format!("c{at}"));
+        let terms = |count| (0..count).map(|at| SortExpr::new(column(at), true, true)).collect();
+        assert_eq!(few_terms(terms(MANY_KEYS)).len(), MANY_KEYS);
+        assert_eq!(few_terms(terms(MANY_KEYS + 1)).len(), 1);
+        assert_eq!(few_keys((0..MANY_KEYS + 1).map(column).collect()).len(), 1);
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(0), None, Some(-1), Some(2)]));
+        let order = |ascending| {
+            let nulls_first = ascending;
+            let term = Term { ascending, nulls_first, nothing: None };
+            let udf = RowKey {
+                name: String::new(),
+                signature: udf::signature(1, Volatility::Immutable),
+                terms: vec![term],
+                id: udf::next_id(),
+            };
+            let bytes = udf.keys_of(&[Arc::clone(&numbers)]).expect("keys");
+            let mut rows: Vec<usize> = (0..4).collect();
+            rows.sort_by_key(|row| bytes.as_binary::<i32>().value(*row).to_vec());
+            rows
+        };
+        assert_eq!(order(true), [1, 2, 0, 3]);
+        assert_eq!(order(false), [3, 0, 2, 1]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Of<'_> {
             // A bare name could be another table's; with one table there is no doubt.
             Expr::Identifier(name) if self.only_table => name,
             Expr::CompoundIdentifier(path) => match path.as_slice() {
-                [table, name] if table.value.eq_ignore_ascii_case(self.alias) => name,
+                [table, name] if table.value == self.alias => name,
                 _ => return None,
             },
             _ => return None,
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
                 let column = self.of.column(expr)?;
                 let list: Option<Vec<Scalar>> =
                     list.iter().map(|it| self.scalar(column, it)).collect();
-                Some((column, Predicate::In(list?)))
+                Some((column, Predicate::In(list?.into())))
             }
             Expr::BinaryOp { left, op, right } => {
                 let op = operator(op)?;

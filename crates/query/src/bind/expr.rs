@@ -1,5 +1,6 @@
 //! Expressions: from the syntax tree to DataFusion, with MySQL's types.
 
+mod folded;
 mod quotient;
 mod row;
 mod subquery;
@@ -36,18 +37,6 @@ pub(crate) type Subqueries = HashMap<String, BoundQuery>;
 /// Expressions that were computed already, by their canonical text.
 pub(crate) type Computed = HashMap<String, Typed>;
 
-/// What a name means that is both an alias of the select list and a column of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clash {
-    /// The column, as in GROUP BY.
-    Column,
-    /// The alias, as in HAVING: there a column counts only if it is grouped by, and then its value
-    /// was computed already.
-    Alias,
-    /// Refused: MySQL's choice depends on where in the expression the name stands.
-    Refuse,
-}
-
 /// How many conditions a row may have to meet: planning takes the square of their number.
 const MAX_CONDITIONS: usize = 4096;
 
@@ -75,10 +64,6 @@ pub(crate) struct ExprBinder<'a> {
     pub(crate) computed: &'a Computed,
     /// Columns may be taken only from `computed`: the block is grouped.
     pub(crate) only_computed: bool,
-    /// Aliases of the select list that the clause may use.
-    pub(crate) aliases: &'a [(String, Typed)],
-    /// What a name means that is both an alias and a column.
-    pub(crate) clash: Clash,
     /// Bound subqueries.
     pub(crate) subqueries: &'a Subqueries,
     /// The name that errors give the clause.
@@ -92,6 +77,7 @@ pub(crate) struct ExprBinder<'a> {
 impl ExprBinder<'_> {
     /// Binds an expression to its value.
     pub(crate) fn value(&self, expr: &ast::Expr) -> Result<Typed> {
+        self.context.eval.interrupt.check()?;
         if let Some(found) = self.computed_value(expr) {
             return Ok(found);
         }
@@ -113,6 +99,10 @@ impl ExprBinder<'_> {
             ast::Expr::IsUnknown(inner) => self.apply("IS NULL", &[inner]),
             ast::Expr::IsNotUnknown(inner) => self.apply("IS NOT NULL", &[inner]),
             ast::Expr::Between { expr, negated, low, high } => {
+                if *negated && low == high {
+                    // To MySQL BETWEEN equal bounds is an equality, NOT BETWEEN is not.
+                    return self.apply("NOT BETWEEN", &[expr, low, high]);
+                }
                 let inner = self.apply("BETWEEN", &[expr, low, high])?;
                 self.negate_if(*negated, inner)
             }
@@ -286,7 +276,10 @@ impl ExprBinder<'_> {
                 _ => {}
             }
         }
-        let value = self.value(expr)?;
+        let value = match self.folded(expr)? {
+            Some(folded) => folded,
+            None => self.value(expr)?,
+        };
         mariadb::check_digits(&value)?;
         if top && let Some(joined) = self.joined_equality(expr)? {
             return Ok(joined);
@@ -333,7 +326,10 @@ impl ExprBinder<'_> {
         let [left, right] = sides;
         let numbers = left.ty.is_integer() && right.ty.is_integer()
             || left.ty.is_decimal() && right.ty.is_decimal();
-        let same_numbers = numbers && left.ty.arrow() == right.ty.arrow();
+        // A YEAR takes constants for years.
+        let are_years = [&left, &right].map(|side| side.ty.wire == WireType::Year);
+        let is_year = are_years[0] != are_years[1];
+        let same_numbers = numbers && left.ty.arrow() == right.ty.arrow() && !is_year;
         let dates = left.ty.is_date() && right.ty.is_date();
         if same_numbers || dates {
             return Ok(Some(left.expr.eq(right.expr)));
@@ -359,58 +355,24 @@ impl ExprBinder<'_> {
         {
             return self.variable(&parts);
         }
-        let alias = || match parts[..] {
-            [name] => self.alias(name),
-            _ => Ok(None),
-        };
-        let missing = || {
-            Error::new(
-                Code::UnknownColumn,
-                format!("Unknown column '{}' in '{}'", parts.join("."), self.clause),
-            )
-        };
-        if self.clash == Clash::Alias
-            && let Some(alias) = alias()?
-        {
-            return Ok(alias);
-        }
-        let column = self.scope.find(&parts, self.clause)?;
-        if self.clash == Clash::Refuse
-            && let (Some(column), Some(alias)) = (column, alias()?)
-        {
-            let same = alias.origin.as_ref().is_some_and(|origin| {
-                origin.org_name.eq_ignore_ascii_case(&column.name)
-                    && origin.table.eq_ignore_ascii_case(&column.table)
-            });
-            if same {
-                return Ok(alias);
-            }
-            return Err(Error::unsupported(format_args!(
-                "'{}' in {}, which is both an alias and a column",
-                parts.join("."),
-                self.clause
-            )));
-        }
-        match column {
+        match self.scope.find(&parts, self.clause)? {
             Some(column) if !self.only_computed => Ok(column.value.clone()),
-            // HAVING knows the select list and what is grouped by, but not FROM.
-            Some(_) if self.clause == "having clause" => Err(missing()),
             Some(column) => Err(Error::new(
                 Code::WrongFieldWithGroup,
                 format!(
-                    "Expression of {} contains nonaggregated column '{}' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by",
+                    "Expression of {} contains nonaggregated column '{}' which is not functionally \
+                     dependent on columns in GROUP BY clause; this is incompatible with \
+                     sql_mode=only_full_group_by",
                     self.clause,
-                    [column.schema.as_str(), &column.table, &column.name]
-                        .into_iter()
-                        .filter(|part| !part.is_empty())
-                        .collect::<Vec<_>>()
-                        .join("."),
+                    column.full_name(),
                 ),
             )),
-            None => match alias()? {
-                Some(alias) => Ok(alias),
-                None => self.outer(&parts)?.ok_or_else(missing),
-            },
+            None => self.outer(&parts)?.ok_or_else(|| {
+                Error::new(
+                    Code::UnknownColumn,
+                    format!("Unknown column '{}' in '{}'", parts.join("."), self.clause),
+                )
+            }),
         }
     }
 
@@ -425,20 +387,6 @@ impl ExprBinder<'_> {
             )));
         };
         Ok(Some(column.value.at(expr, None)))
-    }
-
-    fn alias(&self, name: &str) -> Result<Option<Typed>> {
-        let mut hits = self.aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name));
-        let first = hits.next();
-        if let (Some((_, first)), Some((_, second))) = (first, hits.next())
-            && first.expr != second.expr
-        {
-            return Err(Error::new(
-                Code::AmbiguousColumn,
-                format!("Column '{name}' in {} is ambiguous", self.clause),
-            ));
-        }
-        Ok(first.map(|(_, value)| value.clone()))
     }
 
     fn variable(&self, parts: &[&str]) -> Result<Typed> {
@@ -508,7 +456,8 @@ impl ExprBinder<'_> {
 
     /// Makes dates of the texts that are compared with some, where they are parameters.
     fn take_dates(&self, name: &str, args: &mut [Typed]) -> Result<()> {
-        let compares = mariadb::is_comparison(name) || matches!(name, "CASE =" | "BETWEEN" | "IN");
+        let compares = mariadb::is_comparison(name)
+            || matches!(name, "CASE =" | "BETWEEN" | "NOT BETWEEN" | "IN");
         if !compares || !args.iter().any(|arg| arg.ty.is_date()) {
             return Ok(());
         }
@@ -699,6 +648,14 @@ impl ExprBinder<'_> {
         if function.over.is_some() {
             return Err(super::window::misplaced(&name.to_ascii_lowercase()));
         }
+        if name == "ANY_VALUE"
+            && !self.only_computed
+            && !self.is_mariadb()
+            && let [value] = plain_arguments(function)?[..]
+        {
+            // Where nothing makes groups it is a function of the row.
+            return self.value(value);
+        }
         if is_aggregate_name(&name) {
             return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));
         }
@@ -821,8 +778,8 @@ impl VisitorMut for Canonical<'_> {
         };
         if let Ok(Some(column)) = self.scope.find(&path, "") {
             *expr = ast::Expr::CompoundIdentifier(vec![
-                ast::Ident::with_quote('`', column.schema.to_ascii_lowercase()),
-                ast::Ident::with_quote('`', column.table.to_ascii_lowercase()),
+                ast::Ident::with_quote('`', column.schema.clone()),
+                ast::Ident::with_quote('`', column.table.clone()),
                 ast::Ident::with_quote('`', column.name.to_ascii_lowercase()),
             ]);
         }

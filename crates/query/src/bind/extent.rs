@@ -15,10 +15,15 @@ const MAX_LEVELS: usize = 64;
 /// How many queries and tables a statement may have, counted at every reference.
 const MAX_PARTS: usize = 1024;
 
+/// How many subqueries of expressions may stand in each other: DataFusion looks at each twice as
+/// often as at the one around it.
+const MAX_SUBQUERY_LEVELS: usize = 16;
+
 /// What was bound of a statement.
 #[derive(Debug, Default)]
 pub(crate) struct Extent {
     levels: AtomicUsize,
+    subquery_levels: AtomicUsize,
     parts: AtomicUsize,
 }
 
@@ -41,6 +46,18 @@ impl Extent {
         if levels > MAX_LEVELS {
             return Err(Error::unsupported(format_args!(
                 "queries and common table expressions that lead more than {MAX_LEVELS} levels deep"
+            )));
+        }
+        Ok(level)
+    }
+
+    /// Enters a subquery of an expression.
+    pub(super) fn into_subquery(&self) -> Result<Level<'_>> {
+        let levels = self.subquery_levels.fetch_add(1, Ordering::Relaxed) + 1;
+        let level = Level(&self.subquery_levels);
+        if levels > MAX_SUBQUERY_LEVELS {
+            return Err(Error::unsupported(format_args!(
+                "subqueries in expressions, nested more than {MAX_SUBQUERY_LEVELS} levels deep"
             )));
         }
         Ok(level)

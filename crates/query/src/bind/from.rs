@@ -4,29 +4,34 @@
 //! A table of a server becomes a leaf that reads the columns the block needs, filtered on the
 //! server by every condition of WHERE that concerns this table alone.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::JoinType;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
+use pelorus_functions::EvalContext;
+use pelorus_sql::Mode;
 use sqlparser::ast::{self, JoinConstraint, TableFactor};
 
 use super::aggregate;
 use super::common::Common;
 use super::expr::Subqueries;
+use super::facts::rejecting;
 use super::query::{Binder, BoundQuery, Reach};
 use super::repeated::keep;
-use super::scope::Scope;
+use super::scope::{Scope, ScopeColumn};
+use super::select::is_extreme_of_computed;
 use crate::context::{Database, QueryContext};
 use crate::federate::block::{Kind, constraint};
 use crate::federate::place::{Place, database_name, place, resolve};
 use crate::udf::from_datafusion;
 
-/// How many tables a block may join. Planning takes the cube of their number; MySQL takes 61.
-const MAX_JOINED: usize = 256;
+/// How many tables a block may join, as in MySQL. Planning takes the cube of their number.
+const MAX_JOINED: usize = 61;
 
 /// The block that a table stands in.
 #[derive(Clone, Copy)]
@@ -48,6 +53,15 @@ fn inner_conditions(item: &ast::TableWithJoins) -> Vec<&ast::Expr> {
     }
     let inner = item.joins.iter().zip(kinds()).filter(|(_, kind)| *kind == Some(Kind::Inner));
     inner.filter_map(|(join, _)| condition_of(join)).collect()
+}
+
+/// How many tables an item of FROM joins, those in parentheses as well.
+fn tables_of(item: &ast::TableWithJoins) -> usize {
+    let of = |factor: &TableFactor| match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => tables_of(table_with_joins),
+        _ => 1,
+    };
+    of(&item.relation) + item.joins.iter().map(|join| of(&join.relation)).sum::<usize>()
 }
 
 fn condition_of(join: &ast::Join) -> Option<&ast::Expr> {
@@ -74,11 +88,15 @@ impl Binder<'_> {
         select: &ast::Select,
         reach: &Reach,
     ) -> Result<(LogicalPlan, Scope)> {
-        let tables: usize = select.from.iter().map(|item| 1 + item.joins.len()).sum();
+        let tables: usize = select.from.iter().map(tables_of).sum();
         if tables > MAX_JOINED {
-            return Err(Error::unsupported(format_args!("joins of more than {MAX_JOINED} tables")));
+            return Err(Error::new(
+                Code::TooManyTables,
+                format!("Too many tables; MySQL can only use {MAX_JOINED} tables in a join"),
+            ));
         }
         let mut bound: Option<(LogicalPlan, Scope)> = None;
+        let rejected = rejected_nulls(select);
         for item in &select.from {
             // A RIGHT JOIN may fill everything before it with NULL.
             let last_right = item
@@ -96,10 +114,14 @@ impl Binder<'_> {
                 let own = condition_of(join).filter(|_| kind == Kind::Left);
                 let around = Around { filtered, own, ..around };
                 let right = self.factor(&join.relation, around, reach).await?;
-                side = self.join(side, right, kind, constraint(&join.join_operator))?;
+                let how = How { kind, constraint: constraint(&join.join_operator) };
+                side = self.join(side, right, how, &rejected)?;
             }
             bound = Some(match bound {
-                Some(before) => self.join(before, side, Kind::Inner, None)?,
+                Some(before) => {
+                    let how = How { kind: Kind::Inner, constraint: None };
+                    self.join(before, side, how, &rejected)?
+                }
                 None => side,
             });
         }
@@ -144,19 +166,22 @@ impl Binder<'_> {
                     })?;
                     let mut bound = self.query(subquery, &reach.of_derived()).await?;
                     if is_constant(self.context, subquery)? {
-                        narrow(&mut bound, self.context);
+                        let columns = bound.columns.iter_mut();
+                        columns.for_each(|column| column.in_temporary_table(&self.context.eval));
                     }
-                    derived(written(bound, subquery), alias)
+                    derived(written(bound, subquery, &self.context.eval), alias)
                 }
                 TableFactor::NestedJoin { table_with_joins, alias: None } => {
                     let _level = self.deeper()?;
                     let around = Around { filtered: false, joined: &[], own: None, ..around };
+                    let rejected = rejected_nulls(around.select);
                     let mut side = self.factor(&table_with_joins.relation, around, reach).await?;
                     for join in &table_with_joins.joins {
                         let kind = Kind::of(&join.join_operator)
                             .ok_or_else(|| Error::unsupported(join.join_operator_text()))?;
                         let right = self.factor(&join.relation, around, reach).await?;
-                        side = self.join(side, right, kind, constraint(&join.join_operator))?;
+                        let how = How { kind, constraint: constraint(&join.join_operator) };
+                        side = self.join(side, right, how, &rejected)?;
                     }
                     Ok(side)
                 }
@@ -199,7 +224,7 @@ impl Binder<'_> {
             };
             let mut named = cte.cte.alias.clone();
             named.name = ast::Ident::new(alias);
-            return derived(written(bound, &cte.cte.query), &named);
+            return derived(written(bound, &cte.cte.query, &self.context.eval), &named);
         }
         let local = database_name(self.context, database)?;
         let place = resolve(self.context, Some(local))?;
@@ -237,54 +262,31 @@ impl Binder<'_> {
         }
     }
 
-    /// Joins two sides.
+    /// Joins two sides. `rejected` are columns that WHERE takes no NULL of.
     fn join(
         &self,
         left: (LogicalPlan, Scope),
         right: (LogicalPlan, Scope),
-        kind: Kind,
-        constraint: Option<&JoinConstraint>,
+        how: How<'_>,
+        rejected: &[Vec<&str>],
     ) -> Result<(LogicalPlan, Scope)> {
-        let (left_plan, left_scope) = left;
-        let (right_plan, right_scope) = right;
-        let names: HashSet<&str> =
-            left_scope.columns.iter().map(|column| column.table.as_str()).collect();
-        if let Some(twice) = right_scope.columns.iter().find(|it| names.contains(&*it.table)) {
-            return Err(Error::new(
-                Code::NonUniqueTable,
-                format!("Not unique table/alias: '{}'", twice.table),
-            ));
-        }
-        let common = match constraint {
-            // The second of them gives its names up.
-            Some(constraint) if kind == Kind::Right => {
-                Common::of(constraint, &right_scope, &left_scope)?
-            }
-            Some(constraint) => Common::of(constraint, &left_scope, &right_scope)?,
-            None => None,
-        };
-        let begin = left_scope.columns.len();
-        let mut scope = left_scope.joined(right_scope);
+        let ((left_plan, left), (right_plan, right)) = (left, right);
+        let kind = how.kind;
+        let (scope, on) = joined(left, right, how, rejected, self.context.mode)?;
         let nothing = Subqueries::new();
-        let on: Vec<Expr> = match constraint {
-            None | Some(JoinConstraint::None) => Vec::new(),
-            Some(JoinConstraint::On(condition)) => {
-                vec![self.clause(&scope, &nothing, "on clause").predicate(condition)?]
-            }
-            Some(JoinConstraint::Using(_) | JoinConstraint::Natural) => {
-                let common = common.unwrap_or_default();
-                let on = common.conditions(&scope, (kind, begin));
-                common.merge(&mut scope, (kind, begin));
-                let clause = self.clause(&scope, &nothing, "on clause");
-                on.iter().map(|condition| clause.predicate(condition)).collect::<Result<_>>()?
-            }
-        };
+        let clause = self.clause(&scope, &nothing, "on clause");
+        let mut on: Vec<Expr> =
+            on.iter().map(|condition| clause.predicate(condition)).collect::<Result<_>>()?;
         let builder = LogicalPlanBuilder::from(left_plan);
         let joined = match (kind, on.is_empty()) {
             (Kind::Inner, true) => builder.cross_join(right_plan),
-            (kind, _) => builder.join_on(right_plan, kind.join_type(), on),
+            (kind, is_empty) => {
+                on.extend(is_empty.then(|| lit(true)));
+                builder.join_on(right_plan, kind.join_type(), on)
+            }
         };
         let plan = joined.and_then(LogicalPlanBuilder::build).map_err(from_datafusion)?;
+        let mut scope = scope;
         for column in &mut scope.columns {
             if kind != Kind::Inner {
                 column.value.set_nullable();
@@ -292,6 +294,74 @@ impl Binder<'_> {
         }
         Ok((plan, scope))
     }
+}
+
+/// How two sides are joined.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'a> {
+    /// Which rows stay.
+    pub(crate) kind: Kind,
+    /// Which rows fit.
+    pub(crate) constraint: Option<&'a JoinConstraint>,
+}
+
+/// The columns of which WHERE, or an inner join, takes no NULL.
+pub(crate) fn rejected_nulls(select: &ast::Select) -> Vec<Vec<&str>> {
+    let joined = select.from.iter().flat_map(inner_conditions);
+    joined.chain(&select.selection).flat_map(rejecting).collect()
+}
+
+/// The scope of two joined sides, and the conditions of the join.
+///
+/// # Errors
+/// 1066, and those of the columns that USING and NATURAL name.
+pub(crate) fn joined<'a>(
+    left: Scope,
+    right: Scope,
+    How { kind, constraint }: How<'a>,
+    rejected: &[Vec<&str>],
+    mode: Mode,
+) -> Result<(Scope, Vec<Cow<'a, ast::Expr>>)> {
+    let names: HashSet<(&str, &str)> =
+        left.columns.iter().map(|it| (it.schema.as_str(), it.table.as_str())).collect();
+    let is_twice = |it: &&ScopeColumn| names.contains(&(it.schema.as_str(), it.table.as_str()));
+    if let Some(twice) = right.columns.iter().find(is_twice) {
+        return Err(Error::new(
+            Code::NonUniqueTable,
+            format!("Not unique table/alias: '{}'", twice.table),
+        ));
+    }
+    let common = match constraint {
+        // The second of them gives its names up.
+        Some(constraint) if kind == Kind::Right => Common::of(constraint, &right, &left)?,
+        Some(constraint) => Common::of(constraint, &left, &right)?,
+        None => None,
+    };
+    let begin = left.columns.len();
+    let mut scope = left.joined(right);
+    let on: Vec<Cow<'a, ast::Expr>> = match constraint {
+        None | Some(JoinConstraint::None) => Vec::new(),
+        Some(JoinConstraint::On(condition)) => vec![Cow::Borrowed(condition)],
+        Some(JoinConstraint::Using(_) | JoinConstraint::Natural) => {
+            let common = common.unwrap_or_default();
+            let on = common.conditions(&scope, (kind, begin));
+            common.merge(&mut scope, (kind, begin));
+            on.into_iter().map(Cow::Owned).collect()
+        }
+    };
+    let is_inner = |at: usize| match kind {
+        Kind::Inner => false,
+        Kind::Left => at >= begin,
+        Kind::Right => at < begin,
+    };
+    let place = |path: &Vec<&str>| scope.place(path, "").ok().flatten();
+    let is_rejected = rejected.iter().filter_map(place).any(is_inner);
+    let known_as = if is_rejected { Kind::Inner } else { kind };
+    let conditions: Vec<&ast::Expr> = on.iter().map(AsRef::as_ref).collect();
+    let mut facts = std::mem::take(&mut scope.facts);
+    facts.join(&scope, (known_as, begin), &conditions, mode);
+    scope.facts = facts;
+    Ok((scope, on))
 }
 
 impl Kind {
@@ -321,25 +391,24 @@ fn is_constant(context: &QueryContext, query: &ast::Query) -> Result<bool> {
     Ok(is_select && matches!(place(context, query, &HashSet::new())?, Place::Nowhere))
 }
 
-/// Gives computed integers of few digits the type INT, as MySQL's own tables have it.
-fn narrow(bound: &mut BoundQuery, context: &QueryContext) {
-    for column in &mut bound.columns {
-        let to = column.value.ty.in_temporary_table();
-        if column.meta.org_name.is_empty() && to != column.value.ty {
-            column.value = column.value.clone().converted(to, &context.eval);
-            column.meta.ty = to;
-        }
-    }
-}
-
 /// The columns of a query in a FROM clause: of one that makes groups, a MariaDB writes a table in
 /// which quotients have the digits that they show.
-fn written(mut bound: BoundQuery, query: &ast::Query) -> BoundQuery {
+fn written(mut bound: BoundQuery, query: &ast::Query, context: &Arc<EvalContext>) -> BoundQuery {
     if let ast::SetExpr::Select(select) = query.body.as_ref()
         && makes_groups(select)
     {
+        let columns = bound.columns.len();
         for column in &mut bound.columns {
             column.value = column.value.clone().with_quotient(false);
+        }
+        let items = select.projection.iter().zip(&mut bound.columns);
+        for (item, column) in items.filter(|_| select.projection.len() == columns) {
+            if let ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } =
+                item
+                && is_extreme_of_computed(expr)
+            {
+                column.as_extreme(context);
+            }
         }
     }
     bound
@@ -396,5 +465,6 @@ fn derived(bound: BoundQuery, alias: &ast::TableAlias) -> Result<(LogicalPlan, S
         })
         .collect::<Result<Vec<_>>>()?;
     scope.push_relation("", table, columns);
+    scope.facts = bound.facts;
     Ok((bound.plan, scope))
 }

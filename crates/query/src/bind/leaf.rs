@@ -10,13 +10,15 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use pelorus_error::{Code, Error, Result};
-use pelorus_link::{Fragment, KeyRange, Link, RemoteTable, ScanRequest};
+use pelorus_link::{Fragment, KeyPart, KeyRange, Link, RemoteTable, ScanRequest};
 use pelorus_sql::normalise::{self, Node};
 use pelorus_sql::{Mode, literal};
+use pelorus_types::Column;
 use sqlparser::ast::{
     self, BinaryOperator, JoinConstraint, SelectItem, SelectItemQualifiedWildcardKind, TableFactor,
 };
 
+use super::from::rejected_nulls;
 use super::query::{Binder, column_expr};
 use super::scope::Scope;
 use super::typed::Typed;
@@ -24,6 +26,41 @@ use crate::context::InfoSchema;
 use crate::federate::block::{constraint, remote_columns, runs_once};
 use crate::federate::render;
 use crate::udf::into_datafusion;
+
+impl Scope {
+    /// Adds columns of a table of a server, which are in the order of its description, and what its
+    /// keys determine: the primary key, and unique keys of whose NULLs the block takes none.
+    pub(crate) fn push_remote(
+        &mut self,
+        (schema, alias): (&str, &str),
+        table: &RemoteTable,
+        (typed, columns): (Vec<Typed>, &[Column]),
+        select: &ast::Select,
+    ) {
+        let begin = self.columns.len();
+        self.push_relation(schema, alias, typed);
+        self.columns[begin..].iter_mut().for_each(|column| column.folds = table.folds_names);
+        let rejected = rejected_nulls(select);
+        let is_rejected = |name: &str| {
+            rejected.iter().any(|path| {
+                let [.., of, column] = path[..] else {
+                    return path.last().is_some_and(|it| it.eq_ignore_ascii_case(name));
+                };
+                of.eq_ignore_ascii_case(alias) && column.eq_ignore_ascii_case(name)
+            })
+        };
+        let place = |part: &KeyPart| {
+            let is_whole = part.prefix.is_none() && (!part.nullable || is_rejected(&part.column));
+            let is_it = |it: &Column| it.name.eq_ignore_ascii_case(&part.column);
+            columns.iter().position(is_it).filter(|_| is_whole).map(|at| begin + at)
+        };
+        for key in table.keys.iter().filter(|key| key.unique) {
+            if let Some(parts) = key.parts.iter().map(place).collect::<Option<Vec<_>>>() {
+                self.facts.add(parts, (begin..self.columns.len()).collect(), true);
+            }
+        }
+    }
+}
 
 impl Binder<'_> {
     /// A table of a server that is joined here: only the columns that the block names, only the
@@ -90,7 +127,7 @@ impl Binder<'_> {
         };
         let (plan, typed) = self.fragment(link, request, &columns, how)?;
         let mut scope = Scope::default();
-        scope.push_relation(schema, alias, typed);
+        scope.push_remote((schema, alias), table, (typed, &columns), select);
         Ok((plan, scope))
     }
 
@@ -150,7 +187,7 @@ impl Binder<'_> {
         &self,
         selection: &ast::Expr,
         alias: &str,
-        columns: &[pelorus_types::Column],
+        columns: &[Column],
     ) -> Vec<(String, String)> {
         let name_of = |expr: &ast::Expr| match expr {
             ast::Expr::Identifier(name) => Some(name.value.clone()),

@@ -71,6 +71,10 @@ fn typed_string(typed: &ast::TypedString, context: &QueryContext) -> Result<Arg>
     let Some(Constant::Text { text, .. }) = literal::constant(&value, context.mode) else {
         return Err(Error::unsupported(typed));
     };
+    let is_long = text.rsplit_once('.').is_some_and(|(_, digits)| digits.len() > 6);
+    if is_long && context.eval.of_mariadb {
+        return Err(Error::unsupported("more than six digits of a second as MariaDB has them"));
+    }
     match typed.data_type.to_string().to_ascii_uppercase().as_str() {
         "DATE" => make::date(&text, &context.eval),
         "TIME" => make::time(&text),

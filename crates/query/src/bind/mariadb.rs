@@ -17,6 +17,8 @@
 //! | `GREATEST`, `LEAST`, comparisons of values of different types | what is compared as what |
 //! | casts to fewer digits of a second | rounded by MySQL, cut by MariaDB |
 //! | `CAST(-1.5 AS UNSIGNED)` | MariaDB gives 0 |
+//! | a text that is no literal and an interval | MySQL shows digits of a second where there are any, MariaDB six |
+//! | days below year 1 by an interval, moments beyond 2038 | NULL or as they are in MariaDB; such values are refused when they come |
 //! | dates made of numbers, of TIME and YEAR | MariaDB reads 0 as no date, and TIME without today |
 //! | fractions in `TIME_TO_SEC`, `SEC_TO_TIME`, `ADDTIME` and their like | kept or lost, and the limit of 838 hours |
 //! | `EXTRACT` of TIME | MariaDB counts days |
@@ -73,7 +75,23 @@ const RULES: &[(&[&str], Rule)] = &[
     }),
     (&["*", "/"], |args| !any(args, Kind::Bits) && keeps_sign(args)),
     (&["&", "|", "^", "~", "<<", ">>", "BIT_COUNT"], |args| all(args, &NUMBERS)),
-    (&["=", "CASE =", "<>", "<", "<=", ">", ">=", "<=>", "BETWEEN", "IN", "INTERVAL"], compares),
+    (
+        &[
+            "=",
+            "CASE =",
+            "<>",
+            "<",
+            "<=",
+            ">",
+            ">=",
+            "<=>",
+            "BETWEEN",
+            "NOT BETWEEN",
+            "IN",
+            "INTERVAL",
+        ],
+        compares,
+    ),
     (&["FIELD"], |args| compares(args) && is_decided_by(args, 0)),
     (&["NULLIF"], |args| compares(args) && !any(args, Kind::Bit)),
     (&["STRCMP", "LIKE"], texts_meet),
@@ -113,18 +131,15 @@ const RULES: &[(&[&str], Rule)] = &[
             "DATE",
             "DATE_FORMAT",
             "CONVERT_TZ",
-            "DATE_ADD",
-            "DATE_SUB",
-            "ADDDATE",
-            "SUBDATE",
         ],
         |args| first(args, &DATES),
     ),
+    (&["DATE_ADD", "DATE_SUB", "ADDDATE", "SUBDATE"], |args| args.first().is_none_or(is_moved)),
     (&["TIMESTAMP"], |args| args.len() == 1 && all(args, &DATES)),
     (&["DATEDIFF"], |args| all(args, &DATES)),
     // The first argument of these is a unit.
     (&["TIMESTAMPDIFF"], |args| args.iter().skip(1).all(|it| DATES.contains(&kind(it)))),
-    (&["TIMESTAMPADD"], |args| args.get(2).is_none_or(|it| DATES.contains(&kind(it)))),
+    (&["TIMESTAMPADD"], |args| args.get(2).is_none_or(is_moved)),
     (&["EXTRACT"], |args| args.get(1).is_none_or(|it| kind(it) == Kind::Date)),
     (&["INSTR"], |args| args.iter().all(has_binary_order) && is_decided_by(args, 0)),
     (&["LOCATE", "POSITION"], |args| args.iter().all(has_binary_order) && is_decided_by(args, 1)),
@@ -174,6 +189,14 @@ const EXACT: [Kind; 3] = [Kind::Null, Kind::Exact, Kind::Year];
 const NUMBERS: [Kind; 4] = [Kind::Null, Kind::Exact, Kind::Year, Kind::Bit];
 /// What both read as a date in the same way.
 const DATES: [Kind; 3] = [Kind::Null, Kind::Date, Kind::Text];
+
+/// Whether both show what an interval makes of a date with as many digits.
+fn is_moved(date: &Arg) -> bool {
+    match kind(date) {
+        Kind::Text => date.constant.is_some() && date.origin == Origin::Literal,
+        kind => DATES.contains(&kind),
+    }
+}
 
 /// Refuses a function or operator that a MariaDB may compute otherwise.
 ///

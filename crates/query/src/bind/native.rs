@@ -19,17 +19,17 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::{Error, Result};
 use pelorus_functions::needs_key;
 use pelorus_sql::normalise;
 use pelorus_types::{Column, WireType};
 use sqlparser::ast::{self, GroupByExpr, SelectItem, TableFactor};
 
+pub(crate) use self::exec::row_bytes;
 use self::groups::{GroupNumbers, TextGroups};
 use self::scan::{Conditions, Grouped, NativeScan};
 use super::condition::{self, Of};
-use super::dependent::TableKey;
 use super::from::Around;
 use super::literal;
 use super::query::{Binder, column_expr};
@@ -115,13 +115,10 @@ impl Binder<'_> {
         });
         scan.streams = self.context.options.streams.clamp(1, scan.units().max(1));
         scope.groups = self.number_groups(&mut scan, of, select, (&positions, &names))?;
-        let named = |at: &usize| {
-            Some(column_expr(&names[positions.iter().position(|position| position == at)?]))
-        };
-        let key: Option<Vec<Expr>> = table.table.schema().key.iter().map(named).collect();
+        let place = |at: &usize| positions.iter().position(|position| position == at);
+        let key: Option<Vec<usize>> = table.table.schema().key.iter().map(place).collect();
         if let Some(key) = key {
-            let columns = names.iter().map(|name| column_expr(name)).collect();
-            scope.keys.push(TableKey { key, columns });
+            scope.facts.add(key, (0..positions.len()).collect(), true);
         }
         let plan =
             LogicalPlanBuilder::scan(self.fresh("t"), provider_as_source(Arc::new(scan)), None)

@@ -5,20 +5,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use datafusion::common::Column as DfColumn;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, Union};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions as functions;
+use pelorus_functions::{self as functions, EvalContext};
 use pelorus_link::Moment;
 use pelorus_sql::{Parsed, normalise};
-use pelorus_types::{Column, WireType};
+use pelorus_types::{Column, ColumnType, WireType};
 use sqlparser::ast::{
     self, LimitClause, OrderByExpr, OrderByKind, SetExpr, SetOperator, SetQuantifier,
 };
 
+use super::concat::few_terms;
 use super::expr::Subqueries;
 use super::extent::{Extent, Level};
+use super::facts::Facts;
 use super::leaf::Mentioned;
 use super::mariadb;
 use super::repeated::Chance;
@@ -29,6 +31,7 @@ use crate::context::{Flavour, QueryContext};
 use crate::federate::place::{Place, place};
 use crate::federate::render::session_constant;
 use crate::federate::scan::Journal;
+use crate::plans;
 use crate::udf::{from_datafusion, next_id};
 
 /// A query as a plan, with what its columns mean.
@@ -38,6 +41,15 @@ pub(crate) struct BoundQuery {
     pub(crate) plan: LogicalPlan,
     /// The columns of the query; their expressions name columns of the plan.
     pub(crate) columns: Vec<BoundColumn>,
+    /// Which columns determine others, by their places.
+    pub(crate) facts: Facts,
+}
+
+impl BoundQuery {
+    /// A query of whose columns nothing is known.
+    pub(crate) fn new(plan: LogicalPlan, columns: Vec<BoundColumn>) -> Self {
+        Self { plan, columns, facts: Facts::default() }
+    }
 }
 
 /// A column of a bound query.
@@ -47,6 +59,33 @@ pub(crate) struct BoundColumn {
     pub(crate) meta: Column,
     /// The column of the plan.
     pub(crate) value: Typed,
+}
+
+impl BoundColumn {
+    /// Gives a computed column the type that it has in a temporary table of MySQL's.
+    pub(crate) fn in_temporary_table(&mut self, context: &Arc<EvalContext>) {
+        let from = self.value.ty;
+        if self.meta.org_name.is_empty() {
+            let to = from.in_temporary_table();
+            match to.wire == from.wire {
+                true => self.meta.ty.flags = to.flags,
+                false => self.convert(to, context),
+            }
+        }
+    }
+
+    /// The same of MIN and MAX of integers that are computed: such aggregates are BIGINT there.
+    pub(crate) fn as_extreme(&mut self, context: &Arc<EvalContext>) {
+        let from = self.value.ty;
+        if from.is_integer() && !matches!(from.wire, WireType::LongLong | WireType::Bit) {
+            self.convert(ColumnType { wire: WireType::LongLong, ..from }, context);
+        }
+    }
+
+    fn convert(&mut self, to: ColumnType, context: &Arc<EvalContext>) {
+        self.value = self.value.clone().converted(to, context);
+        self.meta.ty = to;
+    }
 }
 
 /// What a query can name beside its own tables and columns.
@@ -127,6 +166,14 @@ impl<'a> Binder<'a> {
         self.extent.deeper()
     }
 
+    /// Goes into a subquery of an expression, for as long as the result lives.
+    ///
+    /// # Errors
+    /// 1235 where there are too many in each other.
+    pub(crate) fn into_subquery(&self) -> Result<Level<'_>> {
+        self.extent.into_subquery()
+    }
+
     /// Counts a table that is read, or a row of VALUES, which becomes a query.
     ///
     /// # Errors
@@ -189,6 +236,7 @@ impl<'a> Binder<'a> {
                         let known = reach.ctes.keys().cloned().collect();
                         matches!(place(self.context, query, &known)?, Place::Server(_))
                     };
+                check_unique(&with.cte_tables)?;
                 for cte in &with.cte_tables {
                     let name = cte.alias.name.value.to_ascii_lowercase();
                     let scoped = ScopedCte {
@@ -271,36 +319,15 @@ impl<'a> Binder<'a> {
                 values.next().filter(|_| values.next().is_none()).cloned()
             })
             .collect();
-        let mut whole: Option<BoundQuery> = None;
-        for (side, all) in sides {
-            let side = self.in_types(side, &metas)?;
-            let Some(before) = whole else {
-                whole = Some(side);
-                continue;
-            };
-            let exprs = before.columns.iter().zip(&side.columns).map(|(before, side)| {
-                let name = self.fresh("c");
-                (before.value.expr.clone().alias(&name), side.value.expr.clone().alias(&name), name)
-            });
-            let (mut left, mut right, mut names) = (Vec::new(), Vec::new(), Vec::new());
-            for (before, side, name) in exprs {
-                left.push(before);
-                right.push(side);
-                names.push(name);
-            }
-            let right = LogicalPlanBuilder::from(side.plan)
-                .project(right)
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(from_datafusion)?;
-            let plan = LogicalPlanBuilder::from(before.plan)
-                .project(left)
-                .and_then(|plan| plan.union(right))
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(from_datafusion)?;
-            let joined = BoundQuery { plan, columns: named(&metas, &names) };
-            whole = Some(if all { joined } else { self.distinct(joined)? });
+        // Rows are made distinct by the last UNION that is not UNION ALL, those before it as well.
+        let distinct = sides.iter().rposition(|(_, all)| !all).map_or(0, |last| last + 1);
+        let mut sides: Vec<BoundQuery> = sides.into_iter().map(|(side, _)| side).collect();
+        let mut rest = sides.split_off(distinct);
+        if !sides.is_empty() {
+            let whole = self.all_of(sides, &metas)?;
+            rest.insert(0, self.distinct(whole)?);
         }
-        let mut whole = whole.ok_or_else(|| Error::internal("an empty UNION"))?;
+        let mut whole = self.all_of(rest, &metas)?;
         for (column, list) in whole.columns.iter_mut().zip(lists) {
             if let Some(list) = list {
                 column.value = column.value.clone().listed_like(&list);
@@ -309,21 +336,33 @@ impl<'a> Binder<'a> {
         Ok(whole)
     }
 
-    /// A query with its columns converted to other types.
-    fn in_types(&self, query: BoundQuery, to: &[Column]) -> Result<BoundQuery> {
+    /// The rows of several queries, side by side in one plan however many there are.
+    fn all_of(&self, sides: Vec<BoundQuery>, to: &[Column]) -> Result<BoundQuery> {
         let names: Vec<String> = to.iter().map(|_| self.fresh("c")).collect();
-        let exprs = query.columns.into_iter().zip(to).zip(&names).map(|((column, to), name)| {
+        let sides = sides.into_iter().map(|side| {
+            self.context.eval.interrupt.check()?;
+            self.in_types(side, to, &names).map(Arc::new)
+        });
+        let sides = sides.collect::<Result<Vec<_>>>()?;
+        let plan = match <[_; 1]>::try_from(sides) {
+            Ok([side]) => Arc::unwrap_or_clone(side),
+            Err(sides) => {
+                LogicalPlan::Union(Union::try_new_with_loose_types(sides).map_err(from_datafusion)?)
+            }
+        };
+        Ok(BoundQuery::new(plan, named(to, &names)))
+    }
+
+    /// The plan of a query with its columns converted to other types, under these names.
+    fn in_types(&self, query: BoundQuery, to: &[Column], names: &[String]) -> Result<LogicalPlan> {
+        let exprs = query.columns.into_iter().zip(to).zip(names).map(|((column, to), name)| {
             if column.value.ty.decimals != to.ty.decimals {
                 mariadb::check_digits(&column.value)?;
             }
             let value = column.value.without_key().converted(to.ty, &self.context.eval);
             Ok::<_, Error>(value.expr.alias(name))
         });
-        let plan = LogicalPlanBuilder::from(query.plan)
-            .project(exprs.collect::<Result<Vec<_>>>()?)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
-        Ok(BoundQuery { plan, columns: named(to, &names) })
+        plans::project(query.plan, exprs.collect::<Result<Vec<_>>>()?)
     }
 
     /// `VALUES ROW(1, 'a'), ROW(2, 'b')`
@@ -332,6 +371,7 @@ impl<'a> Binder<'a> {
         let binder = self.clause(&scope, &subqueries, "field list");
         let rows = values.rows.iter().map(|row| {
             self.count_table()?;
+            check_columns(row.len())?;
             let mut columns = Vec::new();
             let mut exprs = Vec::new();
             for (at, expr) in row.iter().enumerate() {
@@ -345,7 +385,7 @@ impl<'a> Binder<'a> {
                 .project(exprs)
                 .and_then(LogicalPlanBuilder::build)
                 .map_err(from_datafusion)?;
-            Ok((BoundQuery { plan, columns }, true))
+            Ok((BoundQuery::new(plan, columns), true))
         });
         self.union(rows.collect::<Result<Vec<_>>>()?)
     }
@@ -369,11 +409,8 @@ impl<'a> Binder<'a> {
             };
             columns.push(BoundColumn { meta: column.meta, value });
         }
-        let plan = LogicalPlanBuilder::from(query.plan)
-            .aggregate(groups, picks)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
-        Ok(BoundQuery { plan, columns })
+        let plan = plans::aggregate(query.plan, groups, picks)?;
+        Ok(BoundQuery { plan, columns, facts: query.facts })
     }
 
     /// ORDER BY and LIMIT over a query whose output columns alone can be named.
@@ -390,10 +427,12 @@ impl<'a> Binder<'a> {
                 continue;
             }
             let column = match normalise::unnested(&term.expr) {
-                ast::Expr::Value(value) => match ordinal(&value.value, query.columns.len())? {
-                    Some(at) => Some(at),
-                    None => continue,
-                },
+                ast::Expr::Value(value) => {
+                    match ordinal(&value.value, query.columns.len(), "order clause")? {
+                        Some(at) => Some(at),
+                        None => continue,
+                    }
+                }
                 ast::Expr::Identifier(name) => query
                     .columns
                     .iter()
@@ -411,8 +450,22 @@ impl<'a> Binder<'a> {
             let key = query.columns[column].value.order_key(&self.context.eval)?;
             keys.push(sort_term(key, term)?);
         }
-        let plan = ordered(query.plan, keys, limit)?;
-        Ok(BoundQuery { plan, columns: query.columns })
+        let plan = ordered(query.plan.clone(), keys, limit)?;
+        Ok(BoundQuery { plan, ..query })
+    }
+}
+
+/// Most columns of a result, and expressions of one clause.
+const MAX_COLUMNS: usize = 4096;
+
+/// Refuses more columns than MySQL lets a result have.
+///
+/// # Errors
+/// 1117.
+pub(super) fn check_columns(count: usize) -> Result<()> {
+    match count > MAX_COLUMNS {
+        true => Err(Error::new(Code::TooManyColumns, "Too many columns")),
+        false => Ok(()),
     }
 }
 
@@ -432,6 +485,29 @@ fn union_sides(body: &SetExpr) -> Result<Vec<(&SetExpr, bool)>> {
     sides.push((rest, true));
     sides.reverse();
     Ok(sides)
+}
+
+/// Looks whether a WITH defines each name once.
+///
+/// # Errors
+/// 1066; 1235 for names that only case tells apart.
+fn check_unique(ctes: &[ast::Cte]) -> Result<()> {
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    for cte in ctes {
+        let name = cte.alias.name.value.as_str();
+        match seen.insert(name.to_ascii_lowercase(), name) {
+            None => {}
+            Some(before) if before == name => {
+                let text = format!("Not unique table/alias: '{name}'");
+                return Err(Error::new(Code::NonUniqueTable, text));
+            }
+            Some(_) => {
+                let text = "names of WITH that only case tells apart";
+                return Err(Error::unsupported(text));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Columns of a plan by their names in it.
@@ -503,14 +579,13 @@ pub(crate) fn ordered(
     keys: Vec<SortExpr>,
     limit: Option<Limit>,
 ) -> Result<LogicalPlan> {
-    let mut builder = LogicalPlanBuilder::from(plan);
-    if !keys.is_empty() {
-        builder = builder.sort(keys).map_err(from_datafusion)?;
-    }
-    if let Some(limit) = limit {
-        builder = builder.limit(limit.skip, limit.fetch).map_err(from_datafusion)?;
-    }
-    builder.build().map_err(from_datafusion)
+    let plan = match keys.is_empty() {
+        true => plan,
+        false => plans::sort(plan, few_terms(keys))?,
+    };
+    let Some(limit) = limit else { return Ok(plan) };
+    let limited = LogicalPlanBuilder::from(plan).limit(limit.skip, limit.fetch);
+    limited.and_then(LogicalPlanBuilder::build).map_err(from_datafusion)
 }
 
 /// One term of ORDER BY over a key. NULL is MySQL's smallest value.
@@ -574,13 +649,16 @@ pub(crate) fn limit_of(query: &ast::Query) -> Result<Option<Limit>> {
 
 /// The column that `ORDER BY 2` or `GROUP BY 2` means, from 0. `None` for a value that is not an
 /// integer, which orders nothing.
-pub(crate) fn ordinal(value: &ast::Value, columns: usize) -> Result<Option<usize>> {
+///
+/// # Errors
+/// 1054 for a number of no column; `clause` is what the error names.
+pub(crate) fn ordinal(value: &ast::Value, columns: usize, clause: &str) -> Result<Option<usize>> {
     let ast::Value::Number(digits, _) = value else { return Ok(None) };
     let Ok(position) = digits.parse::<usize>() else { return Ok(None) };
     if position == 0 || position > columns {
         return Err(Error::new(
             Code::UnknownColumn,
-            format!("Unknown column '{digits}' in 'order clause'"),
+            format!("Unknown column '{digits}' in '{clause}'"),
         ));
     }
     Ok(Some(position - 1))

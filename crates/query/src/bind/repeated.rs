@@ -50,8 +50,8 @@ pub(super) fn keep(scoped: &ScopedCte, bound: BoundQuery, chance: Chance) -> Res
         return Ok(bound);
     }
     let name = &scoped.cte.alias.name.value;
-    let plan = kept::kept(scoped.id, name, bound.plan);
-    let bound = BoundQuery { plan, columns: bound.columns };
+    let plan = kept::kept(scoped.id, name, bound.plan.clone());
+    let bound = BoundQuery { plan, ..bound };
     Ok(scoped.kept.get_or_init(|| bound).clone())
 }
 
@@ -115,7 +115,7 @@ impl Binder<'_> {
     /// # Errors
     /// Those of DataFusion.
     pub(super) fn kept_before(&self, scoped: &ScopedCte) -> Result<Option<BoundQuery>> {
-        let Some(BoundQuery { plan, columns }) = scoped.kept.get() else { return Ok(None) };
+        let Some(BoundQuery { plan, columns, facts }) = scoped.kept.get() else { return Ok(None) };
         let fields = plan.schema().fields();
         let names: HashMap<&str, String> =
             fields.iter().map(|field| (field.name().as_str(), self.fresh("w"))).collect();
@@ -142,7 +142,7 @@ impl Binder<'_> {
             .project(exprs)
             .and_then(LogicalPlanBuilder::build)
             .map_err(from_datafusion)?;
-        Ok(Some(BoundQuery { plan, columns }))
+        Ok(Some(BoundQuery { plan, columns, facts: facts.clone() }))
     }
 
     /// What leaves to chance which rows a common table expression has.

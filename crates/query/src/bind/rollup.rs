@@ -23,6 +23,9 @@ pub(crate) fn unless_null(key: Expr, value: Expr) -> Result<Expr> {
     when(key.is_null(), lit(ScalarValue::Null)).otherwise(value).map_err(from_datafusion)
 }
 
+/// Most keys that are rolled up: each is one more set of groups.
+const MAX_ROLLED: usize = 64;
+
 /// The groups in MySQL's order: behind each run of groups the one that unites them. The groups have
 /// names. `counted` is an aggregate that counts rows: groups of none are left out.
 pub(crate) fn rolled_up(
@@ -31,6 +34,11 @@ pub(crate) fn rolled_up(
     aggregates: Vec<Expr>,
     counted: Option<&str>,
 ) -> Result<LogicalPlan> {
+    if groups.len() > MAX_ROLLED {
+        return Err(Error::unsupported(format_args!(
+            "WITH ROLLUP of more than {MAX_ROLLED} groups"
+        )));
+    }
     let mut order = Vec::new();
     for (at, group) in groups.iter().enumerate() {
         let name = group.schema_name().to_string();

@@ -1,25 +1,30 @@
 //! One SELECT block: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY and LIMIT.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{
-    Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
-};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::normalise;
+use pelorus_sql::normalise::{self, has_window};
 use pelorus_types::Column;
 use sqlparser::ast::{self, Distinct, GroupByExpr, GroupByWithModifier, OrderByExpr, SelectItem};
 
 use super::aggregate::{self, Grouping};
-use super::expr::{Clash, Computed, ExprBinder, Subqueries, canonical, check_conditions};
+use super::expr::{Computed, ExprBinder, Subqueries, canonical, check_conditions};
+use super::facts::Facts;
+use super::grouped::window_terms;
+use super::items::{Item, items};
 use super::mariadb;
+use super::names::{Clauses, Names, Term, check_names};
+use super::outer::above_groups;
 use super::query::{
-    Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, ordinal, sort_term,
+    Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, sort_term,
 };
-use super::scope::{Scope, ScopeColumn};
+use super::scope::Scope;
 use super::typed::{Constants, Typed};
+use super::window;
 use crate::context::Flavour;
+use crate::plans;
 use crate::udf::from_datafusion;
 
 /// ORDER BY and LIMIT of a block.
@@ -29,19 +34,6 @@ pub(crate) struct Ordering<'a> {
     pub(crate) by: &'a [OrderByExpr],
     /// How many rows.
     pub(crate) limit: Option<Limit>,
-}
-
-/// An item of the select list once `*` is spelt out.
-#[derive(Clone, Debug)]
-pub(crate) struct Item {
-    /// What the client sees.
-    pub(crate) name: String,
-    /// The alias given in the text.
-    pub(crate) alias: Option<String>,
-    /// The expression; `None` for a column that `*` brought.
-    pub(crate) expr: Option<ast::Expr>,
-    /// The column that `*` brought.
-    pub(crate) column: Option<Typed>,
 }
 
 impl Binder<'_> {
@@ -55,18 +47,42 @@ impl Binder<'_> {
         refuse_extras(select)?;
         let (plan, mut scope) = self.from(select, reach).await?;
         scope.outer = reach.outer.clone();
+        let lifted = self.lifted(select, order, reach, &scope).await?;
+        let (select, order, calls) = match &lifted {
+            Some(lifted) => {
+                let order = Ordering { by: &lifted.order, ..order };
+                (&lifted.select, order, lifted.calls.clone())
+            }
+            None => (select, order, Vec::new()),
+        };
         let items = items(select, &scope, self.parsed.names(select))?;
-        let subqueries = self.subqueries(select, order.by, reach, &scope).await?;
+        for expr in items.iter().filter_map(|item| item.expr.as_ref()) {
+            check_names(expr, &scope, "field list")?;
+        }
+        if let Some(condition) = &select.selection {
+            check_names(condition, &scope, "where clause")?;
+        }
+        let names = Names { scope: &scope, items: &items, eval: &self.context.eval };
+        let clauses = names.clauses(select, order.by)?;
+        let subqueries = Subqueries::new();
+        let distinct = is_distinct(select)?;
+        let determined = Vec::new();
+        let mut block =
+            Block { select, order, items, subqueries, distinct, clauses, calls, determined };
+        let grouped = self.settle_groups(&scope, &mut block)?;
+        let outer = Arc::new(scope.clone());
+        let early = block.early(grouped);
+        block.subqueries = self.subqueries(early, reach, outer).await?;
         if let Some(condition) = &select.selection
             && !scope.tested.is_empty()
             && self.answer.get() == Some(&Flavour::MariaDb)
         {
             // What the scan tests may mean something else there, too.
-            self.clause(&scope, &subqueries, "where clause").predicate(condition)?;
+            self.clause(&scope, &block.subqueries, "where clause").predicate(condition)?;
         }
         let plan = match untested(select, &scope)? {
             Some(condition) => {
-                let binder = self.clause(&scope, &subqueries, "where clause");
+                let binder = self.clause(&scope, &block.subqueries, "where clause");
                 let plan = filter(plan, binder.predicate(&condition)?)?;
                 if let Some(groups) = &mut scope.groups {
                     groups.is_filtered = true;
@@ -75,42 +91,52 @@ impl Binder<'_> {
             }
             None => plan,
         };
-        let distinct = is_distinct(select)?;
-        self.finish(plan, &scope, &Block { select, order, items, subqueries, distinct })
+        if !grouped {
+            return self.finish(plan, &scope, &block, Computed::new());
+        }
+        let (plan, computed) = self.groups(plan, &scope, &block)?;
+        let seen = Arc::new(above_groups(&scope, &computed, &block.calls));
+        let late = self.subqueries(block.late(), reach, seen).await?;
+        block.subqueries.extend(late);
+        self.finish(plan, &scope, &block, computed)
     }
 
-    /// Everything after WHERE.
-    fn finish(&self, plan: LogicalPlan, scope: &Scope, block: &Block<'_>) -> Result<BoundQuery> {
-        let group_by = group_terms(block.select, &block.items, scope)?;
-        let grouped = !group_by.is_empty() || block.holds(aggregate::contains);
-        if group_by.is_empty() && grouped && !block.holds(aggregate::reduces) {
-            return Err(Error::unsupported("ANY_VALUE where nothing makes groups of the rows"));
-        }
-        let (mut plan, mut computed) = if grouped {
-            let binder = self.clause(scope, &block.subqueries, "group statement");
-            let starred = block.items.iter().filter(|item| item.expr.is_none());
-            let starred = starred.map(item_expression).collect::<Result<Vec<_>>>()?;
-            let grouping = Grouping {
-                keys: &group_by,
-                over: block.expressions(),
-                starred: &starred,
-                select: block.select,
-                aliases: block.aliases(),
-                rollup: is_rollup(block.select)?,
-                written: block.distinct || !block.is_ordered_by(&group_by, scope),
-            };
-            self.aggregate(plan, &binder, &grouping)?
-        } else {
-            (plan, Computed::new())
+    /// Makes groups of the rows.
+    fn groups(
+        &self,
+        plan: LogicalPlan,
+        scope: &Scope,
+        block: &Block<'_>,
+    ) -> Result<(LogicalPlan, Computed)> {
+        let binder = self.clause(scope, &block.subqueries, "group statement");
+        let keys = block.clauses.key_expressions();
+        let grouping = Grouping {
+            keys: &keys,
+            over: block.expressions(),
+            starred: block.starred(),
+            windows: window_terms(block),
+            determined: &block.determined,
+            rollup: is_rollup(block.select)?,
+            written: block.distinct || !block.is_ordered_by(&keys, scope),
         };
+        self.aggregate(plan, &binder, &grouping)
+    }
+
+    /// Everything after grouping. `computed` is what the groups have; nothing where there are none.
+    fn finish(
+        &self,
+        plan: LogicalPlan,
+        scope: &Scope,
+        block: &Block<'_>,
+        mut computed: Computed,
+    ) -> Result<BoundQuery> {
+        let grouped = block.is_grouped();
+        let before = computed.clone();
+        let binder = self.above(scope, block, &before, grouped);
+        let mut plan = self.having(plan, &binder, block)?;
         let windows = block.windows();
         if !windows.is_empty() {
-            let (before, named) = (computed.clone(), &block.select.named_window);
-            let binder = self.above(scope, block, &before, grouped);
-            if block.select.having.is_some() {
-                let aliases = self.aliases(block, &binder)?;
-                plan = self.having(plan, &binder, block, &aliases)?;
-            }
+            let named = &block.select.named_window;
             plan = self.windows(plan, &binder, &windows, named, &mut computed)?;
         }
         let binder = self.above(scope, block, &computed, grouped);
@@ -120,14 +146,53 @@ impl Binder<'_> {
             .map(|item| match (&item.expr, &item.column) {
                 (Some(expr), _) => binder.value(expr),
                 (None, Some(column)) if !grouped => Ok(column.clone()),
-                (None, Some(column)) => self.grouped_column(column, &binder),
-                (None, None) => Err(Error::internal("an item without expression")),
+                (None, _) => binder.value(&item.expression(scope)?),
             })
             .collect::<Result<Vec<_>>>()?;
-        if windows.is_empty() {
-            plan = self.having(plan, &binder, block, &block.named(&values))?;
+        let facts = match self.context.options.only_full_group_by {
+            true => self.outputs(scope, block, &values)?,
+            false => Facts::default(),
+        };
+        Ok(BoundQuery { facts, ..self.project(plan, &binder, block, values)? })
+    }
+
+    /// Looks whether a block makes groups of its rows, and whether what stands above them may.
+    fn settle_groups(&self, scope: &Scope, block: &mut Block<'_>) -> Result<bool> {
+        window::check_names(&block.select.named_window)?;
+        let mut calls = Vec::new();
+        for expr in block.expressions() {
+            aggregate::collect(expr, aggregate::is_aggregate, &mut calls);
         }
-        self.project(plan, &binder, block, values)
+        calls.into_iter().try_for_each(|call| window::refuse(&ast::Expr::Function(call)))?;
+        let is_explicit = !block.clauses.keys.is_empty();
+        if !block.is_grouped() {
+            let terms = block.clauses.order.iter();
+            let aggregates = terms.map(|term| match term {
+                Term::Value(expr) => aggregate::reduces(expr),
+                Term::Item(_) | Term::Nothing => false,
+            });
+            if let Some(at) = aggregates.into_iter().position(|it| it) {
+                let text = format!(
+                    "Expression #{} of ORDER BY contains aggregate function and applies to the \
+                     result of a non-aggregated query",
+                    at + 1
+                );
+                return Err(Error::new(Code::AggregateOrderNonAggregated, text));
+            }
+            return Ok(false);
+        }
+        if self.context.options.only_full_group_by {
+            block.determined = self.check_groups(scope, block)?;
+        }
+        if !is_explicit {
+            // One row has no order.
+            block.clauses.order.fill(Term::Nothing);
+        }
+        if is_explicit && !is_rollup(block.select)? {
+            // Groups are distinct where the select list tells them apart.
+            block.distinct &= block.clauses.keys.iter().any(|key| key.item.is_none());
+        }
+        Ok(true)
     }
 
     /// A binder for what stands above grouping.
@@ -145,38 +210,15 @@ impl Binder<'_> {
         }
     }
 
-    /// The aliases of a block that are known before its window functions are.
-    fn aliases(&self, block: &Block<'_>, binder: &ExprBinder<'_>) -> Result<Vec<(String, Typed)>> {
-        let early = block.items.iter().filter_map(|item| {
-            let (alias, expr) = (item.alias.clone()?, item.expr.as_ref()?);
-            (!normalise::has_window(expr)).then(|| Ok((alias, binder.value(expr)?)))
-        });
-        early.collect()
-    }
-
     /// Tests HAVING.
     pub(crate) fn having(
         &self,
         plan: LogicalPlan,
         binder: &ExprBinder<'_>,
         block: &Block<'_>,
-        aliases: &[(String, Typed)],
     ) -> Result<LogicalPlan> {
-        let Some(having) = &block.select.having else { return Ok(plan) };
-        if !binder.only_computed {
-            check_having(having, binder, block)?;
-        }
-        let late = ExprBinder { aliases, clause: "having clause", clash: Clash::Alias, ..*binder };
-        filter(plan, late.predicate(having)?)
-    }
-
-    /// A column that `*` brought into a grouped block.
-    fn grouped_column(&self, column: &Typed, binder: &ExprBinder<'_>) -> Result<Typed> {
-        let origin = column.origin.as_ref().ok_or_else(|| Error::unsupported("* over groups"))?;
-        binder.value(&ast::Expr::CompoundIdentifier(vec![
-            ast::Ident::new(&origin.table),
-            ast::Ident::new(&origin.name),
-        ]))
+        let Some(having) = &block.clauses.having else { return Ok(plan) };
+        filter(plan, ExprBinder { clause: "having clause", ..*binder }.predicate(having)?)
     }
 
     /// The select list, DISTINCT, ORDER BY and LIMIT.
@@ -187,156 +229,132 @@ impl Binder<'_> {
         block: &Block<'_>,
         values: Vec<Typed>,
     ) -> Result<BoundQuery> {
-        if block.distinct {
-            // A MariaDB tells averages apart that look the same.
-            values.iter().try_for_each(mariadb::check_digits)?;
-        }
-        let aliases = block.named(&values);
-        let late = ExprBinder { aliases: &aliases, clash: Clash::Refuse, ..*binder };
-        let late = ExprBinder { clause: "order clause", ..late };
-        let terms = block
-            .order
-            .by
-            .iter()
-            .map(|term| self.order_value(term, &late, block, &values))
-            .collect::<Result<Vec<_>>>()?;
+        let late = ExprBinder { clause: "order clause", ..*binder };
         let mut exprs = Vec::new();
         let mut columns = Vec::new();
         for (item, value) in block.items.iter().zip(&values) {
             columns.push(self.output_column(item, value, &mut exprs));
         }
+        let mut projected =
+            if block.order.by.is_empty() { HashMap::new() } else { projected(&exprs) };
         let mut keys = Vec::new();
-        for (at, (value, term)) in terms.into_iter().zip(block.order.by).enumerate() {
-            let Some(value) = value else { continue };
-            let key = value.order_key(&self.context.eval)?;
+        for (term, written) in block.clauses.order.iter().zip(block.order.by) {
             if block.distinct {
-                let place = values.iter().position(|item| item.expr == value.expr);
-                keys.push((place.map_or(Key::Computed(at, key), Key::Selected), term));
-            } else {
-                let name = projected(&exprs, &key).unwrap_or_else(|| {
-                    let name = self.fresh("s");
-                    exprs.push(key.alias(&name));
-                    name
-                });
-                keys.push((Key::Projected(column_expr(&name)), term));
+                break;
             }
+            let value = match term {
+                Term::Item(at) => values[*at].clone(),
+                Term::Value(expr) => late.value(expr)?,
+                Term::Nothing => continue,
+            };
+            let key = value.order_key(&self.context.eval)?;
+            let known = projected.entry(key.clone());
+            let name = known.or_insert_with(|| {
+                let name = self.fresh("s");
+                exprs.push(key.alias(&name));
+                name
+            });
+            keys.push(sort_term(column_expr(name), written)?);
         }
-        let plan = LogicalPlanBuilder::from(plan)
-            .project(exprs)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)?;
-        let mut query = BoundQuery { plan, columns };
+        let plan = plans::project(plan, exprs)?;
+        let mut query = BoundQuery { plan, columns, facts: Facts::default() };
         if block.distinct {
+            // A MariaDB tells averages apart that look the same.
+            values.iter().try_for_each(mariadb::check_digits)?;
             query = self.distinct(query)?;
+            keys = self.distinct_keys(&query, &late, block)?;
         }
-        let keys = keys
-            .into_iter()
-            .map(|(key, term)| {
-                let key = match key {
-                    Key::Projected(key) => key,
-                    Key::Selected(place) => {
-                        query.columns[place].value.order_key(&self.context.eval)?
-                    }
-                    Key::Computed(at, key) => {
-                        let key = self.of_selected(key, &values, &query.columns)?;
-                        self.check_selected(&key, &query.plan, binder.scope, at)?;
-                        key
-                    }
-                };
-                sort_term(key, term)
-            })
-            .collect::<Result<Vec<_>>>()?;
         query.plan = ordered(query.plan, keys, block.order.limit)?;
+        self.store(&mut query, block)?;
         Ok(query)
     }
 
-    /// An expression of ORDER BY over the rows that DISTINCT leaves: selected values in it become
-    /// columns of these rows.
-    fn of_selected(&self, key: Expr, values: &[Typed], columns: &[BoundColumn]) -> Result<Expr> {
-        let context = &self.context.eval;
-        // The columns have the digits that a decimal shows.
-        let is_column = |value: &Typed| value.clone().settled(context).expr == value.expr;
-        let selected: Vec<_> =
-            values.iter().map(|value| is_column(value).then_some(value)).collect();
-        let replaced = key.transform_down(|expr| {
-            let is_it = |value: &Option<&Typed>| value.is_some_and(|value| value.expr == expr);
-            Ok(match selected.iter().position(is_it) {
-                Some(at) => {
-                    let column = columns[at].value.expr.clone();
-                    Transformed::new(column, true, TreeNodeRecursion::Jump)
-                }
-                None => Transformed::no(expr),
-            })
-        });
-        replaced.data().map_err(from_datafusion)
-    }
-
-    /// Refuses a term of ORDER BY, by its place, that needs more than DISTINCT leaves.
-    fn check_selected(
-        &self,
-        key: &Expr,
-        plan: &LogicalPlan,
-        scope: &Scope,
-        at: usize,
-    ) -> Result<()> {
-        let mut missing = key.column_refs();
-        missing.retain(|column| !plan.schema().has_column(column));
-        if missing.is_empty() {
+    /// Gives the columns of a block that MySQL puts into a temporary table, to make groups or to
+    /// find equal rows, the types that they have in it. Constants are not put there, and groups
+    /// that are rolled up come from elsewhere.
+    fn store(&self, query: &mut BoundQuery, block: &Block<'_>) -> Result<()> {
+        let has_groups = has_keys(block.select) && !is_rollup(block.select)?;
+        if !has_groups && !block.distinct {
             return Ok(());
         }
-        let is_missing = |column: &&ScopeColumn| match &column.value.expr {
-            Expr::Column(name) => missing.contains(name),
-            _ => false,
-        };
-        let ours = self.answer.get() != Some(&Flavour::MariaDb);
-        match scope.columns.iter().find(is_missing) {
-            Some(column) if ours && self.context.options.only_full_group_by => {
-                let parts = [column.schema.as_str(), &column.table, &column.name];
-                let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-                let text = format!(
-                    "Expression #{} of ORDER BY clause is not in SELECT list, references column \
-                     '{}' which is not in SELECT list; this is incompatible with DISTINCT",
-                    at + 1,
-                    parts.join("."),
-                );
-                Err(Error::remote(3065, *b"HY000", text))
+        for (item, column) in block.items.iter().zip(&mut query.columns) {
+            let Some(expr) = &item.expr else { continue };
+            if !column.meta.org_name.is_empty() || normalise::all_columns(expr).is_empty() {
+                continue;
             }
-            _ => Err(Error::unsupported(
-                "SELECT DISTINCT ordered by an expression that is not selected",
-            )),
+            if !normalise::has_aggregate(expr) && !has_window(expr) {
+                column.in_temporary_table(&self.context.eval);
+            } else if is_extreme_of_computed(expr) {
+                column.as_extreme(&self.context.eval);
+            }
         }
+        Ok(())
     }
 
-    /// The value that a term of ORDER BY means; `None` where it orders nothing.
-    fn order_value(
+    /// What the rows that DISTINCT leaves are sorted by.
+    fn distinct_keys(
         &self,
-        term: &OrderByExpr,
+        query: &BoundQuery,
         binder: &ExprBinder<'_>,
         block: &Block<'_>,
-        values: &[Typed],
-    ) -> Result<Option<Typed>> {
-        match normalise::unnested(&term.expr) {
-            ast::Expr::Value(value) => {
-                Ok(ordinal(&value.value, values.len())?.map(|at| values[at].clone()))
-            }
-            ast::Expr::Identifier(name) => {
-                // A bare name is an alias first, then a column.
-                let mut hits = block.items.iter().zip(values).filter(|(item, _)| {
-                    item.alias.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(&name.value))
-                });
-                match (hits.next(), hits.next()) {
-                    (Some((_, first)), Some((_, second))) if first.expr != second.expr => {
-                        Err(Error::new(
-                            Code::AmbiguousColumn,
-                            format!("Column '{}' in order clause is ambiguous", name.value),
-                        ))
-                    }
-                    (Some((_, value)), _) => Ok(Some(value.clone())),
-                    _ => binder.value(&term.expr).map(Some),
-                }
-            }
-            expr => binder.value(expr).map(Some),
+    ) -> Result<Vec<SortExpr>> {
+        let mut selected = Computed::new();
+        for (item, column) in block.items.iter().zip(&query.columns) {
+            let text = canonical(&item.expression(binder.scope)?, binder.scope);
+            selected.entry(text).or_insert_with(|| column.value.clone());
         }
+        let late = ExprBinder { computed: &selected, only_computed: true, ..*binder };
+        let mut keys = Vec::new();
+        for (at, (term, written)) in block.clauses.order.iter().zip(block.order.by).enumerate() {
+            let value = match term {
+                Term::Item(place) => query.columns[*place].value.clone(),
+                Term::Value(expr) => {
+                    self.check_selected(&written.expr, binder.scope, block, at)?;
+                    late.value(expr)?
+                }
+                Term::Nothing => continue,
+            };
+            keys.push(sort_term(value.order_key(&self.context.eval)?, written)?);
+        }
+        Ok(keys)
+    }
+
+    /// Refuses a term of ORDER BY, as it is written and by its place, that needs more than DISTINCT
+    /// leaves.
+    fn check_selected(
+        &self,
+        term: &ast::Expr,
+        scope: &Scope,
+        block: &Block<'_>,
+        at: usize,
+    ) -> Result<()> {
+        let is_selected = |place: usize| block.items.iter().any(|it| it.place == Some(place));
+        let missing = block.clauses.ordered_by[at].iter().find(|&&place| !is_selected(place));
+        let aggregates = aggregate::contains(term);
+        if missing.is_none() && !aggregates && !has_window(term) {
+            return Ok(());
+        }
+        let ours = self.answer.get() != Some(&Flavour::MariaDb);
+        if !ours || !self.context.options.only_full_group_by || has_window(term) {
+            return Err(Error::unsupported(
+                "SELECT DISTINCT ordered by an expression that is not selected",
+            ));
+        }
+        let begin = format!("Expression #{} of ORDER BY clause is not in SELECT list,", at + 1);
+        let end = "this is incompatible with DISTINCT";
+        Err(match missing {
+            Some(&place) => {
+                let column = scope.columns[place].full_name();
+                let text = format!(
+                    "{begin} references column '{column}' which is not in SELECT list; {end}"
+                );
+                Error::new(Code::FieldInOrderNotSelected, text)
+            }
+            None => {
+                let text = format!("{begin} contains aggregate function; {end}");
+                Error::new(Code::AggregateInOrderNotSelected, text)
+            }
+        })
     }
 
     /// Adds an item to a projection and describes the column that it becomes.
@@ -374,8 +392,6 @@ impl Binder<'_> {
             scope,
             computed: &NOTHING,
             only_computed: false,
-            aliases: &[],
-            clash: Clash::Column,
             subqueries,
             clause,
             answer: self.answer.get().copied(),
@@ -386,32 +402,29 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the subqueries of a block's expressions, which can name its columns. One that fails with
-    /// error 1054 inside names something further outside, which is told as unsupported.
+    /// Binds the subqueries of some expressions, each with whether EXISTS asks for it; they can name
+    /// the columns of a scope. One that fails with error 1054 inside names something further outside,
+    /// which is refused (1235).
     async fn subqueries(
         &self,
-        select: &ast::Select,
-        order: &[OrderByExpr],
+        found: Vec<(ast::Query, bool)>,
         reach: &Reach,
-        scope: &Scope,
+        scope: Arc<Scope>,
     ) -> Result<Subqueries> {
-        let mut found = Vec::new();
-        for expr in expressions(select, order) {
-            super::subquery::collect(expr, &mut found);
-        }
         let mut bound = Subqueries::new();
-        if found.is_empty() {
-            return Ok(bound);
-        }
-        let inner = Reach { outer: Some(Arc::new(scope.clone())), ..reach.clone() };
-        for query in found {
+        let inner = Reach { outer: Some(scope), ..reach.clone() };
+        for (mut query, is_exists) in found {
             let text = query.to_string();
+            if is_exists {
+                super::subquery::without_star(&mut query);
+            }
             bound.insert(text, self.subquery(&query, &inner).await?);
         }
         Ok(bound)
     }
 
     async fn subquery(&self, query: &ast::Query, inner: &Reach) -> Result<BoundQuery> {
+        let _level = self.into_subquery()?;
         let error = match self.query(query, inner).await {
             Ok(bound) => return Ok(bound),
             Err(error) => error,
@@ -434,23 +447,14 @@ impl Binder<'_> {
     }
 }
 
-/// What a term of ORDER BY sorts by.
-enum Key {
-    /// A column of the projection.
-    Projected(Expr),
-    /// A selected value, by its place, of the rows that DISTINCT leaves.
-    Selected(usize),
-    /// What the term in this place computes, over the rows before DISTINCT.
-    Computed(usize, Expr),
-}
-
-/// The name under which a projection has an expression already: one that is there twice only
-/// confuses the planner's notion of order.
-fn projected(exprs: &[Expr], wanted: &Expr) -> Option<String> {
-    exprs.iter().find_map(|expr| match expr {
-        Expr::Alias(alias) if *alias.expr == *wanted => Some(alias.name.clone()),
+/// The names under which a projection has expressions already, the first of each: one that is there
+/// twice only confuses the planner's notion of order.
+fn projected(exprs: &[Expr]) -> HashMap<Expr, String> {
+    let named = exprs.iter().rev().filter_map(|expr| match expr {
+        Expr::Alias(alias) => Some((alias.expr.as_ref().clone(), alias.name.clone())),
         _ => None,
-    })
+    });
+    named.collect()
 }
 
 /// A block on its way.
@@ -465,79 +469,89 @@ pub(crate) struct Block<'a> {
     pub(crate) subqueries: Subqueries,
     /// Equal rows are still to be merged.
     pub(crate) distinct: bool,
+    /// GROUP BY, HAVING and ORDER BY.
+    pub(crate) clauses: Clauses,
+    /// Its aggregates that stand in its subqueries.
+    pub(crate) calls: Vec<ast::Expr>,
+    /// Which columns of FROM the keys of the groups determine; nothing where any may be named.
+    pub(crate) determined: Vec<bool>,
 }
 
 impl<'a> Block<'a> {
-    /// Aliases that are not the name of the column they stand for.
-    fn aliases(&'a self) -> Vec<&'a str> {
-        let alias = |item: &'a Item| {
-            let alias = item.alias.as_deref()?;
-            let same = match &item.expr {
-                Some(ast::Expr::Identifier(name)) => name.value.eq_ignore_ascii_case(alias),
-                Some(ast::Expr::CompoundIdentifier(path)) => {
-                    path.last().is_some_and(|name| name.value.eq_ignore_ascii_case(alias))
-                }
-                _ => false,
-            };
-            (!same).then_some(alias)
-        };
-        self.items.iter().filter_map(alias).collect()
+    /// Whether rows are put into groups.
+    pub(crate) fn is_grouped(&self) -> bool {
+        let items = self.items.iter().filter_map(|item| item.expr.as_ref());
+        !self.clauses.keys.is_empty()
+            || !self.calls.is_empty()
+            || items.chain(&self.clauses.having).any(aggregate::reduces)
     }
 
-    /// The aliases of the select list with what they stand for.
-    pub(crate) fn named(&self, values: &[Typed]) -> Vec<(String, Typed)> {
-        let items = self.items.iter().zip(values);
-        items.filter_map(|(item, value)| Some((item.alias.clone()?, value.clone()))).collect()
+    /// The subqueries of what is computed of the rows of FROM, with whether EXISTS asks for them.
+    fn early(&self, grouped: bool) -> Vec<(ast::Query, bool)> {
+        let mut found = Vec::new();
+        let mut add = |expr: &ast::Expr| super::subquery::collect(expr, &mut found);
+        self.select.selection.iter().for_each(&mut add);
+        self.clauses.keys.iter().for_each(|key| add(&key.expr));
+        let mut calls = Vec::new();
+        for expr in self.expressions() {
+            if !grouped {
+                add(expr);
+            }
+            aggregate::collect(expr, aggregate::is_aggregate, &mut calls);
+        }
+        calls.into_iter().for_each(|call| add(&ast::Expr::Function(call)));
+        found
+    }
+
+    /// The subqueries above the groups, with whether EXISTS asks for them.
+    fn late(&self) -> Vec<(ast::Query, bool)> {
+        let mut found = Vec::new();
+        for expr in self.expressions() {
+            super::subquery::collect(expr, &mut found);
+        }
+        found
+    }
+
+    /// The places in FROM of the columns that `*` brought.
+    fn starred(&self) -> Vec<usize> {
+        let starred = self.items.iter().filter(|item| item.expr.is_none());
+        starred.filter_map(|item| item.place).collect()
     }
 
     /// Whether groups of these keys come in the wanted order, and nothing is computed over them.
     fn is_ordered_by(&self, keys: &[ast::Expr], scope: &Scope) -> bool {
-        let text = |expr: &ast::Expr| canonical(expr, scope);
-        let is_key = |(at, term): (usize, &OrderByExpr)| {
-            keys.get(at).is_some_and(|key| text(key) == text(self.meant(&term.expr)))
+        let is_key = |(at, term): (usize, &Term)| {
+            let expr = match term {
+                Term::Item(item) => self.items[*item].expression(scope).ok(),
+                Term::Value(expr) => Some(expr.clone()),
+                Term::Nothing => None,
+            };
+            let key = keys.get(at).zip(expr);
+            key.is_some_and(|(key, expr)| canonical(key, scope) == canonical(&expr, scope))
         };
-        self.windows().is_empty() && self.order.by.iter().enumerate().all(is_key)
-    }
-
-    /// The item of the select list that a term of ORDER BY names, or the term itself.
-    fn meant<'b>(&'b self, term: &'b ast::Expr) -> &'b ast::Expr {
-        let item = match normalise::unnested(term) {
-            ast::Expr::Value(value) => {
-                let at = ordinal(&value.value, self.items.len()).ok().flatten();
-                at.and_then(|at| self.items.get(at))
-            }
-            ast::Expr::Identifier(name) => self.items.iter().find(|item| {
-                item.alias.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(&name.value))
-            }),
-            _ => None,
-        };
-        item.and_then(|item| item.expr.as_ref()).unwrap_or(term)
+        self.windows().is_empty() && self.clauses.order.iter().enumerate().all(is_key)
     }
 
     /// The window functions of the select list and of ORDER BY, the only places where they may be.
-    fn windows(&self) -> Vec<ast::Function> {
+    pub(crate) fn windows(&self) -> Vec<ast::Function> {
         let items = self.items.iter().filter_map(|item| item.expr.as_ref());
         let mut found = Vec::new();
-        for expr in items.chain(self.order.by.iter().map(|term| &term.expr)) {
+        for expr in items.chain(self.clauses.order_values()) {
             aggregate::collect(expr, |function| function.over.is_some(), &mut found);
         }
         found
     }
 
-    /// The expressions that stand above grouping.
+    /// The expressions that stand above grouping, and the aggregates in their subqueries.
     fn expressions(&'a self) -> Vec<&'a ast::Expr> {
         let items = self.items.iter().filter_map(|item| item.expr.as_ref());
-        let order = self.order.by.iter().map(|term| &term.expr);
-        items.chain(&self.select.having).chain(order).collect()
-    }
-
-    /// Whether one of them is such.
-    fn holds(&'a self, is_such: fn(&ast::Expr) -> bool) -> bool {
-        self.expressions().into_iter().any(is_such)
+        let clauses = self.clauses.having.iter().chain(self.clauses.order_values());
+        items.chain(clauses).chain(&self.calls).collect()
     }
 }
 
-fn expressions<'a>(
+/// The expressions of the select list, of HAVING and of ORDER BY.
+pub(crate) fn above<'a>(
     select: &'a ast::Select,
     order: &'a [OrderByExpr],
 ) -> impl Iterator<Item = &'a ast::Expr> {
@@ -545,138 +559,31 @@ fn expressions<'a>(
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
         _ => None,
     });
-    items.chain(&select.selection).chain(&select.having).chain(order.iter().map(|term| &term.expr))
+    items.chain(&select.having).chain(order.iter().map(|term| &term.expr))
 }
 
-/// Spells out the select list. `names` are what MySQL calls items without alias: their text.
-pub(crate) fn items(
-    select: &ast::Select,
-    scope: &Scope,
-    names: Option<&[Option<String>]>,
-) -> Result<Vec<Item>> {
-    let mut items = Vec::new();
-    for (at, item) in select.projection.iter().enumerate() {
-        match item {
-            SelectItem::UnnamedExpr(expr) => items.push(Item {
-                name: in_basic_plane(
-                    defined_name(expr, scope)
-                        .or_else(|| names?.get(at)?.clone())
-                        .unwrap_or_else(|| default_name(expr)),
-                ),
-                alias: None,
-                expr: Some(expr.clone()),
-                column: None,
-            }),
-            SelectItem::ExprWithAlias { expr, alias } => items.push(Item {
-                name: alias.value.clone(),
-                alias: Some(alias.value.clone()),
-                expr: Some(expr.clone()),
-                column: None,
-            }),
-            SelectItem::Wildcard(_) => {
-                if select.from.is_empty() {
-                    return Err(Error::new(Code::NoTablesUsed, "No tables used"));
-                }
-                items.extend(scope.wildcard(None)?.into_iter().map(starred));
-            }
-            SelectItem::QualifiedWildcard(
-                ast::SelectItemQualifiedWildcardKind::ObjectName(name),
-                _,
-            ) => {
-                let table = name.0.last().and_then(|part| part.as_ident());
-                let table = table.map(|ident| ident.value.as_str());
-                items.extend(scope.wildcard(table)?.into_iter().map(starred));
-            }
-            other => return Err(Error::unsupported(other)),
-        }
-    }
-    Ok(items)
-}
-
-fn starred(column: &ScopeColumn) -> Item {
-    Item { name: column.name.clone(), alias: None, expr: None, column: Some(column.value.clone()) }
-}
-
-/// MySQL keeps names in `utf8mb3`: what lies beyond becomes a question mark.
-fn in_basic_plane(name: String) -> String {
-    if name.chars().all(|c| c <= '\u{ffff}') {
-        return name;
-    }
-    name.chars().map(|c| if c > '\u{ffff}' { '?' } else { c }).collect()
-}
-
-/// Tables of the information schema that are no views in MySQL.
-const NO_VIEWS: [&str; 13] = [
-    "APPLICABLE_ROLES",
-    "COLLATIONS",
-    "COLUMN_PRIVILEGES",
-    "ENABLED_ROLES",
-    "ENGINES",
-    "PLUGINS",
-    "PROCESSLIST",
-    "ROLE_COLUMN_GRANTS",
-    "ROLE_ROUTINE_GRANTS",
-    "ROLE_TABLE_GRANTS",
-    "SCHEMA_PRIVILEGES",
-    "TABLE_PRIVILEGES",
-    "USER_PRIVILEGES",
-];
-
-/// The name of a column of a view, which MySQL shows as the view has it and not as the query does:
-/// `SELECT table_name FROM information_schema.tables` gives a column `TABLE_NAME`.
-fn defined_name(expr: &ast::Expr, scope: &Scope) -> Option<String> {
-    let path: Vec<&str> = match normalise::unnested(expr) {
-        ast::Expr::Identifier(name) => vec![name.value.as_str()],
-        ast::Expr::CompoundIdentifier(path) => path.iter().map(|it| it.value.as_str()).collect(),
-        _ => return None,
+/// Whether an expression is MIN or MAX of something that is computed: of a column they have its
+/// type.
+pub(super) fn is_extreme_of_computed(expr: &ast::Expr) -> bool {
+    let ast::Expr::Function(call) = expr else { return false };
+    let name = call.name.to_string();
+    let ast::FunctionArguments::List(list) = &call.args else { return false };
+    let is_column = |arg: &ast::FunctionArg| {
+        use ast::Expr::{CompoundIdentifier, Identifier};
+        use ast::{FunctionArg::Unnamed, FunctionArgExpr::Expr};
+        matches!(arg, Unnamed(Expr(Identifier(_) | CompoundIdentifier(_))))
     };
-    // What is wrong with a name is told where the expression is bound.
-    let column = scope.find(&path, "field list").ok()??;
-    let origin = column.value.origin.as_ref()?;
-    let is_of_view = origin.schema.eq_ignore_ascii_case("information_schema")
-        && !NO_VIEWS.contains(&origin.org_table.as_str());
-    is_of_view.then(|| column.name.clone())
+    call.over.is_none()
+        && ["MIN", "MAX"].iter().any(|known| known.eq_ignore_ascii_case(&name))
+        && !list.args.iter().any(is_column)
 }
 
-fn default_name(expr: &ast::Expr) -> String {
-    match expr {
-        ast::Expr::Identifier(name) => name.value.clone(),
-        ast::Expr::CompoundIdentifier(path) => {
-            path.last().map_or_else(String::new, |name| name.value.clone())
-        }
-        other => other.to_string(),
+/// Whether a block has a GROUP BY.
+fn has_keys(select: &ast::Select) -> bool {
+    match &select.group_by {
+        GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
+        GroupByExpr::All(_) => true,
     }
-}
-
-/// The terms of GROUP BY with ordinals and aliases replaced by what they stand for.
-pub(crate) fn group_terms(
-    select: &ast::Select,
-    items: &[Item],
-    scope: &Scope,
-) -> Result<Vec<ast::Expr>> {
-    let GroupByExpr::Expressions(terms, _) = &select.group_by else {
-        return Err(Error::unsupported("GROUP BY ALL"));
-    };
-    terms
-        .iter()
-        .map(|term| match normalise::unnested(term) {
-            ast::Expr::Value(value) => match ordinal(&value.value, items.len())? {
-                Some(at) => grouped_expression(&items[at]),
-                None => Ok(term.clone()),
-            },
-            ast::Expr::Identifier(name) => {
-                // GROUP BY looks at the columns of FROM first, then at aliases.
-                if scope.find(&[&name.value], "group statement")?.is_some() {
-                    return Ok(term.clone());
-                }
-                let hit = items.iter().find(|item| {
-                    item.alias.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(&name.value))
-                });
-                hit.map_or_else(|| Ok(term.clone()), grouped_expression)
-            }
-            _ => Ok(term.clone()),
-        })
-        .collect()
 }
 
 /// Whether groups are rolled up.
@@ -689,27 +596,6 @@ pub(crate) fn is_rollup(select: &ast::Select) -> Result<bool> {
         },
         GroupByExpr::All(_) => Ok(false),
     }
-}
-
-/// The expression of an item that GROUP BY names.
-fn grouped_expression(item: &Item) -> Result<ast::Expr> {
-    if item.expr.as_ref().is_some_and(aggregate::contains) {
-        return Err(Error::new(Code::WrongGroupField, format!("Can't group on '{}'", item.name)));
-    }
-    item_expression(item)
-}
-
-/// The expression of an item.
-pub(crate) fn item_expression(item: &Item) -> Result<ast::Expr> {
-    if let Some(expr) = &item.expr {
-        return Ok(expr.clone());
-    }
-    let origin = item.column.as_ref().and_then(|column| column.origin.clone());
-    let origin = origin.ok_or_else(|| Error::unsupported("GROUP BY of a column from *"))?;
-    Ok(ast::Expr::CompoundIdentifier(vec![
-        ast::Ident::with_quote('`', &origin.table),
-        ast::Ident::with_quote('`', &origin.name),
-    ]))
 }
 
 /// Whether DISTINCT is set.
@@ -729,47 +615,9 @@ fn untested(select: &ast::Select, scope: &Scope) -> Result<Option<ast::Expr>> {
     if scope.tested.is_empty() {
         return Ok(Some(selection.clone()));
     }
-    let parts = parts.into_iter().filter(|part| !scope.tested.contains(part));
+    let tested: HashSet<&ast::Expr> = scope.tested.iter().collect();
+    let parts = parts.into_iter().filter(|part| !tested.contains(part));
     Ok(normalise::conjunction(parts.cloned()))
-}
-
-/// Looks whether HAVING names only what is selected where nothing makes groups of the rows: MySQL
-/// does not look at FROM there.
-fn check_having(having: &ast::Expr, binder: &ExprBinder<'_>, block: &Block<'_>) -> Result<()> {
-    let scope = binder.scope;
-    let found = |path: &[ast::Ident]| {
-        let path: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
-        // What is wrong with a name is told where the expression is bound.
-        scope.find(&path, "having clause").ok().flatten()
-    };
-    let selected = |item: &Item| match (item.expr.as_ref().map(normalise::unnested), &item.column) {
-        (Some(ast::Expr::Identifier(name)), _) => found(std::slice::from_ref(name)),
-        (Some(ast::Expr::CompoundIdentifier(path)), _) => found(path),
-        (None, Some(column)) => scope.columns.iter().find(|it| it.value.expr == column.expr),
-        _ => None,
-    };
-    for path in normalise::columns(having) {
-        let is_alias = |item: &Item| match (&item.alias, path.as_slice()) {
-            (Some(alias), [name]) => alias.eq_ignore_ascii_case(&name.value),
-            _ => false,
-        };
-        let Some(column) = found(&path) else { continue };
-        let is_it = |item: &Item| {
-            is_alias(item) || selected(item).is_some_and(|it| it.value.expr == column.value.expr)
-        };
-        if block.items.iter().any(is_it) {
-            continue;
-        }
-        if binder.is_mariadb() {
-            return Err(Error::unsupported("HAVING of a column that is not selected"));
-        }
-        let path: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
-        return Err(Error::new(
-            Code::UnknownColumn,
-            format!("Unknown column '{}' in 'having clause'", path.join(".")),
-        ));
-    }
-    Ok(())
 }
 
 fn filter(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan> {

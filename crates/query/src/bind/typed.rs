@@ -202,7 +202,8 @@ impl Typed {
     }
 
     /// The result of a resolved call; of constants it is a constant, which MySQL's types depend on.
-    pub(crate) fn of_call(call: Call, args: Vec<Typed>, constants: Constants) -> Typed {
+    pub(crate) fn of_call(call: Call, mut args: Vec<Typed>, constants: Constants) -> Typed {
+        args.truncate(call.reads());
         let context = Arc::clone(call.context());
         let (ty, arg, name) = (call.return_type(), Arg::of(&call, None), call.name().to_owned());
         let literals = literals(&args).filter(|_| call.is_deterministic());
@@ -246,7 +247,7 @@ impl Typed {
                 let number = form(Form::Number(members), context, self.expr);
                 (ColumnType::bigint_unsigned(), number)
             }
-            None if !self.arg.hides_number() => (self.ty, self.expr),
+            None if !self.arg.hides_number() && !self.arg.mixes => (self.ty, self.expr),
             _ => return Err(Error::unsupported("ENUM, SET and JSON values as conditions")),
         };
         Ok(form(Form::Truth(ty), context, expr))
@@ -362,6 +363,18 @@ fn form(what: Form, context: &Arc<EvalContext>, expr: Expr) -> Expr {
     ScalarUDF::new_from_impl(udf).call(vec![expr])
 }
 
+/// A value of a query that may have no row, where there is none NULL. DataFusion takes what is never
+/// NULL within a query for what is never NULL outside.
+pub(crate) fn maybe_missing(expr: Expr, ty: ColumnType, context: &Arc<EvalContext>) -> Expr {
+    let udf = FormUdf {
+        what: Form::Same(ty),
+        context: Arc::clone(context),
+        // What is constant would be put in its place.
+        signature: Signature::any(1, Volatility::Volatile),
+    };
+    ScalarUDF::new_from_impl(udf).call(vec![expr])
+}
+
 /// Whether values of both types look the same in their common Arrow form.
 fn same_form(from: &ColumnType, to: &ColumnType) -> bool {
     if from.is_date() || to.is_date() {
@@ -390,6 +403,8 @@ enum Form {
     Settle(ColumnType),
     /// The truth of [`Typed::truth`].
     Truth(ColumnType),
+    /// The same of [`maybe_missing`].
+    Same(ColumnType),
     /// What a value of another type is compared by.
     Equality(EqualityKey, ColumnType),
 }
@@ -409,7 +424,11 @@ impl FormUdf {
             Form::Convert { from, to } => from.is_string() && !to.is_string(),
             Form::Truth(ty) => ty.is_string(),
             Form::Equality(key, ty) => key.complains(ty),
-            Form::Key(_) | Form::Number(_) | Form::Unsigned(_) | Form::Settle(_) => false,
+            Form::Key(_)
+            | Form::Number(_)
+            | Form::Unsigned(_)
+            | Form::Settle(_)
+            | Form::Same(_) => false,
         }
     }
 
@@ -444,6 +463,7 @@ impl FormUdf {
             Form::Key(ty) => functions::comparison_keys(array, ty),
             Form::Number(members) => members.numbers(array),
             Form::Unsigned(_) => Ok(functions::without_signed_zeros(array)),
+            Form::Same(_) => Ok(Arc::clone(array)),
             Form::Settle(ty) => functions::settle(array, ty),
             Form::Equality(key, ty) => key.keys(array, ty, &self.context),
             Form::Truth(ty) => functions::truth(array, ty, &self.context)
@@ -475,6 +495,7 @@ impl ScalarUDFImpl for FormUdf {
             Form::Unsigned(_) => "unsigned_zero",
             Form::Settle(_) => "settle",
             Form::Truth(_) => "truth",
+            Form::Same(_) => "maybe_missing",
             Form::Equality(..) => "equality_key",
         }
     }
@@ -485,7 +506,9 @@ impl ScalarUDFImpl for FormUdf {
 
     fn return_type(&self, _: &[DataType]) -> std::result::Result<DataType, DataFusionError> {
         Ok(match &self.what {
-            Form::Convert { to, .. } | Form::Settle(to) | Form::Unsigned(to) => to.arrow(),
+            Form::Convert { to, .. } | Form::Settle(to) | Form::Unsigned(to) | Form::Same(to) => {
+                to.arrow()
+            }
             Form::Key(ty) => functions::key_type(ty),
             Form::Number(_) => Members::number_type(),
             Form::Truth(_) => DataType::Boolean,

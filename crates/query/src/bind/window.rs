@@ -6,8 +6,7 @@ use datafusion::common::ScalarValue;
 use datafusion::functions_window::{cume_dist, ntile, rank, row_number};
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction};
 use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowUDF, lit,
+    Expr, LogicalPlan, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowUDF, lit,
 };
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{self as functions, Value};
@@ -16,11 +15,12 @@ use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{self, NamedWindowExpr, WindowSpec, WindowType};
 
 use super::aggregate::{self, name_of};
+use super::concat::{few_keys, few_terms};
 use super::expr::{Computed, ExprBinder, canonical, plain_arguments};
 use super::mariadb;
 use super::query::{Binder, column_expr, sort_term};
 use super::typed::Typed;
-use crate::udf::from_datafusion;
+use crate::plans;
 use crate::udwf::{self, Over};
 
 /// A window function where none may be.
@@ -29,8 +29,55 @@ pub(crate) fn misplaced(name: &str) -> Error {
     Error::new(Code::InvalidWindowFunctionUse, text)
 }
 
+/// Refuses an expression with a window function.
+///
+/// # Errors
+/// 3593.
+pub(crate) fn refuse(expr: &ast::Expr) -> Result<()> {
+    let mut found = Vec::new();
+    aggregate::collect(expr, |function| function.over.is_some(), &mut found);
+    match found.first() {
+        Some(function) => Err(misplaced(&name_of(function).to_ascii_lowercase())),
+        None => Ok(()),
+    }
+}
+
+/// Looks whether the windows of a block have names of their own, and an order where their frames
+/// count values. Those that no function uses are looked at, too.
+///
+/// # Errors
+/// 3591, 3587.
+pub(crate) fn check_names(named: &[ast::NamedWindowDefinition]) -> Result<()> {
+    for (at, ast::NamedWindowDefinition(name, window)) in named.iter().enumerate() {
+        if let NamedWindowExpr::WindowSpec(spec) = window
+            && spec.window_name.is_none()
+            && spec.order_by.len() != 1
+            && spec.window_frame.as_ref().is_some_and(counts_values)
+        {
+            return Err(range_order());
+        }
+        if named[..at].iter().any(|other| other.0.value.eq_ignore_ascii_case(&name.value)) {
+            let text = format!("Window '{}' is defined twice.", name.value);
+            return Err(Error::new(Code::WindowDuplicateName, text));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a frame begins or ends some values away.
+fn counts_values(frame: &ast::WindowFrame) -> bool {
+    use ast::WindowFrameBound::{Following, Preceding};
+    let is_some =
+        |bound: &ast::WindowFrameBound| matches!(bound, Preceding(Some(_)) | Following(Some(_)));
+    frame.units == ast::WindowFrameUnits::Range
+        && (is_some(&frame.start_bound) || frame.end_bound.as_ref().is_some_and(is_some))
+}
+
 /// What a window is partitioned and ordered by.
 type Windowed = (Vec<Expr>, Vec<SortExpr>);
+
+/// Each sorts the rows by itself, above those before it.
+const MAX_WINDOWS: usize = 64;
 
 /// A function over a window, and what its column means.
 struct Bound {
@@ -67,12 +114,14 @@ impl Binder<'_> {
                 Some((_, exprs)) => exprs.push(expr),
                 None => sorted.push((rows, vec![expr])),
             }
+            if sorted.len() > MAX_WINDOWS {
+                return Err(Error::unsupported(format_args!(
+                    "more than {MAX_WINDOWS} windows of different order in a query"
+                )));
+            }
             computed.insert(text, value);
         }
-        sorted.into_iter().try_fold(plan, |plan, (_, exprs)| {
-            let builder = LogicalPlanBuilder::from(plan).window(exprs);
-            builder.and_then(LogicalPlanBuilder::build).map_err(from_datafusion)
-        })
+        sorted.into_iter().try_fold(plan, |plan, (_, exprs)| plans::window(plan, exprs))
     }
 
     fn window(
@@ -104,8 +153,8 @@ impl Binder<'_> {
         let bound = self.over(function, column, binder)?;
         let frame = if bound.frameless { default_frame(&order) } else { frame };
         let mut call = WindowFunction::new(bound.function, bound.args);
-        call.params.partition_by = partition_by;
-        call.params.order_by = order_by;
+        call.params.partition_by = few_keys(partition_by);
+        call.params.order_by = few_terms(order_by);
         call.params.window_frame = frame;
         call.params.null_treatment = Some(NullTreatment::RespectNulls);
         Ok((call, bound.value))
@@ -443,7 +492,7 @@ fn frame(spec: &WindowSpec, order: &[Typed]) -> Result<WindowFrame> {
     let offset = |offset: &Option<Box<ast::Expr>>| match offset {
         None => Ok(ScalarValue::UInt64(None)),
         Some(expr) if units == WindowFrameUnits::Rows => {
-            Ok(ScalarValue::UInt64(Some(rows_of(expr)?)))
+            Ok(ScalarValue::UInt64(Some(rows_of(expr)?.min(ENDLESS))))
         }
         Some(expr) => range_of(expr, order),
     };
@@ -492,6 +541,9 @@ fn range_order() -> Error {
     )
 }
 
+/// More rows than there ever are. Numbers of rows are added to others, which must not overflow.
+const ENDLESS: u64 = 1 << 60;
+
 fn rows_of(expr: &ast::Expr) -> Result<u64> {
     match expr {
         ast::Expr::Value(value) => match &value.value {
@@ -515,5 +567,7 @@ fn range_of(expr: &ast::Expr, order: &[Typed]) -> Result<ScalarValue> {
         };
     }
     let offset = ScalarValue::UInt64(Some(rows_of(expr)?));
-    offset.cast_to(&key.ty.arrow()).map_err(|_| illegal_frame())
+    offset.cast_to(&key.ty.arrow()).map_err(|_| {
+        Error::unsupported("RANGE with an offset beyond the values of what orders the window")
+    })
 }

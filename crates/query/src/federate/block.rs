@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 use pelorus_error::{Error, Result};
-use pelorus_functions::names;
+use pelorus_functions::{EvalContext, names};
 use pelorus_link::{Fragment, Link, RemoteTable, ScanRequest};
 use pelorus_sql::Mode;
 use pelorus_sql::normalise::{self, Dependence, Node};
@@ -17,9 +17,11 @@ use sqlparser::ast::{
 use super::place::{database_name, resolve};
 use super::render;
 use crate::bind::aggregate::name_of;
+use crate::bind::items::{Item, items};
+use crate::bind::names::{Clauses, Names};
 use crate::bind::query::{Binder, limit_of, order_of};
 use crate::bind::scope::Scope;
-use crate::bind::select::{self, Item, Ordering};
+use crate::bind::select::{self, Ordering};
 use crate::bind::typed::Typed;
 use crate::context::Database;
 
@@ -44,6 +46,8 @@ pub(crate) struct Block<'a> {
     pub(crate) driving: usize,
     /// The select list, `*` spelt out.
     pub(crate) items: Vec<Item>,
+    /// GROUP BY, HAVING and ORDER BY.
+    pub(crate) clauses: Clauses,
     /// Every table that the block reads, subqueries included, by the server's names.
     pub(crate) reads: Vec<(String, String)>,
 }
@@ -92,10 +96,15 @@ impl Binder<'_> {
         if aggregates_outside(query, &scope, &tables) {
             return Ok(None);
         }
-        let items = select::items(select, &scope, self.parsed.names(select))?;
+        let items = items(select, &scope, self.parsed.names(select))?;
         let order = Ordering { by: order_of(query)?, limit: limit_of(query)? };
+        // The server warns of names that it finds ambiguous.
+        let eval = EvalContext::default();
+        let names = Names { scope: &scope, items: &items, eval: &eval };
+        let clauses = names.clauses(select, order.by)?;
+        let link = link.clone();
         let reads = self.reads(query)?;
-        Ok(Some(Block { link: link.clone(), select, order, scope, tables, driving, items, reads }))
+        Ok(Some(Block { link, select, order, scope, tables, driving, items, clauses, reads }))
     }
 
     /// Every table of a query by the server's names, for the moment at which all are read.
@@ -175,8 +184,9 @@ impl Binder<'_> {
         for table in tables {
             let columns = remote_columns(&table.table);
             let nothing = || Expr::Literal(ScalarValue::Null, None);
-            let columns = columns.iter().map(|it| Typed::column(nothing(), it)).collect();
-            scope.push_relation(&table.table.database, &table.alias, columns);
+            let typed = columns.iter().map(|it| Typed::column(nothing(), it)).collect();
+            let names = (table.table.database.as_str(), table.alias.as_str());
+            scope.push_remote(names, &table.table, (typed, &columns), select);
         }
         let merged = select.from.iter().flat_map(|item| &item.joins).any(|join| {
             matches!(

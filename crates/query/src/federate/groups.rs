@@ -235,7 +235,7 @@ impl Binder<'_> {
         block: &Block<'_>,
         estimate: &Estimate,
     ) -> Result<Option<BoundQuery>> {
-        let mut keys = select::group_terms(block.select, &block.items, &block.scope)?;
+        let mut keys = block.clauses.key_expressions();
         let above = block.above();
         let mut functions = Vec::new();
         above
@@ -412,8 +412,11 @@ impl Binder<'_> {
             items: block.items.clone(),
             subqueries: Subqueries::new(),
             distinct: false,
+            clauses: block.clauses.clone(),
+            calls: Vec::new(),
+            determined: Vec::new(),
         };
-        let plan = self.having(plan, &binder, &above, &above.named(&values))?;
+        let plan = self.having(plan, &binder, &above)?;
         self.project(plan, &binder, &above, values)
     }
 }
@@ -437,7 +440,7 @@ impl Level {
 impl Block<'_> {
     /// The select list as expressions.
     pub(crate) fn item_expressions(&self) -> Result<Vec<ast::Expr>> {
-        self.items.iter().map(select::item_expression).collect()
+        self.items.iter().map(|item| item.expression(&self.scope)).collect()
     }
 
     /// The column that an expression is nothing but a name for.
@@ -455,8 +458,10 @@ impl Block<'_> {
     /// The expressions that stand above grouping.
     fn above(&self) -> Vec<ast::Expr> {
         let items = self.items.iter().filter_map(|item| item.expr.clone());
-        let order = self.order.by.iter().map(|term| term.expr.clone());
-        items.chain(self.select.having.clone()).chain(order).collect()
+        items
+            .chain(self.clauses.having.clone())
+            .chain(self.clauses.order_values().cloned())
+            .collect()
     }
 }
 

@@ -64,13 +64,3 @@ pub(crate) fn database_name<'a>(
         .or(context.database.as_deref())
         .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))
 }
-
-/// The names that stand before a dot in a text that is not understood: databases, perhaps.
-pub(crate) fn databases_of_text(sql: &str, mode: pelorus_sql::Mode) -> Vec<String> {
-    let tokens: Vec<_> = pelorus_sql::tokens(sql, mode);
-    tokens
-        .windows(2)
-        .filter(|pair| pair[1].text(sql) == ".")
-        .map(|pair| pair[0].text(sql).trim_matches('`').to_owned())
-        .collect()
-}

@@ -18,12 +18,15 @@ impl Binder<'_> {
     pub(crate) async fn remote(&self, link: &Link, query: &ast::Query) -> Result<BoundQuery> {
         let text = render::for_server(self.context, query)?.to_string();
         let estimate = link.explain(&self.context.settings, &text).await?;
-        if !decide::takes_whole(&estimate, &self.context.options)
-            && let Some(bound) = self.split(link, query, &estimate).await?
-        {
-            return Ok(bound);
-        }
-        self.whole_leaf(link, query, &text).await
+        let split = match decide::takes_whole(&estimate, &self.context.options) {
+            true => None,
+            false => self.split(link, query, &estimate).await?,
+        };
+        let bound = match split {
+            Some(bound) => bound,
+            None => self.whole_leaf(link, query, &text).await?,
+        };
+        Ok(BoundQuery { facts: self.remote_facts(link, query).await, ..bound })
     }
 
     /// Splits a query over ranges, or takes it apart into queries that can be split. `None` when
@@ -40,8 +43,7 @@ impl Binder<'_> {
     ) -> Result<Option<BoundQuery>> {
         let result = match self.block(link, query).await {
             Ok(Some(block)) => {
-                let grouped = !select::group_terms(block.select, &block.items, &block.scope)
-                    .is_ok_and(|terms| terms.is_empty())
+                let grouped = !block.clauses.keys.is_empty()
                     || select::is_distinct(block.select)?
                     || aggregates(query);
                 if grouped {
@@ -164,7 +166,7 @@ impl Binder<'_> {
             .zip(columns)
             .map(|(value, meta)| BoundColumn { meta, value })
             .collect();
-        Ok(BoundQuery { plan, columns })
+        Ok(BoundQuery::new(plan, columns))
     }
 
     /// The one server that could answer the statement as it is, if there is one.

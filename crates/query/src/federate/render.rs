@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
 use pelorus_sql::{Mode, literal, normalise};
 use pelorus_types::{collation, temporal};
@@ -88,7 +88,7 @@ fn session_function(context: &QueryContext, function: &ast::Function) -> Option<
 }
 
 /// Functions that take something for their connection, which the session does not keep.
-const HELD: [&str; 3] = ["GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS"];
+pub(crate) const HELD: [&str; 3] = ["GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS"];
 
 struct Rewriter<'a> {
     context: &'a QueryContext,
@@ -154,6 +154,8 @@ impl Rewriter<'_> {
                 if HELD.contains(&name.as_str()) {
                     return Err(Error::unsupported(format_args!("{name} on a linked server")));
                 }
+                super::text::check_function(&name, &self.context.settings)?;
+                self.stored_function(function)?;
                 if let Some(ast::WindowType::WindowSpec(spec)) = &mut function.over {
                     self.terms(&mut spec.partition_by)?;
                 }
@@ -164,6 +166,30 @@ impl Rewriter<'_> {
                 Ok(())
             }
             _ => Ok(()),
+        }
+    }
+
+    /// The name of a stored function with its database, as the server knows it.
+    fn stored_function(&mut self, function: &mut ast::Function) -> Result<()> {
+        let [ast::ObjectNamePart::Identifier(database), ast::ObjectNamePart::Identifier(name)] =
+            &mut function.name.0[..]
+        else {
+            return Ok(());
+        };
+        match self.context.catalog.database(&database.value) {
+            Some(Database::Linked { remote, .. }) => {
+                if database.value != remote {
+                    self.ours = true;
+                    *database = ast::Ident::with_quote('`', remote);
+                }
+                Ok(())
+            }
+            // Its functions are for everybody.
+            None if database.value.eq_ignore_ascii_case("sys") => Ok(()),
+            _ => Err(Error::new(
+                Code::NoSuchFunction,
+                format!("FUNCTION {}.{} does not exist", database.value, name.value),
+            )),
         }
     }
 

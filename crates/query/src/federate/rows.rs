@@ -13,7 +13,8 @@ use super::block::{Block, Tail, unbounded};
 use super::decide;
 use super::groups::{Weight, attach_keys, weights, with_weights};
 use super::render::session_constant;
-use crate::bind::query::{Binder, BoundColumn, BoundQuery, Limit, ordered, ordinal, sort_term};
+use crate::bind::names::Term;
+use crate::bind::query::{Binder, BoundColumn, BoundQuery, Limit, ordered, sort_term};
 use crate::context::QueryContext;
 
 impl Binder<'_> {
@@ -31,7 +32,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         let items = block.item_expressions()?;
-        let Some(terms) = block.order_expressions(self.context, &items)? else { return Ok(None) };
+        let terms = block.order_expressions(self.context, &items);
         let named = |prefix: &str, at: usize, expr: &ast::Expr| SelectItem::ExprWithAlias {
             expr: expr.clone(),
             alias: Ident::with_quote('`', format!("pelorus_{prefix}{at}")),
@@ -89,7 +90,7 @@ impl Binder<'_> {
                 BoundColumn { meta, value }
             })
             .collect();
-        Ok(Some(BoundQuery { plan, columns }))
+        Ok(Some(BoundQuery::new(plan, columns)))
     }
 }
 
@@ -105,59 +106,26 @@ fn order_by(terms: &[(ast::Expr, OrderByExpr)]) -> Option<ast::OrderBy> {
 }
 
 impl Block<'_> {
-    /// The terms of ORDER BY with ordinals and aliases replaced by what they stand for; `None`
-    /// when a name could mean two things.
+    /// The terms of ORDER BY that order something, as expressions over the columns of FROM.
     fn order_expressions(
         &self,
         context: &QueryContext,
         items: &[ast::Expr],
-    ) -> Result<Option<Vec<(ast::Expr, OrderByExpr)>>> {
+    ) -> Vec<(ast::Expr, OrderByExpr)> {
         let mut terms = Vec::new();
-        for term in self.order.by {
-            let expr = match normalise::unnested(&term.expr) {
-                ast::Expr::Value(value) => match ordinal(&value.value, items.len())? {
-                    Some(at) => items[at].clone(),
-                    None => continue,
-                },
-                ast::Expr::Identifier(name) => {
-                    let hits: Vec<&ast::Expr> = self
-                        .items
-                        .iter()
-                        .zip(items)
-                        .filter(|(item, _)| {
-                            item.alias
-                                .as_ref()
-                                .is_some_and(|alias| alias.eq_ignore_ascii_case(&name.value))
-                        })
-                        .map(|(_, expr)| expr)
-                        .collect();
-                    match hits[..] {
-                        [] => term.expr.clone(),
-                        [one] => one.clone(),
-                        _ => return Ok(None),
-                    }
-                }
-                other if self.mentions_alias(other) => return Ok(None),
-                other => other.clone(),
+        for (term, written) in self.clauses.order.iter().zip(self.order.by) {
+            let expr = match term {
+                Term::Item(at) => items[*at].clone(),
+                Term::Value(expr) => expr.clone(),
+                Term::Nothing => continue,
             };
             // A constant orders nothing; in a fragment a number would be an ordinal.
             let is_constant = matches!(normalise::unnested(&expr), ast::Expr::Value(_))
                 || session_constant(context, &expr).is_some();
             if !is_constant {
-                terms.push((expr, term.clone()));
+                terms.push((expr, written.clone()));
             }
         }
-        Ok(Some(terms))
-    }
-
-    /// Whether an expression uses an alias of the select list.
-    pub(crate) fn mentions_alias(&self, expr: &ast::Expr) -> bool {
-        let mut names = Vec::new();
-        crate::bind::scope::bare_names(expr, &mut names);
-        names.iter().any(|name| {
-            self.items.iter().any(|item| {
-                item.alias.as_ref().is_some_and(|alias| alias.eq_ignore_ascii_case(name))
-            })
-        })
+        terms
     }
 }

@@ -105,6 +105,7 @@ fn context() -> QueryContext {
         options: PlanOptions::default(),
         copies_of: None,
         scratch: Scratch::new(None).expect("a folder of the system"),
+        memory: pelorus_env::Account::unlimited(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The scanner: one token after the other.
 
+use std::ops::Range;
+
 use super::{Token, TokenKind};
 use crate::Mode;
 
@@ -17,6 +19,8 @@ pub struct Lexer<'a> {
     /// The last token was a word after which a hint may stand.
     hint_may_follow: bool,
     ended: bool,
+    /// The comments in front of the last token, and the marks of executable ones.
+    comments: Vec<Range<usize>>,
 }
 
 /// Words after which `/*+` begins a hint rather than a comment.
@@ -52,6 +56,7 @@ impl<'a> Lexer<'a> {
             after_dot: false,
             hint_may_follow: false,
             ended: false,
+            comments: Vec::new(),
         }
     }
 
@@ -64,6 +69,12 @@ impl<'a> Lexer<'a> {
     /// Whether the last token stood inside an executable comment.
     pub(crate) fn in_comment(&self) -> bool {
         self.in_comment
+    }
+
+    /// What stands between the last token and the one before it and is no blank: comments, and the
+    /// `/*!50000` and `*/` around the text of executable ones.
+    pub(crate) fn comments(&self) -> &[Range<usize>] {
+        &self.comments
     }
 
     fn peek(&self, ahead: usize) -> u8 {
@@ -82,6 +93,7 @@ impl<'a> Lexer<'a> {
 
     /// Passes over blanks and comments; `Some` is a hint or an unfinished comment.
     fn skip_blanks(&mut self) -> Option<Token> {
+        self.comments.clear();
         loop {
             self.skip_while(|byte| byte.is_ascii_whitespace() || byte == 0x0b);
             let start = self.at;
@@ -97,6 +109,7 @@ impl<'a> Lexer<'a> {
             } else {
                 return None;
             }
+            self.comments.push(start..self.at);
         }
     }
 
@@ -108,7 +121,10 @@ impl<'a> Lexer<'a> {
 
     fn comment(&mut self, start: usize) -> Option<Token> {
         if self.rest().starts_with(b"/*+") && self.hint_may_follow {
-            return Some(self.finish_comment(start, TokenKind::Hint));
+            let token = self.finish_comment(start, TokenKind::Hint);
+            // A hint that servers may read otherwise is a comment: nobody has to follow hints.
+            let is_kept = token.kind == TokenKind::Invalid || is_plain_hint(token.text(self.sql));
+            return is_kept.then_some(token);
         }
         let begins = match self.rest().starts_with(b"/*!") {
             true => 3,
@@ -131,10 +147,32 @@ impl<'a> Lexer<'a> {
                 self.in_comment = true;
                 return None;
             }
-            self.at = start;
+            // As on the servers, it may hold other comments.
+            return self.finish_skipped(start);
         }
         let token = self.finish_comment(start, TokenKind::Hint);
         (token.kind == TokenKind::Invalid).then_some(token)
+    }
+
+    /// Passes over an executable comment that is not executed, with the comments within it; `Some`
+    /// when it does not end.
+    fn finish_skipped(&mut self, start: usize) -> Option<Token> {
+        self.at = start + 2;
+        while self.at < self.bytes.len() {
+            if self.rest().starts_with(b"*/") {
+                self.at += 2;
+                return None;
+            }
+            if self.rest().starts_with(b"/*") {
+                match find(self.bytes.get(self.at + 2..).unwrap_or_default(), b"*/") {
+                    Some(length) => self.at += length + 4,
+                    None => break,
+                }
+            } else {
+                self.at += 1;
+            }
+        }
+        Some(self.invalid(start))
     }
 
     fn finish_comment(&mut self, start: usize, kind: TokenKind) -> Token {
@@ -257,8 +295,11 @@ impl<'a> Lexer<'a> {
         }
         self.at += 1;
         match self.peek(0) {
-            b'\'' | b'"' => {
-                let token = self.quoted(start, TokenKind::Text);
+            quote @ (b'\'' | b'"') => {
+                // Under ANSI_QUOTES `"x"` is a name, in which a backslash is an ordinary character.
+                let is_name = quote == b'"' && self.mode.ansi_quotes;
+                let kind = if is_name { TokenKind::Quoted } else { TokenKind::Text };
+                let token = self.quoted(start, kind);
                 match token.kind {
                     TokenKind::Invalid => token,
                     _ => self.token(TokenKind::UserVariable, start),
@@ -298,6 +339,25 @@ impl<'a> Lexer<'a> {
             } else {
                 return self.token(TokenKind::SystemVariable, start);
             }
+        }
+    }
+
+    /// Passes over `$tag$ ... $tag$`; `false`, without a step, where none stands.
+    fn program(&mut self, start: usize) -> bool {
+        let rest = self.rest().get(1..).unwrap_or_default();
+        let Some(tag) = rest.iter().position(|&byte| byte == b'$' || !is_name_byte(byte)) else {
+            return false;
+        };
+        if rest.get(tag) != Some(&b'$') {
+            return false;
+        }
+        let (mark, body) = self.rest().split_at(tag + 2);
+        match find(body, mark) {
+            Some(length) => {
+                self.at = start + length + 2 * mark.len();
+                true
+            }
+            None => false,
         }
     }
 
@@ -355,6 +415,7 @@ impl<'a> Lexer<'a> {
             b'0'..=b'9' if !self.after_dot => self.number_or_name(start),
             b'.' if next.is_ascii_digit() && !self.joins_names() => self.fraction(start),
             b'@' => self.variable(start),
+            b'$' if !self.after_dot && self.program(start) => self.token(TokenKind::Program, start),
             _ if is_name_byte(byte) => self.word(start),
             _ => self.symbol(start),
         })
@@ -381,6 +442,22 @@ impl Iterator for Lexer<'_> {
             && HINTED.iter().any(|word| word.eq_ignore_ascii_case(text));
         Some(token)
     }
+}
+
+/// Whether every server finds the end of a hint where it is: at the first `*/`, which MySQL passes
+/// over in quotes.
+fn is_plain_hint(hint: &str) -> bool {
+    let inner = hint.get(3..hint.len().saturating_sub(2)).unwrap_or_default();
+    let mut open = None;
+    for byte in inner.bytes() {
+        match (byte, open) {
+            (b'\\' | 0, _) => return false,
+            (b'\'' | b'"' | b'`', None) => open = Some(byte),
+            (byte, Some(quote)) if byte == quote => open = None,
+            _ => {}
+        }
+    }
+    open.is_none() && !inner.contains("/*")
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {

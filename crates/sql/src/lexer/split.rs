@@ -1,6 +1,5 @@
 //! What can be done with text by tokens alone: splitting, placeholders, binding.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use pelorus_error::{Code, Error, Result};
@@ -214,24 +213,4 @@ pub fn bind(sql: &str, mode: Mode, literals: &[impl AsRef<str>]) -> Result<Strin
     }
     out.push_str(&sql[from..]);
     Ok(out)
-}
-
-/// The text without comments that a server may read otherwise than we do: executable comments are
-/// opened or taken out as [`Mode::version`] says, so that every server reads the same statement.
-pub fn plain_text(sql: &str, mode: Mode) -> Cow<'_, str> {
-    if !sql.contains("/*!") && !sql.contains("/*M!") {
-        return Cow::Borrowed(sql);
-    }
-    let mut out = String::with_capacity(sql.len());
-    let mut from = 0;
-    for token in Lexer::new(sql, mode) {
-        let gap = &sql[from..token.start];
-        // A gap holds blanks and comments only; one blank stands for all of them.
-        if !gap.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(token.text(sql));
-        from = token.end;
-    }
-    Cow::Owned(out)
 }

@@ -1,5 +1,7 @@
 //! Tests of the lexer.
 
+use std::borrow::Cow;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -192,11 +194,67 @@ fn parameters_are_no_numbers_of_columns() {
     }
 }
 
+/// The text for a server, which must be made of the same tokens.
+fn for_server(sql: &str, mode: Mode) -> String {
+    let text = server_text(sql, mode).unwrap().into_owned();
+    let words = |sql: &str| -> Vec<(TokenKind, String)> {
+        tokens(sql, mode).iter().map(|token| (token.kind, token.text(sql).to_owned())).collect()
+    };
+    assert_eq!(words(&text), words(sql), "{sql:?} became {text:?}");
+    let again = server_text(&text, mode).unwrap();
+    assert!(matches!(again, Cow::Borrowed(_)), "{text:?} has comments that servers read otherwise");
+    text
+}
+
 #[test]
-fn conditional_comments_are_settled() {
-    let sql = "SELECT 1 /*!50000 + 1 */ /*!99999 + 2 */ /*M! + 3 */ -- x";
-    assert_eq!(plain_text(sql, Mode::default()), "SELECT 1 + 1");
-    assert_eq!(plain_text("SELECT /* a */ 1", Mode::default()), "SELECT /* a */ 1");
+fn only_plain_comments_go_to_a_server() {
+    let mode = Mode::default();
+    for (sql, text) in [
+        ("SELECT 1 /*!50000 + 1 */ /*!99999 + 2 */ /*M! + 3 */ -- x", "SELECT 1  + 1    "),
+        (
+            "/*!90000 DELETE FROM shop.t # */ SHOW TABLES FROM shop /*\n*/",
+            " SHOW TABLES FROM shop /*\n*/",
+        ),
+        ("SELECT/*! */COUNT/*! */(/*! */*/*! */)", "SELECT COUNT ( * )"),
+        ("SELECT/*!*/COUNT/*!*/(/*!*/*/*!*/)", "SELECT COUNT (*)"),
+        ("SELECT a/*!99999 b */+/*M! c */1e/*!*/-5", "SELECT a+1e -5"),
+        ("SELECT 1--/*!*/ 2", "SELECT 1- - 2"),
+        ("SELECT 1 /* a */ + -- b\n 1", "SELECT 1 /* a */ + -- b\n 1"),
+        ("SELECT 1--/*a*/2 /*!*/", "SELECT 1--/*a*/2 "),
+        ("SELECT 5--3", "SELECT 5--3"),
+        ("SELECT '/*!', `#`, \"-- \"", "SELECT '/*!', `#`, \"-- \""),
+        ("SELECT /*+ NO_ICP(t) */ 1", "SELECT /*+ NO_ICP(t) */ 1"),
+        ("SELECT /*+ QB_NAME(`a*/ 1", "SELECT  1"),
+        ("/*!99999 a /* b */ c */ SELECT 1", " SELECT 1"),
+        ("SELECT /*!99999\n*/ # a\n 1", "SELECT \n # a\n 1"),
+        ("SELECT 1 /*! , 2*/, 3", "SELECT 1  , 2, 3"),
+    ] {
+        assert_eq!(for_server(sql, mode), text, "{sql}");
+    }
+    for sql in ["SELECT 'a", "SELECT 1 /* a", "SELECT /*!50000 1", "SELECT \0", "SELECT \u{7f}"] {
+        assert_eq!(server_text(sql, mode).unwrap_err().errno(), 1064, "{sql}");
+    }
+}
+
+#[test]
+fn programs_keep_what_people_read() {
+    let text = |sql| server_text(sql, Mode::default()).unwrap().into_owned();
+    let kept = "CREATE PROCEDURE p() BEGIN /* why */ SELECT 1; -- so\n # and so\n END";
+    assert_eq!(text(kept), kept);
+    assert_eq!(text("CREATE /*!50020 DEFINER=a */ VIEW v -- end"), "CREATE  DEFINER=a  VIEW v ");
+    let sql = "ALTER EVENT /* /* */ B /*M! C */ D /*+ E */ F";
+    assert_eq!(text(sql), "ALTER EVENT  B  D  F");
+    let other = "CREATE FUNCTION f() AS $js$ if (a) { /* ' */ } // $js$";
+    assert_eq!(text(other), other);
+}
+
+#[test]
+fn names_in_double_quotes_have_no_escapes() {
+    use TokenKind::{Text, UserVariable, Word};
+    let mode = Mode { ansi_quotes: true, ..Mode::default() };
+    let sql = r#"SELECT @"a\" INTO OUTFILE 'x' # ""#;
+    let kinds: Vec<TokenKind> = tokens(sql, mode).iter().map(|token| token.kind).collect();
+    assert_eq!(kinds, [Word, UserVariable, Word, Word, Text]);
 }
 
 #[test]
@@ -223,7 +281,24 @@ proptest! {
         prop_assert!(first.len() + rest.len() <= sql.len());
         let count = placeholders(&sql, mode).len();
         prop_assert!(bind(&sql, mode, &vec!["NULL"; count]).is_ok());
-        let _ = plain_text(&sql, mode);
+        let _ = server_text(&sql, mode);
+    }
+
+    #[test]
+    fn texts_for_servers_are_the_tokens_of_the_text(
+        pieces in proptest::collection::vec(prop::sample::select(vec![
+            "SELECT", "a", "1", "1e", "-", "+", "*", "/", "(", ")", ".", "@", "'x'", "\"y\\\"", "`z`",
+            " ", "\n", "/* c */", "/*", "*/", "/*!", "/*!50000 ", "/*!100000", "/*M!", "/*+", "--", "-- ", "#",
+            "$$", ";", "\\", "'", "\"", "`", "!", "M", "\u{e9}", "\0",
+        ]), 0..14),
+        ansi_quotes: bool,
+        no_backslash_escapes: bool,
+    ) {
+        let mode = Mode { ansi_quotes, no_backslash_escapes, ..Mode::default() };
+        let sql = pieces.concat();
+        if server_text(&sql, mode).is_ok() {
+            for_server(&sql, mode);
+        }
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::names;
 const UNION: u8 = 1;
 const INTERSECT: u8 = 2;
 
+/// How many common table expressions a `WITH` may define.
+const MAX_DEFINITIONS: usize = 1024;
+
 impl Parser<'_> {
     /// A query with everything around it, as it stands in a statement or in parentheses.
     #[inline(never)]
@@ -103,6 +106,9 @@ impl Parser<'_> {
                 closing_paren_token: AttachedToken::empty(),
             })
         })?;
+        if cte_tables.len() > MAX_DEFINITIONS {
+            return self.unsupported("so many common table expressions");
+        }
         Ok(With { with_token: AttachedToken::empty(), recursive, cte_tables })
     }
 

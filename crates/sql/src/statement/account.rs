@@ -1,7 +1,10 @@
 //! `CREATE USER` and its kin.
 
+use pelorus_error::{Code, Error};
+
 use super::{AlterUser, CreateUser, DropUser, Grant, Secret, SetPassword, Statement};
 use crate::lexer::TokenKind;
+use crate::parse::Unparsed;
 use crate::parse::cursor::{Parser, Result};
 
 /// A user at a host.
@@ -38,7 +41,7 @@ pub enum Method {
     Password(Secret),
     /// `BY RANDOM PASSWORD`
     Random,
-    /// `AS 'hash'`, `BY PASSWORD 'hash'`
+    /// `AS 'hash'`, `AS 0x...`, `BY PASSWORD 'hash'`; by its bytes.
     Hash(Secret),
     /// Only the plugin is named.
     Plugin,
@@ -73,10 +76,44 @@ pub struct UserOptions {
     pub require: Option<Require>,
     /// Ours: `READ ONLY` is `Some(true)`, `READ WRITE` is `Some(false)`.
     pub read_only: Option<bool>,
+    /// `FAILED_LOGIN_ATTEMPTS`; 0 is no limit.
+    pub failed_login_attempts: Option<u16>,
+    /// `PASSWORD_LOCK_TIME`
+    pub password_lock_time: Option<LockTime>,
     /// Other options of MySQL, each with its words in upper case: `PASSWORD EXPIRE`,
     /// `WITH MAX_QUERIES_PER_HOUR 10`, `COMMENT '...'`, ...
     pub others: Vec<String>,
 }
+
+/// How long an account is locked after failed logins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockTime {
+    /// So many days; 0 is never.
+    Days(u16),
+    /// `UNBOUNDED`: until it is unlocked.
+    Unbounded,
+}
+
+impl Default for LockTime {
+    fn default() -> Self {
+        Self::Days(0)
+    }
+}
+
+/// The largest number of `FAILED_LOGIN_ATTEMPTS` and `PASSWORD_LOCK_TIME`, as in MySQL.
+const LOGIN_LIMIT: u16 = 32_767;
+
+/// Words that begin an option of an account.
+const OPTIONS: [&str; 8] = [
+    "REQUIRE",
+    "ACCOUNT",
+    "READ",
+    "COMMENT",
+    "ATTRIBUTE",
+    "PASSWORD",
+    "FAILED_LOGIN_ATTEMPTS",
+    "PASSWORD_LOCK_TIME",
+];
 
 impl Parser<'_> {
     /// What follows `CREATE USER`, `ALTER USER` or `DROP USER`.
@@ -127,7 +164,7 @@ impl Parser<'_> {
             if self.take_words(&["RANDOM", "PASSWORD"]) {
                 Method::Random
             } else if self.take_word("PASSWORD") {
-                Method::Hash(Secret::new(self.string_value()?))
+                Method::Hash(Secret::of_bytes(self.string_value()?.as_bytes()))
             } else {
                 Method::Password(Secret::new(self.string_value()?))
             }
@@ -159,11 +196,9 @@ impl Parser<'_> {
             let text = self.text(token);
             let digits = text.get(2..).unwrap_or_default().trim_end_matches('\'');
             let bytes = crate::literal::hex_bytes(digits);
-            // Hashes are bytes; those beyond ASCII become the characters of the same number.
-            let hash: String = bytes.into_iter().map(char::from).collect();
-            return Ok(Method::Hash(Secret::new(hash)));
+            return Ok(Method::Hash(Secret::of_bytes(&bytes)));
         }
-        Ok(Method::Hash(Secret::new(self.string_value()?)))
+        Ok(Method::Hash(Secret::of_bytes(self.string_value()?.as_bytes())))
     }
 
     fn user_options(&mut self) -> Result<UserOptions> {
@@ -179,11 +214,28 @@ impl Parser<'_> {
                 options.read_only = Some(true);
             } else if self.take_words(&["READ", "WRITE"]) {
                 options.read_only = Some(false);
+            } else if self.take_word("FAILED_LOGIN_ATTEMPTS") {
+                options.failed_login_attempts = Some(self.login_number("FAILED_LOGIN_ATTEMPTS")?);
+            } else if self.take_words(&["PASSWORD_LOCK_TIME", "UNBOUNDED"]) {
+                options.password_lock_time = Some(LockTime::Unbounded);
+            } else if self.take_word("PASSWORD_LOCK_TIME") {
+                let days = self.login_number("PASSWORD_LOCK_TIME")?;
+                options.password_lock_time = Some(LockTime::Days(days));
             } else {
                 options.others.push(self.other_option()?);
             }
         }
         Ok(options)
+    }
+
+    /// The number of an option about failed logins.
+    fn login_number(&mut self, option: &str) -> Result<u16> {
+        let Some(token) = self.take_kind(TokenKind::Integer) else { return self.unexpected() };
+        let number = self.text(token).parse().ok().filter(|number| *number <= LOGIN_LIMIT);
+        number.ok_or_else(|| {
+            let text = format!("Incorrect {option} value: '{}'", self.text(token));
+            Unparsed { error: Error::new(Code::WrongOptionValue, text), at: token.start }
+        })
     }
 
     fn require(&mut self) -> Result<Require> {
@@ -201,15 +253,7 @@ impl Parser<'_> {
     }
 
     fn other_option(&mut self) -> Result<String> {
-        let known = [
-            "WITH",
-            "PASSWORD",
-            "DEFAULT",
-            "COMMENT",
-            "ATTRIBUTE",
-            "FAILED_LOGIN_ATTEMPTS",
-            "PASSWORD_LOCK_TIME",
-        ];
+        let known = ["WITH", "PASSWORD", "DEFAULT", "COMMENT", "ATTRIBUTE"];
         if !self.is_any_word(&known) {
             return self.unexpected();
         }
@@ -220,8 +264,9 @@ impl Parser<'_> {
     fn option_words(&mut self) -> String {
         let mut words: Vec<String> = Vec::new();
         while let Some(token) = self.peek().filter(|token| !token.is_symbol(self.sql, ";")) {
-            let next = ["REQUIRE", "ACCOUNT", "READ", "COMMENT", "ATTRIBUTE", "PASSWORD"];
-            if !words.is_empty() && self.is_any_word(&next) {
+            // `PASSWORD REQUIRE CURRENT` is one option.
+            let is_within = words.is_empty() || words == ["PASSWORD"] && self.is_word("REQUIRE");
+            if !is_within && self.is_any_word(&OPTIONS) {
                 break;
             }
             let text = self.text(token);

@@ -1,5 +1,7 @@
 //! Which tables a text names, as far as tokens tell.
 
+use std::collections::HashSet;
+
 use super::TableName;
 use crate::Mode;
 use crate::lexer::{self, Token, TokenKind};
@@ -18,11 +20,13 @@ pub struct References {
 /// Reads what a text refers to, for texts that cannot be parsed.
 pub fn references(sql: &str, mode: Mode) -> References {
     let tokens = lexer::tokens(sql, mode);
-    let mut qualifiers: Vec<String> = Vec::new();
+    let mut qualifiers = Vec::new();
+    let mut seen = HashSet::new();
     for window in tokens.windows(3) {
         let [first, dot, _] = window else { continue };
-        if let Some(name) = first.name(sql).filter(|_| dot.is_symbol(sql, "."))
-            && !qualifiers.contains(&name)
+        if dot.is_symbol(sql, ".")
+            && let Some(name) = first.name(sql)
+            && seen.insert(name.clone())
         {
             qualifiers.push(name);
         }
@@ -137,6 +141,7 @@ const BETWEEN: [&str; 11] = [
 pub(super) fn tables_of(sql: &str, tokens: &[Token]) -> Vec<TableName> {
     let hidden = with_names(sql, tokens);
     let mut out: Vec<TableName> = Vec::new();
+    let mut seen = HashSet::new();
     let mut levels = vec![Level::default()];
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
@@ -153,7 +158,7 @@ pub(super) fn tables_of(sql: &str, tokens: &[Token]) -> Vec<TableName> {
             levels.push(level);
             let call = tokens.get(at).is_some_and(|next| next.is_symbol(sql, "("))
                 && table.name.eq_ignore_ascii_case("JSON_TABLE");
-            if !call && !is_hidden(&table, &hidden) && !out.contains(&table) {
+            if !call && !is_hidden(&table, &hidden) && seen.insert(table.clone()) {
                 out.push(table);
             }
             continue;
@@ -247,27 +252,29 @@ fn table_at(sql: &str, tokens: &[Token], at: usize) -> (TableName, usize) {
     }
 }
 
-fn is_hidden(table: &TableName, hidden: &[String]) -> bool {
-    table.database.is_none() && hidden.iter().any(|name| name.eq_ignore_ascii_case(&table.name))
+fn is_hidden(table: &TableName, hidden: &HashSet<String>) -> bool {
+    table.database.is_none() && hidden.contains(&table.name.to_ascii_lowercase())
 }
 
-/// The names that `WITH` defines: `name [(columns)] AS (`.
-fn with_names(sql: &str, tokens: &[Token]) -> Vec<String> {
-    let mut out = Vec::new();
+/// The names that `WITH` defines, in lower case: `name [(columns)] AS (`.
+fn with_names(sql: &str, tokens: &[Token]) -> HashSet<String> {
+    let mut out = HashSet::new();
     if !tokens.iter().any(|token| token.is_word(sql, "WITH")) {
         return out;
     }
+    // The last opening parenthesis.
+    let mut opened = 0;
     for (at, token) in tokens.iter().enumerate() {
+        if token.is_symbol(sql, "(") {
+            opened = at;
+        }
         let opens = tokens.get(at + 1).is_some_and(|next| next.is_symbol(sql, "("));
         if !token.is_word(sql, "AS") || !opens || at == 0 {
             continue;
         }
         let mut name = at - 1;
         if tokens[name].is_symbol(sql, ")") {
-            while name > 0 && !tokens[name].is_symbol(sql, "(") {
-                name -= 1;
-            }
-            name = name.saturating_sub(1);
+            name = opened.saturating_sub(1);
         }
         let begins = name.checked_sub(1).and_then(|before| tokens.get(before));
         let in_with = begins.is_some_and(|token| {
@@ -276,7 +283,7 @@ fn with_names(sql: &str, tokens: &[Token]) -> Vec<String> {
                 || token.is_symbol(sql, ",")
         });
         if in_with {
-            out.extend(tokens[name].name(sql));
+            out.extend(tokens[name].name(sql).map(|name| name.to_ascii_lowercase()));
         }
     }
     out

@@ -308,8 +308,7 @@ impl Parser<'_> {
             self.finish()?;
             return Ok(Statement::Explain(explain));
         }
-        let verbs = ["SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE", "VALUES", "TABLE"];
-        if self.is_any_word(&verbs) || self.is_symbol("(") {
+        if self.is_explainable() {
             explain.target = self.explained()?;
             return Ok(Statement::Explain(explain));
         }
@@ -323,6 +322,12 @@ impl Parser<'_> {
         };
         self.finish()?;
         Ok(Statement::Describe(Describe { table, column }))
+    }
+
+    /// Whether a statement begins here that can be explained: none that explains another one.
+    fn is_explainable(&self) -> bool {
+        let verbs = ["SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE", "VALUES", "TABLE"];
+        self.is_any_word(&verbs) || self.is_symbol("(")
     }
 
     fn explained(&mut self) -> Result<ExplainTarget> {
@@ -365,6 +370,9 @@ impl Parser<'_> {
             }
             false => None,
         };
+        if !self.is_explainable() {
+            return self.unexpected();
+        }
         let target = self.explained()?;
         Ok(Statement::Explain(Explain { analyze: true, extended: false, format, target }))
     }

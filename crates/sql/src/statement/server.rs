@@ -35,6 +35,8 @@ pub struct ServerOptions {
     pub tls: Option<String>,
     /// The file of certificates that may sign the server's.
     pub tls_ca: Option<String>,
+    /// `CLEARTEXT_PASSWORD 'ON'`: the password itself may go to a server that is not verified.
+    pub cleartext_password: Option<String>,
 }
 
 /// `CREATE SERVER`
@@ -94,6 +96,13 @@ pub fn parse_databases(text: &str) -> Option<Vec<(String, String)>> {
         .collect()
 }
 
+impl ServerOptions {
+    /// Whether they say what the password is, or where.
+    pub fn gives_password(&self) -> bool {
+        self.password.is_some() || self.password_env.is_some() || self.password_file.is_some()
+    }
+}
+
 impl Parser<'_> {
     /// What follows `CREATE SERVER`, `ALTER SERVER` or `DROP SERVER`.
     pub(super) fn server(&mut self, verb: &str, or_replace: bool) -> Result<Statement> {
@@ -151,6 +160,7 @@ impl Parser<'_> {
             "CONNECTIONS",
             "TLS",
             "TLS_CA",
+            "CLEARTEXT_PASSWORD",
         ];
         let name = name.to_ascii_uppercase();
         if !known.contains(&name.as_str()) {
@@ -185,6 +195,7 @@ impl Parser<'_> {
                     "PASSWORD_FILE" => options.password_file = value,
                     "OWNER" => options.owner = value,
                     "TLS_CA" => options.tls_ca = value,
+                    "CLEARTEXT_PASSWORD" => options.cleartext_password = value,
                     _ => options.tls = value.map(|value| value.to_ascii_lowercase()),
                 }
             }

@@ -272,6 +272,16 @@ fn show_reads_its_parts() {
 }
 
 #[test]
+fn what_is_not_known_to_only_read_may_write() {
+    for sql in ["HANDLER t OPEN", "XA START 'a'", "SHUTDOWN", "NONSENSE", "LOCK TABLES t WRITE"] {
+        assert!(read(sql).is_write(), "{sql}");
+    }
+    for sql in ["SHOW TABLES", "DO 1", "BEGIN", "SET @a = 1", "KILL 1", "LOCK TABLES t READ"] {
+        assert!(!read(sql).is_write(), "{sql}");
+    }
+}
+
+#[test]
 fn explain_and_describe() {
     let explain = |sql: &str| match read(sql) {
         Statement::Explain(explain) => explain,
@@ -283,9 +293,16 @@ fn explain_and_describe() {
     assert_eq!(text, "SELECT  1 FROM t");
     assert!(matches!(*statement, Statement::Query(_)));
     let write = read("EXPLAIN DELETE FROM t");
-    assert!(!write.is_write() && write.returns_rows());
+    assert!(write.is_write() && write.returns_rows());
+    assert!(!read("EXPLAIN SELECT 1 FROM t").is_write());
     assert!(read("EXPLAIN ANALYZE DELETE FROM t").is_write());
     assert!(explain("ANALYZE FORMAT=JSON SELECT 1").analyze);
+    // Nothing explains what explains: a long row of these words is read once.
+    for words in ["ANALYZE ", "EXPLAIN ", "DESC ", "EXPLAIN ANALYZE ", "ANALYZE FORMAT=JSON "] {
+        for sql in [words.repeat(2) + "SELECT 1", words.repeat(50_000) + "SELECT 1"] {
+            assert_eq!(classify(&sql, Mode::default()).unwrap_err().errno(), 1064, "{words}");
+        }
+    }
     assert_eq!(explain("EXPLAIN FOR CONNECTION 7").target, ExplainTarget::Connection(7));
     let describe = Describe { table: table("d.t"), column: Some("a%".to_owned()) };
     assert_eq!(read("DESC d.t 'a%'"), Statement::Describe(describe));
@@ -457,11 +474,44 @@ fn accounts() {
     assert_eq!(users, [account("a", "%"), account("b", "%"), account("c", "localhost")]);
     let method = |at: usize| create.users[at].authentication.clone().unwrap().method;
     assert_eq!(method(0), Method::Password(Secret::new("p")));
-    assert_eq!(method(1), Method::Hash(Secret::new("$A$005$x")));
+    assert_eq!(method(1), Method::Hash(Secret::of_bytes(b"$A$005$x")));
     assert_eq!(method(2), Method::Plugin);
     assert_eq!(create.options.require, Some(Require::Ssl));
     assert_eq!((create.options.locked, create.options.read_only), (Some(true), Some(true)));
     assert_eq!(create.options.others, ["PASSWORD EXPIRE NEVER", "COMMENT 'x'"]);
+    let Statement::CreateUser(create) = read(
+        "CREATE USER d IDENTIFIED WITH 'caching_sha2_password' AS 0x2441FF00 REQUIRE NONE PASSWORD \
+         EXPIRE DEFAULT ACCOUNT UNLOCK PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT \
+         PASSWORD REQUIRE CURRENT DEFAULT FAILED_LOGIN_ATTEMPTS 3 PASSWORD_LOCK_TIME UNBOUNDED",
+    ) else {
+        panic!("not a CREATE USER");
+    };
+    let Some(Authentication { method: Method::Hash(hash), .. }) = &create.users[0].authentication
+    else {
+        panic!("no hash");
+    };
+    assert_eq!(hash.bytes(), [0x24, 0x41, 0xFF, 0]);
+    let options = create.options;
+    assert_eq!(
+        options.others,
+        [
+            "PASSWORD EXPIRE DEFAULT",
+            "PASSWORD HISTORY DEFAULT",
+            "PASSWORD REUSE INTERVAL DEFAULT",
+            "PASSWORD REQUIRE CURRENT DEFAULT"
+        ]
+    );
+    assert_eq!(options.failed_login_attempts, Some(3));
+    assert_eq!(options.password_lock_time, Some(LockTime::Unbounded));
+    for (option, errno) in [
+        ("FAILED_LOGIN_ATTEMPTS 32768", 1525),
+        ("PASSWORD_LOCK_TIME 99999999999999999999", 1525),
+        ("FAILED_LOGIN_ATTEMPTS UNBOUNDED", 1064),
+        ("PASSWORD_LOCK_TIME -1", 1064),
+    ] {
+        let error = classify(&format!("ALTER USER a {option}"), Mode::default()).unwrap_err();
+        assert_eq!(error.errno(), errno, "{option}");
+    }
     let Statement::AlterUser(alter) = read("ALTER USER USER() IDENTIFIED BY 'hidden!' READ WRITE")
     else {
         panic!("not an ALTER USER");

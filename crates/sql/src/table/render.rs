@@ -25,8 +25,8 @@ pub struct Shown<'a> {
     pub auto_increment: Option<u64>,
     /// `DEFAULT CHARSET=`
     pub charset: &'a str,
-    /// `COLLATE=`
-    pub collation: &'a str,
+    /// `COLLATE=`; `None` for the default collation of the charset where it goes without saying.
+    pub collation: Option<&'a str>,
     /// The mode in which the definition was read, and in which the text is to be read.
     pub mode: Mode,
     /// The text is kept, not shown: it says what MySQL has no words for.
@@ -49,7 +49,10 @@ pub fn show_create_table(table: &TableDefinition, shown: Shown<'_>) -> String {
     if let Some(next) = shown.auto_increment {
         put(&mut out, format_args!(" AUTO_INCREMENT={next}"));
     }
-    put(&mut out, format_args!(" DEFAULT CHARSET={} COLLATE={}", shown.charset, shown.collation));
+    put(&mut out, format_args!(" DEFAULT CHARSET={}", shown.charset));
+    if let Some(collation) = shown.collation {
+        put(&mut out, format_args!(" COLLATE={collation}"));
+    }
     for option in &table.options {
         if !["ENGINE", "AUTO_INCREMENT", "CHARSET", "COLLATE"].contains(&option.name.as_str()) {
             option_text(&mut out, option, "=", mode);

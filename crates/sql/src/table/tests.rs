@@ -32,7 +32,7 @@ fn shown(table: &TableDefinition) -> String {
         engine: "Pelorus",
         auto_increment: Some(7),
         charset: "utf8mb4",
-        collation: "utf8mb4_0900_ai_ci",
+        collation: Some("utf8mb4_0900_ai_ci"),
         mode: Mode::default(),
         kept: false,
     };

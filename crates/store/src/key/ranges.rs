@@ -230,7 +230,7 @@ mod tests {
             3 => Predicate::Compare(Op::Gt, one),
             4 => Predicate::Compare(Op::Ge, one),
             5 => Predicate::Between(one, two),
-            _ => Predicate::In(vec![one, two]),
+            _ => Predicate::In(vec![one, two].into()),
         }
     }
 
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(encoder.ranges(&[equals(2, Scalar::Int(1))]), None);
         // Many values are what lies between the least and the greatest.
         let many: Vec<Scalar> = (0..100).map(|at| text(&format!("b{at}"))).collect();
-        let many = encoder.ranges(&[(0, Predicate::In(many))]).unwrap();
+        let many = encoder.ranges(&[(0, Predicate::In(many.into()))]).unwrap();
         assert_eq!((many.depth, many.list.len()), (1, 1));
     }
 

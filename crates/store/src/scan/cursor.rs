@@ -12,12 +12,27 @@ use pelorus_chunk::{Selection, VECTOR_ROWS, coded, units};
 use pelorus_error::{Error, Result};
 
 use super::{ScanUnit, keeps};
+use crate::chunk::Chunk;
 use crate::deletes::Mask;
 use crate::delta::{Block, Rows};
 use crate::layout::{Source, filler};
 use crate::matches::matches;
 use crate::part::Body;
 use crate::sample::Sample;
+
+/// Bytes of a batch, about; wide rows make batches of fewer rows.
+const BATCH_BYTES: usize = 2 << 20;
+
+/// How many rows of a chunk a batch may have.
+fn fitting(chunk: &Chunk, sources: &[Source<'_>]) -> Result<usize> {
+    let mut bytes = 0;
+    for source in sources {
+        if let Source::Stored(position) = source {
+            bytes += chunk.column(*position)?.decoded_bytes(VECTOR_ROWS);
+        }
+    }
+    Ok((BATCH_BYTES.saturating_mul(VECTOR_ROWS) / bytes.max(1)).max(1))
+}
 
 /// The rows of a unit, batch by batch.
 #[derive(Debug)]
@@ -78,8 +93,11 @@ impl ScanCursor {
             return Ok(None);
         };
         let rows = selection.rows();
-        let wanted = self.unit.request.batch_rows.max(1);
-        let step = wanted.div_ceil(VECTOR_ROWS) * VECTOR_ROWS;
+        let most = self.unit.request.batch_rows.max(1);
+        let columns = self.needed();
+        let sources = self.unit.part.layout.sources(&self.unit.layout, &columns)?;
+        let wanted = most.min(fitting(chunk, &sources)?);
+        let step = if wanted < most { wanted } else { wanted.div_ceil(VECTOR_ROWS) * VECTOR_ROWS };
         let mut range = self.next..(self.next + step).min(rows);
         // Where little is selected, batches reach further.
         let mut count = selection.count_in(range.clone());
@@ -102,8 +120,6 @@ impl ScanCursor {
         if count == 0 {
             return Ok(None);
         }
-        let columns = self.needed();
-        let sources = self.unit.part.layout.sources(&self.unit.layout, &columns)?;
         let picked = selection.pick(range);
         let arrays = sources
             .iter()

@@ -41,13 +41,14 @@ pub fn selectivity(column: &ColumnStatistics, predicates: &[&Predicate]) -> Opti
                 high = high.min(known.up_to(to)?);
             }
             Predicate::In(list) => {
-                let mut values: Vec<_> = list.iter().collect();
-                values.sort_unstable_by(|one, other| one.as_value().order(other.as_value()));
-                values.dedup();
+                // Of a long list, which has each constant once, a sample speaks for all.
+                let step = list.len().div_ceil(SAMPLE).max(1);
                 let mut sum = 0.0;
-                for value in values {
+                for value in list.iter().step_by(step) {
                     sum += known.equal(value)?;
                 }
+                let asked = list.len().div_ceil(step).max(1);
+                sum *= list.len() as f64 / asked as f64;
                 share *= (sum / not_null).min(1.0);
             }
             Predicate::IsNull | Predicate::IsNotNull => {}
@@ -55,6 +56,9 @@ pub fn selectivity(column: &ColumnStatistics, predicates: &[&Predicate]) -> Opti
     }
     Some((share * (high - low)).clamp(0.0, not_null))
 }
+
+/// How many constants of a list are looked up.
+const SAMPLE: usize = 256;
 
 /// The statistics of a column whose values compare as they are stored.
 struct Known<'a> {

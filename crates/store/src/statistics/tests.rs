@@ -51,7 +51,7 @@ fn few_values_are_known_exactly() {
     near(share(compare(Op::Ge, 0)), 0.9);
     near(share(Predicate::Between(Scalar::Int(2), Scalar::Int(3))), 0.1);
     near(share(Predicate::Between(Scalar::Int(3), Scalar::Int(2))), 0.0);
-    near(share(Predicate::In(vec![Scalar::Int(1), Scalar::Int(2), Scalar::Int(2)])), 0.06);
+    near(share(Predicate::In(vec![Scalar::Int(1), Scalar::Int(2), Scalar::Int(2)].into())), 0.06);
     near(share(Predicate::IsNull), 0.1);
     near(share(Predicate::IsNotNull), 0.9);
     let (low, high) = (compare(Op::Ge, 2), compare(Op::Lt, 4));

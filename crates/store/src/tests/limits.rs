@@ -24,7 +24,14 @@ fn written_and_read(
     let (root, written) = manifest::write(&frozen, || 12, (file, 0), None).unwrap();
     let weigher = Arc::clone(&world.table.weigher);
     let named = (schema(), &b""[..]);
-    let copy = Table::new(world.table.id(), named, Arc::clone(file), weigher, 0, Arc::default());
+    let copy = Table::new(
+        world.table.id(),
+        named,
+        Arc::clone(file),
+        weigher,
+        0,
+        pelorus_env::Account::unlimited(),
+    );
     manifest::read(&copy, root).unwrap();
     let read = copy.partitions()[0].parts().to_vec();
     (written.length, read)

@@ -230,6 +230,59 @@ fn failed_writes_lose_nothing() {
     }
 }
 
+/// What fails on a full disk takes nothing of what is kept for those who free more; a start needs no
+/// space, and what a table had is there for others once it is dropped.
+#[test]
+fn a_full_disk_is_opened_and_tables_are_dropped_whatever_has_failed_there() {
+    let mut limits = options();
+    limits.log.reserve_bytes = 256 << 10;
+    for (seed, restarts) in (0..scaled(6)).flat_map(|seed| [1, 6].map(|it| (u64::from(seed), it))) {
+        let machine = Machine::new(seed);
+        let mut database = machine.open_with(limits.clone()).unwrap();
+        let tables: Vec<TableId> =
+            (0..4).map(|_| database.create_table(schema(), b"t").unwrap()).collect();
+        let mut content = Content::new();
+        for round in 0..8 {
+            let rows: Vec<_> =
+                (0..400).map(|k| ((k % 3, k + 400 * round), row(round + k))).collect();
+            for &table in &tables {
+                commit(&database, vec![put(table, &rows, Mode::Replace)]).unwrap();
+            }
+            content.extend(rows);
+            while database.maintain().unwrap() {}
+        }
+        machine.disk.set_capacity(Some(machine.disk.used()));
+        let refused = (0..2000).any(|k| {
+            let rows = [((1, 5000 + k), row(k))];
+            let done = commit(&database, vec![put(tables[0], &rows, Mode::Insert)]);
+            content.extend(done.is_ok().then(|| rows[0].clone()));
+            done.is_err()
+        });
+        assert!(refused, "the disk was never full");
+        for (at, table) in tables.iter().cycle().take(8).enumerate() {
+            let error = database.optimize(*table).err().or(database.checkpoint().err());
+            assert!(error.is_none_or(|it| it.code() == Code::DiskFull), "{seed}: {at}");
+            let gone = (1, 5000 + i64::try_from(at).unwrap());
+            if commit(&database, vec![remove(tables[0], &[gone])]).is_ok() {
+                content.remove(&gone);
+            }
+        }
+        for _ in 0..restarts {
+            drop(database);
+            machine.disk.crash_with(Tear::Everything);
+            database = machine.open_with(limits.clone()).unwrap();
+            let _ = database.maintain();
+        }
+        assert_eq!(read(&database.snapshot(), tables[0]).unwrap(), content, "{seed}");
+        for &table in &tables[1..] {
+            database.drop_table(table).unwrap();
+        }
+        commit(&database, vec![put(tables[0], &[((1, 9000), row(1))], Mode::Insert)]).unwrap();
+        content.insert((1, 9000), row(1));
+        assert_eq!(read(&database.snapshot(), tables[0]).unwrap(), content, "{seed}");
+    }
+}
+
 #[test]
 fn a_full_disk_refuses_writes_and_is_well_again_when_there_is_room() {
     let machine = Machine::new(7);

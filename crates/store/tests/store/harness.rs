@@ -84,6 +84,7 @@ pub(crate) fn options() -> Options {
         spare_segments: 2,
     };
     Options {
+        memory: pelorus_env::Account::unlimited(),
         delta_bytes: 64 << 10,
         cache_bytes: 1 << 20,
         index_bytes: 4 << 10,

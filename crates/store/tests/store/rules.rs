@@ -139,6 +139,56 @@ fn checkpoints_go_on_when_the_clock_is_set_back() {
     }
 }
 
+/// A moment goes on giving what was there when the clock showed it for the first time, also where the
+/// server was down while the clock was set back.
+#[test]
+fn times_of_commits_never_go_back() {
+    const SECOND: u64 = 1_000_000;
+    for (restarts, closes) in [(false, false), (true, false), (true, true)] {
+        let machine = Machine::new(43);
+        let mut database = machine.open().unwrap();
+        let mut long = schema();
+        long.history.micros = u64::MAX;
+        let table = database.create_table(long, b"").unwrap();
+        let shown =
+            |machine: &Machine| u64::try_from(machine.env.clock.since_epoch().as_micros()).unwrap();
+        let pass = |micros: u64| machine.clock.0.fetch_add(micros, Ordering::Relaxed);
+        let write = |database: &Arc<Database>, k: i64| {
+            commit(database, vec![put(table, &[((1, k), row(k))], Mode::Insert)]).unwrap().version
+        };
+        let first = write(&database, 1);
+        let made = shown(&machine);
+        // Where the server ends without a word, it is known up to its last commit alone.
+        pass(if restarts && !closes { 500 } else { 5 * SECOND });
+        let moment = shown(&machine);
+        if closes {
+            database.close().unwrap();
+        }
+        machine.clock.1.store(7 * SECOND, Ordering::Relaxed);
+        if restarts {
+            drop(database);
+            database = machine.open().unwrap();
+        }
+        let mut versions = Vec::new();
+        for k in 2..5 {
+            versions.push(write(&database, k));
+            pass(SECOND);
+        }
+        for at in [made, made + 600, moment] {
+            assert_eq!(database.version_at(at), Some(first), "{restarts} {closes}: {at}");
+        }
+        pass(20 * SECOND);
+        assert_eq!(database.version_at(moment), Some(first), "{restarts} {closes}");
+        let last = write(&database, 5);
+        assert_eq!(database.version_at(shown(&machine) - SECOND), versions.last().copied());
+        assert_eq!(database.version_at(shown(&machine)), Some(last));
+        assert_eq!(database.version_at(moment), Some(first), "{restarts} {closes}");
+        drop(database);
+        let database = machine.open().unwrap();
+        assert_eq!(database.version_at(moment), Some(first), "{restarts} {closes}");
+    }
+}
+
 /// A manifest that said of all rows when they died would not fit its block: the history ends early, and
 /// where somebody reads it, at the next start.
 #[test]

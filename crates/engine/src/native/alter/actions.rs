@@ -1,6 +1,7 @@
 //! The actions of an `ALTER TABLE` on a definition.
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_sql::ast::Expr;
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
     AlterAction, Base, CheckDefinition, ColumnDefault, ColumnDefinition, ForeignKey, KeyDefinition,
@@ -229,6 +230,22 @@ impl<'d> Draft<'d> {
         Ok(column)
     }
 
+    /// Completes the TIMESTAMP columns that the statement defines where
+    /// `explicit_defaults_for_timestamp` is off.
+    ///
+    /// # Errors
+    /// The zero that is a default where `sql_mode` has none (1067).
+    pub(super) fn imply_timestamps(&mut self) -> Result<()> {
+        let before = &self.def.definition.columns;
+        let columns = self.definition.columns.iter().zip(&self.origins);
+        let is_new: Vec<bool> = columns
+            .map(|(column, origin)| origin.is_none_or(|old| before[old] != *column))
+            .collect();
+        types::imply_timestamps(&mut self.definition.columns, |at| is_new[at], self.def.mode);
+        let columns = self.definition.columns.iter().zip(is_new);
+        columns.filter(|(_, is_new)| *is_new).try_for_each(|(column, _)| self.check_date(column))
+    }
+
     /// Refuses a default that is a date which the session's `sql_mode` does not have. Defaults that
     /// were there before stay.
     fn check_date(&self, column: &ColumnDefinition) -> Result<()> {
@@ -374,7 +391,7 @@ impl<'d> Draft<'d> {
         let is_dropped = default.is_none() && column.nullable == Some(true);
         column.default = match is_dropped && column.generated.is_none() {
             true => Some(ColumnDefault::Dropped),
-            false => default.cloned(),
+            false => default.map(as_literal),
         };
         self.definition.columns[at] = self.settled(&column)?;
         Ok(())
@@ -571,6 +588,16 @@ impl<'d> Draft<'d> {
 }
 
 /// Error 3821.
+/// A default of `ALTER COLUMN ... SET DEFAULT`: a literal is one in parentheses, too.
+fn as_literal(default: &ColumnDefault) -> ColumnDefault {
+    match default {
+        ColumnDefault::Expression(it) if matches!(*it.tree, Expr::Value(_)) => {
+            ColumnDefault::Literal(it.clone())
+        }
+        other => other.clone(),
+    }
+}
+
 fn unknown_check(name: &str) -> Error {
     let text = format!("Check constraint '{name}' is not found in the table.");
     Error::remote(3821, *b"HY000", text)

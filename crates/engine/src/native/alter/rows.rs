@@ -197,37 +197,61 @@ impl<'a> Maker<'a> {
     /// # Errors
     /// The first row that does not fit.
     pub(super) fn make(&self, old: &[ArrayRef], first: u64) -> Result<Made, Failure> {
+        let mut rows = old.first().map_or(0, |column| column.len());
+        let mut met: Option<Failure> = None;
+        // MySQL makes one row after another: of those before one that does not fit, another column
+        // may not fit.
+        loop {
+            let some: Vec<ArrayRef> = old.iter().map(|column| column.slice(0, rows)).collect();
+            match self.make_all(&some, first) {
+                Ok(made) => return met.map_or(Ok(made), Err),
+                Err(failure) => {
+                    let before = usize::try_from(failure.row.saturating_sub(first)).unwrap_or(0);
+                    if before == 0 || before >= rows {
+                        return Err(failure);
+                    }
+                    (rows, met) = (before, Some(failure));
+                }
+            }
+        }
+    }
+
+    /// Makes rows.
+    ///
+    /// # Errors
+    /// A value that does not fit: in the first column that has one, the first.
+    fn make_all(&self, old: &[ArrayRef], first: u64) -> Result<Made, Failure> {
         let rows = old.first().map_or(0, |column| column.len());
         let policy = Policy { first_row: first, ..self.policy };
         let mut warnings = Warnings::default();
-        let mut worst: Option<Failure> = None;
         let mut columns = Vec::with_capacity(self.targets.len());
         for (at, source) in self.plan.sources.iter().enumerate() {
             let target = &self.targets[at];
             let assigned = match source {
-                Source::Kept(from) => Ok(untouched(&old[*from])),
-                Source::Converted(from) => self.converted(*from, &old[*from], target, &policy),
-                Source::Constant(value) => repeated(value, &target.ty, rows, first),
+                Source::Kept(from) => untouched(&old[*from]),
+                Source::Converted(from) => self.converted(*from, &old[*from], target, &policy)?,
+                Source::Constant(value) => repeated(value, &target.ty, rows, first)?,
                 Source::Computed(_) | Source::Numbered => {
-                    Ok(untouched(&arrow::array::new_null_array(&target.ty.arrow(), rows)))
+                    untouched(&arrow::array::new_null_array(&target.ty.arrow(), rows))
                 }
             };
-            columns.push(kept_first(assigned, &mut worst, &mut warnings, &target.ty));
+            warnings.add(assigned.warnings, assigned.warning_count);
+            columns.push(assigned.array);
         }
         for (at, expression) in &self.computed {
-            let assigned = self.computed(expression, &columns, &self.targets[*at], &policy);
-            columns[*at] = kept_first(assigned, &mut worst, &mut warnings, &self.targets[*at].ty);
+            let policy = Policy { nulls: NullRule::Refuse, ..policy };
+            let assigned = self.computed(expression, &columns, &self.targets[*at], &policy)?;
+            warnings.add(assigned.warnings, assigned.warning_count);
+            columns[*at] = assigned.array;
         }
-        if worst.is_none() && self.rules.has_checks() {
+        if self.rules.has_checks() {
             let broken = self.rules.broken(self.targets, &columns, &policy);
             let broken = broken.map_err(|error| failed(error, &policy))?;
-            let of_row = |(row, error)| Failure { row: first + row as u64, error };
-            worst = broken.into_iter().next().map(of_row);
+            if let Some((row, error)) = broken.into_iter().next() {
+                return Err(Failure { row: first + row as u64, error });
+            }
         }
-        match worst {
-            Some(failure) => Err(failure),
-            None => Ok(Made { columns, warnings }),
-        }
+        Ok(Made { columns, warnings })
     }
 
     fn converted(
@@ -298,28 +322,6 @@ fn repeated(
         .and_then(|one| taken(&[one], &UInt32Array::from(vec![0; rows])))
         .map_err(|error| Failure { row: first, error })?;
     Ok(untouched(&array[0]))
-}
-
-/// The array of a column that could be made; of those that could not, the first bad row is kept,
-/// and of one row the first column.
-fn kept_first(
-    assigned: Result<Assigned, Failure>,
-    worst: &mut Option<Failure>,
-    warnings: &mut Warnings,
-    ty: &ColumnType,
-) -> ArrayRef {
-    match assigned {
-        Ok(assigned) => {
-            warnings.add(assigned.warnings, assigned.warning_count);
-            assigned.array
-        }
-        Err(failure) => {
-            if worst.as_ref().is_none_or(|known| failure.row < known.row) {
-                *worst = Some(failure);
-            }
-            arrow::array::new_empty_array(&ty.arrow())
-        }
-    }
 }
 
 /// The type of the numbers of ENUM and SET values.

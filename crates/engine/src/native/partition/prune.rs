@@ -34,6 +34,8 @@ struct Ready {
     keys: Option<HashSet<Vec<u8>>>,
     /// Conditions on parts of the key, by the numbers of the parts.
     images: Vec<(usize, Images)>,
+    /// What conditions leave of a RANGE.
+    interval: Option<Interval>,
 }
 
 /// A condition on a part of the key, its constants as that encodes them; `None` where it cannot.
@@ -41,6 +43,7 @@ struct Ready {
 enum Images {
     Compare(Op, Option<Vec<u8>>),
     Between(Option<Vec<u8>>, Option<Vec<u8>>),
+    /// In their order.
     In(Option<Vec<Vec<u8>>>),
     IsNull,
     IsNotNull,
@@ -51,6 +54,10 @@ enum Images {
 struct Interval {
     low: Option<i128>,
     high: Option<i128>,
+    /// How much a value may lie beyond.
+    slack: i128,
+    /// Only NULL is wanted.
+    is_null: bool,
 }
 
 impl Partitioner {
@@ -65,9 +72,8 @@ impl Partitioner {
             Kind::Whole => true,
             Kind::Value(parts) => value_may_hold(parts, key, &ready.images),
             Kind::Hash { .. } | Kind::Key { .. } | Kind::ListColumns { .. } => true,
-            Kind::Range { expression, bounds } => place().is_none_or(|place| {
-                range_may_hold(expression, &self.types, bounds, place, predicates)
-            }),
+            Kind::Range { expression, bounds } => place()
+                .is_none_or(|place| range_may_hold(expression, bounds, place, ready.interval)),
             Kind::RangeColumns { parts, bounds } => {
                 place().is_none_or(|place| tuples_may_hold(parts, bounds, place, &ready.images))
             }
@@ -98,7 +104,11 @@ impl Partitioner {
             }
             _ => (self.candidates(predicates), Vec::new()),
         };
-        let ready = Arc::new(Ready { keys, images });
+        let interval = match &self.kind {
+            Kind::Range { expression, .. } => interval(expression, &self.types, predicates),
+            _ => None,
+        };
+        let ready = Arc::new(Ready { keys, images, interval });
         let predicates = predicates.to_vec();
         *latest = Some(Question { predicates, ready: Arc::clone(&ready) });
         ready
@@ -191,7 +201,11 @@ impl Images {
         match predicate {
             Predicate::Compare(op, scalar) => Self::Compare(*op, image(scalar)),
             Predicate::Between(low, high) => Self::Between(image(low), image(high)),
-            Predicate::In(list) => Self::In(list.iter().map(image).collect()),
+            Predicate::In(list) => {
+                let mut images: Option<Vec<_>> = list.iter().map(image).collect();
+                images.iter_mut().for_each(|images| images.sort_unstable());
+                Self::In(images)
+            }
             Predicate::IsNull => Self::IsNull,
             Predicate::IsNotNull => Self::IsNotNull,
         }
@@ -230,47 +244,62 @@ fn part_may_hold(part: &Part, field: &[u8], images: &Images) -> bool {
         Images::Compare(Op::Gt | Op::Ge, image) => at_least(image),
         Images::Between(low, high) => at_least(low) && at_most(high),
         Images::In(list) => {
-            list.as_ref().is_none_or(|list| list.iter().any(|image| field == image.as_slice()))
+            let is_it = |image: &Vec<u8>| image.as_slice().cmp(field);
+            list.as_ref().is_none_or(|list| list.binary_search_by(is_it).is_ok())
         }
     }
 }
 
-/// RANGE by a column or a function of it that keeps its order.
-fn range_may_hold(
+/// What conditions leave of a RANGE by a column or a function of it that keeps its order; `None` of
+/// others.
+fn interval(
     expression: &RowExpression,
     types: &[ColumnType],
-    bounds: &[Option<i128>],
-    place: usize,
     predicates: &[(usize, Predicate)],
-) -> bool {
-    let Some((name, column)) = expression.single() else { return true };
+) -> Option<Interval> {
+    let (name, column) = expression.single()?;
     // How much a date that does not exist (31 February) can be ahead of the one after it.
     let slack = match name {
         "" | "YEAR" | "UNIX_TIMESTAMP" => 0,
         "TO_DAYS" => 3,
         "TO_SECONDS" => 3 * 86_400,
-        _ => return true,
+        _ => return None,
     };
-    // What is NULL is in the first partition: dates of which no function is defined.
-    if place == 0 && !name.is_empty() {
-        return true;
-    }
-    let Some(ty) = types.get(column).filter(|ty| ty.arrow() != DataType::Utf8) else { return true };
+    let ty = types.get(column).filter(|ty| ty.arrow() != DataType::Utf8)?;
     // Of numbers and byte strings, which earlier versions took, the functions turn the order around.
     if !name.is_empty() && !ty.is_date() {
-        return true;
+        return None;
     }
     let image = |scalar: &Scalar| -> Option<i128> {
         let array = array_of_scalar(scalar, ty)?;
         integers(expression, 1, &|_| &array).ok()?.first().copied().flatten()
     };
-    let mut wanted = Interval::default();
+    let mut wanted = Interval { slack, ..Interval::default() };
     for predicate in on(predicates, column) {
         if matches!(predicate, Predicate::IsNull) {
-            return place == 0;
+            wanted.is_null = true;
         }
         wanted.narrow(predicate, &image);
     }
+    Some(wanted)
+}
+
+/// RANGE by a column or a function of it that keeps its order.
+fn range_may_hold(
+    expression: &RowExpression,
+    bounds: &[Option<i128>],
+    place: usize,
+    wanted: Option<Interval>,
+) -> bool {
+    let Some(wanted) = wanted else { return true };
+    // What is NULL is in the first partition: dates of which no function is defined.
+    if place == 0 && expression.single().is_some_and(|(name, _)| !name.is_empty()) {
+        return true;
+    }
+    if wanted.is_null {
+        return place == 0;
+    }
+    let slack = wanted.slack;
     let below = place.checked_sub(1).and_then(|before| bounds.get(before).copied().flatten());
     let bound = bounds.get(place).copied().flatten();
     let too_low = matches!((wanted.low, bound), (Some(low), Some(bound)) if low - slack >= bound);
@@ -334,7 +363,10 @@ fn tuples_may_hold(
     let of_first = images.iter().filter(|(number, _)| *number == 0);
     of_first.map(|(_, images)| images).all(|images| match images {
         Images::Compare(Op::Eq, image) => within(image.as_ref()),
-        Images::In(Some(list)) => list.iter().any(|image| within(Some(image))),
+        Images::In(Some(list)) => {
+            let first = list.partition_point(|image| !above_low(Some(image)));
+            list.get(first).is_some_and(|image| below_high(Some(image)))
+        }
         Images::Compare(Op::Lt | Op::Le, image) if ordered => above_low(image.as_ref()),
         Images::Compare(Op::Gt | Op::Ge, image) if ordered => below_high(image.as_ref()),
         Images::Between(least, most) if ordered => {

@@ -181,7 +181,7 @@ fn predicate(kind: u8, one: Scalar, two: Scalar) -> Predicate {
         4 => Predicate::Compare(Op::Gt, one),
         5 => Predicate::Compare(Op::Ge, one),
         6 => Predicate::Between(one, two),
-        7 => Predicate::In(vec![one, two]),
+        7 => Predicate::In(vec![one, two].into()),
         _ => Predicate::IsNotNull,
     }
 }
@@ -298,7 +298,7 @@ fn pruning_drops_what_cannot_match() {
     assert_eq!(partitions(METHODS[5], &[(0, below(-5))]), ["p0", "p1"]);
     assert_eq!(partitions(METHODS[5], &[(0, Predicate::Compare(Op::Gt, int(6)))]), ["p2", "p3"]);
     assert_eq!(partitions(METHODS[5], &[(0, Predicate::Compare(Op::Eq, int(3)))]), ["p2"]);
-    let in_list = Predicate::In(vec![int(-100), int(100)]);
+    let in_list = Predicate::In(vec![int(-100), int(100)].into());
     assert_eq!(partitions(METHODS[5], &[(0, in_list)]), ["p0", "p3"]);
     assert_eq!(partitions(METHODS[1], &[(0, Predicate::Compare(Op::Eq, int(8)))]), ["p1"]);
     let day = |month, day| Scalar::Int(i128::from(DateTime::date(2020, month, day).pack()));

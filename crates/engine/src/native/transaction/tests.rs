@@ -34,7 +34,7 @@ fn def(engine: &Engine, name: &str) -> Arc<NativeDef> {
 }
 
 fn begin(engine: &Engine) -> NativeTransaction {
-    NativeTransaction::new(Arc::new(engine.native().store().snapshot()), &[])
+    NativeTransaction::new(Arc::new(engine.native().store().snapshot()), &[], &Account::unlimited())
 }
 
 fn columns(rows: &[(i64, i64)]) -> Vec<ArrayRef> {

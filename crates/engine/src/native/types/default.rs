@@ -108,6 +108,7 @@ pub(crate) fn definition_policy() -> Policy {
         ignore: false,
         nulls: NullRule::Refuse,
         numbering: Numbering::Made,
+        null_is_now: false,
         sql_mode: SqlMode { no_zero_date: false, no_zero_in_date: false, ..SqlMode::default() },
         time_zone: TimeZone::Utc,
         now_micros: 0,

@@ -104,7 +104,7 @@ pub(crate) fn type_name(column: &Column) -> Result<TypeName> {
         WireType::String if !ty.flags.has(Flags::ENUM) && !ty.flags.has(Flags::SET) => {
             text(Base::Char, Base::Binary)
         }
-        WireType::Null => Base::Binary,
+        WireType::Null => Base::VarBinary,
         WireType::VarChar | WireType::VarString if chars <= 16_383 => {
             text(Base::VarChar, Base::VarBinary)
         }

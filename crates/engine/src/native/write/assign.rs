@@ -18,7 +18,7 @@ use super::insert::count;
 use super::warnings::Warnings;
 use super::{Statement, check_bytes, unknown_column};
 use crate::native::definition::NativeDef;
-use crate::native::rules::not_assignable;
+use crate::native::rules::{not_assignable, of_one_row};
 
 /// What a column becomes.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Statement<'_> {
             let whole = || unknown_column(&assignment.column.join("."));
             let column = def.position(name).ok_or_else(whole)?;
             if let [.., table, _] = assignment.column.as_slice()
-                && !table.eq_ignore_ascii_case(names.table)
+                && table != names.table
             {
                 return Err(whole());
             }
@@ -76,6 +76,7 @@ impl Statement<'_> {
             let source = match &assignment.value {
                 Assigned::Default => Source::Default,
                 Assigned::Expression(expr) => {
+                    of_one_row(expr)?;
                     let mode = self.context.mode;
                     let mut expr = without_default_calls(expr, def, &self.policy, mode)?;
                     renamed(&mut expr, def, names)?;
@@ -255,7 +256,7 @@ fn renamed(expr: &mut Expr, def: &NativeDef, names: Names<'_>) -> Result<()> {
                     Some(Ok(Expr::CompoundIdentifier(parts[1..].to_vec())))
                 }
                 [table, column] => names.new.and_then(|(name, columns)| {
-                    let is_new = table.value.eq_ignore_ascii_case(name);
+                    let is_new = table.value == *name;
                     let column = by_alias(columns, &column.value).filter(|_| is_new)?;
                     Some(of_new(&column))
                 }),

@@ -38,6 +38,8 @@ pub(crate) struct Steps {
     pub(crate) offset: u64,
     /// `NO_AUTO_VALUE_ON_ZERO`: 0 is a value like others.
     pub(crate) zero_is_value: bool,
+    /// `insert_id`: the first number that is made, wherever the counter stands.
+    pub(crate) first: Option<u64>,
 }
 
 /// What a statement got.
@@ -249,13 +251,13 @@ fn take(
         let numbers = Numbers::default();
         let mut walk = Walk { next: start, steps, end, numbers, is_full: false };
         let filled = walk.fill(array)?;
-        if walk.next == start {
+        let next = walk.next.max(start);
+        if next == start {
             return Ok((filled, walk.numbers, None));
         }
-        let taken =
-            auto.next.compare_exchange(start, walk.next, Ordering::AcqRel, Ordering::Acquire);
+        let taken = auto.next.compare_exchange(start, next, Ordering::AcqRel, Ordering::Acquire);
         if taken.is_ok() {
-            return Ok((filled, walk.numbers, Some(walk.next)));
+            return Ok((filled, walk.numbers, Some(next)));
         }
     }
 }
@@ -329,6 +331,9 @@ impl Walk {
 
     fn make(&mut self) -> Result<u64> {
         let Steps { increment, offset, .. } = self.steps;
+        if let Some(first) = self.steps.first.take() {
+            self.next = first;
+        }
         // An offset beyond the increment is passed over, as MySQL does.
         let offset = if offset > increment { 0 } else { offset };
         let behind = self.next.max(1).saturating_sub(offset).div_ceil(increment);
@@ -381,7 +386,7 @@ mod tests {
     use super::*;
     use crate::native::write::tests::with_tables;
 
-    const PLAIN: Steps = Steps { increment: 1, offset: 1, zero_is_value: false };
+    const PLAIN: Steps = Steps { increment: 1, offset: 1, zero_is_value: false, first: None };
     const END: End = End { largest: 127, is_key: true };
 
     fn taken(next: u64, values: Vec<Option<i64>>, steps: Steps) -> (Vec<i64>, Numbers, u64) {
@@ -420,10 +425,21 @@ mod tests {
 
     #[test]
     fn steps_and_zero() {
-        let steps = Steps { increment: 10, offset: 3, zero_is_value: true };
+        let steps = Steps { increment: 10, offset: 3, zero_is_value: true, first: None };
         let (filled, numbers, next) = taken(1, vec![Some(0), None, None, Some(40), None], steps);
         assert_eq!(filled, [0, 3, 13, 40, 43]);
         assert_eq!((numbers.first_made, next), (Some(3), 44));
+    }
+
+    #[test]
+    fn the_first_number_may_be_said() {
+        let steps = Steps { first: Some(20), ..PLAIN };
+        let (filled, numbers, next) = taken(30, vec![Some(7), None, None], steps);
+        assert_eq!((filled, next), (vec![7, 20, 21], 30));
+        assert_eq!((numbers.first_made, numbers.last), (Some(20), Some(21)));
+        let (filled, _, next) = taken(3, vec![None, Some(40), None], steps);
+        assert_eq!((filled, next), (vec![20, 40, 41], 42));
+        assert_eq!(taken(5, vec![Some(7)], steps).2, 8);
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, UInt32Array};
 use pelorus_error::Result;
 pub(crate) use pelorus_store::taken;
-use pelorus_store::{Mode, Write};
+use pelorus_store::{Mode, Write, bytes_of};
 
 use crate::native::definition::NativeDef;
 
@@ -30,6 +30,12 @@ pub(crate) struct Change {
 }
 
 impl Change {
+    /// Bytes of its rows.
+    pub(crate) fn bytes(&self) -> usize {
+        let puts = self.puts.iter().map(|(columns, _)| columns);
+        puts.chain(&self.removes).map(|columns| bytes_of(columns)).sum()
+    }
+
     /// No change.
     pub(crate) fn new(def: Arc<NativeDef>) -> Self {
         let (puts, removes) = (Vec::new(), Vec::new());

@@ -40,6 +40,7 @@ pub(super) fn defaults(def: &NativeDef, policy: &Policy, mode: Mode) -> Vec<Defa
     };
     let of = |(at, default): (usize, &DefaultValue)| match def.is_generated(at) {
         // Until it is computed.
+        true if def.targets[at].ty.is_nullable() => Default::Value(Value::Null),
         true => Default::Value(def.implicit[at].clone()),
         false => of((at, default)),
     };
@@ -131,9 +132,11 @@ fn default_literal(def: &NativeDef, column: &str, policy: &Policy, mode: Mode) -
         DefaultValue::Constant(value) => value.clone(),
         DefaultValue::CurrentTimestamp(digits) => moment(def, at, *digits, policy),
         DefaultValue::Expression(_) => {
-            return Err(Error::unsupported(format_args!(
-                "DEFAULT({name}), whose default is an expression"
-            )));
+            return Err(Error::remote(
+                3773,
+                *b"HY000",
+                "DEFAULT function cannot be used with default value expressions",
+            ));
         }
     };
     let value = match value {

@@ -36,7 +36,7 @@ impl Statement<'_> {
         if let Some(selection) = &delete.selection {
             let _ = write!(from, " WHERE {selection}");
         }
-        from.push_str(&order_and_limit(&delete.order_by, delete.limit.as_ref()));
+        from.push_str(&order_and_limit(&delete.order_by, delete.limit.as_ref())?);
         let with = delete.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
         let mut tables = Vec::new();
         for (table, alias) in self.targets(delete)? {
@@ -87,38 +87,37 @@ impl Statement<'_> {
         }
         let factors: Vec<&TableFactor> = delete.from.iter().flat_map(factors_of).collect();
         let find = |target: &TableName| {
-            let found = |ignores_case: bool| -> Vec<(TableName, String)> {
-                let factors = factors.iter();
-                factors.filter_map(|it| self.as_target(it, target, ignores_case)).collect()
-            };
-            let mut tables = found(false);
-            if tables.is_empty() {
-                tables = found(true);
-            }
             let name = &target.name;
-            match (tables.pop(), tables.is_empty()) {
-                (Some(table), true) => Ok(table),
-                (Some(_), false) => Err(Error::new(
-                    Code::NonUniqueTable,
-                    format!("Not unique table/alias: '{name}'"),
-                )),
+            let mut tables = factors.iter().filter_map(|it| self.as_target(it, target));
+            match (tables.next(), tables.next()) {
+                (Some(table), None) => Ok(table),
+                (Some(_), Some(_)) => Err(not_unique(name)),
                 (None, _) => {
                     let text = format!("Unknown table '{name}' in MULTI DELETE");
                     Err(Error::new(Code::UnknownTableInFieldList, text))
                 }
             }
         };
-        delete.targets.iter().map(find).collect()
+        let mut found: Vec<(TableName, String)> = Vec::new();
+        for target in &delete.targets {
+            let table = find(target)?;
+            let database = |table: &TableName| {
+                table.database.clone().or_else(|| self.database.map(str::to_owned))
+            };
+            let is_same = |(other, alias): &(TableName, String)| {
+                *alias == table.1 && database(other) == database(&table.0)
+            };
+            if found.iter().any(is_same) {
+                return Err(not_unique(&target.name));
+            }
+            found.push(table);
+        }
+        Ok(found)
     }
 
     /// A table of `FROM`, if it is the one that a target names. A name alone means what goes by it, or
     /// a table of the current database; with a database in front it never is an alias.
-    fn as_target(
-        &self,
-        factor: &TableFactor,
-        target: &TableName,
-        ignores_case: bool,
-    ) -> Option<(TableName, String)> {
+    fn as_target(&self, factor: &TableFactor, target: &TableName) -> Option<(TableName, String)> {
         let (table, alias) = named(factor)?;
         let has_alias = matches!(factor, TableFactor::Table { alias: Some(_), .. });
         let is_same_database = match has_alias {
@@ -128,12 +127,13 @@ impl Statement<'_> {
                 of_target == table.database.as_deref().or(self.database)
             }
         };
-        let is_same = match ignores_case {
-            true => alias.eq_ignore_ascii_case(&target.name),
-            false => alias == target.name,
-        };
-        (is_same_database && is_same).then_some((table, alias))
+        (is_same_database && alias == target.name).then_some((table, alias))
     }
+}
+
+/// Error 1066.
+fn not_unique(name: &str) -> Error {
+    Error::new(Code::NonUniqueTable, format!("Not unique table/alias: '{name}'"))
 }
 
 /// Rows without those that an outer join has put there: a column of their key is NULL.

@@ -39,7 +39,7 @@ impl Direct {
         let bind = |(column, source): &(usize, Source)| {
             let Source::Expression(text, _) = source else { return None };
             let tree = pelorus_sql::parse_expression(text, mode).ok()?;
-            if not_of_rows(&tree).is_some() {
+            if not_of_rows(&tree) {
                 return None;
             }
             let scope = (targets.as_slice(), mode);

@@ -12,8 +12,8 @@ use pelorus_sql::literal;
 
 use super::default::Default;
 use super::warnings::Warnings;
-use crate::native::definition::NativeDef;
-use crate::native::rules::not_assignable;
+use crate::native::definition::{DefaultValue, NativeDef};
+use crate::native::rules::{names, not_assignable};
 use crate::scalar::Typed;
 
 /// New rows in stored form.
@@ -40,6 +40,9 @@ pub(super) struct Fill<'a> {
     others: Vec<usize>,
     /// Columns that get their values later, whatever their defaults are.
     assigned: Vec<usize>,
+    /// The columns among those of `given` whose `DEFAULT` was evaluated, as it sees the row as it is
+    /// by then.
+    early: Vec<usize>,
     /// `()` stands for a row of defaults.
     may_be_empty: bool,
     lacks_value: bool,
@@ -79,9 +82,10 @@ impl<'a> Fill<'a> {
             defaults,
             policy,
             builders,
-            given,
             others,
             assigned: Vec::new(),
+            early: early(def, &given),
+            given,
             may_be_empty,
             lacks_value: false,
             rows: 0,
@@ -166,7 +170,10 @@ impl<'a> Fill<'a> {
         let (builder, implicit) = (&mut self.builders[column], &self.def.implicit[column]);
         match &self.defaults[column] {
             Default::None | Default::Computed(_) if self.assigned.contains(&column) => {
-                builder.append_value(implicit)
+                match self.def.targets[column].ty.is_nullable() {
+                    true => builder.append_null(),
+                    false => builder.append_value(implicit),
+                }
             }
             Default::None => builder.append_default(None, implicit),
             Default::Value(value) => builder.append_default(Some(value), implicit),
@@ -194,6 +201,9 @@ impl<'a> Fill<'a> {
             Value::Integer(text) | Value::Decimal(text) | Value::Float(text) => {
                 builder.append_number_text(text)
             }
+            Value::Text { text, charset } if is_bytes(*charset) => {
+                builder.append_bytes(text.as_bytes())
+            }
             Value::Text { text, charset } if is_plain(*charset) => {
                 builder.append_text(text.as_bytes())
             }
@@ -204,13 +214,19 @@ impl<'a> Fill<'a> {
                 builder.append_hex(&literal::bit_bytes(digits))
             }
             // With an introducer they are no numbers.
+            Value::Hex { digits, charset } if is_bytes(*charset) => {
+                builder.append_bytes(&literal::hex_bytes(digits))
+            }
+            Value::Bits { digits, charset } if is_bytes(*charset) => {
+                builder.append_bytes(&literal::bit_bytes(digits))
+            }
             Value::Hex { digits, charset } if is_plain(*charset) => {
                 builder.append_text(&literal::hex_bytes(digits))
             }
             Value::Bits { digits, charset } if is_plain(*charset) => {
                 builder.append_text(&literal::bit_bytes(digits))
             }
-            Value::Default => self.default(column),
+            Value::Default if !self.early.contains(&column) => self.default(column),
             _ => match values.next() {
                 Some(value) => self.typed(column, &value),
                 None => {
@@ -279,6 +295,22 @@ impl<'a> Fill<'a> {
     }
 }
 
+/// The columns among those of `given` whose default is an expression that reads what the row does not
+/// have by then: columns that come later, and others that are computed when all are there.
+pub(super) fn early(def: &NativeDef, given: &[usize]) -> Vec<usize> {
+    let is_early = |(place, &column): (usize, &usize)| {
+        let DefaultValue::Expression(expression) = &def.defaults[column] else { return false };
+        let before = given.get(..place).unwrap_or_default();
+        let is_computed = |at: usize| {
+            def.is_generated(at) || matches!(def.defaults[at], DefaultValue::Expression(_))
+        };
+        let mut used = names(&expression.tree).into_iter().filter_map(|name| def.position(&name));
+        used.any(|at| !before.contains(&at) && (given.contains(&at) || is_computed(at)))
+    };
+    let early = given.iter().enumerate().filter(|it| is_early(*it));
+    early.map(|(_, column)| *column).collect()
+}
+
 /// Whether a value is in need of the engine of expressions.
 pub(super) fn is_evaluated(value: &Value<'_>) -> bool {
     match value {
@@ -290,8 +322,14 @@ pub(super) fn is_evaluated(value: &Value<'_>) -> bool {
     }
 }
 
+/// Whether an introducer says that a string is bytes.
+fn is_bytes(charset: Option<&str>) -> bool {
+    charset.is_some_and(|name| name.eq_ignore_ascii_case("binary"))
+}
+
 /// Whether the bytes of a string are the same in UTF-8, which statements come in.
 fn is_plain(charset: Option<&str>) -> bool {
-    const PLAIN: [&str; 5] = ["utf8mb4", "utf8mb3", "utf8", "binary", "ascii"];
-    charset.is_none_or(|name| PLAIN.iter().any(|plain| plain.eq_ignore_ascii_case(name)))
+    const PLAIN: [&str; 4] = ["utf8mb4", "utf8mb3", "utf8", "ascii"];
+    is_bytes(charset)
+        || charset.is_none_or(|name| PLAIN.iter().any(|plain| plain.eq_ignore_ascii_case(name)))
 }

@@ -13,15 +13,15 @@ use super::assign::changed;
 use super::auto::{self, Numbers, number};
 use super::change::{Change, taken};
 use super::default::{Default, defaults, shown, without_default_calls};
-use super::fill::{Fill, NewRows, is_evaluated};
+use super::fill::{Fill, NewRows, early, is_evaluated};
 use super::lookup::keys_of;
 use super::select::joined;
 use super::sift::Sifted;
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, unknown_column};
-use crate::native::definition::NativeDef;
+use crate::native::definition::{DefaultValue, NativeDef};
 use crate::native::partition::only::NamedPartitions;
-use crate::native::rules::Rules;
+use crate::native::rules::{Rules, of_one_row};
 use crate::scalar::Typed;
 
 /// Of so many rows of a `REPLACE` those that change nothing are told from the others.
@@ -128,6 +128,7 @@ impl Statement<'_> {
         let mut change = Change::new(Arc::clone(def));
         let mut warnings = Warnings::default();
         let mut numbers = Numbers::default();
+        let mut steps = self.steps;
         let is_single = batches.len() == 1;
         let rules = def.rules(&self.context.eval)?;
         for rows in batches {
@@ -148,7 +149,12 @@ impl Statement<'_> {
             }
             let store = self.catalog.store();
             self.stop.check()?;
-            numbers = numbers.then(number(store, def, &mut rows.columns, self.steps)?);
+            let made = number(store, def, &mut rows.columns, steps)?;
+            if let (Some(_), Some(_), Some(last)) = (steps.first, made.first_made, made.last) {
+                // Later rows go on behind it.
+                steps.first = last.checked_add(1);
+            }
+            numbers = numbers.then(made);
             if !computed.is_empty() {
                 self.compute_defaults(def, &mut rows.columns, computed, &mut warnings).await?;
             }
@@ -187,7 +193,7 @@ impl Statement<'_> {
             Err(error) if !fill.lacks_value() => return Err(error),
             Err(_) => {}
         }
-        let texts = self.expressions(def, rows.clone())?;
+        let texts = self.expressions(def, &given, rows.clone())?;
         let values = match self.each_once(&texts).await {
             Err(error) if error.code() == Code::UnknownColumn => {
                 self.values_over_rows(def, &defaults, policy, &given, rows.clone()).await?
@@ -199,24 +205,49 @@ impl Statement<'_> {
         Ok((fill.finish(), texts.iter().any(|text| has_query(text))))
     }
 
-    /// The texts of all values that are no literals.
-    fn expressions(&self, def: &NativeDef, mut rows: Rows<'_>) -> Result<Vec<String>> {
+    /// The texts of all values that are no literals, for the columns `given`.
+    fn expressions(
+        &self,
+        def: &NativeDef,
+        given: &[usize],
+        mut rows: Rows<'_>,
+    ) -> Result<Vec<String>> {
+        let early = early(def, given);
         let mut texts = Vec::new();
         let mut row = Vec::new();
         while rows.next_row(&mut row)? {
-            for value in row.iter().filter(|value| is_evaluated(value)) {
-                texts.push(self.text_of(def, value)?);
+            for (value, column) in row.iter().zip(given) {
+                texts.extend(self.text_of(def, (*column, &early), value)?);
             }
         }
         Ok(texts)
     }
 
-    fn text_of(&self, def: &NativeDef, value: &Value<'_>) -> Result<String> {
+    /// The text of a value for a column that is evaluated; `None` for others. `early` are the columns
+    /// whose `DEFAULT` is.
+    fn text_of(
+        &self,
+        def: &NativeDef,
+        (column, early): (usize, &[usize]),
+        value: &Value<'_>,
+    ) -> Result<Option<String>> {
+        if matches!(value, Value::Default) && early.contains(&column) {
+            let DefaultValue::Expression(default) = &def.defaults[column] else { return Ok(None) };
+            return Ok(Some(format!("({})", default.text_in(def.mode, self.context.mode))));
+        }
+        match is_evaluated(value) {
+            true => self.text(def, value).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn text(&self, def: &NativeDef, value: &Value<'_>) -> Result<String> {
         let quoted = |text: &str| pelorus_sql::literal::text(text, self.context.mode);
         let charset =
             |charset: &Option<&str>| charset.map(|name| format!("_{name} ")).unwrap_or_default();
         Ok(match value {
             Value::Expression(expr) => {
+                of_one_row(expr)?;
                 without_default_calls(expr, def, &self.policy, self.context.mode)?.to_string()
             }
             Value::Text { text, charset: of } => format!("{}{}", charset(of), quoted(text)),
@@ -245,7 +276,8 @@ impl Statement<'_> {
         Ok(at.into_iter().map(|place| values[place].clone()).collect())
     }
 
-    /// The values of the expressions of rows, some of which name columns of the table.
+    /// The values of the expressions of rows, some of which name columns of the table. Rows with the
+    /// same expressions, one after another, are computed at once.
     async fn values_over_rows(
         &self,
         def: &NativeDef,
@@ -254,40 +286,100 @@ impl Statement<'_> {
         given: &[usize],
         mut rows: Rows<'_>,
     ) -> Result<Vec<Typed>> {
-        let (mut values, mut row, mut first_row) = (Vec::new(), Vec::new(), policy.first_row);
-        while rows.next_row(&mut row)? {
-            let policy = Policy { first_row, ..policy };
-            values.extend(self.values_over_row(def, defaults, policy, given, &row).await?);
-            first_row += 1;
+        let (mut values, mut first_row) = (Vec::new(), policy.first_row);
+        let (mut alike, mut texts) = (Vec::new(), Vec::new());
+        loop {
+            let mut row = Vec::new();
+            let of_row = match rows.next_row(&mut row)? {
+                true => Some(self.texts_of_row(def, given, &row)?),
+                false => None,
+            };
+            if of_row.as_ref() != Some(&texts) || alike.len() >= ROOM {
+                self.stop.check()?;
+                let policy = Policy { first_row, ..policy };
+                first_row += alike.len() as u64;
+                let some = std::mem::take(&mut alike);
+                values.extend(self.values_over(def, defaults, policy, given, &some, &texts).await?);
+            }
+            match of_row {
+                Some(of_row) => texts = of_row,
+                None => return Ok(values),
+            }
+            alike.push(row);
         }
-        Ok(values)
     }
 
-    /// The values of the expressions of one row, each over the row as it is by then: the columns in
-    /// front of it are assigned to, all others have their defaults.
-    async fn values_over_row(
+    /// The places and texts of the values of a row that are no literals.
+    fn texts_of_row(
+        &self,
+        def: &NativeDef,
+        given: &[usize],
+        row: &[Value<'_>],
+    ) -> Result<Vec<(usize, String)>> {
+        let early = early(def, given);
+        let mut texts = Vec::new();
+        for (at, (value, column)) in row.iter().zip(given).enumerate() {
+            if let Some(text) = self.text_of(def, (*column, &early), value)? {
+                texts.push((at, text));
+            }
+        }
+        Ok(texts)
+    }
+
+    /// The values of the same expressions of some rows, row by row; the first row that fails gives
+    /// the error.
+    async fn values_over(
         &self,
         def: &NativeDef,
         defaults: &[Default],
         policy: Policy,
         given: &[usize],
-        row: &[Value<'_>],
+        rows: &[Vec<Value<'_>>],
+        texts: &[(usize, String)],
     ) -> Result<Vec<Typed>> {
-        let mut values: Vec<Typed> = Vec::new();
-        for (at, value) in row.iter().enumerate().filter(|(_, value)| is_evaluated(value)) {
-            let assigned = given.get(..at).unwrap_or(given).to_vec();
-            let fill = Fill::new(def, defaults, policy, assigned, (1, false))?;
+        let at_once = self.values_at_once(def, defaults, policy, given, rows, texts).await;
+        if at_once.is_ok() || rows.len() == 1 {
+            return at_once;
+        }
+        let mut values = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            let policy = Policy { first_row: policy.first_row + at as u64, ..policy };
+            let row = std::slice::from_ref(row);
+            values.extend(self.values_at_once(def, defaults, policy, given, row, texts).await?);
+        }
+        Ok(values)
+    }
+
+    /// The same, each expression over the rows as they are by then: the columns in front of it are
+    /// assigned to, all others have their defaults.
+    async fn values_at_once(
+        &self,
+        def: &NativeDef,
+        defaults: &[Default],
+        policy: Policy,
+        given: &[usize],
+        rows: &[Vec<Value<'_>>],
+        texts: &[(usize, String)],
+    ) -> Result<Vec<Typed>> {
+        let mut values: Vec<Vec<Typed>> = vec![Vec::new(); rows.len()];
+        for (at, text) in texts.iter().filter(|_| !rows.is_empty()) {
+            let assigned = given.get(..*at).unwrap_or(given).to_vec();
+            let fill = Fill::new(def, defaults, policy, assigned, (rows.len(), false))?;
             let mut fill = fill.assigned_later(0..def.columns.len());
-            fill.one_row(row.get(..at).unwrap_or_default(), values.clone())?;
+            for (row, values) in rows.iter().zip(&values) {
+                fill.one_row(row.get(..*at).unwrap_or_default(), values.clone())?;
+            }
             let columns = shown(&def.columns, &fill.finish().columns, policy.time_zone)?;
-            let texts = [self.text_of(def, value)?];
-            let found = self.over_rows(&def.name, &def.columns, &columns, &texts).await?;
+            let text = std::slice::from_ref(text);
+            let found = self.over_rows(&def.name, &def.columns, &columns, text).await?;
             let [(array, ty)] = found.as_slice() else {
                 return Err(Error::internal("a value has more than one column"));
             };
-            values.push((crate::scalar::value_at(array, ty, 0)?, *ty));
+            for (place, values) in values.iter_mut().enumerate() {
+                values.push((crate::scalar::value_at(array, ty, place)?, *ty));
+            }
         }
-        Ok(values)
+        Ok(values.into_iter().flatten().collect())
     }
 
     /// The row of `SET`, and whether its values come from tables.
@@ -306,13 +398,12 @@ impl Statement<'_> {
                 Assigned::Expression(expr) => Value::Expression(expr.clone()),
             })
             .collect();
-        let mut texts = Vec::new();
-        for value in row.iter().filter(|value| is_evaluated(value)) {
-            texts.push(self.text_of(def, value)?);
-        }
+        let of_row = self.texts_of_row(def, &given, &row)?;
+        let texts: Vec<String> = of_row.iter().map(|(_, text)| text.clone()).collect();
         let values = match self.values(&texts).await {
             Err(error) if error.code() == Code::UnknownColumn => {
-                self.values_over_row(def, &defaults, policy, &given, &row).await?
+                let row = std::slice::from_ref(&row);
+                self.values_at_once(def, &defaults, policy, &given, row, &of_row).await?
             }
             values => values?,
         };

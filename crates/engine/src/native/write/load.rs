@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, StringArray};
+use pelorus_env::{Refused, Reservation};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::{Literal, NullRule, Policy};
 use pelorus_functions::{Value, value_at};
@@ -64,6 +65,10 @@ pub(crate) struct Loader {
     batches: Vec<Piece>,
     records: u64,
     bytes: usize,
+    /// The memory of the rows, and as much again for carrying them out.
+    held: Reservation,
+    /// Why there is no memory for more of them.
+    refused: Option<Refused>,
     /// So many bytes of rows are carried out at once.
     pub(crate) piece_bytes: usize,
 }
@@ -138,6 +143,8 @@ impl Statement<'_> {
             batches: Vec::new(),
             records: 0,
             bytes: 0,
+            held: self.context.memory.empty(),
+            refused: None,
             piece_bytes: PIECE_BYTES,
         })
     }
@@ -150,6 +157,8 @@ impl Statement<'_> {
         self.policy = loader.policy;
         let pieces = std::mem::take(&mut loader.batches);
         loader.bytes = 0;
+        loader.held = self.context.memory.empty();
+        loader.refused = None;
         let mut batches = Vec::with_capacity(pieces.len());
         let columns: Vec<Column> = loader
             .variables
@@ -203,9 +212,15 @@ impl Loader {
         self.splitter.limit_rows(bytes);
     }
 
-    /// Whether so many rows wait that they should be committed.
+    /// Whether so many rows wait that they should be committed: as many as one commit is to have, or
+    /// as there is memory for.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes >= self.piece_bytes
+        self.bytes >= self.piece_bytes || self.refused.is_some()
+    }
+
+    /// Why there is no memory for more rows.
+    pub(crate) fn refused(&self) -> Option<&Refused> {
+        self.refused.as_ref()
     }
 
     fn read(&mut self) -> Result<()> {
@@ -252,6 +267,7 @@ impl Loader {
             .collect::<Result<_>>()?;
         self.last = variables.iter().map(last_value).collect::<Result<_>>()?;
         self.bytes += bytes_of(&rows.columns) + bytes_of(&variables);
+        self.refused = self.held.try_resize(self.bytes.saturating_mul(2)).err();
         self.batches.push(Piece { rows, variables });
         Ok(())
     }

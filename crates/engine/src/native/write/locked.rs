@@ -97,15 +97,13 @@ impl Statement<'_> {
             .iter()
             .filter_map(|lock| Some(normalise::table_name(lock.of.as_ref()?).name))
             .collect();
-        let unknown = named
-            .iter()
-            .find(|name| !tables.iter().any(|(_, alias)| alias.eq_ignore_ascii_case(name)));
+        let unknown = named.iter().find(|name| !tables.iter().any(|(_, alias)| alias == *name));
         if let Some(name) = unknown {
             let text = format!("Unresolved table name `{name}` in locking clause.");
             return Err(Error::remote(3568, *b"HY000", text));
         }
         if named.len() == query.locks.len() {
-            tables.retain(|(_, alias)| named.iter().any(|name| alias.eq_ignore_ascii_case(name)));
+            tables.retain(|(_, alias)| named.contains(alias));
         }
         Ok(tables)
     }
@@ -145,7 +143,7 @@ fn is_total(order: &OrderBy, select: &Select, (def, alias): (&NativeDef, &str)) 
     let column = |expr: &Expr| match expr {
         Expr::Identifier(name) if !is_alias(&name.value) => def.position(&name.value),
         Expr::CompoundIdentifier(path) => match path.as_slice() {
-            [table, name] if table.value.eq_ignore_ascii_case(alias) => def.position(&name.value),
+            [table, name] if table.value == *alias => def.position(&name.value),
             _ => None,
         },
         _ => None,

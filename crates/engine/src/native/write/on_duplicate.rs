@@ -99,7 +99,7 @@ fn refuse_of_query(insert: &Insert<'_>, def: &NativeDef) -> Result<()> {
         for parts in normalise::columns(expr) {
             let [.., table, column] = parts.as_slice() else { continue };
             let names = [Some(&def.name), insert.row_alias.as_ref().map(|alias| &alias.name)];
-            if !names.into_iter().flatten().any(|name| table.value.eq_ignore_ascii_case(name)) {
+            if !names.into_iter().flatten().any(|name| table.value == *name) {
                 return Err(Error::unsupported(format_args!(
                     "ON DUPLICATE KEY UPDATE with '{table}.{column}' of the SELECT; select the \
                      value into a column and say VALUES(column)"

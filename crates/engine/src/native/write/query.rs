@@ -6,6 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, UInt64Array};
 use arrow::datatypes::{Schema, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use pelorus_error::{Error, Result};
 use pelorus_link::Format;
@@ -59,15 +60,25 @@ impl Statement<'_> {
         }
         let columns = result.columns.clone();
         let described = result.columns;
-        let rows = result.rows.map(move |block| match block? {
-            Block::Batch(batch) => Ok(batch),
-            Block::Encoded(bytes) => {
-                let mut decoder = RowDecoder::new(described.clone(), Format::Text)?;
-                for payload in crate::session::payloads(&bytes) {
-                    decoder.push(payload)?;
-                }
-                decoder.finish()
+        let eval = Arc::clone(&context.eval);
+        let decoded = move |bytes: Bytes| {
+            let mut decoder = RowDecoder::new(described.clone(), Format::Text)?;
+            for payload in crate::session::payloads(&bytes) {
+                decoder.push(payload)?;
             }
+            decoder.finish()
+        };
+        let rows = result.rows.filter_map(move |block| {
+            futures::future::ready(match block {
+                Ok(Block::Batch(batch)) => Some(Ok(batch)),
+                Ok(Block::Encoded(bytes)) => Some(decoded(bytes)),
+                Ok(Block::Warned(_, conditions)) => {
+                    let warnings = conditions.into_iter().filter(|it| it.level != "Note");
+                    warnings.for_each(|it| eval.warn(it.code, it.message));
+                    None
+                }
+                Err(error) => Some(Err(error)),
+            })
         });
         Ok(Answer { columns, rows: Box::pin(rows) })
     }
@@ -97,12 +108,14 @@ impl Statement<'_> {
     ) -> Result<(Vec<Column>, Vec<RecordBatch>)> {
         let mut answer = self.ask(context, sql).await?;
         let (mut batches, mut bytes) = (Vec::new(), 0);
+        let mut held = self.context.memory.empty();
         while let Some(batch) = answer.rows.next().await {
             self.stop.check()?;
             let batch = batch?;
             if batch.num_rows() > 0 {
                 bytes += bytes_of(batch.columns());
                 check_bytes(bytes)?;
+                held.try_resize(bytes).map_err(Error::out_of_memory)?;
                 batches.push(batch);
             }
         }

@@ -128,8 +128,7 @@ impl Changed<'_> {
 
     /// Whether a join finds rows of the table by a key. Of the outer side of a join all rows stay.
     fn is_found_by(&self, join: &JoinOperator, relation: &TableFactor) -> bool {
-        let is_right =
-            named(relation).is_some_and(|(_, name)| name.eq_ignore_ascii_case(self.alias));
+        let is_right = named(relation).is_some_and(|(_, name)| name == self.alias);
         let constraint = match join {
             JoinOperator::Join(it)
             | JoinOperator::Inner(it)
@@ -209,7 +208,7 @@ impl Changed<'_> {
     /// tables have is an error anyway.
     fn is_own(&self, path: &[Ident]) -> bool {
         match path {
-            [.., table, _] => table.value.eq_ignore_ascii_case(self.alias),
+            [.., table, _] => table.value == self.alias,
             [name] => self.def.position(&name.value).is_some(),
             [] => false,
         }

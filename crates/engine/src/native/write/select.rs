@@ -43,6 +43,7 @@ impl Statement<'_> {
         let defaults = defaults(def, &self.policy, self.context.mode);
         let mut batches = Vec::new();
         let (mut rows, mut bytes) = (0, 0);
+        let mut held = self.context.memory.empty();
         while let Some(batch) = answer.rows.next().await {
             self.stop.check()?;
             let batch = batch?;
@@ -54,6 +55,7 @@ impl Statement<'_> {
             rows += batch.num_rows() as u64;
             bytes += bytes_of(&new.columns);
             check_bytes(bytes)?;
+            held.try_resize(bytes).map_err(Error::out_of_memory)?;
             batches.push(new);
         }
         drop(answer.rows);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pelorus_env::Env;
 
 use crate::api::{Done, Login, Outcome, RowFormat};
-use crate::config::{EngineConfig, RootPassword, Settings};
+use crate::config::{EngineConfig, RootPassword, SecretSources, Settings};
 use crate::engine::Engine;
 use crate::session::Session;
 
@@ -21,6 +21,8 @@ async fn engine() -> Arc<Engine> {
         data: PathBuf::from("/data"),
         settings: Settings::default(),
         root_password: RootPassword::Given("secret".to_owned()),
+        root_hosts: Vec::new(),
+        secrets: SecretSources::default(),
         links: Vec::new(),
         mirrors: Vec::new(),
         variables: Vec::new(),

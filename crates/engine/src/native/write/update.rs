@@ -26,6 +26,7 @@ use super::warnings::Warnings;
 use super::{Plan, Report, Statement, check_bytes};
 use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
+use crate::native::rules::of_one_row;
 
 /// The number of the warning for a key that is there.
 const DUPLICATE: u16 = 1062;
@@ -58,7 +59,7 @@ impl Statement<'_> {
         if let Some(selection) = &update.selection {
             let _ = write!(tail, " WHERE {selection}");
         }
-        tail.push_str(&order_and_limit(&update.order_by, update.limit.as_ref()));
+        tail.push_str(&order_and_limit(&update.order_by, update.limit.as_ref())?);
         let with = update.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
         let wanted: Vec<usize> = (0..def.columns.len()).collect();
         let from = format!("{}{tail}", update.tables[0]);
@@ -370,22 +371,26 @@ fn factor_of<'t>(tables: &'t [TableWithJoins], alias: &str) -> Option<&'t TableF
         TableFactor::NestedJoin { table_with_joins, .. } => {
             factor_of(std::slice::from_ref(table_with_joins), alias)
         }
-        _ => named(factor).filter(|(_, known)| known.eq_ignore_ascii_case(alias)).map(|_| factor),
+        _ => named(factor).filter(|(_, known)| known == alias).map(|_| factor),
     })
 }
 
 /// ` ORDER BY ... LIMIT ...`
+///
+/// # Errors
+/// An aggregate or a window function (1111, 3593).
 pub(super) fn order_and_limit(
     order_by: &[pelorus_sql::ast::OrderByExpr],
     limit: Option<&pelorus_sql::ast::Expr>,
-) -> String {
+) -> Result<String> {
     let mut text = String::new();
     if !order_by.is_empty() {
+        order_by.iter().try_for_each(|term| of_one_row(&term.expr))?;
         let list: Vec<String> = order_by.iter().map(ToString::to_string).collect();
         let _ = write!(text, " ORDER BY {}", list.join(", "));
     }
     if let Some(limit) = limit {
         let _ = write!(text, " LIMIT {limit}");
     }
-    text
+    Ok(text)
 }

@@ -26,7 +26,7 @@ use super::warnings::Warnings;
 use super::{Plan, Statement, unknown_column};
 use crate::native::definition::NativeDef;
 use crate::native::partition::only::NamedPartitions;
-use crate::native::rules::not_assignable;
+use crate::native::rules::{not_assignable, of_one_row};
 
 /// A table of the join.
 struct Joined {
@@ -54,6 +54,9 @@ impl Statement<'_> {
                 && def.is_generated(column)
             {
                 return Err(not_assignable(def, column));
+            }
+            if let Assigned::Expression(expr) = &assignment.value {
+                of_one_row(expr)?;
             }
             targets.entry(table).or_default().push((column, &assignment.value));
         }
@@ -169,7 +172,11 @@ fn target(tables: &[Joined], assignment: &Assignment) -> Result<(usize, usize)> 
     let qualifier = assignment.column.iter().rev().nth(1);
     let mut found = None;
     for (at, table) in tables.iter().enumerate() {
-        if qualifier.is_some_and(|qualifier| !qualifier.eq_ignore_ascii_case(&table.alias)) {
+        let is_its = |qualifier: &String| match table.def {
+            Some(_) => *qualifier == table.alias,
+            None => qualifier.eq_ignore_ascii_case(&table.alias),
+        };
+        if qualifier.is_some_and(|qualifier| !is_its(qualifier)) {
             continue;
         }
         let Some(def) = &table.def else {

@@ -226,7 +226,9 @@ async fn ask(link: &Link, known: Option<&ServerZone>, now: i64) -> Option<Server
         other => other,
     };
     match zone {
-        Some(zone) => tracing::debug!(link = link.name(), name, ?zone, "time zone of the server"),
+        Some(_) => {
+            tracing::debug!(link = link.name(), name, "the time zone of the server is known")
+        }
         None => tracing::warn!(
             link = link.name(),
             name,

@@ -2,7 +2,7 @@
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::literal;
-use pelorus_sql::statement::{Show, UserName};
+use pelorus_sql::statement::{LockTime, Show, UserName};
 
 use super::super::Session;
 use crate::accounts::{Account, AccountName};
@@ -30,14 +30,28 @@ impl Session {
         let account = self.shown_account(show)?;
         let title = format!("CREATE USER for {}@{}", account.name.user, account.name.host);
         let mut grid = Grid::new(vec![text(&title, 1024)]);
-        let hash = String::from_utf8_lossy(&account.authentication);
         let mut sql =
             format!("CREATE USER {} IDENTIFIED WITH '{}'", quoted(&account.name), account.plugin);
-        if !hash.is_empty() {
-            sql.push_str(&format!(" AS {}", super::text(&hash)));
+        if !account.authentication.is_empty() {
+            let in_hex = self.variables.is_on("print_identified_with_as_hex");
+            sql.push_str(&format!(" AS {}", hash_literal(&account.authentication, in_hex)));
         }
         sql.push_str(if account.require_ssl { " REQUIRE SSL" } else { " REQUIRE NONE" });
+        sql.push_str(" PASSWORD EXPIRE DEFAULT");
         sql.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
+        sql.push_str(
+            " PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT \
+             DEFAULT",
+        );
+        if account.failed_login_attempts > 0 {
+            let attempts = account.failed_login_attempts;
+            sql.push_str(&format!(" FAILED_LOGIN_ATTEMPTS {attempts}"));
+        }
+        match account.password_lock_time {
+            LockTime::Days(0) => {}
+            LockTime::Days(days) => sql.push_str(&format!(" PASSWORD_LOCK_TIME {days}")),
+            LockTime::Unbounded => sql.push_str(" PASSWORD_LOCK_TIME UNBOUNDED"),
+        }
         if account.read_only {
             sql.push_str(" READ ONLY");
         }
@@ -75,6 +89,16 @@ impl Session {
         let mut grid = Grid::new(vec![text("Server", 64), text("Create Server", 1024)]);
         grid.push(vec![server.name.clone().into(), server.create_statement().into()]);
         Ok(grid)
+    }
+}
+
+/// A hash as `SHOW CREATE USER` writes it: as text where that can be read, in digits where it cannot
+/// and that is wanted, or where it is no text at all. Both are read back as the same bytes.
+fn hash_literal(hash: &[u8], in_hex: bool) -> String {
+    let is_printable = hash.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    match std::str::from_utf8(hash) {
+        Ok(text) if text.is_ascii() && (is_printable || !in_hex) => super::text(text),
+        _ => format!("0x{}", crate::hex::encode(hash)),
     }
 }
 

@@ -29,8 +29,7 @@ pub(super) fn variables(view: &View, global: bool) -> Grid {
         if global && variable.scope == Scope::Session {
             continue;
         }
-        let value =
-            if global { view.engine.globals().get(variable.name) } else { view.variable(variable) };
+        let value = if global { view.global_variable(variable) } else { view.variable(variable) };
         grid.push(vec![variable.name.into(), value.show().into()]);
     }
     grid

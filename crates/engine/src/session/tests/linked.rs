@@ -7,6 +7,7 @@ use pelorus_link::{Endpoint, Link, LinkConfig, TlsMode};
 use pelorus_mysql_wire::frame::FrameWriter;
 use pelorus_mysql_wire::handshake::Greeting;
 use pelorus_mysql_wire::{Capabilities, ServerStatus, response};
+use pelorus_sql::Statement;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -30,6 +31,8 @@ struct Fake {
     killed: Notify,
     /// What the first connection said of transactions.
     heard: Mutex<Vec<String>>,
+    /// Every statement that was run or prepared.
+    statements: Mutex<Vec<String>>,
 }
 
 impl Fake {
@@ -42,6 +45,7 @@ impl Fake {
             is_held: Notify::new(),
             killed: Notify::new(),
             heard: Mutex::default(),
+            statements: Mutex::default(),
         });
         let server = Arc::clone(&fake);
         tokio::spawn(async move {
@@ -52,7 +56,11 @@ impl Fake {
             }
         });
         let endpoint = Endpoint { host: "127.0.0.1".into(), port, ..Endpoint::default() };
-        let config = LinkConfig { tls: TlsMode::Disabled, ..LinkConfig::new("shop", endpoint) };
+        let config = LinkConfig {
+            tls: TlsMode::Disabled,
+            databases: vec![("shop".to_owned(), "shop".to_owned())],
+            ..LinkConfig::new("shop", endpoint)
+        };
         (fake, Link::open(config, Env::in_memory(1)).await.unwrap())
     }
 
@@ -75,6 +83,10 @@ impl Fake {
         let mut is_inside = false;
         while let Some(command) = received(&mut socket).await {
             let sql = String::from_utf8_lossy(&command[1..]).into_owned();
+            // COM_QUERY and COM_STMT_PREPARE.
+            if matches!(command[0], 0x03 | 0x16) {
+                self.statements.lock().push(sql.clone());
+            }
             if id == 1 && (sql.contains("TRANSACTION") || sql == "ROLLBACK") {
                 self.heard.lock().push(sql.clone());
             }
@@ -175,4 +187,183 @@ async fn a_deadlock_leaves_no_transaction_open_behind_a_kill() {
     root.on_own("shop", "START TRANSACTION").await.unwrap();
     root.settle_transaction().await.unwrap();
     assert!(root.transaction.is_bound());
+}
+
+/// Statements of every kind about a linked database, as tokens.
+const STATEMENTS: &[&[&str]] = &[
+    &["SELECT", "a", "FROM", "t", "WHERE", "b", "=", "'x'"],
+    &["SELECT", "a", "FROM", "shop.t", "FOR", "UPDATE"],
+    &["SELECT", "a", "FROM", "t", "WEIRD", "(", "1", ")"],
+    &["SELECT", "shop.f", "(", "1", ")"],
+    &["WITH", "x", "AS", "(", "SELECT", "1", ")", "SELECT", "*", "FROM", "x", ",", "shop.t"],
+    &["TABLE", "shop.t"],
+    &["DO", "shop.f", "(", "1", "-", "-", "2", ")"],
+    &["SET", "@a", "=", "(", "SELECT", "a", "FROM", "shop.t", ")"],
+    &["SHOW", "TABLES", "FROM", "shop"],
+    &["SHOW", "TABLES", "FROM", "shop", "WHERE", "Tables_in_shop", "=", "'a'"],
+    &["SHOW", "FULL", "COLUMNS", "FROM", "t", "FROM", "shop", "LIKE", "'a\\\\'"],
+    &["SHOW", "CREATE", "DATABASE", "IF", "NOT", "EXISTS", "shop"],
+    &["SHOW", "CREATE", "TABLE", "shop", ".", "t"],
+    &["SHOW", "INDEX", "FROM", "shop.t"],
+    &["SHOW", "WARNINGS", "LIMIT", "1"],
+    &["SHOW", "ERRORS"],
+    &["DESCRIBE", "shop.t", "'a'"],
+    &["EXPLAIN", "SELECT", "a", "FROM", "shop.t"],
+    &["EXPLAIN", "DELETE", "FROM", "shop.t"],
+    &["INSERT", "INTO", "shop.t", "VALUES", "(", "1", ")"],
+    &["UPDATE", "shop.t", "SET", "a", "=", "1"],
+    &["DELETE", "FROM", "shop.t"],
+    &["CALL", "shop.p", "(", ")"],
+    &["CREATE", "TABLE", "shop.u", "(", "a", "INT", ")"],
+    &["CREATE", "PROCEDURE", "shop.p", "(", ")", "SELECT", "1"],
+    &["DROP", "TABLE", "shop.t"],
+    &["TRUNCATE", "shop.t"],
+    &["CREATE", "DATABASE", "shop"],
+    &["ANALYZE", "TABLE", "shop.t"],
+    &["CHECKSUM", "TABLE", "shop.t"],
+    &["LOCK", "TABLES", "shop.t", "READ"],
+    &["HANDLER", "shop.t", "OPEN"],
+    &["UNLOCK", "TABLES"],
+    &["BEGIN"],
+    &["COMMIT"],
+    &["SAVEPOINT", "`a`"],
+    &["PREPARE", "s", "FROM", "'SELECT a FROM shop.t /*! DELETE */'"],
+    &["EXECUTE", "s"],
+];
+
+/// What may stand between two tokens, to a server or to us, or hides what follows.
+const BETWEEN: &[&str] = &[
+    "/*! DELETE FROM shop.t */",
+    "/*!90000 DELETE FROM shop.t # */",
+    "/*!100000 DROP TABLE shop.t; */",
+    "/*M! INTO OUTFILE 'x' */",
+    "/*!999999 a /* b */ c */",
+    "/*!50000 , secret.t */",
+    "/* a */",
+    "/**/",
+    "/*\n*/",
+    "/*+ QB_NAME(`a*/",
+    "/*+ NO_ICP(t) */",
+    "-- a\n",
+    "--",
+    "# a\n",
+    "#",
+    "/*",
+    "/*!",
+    "*/",
+    "'",
+    "\"",
+    "`",
+    "\\",
+    ";",
+    "\n",
+    "$$",
+    "\0",
+];
+
+/// A text under the rules of a server that executes all executable comments, or none.
+fn as_read(sql: &str, executes: bool) -> (Mode, Vec<(pelorus_sql::TokenKind, String)>) {
+    let mode = Mode { version: if executes { u32::MAX } else { 0 }, ..Default::default() };
+    let tokens = pelorus_sql::tokens(sql, mode);
+    (mode, tokens.iter().map(|token| (token.kind, token.text(sql).to_owned())).collect())
+}
+
+/// Runs a statement for two accounts; gives what the server heard of each.
+async fn heard_of(
+    fake: &Fake,
+    sessions: &mut [(Session, bool)],
+    sql: &str,
+) -> Vec<(bool, Vec<String>)> {
+    let mut heard = Vec::new();
+    for (session, only_reads) in sessions {
+        fake.statements.lock().clear();
+        // What comes of it does not matter: the server knows no table.
+        if let Ok(Outcome::Rows(set)) = session.execute(sql, RowFormat::Text).await {
+            crate::collect::batches(&set.columns, set.rows).await.ok();
+        }
+        heard.push((*only_reads, std::mem::take(&mut *fake.statements.lock())));
+    }
+    heard
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(40))]
+    #[test]
+    fn servers_get_what_was_decided_about(
+        chosen in 0..1_000_usize,
+        places in proptest::collection::vec((0..20_usize, 0..BETWEEN.len()), 0..4),
+    ) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let (fake, link) = Fake::begin("nothing").await;
+            let engine = engine().await;
+            let mut root = session(&engine, "root").await;
+            run(&mut root, "CREATE USER 'ann'@'localhost' IDENTIFIED BY 'a' READ ONLY").await;
+            engine.links().insert(link);
+            let mut sessions = vec![(session(&engine, "ann").await, true), (root, false)];
+            for (session, _) in &mut sessions {
+                run(session, "USE shop").await;
+            }
+            for at in chosen..chosen + 8 {
+                let statement = STATEMENTS[at % STATEMENTS.len()];
+                let mut tokens: Vec<&str> = statement.to_vec();
+                for (place, piece) in &places {
+                    tokens.insert(place % (tokens.len() + 1), BETWEEN[*piece]);
+                }
+                let sql = tokens.join(if at % 3 == 0 { " " } else { "  " });
+                for (only_reads, heard) in heard_of(&fake, &mut sessions, &sql).await {
+                    for text in heard {
+                        check(&sql, &text, only_reads);
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Every server reads a text alike, and it is one that the account may run.
+fn check(sql: &str, text: &str, only_reads: bool) {
+    let (_, all) = as_read(text, true);
+    let (mode, none) = as_read(text, false);
+    assert_eq!(all, none, "{sql:?} became {text:?}");
+    // Which the tests of the lexer compare with the text that has it.
+    let clean = pelorus_sql::lexer::server_text(text, mode).unwrap();
+    assert_eq!(clean, text, "{sql:?} became {text:?}");
+    let statement = pelorus_sql::classify(text, mode).unwrap();
+    assert!(!only_reads || !statement.is_write(), "{sql:?} became {text:?}");
+    let locks = matches!(&statement, Statement::Query(facts) if facts.locking);
+    assert!(!only_reads || !locks, "{sql:?} became {text:?}");
+    if only_reads && matches!(statement, Statement::Begin(_)) {
+        assert!(text.ends_with("READ ONLY"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn who_only_reads_does_so_on_the_server() {
+    let (fake, link) = Fake::begin("nothing").await;
+    let engine = engine().await;
+    let mut root = session(&engine, "root").await;
+    run(&mut root, "CREATE USER 'ann'@'localhost' IDENTIFIED BY 'a' READ ONLY").await;
+    engine.links().insert(link);
+    let mut sessions = vec![(session(&engine, "ann").await, true), (root, false)];
+    // Connections are shared: each statement finds them as its account needs them.
+    for _ in 0..2 {
+        for (only_reads, heard) in heard_of(&fake, &mut sessions, "SELECT a FROM shop.t").await {
+            let last = heard.iter().filter(|text| text.contains("transaction_read_only")).last();
+            let value = if only_reads { "transaction_read_only=1" } else { "only=DEFAULT" };
+            assert!(last.is_some_and(|text| text.contains(value)), "{only_reads}: {heard:?}");
+        }
+    }
+    for (sql, errno) in [
+        ("LOCK TABLES shop.t READ", 1142),
+        ("HANDLER shop.t OPEN", 1227),
+        ("EXPLAIN DELETE FROM shop.t", 1142),
+        ("SELECT GET_LOCK('a', 1) FROM shop.t", 1235),
+        ("SELECT LOAD_FILE('a') FROM shop.t WEIRD", 1235),
+        ("SELECT secret.f(1) FROM shop.t", 1305),
+    ] {
+        let (ann, _) = &mut sessions[0];
+        run(ann, "USE shop").await;
+        assert_eq!(super::errno(ann, sql).await, errno, "{sql}");
+    }
 }

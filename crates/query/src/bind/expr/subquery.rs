@@ -14,6 +14,7 @@ use sqlparser::ast;
 use super::{ExprBinder, Typed, are_texts, correlated, mariadb};
 use crate::bind::aggregate;
 use crate::bind::query::BoundQuery;
+use crate::bind::typed::maybe_missing;
 use crate::udf::from_datafusion;
 
 impl ExprBinder<'_> {
@@ -29,15 +30,29 @@ impl ExprBinder<'_> {
             return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
         };
         if correlated::is_correlated(&bound.plan) {
-            let is_where = self.clause == "where clause";
-            let may_be = is_where || matches!(self.clause, "field list" | "order clause");
-            if self.only_computed || !may_be || !correlated::is_one_value(&bound.plan) {
+            let may_be = self.filters() || matches!(self.clause, "field list" | "order clause");
+            if !may_be || !correlated::is_one_value(&bound.plan) {
                 return Err(self.correlated("that is not one aggregate of the rows that fit"));
             }
         }
-        let value =
-            Typed::computed(Expr::ScalarSubquery(plan_of(bound)?), column.value.ty.nullable());
+        let mut rows = plan_of(bound)?;
+        if rows.outer_ref_columns.is_empty() && !rows.subquery.schema().field(0).is_nullable() {
+            let (table, field) = rows.subquery.schema().qualified_field(0);
+            let found = Expr::Column(Column::new(table.cloned(), field.name()));
+            let value = maybe_missing(found, column.value.ty, &self.context.eval);
+            let plan = LogicalPlanBuilder::from(Arc::unwrap_or_clone(rows.subquery))
+                .project([value.alias("found")])
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(from_datafusion)?;
+            rows = subquery_of(plan);
+        }
+        let value = Typed::computed(Expr::ScalarSubquery(rows), column.value.ty.nullable());
         Ok(value.with_quotient(column.value.is_quotient()))
+    }
+
+    /// Whether the clause takes rows or groups out.
+    fn filters(&self) -> bool {
+        matches!(self.clause, "where clause" | "having clause")
     }
 
     pub(super) fn correlated(&self, what: &str) -> Error {
@@ -54,7 +69,7 @@ impl ExprBinder<'_> {
         if !correlated::is_correlated(rows) {
             return self.exists(rows, negated);
         }
-        if self.clause != "where clause" || !correlated::pulls_up(rows) {
+        if !self.filters() || !correlated::pulls_up(rows) {
             return Err(self.correlated("elsewhere than in joins and WHERE of its own"));
         }
         Ok(Expr::Exists(Exists { subquery: subquery_of(rows.clone()), negated }))
@@ -86,9 +101,7 @@ impl ExprBinder<'_> {
             return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
         };
         let is_correlated = correlated::is_correlated(&bound.plan);
-        if is_correlated
-            && (negated || self.clause != "where clause" || !correlated::pulls_up(&bound.plan))
-        {
+        if is_correlated && (negated || !self.filters() || !correlated::pulls_up(&bound.plan)) {
             return Err(
                 self.correlated("with NOT IN, or elsewhere than in joins and WHERE of its own")
             );
@@ -168,6 +181,7 @@ fn loses_values(key: EqualityKey, sides: [&Typed; 2], negated: bool) -> bool {
         EqualityKey::Date | EqualityKey::Day => negated && sides.iter().any(|it| it.ty.is_string()),
         EqualityKey::Decimal { .. }
         | EqualityKey::Real
+        | EqualityKey::RealOfTexts
         | EqualityKey::Fixed(_)
         | EqualityKey::Time => false,
     }

@@ -46,6 +46,8 @@ pub(super) struct NativeExec {
     dynamic: Arc<Dynamic>,
     /// The columns that such conditions can be about.
     whole: Vec<Option<Field>>,
+    /// About how many bytes a row takes.
+    row_bytes: usize,
     /// Each stream ends after so many rows.
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
@@ -61,9 +63,15 @@ impl NativeExec {
         let properties =
             properties(EquivalenceProperties::new(Arc::clone(&reading.schema)), streams);
         let dynamic = Arc::new(Dynamic::new(Vec::new(), whole.clone()));
-        let reading = Arc::new(reading);
-        Self { reading, estimate, dynamic, whole, fetch: None, properties }
+        let (row_bytes, reading) = (reading.row_bytes(), Arc::new(reading));
+        Self { reading, estimate, dynamic, whole, row_bytes, fetch: None, properties }
     }
+}
+
+/// About how many bytes rows have that are made of one of each scan of native tables in a plan.
+pub(crate) fn row_bytes(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let own = plan.downcast_ref::<NativeExec>().map_or(0, |scan| scan.row_bytes);
+    plan.children().into_iter().map(row_bytes).fold(own, usize::saturating_add)
 }
 
 /// What is known of a scan in so many streams.

@@ -242,7 +242,7 @@ fn holds(test: &Predicate, value: &Scalar) -> Option<bool> {
             }
         }
         Predicate::Between(low, high) => order(value, low)?.is_ge() && order(value, high)?.is_le(),
-        Predicate::In(list) => list.contains(value),
+        Predicate::In(list) => list.has(value.as_value()),
         Predicate::IsNull => false,
         Predicate::IsNotNull => true,
     })

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array as _, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, SchemaRef};
 use pelorus_chunk::{coded, units};
 use pelorus_error::{Error, Result};
@@ -53,6 +53,19 @@ pub(super) struct Place {
 }
 
 impl Reading {
+    /// About how many bytes its widest rows take.
+    pub(super) fn row_bytes(&self) -> usize {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let widths = queue.iter().map(|(_, work)| match work {
+            Work::Unit(unit) => unit.row_bytes(),
+            Work::Rows(columns, rows) => {
+                let bytes: usize = columns.iter().map(|it| it.get_array_memory_size()).sum();
+                bytes / (*rows).max(1)
+            }
+        });
+        widths.max().unwrap_or(0)
+    }
+
     fn take(&self) -> Option<(usize, Work)> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }

@@ -89,6 +89,9 @@ impl Reader<'_> {
                 name @ ("=" | "<>" | "<" | "<=" | ">" | ">=") => self.call(name, &[left, right]),
                 _ => None,
             },
+            // A NULL among several items or bounds does not make the condition NULL.
+            Expr::Between { low, high, .. } if self.is_column(low) || self.is_column(high) => None,
+            Expr::InList { list, .. } if list.iter().any(|item| self.is_column(item)) => None,
             Expr::Between { expr, negated: not, low, high } => {
                 self.call(negated(*not, "BETWEEN", "NOT BETWEEN"), &[expr, low, high])
             }
@@ -102,6 +105,10 @@ impl Reader<'_> {
             }
             _ => None,
         }
+    }
+
+    fn is_column(&self, expr: &Expr) -> bool {
+        self.of.column(expr).is_some()
     }
 
     fn call(&mut self, name: &str, exprs: &[&Expr]) -> Option<Node> {
@@ -183,7 +190,9 @@ impl Node {
         match self {
             Self::Call(_, _, comparison) => comparison.iter().cloned().collect(),
             Self::And(sides) => sides.iter().flat_map(Self::implied).collect(),
-            Self::Or(_) => self.one_of().map(Predicate::In).into_iter().collect(),
+            Self::Or(_) => {
+                self.one_of().map(|list| Predicate::In(list.into())).into_iter().collect()
+            }
             Self::Not(_) => Vec::new(),
         }
     }
@@ -192,7 +201,7 @@ impl Node {
     fn one_of(&self) -> Option<Vec<Scalar>> {
         match self {
             Self::Call(_, _, Some(Predicate::Compare(Op::Eq, text))) => Some(vec![text.clone()]),
-            Self::Call(_, _, Some(Predicate::In(list))) => Some(list.clone()),
+            Self::Call(_, _, Some(Predicate::In(list))) => Some(list.to_vec()),
             Self::And(sides) => sides.iter().find_map(Self::one_of),
             Self::Or(sides) => {
                 let [left, right] = sides.as_ref();
@@ -285,7 +294,10 @@ mod tests {
         assert_eq!(call("<", &["a", "?"]).implied(), [compare(Op::Gt, "a")]);
         let between = Predicate::Between(texts(&["a"])[0].clone(), texts(&["b"])[0].clone());
         assert_eq!(call("BETWEEN", &["?", "a", "b"]).implied(), [between]);
-        assert_eq!(call("IN", &["?", "a", "b"]).implied(), [Predicate::In(texts(&["a", "b"]))]);
+        assert_eq!(
+            call("IN", &["?", "a", "b"]).implied(),
+            [Predicate::In(texts(&["a", "b"]).into())]
+        );
         for (name, args) in [
             ("<>", &["?", "a"][..]),
             ("LIKE", &["?", "a"][..]),
@@ -303,7 +315,7 @@ mod tests {
     fn all_of_and_or_is_listed_or_nothing() {
         let is = |text: &str| call("=", &["?", text]);
         let below = |text: &str| call("<", &["?", text]);
-        let listed = |list: &[&str]| [Predicate::In(texts(list))];
+        let listed = |list: &[&str]| [Predicate::In(texts(list).into())];
         assert_eq!(
             and(is("a"), below("b")).implied(),
             [compare(Op::Eq, "a"), compare(Op::Lt, "b")]

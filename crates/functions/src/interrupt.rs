@@ -1,0 +1,33 @@
+//! The wish that the work of a statement stops, for work that comes to no `await`: it asks now and
+//! then.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pelorus_error::{Error, Result};
+
+/// Whether a statement's work is to stop. All clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Asks the work to stop.
+    pub fn set(&self) {
+        // Ordering: nothing else depends on it.
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the work is to stop.
+    pub fn is_set(&self) -> bool {
+        // Ordering: as in `set`.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Fails when the work is to stop.
+    ///
+    /// # Errors
+    /// 1317.
+    pub fn check(&self) -> Result<()> {
+        if self.is_set() { Err(Error::interrupted()) } else { Ok(()) }
+    }
+}
