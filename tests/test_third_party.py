@@ -92,7 +92,8 @@ def test_duckdb_attaches(shop):
         "db = duckdb.connect(); db.execute(f\"LOAD '{path}'\")\n"
         "db.execute(f\"ATTACH 'host=127.0.0.1 port={sys.argv[2]} user=root password={sys.argv[3]}"
         " database={sys.argv[4]}' AS my (TYPE mysql)\")\n"
-        "print([row[2] for row in db.execute('SHOW ALL TABLES').fetchall()].count('item'))\n"
+        "print([row[1:3] for row in db.execute('SHOW ALL TABLES').fetchall()]"
+        ".count((sys.argv[4], 'item')))\n"
         "print(db.execute(f'SELECT COUNT(*), SUM(price) FROM my.{sys.argv[4]}.item').fetchall())\n")
     for database in ("parties", "own_parties"):
         done = subprocess.run(
