@@ -89,7 +89,7 @@ LEFT_OUT := $(CARGO_TARGET_DIR)/nightly-left-out.txt
 nightly: ## What takes hours: many more random cases, every crash of every recovery, planted bugs, fuzzing
 	@mkdir -p $(CARGO_TARGET_DIR)
 	@: > $(LEFT_OUT)
-	PELORUS_TEST_SCALE=$(NIGHTLY_SCALE) cargo test --release $(STORE_CRATES)
+	PROPTEST_RNG_SEED=$$(date +%s) PELORUS_TEST_SCALE=$(NIGHTLY_SCALE) cargo test --release $(STORE_CRATES)
 	$(MAKE) --no-print-directory overflow
 	$(MAKE) --no-print-directory interleavings
 	PELORUS_TEST_SCALE=$(NIGHTLY_SCALE) $(MAKE) --no-print-directory simulation

@@ -234,7 +234,9 @@ impl Engine {
     /// The version that clients see.
     ///
     /// Tools that know a MariaDB by its version read its information schema otherwise than that of a
-    /// MySQL, so that what they see follows the linked servers.
+    /// MySQL, so that what they see follows the linked servers. The greeting has no `5.5.5-` before it,
+    /// as MariaDB has none from version 11 on: with it, Connector/J takes the server for a MySQL 5.5.5
+    /// and misreads the second step of `caching_sha2_password`.
     pub(crate) fn server_version(&self) -> String {
         let set = self.globals.get("pelorus_server_version");
         if !set.text().is_empty() {
@@ -252,21 +254,13 @@ impl Engine {
         }
     }
 
-    /// The version in the greeting: old clients of MariaDB take a number above 5 only behind `5.5.5-`,
-    /// which MariaDB itself sends up to 10.11.
-    fn greeted_version(&self) -> String {
-        let version = self.server_version();
-        let is_old = version.starts_with("10.") && version.contains("MariaDB");
-        if is_old { format!("5.5.5-{version}") } else { version }
-    }
-
     /// Limits and texts for edges. Later changes by `SET GLOBAL` show in later calls.
     pub fn settings(&self) -> Settings {
         let seconds = |name| Duration::from_secs(self.globals.get(name).count());
         let milliseconds = |name| Duration::from_millis(self.globals.get(name).count());
         let size = |name| usize::try_from(self.globals.get(name).count()).unwrap_or(usize::MAX);
         Settings {
-            server_version: self.greeted_version(),
+            server_version: self.server_version(),
             max_allowed_packet: size("max_allowed_packet"),
             wait_timeout: seconds("wait_timeout"),
             net_read_timeout: seconds("net_read_timeout"),

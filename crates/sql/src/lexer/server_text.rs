@@ -40,11 +40,7 @@ pub fn server_text(sql: &str, mode: Mode) -> Result<Cow<'_, str>> {
             out = Some(begun);
         }
         if let Some(out) = &mut out {
-            // `--` and a blank would be a comment.
-            if out.ends_with("--") {
-                out.pop();
-                out.push_str(" -");
-            }
+            part_dashes(out);
             let length = out.len();
             let comments = lexer.comments();
             write_gap(sql, from..to, comments, out);
@@ -62,6 +58,17 @@ pub fn server_text(sql: &str, mode: Mode) -> Result<Cow<'_, str>> {
         last = Some(token);
     }
     Ok(out.map_or(Cow::Borrowed(sql), Cow::Owned))
+}
+
+/// Puts a blank between the minus signs that `out` ends with: `--` and a blank would begin a
+/// comment.
+fn part_dashes(out: &mut String) {
+    let dashes = out.len() - out.trim_end_matches('-').len();
+    if dashes >= 2 {
+        out.truncate(out.len() - dashes);
+        out.push_str(&"- ".repeat(dashes - 1));
+        out.push('-');
+    }
 }
 
 /// Writes what stands between two tokens: its blanks, the comments that stay, and the line breaks of

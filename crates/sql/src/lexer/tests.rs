@@ -228,6 +228,8 @@ fn only_plain_comments_go_to_a_server() {
         ("/*!99999 a /* b */ c */ SELECT 1", " SELECT 1"),
         ("SELECT /*!99999\n*/ # a\n 1", "SELECT \n # a\n 1"),
         ("SELECT 1 /*! , 2*/, 3", "SELECT 1  , 2, 3"),
+        ("SELECT 1---#\0", "SELECT 1- - -"),
+        ("SELECT 1--/*!1*/2", "SELECT 1- -12"),
     ] {
         assert_eq!(for_server(sql, mode), text, "{sql}");
     }
