@@ -26,6 +26,11 @@ impl File {
     pub(crate) fn is(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
+
+    /// Whether it holds tests, such as `foo/tests.rs` and all below `tests/`.
+    pub(crate) fn is_test(&self) -> bool {
+        self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
+    }
 }
 
 /// The working tree.
@@ -48,6 +53,11 @@ impl Tree {
         collect(&root, &root, &mut files)?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Self { metadata, root, files })
+    }
+
+    /// What a file holds; nothing where there is none.
+    pub(crate) fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.root.join(path)).unwrap_or_default()
     }
 }
 
