@@ -1,4 +1,4 @@
-//! The bytes of a block file, as `docs/format-blockfile.md` describes them.
+//! The bytes of a block file, as `docs/internals/format-blockfile.md` describes them.
 //!
 //! Decoders take any bytes and return an error for those that break a rule; they never panic.
 

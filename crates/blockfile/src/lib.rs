@@ -1,6 +1,6 @@
 //! One data file of a native table: blocks that are never overwritten, two headers, checkpoints.
 //!
-//! The layout is described byte by byte in `docs/format-blockfile.md`. A file holds blocks of any
+//! The layout is described byte by byte in `docs/internals/format-blockfile.md`. A file holds blocks of any
 //! size, a table that says where each block lies (the *block translation table*), and two header
 //! slots of which the newer valid one counts. A checkpoint writes a new translation table, syncs,
 //! overwrites the older header, and syncs again: a crash at any point leaves one header and all

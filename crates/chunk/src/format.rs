@@ -1,4 +1,4 @@
-//! The header of a column's sub-block and where its sections lie (docs/format-chunk.md).
+//! The header of a column's sub-block and where its sections lie (docs/internals/format-chunk.md).
 //!
 //! ```text
 //! 0  version (1)    4  precision     8  rows u32            16  entries u32

@@ -20,7 +20,7 @@
 //!
 //! Writing: [`encode`] gives the bytes and a [`ChunkMeta`]. Reading: [`ChunkMeta::column`] checks
 //! the checksum and the structure of one sub-block once and gives a [`Column`]; later reads cannot
-//! go out of bounds. Whoever changes a byte of the format also changes `docs/format-chunk.md`,
+//! go out of bounds. Whoever changes a byte of the format also changes `docs/internals/format-chunk.md`,
 //! the version in `format` and the golden test.
 //!
 //! ```

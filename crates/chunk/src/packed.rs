@@ -2,7 +2,7 @@
 //!
 //! In memory codes take whole bytes and texts lie as they are, which scans need; on the disk numbers
 //! take as many bits as they need, and texts are compressed. The packed form is undone at once when
-//! a column is read, so nothing but [`pack`] and [`unpack`] knows of it. `docs/format-chunk.md` has
+//! a column is read, so nothing but [`pack`] and [`unpack`] knows of it. `docs/internals/format-chunk.md` has
 //! the bytes.
 
 mod bits;

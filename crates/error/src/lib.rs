@@ -1,16 +1,18 @@
 //! Words for failure that all crates share: a stable code with its MySQL number, what the caller
 //! can do next, and whether the client may see the details.
 //!
-//! One table ([`Code`]) holds every error that Pelorus raises itself. Errors that a linked server
-//! raised travel unchanged as [`Code::Remote`].
+//! One table ([`Code`]) holds every error that Pelorus raises itself. An error of a linked server is
+//! passed on unchanged as [`Code::Remote`]; only the crates that read servers' packets make one.
 
 mod code;
+mod reference;
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::fmt::Write as _;
 
 pub use code::{Class, Code, RemoteCode};
+pub use reference::reference_page;
 
 /// `Result` with the error of Pelorus as its default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -29,7 +31,7 @@ impl Error {
         Self { code, message: message.into(), source: None }
     }
 
-    /// An error that a linked server reported, handed on unchanged.
+    /// An error that a linked server reported, passed on unchanged.
     pub fn remote(errno: u16, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
         Self::new(Code::Remote(RemoteCode { errno, sqlstate }), message)
     }
@@ -52,12 +54,12 @@ impl Error {
         Self::new(Code::Internal, message)
     }
 
-    /// A statement that somebody stopped before its end.
+    /// A statement that was stopped on request.
     pub fn interrupted() -> Self {
         Self::new(Code::QueryInterrupted, "Query execution was interrupted")
     }
 
-    /// A table that is no longer the one that something was made for.
+    /// A table whose definition has changed since the statement was planned.
     pub fn table_changed() -> Self {
         Self::new(Code::TableChanged, "Table definition has changed, please retry transaction")
     }

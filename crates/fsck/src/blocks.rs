@@ -1,4 +1,4 @@
-//! The block file: header slots, translation tables, blocks (`docs/format-blockfile.md`).
+//! The block file: header slots, translation tables, blocks (`docs/internals/format-blockfile.md`).
 
 mod slot;
 

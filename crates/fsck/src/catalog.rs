@@ -1,4 +1,4 @@
-//! The catalog (`docs/format-store.md`).
+//! The catalog (`docs/internals/format-store.md`).
 
 use std::collections::BTreeMap;
 

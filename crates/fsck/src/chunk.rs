@@ -1,4 +1,4 @@
-//! Chunks: the description and the columns (`docs/format-chunk.md`).
+//! Chunks: the description and the columns (`docs/internals/format-chunk.md`).
 
 mod column;
 mod packed;

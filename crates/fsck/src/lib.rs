@@ -1,8 +1,8 @@
 //! Checks the files of a native database, and draws them: a second decoder of everything that
 //! native tables write.
 //!
-//! It is made from `docs/format-blockfile.md`, `docs/format-chunk.md`, `docs/format-log.md` and
-//! `docs/format-store.md` alone and shares no code with the crates that write, so that a mistake
+//! It is made from `docs/internals/format-blockfile.md`, `docs/internals/format-chunk.md`, `docs/internals/format-log.md` and
+//! `docs/internals/format-store.md` alone and shares no code with the crates that write, so that a mistake
 //! in one of the two shows. It never writes, never panics on any bytes, and reserves no memory
 //! that the files do not account for.
 //!

@@ -1,5 +1,5 @@
 //! The log: segments, groups, records; where it ends, and whether that is damage
-//! (`docs/format-log.md`, section *Reading*).
+//! (`docs/internals/format-log.md`, section *Reading*).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

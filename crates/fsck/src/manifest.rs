@@ -1,4 +1,4 @@
-//! The manifest of a table and the images of deltas (`docs/format-store.md`).
+//! The manifest of a table and the images of deltas (`docs/internals/format-store.md`).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Schemas (`docs/format-store.md`): columns by number, how they are stored, the primary key.
+//! Schemas (`docs/internals/format-store.md`): columns by number, how they are stored, the primary key.
 
 use std::collections::BTreeSet;
 

@@ -132,15 +132,11 @@ pub fn cast(target: CastTarget, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<Cal
     Ok(call.with_complaint(complaint::of_cast(target, arg), args))
 }
 
-fn too_big(code: u16, message: String) -> Error {
-    Error::remote(code, *b"42000", message)
-}
-
 fn target_type(target: CastTarget, arg: &Arg) -> Result<(ColumnType, String)> {
     let fraction = |digits: u8| {
         if digits > 6 {
-            Err(too_big(
-                1426,
+            Err(Error::new(
+                Code::PrecisionTooBig,
                 format!("Too-big precision {digits} specified for 'CAST'. Maximum is 6."),
             ))
         } else {
@@ -191,19 +187,19 @@ fn check_decimal(precision: u8, scale: u8, arg: &Arg) -> Result<(u8, u8)> {
     if precision > 65 {
         let message =
             format!("Too-big precision {precision} specified for '{}'. Maximum is 65.", arg.text);
-        return Err(too_big(1426, message));
+        return Err(Error::new(Code::PrecisionTooBig, message));
     }
     if scale > precision {
         let message = format!(
             "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{}').",
             arg.text
         );
-        return Err(too_big(1427, message));
+        return Err(Error::new(Code::ScaleAbovePrecision, message));
     }
     if scale > 30 {
         let message =
             format!("Too big scale {scale} specified for column '{}'. Maximum is 30.", arg.text);
-        return Err(too_big(1425, message));
+        return Err(Error::new(Code::ScaleTooBig, message));
     }
     Ok((precision, scale))
 }

@@ -48,9 +48,8 @@ pub fn number(text: &str) -> Result<Arg> {
 fn double(text: &str) -> Result<Arg> {
     let value: f64 = text.parse().map_err(|_| not_a_number(text))?;
     if value.is_infinite() {
-        return Err(Error::remote(
-            1367,
-            *b"22007",
+        return Err(Error::new(
+            Code::IllegalValueForType,
             format!("Illegal double '{text}' value found during parsing"),
         ));
     }
@@ -200,7 +199,7 @@ pub(crate) fn allowed(date: DateTime, ctx: &EvalContext) -> bool {
 }
 
 fn wrong(kind: &str, text: &str) -> Error {
-    Error::remote(1525, *b"HY000", format!("Incorrect {kind} value: '{text}'"))
+    Error::new(Code::WrongOptionValue, format!("Incorrect {kind} value: '{text}'"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The bytes of the log, as `docs/format-log.md` describes them: the segment header, the header of
+//! The bytes of the log, as `docs/internals/format-log.md` describes them: the segment header, the header of
 //! a group, the header of a record. All numbers are little-endian.
 //!
 //! Checksums are CRC-32C. Those of groups and records begin with the uuid of the log and the number

@@ -3,7 +3,7 @@
 //!
 //! | Module | Holds |
 //! | --- | --- |
-//! | `format` | the bytes: segment headers, groups, records (`docs/format-log.md`) |
+//! | `format` | the bytes: segment headers, groups, records (`docs/internals/format-log.md`) |
 //! | `segment` | segment files: their names, and how one comes to be |
 //! | `log` | the calls: creating, opening, appending, waiting, discarding |
 //! | `log::group` | group commit, reserved space, rotation, poisoning |

@@ -120,8 +120,7 @@ impl Load {
         let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
         let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
         self.check_turn()?;
-        let copy = blocking(|| self.source.copies().create(name, &definition))
-            .map_err(|error| own(error, "its copy cannot be made"))?;
+        let copy = blocking(|| self.source.copies().create(name, &definition))?;
         self.check_turn()?;
         self.check_keys(&keys, &copy)?;
         self.mirror.set_copy(copy);
@@ -306,7 +305,7 @@ impl Load {
     ) -> Result<u64> {
         // The stream may have the window while it waits for room in the store.
         let put = blocking(|| self.put_rows(copy, batches, opened));
-        put.map_err(|error| own(error, "its rows do not fit the copy"))
+        put
     }
 
     fn put_rows(
@@ -347,15 +346,6 @@ impl Load {
     }
 }
 
-/// An error of our own as one that no server has given: some have their numbers, and what a server
-/// says is tried again.
-fn own(error: Error, what: &str) -> Error {
-    match error.code() {
-        Code::Remote(_) => Error::new(Code::NotSupportedYet, what).caused_by(error),
-        _ => error,
-    }
-}
-
 fn range_record(range: &KeyRange) -> RangeRecord {
     let (condition, partitions) = range.parts();
     RangeRecord {
@@ -368,18 +358,4 @@ fn range_record(range: &KeyRange) -> RangeRecord {
 
 fn key_range(range: &RangeRecord) -> KeyRange {
     KeyRange::of_parts(range.condition.clone(), range.partitions.clone(), range.rows)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn our_own_errors_are_told_from_those_of_servers() {
-        let told = own(Error::remote(1659, *b"HY000", "Field 'id' is wrong"), "no copy");
-        assert_eq!(told.code(), Code::NotSupportedYet);
-        assert_eq!(pelorus_error::display_chain(&told), "no copy: Field 'id' is wrong");
-        let full = own(Error::new(Code::DiskFull, "full"), "no copy");
-        assert_eq!((full.code(), full.message()), (Code::DiskFull, "full"));
-    }
 }

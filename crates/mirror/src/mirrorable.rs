@@ -140,7 +140,7 @@ async fn why_absent(link: &Link, database: &str, table: &str) -> Error {
                  {quoted} to it ({said})",
                 link.name()
             );
-            Error::remote(error.errno(), *b"42000", text)
+            error.with_message(text)
         }
         Err(error) => error,
         // It has come meanwhile.
@@ -223,7 +223,7 @@ pub async fn written_definition(
         return Err(Error::new(Code::NoSuchTable, text));
     };
     if found.is_view {
-        return Err(Error::remote(1347, *b"HY000", format!("'{local}.{table}' is not BASE TABLE")));
+        return Err(Error::new(Code::WrongObject, format!("'{local}.{table}' is not BASE TABLE")));
     }
     let text = definition(link, remote, &found.name).await?;
     match unknown_feature(&text) {

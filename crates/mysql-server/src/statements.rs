@@ -122,9 +122,8 @@ impl Statement {
         let value = self.long_data[index].get_or_insert_default();
         if value.len() + data.len() > most {
             // The servers give it no number of its own.
-            return Err(Error::remote(
-                1105,
-                *b"HY000",
+            return Err(Error::new(
+                Code::LongDataTooLong,
                 "Parameter of prepared statement which is set through mysql_send_long_data() is \
                  longer than 'max_allowed_packet' bytes",
             ));

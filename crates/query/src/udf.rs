@@ -489,7 +489,7 @@ mod tests {
 
     #[test]
     fn our_error_is_found_wherever_it_lies() {
-        let ours = || into_datafusion(Error::remote(1690, *b"22003", "out of range"));
+        let ours = || into_datafusion(Error::new(Code::DataOutOfRange, "out of range"));
         let within = |inner| DataFusionError::Context("a join".to_owned(), Box::new(inner));
         let by_arrow = ArrowError::ExternalError(Box::new(within(ours())));
         let whole = DataFusionError::ArrowError(Box::new(by_arrow), None);

@@ -4,7 +4,7 @@
 //! (then a bitmap, least significant bit first, 1 = not NULL), and the values: 8-byte integers and
 //! floats (4 for FLOAT), 16 and 32 bytes for decimals, all little-endian; strings as their lengths
 //! (u32 each) followed by their bytes. NULLs have values too, which mean nothing.
-//! `docs/format-store.md` has this in full.
+//! `docs/internals/format-store.md` has this in full.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@
 //! | [`verify`] | whether what is kept beside rows is true of them |
 //! | [`sample`], [`statistics`] | what is known of the values of columns |
 //! | [`schema`], [`key`], [`function`], [`layout`] | columns and keys |
-//! | [`record`], [`manifest`], [`catalog`], [`batch`] | bytes on disk (`docs/format-store.md`) |
+//! | [`record`], [`manifest`], [`catalog`], [`batch`] | bytes on disk (`docs/internals/format-store.md`) |
 //!
 //! The store knows no SQL: what a partition key means, what a column is called and which rows a
 //! statement concerns is the engine's business. Bytes from disk never make it panic.

@@ -1,6 +1,6 @@
 //! What a data file says of its table: partitions, chunks, the rows of deltas, marks of deletion.
 //!
-//! The manifest is the root block of a checkpoint; `docs/format-store.md` has every byte.
+//! The manifest is the root block of a checkpoint; `docs/internals/format-store.md` has every byte.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};

@@ -8,7 +8,7 @@
 //! | `histogram` | histograms, made of counted values |
 //! | `selectivity` | which share of the rows fulfils conditions |
 //! | `tested` | which share of the rows a test of texts keeps |
-//! | `format` | the bytes (`docs/format-store.md`) |
+//! | `format` | the bytes (`docs/internals/format-store.md`) |
 //!
 //! Shares are those of all rows, NULLs among them, from 0 to 1.
 

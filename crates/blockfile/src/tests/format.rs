@@ -1,4 +1,4 @@
-//! Bytes written by hand from `docs/format-blockfile.md`: what a new file is, what is refused, and
+//! Bytes written by hand from `docs/internals/format-blockfile.md`: what a new file is, what is refused, and
 //! that no content of a header or table with right checksums makes the reader panic.
 
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 //! A block is packed by columns, so that unpacking is one loop of shifts over neighbouring words,
 //! which compilers turn into vector instructions: the layout of FastLanes (A. Afroozeh and P. Boncz,
 //! "The FastLanes Compression Layout", VLDB 2023) with the whole block as one virtual register.
-//! `docs/format-chunk.md` has the bytes.
+//! `docs/internals/format-chunk.md` has the bytes.
 
 use crate::VECTOR_ROWS;
 

@@ -199,7 +199,7 @@ pub(super) fn check(change: &HistogramChange) -> Result<()> {
         && !(1..=1024).contains(&buckets)
     {
         let text = "Number of buckets value is out of range in 'ANALYZE TABLE'";
-        return Err(Error::remote(1690, *b"22003", text.to_owned()));
+        return Err(Error::new(Code::DataOutOfRange, text.to_owned()));
     }
     for (at, name) in change.columns.iter().enumerate() {
         let mut before = change.columns.iter().take(at);

@@ -50,7 +50,7 @@ pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -
     }
     if definition.columns.iter().all(|column| column.invisible) {
         let text = "A table must have at least one visible column.";
-        return Err(Error::remote(4028, *b"HY000", text));
+        return Err(Error::new(Code::NoVisibleColumn, text));
     }
     keys(definition, collation)?;
     auto_increment(definition)?;
@@ -156,7 +156,7 @@ fn column_default(
     let name = &column.name;
     if column.on_update.is_some_and(|digits| !takes_now(column, digits)) {
         let text = format!("Invalid ON UPDATE clause for '{name}' column");
-        return Err(Error::remote(1294, *b"HY000", text));
+        return Err(Error::new(Code::InvalidOnUpdate, text));
     }
     match &column.default {
         Some(ColumnDefault::Literal(literal)) if is_null(&literal.tree) => {
@@ -186,14 +186,14 @@ fn keys(definition: &TableDefinition, collation: Collation) -> Result<()> {
     }
     if definition.keys.len() > KEYS_MAX {
         let text = format!("Too many keys specified; max {KEYS_MAX} keys allowed");
-        return Err(Error::remote(1069, *b"42000", text));
+        return Err(Error::new(Code::TooManyKeys, text));
     }
     for (at, key) in definition.keys.iter().enumerate() {
         self::key(definition, key, collation)?;
         let Some(name) = &key.name else { continue };
         if name.eq_ignore_ascii_case("PRIMARY") && key.kind != KeyKind::Primary {
             let text = format!("Incorrect index name '{name}'");
-            return Err(Error::remote(1280, *b"42000", text));
+            return Err(Error::new(Code::WrongKeyName, text));
         }
         if let Some(error) = too_long(name) {
             return Err(error);
@@ -238,12 +238,12 @@ fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) 
     }
     if key.parts.len() > KEY_PARTS_MAX {
         let text = format!("Too many key parts specified; max {KEY_PARTS_MAX} parts allowed");
-        return Err(Error::remote(1070, *b"42000", text));
+        return Err(Error::new(Code::TooManyKeyParts, text));
     }
     let is_ordered = key.kind != KeyKind::FullText && key.using.as_deref() != Some("HASH");
     if !is_ordered && key.parts.iter().any(|part| part.descending) {
         let text = "Incorrect usage of spatial/fulltext/hash index and explicit index order";
-        return Err(Error::remote(1221, *b"HY000", text));
+        return Err(Error::new(Code::WrongUsage, text));
     }
     let (mut names, mut of_key): (Vec<&str>, _) = (Vec::new(), None);
     for part in &key.parts {
@@ -251,11 +251,11 @@ fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) 
             KeyTarget::Column(name) => name.as_str(),
             KeyTarget::Expression(_) if key.kind == KeyKind::Primary => {
                 let text = "The primary key cannot be a functional index";
-                return Err(Error::remote(3756, *b"HY000", text));
+                return Err(Error::new(Code::FunctionalPrimaryKey, text));
             }
             KeyTarget::Expression(_) if key.kind == KeyKind::FullText => {
                 let text = "Fulltext functional index is not supported.";
-                return Err(Error::remote(3759, *b"HY000", text));
+                return Err(Error::new(Code::FunctionalFullTextKey, text));
             }
             KeyTarget::Expression(expression) => {
                 let is_there = |name: &String| {
@@ -302,12 +302,12 @@ fn full_text_column(
         *it != collation::BINARY && !is_wide(*it) && of_key.is_none_or(|other| other == *it)
     }) else {
         let text = format!("Column '{}' cannot be part of FULLTEXT index", column.name);
-        return Err(Error::remote(1283, *b"HY000", text));
+        return Err(Error::new(Code::WrongFullTextColumn, text));
     };
     if column.generated.as_ref().is_some_and(|it| !it.stored) {
         let text = "'Fulltext index on virtual generated column' is not supported for generated \
                     columns.";
-        return Err(Error::remote(3106, *b"HY000", text));
+        return Err(Error::new(Code::GeneratedColumnUnsupported, text));
     }
     *of_key = Some(found);
     Ok(())
@@ -331,9 +331,8 @@ fn key_column(
     let name = &column.name;
     let base = column.data_type.base;
     if base == Base::Json {
-        return Err(Error::remote(
-            3152,
-            *b"42000",
+        return Err(Error::new(
+            Code::JsonKey,
             format!(
                 "JSON column '{name}' supports indexing only via generated columns on a specified \
                  JSON path."

@@ -107,11 +107,10 @@ impl RowExpression {
                 let text = format!(
                     "Field '{name}' is of a not allowed type for this type of partitioning"
                 );
-                return Err(Error::remote(1659, *b"HY000", text));
+                return Err(Error::new(Code::PartitionFieldType, text));
             }
-            return Err(Error::remote(
-                1491,
-                *b"HY000",
+            return Err(Error::new(
+                Code::PartitionExpressionType,
                 "The PARTITION function returns the wrong type",
             ));
         }
@@ -237,9 +236,8 @@ fn unreachable_column<'a>() -> &'a ArrayRef {
 
 /// Error 1486.
 fn zone_dependent() -> Error {
-    Error::remote(
-        1486,
-        *b"HY000",
+    Error::new(
+        Code::PartitionExpressionNotDeterministic,
         "Constant, random or timezone-dependent expressions in (sub)partitioning function are not \
          allowed",
     )

@@ -364,7 +364,7 @@ fn no_partition(value: &str) -> Error {
 
 /// Error 1748.
 fn not_in_partitions() -> Error {
-    Error::remote(1748, *b"HY000", "Found a row not matching the given partition set")
+    Error::new(Code::RowOutsidePartitions, "Found a row not matching the given partition set")
 }
 
 /// The integers that an expression gives.

@@ -31,9 +31,9 @@ pub(super) fn add(definition: &mut TableDefinition) -> Result<()> {
     if has_key {
         return Ok(());
     }
-    let failed = |errno, why: &str| {
+    let failed = |code, why: &str| {
         let text = format!("Failed to generate invisible primary key. {why}");
-        Err(Error::remote(errno, *b"HY000", text))
+        Err(Error::new(code, text))
     };
     if definition.partitioning.is_some() {
         return Err(Error::unsupported(
@@ -41,10 +41,10 @@ pub(super) fn add(definition: &mut TableDefinition) -> Result<()> {
         ));
     }
     if definition.columns.iter().any(|column| column.auto_increment) {
-        return failed(4109, "Auto-increment column already exists.");
+        return failed(Code::InvisibleKeyAutoIncrement, "Auto-increment column already exists.");
     }
     if definition.columns.iter().any(|column| column.name.eq_ignore_ascii_case(NAME)) {
-        return failed(4108, &format!("Column '{NAME}' already exists."));
+        return failed(Code::InvisibleKeyColumnExists, &format!("Column '{NAME}' already exists."));
     }
     let TableStatement::Create(mut made) = parse(TABLE, Mode::default())? else {
         return Err(Error::new(Code::Internal, "a table of a row number"));

@@ -180,7 +180,7 @@ pub(crate) fn not_assignable(def: &NativeDef, column: usize) -> Error {
     let text = format!(
         "The value specified for generated column '{name}' in table '{table}' is not allowed."
     );
-    Error::remote(3105, *b"HY000", text)
+    Error::new(Code::GeneratedColumnValue, text)
 }
 
 fn violated(name: &str) -> Error {
@@ -206,7 +206,7 @@ pub(crate) fn check(definition: &TableDefinition, derived: &Derived, mode: Mode)
         let name = check_name(check);
         if !seen.insert(name.to_ascii_lowercase()) {
             let text = format!("Duplicate check constraint name '{name}'.");
-            return Err(Error::remote(3822, *b"HY000", text));
+            return Err(Error::new(Code::DuplicateCheck, text));
         }
         constraint(definition, check)?;
     }
@@ -222,7 +222,7 @@ fn generated(
     let name = &column.name;
     let wrong = |what: &str| {
         let text = format!("Incorrect usage of {what} and generated column");
-        Err(Error::remote(1221, *b"HY000", text))
+        Err(Error::new(Code::WrongUsage, text))
     };
     if column.default.is_some() {
         return wrong("DEFAULT");
@@ -239,7 +239,7 @@ fn generated(
     if !generated.stored && definition.keys.iter().any(in_primary) {
         let text = "'Defining a virtual generated column as primary key' is not supported for \
                     generated columns.";
-        return Err(Error::remote(3106, *b"HY000", text));
+        return Err(Error::new(Code::GeneratedColumnUnsupported, text));
     }
     let tree = &generated.expression.tree;
     Place::Generated(name).check(tree)?;
@@ -254,11 +254,11 @@ fn generated(
         };
         if other.generated.is_some() && place >= at {
             let text = "Generated column can refer only to generated columns defined prior to it.";
-            return Err(Error::remote(3107, *b"HY000", text));
+            return Err(Error::new(Code::GeneratedColumnNotPrior, text));
         }
         if other.auto_increment {
             let text = format!("Generated column '{name}' cannot refer to auto-increment column.");
-            return Err(Error::remote(3109, *b"HY000", text));
+            return Err(Error::new(Code::GeneratedColumnAutoIncrement, text));
         }
     }
     Ok(())
@@ -286,14 +286,14 @@ pub(crate) fn defaults(definition: &TableDefinition) -> Result<()> {
                      after it if that column is a generated column or has an expression as default \
                      value."
                 );
-                return Err(Error::remote(3767, *b"HY000", text));
+                return Err(Error::new(Code::DefaultNotPrior, text));
             }
             if other.auto_increment {
                 let text = format!(
                     "Default value expression of column '{name}' cannot refer to an auto-increment \
                      column."
                 );
-                return Err(Error::remote(3768, *b"HY000", text));
+                return Err(Error::new(Code::DefaultAutoIncrement, text));
             }
         }
     }
@@ -305,7 +305,7 @@ fn constraint(definition: &TableDefinition, check: &CheckDefinition) -> Result<(
     if !is_condition(tree) {
         let text =
             format!("An expression of non-boolean type specified to a check constraint '{name}'.");
-        return Err(Error::remote(3812, *b"HY000", text));
+        return Err(Error::new(Code::CheckNotBoolean, text));
     }
     Place::Check(name).check(tree)?;
     for used in names(tree) {
@@ -314,12 +314,12 @@ fn constraint(definition: &TableDefinition, check: &CheckDefinition) -> Result<(
             None => {
                 let text =
                     format!("Check constraint '{name}' refers to non-existing column '{used}'.");
-                return Err(Error::remote(3820, *b"HY000", text));
+                return Err(Error::new(Code::CheckUnknownColumn, text));
             }
             Some(column) if column.auto_increment => {
                 let text =
                     format!("Check constraint '{name}' cannot refer to an auto-increment column.");
-                return Err(Error::remote(3818, *b"HY000", text));
+                return Err(Error::new(Code::CheckAutoIncrement, text));
             }
             Some(_) => {}
         }
@@ -353,14 +353,14 @@ pub(crate) fn check_kept(
         let is_virtual = status(old) == Some(false) || status(column) == Some(false);
         if is_virtual && status(old) != status(column) {
             let text = "'Changing the STORED status' is not supported for generated columns.";
-            return Err(Error::remote(3106, *b"HY000", text));
+            return Err(Error::new(Code::GeneratedColumnUnsupported, text));
         }
         if let Some(generated) =
             column.generated.as_ref().filter(|it| old.generated.as_ref() == Some(*it))
             && let Some(name) = lost(&generated.expression.tree)
         {
             let text = format!("Column '{name}' has a generated column dependency.");
-            return Err(Error::remote(3108, *b"HY000", text));
+            return Err(Error::new(Code::DependsOnGeneratedColumn, text));
         }
     }
     for (column, origin) in definition.columns.iter().zip(origins) {
@@ -374,7 +374,7 @@ pub(crate) fn check_kept(
                  cannot be dropped or renamed.",
                 def.name
             );
-            return Err(Error::remote(3766, *b"HY000", text));
+            return Err(Error::new(Code::DependsOnDefault, text));
         }
     }
     for check in definition.checks.iter().filter(|check| before.checks.contains(check)) {
@@ -384,7 +384,7 @@ pub(crate) fn check_kept(
                 "Check constraint '{name}' uses column '{column}', hence column cannot be dropped \
                  or renamed."
             );
-            return Err(Error::remote(3959, *b"HY000", text));
+            return Err(Error::new(Code::DependsOnCheck, text));
         }
     }
     Ok(())
@@ -403,7 +403,7 @@ pub(crate) fn of_other_column(definition: &TableDefinition, check: &CheckDefinit
     let named = normal.checks.iter().find(|it| it.expression == check.expression);
     let name = check_name(named.unwrap_or(check));
     let text = format!("Column check constraint '{name}' references other column.");
-    Error::remote(3813, *b"HY000", text)
+    Error::new(Code::CheckOtherColumn, text)
 }
 
 /// The columns that an expression names, by their names as written.

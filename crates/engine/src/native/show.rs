@@ -1,6 +1,6 @@
 //! `SHOW` and `DESCRIBE` of native databases and tables.
 
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;
 use pelorus_sql::literal;
 use pelorus_sql::statement::{Show, ShowKind};
@@ -36,7 +36,7 @@ pub(crate) fn show(
         ShowKind::CreateView => {
             let def = table()?;
             let text = format!("'{}.{}' is not VIEW", def.database, def.name);
-            return Err(Error::remote(1347, *b"HY000", text));
+            return Err(Error::new(Code::WrongObject, text));
         }
         // There are no triggers and events.
         ShowKind::Triggers | ShowKind::Events | ShowKind::OpenTables => return Ok(None),

@@ -226,9 +226,8 @@ fn integer(data_type: &TypeName, name: &str) -> Result<ColumnType> {
 
 /// Error 1439, which MySQL has for display widths.
 fn too_wide(name: &str, most: u32) -> Error {
-    Error::remote(
-        1439,
-        *b"42000",
+    Error::new(
+        Code::TooBigDisplayWidth,
         format!("Display width out of range for column '{name}' (max = {most})"),
     )
 }
@@ -366,17 +365,15 @@ fn with_order(mut ty: ColumnType) -> ColumnType {
 fn listed_chars(data_type: &TypeName, name: &str) -> Result<u32> {
     let is_set = data_type.base == Base::Set;
     if is_set && data_type.values.len() > SET_MEMBERS_MAX {
-        return Err(Error::remote(
-            1097,
-            *b"HY000",
+        return Err(Error::new(
+            Code::TooManySetMembers,
             format!("Too many strings for column {name} and SET"),
         ));
     }
     for value in &data_type.values {
         if is_set && value.contains(',') {
-            return Err(Error::remote(
-                1367,
-                *b"22007",
+            return Err(Error::new(
+                Code::IllegalValueForType,
                 format!("Illegal set '{value}' value found during parsing"),
             ));
         }
@@ -422,7 +419,7 @@ pub(crate) fn member_twice(
         if !known.insert(key) {
             let kind = if data_type.base == Base::Set { "SET" } else { "ENUM" };
             let text = format!("Column '{}' has duplicated value '{text}' in {kind}", column.name);
-            return Ok(Some(Error::remote(1291, *b"HY000", text)));
+            return Ok(Some(Error::new(Code::DuplicatedMember, text)));
         }
     }
     Ok(None)

@@ -31,12 +31,12 @@ impl Session {
         let name = &name.name;
         Ok(match ddl.object.as_str() {
             "VIEW" if self.engine.native().id_of(database, name).is_some() => {
-                Error::remote(1347, *b"HY000", format!("'{database}.{name}' is not VIEW"))
+                Error::new(Code::WrongObject, format!("'{database}.{name}' is not VIEW"))
             }
             "VIEW" => Error::new(Code::UnknownTable, format!("Unknown table '{database}.{name}'")),
-            "TRIGGER" => Error::remote(1360, *b"HY000", "Trigger does not exist"),
+            "TRIGGER" => Error::new(Code::NoSuchTrigger, "Trigger does not exist"),
             "EVENT" if !ddl.if_exists => {
-                Error::remote(1539, *b"HY000", format!("Unknown event '{name}'"))
+                Error::new(Code::NoSuchEvent, format!("Unknown event '{name}'"))
             }
             "EVENT" => Error::new(Code::NoSuchFunction, format!("Event {name} does not exist")),
             kind => {

@@ -194,7 +194,7 @@ fn number(text: &str) -> Result<Incoming<'static>> {
         let value: f64 = text.parse().unwrap_or(f64::INFINITY);
         if value.is_infinite() {
             let message = format!("Illegal double '{text}' value found during parsing");
-            return Err(Error::remote(1367, *b"22007", message));
+            return Err(Error::new(Code::IllegalValueForType, message));
         }
         return Ok(Incoming::Double(value));
     }

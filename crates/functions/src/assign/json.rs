@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use pelorus_error::Error;
+use pelorus_error::{Code, Error};
 use pelorus_types::number::write_double;
 
 /// How deep arrays and objects may nest.
@@ -25,15 +25,14 @@ impl Wrong {
     /// The error for a column named `table.column`.
     pub(crate) fn error(self, column: &str) -> Error {
         match self {
-            Wrong::Syntax(why, at) => Error::remote(
-                3140,
-                *b"22032",
+            Wrong::Syntax(why, at) => Error::new(
+                Code::InvalidJsonText,
                 format!(
                     "Invalid JSON text: \"{why}\" at position {at} in value for column '{column}'."
                 ),
             ),
             Wrong::TooDeep => {
-                Error::remote(3157, *b"22032", "The JSON document exceeds the maximum depth.")
+                Error::new(Code::JsonTooDeep, "The JSON document exceeds the maximum depth.")
             }
         }
     }

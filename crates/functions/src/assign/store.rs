@@ -274,9 +274,8 @@ fn push_text(out: &mut StringBuilder, text: &str, report: &Reporter) -> Result<(
 fn json_text(value: Incoming<'_>, column: &str) -> Result<String> {
     match value {
         Incoming::Text(text) => json::normalise(text).map_err(|wrong| wrong.error(column)),
-        Incoming::Bytes(_) | Incoming::Hex(_) => Err(Error::remote(
-            3144,
-            *b"22032",
+        Incoming::Bytes(_) | Incoming::Hex(_) => Err(Error::new(
+            Code::InvalidJsonCharset,
             "Cannot create a JSON value from a string with CHARACTER SET 'binary'.",
         )),
         _ => Err(json::Wrong::Syntax("not a JSON text, may need CAST", 0).error(column)),

@@ -5,7 +5,7 @@
 //! [`super::taken`]). A MariaDB has rules of its own; where the two differ, `query` refuses to
 //! answer for one.
 
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_types::temporal::TIME_MAX_MICROS;
 use pelorus_types::{Collation, WireType, collation};
 
@@ -248,9 +248,8 @@ fn check_constant_dates(args: &[&Arg], ctx: &EvalContext) -> Result<()> {
                 return Err(Error::unsupported(format_args!("a date compared with '{text}'")));
             }
             let kind = if plain { "DATE" } else { "DATETIME" };
-            return Err(Error::remote(
-                1525,
-                *b"HY000",
+            return Err(Error::new(
+                Code::WrongOptionValue,
                 format!("Incorrect {kind} value: '{text}'"),
             ));
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::i256;
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_types::WireType;
 use pelorus_types::temporal::DateTime;
 
@@ -33,9 +33,8 @@ pub(crate) fn current(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         _ => return Err(parameter_count(name)),
     };
     let digits = u8::try_from(digits).ok().filter(|digits| *digits <= 6).ok_or_else(|| {
-        Error::remote(
-            1426,
-            *b"42000",
+        Error::new(
+            Code::PrecisionTooBig,
             format!(
                 "Too-big precision {digits} specified for '{}'. Maximum is 6.",
                 name.to_ascii_lowercase()

@@ -24,13 +24,19 @@ fn given(names: &[&'static str]) -> Vec<(&'static str, Endpoint)> {
     names.iter().copied().filter_map(|name| Some((name, address(&variable(name)?)))).collect()
 }
 
-/// What an environment variable says of servers. Tests that lack them pass, or fail where
-/// `PELORUS_REQUIRE_SERVERS` is 1.
+/// The value of an environment variable that names servers.
+///
+/// A test without its servers fails. It is left out only if `PELORUS_WITHOUT_SERVERS` is 1.
 pub(crate) fn variable(name: &str) -> Option<String> {
     let found = std::env::var(name).ok();
     if found.is_none() {
-        let required = std::env::var("PELORUS_REQUIRE_SERVERS");
-        assert_ne!(required.as_deref(), Ok("1"), "{name} is not set");
+        let without = std::env::var("PELORUS_WITHOUT_SERVERS");
+        assert_eq!(
+            without.as_deref(),
+            Ok("1"),
+            "{name} is not set: run the test through pelorus_tools.with_servers, or set \
+             PELORUS_WITHOUT_SERVERS=1 to leave it out"
+        );
         eprintln!("{name} is not set: not tested");
     }
     found

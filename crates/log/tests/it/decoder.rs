@@ -1,4 +1,4 @@
-//! A second encoder and decoder of the format, written from `docs/format-log.md` alone.
+//! A second encoder and decoder of the format, written from `docs/internals/format-log.md` alone.
 
 use std::collections::BTreeMap;
 

@@ -27,7 +27,7 @@ pub fn target(to: &DataType, collation: Collation) -> Result<CastTarget> {
         }
         DataType::Float(ExactNumberInfo::Precision(bits)) if *bits > 53 => {
             let text = format!("Too-big precision {bits} specified for 'CAST'. Maximum is 53.");
-            return Err(Error::remote(1426, *b"42000", text));
+            return Err(Error::new(Code::PrecisionTooBig, text));
         }
         DataType::Float(ExactNumberInfo::Precision(25..)) => CastTarget::Double,
         DataType::Float(_) => CastTarget::Float,

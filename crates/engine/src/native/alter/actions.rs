@@ -296,7 +296,7 @@ impl<'d> Draft<'d> {
         let text = format!(
             "Cannot drop column '{name}': needed in a foreign key constraint '{constraint}'"
         );
-        Err(Error::remote(1828, *b"HY000", text))
+        Err(Error::new(Code::ForeignKeyNeedsColumn, text))
     }
 
     /// Refuses to touch the name of a column that a key computes its parts of.
@@ -310,7 +310,7 @@ impl<'d> Draft<'d> {
             let text = format!(
                 "Column '{name}' has a functional index dependency and cannot be dropped or renamed."
             );
-            return Err(Error::remote(3837, *b"HY000", text));
+            return Err(Error::new(Code::DependsOnFunctionalKey, text));
         }
         Ok(())
     }
@@ -328,7 +328,7 @@ impl<'d> Draft<'d> {
                 "Column '{name}' has a partitioning function dependency and cannot be dropped or \
                  renamed."
             );
-            return Err(Error::remote(3855, *b"HY000", text));
+            return Err(Error::new(Code::DependsOnPartitioning, text));
         }
         let is_same = self.definition.segment_by == self.def.definition.segment_by;
         if is_same && schema.segment.iter().any(|function| function.column == at) {
@@ -574,7 +574,7 @@ impl<'d> Draft<'d> {
         if name.eq_ignore_ascii_case("PRIMARY") || self.key(name).is_ok() {
             return self.drop_key(name, false);
         }
-        Err(Error::remote(3940, *b"HY000", format!("Constraint '{name}' does not exist.")))
+        Err(Error::new(Code::NoSuchConstraint, format!("Constraint '{name}' does not exist.")))
     }
 
     fn rename_key(&mut self, from: &str, to: &str) -> Result<()> {
@@ -600,7 +600,7 @@ fn as_literal(default: &ColumnDefault) -> ColumnDefault {
 
 fn unknown_check(name: &str) -> Error {
     let text = format!("Check constraint '{name}' is not found in the table.");
-    Error::remote(3821, *b"HY000", text)
+    Error::new(Code::NoSuchCheck, text)
 }
 
 /// Error 1068.

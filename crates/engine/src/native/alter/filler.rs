@@ -1,5 +1,5 @@
 //! The one value that rows have in a column that is younger than they are, as bytes of the store: a
-//! batch of one row and one column (`docs/format-store.md`).
+//! batch of one row and one column (`docs/internals/format-store.md`).
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{

@@ -48,7 +48,7 @@ impl Definer {
     pub(super) fn check_no_nulls(&self, def: &NativeDef, column: usize) -> Result<()> {
         let predicates = vec![(column, Predicate::IsNull)];
         if self.has_rows(def, predicates, None)? {
-            return Err(Error::remote(1138, *b"22004", "Invalid use of NULL value"));
+            return Err(Error::new(Code::InvalidUseOfNull, "Invalid use of NULL value"));
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Definer {
         let partitioning = numbered(&mut definition, "ADD PARTITION PARTITIONS")?;
         if more == 0 {
             let text = "At least one partition must be added";
-            return Err(Error::remote(1514, *b"HY000", text));
+            return Err(Error::new(Code::NoPartitionsToAdd, text));
         }
         let count = def.partitioner.named().len() as u64;
         resize(partitioning, count.saturating_add(more));
@@ -124,7 +124,7 @@ impl Definer {
         let partitioning = numbered(&mut definition, "COALESCE PARTITION")?;
         if less == 0 {
             let text = "At least one partition must be coalesced";
-            return Err(Error::remote(1515, *b"HY000", text));
+            return Err(Error::new(Code::NoPartitionsToRemove, text));
         }
         let count = def.partitioner.named().len() as u64;
         let left = count.checked_sub(less).filter(|left| *left > 0);
@@ -261,11 +261,11 @@ impl Definer {
         let (Some(&first), Some(&last)) = (places.first(), places.last()) else {
             let text = "REORGANIZE PARTITION without parameters can only be used on \
                         auto-partitioned tables using HASH PARTITIONs";
-            return Err(Error::remote(1511, *b"HY000", text));
+            return Err(Error::new(Code::ReorganizeNeedsNames, text));
         };
         if last - first + 1 != places.len() || into.is_empty() {
             let text = "When reorganizing a set of partitions they must be in consecutive order";
-            return Err(Error::remote(1519, *b"HY000", text));
+            return Err(Error::new(Code::ReorganizeNotConsecutive, text));
         }
         let keys: HashSet<Vec<u8>> = names
             .iter()
@@ -284,7 +284,7 @@ impl Definer {
         if order.is_some_and(|it| it == Ordering::Less || it != Ordering::Equal && !is_last) {
             let text = "Reorganize of range partitions cannot change total ranges except for last \
                         partition where it can extend the range";
-            return Err(Error::remote(1520, *b"HY000", text));
+            return Err(Error::new(Code::ReorganizeOutsideRange, text));
         }
         let store = self.catalog.store();
         let frozen = store.freeze(def.id)?;
@@ -322,7 +322,7 @@ fn numbered<'a>(definition: &'a mut TableDefinition, words: &str) -> Result<&'a 
         PartitionMethod::Value(_) => Err(by_value(words)),
         _ => {
             let text = format!("{words} can only be used on HASH/KEY partitions");
-            Err(Error::remote(1509, *b"HY000", text))
+            Err(Error::new(Code::CoalesceOnlyHash, text))
         }
     }
 }

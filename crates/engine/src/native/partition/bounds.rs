@@ -146,7 +146,7 @@ impl Scope<'_> {
     fn encoded(&self, part: &Part, value: &Expression) -> Result<Vec<u8>> {
         let wrong = || {
             let text = "Partition column values of incorrect type";
-            Error::remote(1654, *b"HY000", text)
+            Error::new(Code::PartitionColumnType, text)
         };
         let target = &self.targets[part.column];
         let (tree, negative) = signed(&value.tree);
@@ -181,11 +181,11 @@ fn is_null(value: &Expression) -> bool {
 
 fn inconsistent() -> Error {
     let text = "Inconsistency in usage of column lists for partitioning";
-    Error::remote(1653, *b"HY000", text)
+    Error::new(Code::PartitionColumnLists, text)
 }
 
 fn null_bound() -> Error {
-    Error::remote(1566, *b"HY000", "Not allowed to use NULL value in VALUES LESS THAN")
+    Error::new(Code::NullPartitionBound, "Not allowed to use NULL value in VALUES LESS THAN")
 }
 
 fn listed_twice() -> Error {
@@ -197,9 +197,8 @@ fn listed_twice() -> Error {
 fn check_rising(rises: Option<Result<bool, ()>>) -> Result<()> {
     match rises {
         None | Some(Ok(true)) => Ok(()),
-        Some(Err(())) => Err(Error::remote(
-            1481,
-            *b"HY000",
+        Some(Err(())) => Err(Error::new(
+            Code::MaxvalueNotLast,
             "MAXVALUE can only be used in last partition definition",
         )),
         Some(Ok(false)) => Err(Error::new(
@@ -233,9 +232,8 @@ fn only(kind: &str, word: &str) -> Error {
 }
 
 fn requires(kind: &str, word: &str) -> Error {
-    Error::remote(
-        1479,
-        *b"HY000",
+    Error::new(
+        Code::PartitionNeedsValues,
         format!(
             "Syntax error: {kind} PARTITIONING requires definition of VALUES {word} for each \
              partition"

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assign::Target;
 use pelorus_types::Flags;
 
@@ -56,7 +56,7 @@ fn check_signs<'a>(
         return Ok(());
     }
     let text = "Partition constant is out of partition function domain";
-    Err(Error::remote(1563, *b"HY000", text))
+    Err(Error::new(Code::PartitionConstantDomain, text))
 }
 
 fn check_named_once(parts: &[Part], targets: &[Target]) -> Result<()> {
@@ -64,7 +64,7 @@ fn check_named_once(parts: &[Part], targets: &[Target]) -> Result<()> {
         if parts[..at].iter().any(|other| other.column == part.column) {
             let name = &targets[part.column].name;
             let text = format!("Duplicate partition field name '{name}'");
-            return Err(Error::remote(1652, *b"HY000", text));
+            return Err(Error::new(Code::PartitionFieldTwice, text));
         }
     }
     Ok(())

@@ -110,7 +110,7 @@ pub(super) fn take_count(partitioning: &mut Partitioning) -> Result<()> {
         Some(0) => Err(no_partitions()),
         Some(count) if count != listed => {
             let text = "Wrong number of partitions defined, mismatch with previous setting";
-            Err(Error::remote(1484, *b"HY000", text))
+            Err(Error::new(Code::WrongNumberOfPartitions, text))
         }
         _ => Ok(()),
     }
@@ -135,7 +135,7 @@ fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
     };
     if !is_numbered && list.is_empty() {
         let text = format!("For {kind} partitions each partition must be defined");
-        return Err(Error::remote(1492, *b"HY000", text));
+        return Err(Error::new(Code::PartitionsNotDefined, text));
     }
     let count = match list.len() {
         0 => usize::try_from(partitioning.count.unwrap_or(1)).unwrap_or(usize::MAX),
@@ -203,7 +203,7 @@ impl Scope<'_> {
             let at =
                 targets.position(|it| it.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
                     let text = "Field in list of fields for partition function not found in table";
-                    Error::remote(1488, *b"HY000", text)
+                    Error::new(Code::PartitionFieldMissing, text)
                 })?;
             let ty = self.targets[at].ty;
             let is_date = matches!(ty.wire, WireType::Date | WireType::DateTime);
@@ -211,7 +211,7 @@ impl Scope<'_> {
             let is_integer = ty.is_integer() && ty.wire != WireType::Bit;
             if ty.flags.has(Flags::BLOB) && (of_key || ty.wire != WireType::Json) {
                 let text = "A BLOB field is not allowed in partition function";
-                return Err(Error::remote(1502, *b"HY000", text));
+                return Err(Error::new(Code::BlobInPartition, text));
             }
             if !(of_key || is_date || is_string || is_integer) {
                 return Err(wrong_type(&self.targets[at]));
@@ -238,7 +238,7 @@ impl Scope<'_> {
 pub(super) fn wrong_type(column: &Target) -> Error {
     let name = &column.name;
     let text = format!("Field '{name}' is of a not allowed type for this type of partitioning");
-    Error::remote(1659, *b"HY000", text)
+    Error::new(Code::PartitionFieldType, text)
 }
 
 pub(super) fn signed(tree: &Expr) -> (&Expr, bool) {
@@ -254,9 +254,8 @@ pub(super) fn integer_of(value: &Value, partition: &str) -> Result<Option<i128>>
         Value::Null => Ok(None),
         Value::Int(value) => Ok(Some(i128::from(*value))),
         Value::UInt(value) => Ok(Some(i128::from(*value))),
-        _ => Err(Error::remote(
-            1697,
-            *b"HY000",
+        _ => Err(Error::new(
+            Code::PartitionBoundNotInteger,
             format!("VALUES value for partition '{partition}' must have type INT"),
         )),
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
 use pelorus_chunk::Predicate;
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_query::PartitionPruner;
 
 use super::Partitioner;
@@ -27,7 +27,7 @@ impl NamedPartitions {
     pub(crate) fn of<S: AsRef<str>>(def: &NativeDef, names: &[S]) -> Result<Self> {
         if !names.is_empty() && def.partitioner.named().is_empty() {
             let text = "PARTITION () clause on non partitioned table";
-            return Err(Error::remote(1747, *b"HY000", text));
+            return Err(Error::new(Code::PartitionClauseOnUnpartitioned, text));
         }
         let key = |name: &S| {
             let found = def.partitioner.find(name.as_ref()).map(|named| named.key.clone());

@@ -97,20 +97,20 @@ impl Place<'_> {
 
     fn subquery(self) -> Error {
         match self {
-            Self::Default(column) => hy000(
-                3769,
+            Self::Default(column) => Error::new(
+                Code::DefaultFunction,
                 format!(
                     "Default value expression of column '{column}' contains a disallowed function."
                 ),
             ),
-            Self::Generated(column) => hy000(
-                3102,
+            Self::Generated(column) => Error::new(
+                Code::GeneratedColumnFunction,
                 format!(
                     "Expression of generated column '{column}' contains a disallowed function."
                 ),
             ),
-            Self::Check(name) => hy000(
-                3815,
+            Self::Check(name) => Error::new(
+                Code::CheckFunction,
                 format!(
                     "An expression of a check constraint '{name}' contains disallowed function."
                 ),
@@ -120,15 +120,15 @@ impl Place<'_> {
 
     fn variable(self) -> Error {
         match self {
-            Self::Default(column) | Self::Generated(column) => hy000(
-                3772,
+            Self::Default(column) | Self::Generated(column) => Error::new(
+                Code::DefaultVariable,
                 format!(
                     "Default value expression of column '{column}' cannot refer user or system \
                      variables."
                 ),
             ),
-            Self::Check(name) => hy000(
-                3816,
+            Self::Check(name) => Error::new(
+                Code::CheckVariable,
                 format!(
                     "An expression of a check constraint '{name}' cannot refer to a user or system \
                      variable."
@@ -139,14 +139,14 @@ impl Place<'_> {
 
     fn row(self) -> Option<Error> {
         Some(match self {
-            Self::Default(column) => hy000(
-                3771,
+            Self::Default(column) => Error::new(
+                Code::DefaultRowValue,
                 format!(
                     "Default value expression of column '{column}' cannot refer to a row value."
                 ),
             ),
-            Self::Generated(column) => hy000(
-                3764,
+            Self::Generated(column) => Error::new(
+                Code::GeneratedColumnRowValue,
                 format!("Expression of generated column '{column}' cannot refer to a row value."),
             ),
             Self::Check(_) => return None,
@@ -174,22 +174,22 @@ impl Place<'_> {
         };
         let is_wrong = is_never || !is_known || is_of_moment && !matches!(self, Self::Default(_));
         is_wrong.then(|| match self {
-            Self::Default(column) => hy000(
-                3770,
+            Self::Default(column) => Error::new(
+                Code::DefaultNamedFunction,
                 format!(
                     "Default value expression of column '{column}' contains a disallowed function: \
                      {function}."
                 ),
             ),
-            Self::Generated(column) => hy000(
-                3763,
+            Self::Generated(column) => Error::new(
+                Code::GeneratedColumnNamedFunction,
                 format!(
                     "Expression of generated column '{column}' contains a disallowed function: \
                      {function}."
                 ),
             ),
-            Self::Check(name) => hy000(
-                3814,
+            Self::Check(name) => Error::new(
+                Code::CheckNamedFunction,
                 format!(
                     "An expression of a check constraint '{name}' contains disallowed function: \
                      {function}."
@@ -231,10 +231,6 @@ pub(crate) fn not_of_rows(tree: &Expr) -> bool {
         let name = call.name.as_str();
         NEVER.binary_search(&name).is_ok() || ONLY_DEFAULTS.binary_search(&name).is_ok()
     })
-}
-
-fn hy000(number: u16, text: String) -> Error {
-    Error::remote(number, *b"HY000", text)
 }
 
 #[cfg(test)]

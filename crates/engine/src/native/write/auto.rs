@@ -13,7 +13,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, UInt64Type};
 use parking_lot::Mutex;
 use pelorus_chunk::{Op, Predicate, Scalar};
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Mode, ScanRequest};
 use pelorus_types::{ColumnType, WireType};
 
@@ -362,7 +362,7 @@ impl Walk {
 }
 
 fn exhausted() -> Error {
-    Error::remote(1467, *b"HY000", "Failed to read auto-increment value from storage engine")
+    Error::new(Code::AutoIncrementFailed, "Failed to read auto-increment value from storage engine")
 }
 
 /// The largest number of a column.

@@ -132,9 +132,8 @@ fn default_literal(def: &NativeDef, column: &str, policy: &Policy, mode: Mode) -
         DefaultValue::Constant(value) => value.clone(),
         DefaultValue::CurrentTimestamp(digits) => moment(def, at, *digits, policy),
         DefaultValue::Expression(_) => {
-            return Err(Error::remote(
-                3773,
-                *b"HY000",
+            return Err(Error::new(
+                Code::DefaultOfExpression,
                 "DEFAULT function cannot be used with default value expressions",
             ));
         }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use arrow::array::BooleanArray;
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast::{
     Expr, GroupByExpr, LockType, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr,
 };
@@ -100,7 +100,7 @@ impl Statement<'_> {
         let unknown = named.iter().find(|name| !tables.iter().any(|(_, alias)| alias == *name));
         if let Some(name) = unknown {
             let text = format!("Unresolved table name `{name}` in locking clause.");
-            return Err(Error::remote(3568, *b"HY000", text));
+            return Err(Error::new(Code::UnresolvedLockTable, text));
         }
         if named.len() == query.locks.len() {
             tables.retain(|(_, alias)| named.contains(alias));

@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 use pelorus_link::Format;
 use pelorus_mysql_wire::rows::RowDecoder;
 use pelorus_query::{Block, Catalog, Database, InfoSchema, QueryContext, RowForm};
@@ -26,18 +26,18 @@ const MEMORY: &str = "\u{1}rows";
 const NUMBER: &str = "\u{1}number";
 
 /// Problems of expressions that end a statement in strict mode.
-const STRICT: [(u16, [u8; 5]); 11] = [
-    (1260, *b"HY000"),
-    (1264, *b"22003"),
-    (1265, *b"01000"),
-    (1292, *b"22007"),
-    (1301, *b"HY000"),
-    (1365, *b"22012"),
-    (1366, *b"HY000"),
-    (1411, *b"HY000"),
-    (1441, *b"22008"),
-    (3020, *b"2201E"),
-    (6527, *b"22008"),
+const STRICT: [Code; 11] = [
+    Code::CutGroupConcat,
+    Code::OutOfRange,
+    Code::DataTruncated,
+    Code::TruncatedWrongValue,
+    Code::ResultTooLong,
+    Code::DivisionByZero,
+    Code::WrongValueForColumn,
+    Code::WrongValueForType,
+    Code::DatetimeOverflow,
+    Code::InvalidLogarithm,
+    Code::ArgumentOutOfRange,
 ];
 
 /// The rows of a query as they come.
@@ -86,11 +86,9 @@ impl Statement<'_> {
     /// The warnings of queries that are over: in strict mode most are errors.
     pub(super) fn told(&self, context: &QueryContext) -> Result<()> {
         for (code, message) in context.eval.take_warnings() {
-            let strict = STRICT.iter().find(|(known, _)| *known == code);
-            if let Some((code, state)) =
-                strict.filter(|_| self.policy.strict && !self.policy.ignore)
-            {
-                return Err(Error::remote(*code, *state, message));
+            let strict = STRICT.iter().find(|known| known.errno() == code);
+            if let Some(code) = strict.filter(|_| self.policy.strict && !self.policy.ignore) {
+                return Err(Error::new(*code, message));
             }
             self.diagnostics.warn(code, message);
         }
