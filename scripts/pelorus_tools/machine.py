@@ -54,8 +54,8 @@ def find(program: str) -> str | None:
 
 
 def requires_servers() -> bool:
-    """Whether tests that lack their server are to fail: by `PELORUS_REQUIRE_SERVERS=1`, as in CI."""
-    return os.environ.get("PELORUS_REQUIRE_SERVERS") == "1"
+    """Whether tests without their server fail: unless `PELORUS_WITHOUT_SERVERS=1`."""
+    return os.environ.get("PELORUS_WITHOUT_SERVERS") != "1"
 
 
 def prepare(purpose: str) -> None:

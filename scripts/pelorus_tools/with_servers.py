@@ -1,7 +1,7 @@
 """Runs a command that finds private servers in its environment: what the Rust tests of links need.
 
-`python -m pelorus_tools.with_servers cargo test ...`. MySQL is left out where it cannot be had, unless
-`PELORUS_REQUIRE_SERVERS=1` says that this is a failure.
+`python -m pelorus_tools.with_servers cargo test ...`. A MySQL that cannot be installed is a failure,
+unless `PELORUS_WITHOUT_SERVERS=1` leaves its tests out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def start() -> dict[str, str]:
     root, reason = machine.mysql_root()
     if root is None:
         if machine.requires_servers():
-            fail(f"no MySQL: {reason}")
+            fail(f"no MySQL: {reason}. PELORUS_WITHOUT_SERVERS=1 leaves its tests out.")
         say(f"without MySQL: {reason}")
         del kinds["MYSQL"]
     for number, (name, kind) in enumerate(kinds.items()):
