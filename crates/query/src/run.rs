@@ -113,7 +113,7 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
             let Some((link, context)) = unread_link(context, sql)? else {
                 return Err(unparsed.error);
             };
-            let text = text_for_server(&link, &context.settings, sql, context.mode).await?;
+            let text = text_of_unread(&context, &link, sql).await?;
             return relay(&context, &link, &text, form, None).await;
         }
     };
@@ -196,7 +196,7 @@ pub(crate) async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Co
             let Some((link, context)) = unread_link(context, sql)? else {
                 return Err(unparsed.error);
             };
-            let text = text_for_server(&link, &context.settings, sql, context.mode).await?;
+            let text = text_of_unread(&context, &link, sql).await?;
             return Ok(link.describe(&context.settings, &text).await?.columns.clone());
         }
     };
@@ -450,6 +450,13 @@ fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryC
     let mut context = context.clone();
     context.settings.database = Some(remote);
     Ok(Some((link, context)))
+}
+
+/// The text of a query that is not understood here for the server that is to have it.
+async fn text_of_unread(context: &QueryContext, link: &Link, sql: &str) -> Result<String> {
+    let shows_system_schemas = matches!(context.catalog.database("performance_schema"),
+        Some(Database::Linked { link: shown, .. }) if shown.name() == link.name());
+    text_for_server(link, &context.settings, sql, context.mode, shows_system_schemas).await
 }
 
 /// Hands a statement over; rows come through as the server encoded them.

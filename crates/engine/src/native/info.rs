@@ -121,6 +121,8 @@ impl Question<'_> {
                         "CONSTRAINT_SCHEMA" => Some(def.database.as_str().into()),
                         "CONSTRAINT_NAME" => Some(check.name.as_deref().into()),
                         "CHECK_CLAUSE" => Some(printed(&check.expression, def).into()),
+                        "TABLE_NAME" => Some(def.name.as_str().into()),
+                        "LEVEL" => Some("Table".into()),
                         _ => None,
                     });
                 }
@@ -161,6 +163,7 @@ impl Question<'_> {
                 let text = column.generated.as_ref().map(|it| printed(&it.expression, def));
                 text.unwrap_or_default().into()
             }
+            "IS_GENERATED" => if column.generated.is_some() { "ALWAYS" } else { "NEVER" }.into(),
             "PRIVILEGES" => "select,insert,update,references".into(),
             "COLUMN_COMMENT" => column.comment.clone().unwrap_or_default().into(),
             _ => return None,
@@ -235,6 +238,7 @@ fn table_cell(def: &NativeDef, (rows, sizes): (Option<u64>, &Sizes), name: &str)
         "TABLE_COLLATION" => def.collation.name().into(),
         "CREATE_OPTIONS" => create_options(def).into(),
         "TABLE_COMMENT" => def.definition.option("COMMENT").unwrap_or_default().into(),
+        "TEMPORARY" => "N".into(),
         _ => return None,
     })
 }
@@ -402,6 +406,7 @@ fn statistics_cell(
         "INDEX_TYPE" => index_type(key).into(),
         "INDEX_COMMENT" => key.comment.clone().unwrap_or_default().into(),
         "IS_VISIBLE" => if key.invisible { "NO" } else { "YES" }.into(),
+        "IGNORED" => if key.invisible { "YES" } else { "NO" }.into(),
         "EXPRESSION" => match &part.target {
             KeyTarget::Expression(expression) => printed(expression, def).into(),
             KeyTarget::Column(_) => Cell::Null,
