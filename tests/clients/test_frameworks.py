@@ -54,10 +54,13 @@ TOOLS = (
     _node("knex"),
     _node("sequelize"),
     _node("typeorm"),
-    Tool("django", "python", (sys.executable, "django_site.py"), (machine.FRAMEWORKS / "django",),
-         environment={"PYTHONPATH": str(machine.FRAMEWORKS)}),
+    Tool("django", "python", (sys.executable, "django_site.py"), (machine.DJANGO / "django",),
+         environment={"PYTHONPATH": str(machine.DJANGO)}),
+    Tool("dbt", "python", (sys.executable, "dbt_project.py"), (machine.DBT / "dbt",), frozenset({"months", "spent"}),
+         environment={"PYTHONPATH": str(machine.DBT)}),
     Tool("laravel", "php", ("php", "laravel.php"), (Path("/usr/share/php/Illuminate/Database/autoload.php"),)),
-    Tool("rails", "ruby", ("ruby", "rails.rb"), (Path("/usr/share/doc/ruby-activerecord"),)),
+    Tool("rails", "ruby", ("ruby", "rails.rb"), (Path("/usr/share/doc/ruby-activerecord"),),
+         frozenset({"customers_labels"})),
 )
 
 

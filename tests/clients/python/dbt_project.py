@@ -1,4 +1,5 @@
-"""dbt: debug, seed, run, snapshot, test and docs, the second run with tables that are there."""
+"""dbt: debug, seed, run, test and docs, the second run with tables that are there. (Snapshots of dbt-mysql
+fail on a MySQL 9 itself, with error 1046.)"""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-import pymysql
+import mysql.connector
 from dbt.cli.main import dbtRunner
 from show import show
 
@@ -16,7 +17,7 @@ TARGET = Path(os.environ["PELORUS_FOLDER"]) / "dbt-target"
 os.environ.update(DBT_TARGET_PATH=str(TARGET), DBT_LOG_PATH=str(TARGET / "logs"), DBT_SEND_ANONYMOUS_USAGE_STATS="0",
                   DBT_PROJECT_DIR=str(HERE), DBT_PROFILES_DIR=str(HERE), DO_NOT_TRACK="1")
 # What dbt makes, in an order that rows have.
-TABLES = {"months": "month", "spent": "customer_id", "staged_purchases": "id", "customer_history": "id, dbt_valid_to"}
+TABLES = {"months": "month", "spent": "customer_id", "staged_purchases": "id"}
 
 
 def run(*command: str) -> None:
@@ -32,21 +33,18 @@ def run(*command: str) -> None:
 def rows() -> None:
     """What there is now."""
     environment = os.environ
-    connection = pymysql.connect(host=environment["PELORUS_HOST"], port=int(environment["PELORUS_PORT"]),
-                                 user=environment["PELORUS_USER"], password=environment["PELORUS_PASSWORD"],
-                                 database=environment["PELORUS_DATABASE"], charset="utf8mb4")
+    connection = mysql.connector.connect(
+        host=environment["PELORUS_HOST"], port=int(environment["PELORUS_PORT"]), user=environment["PELORUS_USER"],
+        password=environment["PELORUS_PASSWORD"], database=environment["PELORUS_DATABASE"])
     with connection, connection.cursor() as cursor:
         for table, order in TABLES.items():
             cursor.execute(f"SELECT * FROM {table} ORDER BY {order}")
-            # Of a snapshot's rows, the moments are those of the run.
-            show(table, [row[:2] if table == "customer_history" else row for row in cursor.fetchall()])
+            show(table, cursor.fetchall())
 
 
 if sys.argv[1] == "write":
     run("debug")
-    for command in ("seed", "run", "snapshot", "test"):
-        run(command)
-    for command in ("seed", "run", "snapshot"):
+    for command in ("seed", "run", "run", "test"):
         run(command)
     run("docs", "generate")
     catalog = json.loads((TARGET / "catalog.json").read_text())

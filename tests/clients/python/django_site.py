@@ -197,10 +197,6 @@ def of_dates() -> None:
         F("made") + F("span") + datetime.timedelta(days=30), output_field=models.DateTimeField()),
         late=models.ExpressionWrapper(F("made") - MADE, output_field=models.DurationField()))
         .order_by("pk").values_list("due", "late")[:4]))
-    from zoneinfo import ZoneInfo
-    if os.environ["PELORUS_ZONES"] == "1":
-        show("zone", rows(Book.objects.annotate(t=f.TruncDay("made", tzinfo=ZoneInfo("Europe/Berlin")))
-                          .values("t").annotate(n=Count("pk")).order_by("t").values_list("t", "n")[:3]))
 
 
 def of_functions() -> None:

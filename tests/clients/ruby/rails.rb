@@ -19,6 +19,8 @@ ActiveRecord::Migration.verbose = false
 
 class Customer < ActiveRecord::Base
   has_many :orders
+  # A MariaDB has no type JSON of its own.
+  attribute :settings, :json
   has_and_belongs_to_many :labels
   validates :name, presence: true
 end

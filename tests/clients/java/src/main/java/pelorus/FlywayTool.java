@@ -51,7 +51,7 @@ public final class FlywayTool {
     show("repaired", full.repair().repairActions);
     show("migrated again", full.migrate().migrationsExecuted);
     try {
-      configured(more).table(table).locations("classpath:broken").load().migrate();
+      configured(more).table(table).locations("classpath:migrations", "classpath:broken").load().migrate();
       show("broken", "no error");
     } catch (FlywayException error) {
       show("broken", error.getMessage().lines().filter(line -> line.matches("(SQL State|Error Code) .*")).toList());
@@ -68,7 +68,7 @@ public final class FlywayTool {
     Flyway flyway = configured("").table("history_").cleanDisabled(false).load();
     flyway.clean();
     info("info of nothing", flyway);
-    migrates(Show.isMariaDb() ? "&useServerPrepStmts=true" : "&useServerPrepStmts=true", "history_");
+    migrates("&useServerPrepStmts=true", "history_");
     Flyway later = configured("").table("later_").baselineOnMigrate(true).baselineVersion("3").load();
     show("baseline", later.migrate().migrationsExecuted);
     info("info of a baseline", later);
