@@ -237,6 +237,8 @@ codes! {
     ReadOnlyTransaction = 1792, b"25006", Denied;
     /// The statement took longer than `max_execution_time`.
     ExecutionTimeout = 3024, b"HY000", Resource;
+    /// The statement took longer than its `max_statement_time` (MariaDB).
+    StatementTimeout = 1969, b"70100", Resource;
     /// A name that no user-level lock can have.
     UserLockWrongName = 3057, b"42000", InvalidInput;
     /// A name of a user-level lock with too many characters.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::statement::{Execute, Prepare, PrepareSource, Write, WriteKind};
+use pelorus_sql::statement::{Execute, Prepare, PrepareSource, Write, WriteKind, timed};
 use pelorus_sql::{Mode, Statement};
 use pelorus_types::Column;
 
@@ -121,7 +121,12 @@ impl Session {
     }
 
     async fn prepare_checked(&mut self, sql: &str) -> Result<Prepared> {
-        let (entry, columns) = self.prepare_entry(sql).await?;
+        // A time limit in front holds when the statement is executed.
+        let rest = timed(sql, self.mode).map_or(sql, |(_, rest)| rest);
+        let (mut entry, columns) = self.prepare_entry(rest).await?;
+        if rest.len() < sql.len() {
+            entry.sql = sql.into();
+        }
         let parameters = entry.parameters;
         let numbers = &mut self.prepared;
         // Numbers are used again only after four billion statements; skip those still in use.

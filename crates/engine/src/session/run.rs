@@ -7,6 +7,7 @@ use pelorus_env::Reservation;
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{
     DdlAction, Explain, ExplainTarget, Prepare, PrepareSource, ShowKind, TableName, WriteKind,
+    timed,
 };
 use pelorus_sql::{Mode, Statement};
 
@@ -36,6 +37,8 @@ impl Session {
         let counters = &self.process.counters;
         count(&counters.questions);
         count(&counters.queries);
+        let own_limit = timed(sql, self.mode);
+        let sql = own_limit.map_or(sql, |(_, rest)| rest);
         let statement = match classified(sql, self.mode) {
             Ok(statement) => statement,
             Err(error) => return self.failed_early(error),
@@ -46,7 +49,13 @@ impl Session {
         };
         let running = self.show_running(command, &statement, sql);
         self.stop = Stop::of(self.handle());
-        let limits = Limits { stop: self.stop.clone(), time: self.time_limit(&statement) };
+        let time = match own_limit {
+            Some((seconds, _)) => {
+                Duration::try_from_secs_f64(seconds).ok().filter(|it| !it.is_zero())
+            }
+            None => self.time_limit(&statement),
+        };
+        let limits = Limits { stop: self.stop.clone(), time, is_own: own_limit.is_some() };
         // Servers are asked here, too: a kill need not wait for them.
         let settled = tokio::select! {
             biased;
