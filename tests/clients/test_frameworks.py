@@ -56,8 +56,9 @@ TOOLS = (
     _node("typeorm"),
     Tool("django", "python", (sys.executable, "django_site.py"), (machine.DJANGO / "django",),
          environment={"PYTHONPATH": str(machine.DJANGO)}),
-    Tool("dbt", "python", (sys.executable, "dbt_project.py"), (machine.DBT / "dbt",), frozenset({"months", "spent"}),
-         environment={"PYTHONPATH": str(machine.DBT)}),
+    # Its tables have no primary keys, so that they are not mirrored.
+    Tool("dbt", "python", (sys.executable, "dbt_project.py"), (machine.DBT / "dbt",),
+         environment={"PYTHONPATH": str(machine.DBT)}, reads=False),
     Tool("laravel", "php", ("php", "laravel.php"), (Path("/usr/share/php/Illuminate/Database/autoload.php"),)),
     Tool("rails", "ruby", ("ruby", "rails.rb"), (Path("/usr/share/doc/ruby-activerecord"),),
          frozenset({"customers_labels"})),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import mysql.connector
@@ -42,14 +41,9 @@ def rows() -> None:
             show(table, cursor.fetchall())
 
 
-if sys.argv[1] == "write":
-    run("debug")
-    for command in ("seed", "run", "run", "test"):
-        run(command)
-    run("docs", "generate")
-    catalog = json.loads((TARGET / "catalog.json").read_text())
-    for name, node in sorted(catalog["nodes"].items()):
-        show(name, [node["metadata"]["type"], {key: one["type"] for key, one in node["columns"].items()}])
-else:
-    run("test")
+for step in (("debug",), ("seed",), ("run",), ("run",), ("test",), ("docs", "generate")):
+    run(*step)
+catalog = json.loads((TARGET / "catalog.json").read_text())
+for name, node in sorted(catalog["nodes"].items()):
+    show(name, [node["metadata"]["type"], {key: one["type"] for key, one in node["columns"].items()}])
 rows()
