@@ -51,7 +51,7 @@ POWER = [("fusermount3", "fuse3"), ("mkfs.ext4", "e2fsprogs"), ("mkfs.xfs", "xfs
 PURPOSES = {
     "demo": BUILD + MARIADB,
     "test": BUILD + MARIADB + MYSQLCLIENT,
-    "clients": BUILD + MARIADB + CLIENTS,
+    "clients": BUILD + MARIADB + MYSQLCLIENT + CLIENTS,
     "bench": BUILD + MARIADB + BENCH,
     "power": BUILD + POWER,
 }
@@ -73,7 +73,7 @@ def prepare(purpose: str) -> None:
     """Makes the machine ready for `demo`, `test`, `clients`, `bench` or `power`."""
     if find("cargo") is None:
         fail("Rust is missing. Install it with your package manager or rustup, then try again.")
-    _packages(PURPOSES[purpose], headers=purpose == "test")
+    _packages(PURPOSES[purpose], headers=purpose in ("test", "clients"))
     files = ["requirements.txt"]
     if purpose in ("test", "clients"):
         files.append("requirements-test.txt")
@@ -84,7 +84,7 @@ def prepare(purpose: str) -> None:
     if purpose == "clients":
         files += ["requirements-django.txt", "requirements-dbt.txt"]
     _environment(files)
-    if purpose in ("test", "bench"):
+    if purpose in ("test", "clients", "bench"):
         reason = mysql_root(install=True)[1]
         if reason:
             say(f"  ! What needs MySQL will be left out: {reason}")
