@@ -90,6 +90,7 @@ impl Engine {
         let reach = Reach {
             addresses: config.settings.addresses.clone(),
             socket: !config.settings.socket.is_empty(),
+            tls: config.settings.tls,
         };
         let (accounts, generated_root_password) =
             Accounts::open(&env, &config.data, &config.root_password, &config.root_hosts, reach)?;
@@ -103,6 +104,7 @@ impl Engine {
         let folders = (data.as_str(), spills_to.as_path());
         let globals = computed(folders, &config.settings, &zone, &env, budgets);
         let globals = Arc::new(Globals::new(globals, &config.variables)?);
+        accounts.begin_secure(globals.get("require_secure_transport").is_on());
         let memory = Memory::new(&globals);
         let options = memory::options(&globals, &memory);
         let native = Arc::new(Catalog::open(&env, &config.data, options)?);

@@ -273,6 +273,12 @@ codes! {
     WindowRangeOrder = 3587, b"HY000", InvalidInput;
     /// Two windows of a block have one name.
     WindowDuplicateName = 3591, b"HY000", InvalidInput;
+    /// More windows in a block than there may be.
+    TooManyWindows = 4086, b"HY000", InvalidInput;
+    /// More arguments of a function than there may be.
+    TooManyArguments = 3601, b"HY000", InvalidInput;
+    /// More keys of GROUP BY than can be rolled up.
+    TooManyRolledUp = 6034, b"HY000", InvalidInput;
     /// A window is ordered or partitioned by the number of a column.
     WindowLegacyOrder = 3592, b"HY000", InvalidInput;
     /// A window function stands where none may be.
@@ -315,6 +321,8 @@ codes! {
     ClientInteractionTimeout = 4031, b"HY000", Unavailable;
     /// Connections must be encrypted.
     SecureTransportRequired = 3159, b"HY000", Denied;
+    /// Connections cannot be encrypted, and so need not be.
+    NoSecureTransports = 3160, b"HY000", InvalidInput;
     /// `CREATE DATABASE` of one that exists.
     DatabaseExists = 1007, b"HY000", Conflict;
     /// `DROP DATABASE` of one that does not exist.

@@ -18,7 +18,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Described, Format, Link, Relay, RelayItem, Target};
 use pelorus_sql::lexer::server_text;
 use pelorus_sql::normalise;
-use pelorus_sql::{Parsed, Unparsed, parse_query, parse_versioned_query};
+use pelorus_sql::{Mode, Parsed, Unparsed, parse_query, parse_versioned_query};
 use pelorus_types::Column;
 use sqlparser::ast;
 
@@ -92,11 +92,15 @@ pub(crate) enum Plan {
 /// Reads a query. `FOR SYSTEM_TIME` is read where it cannot reach a linked server, which would see
 /// the table as it is now.
 pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparsed> {
-    let unparsed = match reading(sql, || parse_query(sql, context.mode)) {
+    let interrupted = |error| Unparsed { error, at: 0 };
+    let read = |how: fn(&str, Mode) -> Result<Parsed, Unparsed>| {
+        reading(sql, &context.eval.interrupt, || how(sql, context.mode)).map_err(interrupted)
+    };
+    let unparsed = match read(parse_query)? {
         Ok(parsed) => return Ok(parsed),
         Err(unparsed) => unparsed,
     };
-    let versioned = reading(sql, || parse_versioned_query(sql, context.mode));
+    let versioned = read(parse_versioned_query)?;
     let Ok(parsed) = versioned else { return Err(unparsed) };
     let is_linked = normalise::table_references(&parsed.query).iter().any(|reference| {
         let database = reference.table.database.as_deref();
@@ -418,6 +422,7 @@ pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Resul
 /// The link that takes a text which is not understood here, that of the current database, and what
 /// it is told.
 fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryContext)>> {
+    context.eval.interrupt.check()?;
     let Some(database) = context.database.as_deref() else { return Ok(None) };
     let Some(Database::Linked { link, remote }) = context.catalog.database(database) else {
         return Ok(None);

@@ -14,8 +14,10 @@ use pelorus_sql::{Mode, Statement};
 use pelorus_types::Column;
 
 use super::Session;
+use super::run::classified;
 use super::view::{View, user_variable};
 use crate::api::{Done, Outcome, Parameter, Prepared, RowFormat};
+use crate::handle::Stop;
 use crate::scalar::{sql_of, sql_of_parameter, text_of};
 use crate::status::count;
 
@@ -182,7 +184,7 @@ impl Session {
         let limit = self.engine.globals().get("max_prepared_stmt_count").count();
         let mut held = Held::new(self.engine.prepared(), limit, &self.memory)?;
         held.resize(sql.len())?;
-        let statement = pelorus_sql::classify(sql, self.mode)?;
+        let statement = classified(sql, self.mode, &Stop::of(self.handle()))?;
         match &statement {
             Statement::Empty => return Err(Error::new(Code::EmptyQuery, "Query was empty")),
             Statement::Prepare(_)
@@ -302,7 +304,7 @@ impl Session {
         sql: &str,
         format: RowFormat,
     ) -> Result<Outcome> {
-        let statement = pelorus_sql::classify(sql, self.mode)?;
+        let statement = classified(sql, self.mode, &self.stop)?;
         Box::pin(self.checked(view, sql, &statement, format)).await
     }
 

@@ -12,7 +12,9 @@
 //! column that an alias hides. Names that mean an item are replaced by its expression, so that
 //! binding the clauses looks up columns of FROM only.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::EvalContext;
@@ -98,9 +100,15 @@ pub(crate) struct Names<'a> {
     pub(crate) items: &'a [Item],
     /// Where warnings go.
     pub(crate) eval: &'a EvalContext,
+    /// The items that are more than names, by their texts; made when one is looked for.
+    texts: OnceLock<HashMap<String, usize>>,
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    pub(crate) fn new(scope: &'a Scope, items: &'a [Item], eval: &'a EvalContext) -> Self {
+        Self { scope, items, eval, texts: OnceLock::new() }
+    }
+
     /// Settles the names of a block's clauses.
     ///
     /// # Errors
@@ -204,13 +212,18 @@ impl Names<'_> {
 
     /// The item that an expression without aliases is.
     fn equal_item(&self, expr: &ast::Expr) -> Option<usize> {
-        let text = canonical(expr, self.scope);
-        self.items.iter().position(|item| {
-            item.expr.as_ref().is_some_and(|it| {
+        let texts = self.texts.get_or_init(|| {
+            let mut texts = HashMap::new();
+            for (at, item) in self.items.iter().enumerate() {
                 // Most items are plain names, which no other expression is.
-                path_of(normalise::unnested(it)).is_none() && canonical(it, self.scope) == text
-            })
-        })
+                let is_more = |it: &&ast::Expr| path_of(normalise::unnested(it)).is_none();
+                if let Some(expr) = item.expr.as_ref().filter(is_more) {
+                    texts.entry(canonical(expr, self.scope)).or_insert(at);
+                }
+            }
+            texts
+        });
+        texts.get(&canonical(expr, self.scope)).copied()
     }
 
     /// The item of the select list that a name means.

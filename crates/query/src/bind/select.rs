@@ -62,7 +62,7 @@ impl Binder<'_> {
         if let Some(condition) = &select.selection {
             check_names(condition, &scope, "where clause")?;
         }
-        let names = Names { scope: &scope, items: &items, eval: &self.context.eval };
+        let names = Names::new(&scope, &items, &self.context.eval);
         let clauses = names.clauses(select, order.by)?;
         let subqueries = Subqueries::new();
         let distinct = is_distinct(select)?;
@@ -586,11 +586,23 @@ fn has_keys(select: &ast::Select) -> bool {
     }
 }
 
+/// Most keys that MySQL rolls up.
+const MAX_ROLLED_UP: usize = 127;
+
 /// Whether groups are rolled up.
+///
+/// # Errors
+/// 6034 for more keys than MySQL allows, 1235 for other modifiers.
 pub(crate) fn is_rollup(select: &ast::Select) -> Result<bool> {
     match &select.group_by {
-        GroupByExpr::Expressions(_, modifiers) => match &modifiers[..] {
+        GroupByExpr::Expressions(keys, modifiers) => match &modifiers[..] {
             [] => Ok(false),
+            [GroupByWithModifier::Rollup] if keys.len() > MAX_ROLLED_UP => {
+                let text = format!(
+                    "'ROLLUP' is supported with maximum {MAX_ROLLED_UP} elements in the GROUP BY list"
+                );
+                Err(Error::new(Code::TooManyRolledUp, text))
+            }
             [GroupByWithModifier::Rollup] => Ok(true),
             [other, ..] => Err(Error::unsupported(format_args!("GROUP BY ... {other}"))),
         },

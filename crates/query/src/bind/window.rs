@@ -42,12 +42,23 @@ pub(crate) fn refuse(expr: &ast::Expr) -> Result<()> {
     }
 }
 
+/// Most windows of a block in MySQL.
+const MAX_NAMED: usize = 127;
+
 /// Looks whether the windows of a block have names of their own, and an order where their frames
 /// count values. Those that no function uses are looked at, too.
 ///
 /// # Errors
-/// 3591, 3587.
+/// 3591, 3587, 4086.
 pub(crate) fn check_names(named: &[ast::NamedWindowDefinition]) -> Result<()> {
+    if named.len() > MAX_NAMED {
+        let text = format!(
+            "Too many windows in SELECT: {}. Maximum allowed is {MAX_NAMED}. Use named windows to share \
+             windows between window functions.",
+            named.len()
+        );
+        return Err(Error::new(Code::TooManyWindows, text));
+    }
     for (at, ast::NamedWindowDefinition(name, window)) in named.iter().enumerate() {
         if let NamedWindowExpr::WindowSpec(spec) = window
             && spec.window_name.is_none()
