@@ -92,6 +92,9 @@ struct Hit {
     is_hidden_by_alias: bool,
 }
 
+/// Most terms of ORDER BY, as many as there may be columns: each is looked for among all of them.
+const MAX_TERMS: usize = 4096;
+
 /// What names can mean.
 pub(crate) struct Names<'a> {
     /// The columns of FROM.
@@ -122,6 +125,9 @@ impl<'a> Names<'a> {
             Some(having) => Some(self.settled(having, HAVING, Some(&keys))?),
             None => None,
         };
+        if order.len() > MAX_TERMS {
+            return Err(Error::unsupported(format_args!("more than {MAX_TERMS} terms in ORDER BY")));
+        }
         let mut clauses = Clauses { keys, having, ..Clauses::default() };
         for term in order {
             let (term, columns) = self.term(&term.expr)?;
