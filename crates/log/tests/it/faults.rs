@@ -277,7 +277,7 @@ fn the_last_records_and_openings_have_room_when_what_was_lent_is_gone() {
         let disk = SimDisk::new(1);
         let mut log = create(&disk, options).unwrap();
         log.wait(log.append(&[b"first"]).unwrap()).unwrap();
-        let mut tables = Tables::new(&disk, 80);
+        create_tables(&disk, 80);
         fill(&disk);
         let mut acked = 1 + append_until_full(&log);
         assert!(log.lend_space());
@@ -308,45 +308,34 @@ fn the_last_records_and_openings_have_room_when_what_was_lent_is_gone() {
             let at = || format!("{tear:?}, {records} last records, record {round}");
             log.wait(dropped.unwrap_or_else(|error| panic!("{}: {error}", at()))).unwrap();
             acked += 1;
-            tables.drop_one();
+            drop_table(&disk);
             log.keep_space();
             if round % 3 != 0 {
                 open_again(&mut log, acked);
-                tables = tables.again();
             }
         }
     }
 }
 
-/// What stands for the files of tables, which take two blocks each as the smallest ones do.
-struct Tables {
-    disk: SimDisk,
-    count: u64,
-    file: Arc<dyn DiskFile>,
+/// Bytes of the smallest file of a table.
+const TABLE: u64 = 8192;
+
+/// What stands for the files of tables, all of them together.
+fn tables(disk: &SimDisk) -> Arc<dyn DiskFile> {
+    disk.open(&folder().join("tables"), Open::Write).unwrap()
 }
 
-impl Tables {
-    const BYTES: u64 = 8192;
+fn create_tables(disk: &SimDisk, count: u64) {
+    let file = disk.open(&folder().join("tables"), Open::Create).unwrap();
+    write_all_at(&*file, &vec![1; (count * TABLE) as usize], 0).unwrap();
+    file.sync().unwrap();
+    disk.sync_folder(folder()).unwrap();
+}
 
-    fn new(disk: &SimDisk, count: u64) -> Self {
-        let file = disk.open(&folder().join("tables"), Open::Create).unwrap();
-        write_all_at(&*file, &vec![1; (count * Self::BYTES) as usize], 0).unwrap();
-        file.sync().unwrap();
-        disk.sync_folder(folder()).unwrap();
-        Self { disk: disk.clone(), count, file }
-    }
-
-    fn drop_one(&mut self) {
-        self.count -= 1;
-        self.file.set_len(self.count * Self::BYTES).unwrap();
-        self.file.sync().unwrap();
-    }
-
-    /// After a crash.
-    fn again(self) -> Self {
-        let file = self.disk.open(&folder().join("tables"), Open::Write).unwrap();
-        Self { file, ..self }
-    }
+fn drop_table(disk: &SimDisk) {
+    let file = tables(disk);
+    file.set_len(file.length().unwrap() - TABLE).unwrap();
+    file.sync().unwrap();
 }
 
 /// A group that has to be copied has its space, however large it is.
