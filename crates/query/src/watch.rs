@@ -113,7 +113,8 @@ pub(crate) fn watched(plan: Plan, stop: &Stop) -> DfResult<Plan> {
         let join: Plan = Arc::new(CooperativeExec::new(plan));
         let is_deep = below >= MAX_NESTED;
         nested.push(if is_deep { 0 } else { below + 1 });
-        Ok(Transformed::yes(if is_deep { Arc::new(ApartExec(join)) } else { join }))
+        let join: Plan = if is_deep { Arc::new(ApartExec(join)) } else { join };
+        Ok(Transformed::yes(join))
     })
     .data()
 }
