@@ -285,14 +285,14 @@ impl Accounts {
 
     /// `require_secure_transport` at the start.
     pub(crate) fn begin_secure(&self, secure_only: bool) {
-        // Ordering: nobody else is there yet.
+        // Ordering: no other thread looks at it yet.
         self.secure_only.store(secure_only, Ordering::Relaxed);
     }
 
     /// `require_secure_transport`: from now on all connections must be encrypted, or need not.
     ///
     /// # Errors
-    /// 3160 where nobody could change accounts any more then.
+    /// 3160 where no account could change accounts any more then.
     pub(crate) fn require_secure(&self, secure_only: bool) -> Result<()> {
         let guard = self.all.write();
         let before = self.administration(&guard);

@@ -17,7 +17,7 @@
 //! 2. Groups begin and end at multiples of 4 KiB: a torn write touches no earlier group.
 //! 3. A segment gets its name when its header (and what recovery put into it) is durable, and when
 //!    everything before it is. So a segment under its name is whole, and proves its predecessor.
-//! 4. Recovery begins a new segment, whose first LSN ends the one before. The bytes behind that point
+//! 4. Recovery begins a new segment, whose first LSN ends the one before. The bytes after that point
 //!    mean nothing from then on, whatever a later crash makes of them. Only where the disk is full and
 //!    everything in the last segment is known to be durable does that one go on: its end is cut first,
 //!    durably, so that there are no such bytes.

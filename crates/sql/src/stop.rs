@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_asks_often_and_ends_when_it_is_told() {
+    fn reading_asks_often_and_ends_soon() {
         for sql in long() {
             let start = &sql[..20];
             let (asked, never) = after(u32::MAX);
@@ -124,7 +124,7 @@ mod tests {
                 let (asked, never) = after(u32::MAX);
                 unless(never, || read(&sql)).unwrap();
                 let questions = asked.get();
-                // Behind the lexer's.
+                // After those of the lexer.
                 let (asked, stop) = after(questions - 10);
                 assert_eq!(unless(stop, || read(&sql)).unwrap_err().errno(), 1317);
                 assert!(asked.get() <= questions, "{} of {questions}", asked.get());

@@ -40,7 +40,7 @@ impl Database {
         let mut round = Round::default();
         let is_idle = self.is_idle();
         self.tables().iter().for_each(|table| self.forget_dropped(table));
-        // Nobody holds a file here that may have been dropped.
+        // No file is held here that may have been dropped.
         let space = self.keep_space();
         if space.as_ref().is_ok_and(|is_there| *is_there) {
             for table in self.tables() {

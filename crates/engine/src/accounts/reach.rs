@@ -26,7 +26,7 @@ impl Reach {
     /// Whether some client that can come may use an account, which takes connections that others can
     /// read only if it may be `open`.
     pub(crate) fn includes(&self, name: &AccountName, open: bool) -> bool {
-        // Nobody reads along on a local socket.
+        // A local socket cannot be read by others.
         if self.socket && name.admits(None) {
             return true;
         }

@@ -95,7 +95,7 @@ fn full_workload(disk: &SimDisk, oracle: &mut Oracle) -> Result<()> {
     oracle.sync(&log)
 }
 
-/// It is opened in the space that it has, as often as anybody likes; with more, it is as ever.
+/// The log is opened in the space that it has, again and again; with more space, it works as usual.
 fn check_full(disk: &SimDisk, oracle: &Oracle) -> Oracle {
     let mut oracle = oracle.clone();
     if oracle.reopen(disk, ROOMY).unwrap().is_none() {

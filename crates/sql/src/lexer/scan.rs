@@ -22,7 +22,7 @@ pub struct Lexer<'a> {
     ended: bool,
     /// The comments in front of the last token, and the marks of executable ones.
     comments: Vec<Range<usize>>,
-    /// Nobody wants the rest; `bytes` ends here.
+    /// The rest is not wanted; `bytes` ends here.
     stopped: bool,
     /// Tokens and comments until [`stop`] is asked again.
     unasked: u32,
@@ -102,7 +102,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Ends the text at a place if nobody wants the rest: no more than an invalid token comes then.
+    /// Ends the text at a place if the rest is not wanted: no more than an invalid token comes then.
     fn ask(&mut self, at: usize) {
         if stop::is_asked() {
             self.stopped = true;
