@@ -100,7 +100,7 @@ impl Binder<'_> {
         let order = Ordering { by: order_of(query)?, limit: limit_of(query)? };
         // The server warns of names that it finds ambiguous.
         let eval = EvalContext::default();
-        let names = Names { scope: &scope, items: &items, eval: &eval };
+        let names = Names::new(&scope, &items, &eval);
         let clauses = names.clauses(select, order.by)?;
         let link = link.clone();
         let reads = self.reads(query)?;
