@@ -250,13 +250,8 @@ impl Log {
             // A start on a full disk has less to write behind it.
             let kept = self.options.last_bytes().max(copy_bytes(GROUP_HEADER));
             self.reserve(&mut state, end, kept)?;
-            let is_large = state.unproven as u64 > self.options.reserve_bytes;
             self.lead(&mut state);
             self.check(&state)?;
-            if is_large {
-                // No opening has to copy it any more.
-                self.cut(&mut state, self.options.reserve_bytes);
-            }
         }
         Ok(())
     }

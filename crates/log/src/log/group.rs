@@ -230,14 +230,10 @@ impl Log {
         if self.options.kept_bytes() == 0 {
             return false;
         }
-        self.cut(&mut self.state.lock(), self.options.last_bytes())
-    }
-
-    /// Gives back what is reserved beyond so many bytes, or what an opening takes. Whether there was any.
-    pub(super) fn cut(&self, state: &mut State, kept: u64) -> bool {
+        let mut state = self.state.lock();
         let Some(end) = state.end().align_up() else { return false };
         let used = offset_of(state.segment.first, end);
-        let left = used.saturating_add(kept.max(state.copy_bytes()));
+        let left = used.saturating_add(self.options.last_bytes().max(state.copy_bytes()));
         if state.failure.is_some() || left >= state.segment.reserved {
             return false;
         }

@@ -365,22 +365,6 @@ fn a_log_is_opened_on_a_full_disk_whatever_was_written_last() {
     }
 }
 
-#[test]
-fn what_an_opening_would_have_taken_is_given_back_when_the_group_is_known_to_be_durable() {
-    let disk = SimDisk::new(1);
-    let log = create(&disk, ROOMY).unwrap();
-    let bytes = 400_000;
-    log.wait(log.append(&[&vec![7; bytes]]).unwrap()).unwrap();
-    let much = disk.used();
-    assert!(much > 2 * bytes as u64, "{much}");
-    log.mark_idle().unwrap();
-    assert!(disk.used() < bytes as u64 + (128 << 10), "{}", disk.used());
-    log.wait(log.append(&[b"more"]).unwrap()).unwrap();
-    drop(log);
-    disk.crash_with(Tear::Nothing);
-    assert_eq!(open(&disk, ROOMY, Checkpoint::default()).unwrap().1.len(), 2);
-}
-
 /// A segment that has no successor for all that is known does not go on when it may have one.
 #[test]
 fn a_new_segment_that_may_have_its_name_is_not_passed_over() {
