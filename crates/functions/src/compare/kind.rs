@@ -5,6 +5,8 @@
 //! [`super::taken`]). A MariaDB has rules of its own; where the two differ, `query` refuses to
 //! answer for one.
 
+use std::collections::HashSet;
+
 use pelorus_error::{Error, Result};
 use pelorus_types::temporal::TIME_MAX_MICROS;
 use pelorus_types::{Collation, WireType, collation};
@@ -308,10 +310,10 @@ pub(super) fn between_kind(
     }
     let taken = [None, as_stored(args[0], args[1], ctx), as_stored(args[0], args[2], ctx)];
     let is_temporal = args[0].ty.is_date() || args[0].ty.wire == WireType::Time;
-    let is_left = |at: usize| taken[at].is_none() && !args[at].is_null();
-    if is_temporal && !real.iter().all(is_text) && (is_left(1) || is_left(2)) {
+    if is_temporal && taken.iter().flatten().count() == 1 {
+        // A MySQL compares a whole number that is no date with what the other bound is.
         return Err(Error::unsupported(format_args!(
-            "{} BETWEEN values of several types",
+            "{} BETWEEN a value of its own and another one",
             args[0].text
         )));
     }
@@ -380,9 +382,6 @@ pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<L
     let is_temporal = value.ty.is_date() || is_time;
     let are_numbers = !real().any(is_textual);
     let are_texts = real().all(is_textual);
-    if !ctx.of_mariadb {
-        check_list(value, list, is_dated)?;
-    }
     let is_day = value.ty.wire == WireType::Date;
     if !ctx.of_mariadb
         && is_temporal
@@ -394,6 +393,12 @@ pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<L
         let (items, complaints): (Vec<_>, Vec<_>) = items.into_iter().unzip();
         let taken = std::iter::once(None).chain(items).collect();
         return Ok(Listed { kinds: vec![kind; list.len()], taken, complaints });
+    }
+    if let Some(listed) = years(value, list, ctx) {
+        return Ok(listed);
+    }
+    if let Some(kinds) = mixed_kinds(value, list, ctx)? {
+        return Ok(Listed::as_given(kinds));
     }
     if let Some(kind) = dated_kind(value, list, ctx)? {
         return Ok(Listed::as_given(vec![kind; list.len()]));
@@ -420,25 +425,61 @@ pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<L
     Ok(Listed::as_given(list.iter().map(of_item).collect::<Result<_>>()?))
 }
 
-/// Error 1235 for lists whose items a MySQL compares by rules of the list as a whole: texts among
-/// dates and numbers, texts among times, and texts with a YEAR.
-fn check_list(value: &Arg, list: &[Arg], is_dated: bool) -> Result<()> {
-    let all = || std::iter::once(value).chain(list).filter(|arg| !arg.is_null());
-    let any = |test: fn(&Arg) -> bool| all().any(test);
-    let is_time = value.ty.wire == WireType::Time;
-    let has_time = any(|arg| arg.ty.wire == WireType::Time);
-    let has_text = any(|arg| arg.ty.is_string());
-    let has_number = any(|arg| !is_textual(arg));
-    let are_known = list.iter().all(|item| item.constant.is_some());
-    let is_of_dates = value.ty.is_string() && is_dated && has_number;
-    let is_of_times = has_time && has_text && !(is_dated && value.ty.is_string() && !has_number);
-    let is_known_time = is_time && are_known && !is_dated && !has_number;
-    let is_of_years = value.ty.wire == WireType::Year && has_text;
-    let is_of_time_and_date = is_time && is_dated && has_number;
-    if is_of_dates || is_of_times && !is_known_time || is_of_years || is_of_time_and_date {
-        return Err(Error::unsupported(format_args!("{} IN a list of several types", value.text)));
+/// What items of several classes are compared as, numbers among texts and dates: each by itself, texts
+/// under one collation, and as dates beside a value that is a date or time. Texts and times without a
+/// date are such a list as well. `None` for lists of one class.
+fn mixed_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Vec<Kind>>> {
+    let is_text = |item: &Arg| is_textual(value) && is_textual(item);
+    let real: Vec<&Arg> = list.iter().filter(|item| !item.is_null()).collect();
+    let all = || std::iter::once(value).chain(real.iter().copied());
+    let is_json = all().any(|arg| arg.ty.wire == WireType::Json);
+    let has_date = all().any(|arg| arg.ty.is_date());
+    let is_of_times = real.iter().all(|item| is_text(item))
+        && !has_date
+        && all().any(|arg| arg.ty.wire == WireType::Time)
+        && all().any(|arg| arg.ty.is_string());
+    let classes: HashSet<u8> = real.iter().map(|item| class(value, item)).collect();
+    if ctx.of_mariadb || is_json || value.is_null() || classes.len() < 2 && !is_of_times {
+        return Ok(None);
     }
-    Ok(())
+    let mut texts = vec![value];
+    texts.extend(real.iter().copied().filter(|item| item.ty.is_string()));
+    let of_item = |item: &Arg| match item {
+        _ if item.is_null() => kind(&[value, item], ctx, "in"),
+        _ if !is_text(item) => Ok(number_kind(&[value, item])),
+        _ if value.ty.wire == WireType::Time && item.ty.is_date() => {
+            Err(Error::unsupported("a TIME IN a list of dates and others"))
+        }
+        _ if value.ty.wire == WireType::Time => Ok(Kind::Time),
+        _ if value.ty.is_date() => Ok(Kind::Date),
+        _ => text_kind(&texts, ctx, "in"),
+    };
+    list.iter().map(of_item).collect::<Result<_>>().map(Some)
+}
+
+/// What a MySQL compares two values as: texts, whole numbers, decimals or floating-point numbers.
+fn class(value: &Arg, item: &Arg) -> u8 {
+    match number_kind(&[value, item]) {
+        _ if is_textual(value) && is_textual(item) => 0,
+        Kind::Int => 1,
+        Kind::Decimal => 2,
+        _ => 3,
+    }
+}
+
+/// The years that a YEAR takes constant texts for, and what they are compared as. `None` for other
+/// lists.
+fn years(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Option<Listed> {
+    let is_text = |item: &Arg| item.constant.is_some() && item.ty.is_string();
+    let is_column = value.ty.wire == WireType::Year && value.constant.is_none();
+    if ctx.of_mariadb || !is_column || !list.iter().all(|item| item.is_null() || is_text(item)) {
+        return None;
+    }
+    let items: Vec<Option<Arg>> = list.iter().map(|item| as_stored(value, item, ctx)).collect();
+    let are_years = items.iter().zip(list).all(|(year, item)| year.is_some() || item.is_null());
+    let kind = if are_years { Kind::Int } else { Kind::Real };
+    let taken = std::iter::once(None).chain(items).collect();
+    Some(Listed { kinds: vec![kind; list.len()], taken, complaints: Vec::new() })
 }
 
 /// A text among several dates and texts is a date to a MySQL beside all of them; beside constants

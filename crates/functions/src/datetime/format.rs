@@ -81,9 +81,18 @@ pub(crate) fn date_format(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
 
 /// Binds `TIME_FORMAT`.
 pub(crate) fn time_format(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
-    let [_, format] = args else { return Err(parameter_count(name)) };
-    bind(name, args, ctx, format, |batch, row| {
-        Ok(read::time(&batch.inputs[0], row)?.map(Moment::of_time))
+    let [value, format] = args else { return Err(parameter_count(name)) };
+    // To a MySQL the text of a date has the time of day that it says.
+    let is_moment = value.ty.is_string() && !value.is_hex() && !ctx.of_mariadb;
+    bind(name, args, ctx, format, move |batch, row| {
+        let input = &batch.inputs[0];
+        if !is_moment {
+            return Ok(read::time(input, row)?.map(Moment::of_time));
+        }
+        Ok(read::moment(input, row, Lenience::STRICT)?.map(|moment| match moment {
+            read::Moment::Date(date) => Moment::of_time(date.time_micros()),
+            read::Moment::Time(time) => Moment::of_time(time),
+        }))
     })
 }
 

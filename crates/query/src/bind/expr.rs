@@ -606,7 +606,13 @@ impl ExprBinder<'_> {
     }
 
     fn cast_to(&self, expr: &ast::Expr, target: CastTarget) -> Result<Typed> {
-        let value = self.value(expr)?;
+        let mut value = self.value(expr)?;
+        let is_whole = matches!(target, CastTarget::Signed | CastTarget::Unsigned);
+        let is_real =
+            matches!(target, CastTarget::Double | CastTarget::Float | CastTarget::Decimal(..));
+        if (is_whole || is_real) && (value.arg().hides_number() || value.arg().mixes) {
+            value = value.number(is_real, &self.context.eval)?.unwrap_or(value);
+        }
         if self.is_mariadb() {
             mariadb::check_digits(&value)?;
             mariadb::check_cast(target, &value.arg())?;

@@ -14,7 +14,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::EvalContext;
-use pelorus_sql::Mode;
+use pelorus_sql::{Mode, normalise};
 use sqlparser::ast::{self, JoinConstraint, TableFactor};
 
 use super::aggregate;
@@ -23,7 +23,7 @@ use super::expr::Subqueries;
 use super::facts::rejecting;
 use super::query::{Binder, BoundQuery, Reach};
 use super::repeated::keep;
-use super::scope::{Scope, ScopeColumn};
+use super::scope::{Merged, Scope, ScopeColumn};
 use super::select::is_extreme_of_computed;
 use crate::context::{Database, QueryContext};
 use crate::federate::block::{Kind, constraint};
@@ -46,7 +46,7 @@ pub(super) struct Around<'a> {
 }
 
 /// The conditions of the inner joins of an item that mean what they would mean in WHERE.
-fn inner_conditions(item: &ast::TableWithJoins) -> Vec<&ast::Expr> {
+pub(super) fn inner_conditions(item: &ast::TableWithJoins) -> Vec<&ast::Expr> {
     let kinds = || item.joins.iter().map(|join| Kind::of(&join.join_operator));
     if kinds().any(|kind| kind == Some(Kind::Right)) {
         return Vec::new();
@@ -169,7 +169,7 @@ impl Binder<'_> {
                         let columns = bound.columns.iter_mut();
                         columns.for_each(|column| column.in_temporary_table(&self.context.eval));
                     }
-                    derived(written(bound, subquery, &self.context.eval), alias)
+                    derived(written(bound, subquery, &self.context.eval), subquery, alias)
                 }
                 TableFactor::NestedJoin { table_with_joins, alias: None } => {
                     let _level = self.deeper()?;
@@ -224,7 +224,8 @@ impl Binder<'_> {
             };
             let mut named = cte.cte.alias.clone();
             named.name = ast::Ident::new(alias);
-            return derived(written(bound, &cte.cte.query, &self.context.eval), &named);
+            let query = &cte.cte.query;
+            return derived(written(bound, query, &self.context.eval), query, &named);
         }
         let local = database_name(self.context, database)?;
         let place = resolve(self.context, Some(local))?;
@@ -429,8 +430,39 @@ pub(super) fn makes_groups(select: &ast::Select) -> bool {
     has_keys || select.projection.iter().any(aggregates)
 }
 
+/// Whether a MySQL merges a derived table into the block around it.
+fn is_merged(query: &ast::Query) -> bool {
+    let ast::SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let has_window = select.projection.iter().any(|item| match item {
+        ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
+            normalise::has_window(expr)
+        }
+        _ => false,
+    });
+    let is_whole = query.limit_clause.is_none() && query.fetch.is_none();
+    is_whole
+        && !select.from.is_empty()
+        && select.distinct.is_none()
+        && select.having.is_none()
+        && !makes_groups(select)
+        && !has_window
+}
+
 /// A query under a name, its columns renamed where the alias says so.
-fn derived(bound: BoundQuery, alias: &ast::TableAlias) -> Result<(LogicalPlan, Scope)> {
+fn derived(
+    bound: BoundQuery,
+    query: &ast::Query,
+    alias: &ast::TableAlias,
+) -> Result<(LogicalPlan, Scope)> {
+    let is_merged = is_merged(query);
+    let merged: Vec<Option<Merged>> = bound
+        .columns
+        .iter()
+        .map(|column| match column.meta.org_name.is_empty() {
+            true => is_merged.then_some(Merged::Expression),
+            false => is_merged.then_some(Merged::Column),
+        })
+        .collect();
     let table = &alias.name.value;
     let renamed = !alias.columns.is_empty();
     if renamed && alias.columns.len() != bound.columns.len() {
@@ -465,6 +497,9 @@ fn derived(bound: BoundQuery, alias: &ast::TableAlias) -> Result<(LogicalPlan, S
         })
         .collect::<Result<Vec<_>>>()?;
     scope.push_relation("", table, columns);
+    for (column, merged) in scope.columns.iter_mut().zip(merged) {
+        column.merged = merged;
+    }
     scope.facts = bound.facts;
     Ok((bound.plan, scope))
 }

@@ -11,12 +11,13 @@ use sqlparser::ast::{self, Distinct, GroupByExpr, GroupByWithModifier, OrderByEx
 
 use super::aggregate::{self, Grouping};
 use super::expr::{Computed, ExprBinder, Subqueries, canonical, check_conditions};
-use super::facts::Facts;
+use super::facts::{self, Facts};
 use super::grouped::window_terms;
 use super::items::{Item, items};
 use super::mariadb;
-use super::names::{Clauses, Names, Term, check_names};
+use super::names::{self, Clauses, Names, Term, check_names};
 use super::outer::above_groups;
+use super::propagated;
 use super::query::{
     Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, sort_term,
 };
@@ -61,6 +62,9 @@ impl Binder<'_> {
         }
         if let Some(condition) = &select.selection {
             check_names(condition, &scope, "where clause")?;
+        }
+        if self.answer.get() != Some(&Flavour::MariaDb) {
+            propagated::check(select, &scope)?;
         }
         let names = Names { scope: &scope, items: &items, eval: &self.context.eval };
         let clauses = names.clauses(select, order.by)?;
@@ -190,7 +194,11 @@ impl Binder<'_> {
         }
         if is_explicit && !is_rollup(block.select)? {
             // Groups are distinct where the select list tells them apart.
-            block.distinct &= block.clauses.keys.iter().any(|key| key.item.is_none());
+            let mode = self.context.mode;
+            let tells_more = |key: &names::Key| {
+                key.item.is_none() && !facts::is_constant(&key.expr, scope, mode)
+            };
+            block.distinct &= block.clauses.keys.iter().any(tells_more);
         }
         Ok(true)
     }

@@ -10,8 +10,10 @@ use datafusion::logical_expr::{
 };
 use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::AggregateCall;
-use pelorus_functions::{self as functions, Arg, Call, EqualityKey, EvalContext, Members, Value};
-use pelorus_types::{Column, ColumnType};
+use pelorus_functions::{
+    self as functions, Arg, Call, CastTarget, EqualityKey, EvalContext, Members, TextForm, Value,
+};
+use pelorus_types::{Column, ColumnType, WireType};
 
 use crate::lazy;
 use crate::udf::{self, into_datafusion};
@@ -34,6 +36,8 @@ pub(crate) struct Typed {
     listed: Option<Listed>,
     /// Whether it is a quotient that a MariaDB would have more digits of.
     quotient: bool,
+    /// What chose it, where its number is not that of its text.
+    chosen: Option<Arc<Choice>>,
 }
 
 /// When a constant that leaves warnings is computed.
@@ -85,6 +89,7 @@ impl Typed {
             origin: Some(Arc::new(column.clone())),
             listed: unknown(&column.ty),
             quotient: false,
+            chosen: None,
         }
     }
 
@@ -114,7 +119,16 @@ impl Typed {
     /// A value that is neither a constant nor a column, in the form of its type.
     pub(crate) fn computed(expr: Expr, ty: ColumnType) -> Self {
         let arg = Arg::column(ty, String::new());
-        Self { expr, ty, arg, key: None, origin: None, listed: unknown(&ty), quotient: false }
+        Self {
+            expr,
+            ty,
+            arg,
+            key: None,
+            origin: None,
+            listed: unknown(&ty),
+            quotient: false,
+            chosen: None,
+        }
     }
 
     /// A literal.
@@ -124,7 +138,16 @@ impl Typed {
         let scalar = ScalarValue::try_from_array(&array, 0).map_err(udf::from_datafusion)?;
         let expr = Expr::Literal(scalar, None);
         let ty = arg.ty;
-        Ok(Self { expr, ty, arg, key: None, origin: None, listed: None, quotient: false })
+        Ok(Self {
+            expr,
+            ty,
+            arg,
+            key: None,
+            origin: None,
+            listed: None,
+            quotient: false,
+            chosen: None,
+        })
     }
 
     /// The result of an aggregate, found in a column of a plan.
@@ -154,7 +177,7 @@ impl Typed {
         arg.constant = None;
         arg.complains = false;
         let (origin, listed) = (self.origin.clone(), self.listed.clone());
-        Self { expr, key, arg, ty: self.ty, origin, listed, quotient: self.quotient }
+        Self { expr, key, arg, ty: self.ty, origin, listed, quotient: self.quotient, chosen: None }
     }
 
     /// The same value by other names of columns.
@@ -163,7 +186,7 @@ impl Typed {
     /// Those of `rename`.
     pub(crate) fn renamed(&self, rename: impl Fn(&Expr) -> Result<Expr>) -> Result<Self> {
         let key = self.key.as_ref().map(&rename).transpose()?;
-        Ok(Self { expr: rename(&self.expr)?, key, ..self.clone() })
+        Ok(Self { expr: rename(&self.expr)?, key, chosen: None, ..self.clone() })
     }
 
     /// Says whether it is a quotient, or a text that may be one. Floating-point ones stay out.
@@ -192,13 +215,36 @@ impl Typed {
     /// Applies a function or operator by name.
     pub(crate) fn apply(
         name: &str,
-        args: Vec<Typed>,
+        mut args: Vec<Typed>,
         context: &Arc<EvalContext>,
         constants: Constants,
     ) -> Result<Typed> {
-        let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
+        let mut described: Vec<Arg> = args.iter().map(Typed::arg).collect();
+        let hidden = functions::hidden_numbers(name, &described)?;
+        if !hidden.is_empty() {
+            let is_real = functions::asks_real(name, &described);
+            for at in hidden {
+                if let Some(number) = args[at].number(is_real, context)? {
+                    (described[at], args[at]) = (number.arg(), number);
+                }
+            }
+        }
+        for at in 0..args.len() {
+            if described[at].text_form == TextForm::Chosen
+                && functions::asks_text(name, at)
+                && let Some(text) = args[at].text(context)?
+            {
+                (described[at], args[at]) = (text.arg(), text);
+            }
+        }
         let call = functions::resolve(name, &described, context)?;
-        Ok(Self::of_call(call, args, constants))
+        let is_chosen = call.text_form() == TextForm::Chosen;
+        if !is_chosen && !call.mixes() && !call.hides_number() {
+            return Ok(Self::of_call(call, args, constants));
+        }
+        let chosen = Choice { name: name.to_owned(), args: args.clone(), constants };
+        let value = Self::of_call(call, args, constants);
+        Ok(Self { chosen: Some(Arc::new(chosen)), ..value })
     }
 
     /// The result of a resolved call; of constants it is a constant, which MySQL's types depend on.
@@ -248,6 +294,7 @@ impl Typed {
                 (ColumnType::bigint_unsigned(), number)
             }
             None if !self.arg.hides_number() && !self.arg.mixes => (self.ty, self.expr),
+            None if let Some(number) = self.number(true, context)? => (number.ty, number.expr),
             _ => return Err(Error::unsupported("ENUM, SET and JSON values as conditions")),
         };
         Ok(form(Form::Truth(ty), context, expr))
@@ -324,6 +371,120 @@ impl Typed {
     }
 }
 
+/// The call that chose a value among several.
+#[derive(Debug)]
+struct Choice {
+    name: String,
+    args: Vec<Typed>,
+    constants: Constants,
+}
+
+impl Choice {
+    /// The value that it chooses in another form, which is chosen among values of that form.
+    fn among(
+        &self,
+        context: &Arc<EvalContext>,
+        form: impl Fn(&Typed) -> Result<Option<Typed>>,
+    ) -> Result<Option<Typed>> {
+        let name = self.name.to_ascii_uppercase();
+        let count = self.args.len();
+        let is_value = |at: usize| match name.as_str() {
+            "IF" => at > 0,
+            // The last of an odd number is the result of ELSE.
+            "CASE" => !at.is_multiple_of(2) || at + 1 == count,
+            _ => true,
+        };
+        let chooses = ["IF", "CASE", "GREATEST", "LEAST", "COALESCE", "IFNULL"];
+        if !chooses.contains(&name.as_str()) {
+            return Ok(None);
+        }
+        let mut args = self.args.clone();
+        for (_, arg) in args.iter_mut().enumerate().filter(|(at, _)| is_value(*at)) {
+            let Some(value) = form(arg)? else { return Ok(None) };
+            *arg = value;
+        }
+        Typed::apply(&name, args, context, self.constants).map(Some)
+    }
+
+    /// Whether it chooses among dates.
+    fn is_of_dates(&self) -> bool {
+        matches!(self.name.as_str(), "GREATEST" | "LEAST")
+            && self.args.iter().any(|arg| arg.ty.is_date())
+    }
+
+    /// Whether one of its values has a time of day.
+    fn has_time(&self) -> bool {
+        self.args.iter().any(|arg| arg.ty.is_temporal() && arg.ty.wire != WireType::Date)
+    }
+}
+
+impl Typed {
+    /// The number of a value of which arrays hold the text: of an ENUM or SET column, and where
+    /// numbers may have a fraction, of what IF and its like chose. `None` where it is not known.
+    ///
+    /// # Errors
+    /// Those of the numbers that it is chosen among.
+    pub(crate) fn number(
+        &self,
+        is_real: bool,
+        context: &Arc<EvalContext>,
+    ) -> Result<Option<Typed>> {
+        if let Some(Listed::Members(members)) = &self.listed
+            && functions::is_listed(&self.ty)
+            && !self.arg.hides_number
+            && self.origin.is_some()
+            && !members.has_empty()
+        {
+            let number = form(Form::Number(Arc::clone(members)), context, self.expr.clone());
+            let nullable = if self.ty.is_nullable() {
+                |it: ColumnType| it.nullable()
+            } else {
+                ColumnType::not_null
+            };
+            let number = Self::computed(number, nullable(ColumnType::bigint_unsigned()));
+            return Ok(Some(number.converted(nullable(ColumnType::double()), context)));
+        }
+        let Some(chosen) = self.chosen.as_ref().filter(|_| is_real && !context.of_mariadb) else {
+            return Ok(None);
+        };
+        if !chosen.is_of_dates() {
+            return chosen.among(context, |arg| arg.real(context));
+        }
+        let target = if chosen.has_time() { CastTarget::DateTime(6) } else { CastTarget::Date };
+        let call = functions::cast(target, &self.arg, context)?;
+        let date = Self { chosen: None, ..self.clone() };
+        Ok(Some(Self::of_call(call, vec![date], chosen.constants)))
+    }
+
+    /// The text of a number that IF or CASE chose, which has the digits of the value that it is.
+    /// `None` where it is not known.
+    fn text(&self, context: &Arc<EvalContext>) -> Result<Option<Typed>> {
+        let Some(chosen) = self.chosen.as_ref().filter(|_| !context.of_mariadb) else {
+            return Ok(None);
+        };
+        chosen.among(context, |arg| match arg.ty.wire {
+            WireType::Null => Ok(Some(arg.clone())),
+            _ => {
+                Self::apply("CONCAT", vec![arg.clone()], context, Constants::WhenReached).map(Some)
+            }
+        })
+    }
+
+    /// The same as a floating-point number.
+    fn real(&self, context: &Arc<EvalContext>) -> Result<Option<Typed>> {
+        let value = match self.arg.hides_number() || self.arg.mixes {
+            true => self.number(true, context)?,
+            false => Some(self.clone()),
+        };
+        let Some(value) = value else { return Ok(None) };
+        if value.ty.wire == WireType::Double || value.ty.wire == WireType::Null {
+            return Ok(Some(value));
+        }
+        let zero = Self::literal(Arg::literal(Value::Double(0.0), ColumnType::double(), "0e0"))?;
+        Self::apply("+", vec![value, zero], context, Constants::WhenReached).map(Some)
+    }
+}
+
 /// How values of a type are sorted as long as nothing more is known of them.
 fn unknown(ty: &ColumnType) -> Option<Listed> {
     functions::is_listed(ty).then_some(Listed::Unknown)
@@ -351,6 +512,7 @@ fn folded(known: Option<&(ArrayRef, bool)>, arg: &Arg) -> Option<Typed> {
         origin: None,
         listed: None,
         quotient: false,
+        chosen: None,
     })
 }
 
@@ -380,7 +542,7 @@ fn same_form(from: &ColumnType, to: &ColumnType) -> bool {
     if from.is_date() || to.is_date() {
         // A DATE fits a DATETIME as it is, not the other way round.
         return from.wire == to.wire
-            || (from.is_date() && to.is_date() && to.wire != pelorus_types::WireType::Date);
+            || (from.is_date() && to.is_date() && to.wire != WireType::Date);
     }
     from.is_integer() && to.is_integer()
         || from.is_decimal() && to.is_decimal()
