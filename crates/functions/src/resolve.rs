@@ -364,12 +364,12 @@ fn asks_number(name: &str, at: usize, count: usize) -> bool {
 }
 
 /// Whether the value of a call is one of its arguments, whose number may not be that of its text. A
-/// MySQL makes the number of a text that COALESCE chose of the text.
+/// MySQL makes the number of a text that COALESCE, GREATEST or LEAST chose of the text.
 fn hides_number(name: &str, args: &[Arg], ctx: &EvalContext) -> bool {
     let is_hidden = |arg: &Arg| match name {
-        "IF" | "CASE" | "CASE WHEN" | "NULLIF" | "ELT" | "GREATEST" | "LEAST" => arg.hides_number(),
-        "IFNULL" | "COALESCE" if ctx.of_mariadb => arg.hides_number(),
-        "IFNULL" | "COALESCE" => arg.ty.wire == WireType::Json,
+        "IF" | "CASE" | "CASE WHEN" | "NULLIF" | "ELT" => arg.hides_number(),
+        "IFNULL" | "COALESCE" | "GREATEST" | "LEAST" if ctx.of_mariadb => arg.hides_number(),
+        "IFNULL" | "COALESCE" | "GREATEST" | "LEAST" => arg.ty.wire == WireType::Json,
         _ => false,
     };
     args.iter().any(is_hidden)

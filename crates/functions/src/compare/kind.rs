@@ -310,7 +310,10 @@ pub(super) fn between_kind(
     }
     let taken = [None, as_stored(args[0], args[1], ctx), as_stored(args[0], args[2], ctx)];
     let is_temporal = args[0].ty.is_date() || args[0].ty.wire == WireType::Time;
-    if is_temporal && taken.iter().flatten().count() == 1 {
+    // A text that is a date is taken for one as well.
+    let is_dated = |arg: &&&Arg| arg.constant.is_some() && is_textual(arg);
+    let is_odd = args[0].ty.is_date() && args[1..].iter().any(|arg| is_dated(&arg));
+    if is_temporal && (taken.iter().flatten().count() == 1 || is_odd) {
         // A MySQL compares a whole number that is no date with what the other bound is.
         return Err(Error::unsupported(format_args!(
             "{} BETWEEN a value of its own and another one",
@@ -382,6 +385,9 @@ pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<L
     let is_temporal = value.ty.is_date() || is_time;
     let are_numbers = !real().any(is_textual);
     let are_texts = real().all(is_textual);
+    if !ctx.of_mariadb {
+        check_list(value, list, is_dated)?;
+    }
     let is_day = value.ty.wire == WireType::Date;
     if !ctx.of_mariadb
         && is_temporal
@@ -425,21 +431,36 @@ pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<L
     Ok(Listed::as_given(list.iter().map(of_item).collect::<Result<_>>()?))
 }
 
-/// What items of several classes are compared as, numbers among texts and dates: each by itself, texts
-/// under one collation, and as dates beside a value that is a date or time. Texts and times without a
-/// date are such a list as well. `None` for lists of one class.
+/// Error 1235 for lists whose items a MySQL compares by rules of the list as a whole: texts among
+/// times, times among dates and numbers, and a YEAR among texts and numbers that it may take for years.
+fn check_list(value: &Arg, list: &[Arg], is_dated: bool) -> Result<()> {
+    let all = || std::iter::once(value).chain(list).filter(|arg| !arg.is_null());
+    let any = |test: fn(&Arg) -> bool| all().any(test);
+    let is_time = value.ty.wire == WireType::Time;
+    let has_time = any(|arg| arg.ty.wire == WireType::Time);
+    let has_text = any(|arg| arg.ty.is_string());
+    let has_number = any(|arg| !is_textual(arg));
+    let are_known = list.iter().all(|item| item.constant.is_some());
+    let is_of_times = has_time && has_text && !(is_dated && value.ty.is_string() && !has_number);
+    let is_known_time = is_time && are_known && !is_dated && !has_number;
+    let is_of_time_and_date = is_time && is_dated && has_number;
+    let numbers = list.iter().any(|item| !item.is_null() && !item.ty.is_string());
+    let is_of_years = value.ty.wire == WireType::Year && has_text && numbers && are_known;
+    if is_of_times && !is_known_time || is_of_time_and_date || is_of_years {
+        return Err(Error::unsupported(format_args!("{} IN a list of several types", value.text)));
+    }
+    Ok(())
+}
+
+/// What items of several classes are compared as, numbers among texts and dates: each by itself, as
+/// dates beside a value that is one, else texts under one collation. `None` for lists of one class.
 fn mixed_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Vec<Kind>>> {
     let is_text = |item: &Arg| is_textual(value) && is_textual(item);
     let real: Vec<&Arg> = list.iter().filter(|item| !item.is_null()).collect();
-    let all = || std::iter::once(value).chain(real.iter().copied());
-    let is_json = all().any(|arg| arg.ty.wire == WireType::Json);
-    let has_date = all().any(|arg| arg.ty.is_date());
-    let is_of_times = real.iter().all(|item| is_text(item))
-        && !has_date
-        && all().any(|arg| arg.ty.wire == WireType::Time)
-        && all().any(|arg| arg.ty.is_string());
+    let is_json =
+        value.ty.wire == WireType::Json || real.iter().any(|item| item.ty.wire == WireType::Json);
     let classes: HashSet<u8> = real.iter().map(|item| class(value, item)).collect();
-    if ctx.of_mariadb || is_json || value.is_null() || classes.len() < 2 && !is_of_times {
+    if ctx.of_mariadb || is_json || value.is_null() || classes.len() < 2 {
         return Ok(None);
     }
     let mut texts = vec![value];
@@ -447,9 +468,6 @@ fn mixed_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Ve
     let of_item = |item: &Arg| match item {
         _ if item.is_null() => kind(&[value, item], ctx, "in"),
         _ if !is_text(item) => Ok(number_kind(&[value, item])),
-        _ if value.ty.wire == WireType::Time && item.ty.is_date() => {
-            Err(Error::unsupported("a TIME IN a list of dates and others"))
-        }
         _ if value.ty.wire == WireType::Time => Ok(Kind::Time),
         _ if value.ty.is_date() => Ok(Kind::Date),
         _ => text_kind(&texts, ctx, "in"),

@@ -297,12 +297,10 @@ pub(crate) fn moment(input: &Input<'_>, row: usize, lenience: Lenience) -> Resul
 
 /// Whether a text is a date where a time will do as well, be it of a day that no month has.
 pub(crate) fn is_text_of_date(text: &str) -> bool {
-    let read = parse::datetime(text);
     if parse::begins_with_time(text) {
-        // What is beyond all times, `839:00:00`, is a date with colons.
-        let is_time = |micros: i64| micros.abs() <= TIME_MAX_MICROS;
-        return read.value.is_some() && !parse::time(text).value.is_none_or(is_time);
+        return false;
     }
+    let read = parse::datetime(text);
     read.value.is_some() || read.shaped
 }
 

@@ -250,9 +250,6 @@ impl Names<'_> {
                     if !column.name.eq_ignore_ascii_case(name) || !column.is_of(schema, table) {
                         continue;
                     }
-                    if self.is_merged_expression(column) && !item.name.eq_ignore_ascii_case(name) {
-                        continue;
-                    }
                     if found.is_some() && !same(found) {
                         return Err(ambiguous(path, clause));
                     }

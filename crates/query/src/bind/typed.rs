@@ -347,9 +347,16 @@ impl Typed {
         other: &Self,
         context: &Arc<EvalContext>,
     ) -> Result<Option<(EqualityKey, [Expr; 2])>> {
-        let Some(key) = EqualityKey::of(&self.arg, &other.arg, context)? else { return Ok(None) };
+        let mut sides = [self.clone(), other.clone()];
+        for at in functions::hidden_numbers("=", &[self.arg(), other.arg()])? {
+            if let Some(number) = sides[at].number(true, context)? {
+                sides[at] = number;
+            }
+        }
+        let [left, right] = &sides;
+        let Some(key) = EqualityKey::of(&left.arg, &right.arg, context)? else { return Ok(None) };
         let of = |side: &Self| form(Form::Equality(key, side.ty), context, side.expr.clone());
-        Ok(Some((key, [of(self), of(other)])))
+        Ok(Some((key, [of(left), of(right)])))
     }
 
     /// What ORDER BY sorts by: [`Typed::sort_key`], but the number of an ENUM or SET, which is
@@ -447,13 +454,28 @@ impl Typed {
         let Some(chosen) = self.chosen.as_ref().filter(|_| is_real && !context.of_mariadb) else {
             return Ok(None);
         };
+        if self.ty.is_temporal() {
+            return chosen.among(context, |arg| arg.exact(context));
+        }
         if !chosen.is_of_dates() {
             return chosen.among(context, |arg| arg.real(context));
         }
         let target = if chosen.has_time() { CastTarget::DateTime(6) } else { CastTarget::Date };
         let call = functions::cast(target, &self.arg, context)?;
         let date = Self { chosen: None, ..self.clone() };
-        Ok(Some(Self::of_call(call, vec![date], chosen.constants)))
+        Self::of_call(call, vec![date], chosen.constants).real(context)
+    }
+
+    /// A date or time as an exact number.
+    fn exact(&self, context: &Arc<EvalContext>) -> Result<Option<Typed>> {
+        if self.arg.mixes {
+            return self.number(true, context);
+        }
+        if self.ty.wire == WireType::Null {
+            return Ok(Some(self.clone()));
+        }
+        let zero = Self::literal(Arg::literal(Value::Int(0), ColumnType::bigint(), "0"))?;
+        Self::apply("+", vec![self.clone(), zero], context, Constants::WhenReached).map(Some)
     }
 
     /// The text of a number that IF or CASE chose, which has the digits of the value that it is.
