@@ -400,7 +400,7 @@ pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<L
         let taken = std::iter::once(None).chain(items).collect();
         return Ok(Listed { kinds: vec![kind; list.len()], taken, complaints });
     }
-    if let Some(listed) = years(value, list, ctx) {
+    if let Some(listed) = years(value, list, ctx)? {
         return Ok(listed);
     }
     if let Some(kinds) = mixed_kinds(value, list, ctx)? {
@@ -485,19 +485,22 @@ fn class(value: &Arg, item: &Arg) -> u8 {
     }
 }
 
-/// The years that a YEAR takes constant texts for, and what they are compared as. `None` for other
-/// lists.
-fn years(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Option<Listed> {
+/// The years that a YEAR takes constant texts for. `None` for other lists.
+///
+/// # Errors
+/// 1235 where one of them is no year: a MySQL compares the others in its own way then.
+fn years(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Listed>> {
     let is_text = |item: &Arg| item.constant.is_some() && item.ty.is_string();
     let is_column = value.ty.wire == WireType::Year && value.constant.is_none();
     if ctx.of_mariadb || !is_column || !list.iter().all(|item| item.is_null() || is_text(item)) {
-        return None;
+        return Ok(None);
     }
     let items: Vec<Option<Arg>> = list.iter().map(|item| as_stored(value, item, ctx)).collect();
-    let are_years = items.iter().zip(list).all(|(year, item)| year.is_some() || item.is_null());
-    let kind = if are_years { Kind::Int } else { Kind::Real };
+    if items.iter().zip(list).any(|(year, item)| year.is_none() && !item.is_null()) {
+        return Err(Error::unsupported(format_args!("{} IN a list of several types", value.text)));
+    }
     let taken = std::iter::once(None).chain(items).collect();
-    Some(Listed { kinds: vec![kind; list.len()], taken, complaints: Vec::new() })
+    Ok(Some(Listed { kinds: vec![Kind::Int; list.len()], taken, complaints: Vec::new() }))
 }
 
 /// A text among several dates and texts is a date to a MySQL beside all of them; beside constants
