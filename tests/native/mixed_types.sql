@@ -93,7 +93,9 @@ SELECT s IN (7, da), s NOT IN (da, 1.5, NULL), da IN (20170101, '2017-01-02'), c
 SELECT d IN (s, '12:12:12') FROM mx;
 -- refused: 1235
 SELECT y IN ('1999.1', 0e0) FROM y;
-SELECT y IN ('1999', '2000'), y NOT IN ('98', NULL), y IN (1999, id) FROM y ORDER BY id;
+SELECT y IN ('1999', '2000'), y NOT IN ('98', '1999'), y IN (1999, id) FROM y ORDER BY id;
+-- refused: 1235
+SELECT y NOT IN ('98', NULL) FROM y;
 -- refused: 1235
 SELECT y IN ('1999', 'x') FROM y;
 -- refused: 1235

@@ -170,6 +170,7 @@ SELECT more AS x FROM (SELECT id, kind, kind + 1 AS more FROM shop) q GROUP BY x
 SELECT MAX(q.kind) + 1 AS m FROM (SELECT id, kind, kind + 1 AS more FROM shop) q GROUP BY q.more HAVING more * 2 < 5;
 SELECT MAX(q.kind) + 1 AS m FROM (SELECT id, kind, kind AS more FROM shop) q GROUP BY q.more HAVING more * 2 < 5 ORDER BY 1;
 SELECT more FROM (SELECT id, kind, kind + 1 AS more FROM shop) q GROUP BY more HAVING q.more > 2;
+-- values only: MySQL has the extreme of a merged column as a BIGINT
 SELECT q.more AS x, MIN(q.id) FROM (SELECT id, kind, kind + 1 AS more FROM shop) q GROUP BY id HAVING q.more > 2 ORDER BY 2;
 SELECT q.more AS x FROM (SELECT id, kind, kind + 1 AS more FROM shop) q GROUP BY x HAVING more > 2;
 -- HAVING means the key that is a column, whatever aliases other keys have.

@@ -488,7 +488,7 @@ fn class(value: &Arg, item: &Arg) -> u8 {
 /// The years that a YEAR takes constant texts for. `None` for other lists.
 ///
 /// # Errors
-/// 1235 where one of them is no year: a MySQL compares the others in its own way then.
+/// 1235 where one of them is no year, or NULL: a MySQL compares the others in its own way then.
 fn years(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Listed>> {
     let is_text = |item: &Arg| item.constant.is_some() && item.ty.is_string();
     let is_column = value.ty.wire == WireType::Year && value.constant.is_none();
@@ -496,7 +496,7 @@ fn years(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Listed>>
         return Ok(None);
     }
     let items: Vec<Option<Arg>> = list.iter().map(|item| as_stored(value, item, ctx)).collect();
-    if items.iter().zip(list).any(|(year, item)| year.is_none() && !item.is_null()) {
+    if items.iter().any(Option::is_none) {
         return Err(Error::unsupported(format_args!("{} IN a list of several types", value.text)));
     }
     let taken = std::iter::once(None).chain(items).collect();
