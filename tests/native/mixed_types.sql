@@ -112,3 +112,5 @@ SELECT id, ci IN ('A', bin), ci IN (ci, bin) FROM cc ORDER BY id;
 SELECT p.id, q.id FROM cc p JOIN cc q ON p.id < q.id WHERE p.ci IN (q.ci, q.bin);
 -- refused: 1235
 SELECT p.id, q.id FROM cc p JOIN cc q ON p.ci = q.ci WHERE p.ci IN (q.ci, q.bin);
+SELECT GREATEST(y, 'abc') + 0, LEAST(y, 'x') + 0 FROM y ORDER BY id;
+SELECT GREATEST(s, 7) + 0, LEAST(s, 0.5) + 0 FROM mx ORDER BY id;

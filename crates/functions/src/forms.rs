@@ -42,7 +42,8 @@ pub(crate) fn mixes(name: &str, args: &[Arg], ty: &ColumnType, of_mariadb: bool)
         return false;
     }
     if matches!(name, "GREATEST" | "LEAST") {
-        return of_mariadb || args.iter().any(|arg| arg.ty.is_temporal());
+        let is_timed = |arg: &Arg| arg.ty.is_temporal() || arg.ty.wire == WireType::Year;
+        return of_mariadb || args.iter().any(is_timed);
     }
     let is_other = |arg: &&Arg| {
         let is_odd = matches!(arg.ty.wire, WireType::Float | WireType::Bit);
