@@ -17,7 +17,7 @@ SELECT '12:12:12' IN (c, d), '12:12:12' IN (d, c), '12:12:12' IN (d), '12:12:12'
 SELECT d = DATE'1970-01-01', d NOT IN ('00:00:00', 'ab'), d IN ('00:00:01', '2024-01-31'), d = 'ab', d < '', d = '12:12', d = TIMESTAMP'2024-01-01 12:12:12', d BETWEEN 0e0 AND '00:00:01' FROM mx ORDER BY id;
 -- refused: 1235
 SELECT s IN ('fi', TIME'00:00:01') FROM mx;
-SELECT c IN ('ab', 1), y.y IN ('1999', '2000') FROM mx, y;
+SELECT c IN ('ab', 1) FROM mx, y;
 SELECT id FROM mx WHERE d NOT IN ('00:00:00', 'ab') ORDER BY id;
 SELECT id FROM mx WHERE d = DATE'1970-01-01';
 SELECT s = c, s < c, s = DATE'2017-01-01', s <> da, c = 20170101, c = 20170101.5, da = 0.1e0, da = 99, da < 99, c IN (20170101, 1), da IN (20170101121212, 7) FROM mx ORDER BY id;
@@ -93,11 +93,11 @@ SELECT s IN (7, da), s NOT IN (da, 1.5, NULL), da IN (20170101, '2017-01-02'), c
 SELECT d IN (s, '12:12:12') FROM mx;
 -- refused: 1235
 SELECT y IN ('1999.1', 0e0) FROM y;
-SELECT y IN ('1999', '2000'), y NOT IN ('98', '1999'), y IN (1999, id) FROM y ORDER BY id;
+SELECT y IN (1999, id), y IN (s, 2000), y NOT IN (s, c) FROM y JOIN mx USING (id) ORDER BY id;
+-- refused: 1235
+SELECT y IN ('1999', '2000') FROM y;
 -- refused: 1235
 SELECT y NOT IN ('98', NULL) FROM y;
--- refused: 1235
-SELECT y IN ('1999', 'x') FROM y;
 -- refused: 1235
 SELECT y IN (1999, '2000.0') FROM y;
 SELECT c BETWEEN id AND s, d BETWEEN id AND s, d BETWEEN id AND da, da NOT BETWEEN id AND c FROM mx ORDER BY id;

@@ -400,9 +400,6 @@ pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<L
         let taken = std::iter::once(None).chain(items).collect();
         return Ok(Listed { kinds: vec![kind; list.len()], taken, complaints });
     }
-    if let Some(listed) = years(value, list, ctx)? {
-        return Ok(listed);
-    }
     if let Some(kinds) = mixed_kinds(value, list, ctx)? {
         return Ok(Listed::as_given(kinds));
     }
@@ -432,7 +429,7 @@ pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<L
 }
 
 /// Error 1235 for lists whose items a MySQL compares by rules of the list as a whole: texts among
-/// times, times among dates and numbers, and a YEAR among texts and numbers that it may take for years.
+/// times, times among dates and numbers, and a YEAR among constant texts.
 fn check_list(value: &Arg, list: &[Arg], is_dated: bool) -> Result<()> {
     let all = || std::iter::once(value).chain(list).filter(|arg| !arg.is_null());
     let any = |test: fn(&Arg) -> bool| all().any(test);
@@ -444,8 +441,7 @@ fn check_list(value: &Arg, list: &[Arg], is_dated: bool) -> Result<()> {
     let is_of_times = has_time && has_text && !(is_dated && value.ty.is_string() && !has_number);
     let is_known_time = is_time && are_known && !is_dated && !has_number;
     let is_of_time_and_date = is_time && is_dated && has_number;
-    let numbers = list.iter().any(|item| !item.is_null() && !item.ty.is_string());
-    let is_of_years = value.ty.wire == WireType::Year && has_text && numbers && are_known;
+    let is_of_years = value.ty.wire == WireType::Year && has_text && are_known;
     if is_of_times && !is_known_time || is_of_time_and_date || is_of_years {
         return Err(Error::unsupported(format_args!("{} IN a list of several types", value.text)));
     }
@@ -483,24 +479,6 @@ fn class(value: &Arg, item: &Arg) -> u8 {
         Kind::Decimal => 2,
         _ => 3,
     }
-}
-
-/// The years that a YEAR takes constant texts for. `None` for other lists.
-///
-/// # Errors
-/// 1235 where one of them is no year, or NULL: a MySQL compares the others in its own way then.
-fn years(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Listed>> {
-    let is_text = |item: &Arg| item.constant.is_some() && item.ty.is_string();
-    let is_column = value.ty.wire == WireType::Year && value.constant.is_none();
-    if ctx.of_mariadb || !is_column || !list.iter().all(|item| item.is_null() || is_text(item)) {
-        return Ok(None);
-    }
-    let items: Vec<Option<Arg>> = list.iter().map(|item| as_stored(value, item, ctx)).collect();
-    if items.iter().any(Option::is_none) {
-        return Err(Error::unsupported(format_args!("{} IN a list of several types", value.text)));
-    }
-    let taken = std::iter::once(None).chain(items).collect();
-    Ok(Some(Listed { kinds: vec![Kind::Int; list.len()], taken, complaints: Vec::new() }))
 }
 
 /// A text among several dates and texts is a date to a MySQL beside all of them; beside constants
