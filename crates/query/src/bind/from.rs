@@ -222,8 +222,9 @@ impl Binder<'_> {
                 }
                 (None, _) => self.query(&cte.cte.query, &cte.seen).await?,
             };
+            let mut named = cte.cte.alias.clone();
+            named.name = ast::Ident::new(alias);
             let query = &cte.cte.query;
-            let named = ast::TableAlias { name: ast::Ident::new(alias), ..cte.cte.alias.clone() };
             return derived(written(bound, query, &self.context.eval), query, &named);
         }
         let local = database_name(self.context, database)?;
