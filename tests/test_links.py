@@ -1023,6 +1023,22 @@ def test_every_session_variable_can_be_set_with_every_server(lab):
             "cte_max_recursion_depth", "windowing_use_high_precision"} <= set(tried)
 
 
+def test_long_values_take_no_more_than_their_bytes(lab):
+    """Values of megabytes that a statement has or computes: a statement of several frames as well."""
+    server, through = lab
+    most = min(int(server.run("SELECT @@GLOBAL.max_allowed_packet")[0][0]) - 100_000, 20_000_000)
+    with through.connect() as connection:
+        ask(connection, "CREATE TABLE link_lab.long_values (id INT PRIMARY KEY, v LONGTEXT)")
+        values = ("REPEAT('abcd', 2000000)", "CONCAT(REPEAT('x', 4000000), REPEAT('y', 4000000))",
+                  f"'{'q' * most}'")
+        begun = time.monotonic()
+        for at, value in enumerate(values):
+            ask(connection, f"INSERT INTO link_lab.long_values VALUES ({at}, {value})")
+        assert ask(connection, "SELECT SUM(LENGTH(v)) FROM link_lab.long_values") == ((16_000_000 + most,),)
+        assert time.monotonic() - begun < 60
+        ask(connection, "DROP TABLE link_lab.long_values")
+
+
 def test_a_global_variable_that_a_server_lacks_keeps_nobody_out(lab):
     _, through = lab
     through.run("SET GLOBAL sql_generate_invisible_primary_key = ON, GLOBAL sql_require_primary_key = ON")

@@ -187,6 +187,7 @@ async fn log_in(
         probe: Some((Arc::clone(address), env.clone())),
         status: ServerStatus::default(),
         pending: 0,
+        answers: std::collections::VecDeque::new(),
         phase: Phase::Head,
         run: Run { since: env.clock.monotonic(), ..Run::default() },
         broken: false,
