@@ -36,7 +36,7 @@ def _open(server, database: str):
 
 
 # Warnings about syntax that MySQL wants to be rid of; Pelorus says nothing of it.
-DEPRECATIONS = {b"1287", b"1681"}
+DEPRECATIONS = {b"1287", b"1681", b"3135"}
 
 
 def _warnings(connection, failed: bool) -> list[tuple]:

@@ -188,6 +188,155 @@ fn write_shortest(out: &mut String, scientific: &str) {
     }
 }
 
+/// Significant digits of a number and where its point is: `0.digits * 10^point`.
+struct Digits {
+    digits: String,
+    point: i32,
+}
+
+impl Digits {
+    /// Of a number like `1.25e-3`.
+    fn of_scientific(text: &str) -> Self {
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        Self { digits: digits.trim_end_matches('0').to_owned(), point: exponent + 1 }
+    }
+
+    /// At most so many digits of a positive number. From 15 on the shortest that read back the same
+    /// are enough, as in the servers' `dtoa`.
+    fn significant(value: f64, count: usize) -> Self {
+        const SHORTEST_FROM: usize = 15;
+        if count >= SHORTEST_FROM {
+            let shortest = format!("{value:e}");
+            let all = even_of_two(value, &shortest).unwrap_or(shortest);
+            let all = Self::of_scientific(&all);
+            if all.digits.len() <= count {
+                return all;
+            }
+        }
+        let behind = count.max(1) - 1;
+        Self::of_scientific(&format!("{value:.behind$e}"))
+    }
+
+    /// The digits of a positive number up to a place after the point; none of what is rounded to zero.
+    fn fixed(value: f64, decimals: usize) -> Self {
+        let text = format!("{value:.decimals$}");
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let all = format!("{}{fraction}", whole.trim_start_matches('0'));
+        let zeros = all.len() - all.trim_start_matches('0').len();
+        let before = whole.trim_start_matches('0').len();
+        let place = |length: usize| i32::try_from(length).unwrap_or(i32::MAX);
+        let point = place(before) - if before == 0 { place(zeros) } else { 0 };
+        Self { digits: all.trim_matches('0').to_owned(), point }
+    }
+
+    fn count(&self) -> i32 {
+        i32::try_from(self.digits.len()).unwrap_or(i32::MAX)
+    }
+
+    /// Characters of the plain form.
+    fn plain_length(&self) -> i32 {
+        match self.point {
+            point if point <= 0 => self.count() - point + 2,
+            point if point < self.count() => self.count() + 1,
+            point => point,
+        }
+    }
+
+    fn write_plain(&self, out: &mut String) {
+        let zeros = |count: i32| std::iter::repeat_n('0', usize::try_from(count).unwrap_or(0));
+        if self.digits.is_empty() {
+            out.push('0');
+        } else if self.point <= 0 {
+            out.push_str("0.");
+            out.extend(zeros(-self.point));
+            out.push_str(&self.digits);
+        } else if self.point < self.count() {
+            let (whole, fraction) = self.digits.split_at(usize::try_from(self.point).unwrap_or(0));
+            out.push_str(whole);
+            out.push('.');
+            out.push_str(fraction);
+        } else {
+            out.push_str(&self.digits);
+            out.extend(zeros(self.point - self.count()));
+        }
+    }
+}
+
+/// Writes a DOUBLE in at most `width` characters, as MySQL stores it in a text column: where not all
+/// digits have room, in the form that leaves more of them. Returns whether it fits; of what does not,
+/// the beginning is written.
+pub fn write_double_within(out: &mut String, value: f64, width: usize) -> bool {
+    /// Digits that every DOUBLE has.
+    const SURE: i32 = 15;
+    if value == 0.0 || !value.is_finite() {
+        let begin = out.len();
+        write_double(out, value);
+        let fits = out.len() - begin <= width;
+        out.truncate(out.len().min(begin + width));
+        return fits;
+    }
+    let size = value.abs();
+    let sign = if value < 0.0 { "-" } else { "" };
+    let room = i32::try_from(width).unwrap_or(i32::MAX) - i32::from(value < 0.0);
+    let all = Digits::significant(size, usize::try_from(room).unwrap_or(0));
+    let exponent_digits = |point: i32| match point {
+        -8..=10 => 1,
+        -98..=100 => 2,
+        _ => 3,
+    };
+    let exponent_length = exponent_digits(all.point);
+    let has_space = all.plain_length() <= room;
+    // In the plain form no digit would be left, in the other one all are.
+    let is_scientific = all.point <= 0 && room <= 2 - all.point && room >= 3 + exponent_length;
+    let is_plain = match has_space {
+        true => all.point > -SURE && (all.point <= SURE || all.count() > all.point),
+        false => {
+            let is_near = all.point >= -1 || all.point == -2;
+            all.point <= room && is_near && !is_scientific
+        }
+    };
+    let mut text = sign.to_owned();
+    let mut fits = true;
+    if is_plain {
+        let left = room
+            - i32::from(all.point < all.count())
+            - if all.point <= 0 { 1 - all.point } else { 0 };
+        if left < all.count() {
+            fits = left >= all.point;
+            let decimals = usize::try_from(left.max(all.point) - all.point).unwrap_or(0);
+            let cut = Digits::fixed(size, decimals);
+            if cut.digits.is_empty() {
+                text.clear();
+            }
+            cut.write_plain(&mut text);
+        } else {
+            all.write_plain(&mut text);
+        }
+    } else {
+        let is_small = all.point <= 0;
+        let left = room - i32::from(is_small) - 1 - exponent_length - i32::from(all.count() > 1);
+        fits = left > 0;
+        let all = match left < all.count() {
+            true => Digits::significant(size, usize::try_from(left).unwrap_or(0)),
+            false => all,
+        };
+        let (first, rest) = all.digits.split_at(1.min(all.digits.len()));
+        text.push_str(first);
+        if !rest.is_empty() {
+            text.push('.');
+            text.push_str(rest);
+        }
+        let exponent = all.point - 1;
+        let minus = if is_small { "-" } else { "" };
+        write!(text, "e{minus}{}", exponent.abs()).ok();
+    }
+    text.truncate(width);
+    out.push_str(&text);
+    fits
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -321,6 +321,17 @@ fn shown_name(key: &KeyDefinition) -> &str {
     }
 }
 
+/// Whether a column has texts or bytes of which the first can be part of a key.
+fn has_beginning(column: &ColumnDefinition, length: u32) -> bool {
+    let data_type = &column.data_type;
+    match data_type.base {
+        Base::Char | Base::VarChar | Base::Binary | Base::VarBinary => {
+            length <= data_type.length.unwrap_or(1)
+        }
+        base => is_blob(base),
+    }
+}
+
 /// A column as part of a key.
 fn key_column(
     column: &ColumnDefinition,
@@ -344,6 +355,16 @@ fn key_column(
         return Err(Error::new(
             Code::BlobKeyWithoutLength,
             format!("BLOB/TEXT column '{name}' used in key specification without a key length"),
+        ));
+    }
+    if let Some(length) = length.filter(|_| kind != KeyKind::FullText)
+        && !has_beginning(column, length)
+    {
+        return Err(Error::remote(
+            1089,
+            *b"HY000",
+            "Incorrect prefix key; the used key part isn't a string, the used length is longer than \
+             the key part, or the storage engine doesn't support unique prefix keys",
         ));
     }
     if kind != KeyKind::Primary {

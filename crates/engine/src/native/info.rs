@@ -316,8 +316,9 @@ pub(super) fn default_text(def: &NativeDef, at: usize, zone: TimeZone) -> Option
         DefaultValue::Constant(Value::Null) => None,
         DefaultValue::Constant(value) => {
             let ty = &def.targets.get(at)?.ty;
-            Some(match (value, ty.wire) {
+            let text = match (value, ty.wire) {
                 (Value::UInt(bits), WireType::Bit) => format!("b'{bits:b}'"),
+                (Value::Bytes(bytes), _) if ty.is_binary_string() => bytes_text(bytes),
                 #[expect(clippy::cast_possible_truncation, reason = "it came from a FLOAT")]
                 (Value::Double(value), WireType::Float) if ty.decimals >= DECIMALS_NOT_FIXED => {
                     let mut text = String::new();
@@ -331,9 +332,22 @@ pub(super) fn default_text(def: &NativeDef, at: usize, zone: TimeZone) -> Option
                     text_of(&Value::Date(timestamp_from_utc(*packed, zone)), ty)
                 }
                 _ => text_of(value, ty),
-            })
+            };
+            // Zeros fill a number up as they do in results.
+            let is_filled = ty.flags.has(Flags::ZEROFILL) && ty.wire != WireType::Year;
+            let width = if is_filled { usize::try_from(ty.length).unwrap_or(0) } else { 0 };
+            Some(format!("{text:0>width$}"))
         }
     }
+}
+
+/// A default of bytes as MySQL's information tables have it: hexadecimal, up to the first zero.
+fn bytes_text(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return String::new();
+    }
+    let shown = bytes.iter().take_while(|byte| **byte != 0);
+    shown.fold("0x".to_owned(), |text, byte| format!("{text}{byte:02X}"))
 }
 
 /// An expression as MySQL's information tables have it: with backslashes before quotes.

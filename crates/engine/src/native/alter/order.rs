@@ -5,6 +5,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_sql::table::{AlterAction, KeyTarget};
 
 use super::actions::Draft;
+use crate::mirror::is_hidden;
 use crate::native::check::duplicate_column;
 use crate::native::refer::rename_referred;
 
@@ -50,6 +51,7 @@ impl Draft<'_> {
     /// What an action names and is not there, or is there already; 1235 for what native tables do
     /// not do.
     pub(super) fn apply_all(&mut self, actions: &[AlterAction]) -> Result<()> {
+        self.check_once(actions)?;
         let mut ordered: Vec<&AlterAction> = actions.iter().collect();
         ordered.sort_by_key(|action| turn(action));
         let (first, rest) = ordered.split_at(ordered.partition_point(|it| turn(it) < Turn::Rest));
@@ -59,6 +61,28 @@ impl Draft<'_> {
         if self.definition.columns.is_empty() {
             let text = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
             return Err(Error::new(Code::CannotRemoveAllColumns, text));
+        }
+        Ok(())
+    }
+
+    /// Refuses two actions that define or rename one column, as MySQL does: the second one does not
+    /// find it any more.
+    fn check_once(&self, actions: &[AlterAction]) -> Result<()> {
+        let mut seen: Vec<&str> = Vec::new();
+        for action in actions {
+            let name = match action {
+                AlterAction::ModifyColumn { column, .. } => &column.name,
+                AlterAction::ChangeColumn { from: name, .. }
+                | AlterAction::RenameColumn(name, _)
+                | AlterAction::ColumnDefault(name, _)
+                | AlterAction::ColumnVisible(name, _) => name,
+                _ => continue,
+            };
+            if seen.iter().any(|it| it.eq_ignore_ascii_case(name)) && !is_hidden(&self.def.database)
+            {
+                return Err(self.unknown_column(name));
+            }
+            seen.push(name);
         }
         Ok(())
     }
