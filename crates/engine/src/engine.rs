@@ -113,7 +113,11 @@ impl Engine {
             }
         }
         let links = Arc::new(Links::new(&env));
-        let copies = Arc::new(EngineCopies::new(Arc::clone(&native), Arc::clone(&globals)));
+        let copies = Arc::new(EngineCopies::new(
+            Arc::clone(&native),
+            Arc::clone(&globals),
+            memory.mirrors().clone(),
+        ));
         let mirrors = Mirrors::open(copies, Arc::clone(&links) as Arc<dyn FindLink>, env.clone())?;
         let engine = Arc::new(Self {
             mirrors,

@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use pelorus_env::Account;
 use pelorus_error::Result;
 use pelorus_types::{ColumnType, WireType};
 
 use crate::collate::weight::Rules;
 use crate::context::EvalContext;
 use crate::input::{Input, Slot};
-use crate::output::check_room;
+use crate::output::Output;
+use crate::value::Value;
 
 /// Whether the key of a type differs from the values themselves.
 pub fn needs_key(ty: &ColumnType) -> bool {
@@ -38,8 +40,11 @@ pub fn without_signed_zeros(array: &ArrayRef) -> ArrayRef {
 }
 
 /// The keys of an array: for text its sort key under its collation as `Binary`, all else as it is.
-/// Equal values have equal keys.
-pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
+/// Equal values have equal keys. An account counts the keys as long as they are there.
+///
+/// # Errors
+/// A collation whose rules are not known here (1235), and 1041.
+pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType, memory: &Account) -> Result<ArrayRef> {
     if !needs_key(ty) {
         return Ok(Arc::clone(array));
     }
@@ -50,19 +55,15 @@ pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
     let ctx = EvalContext::default();
     let slot = Slot::of_type(*ty);
     let input = Input::new(array, &slot, &ctx)?;
-    let mut builder = BinaryBuilder::with_capacity(array.len(), array.len() * 16);
+    let mut output = Output::new(&DataType::Binary, array.len(), memory)?;
     let mut known = Known::new();
     for row in 0..array.len() {
         match input.text(row)? {
-            None => builder.append_null(),
-            Some(text) => {
-                let key = known.key(&text, &rules)?;
-                check_room(builder.values_slice().len(), key.len())?;
-                builder.append_value(key);
-            }
+            None => output.push(Value::Null)?,
+            Some(text) => output.push_bytes(known.key(&text, &rules)?)?,
         }
     }
-    Ok(Arc::new(builder.finish()))
+    Ok(output.finish())
 }
 
 /// Keys of texts that came lately: what is grouped by has few values as a rule.

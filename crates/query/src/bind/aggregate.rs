@@ -250,6 +250,7 @@ impl Binder<'_> {
             };
             if grouping.rollup {
                 bound.set_nullable();
+                bound = bound.as_value();
             }
             computed.insert(text, bound);
         }

@@ -654,7 +654,7 @@ impl ExprBinder<'_> {
             && let [value] = plain_arguments(function)?[..]
         {
             // Where nothing makes groups it is a function of the row.
-            return self.value(value);
+            return Ok(self.value(value)?.as_value());
         }
         if is_aggregate_name(&name) {
             return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));

@@ -165,9 +165,18 @@ impl Binder<'_> {
                         )
                     })?;
                     let mut bound = self.query(subquery, &reach.of_derived()).await?;
-                    if is_constant(self.context, subquery)? {
-                        let columns = bound.columns.iter_mut();
-                        columns.for_each(|column| column.in_temporary_table(&self.context.eval));
+                    let columns = bound.columns.iter_mut();
+                    match kept_apart(subquery) {
+                        _ if is_constant(self.context, subquery)? => {
+                            columns.for_each(|it| it.in_temporary_table(&self.context.eval));
+                        }
+                        Some(Apart::Aggregates) => {
+                            columns.for_each(|it| it.as_temporary_column());
+                        }
+                        Some(Apart::Rows) => {
+                            columns.for_each(|it| it.in_temporary_table(&self.context.eval));
+                        }
+                        None => {}
                     }
                     derived(written(bound, subquery, &self.context.eval), alias)
                 }
@@ -272,6 +281,7 @@ impl Binder<'_> {
     ) -> Result<(LogicalPlan, Scope)> {
         let ((left_plan, left), (right_plan, right)) = (left, right);
         let kind = how.kind;
+        let begin = left.columns.len();
         let (scope, on) = joined(left, right, how, rejected, self.context.mode)?;
         let nothing = Subqueries::new();
         let clause = self.clause(&scope, &nothing, "on clause");
@@ -287,8 +297,14 @@ impl Binder<'_> {
         };
         let plan = joined.and_then(LogicalPlanBuilder::build).map_err(from_datafusion)?;
         let mut scope = scope;
-        for column in &mut scope.columns {
-            if kind != Kind::Inner {
+        for (at, column) in scope.columns.iter_mut().enumerate() {
+            // The rows of the other side may be missing.
+            let is_filled = match kind {
+                Kind::Inner => false,
+                Kind::Left => at >= begin,
+                Kind::Right => at < begin,
+            };
+            if is_filled {
                 column.value.set_nullable();
             }
         }
@@ -389,6 +405,23 @@ impl OperatorText for ast::Join {
 fn is_constant(context: &QueryContext, query: &ast::Query) -> Result<bool> {
     let is_select = matches!(query.body.as_ref(), ast::SetExpr::Select(_));
     Ok(is_select && matches!(place(context, query, &HashSet::new())?, Place::Nowhere))
+}
+
+/// Why MySQL computes a derived table before the block around it.
+enum Apart {
+    /// It has aggregates, which have columns of their own types.
+    Aggregates,
+    /// It has a LIMIT.
+    Rows,
+}
+
+/// Whether a MySQL computes a derived table that is one block before the block around it.
+fn kept_apart(query: &ast::Query) -> Option<Apart> {
+    let ast::SetExpr::Select(select) = query.body.as_ref() else { return None };
+    if makes_groups(select) {
+        return Some(Apart::Aggregates);
+    }
+    query.limit_clause.is_some().then_some(Apart::Rows)
 }
 
 /// The columns of a query in a FROM clause: of one that makes groups, a MariaDB writes a table in

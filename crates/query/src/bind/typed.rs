@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::AggregateCall;
 use pelorus_functions::{self as functions, Arg, Call, EqualityKey, EvalContext, Members, Value};
-use pelorus_types::{Column, ColumnType};
+use pelorus_types::{Column, ColumnType, WireType};
 
 use crate::lazy;
 use crate::udf::{self, into_datafusion};
@@ -61,6 +61,19 @@ impl Constants {
     }
 }
 
+/// Characters that an integer column can take, whatever width it is displayed in.
+fn digits(ty: &ColumnType) -> u32 {
+    let digits = match ty.wire {
+        WireType::Tiny => 3,
+        WireType::Short => 5,
+        WireType::Int24 => 8,
+        WireType::Long => 10,
+        WireType::LongLong => return 20,
+        _ => return 0,
+    };
+    digits + u32::from(!ty.is_unsigned())
+}
+
 /// The list that values are sorted by.
 #[derive(Clone, Debug)]
 enum Listed {
@@ -77,10 +90,14 @@ impl Typed {
             .filter(|part| !part.is_empty())
             .map(|part| format!("`{part}`"))
             .collect();
+        let mut arg = Arg::column(column.ty, text.join("."));
+        if !column.org_name.is_empty() {
+            arg.ty.length = arg.ty.length.max(digits(&column.ty));
+        }
         Self {
             expr,
             ty: column.ty,
-            arg: Arg::column(column.ty, text.join(".")),
+            arg,
             key: None,
             origin: Some(Arc::new(column.clone())),
             listed: unknown(&column.ty),
@@ -187,6 +204,26 @@ impl Typed {
     pub(crate) fn set_nullable(&mut self) {
         self.ty = self.ty.nullable();
         self.arg.ty = self.ty;
+    }
+
+    /// Describes the value as one of another type that is held in the same form.
+    pub(crate) fn describe(&mut self, ty: ColumnType) {
+        self.ty = ty;
+        self.arg.ty = ty;
+    }
+
+    /// The same value as one that is no column of a table.
+    #[must_use]
+    pub(crate) fn as_value(mut self) -> Self {
+        let mut length = self.arg.ty.length;
+        let is_column = self.origin.as_ref().is_some_and(|it| !it.org_name.is_empty());
+        if is_column && self.ty.is_blob() {
+            // Long texts are reported with their bytes taken for characters.
+            length = length.saturating_mul(u32::from(self.ty.collation.bytes_per_char().max(1)));
+        }
+        self.describe(ColumnType { length, ..self.ty.as_value() });
+        self.origin = None;
+        self
     }
 
     /// Applies a function or operator by name.
@@ -380,7 +417,7 @@ fn same_form(from: &ColumnType, to: &ColumnType) -> bool {
     if from.is_date() || to.is_date() {
         // A DATE fits a DATETIME as it is, not the other way round.
         return from.wire == to.wire
-            || (from.is_date() && to.is_date() && to.wire != pelorus_types::WireType::Date);
+            || (from.is_date() && to.is_date() && to.wire != WireType::Date);
     }
     from.is_integer() && to.is_integer()
         || from.is_decimal() && to.is_decimal()
@@ -460,7 +497,7 @@ impl FormUdf {
     pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
         match &self.what {
             Form::Convert { from, to } => functions::convert(array, from, to, &self.context),
-            Form::Key(ty) => functions::comparison_keys(array, ty),
+            Form::Key(ty) => functions::comparison_keys(array, ty, &self.context.memory),
             Form::Number(members) => members.numbers(array),
             Form::Unsigned(_) => Ok(functions::without_signed_zeros(array)),
             Form::Same(_) => Ok(Arc::clone(array)),

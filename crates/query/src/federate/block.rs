@@ -345,6 +345,7 @@ impl Binder<'_> {
             committed: false,
             buffer_whole_range: true,
             expected: columns.iter().map(|column| column.ty).collect::<Vec<ColumnType>>(),
+            memory: self.context.memory.clone(),
         };
         Ok((request, split.how.clone()))
     }
