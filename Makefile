@@ -43,7 +43,7 @@ test-clients: ## The drivers of other languages (Java, Go, Node), and programs t
 	@python3 scripts/setup.py clients
 	cargo build --release --package pelorus-server
 	$(VENV_PYTHON) tests/clients/run.py
-	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests tests/test_mirror_tools.py tests/test_third_party.py
+	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests --durations 25 tests/test_mirror_tools.py tests/test_third_party.py tests/clients
 
 # Crates whose tests are random or sweep over crashes.
 STORE_CRATES := $(addprefix --package pelorus-,env blockfile log index chunk store fsck)

@@ -153,4 +153,5 @@ def test_what_failed_on_a_full_disk_takes_no_room_of_others(server):
         connection = rows.connect(server)
         assert _well(connection, "SELECT COUNT(*), SUM(id) FROM full.large") == count
         _well(connection, f"DROP TABLE {table}")
+        _well(connection, "INSERT INTO full.kept (v) VALUES (3)")
     connection.close()

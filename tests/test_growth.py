@@ -30,6 +30,66 @@ def test_growth(grown, element):
     assert not result.failures, result.line() + "\n" + "\n".join(result.failures)
 
 
+@pytest.fixture(scope="module")
+def grown_far(linked_maker, mysql):
+    """The same with the tables on a linked server."""
+    mysql.run("DROP DATABASE IF EXISTS far")
+    server = linked_maker(mysql.url(), name="pelorus-growth-far")
+    yield growth.Growth(server, SIZES[:2], budget=0.4, patience=20.0, figures=False, far=mysql)
+    mysql.run("DROP DATABASE far")
+
+
+@pytest.mark.parametrize("element", grammar.LINKED, ids=lambda element: element.name)
+def test_growth_over_links(grown_far, element):
+    result = grown_far.grow(element)
+    assert not result.failures, result.line() + "\n" + "\n".join(result.failures)
+
+
+def _killed_early() -> list[str]:
+    """Texts that take a while to be read."""
+    much = 1 << 20
+    return ["SELECT " + "1," * (much // 2) + "1", "SELECT " + "/**/" * (much // 4) + "1",
+            "SELECT 1 IN (" + "1," * (much // 2) + "1)", "INSERT INTO t (id) VALUES " + "(1)," * (
+                much // 4) + "(1)", "SELECT " + "(1)+" * (much // 4) + "1",
+            "SELECT '" + "a" * much + "' + " + "1+" * (much // 2) + "1"]
+
+
+@pytest.mark.parametrize("sql", _killed_early(), ids=lambda sql: sql[:16])
+def test_reading_is_stopped(grown, sql):
+    """A text that is still read is killed at once, while another client is answered."""
+    server = grown.server
+    with server.connect(database="growth") as connection, server.connect() as other:
+        ended = []
+        arrived = int(_status(other, "Bytes_received"))
+
+        def run() -> None:
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute(sql)
+                ended.append((0, time.monotonic()))
+            except pymysql.err.MySQLError as error:
+                ended.append((error.args[0], time.monotonic()))
+        thread = threading.Thread(target=run)
+        thread.start()
+        deadline = time.monotonic() + 30
+        while int(_status(other, "Bytes_received")) < arrived + len(sql):
+            assert time.monotonic() < deadline
+        begun = time.monotonic()
+        with other.cursor() as cursor:
+            cursor.execute(f"KILL QUERY {connection.thread_id()}")
+            answered = time.monotonic() - begun
+        thread.join(30)
+        # It may have ended, or come to a limit, before that.
+        assert ended and ended[0][0] in (0, 1317, 1117, 1235, 1062, 1064, 1436, 1041), ended
+        assert answered < 5 and ended[0][1] - begun < 20
+
+
+def _status(connection, name: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SHOW GLOBAL STATUS LIKE '{name}'")
+        return cursor.fetchall()[0][1]
+
+
 def _plans_long() -> str:
     """A query that is planned for about a second."""
     items = ", ".join(f"SUM(t{at}.n)" for at in range(61))

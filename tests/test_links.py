@@ -1023,6 +1023,53 @@ def test_every_session_variable_can_be_set_with_every_server(lab):
             "cte_max_recursion_depth", "windowing_use_high_precision"} <= set(tried)
 
 
+def test_session_variables_go_back_on_the_server(lab):
+    """A variable that is set back is what it was there too: with MySQL, DEFAULT of foreign_key_checks
+    and unique_checks is 0."""
+    server, through = lab
+    server.run("USE link_lab", "DROP PROCEDURE IF EXISTS shown", "CREATE PROCEDURE shown() SHOW SESSION VARIABLES",
+               "DROP TABLE IF EXISTS child, parent", "CREATE TABLE parent (id int PRIMARY KEY)",
+               "CREATE TABLE child (id int PRIMARY KEY, p int, FOREIGN KEY (p) REFERENCES parent (id))")
+    names = [name for name, in through.run(
+        "SELECT name FROM pelorus.variables WHERE effect = 'handed to linked servers'")]
+    with through.connect(database="link_lab") as connection, connection.cursor() as cursor:
+        def on_the_server() -> dict[str, str]:
+            cursor.execute("CALL shown()")
+            return {name: value for name, value in cursor.fetchall() if name in names}
+        before = on_the_server()
+        for name in before:
+            cursor.execute("SHOW SESSION VARIABLES LIKE %s", (name,))
+            other = other_value(name, cursor.fetchall()[0][1])
+            if other is not None:
+                cursor.execute(f"SET SESSION {name} = {other}")
+        changed = on_the_server()
+        assert {"foreign_key_checks", "unique_checks", "sql_notes", "lock_wait_timeout"} <= {
+            name for name in before if changed[name] != before[name]}
+        for name in before:
+            cursor.execute(f"SET SESSION {name} = DEFAULT")
+        assert on_the_server() == before
+        cursor.execute("SET foreign_key_checks = 0")
+        cursor.execute("INSERT INTO child VALUES (1, 99)")
+        cursor.execute("SET foreign_key_checks = 1")
+        with pytest.raises(pymysql.err.IntegrityError) as error:
+            cursor.execute("INSERT INTO child VALUES (2, 99)")
+        assert error.value.args[0] == 1452
+
+
+def test_long_values_take_no_more_than_their_bytes(lab):
+    """Values of megabytes that a statement has or computes: a statement of several frames as well."""
+    server, through = lab
+    most = min(int(server.run("SELECT @@GLOBAL.max_allowed_packet")[0][0]) - 100_000, 20_000_000)
+    with through.connect() as connection:
+        ask(connection, "CREATE TABLE link_lab.long_values (id INT PRIMARY KEY, v LONGTEXT)")
+        values = ("REPEAT('abcd', 2000000)", "CONCAT(REPEAT('x', 4000000), REPEAT('y', 4000000))",
+                  f"'{'q' * most}'")
+        for at, value in enumerate(values):
+            ask(connection, f"INSERT INTO link_lab.long_values VALUES ({at}, {value})")
+        assert ask(connection, "SELECT SUM(LENGTH(v)) FROM link_lab.long_values") == ((16_000_000 + most,),)
+        ask(connection, "DROP TABLE link_lab.long_values")
+
+
 def test_a_global_variable_that_a_server_lacks_keeps_nobody_out(lab):
     _, through = lab
     through.run("SET GLOBAL sql_generate_invisible_primary_key = ON, GLOBAL sql_require_primary_key = ON")

@@ -300,3 +300,38 @@ def test_writers_do_not_wait_while_a_mirror_begins(pair):
     assert max(gaps) < 3, sorted(gaps)[-5:]
     pair.same("answers_stalls", "SELECT COUNT(*), SUM(v) FROM t")
     end(pair, "answers_stalls")
+
+
+# Where a MySQL and a MariaDB answer differently, and where a DOUBLE has too few digits.
+EITHER = (
+    "SELECT id, FROM_UNIXTIME(n), FROM_UNIXTIME(n, '%Y-%m-%d %H:%i:%s'), FROM_UNIXTIME(n + 0.5) FROM t",
+    "SELECT YEAR(FROM_UNIXTIME(n)), COUNT(*) FROM t GROUP BY 1",
+    "SELECT id FROM t WHERE FROM_UNIXTIME(n) IS NULL",
+    "SELECT id FROM t WHERE FROM_UNIXTIME(n) >= '2038-01-20'",
+    "SELECT id, s + INTERVAL 1 DAY, s - INTERVAL 1 SECOND, DATE_ADD(s, INTERVAL id HOUR) FROM t",
+    "SELECT id, ADDDATE(CONCAT(DATE_FORMAT(d, '%Y-'), (3 * (QUARTER(d) - 1) + 1), '-01 00:00:00'), "
+    "INTERVAL 0 SECOND) FROM t",
+    "SELECT s + INTERVAL 1 DAY, COUNT(*) FROM t GROUP BY 1",
+    "SELECT id FROM t WHERE CONCAT(s, '') + INTERVAL 1 DAY = '2024-05-18 10:00:00'",
+    "SELECT id, DATE_SUB('0001-01-01 00:00:00', INTERVAL id SECOND), d - INTERVAL 2023 YEAR, "
+    "d - INTERVAL 2024 YEAR, CAST('0001-01-02' AS DATETIME) - INTERVAL id DAY FROM t",
+    "SELECT id FROM t WHERE d - INTERVAL 2024 YEAR IS NULL",
+    "SELECT p.id, q.id FROM t p JOIN t q ON p.k = q.b",
+    "SELECT p.id, q.id FROM t p LEFT JOIN t q ON q.b = p.k AND q.id > 1",
+    "SELECT id FROM t WHERE k IN (SELECT b FROM t)",
+    "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM t q WHERE q.b = t.k)",
+    "SELECT id, k = b, k < b FROM t",
+)
+
+
+def test_as_either_server(pair):
+    """What the two kinds of servers say differently is what the mirrored one says, whoever computes it."""
+    begin(pair, "of_either", "CREATE TABLE t (id INT PRIMARY KEY, n BIGINT, d DATE, s VARCHAR(30), b BIGINT, "
+          "k VARCHAR(30))",
+          "INSERT INTO t VALUES (1, 2147483647, '2024-05-17', '2024-05-17 10:00:00', 9007199254740992, "
+          "'9007199254740993'), (2, 2147483648, '2023-12-31', '2023-12-31', 9007199254740993, "
+          "'9007199254740992'), (3, 4102444800, '0001-01-01', '2024-05-17 10:00:00.25', "
+          "9007199254740994, ' 9007199254740994'), (4, 32536771199, NULL, NULL, 5, '5.0'), "
+          "(5, -1, '2024-02-29', '2024-02-29 23:59:59', 7, '7x')")
+    assert answered(pair, "of_either", EITHER) > 0
+    end(pair, "of_either")

@@ -163,7 +163,12 @@ def test_one_table_name_in_two_databases(mysql, native):
         assert not found, f"{statement}\n{found}"
 
 
-@pytest.mark.parametrize("seed", [2, 3])
+# Of several errors of a statement, one server may find another one first: names that several columns
+# have, where ORDER BY has more terms.
+EITHER_FIRST = {(1054, 1052), (3029, 1052), (3065, 1052), (1055, 1052)}
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4, 19, 35])
 def test_names_by_chance(mysql, native, seed):
     queries, database, connections = Names(random.Random(seed)), "names_by_chance", []
     for server in (mysql, native):
@@ -175,8 +180,7 @@ def test_names_by_chance(mysql, native, seed):
         query = queries.query()
         expected, given = (rows.ask(connection, query) for connection in connections)
         answered += not expected.error
-        if expected.error and given.error:
-            # Of several errors, either may come first.
+        if expected.error and given.error and (expected.error[0], given.error[0]) in EITHER_FIRST:
             continue
         found = [text for text in rows.differences(expected, given, ordered=False)
                  if not text.startswith("column types")]

@@ -12,10 +12,12 @@ import sys
 import threading
 from pathlib import Path
 
+import mysql.connector
 import pymysql
 import pytest
 import sqlalchemy
 from pelorus_tools import machine, pelorus, processes
+from pelorus_tools.mirrored import Mirrored
 from pelorus_tools.processes import Process, wait_for
 
 TABLES = (
@@ -327,3 +329,142 @@ def test_what_phpmyadmin_and_adminer_ask(shop):
             cursor.fetchall()
             cursor.execute("SHOW SESSION STATUS LIKE 'Bytes_sent'")
             assert 100_000 < int(cursor.fetchall()[0][1]) - before < 110_000
+
+
+def test_names_of_the_information_schema_join_with_tables(shop):
+    """TypeORM keeps names of views in a table of its own, in the database's collation."""
+    server, through = shop
+    for collation in ("utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_bin", "latin1_swedish_ci"):
+        charset = collation.split("_")[0]
+        server.run("DROP TABLE IF EXISTS parties.names", "CREATE TABLE parties.names (word VARCHAR(40) "
+                   f"CHARACTER SET {charset} COLLATE {collation})", "INSERT INTO parties.names VALUES ('item'), ('none')")
+        for statement in (
+                "SELECT n.word, t.TABLE_NAME FROM parties.names n JOIN information_schema.TABLES t "
+                "ON t.TABLE_NAME = n.word WHERE t.TABLE_SCHEMA = 'parties'",
+                "SELECT c.COLUMN_NAME FROM information_schema.COLUMNS c JOIN parties.names n ON c.TABLE_NAME = n.word "
+                "AND c.TABLE_SCHEMA = 'parties' ORDER BY c.ORDINAL_POSITION",
+                "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'PARTIES'"):
+            assert through.run(statement) == server.run(statement), (collation, statement)
+    server.run("DROP TABLE parties.names")
+
+
+def test_columns_that_only_a_mariadb_has(shop):
+    """Django and Doctrine find JSON columns of a MariaDB by its checks."""
+    server, through = shop
+    server.run("DROP TABLE IF EXISTS parties.papers", "CREATE TABLE parties.papers (id INT PRIMARY KEY, body JSON, "
+               "twice INT AS (id * 2), CONSTRAINT small CHECK (id < 100))")
+    for statement in (
+            "SELECT c.CONSTRAINT_NAME, c.TABLE_NAME, c.LEVEL FROM information_schema.CHECK_CONSTRAINTS c "
+            "WHERE c.CONSTRAINT_SCHEMA = 'parties' AND c.TABLE_NAME = 'papers' ORDER BY 1",
+            "SELECT COLUMN_NAME, IS_GENERATED FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'parties' "
+            "AND TABLE_NAME = 'papers' ORDER BY ORDINAL_POSITION",
+            "SELECT TEMPORARY FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'parties' AND TABLE_NAME = 'papers'",
+            "SELECT INDEX_NAME, IGNORED FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = 'parties' "
+            "AND TABLE_NAME = 'papers'",
+            "SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'parties'"):
+        if server.kind == "mariadb":
+            assert through.run(statement) == server.run(statement), statement
+        else:
+            with pytest.raises(pymysql.Error) as refused:
+                through.run(statement)
+            assert refused.value.args[0] == 1054, statement
+    server.run("DROP TABLE parties.papers")
+
+
+def test_the_inside_of_a_linked_server_within_a_transaction(shop):
+    """Flyway asks for user variables while it holds one."""
+    server, through = shop
+    if server.kind == "mariadb":
+        pytest.skip("it has no performance_schema unless it is asked for")
+    with through.connect(database="parties") as connection, connection.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT variable_name FROM performance_schema.user_variables_by_thread "
+                       "WHERE variable_value IS NOT NULL")
+        cursor.execute("SELECT COUNT(*) FROM item WHERE id < (SELECT COUNT(*) FROM sys.version)")
+        for statement in ("UPDATE performance_schema.setup_instruments SET enabled = 'YES'",
+                          "DELETE FROM sys.sys_config", "SELECT COUNT(*) FROM mysql.user u, item"):
+            with pytest.raises(pymysql.Error):
+                cursor.execute(statement)
+        cursor.execute("ROLLBACK")
+
+
+def test_a_statement_with_a_time_limit(shop):
+    """Adminer and MariaDB's Connector/J write it in front of what they ask."""
+    server, through = shop
+    limited = "SET STATEMENT max_statement_time=20 FOR "
+    through.run("DROP USER IF EXISTS timed", "CREATE USER timed IDENTIFIED BY 't' READ ONLY")
+    with through.connect(database="parties") as connection, connection.cursor() as cursor:
+        cursor.execute(limited + "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
+        assert ("parties",) in cursor.fetchall()
+        cursor.execute(limited + "SELECT COUNT(*) FROM item")
+        assert cursor.fetchall() == ((3,),)
+        assert cursor.execute(limited + "UPDATE own_parties.item SET price = 2 WHERE id = 2") == 1
+        cursor.execute("UPDATE own_parties.item SET price = NULL WHERE id = 2")
+        for statement, number in (("SET STATEMENT max_statement_time=0.2 FOR SELECT SLEEP(60) FROM item", 1969),
+                                  ("SET STATEMENT sort_buffer_size=100000 FOR SELECT 1", 1235),
+                                  (limited + "SELECT nothing FROM item", 1054)):
+            with pytest.raises(pymysql.Error) as refused:
+                cursor.execute(statement)
+            assert refused.value.args[0] == number, statement
+        cursor.execute("SELECT COUNT(*) FROM item")
+        assert cursor.fetchall() == ((3,),)
+    with through.connect(user="timed", password="t", database="parties") as connection, connection.cursor() as cursor:
+        for statement in ("DELETE FROM item", "DROP TABLE own_parties.item"):
+            with pytest.raises(pymysql.Error) as refused:
+                cursor.execute(limited + statement)
+            assert refused.value.args[0] in (1142, 1290), refused.value
+    prepared = mysql.connector.connect(host="127.0.0.1", port=through.port, user="root",
+                                       password=pelorus.ROOT_PASSWORD, database="parties", use_pure=True)
+    cursor = prepared.cursor(prepared=True)
+    for key in (1, 3):
+        cursor.execute(limited + "SELECT name FROM item WHERE id = ?", (key,))
+        assert cursor.fetchall() == [("one" if key == 1 else "three",)]
+    prepared.close()
+    through.run("DROP USER timed")
+
+
+# How Superset's MySQL engine cuts time: its own expressions.
+GRAINS = (
+    "made",
+    "DATE_ADD(DATE(made), INTERVAL (HOUR(made)*60*60 + MINUTE(made)*60 + SECOND(made)) SECOND)",
+    "DATE_ADD(DATE(made), INTERVAL (HOUR(made)*60 + MINUTE(made)) MINUTE)",
+    "DATE_ADD(DATE(made), INTERVAL HOUR(made) HOUR)",
+    "DATE(made)",
+    "DATE(DATE_SUB(made, INTERVAL DAYOFWEEK(made) - 1 DAY))",
+    "DATE(DATE_SUB(made, INTERVAL DAYOFMONTH(made) - 1 DAY))",
+    "MAKEDATE(YEAR(made), 1) + INTERVAL QUARTER(made) QUARTER - INTERVAL 1 QUARTER",
+    "DATE(DATE_SUB(made, INTERVAL DAYOFYEAR(made) - 1 DAY))",
+    "DATE(DATE_SUB(made, INTERVAL DAYOFWEEK(DATE_SUB(made, INTERVAL 1 DAY)) - 1 DAY))",
+    "from_unixtime(seconds)")
+
+
+def test_what_superset_asks(linked):
+    """Charts of Superset over a linked and a mirrored table: grains, filters, series, percent metrics."""
+    pair = Mirrored(*linked)
+    digits = " UNION ALL ".join(["SELECT 0 AS d", *(f"SELECT {d}" for d in range(1, 10))])
+    pair.begin("charts", "CREATE TABLE facts (id INT PRIMARY KEY, made DATETIME NOT NULL, seconds INT NOT NULL, "
+               "city VARCHAR(20), amount DECIMAL(10,2))",
+               f"INSERT INTO facts SELECT a.d + 10 * b.d + 100 * c.d, '2025-11-28 22:58:59' + INTERVAL "
+               f"(a.d * 100003 + b.d * 3601 + c.d * 61) SECOND, 1764370739 + a.d * 100003, "
+               f"ELT(1 + a.d % 3, 'Bonn', 'Köln', NULL), b.d * 1.25 FROM ({digits}) a, ({digits}) b, ({digits}) c")
+    span = ("made >= STR_TO_DATE('2025-11-29 00:00:00.000000', '%Y-%m-%d %H:%i:%s.%f') "
+            "AND made < STR_TO_DATE('2025-12-09 00:00:00.000000', '%Y-%m-%d %H:%i:%s.%f')")
+    statements = [f"SELECT {grain} AS __timestamp, COUNT(*) AS count, SUM(amount) AS `SUM(amount)` FROM facts "
+                  f"WHERE {span} GROUP BY {grain} ORDER BY count DESC, __timestamp LIMIT 300" for grain in GRAINS]
+    statements += [
+        f"SELECT DATE(made) AS __timestamp, city AS city, AVG(amount) AS a FROM facts JOIN (SELECT city AS city__, "
+        f"SUM(amount) AS mme_inner__ FROM facts WHERE {span} GROUP BY city ORDER BY mme_inner__ DESC LIMIT 2) AS "
+        f"series_limit ON city = city__ WHERE {span} GROUP BY DATE(made), city ORDER BY a DESC, __timestamp, city LIMIT 100",
+        "SELECT city AS city, COUNT(DISTINCT DATE(made)) AS days, MAX(amount) AS m FROM facts WHERE city IN "
+        "('Bonn', 'Köln') AND (amount > 1 OR city IS NULL) GROUP BY city HAVING (SUM(amount) > 10) ORDER BY days DESC, city",
+        "SELECT * FROM (SELECT city, amount FROM facts WHERE amount > 5) AS virtual_table ORDER BY amount, city LIMIT 20",
+        "SELECT count(*) AS rowcount FROM (SELECT city FROM facts GROUP BY city) AS rowcount_qry",
+        "SELECT MIN(made) AS `MIN(made)`, MAX(made) AS `MAX(made)` FROM facts"]
+    expected = [pair.server.run("SET time_zone = '+00:00'", sql, database="charts") for sql in statements]
+    for sql, rows in zip(statements, expected):
+        assert pair.through.run("SET time_zone = '+00:00'", sql, database="charts") == rows, sql
+    pair.through.run("MIRROR DATABASE charts")
+    pair.wait_live("charts", "facts")
+    pair.same("charts", *statements, ordered=True, typed=False)
+    pair.through.run("UNMIRROR DATABASE charts")
+    pair.server.run("DROP DATABASE charts")

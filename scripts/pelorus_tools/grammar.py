@@ -21,6 +21,9 @@ LIMITS = {
     1436: "the nesting needs too much stack",
     1461: "too many prepared statements",
     1499: "too many partitions",
+    3601: "too many arguments of GROUPING",
+    4086: "too many windows",
+    6034: "too many keys that are rolled up",
 }
 
 SETUP = [
@@ -153,7 +156,8 @@ _READS = [
     Element("joins: constants", lambda n: "SELECT 1 FROM " + " JOIN ".join(
         f"(SELECT {at} AS a) t{at}" for at in range(n)), most=1000, planning_second=True),
     Element("derived tables: nested", _around("SELECT * FROM (", "SELECT 1 AS a", ") x")),
-    Element("CTEs: chain", _chain),
+    # A linked server has a limit of its own.
+    Element("CTEs: chain", _chain, errors=(1473,)),
     Element("CTEs: apart", lambda n: "WITH " + ", ".join(
         f"c{at} AS (SELECT {at} AS a)" for at in range(n)) + " SELECT * FROM c0"),
     Element("CTEs: of the table", lambda n: "WITH " + ", ".join(
@@ -186,7 +190,7 @@ _READS = [
     Element("EXISTS", _same("SELECT COUNT(*) FROM t WHERE %",
                             "EXISTS (SELECT 1 FROM t x WHERE x.id = t.id)", " AND ")),
     Element("IN (SELECT)", _same("SELECT COUNT(*) FROM t WHERE %",
-                                 "id IN (SELECT id + @ FROM t x)", " AND ")),
+                                 "id IN (SELECT id + @ FROM t x)", " AND "), also=(150, 300)),
     Element("HAVING", _same("SELECT n, COUNT(*) FROM t GROUP BY n HAVING %", "n > -@", " AND ")),
     Element("ON", _same("SELECT COUNT(*) FROM t JOIN t u ON t.id = u.id AND %", "t.n > u.n - @",
                         " AND ")),
@@ -298,6 +302,7 @@ _READS = [
     Element("blanks", lambda n: "SELECT " + " " * n + "1", most=4_000_000),
     Element("semicolons", lambda n: "SELECT 1" + ";" * n, errors=(1064,)),
     Element("semicolons first", lambda n: ";" * n + "SELECT 1", errors=(1064, 1065)),
+    Element("marks of programs", _same("SELECT %", "$a@$ "), errors=(1054, 1064)),
     Element("hint", lambda n: "SELECT /*+ " + "BKA(t) " * n + "*/ 1 FROM t WHERE id < 2"),
     Element("index hints", _same("SELECT 1 FROM t USE INDEX (%) WHERE id < 2", "PRIMARY")),
     Element("opening parentheses", lambda n: "SELECT " + "(" * n),
@@ -418,7 +423,8 @@ _WRITES = [
             before=(*_DROP, "CREATE TABLE made (id INT PRIMARY KEY)"), after=_DROP),
     Element("ALTER TABLE: changes of one column",
             _same("ALTER TABLE made %", "ALTER n SET DEFAULT @"),
-            before=(*_DROP, "CREATE TABLE made (id INT PRIMARY KEY, n INT)"), after=_DROP),
+            before=(*_DROP, "CREATE TABLE made (id INT PRIMARY KEY, n INT)"), after=_DROP,
+            errors=(1054,)),
     Element("ALTER TABLE: ADD PARTITION", _in(
         "ALTER TABLE made ADD PARTITION (%)", _many("PARTITION p@ VALUES LESS THAN (1@)")),
         before=(*_DROP, "CREATE TABLE made (id INT PRIMARY KEY) PARTITION BY RANGE (id) "
@@ -433,3 +439,18 @@ _WRITES = [
             after=("DROP USER IF EXISTS " + ", ".join(f"u{at}" for at in range(300)),)),
 ]
 ELEMENTS = _READS + _WRITES
+
+# Elements that take other ways where the tables are those of a linked server: what goes there is made
+# of the tree, and what comes back is put together here.
+_LINKED = {
+    "items: expressions", "items: aliases", "items: t.*", "items: aggregates", "items: of groups",
+    "items: DISTINCT", "items: used outside", "joins: on the primary key", "joins: left",
+    "joins: wide tables", "CTEs: chain", "CTEs: of the table", "unions: of tables",
+    "unions: of 300 columns", "AND: of comparisons", "AND: of LIKE", "OR: of equalities",
+    "OR: of texts", "OR: of two columns", "OR: of expressions", "IN (SELECT)", "EXISTS", "HAVING", "ON",
+    "IN: primary key", "IN: column", "IN: texts", "IN: NOT", "IN: expressions", "IN: of columns",
+    "IN: rows", "functions: nested with a column", "CASE arms", "CASE arms of texts", "GROUP BY",
+    "GROUP BY: WITH ROLLUP", "ORDER BY", "string that is compared", "comments",
+}
+LINKED = [element for element in ELEMENTS if element.name in _LINKED]
+assert len(LINKED) == len(_LINKED), "an element has another name"

@@ -22,10 +22,12 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 VENV = TARGET / "venv"
 PYTHON = VENV / "bin" / "python"
-# Packages in versions beside those of the environment; who wants them puts this before the others.
-ATTACHED = VENV / "attached"
+# Packages in folders of their own, since they want other versions than the environment has; a process
+# that uses them puts the folder in front of the others.
+ATTACHED, DJANGO, DBT = VENV / "attached", VENV / "django", VENV / "dbt"
+APART = {"requirements-attached.txt": ATTACHED, "requirements-django.txt": DJANGO, "requirements-dbt.txt": DBT}
 
-# A program that must be on the path, the Debian package that brings it.
+# A program that must be on the path, or a file that must be there; the Debian package that brings it.
 MARIADB = [("mariadbd", "mariadb-server-core"), ("mariadb", "mariadb-client-core"),
            ("mariadb-install-db", "mariadb-server-core")]
 BUILD = [("cc", "gcc"), ("make", "make")]
@@ -33,14 +35,23 @@ MYSQLCLIENT = [("pkg-config", "pkg-config"), ("mariadb_config", "libmariadb-dev"
                ("mysql_config", "libmariadb-dev-compat")]
 CLIENTS = [("java", "default-jdk-headless"), ("mvn", "maven"), ("go", "golang-go"),
            ("node", "nodejs"), ("npm", "npm"), ("pt-online-schema-change", "percona-toolkit"),
-           ("mydumper", "mydumper"), ("haproxy", "haproxy")]
+           ("mydumper", "mydumper"), ("haproxy", "haproxy"),
+           ("php", "php-cli"), ("/usr/share/doc/php-mysql", "php-mysql"),
+           ("/usr/share/adminer/adminer", "adminer"),
+           # In front of phpmyadmin, so that it does not set up a database.
+           ("/usr/share/doc/dbconfig-no-thanks", "dbconfig-no-thanks"),
+           ("/usr/share/phpmyadmin", "phpmyadmin"),
+           *((f"/usr/share/php/Illuminate/{part}", f"php-illuminate-{part.lower()}")
+             for part in ("Database", "Events", "Filesystem", "Pagination")),
+           ("ruby", "ruby"), ("/usr/share/doc/ruby-activerecord", "ruby-activerecord"),
+           ("/usr/share/doc/ruby-mysql2", "ruby-mysql2")]
 BENCH = [("java", "default-jre-headless"), ("mvn", "maven"), ("sysbench", "sysbench")]
 POWER = [("fusermount3", "fuse3"), ("mkfs.ext4", "e2fsprogs"), ("mkfs.xfs", "xfsprogs"),
          ("mkfs.btrfs", "btrfs-progs"), ("losetup", "util-linux"), ("mount", "mount")]
 PURPOSES = {
     "demo": BUILD + MARIADB,
     "test": BUILD + MARIADB + MYSQLCLIENT,
-    "clients": BUILD + MARIADB + CLIENTS,
+    "clients": BUILD + MARIADB + MYSQLCLIENT + CLIENTS,
     "bench": BUILD + MARIADB + BENCH,
     "power": BUILD + POWER,
 }
@@ -62,7 +73,7 @@ def prepare(purpose: str) -> None:
     """Makes the machine ready for `demo`, `test`, `clients`, `bench` or `power`."""
     if find("cargo") is None:
         fail("Rust is missing. Install it with your package manager or rustup, then try again.")
-    _packages(PURPOSES[purpose], headers=purpose == "test")
+    _packages(PURPOSES[purpose], headers=purpose in ("test", "clients"))
     files = ["requirements.txt"]
     if purpose in ("test", "clients"):
         files.append("requirements-test.txt")
@@ -70,8 +81,10 @@ def prepare(purpose: str) -> None:
         files.append(f"requirements-{purpose}.txt")
     if purpose in ("bench", "clients"):
         files.append("requirements-attached.txt")
+    if purpose == "clients":
+        files += ["requirements-django.txt", "requirements-dbt.txt"]
     _environment(files)
-    if purpose in ("test", "bench"):
+    if purpose in ("test", "clients", "bench"):
         reason = mysql_root(install=True)[1]
         if reason:
             say(f"  ! What needs MySQL will be left out: {reason}")
@@ -83,7 +96,7 @@ def prepare(purpose: str) -> None:
 
 
 def _packages(wanted: list[tuple[str, str]], headers: bool) -> None:
-    missing = sorted({package for program, package in wanted if find(program) is None})
+    missing = sorted({package for program, package in wanted if not _is_there(program)})
     # mysqlclient is compiled, which takes Python's header files.
     if headers and not Path(sysconfig.get_path("include"), "Python.h").exists():
         missing.append("python3-dev")
@@ -98,6 +111,10 @@ def _packages(wanted: list[tuple[str, str]], headers: bool) -> None:
     with Step(f"install {len(missing)} Debian packages") as step:
         step.note(" ".join(missing))
         apt_install(missing)
+
+
+def _is_there(program: str) -> bool:
+    return Path(program).exists() if program.startswith("/") else find(program) is not None
 
 
 def _no_venv() -> bool:
@@ -143,9 +160,9 @@ def _environment(files: list[str]) -> None:
             continue
         with Step(f"install Python packages of {name}"):
             pip = [str(PYTHON), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-            if name == "requirements-attached.txt":
-                shutil.rmtree(ATTACHED, ignore_errors=True)
-                pip += ["--target", str(ATTACHED)]
+            if name in APART:
+                shutil.rmtree(APART[name], ignore_errors=True)
+                pip += ["--target", str(APART[name])]
             # The flights are read as a plain file, so the data frames they depend on stay out.
             flights = [line for line in wanted.read_text().split() if line.startswith("nycflights")]
             others = [line for line in wanted.read_text().splitlines()

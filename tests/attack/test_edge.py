@@ -225,6 +225,28 @@ class TestLogins:
                    "SET GLOBAL connection_control_failed_connections_threshold = 3")
 
 
+def test_an_administrator_who_cannot_log_in_keeps_no_other_from_counting():
+    """Where nothing can be encrypted, an account that must be is no administrator."""
+    server = pelorus.Pelorus(name="pelorus-plain", config="[tls]\nmode = 'off'\n")
+    try:
+        server.run("CREATE USER ann IDENTIFIED BY 'Ann-Passw0rd' REQUIRE SSL")
+        with pytest.raises(pymysql.err.OperationalError):
+            server.connect(user="ann", password="Ann-Passw0rd")
+        root = server.run("SELECT CURRENT_USER()")[0][0].replace("@", "'@'")
+        for sql, number in [(f"DROP USER '{root}'", 1396), (f"ALTER USER '{root}' ACCOUNT LOCK", 1396),
+                            (f"ALTER USER '{root}' REQUIRE SSL", 1396),
+                            (f"RENAME USER '{root}' TO root@'10.0.0.1'", 1396),
+                            ("SET GLOBAL require_secure_transport = ON", 3160)]:
+            with pytest.raises(pymysql.err.MySQLError) as error:
+                server.run(sql)
+            assert error.value.args[0] == number, (sql, error.value)
+        assert server.run("SELECT @@require_secure_transport") == ((0,),)
+        server.run("CREATE USER eve IDENTIFIED BY 'Eve-Passw0rd'", f"DROP USER '{root}'")
+        server.connect(user="eve", password="Eve-Passw0rd").close()
+    finally:
+        server.stop()
+
+
 class TestCommands:
     """Who has logged in."""
 

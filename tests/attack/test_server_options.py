@@ -198,7 +198,7 @@ def test_a_stored_password_goes_nowhere_else(stored, tmp_path):
                    f"REPLICAS '127.0.0.1:{fakes[0].port}'",
                    f"REPLICAS '127.0.0.1:{fakes[1].port}, db2'", "TLS 'disabled'",
                    "TLS 'preferred'", "TLS 'required'", "TLS 'verify'", "TLS_CA 'ca.pem'",
-                   "CLEARTEXT_PASSWORD 'ON'", f"USER 'other', SOCKET '{tmp_path}/s'"]:
+                   "CLEARTEXT_PASSWORD 'ON'", "CLEARTEXT_PASSWORD 'OFF'", f"USER 'other', SOCKET '{tmp_path}/s'"]:
         for sql in (f"ALTER SERVER lab OPTIONS ({change})",):
             number, text = refused(stored, sql)
             assert number == 1210 and "password again" in text, (sql, text)
@@ -268,6 +268,23 @@ class TestTls:
         fake = FakeMySql(asks, tls=signed["there"][1:] if offers else None)
         text = self.ask(through, fake, ELSEWHERE, ", CLEARTEXT_PASSWORD 'ON'")
         assert "Access denied by the fake" in text and set(fake.passwords) == {self.PASSWORD}
+
+    @pytest.mark.parametrize("tls", ["disabled", "preferred", "required"])
+    @pytest.mark.parametrize("more, is_sent", [
+        ("", True), (", CLEARTEXT_PASSWORD 'LOCAL'", True), (", CLEARTEXT_PASSWORD 'OFF'", False)])
+    def test_a_server_of_this_machine_that_is_not_verified(self, more, is_sent, tls, through, signed):
+        fake = FakeMySql(SHA2, tls=signed["there"][1:] if tls == "required" else None)
+        text = self.ask(through, fake, "127.0.0.1", f", TLS '{tls}'{more}")
+        assert fake.knows(self.PASSWORD) == is_sent
+        assert ("Access denied by the fake" if is_sent else "is not verified") in text, text
+
+    @pytest.mark.parametrize("asks", [CLEAR, SHA2])
+    def test_off_does_not_keep_it_from_a_server_that_is_verified(self, asks, through, signed):
+        authority, *own = signed["here"]
+        fake = FakeMySql(asks, tls=own)
+        text = self.ask(through, fake, "127.0.0.1",
+                        f", TLS_CA '{authority.name}', CLEARTEXT_PASSWORD 'OFF'")
+        assert "Access denied by the fake" in text and fake.knows(self.PASSWORD), text
 
     def test_never_without_encryption(self, through):
         fake = FakeMySql(CLEAR)

@@ -16,11 +16,14 @@ from pelorus_tools.show import say  # noqa: E402
 HERE = Path(__file__).resolve().parent
 ROWS = 20_000
 
-# Name, folder, commands that fetch and run it.
+# Name, folder, commands that fetch and run it. They also build the programs of test_frameworks.py.
 DRIVERS = [
-    ("MySQL Connector/J (Java)", "java", [["mvn", "-q", "-B", "test-compile"],
+    ("MySQL Connector/J (Java)", "java", [["mvn", "-q", "-B", "test-compile", "dependency:build-classpath",
+                                           "-Dmdep.includeScope=runtime",
+                                           f"-Dmdep.outputFile={machine.TARGET}/clients-java/classpath"],
                                           ["mvn", "-B", "-ntp", "test"]]),
-    ("go-sql-driver (Go)", "go", [["go", "mod", "download"], ["go", "test", "-v", "./..."]]),
+    ("go-sql-driver (Go)", "go", [["go", "build", "-o", f"{machine.TARGET}/tools/gorm", "./gorm"],
+                                  ["go", "test", "-v", "."]]),
     ("mysql2 (Node)", "node", [["npm", "ci", "--no-audit", "--no-fund"],
                                ["node", "--test"]]),
 ]

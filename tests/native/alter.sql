@@ -247,3 +247,131 @@ ALTER TABLE ns MODIFY s SET('2','1','0','x');
 UPDATE ns SET i = 0, s = 1;
 ALTER TABLE ns MODIFY i ENUM('a','b');
 SELECT * FROM ns;
+-- two actions that define or rename one column: the second one does not find it
+CREATE TABLE once (n INT PRIMARY KEY, c INT DEFAULT 7, b INT, g INT AS (b + 1) STORED, KEY kb (b));
+ALTER TABLE once MODIFY c INT, MODIFY c BIGINT;
+ALTER TABLE once MODIFY c INT, CHANGE c d INT;
+ALTER TABLE once CHANGE c d INT, RENAME COLUMN c TO e;
+ALTER TABLE once RENAME COLUMN c TO e, ALTER COLUMN c SET DEFAULT 3;
+ALTER TABLE once ALTER COLUMN c SET DEFAULT 3, ALTER COLUMN c SET INVISIBLE;
+ALTER TABLE once ALTER COLUMN c DROP DEFAULT, MODIFY c INT;
+ALTER TABLE once ALTER COLUMN g SET DEFAULT NULL;
+ALTER TABLE once ALTER COLUMN g SET DEFAULT 1, MODIFY g INT;
+ALTER TABLE once ADD CHECK (d > 0);
+ALTER TABLE once CHANGE c d INT, ADD CHECK (c > 0);
+ALTER TABLE once CHANGE c d INT, ADD CHECK (d > 0);
+-- values only: types of SHOW
+SHOW COLUMNS FROM once;
+-- generated columns and defaults name no column with a default that is computed behind them
+CREATE TABLE later (n INT PRIMARY KEY, a INT AS (b + 1), b INT DEFAULT (1 + 1));
+CREATE TABLE later (n INT PRIMARY KEY, a INT AS (b + 1), b INT DEFAULT 2);
+ALTER TABLE later ALTER COLUMN b SET DEFAULT (3 + 1);
+ALTER TABLE later MODIFY b INT DEFAULT (3 + 1) AFTER n;
+-- values only: types of SHOW
+SHOW COLUMNS FROM later;
+-- floating-point numbers become the texts that they are shown as
+CREATE TABLE floats (n INT PRIMARY KEY, a FLOAT, b DOUBLE, d FLOAT(7,2), e DOUBLE(9,3));
+INSERT INTO floats VALUES (1,-3e10,1e200,1.5,2.25), (2,0.1,0.1,0.1,0.1), (3,1e-7,1e-20,12345.67,123456.789), (4,123456.789,123456789.123456789,0,0), (5,1.17549e-38,1e15,1,NULL), (6,16777216,1/3,1,1);
+ALTER TABLE floats MODIFY a VARCHAR(5);
+ALTER TABLE floats MODIFY a VARCHAR(60), MODIFY b TEXT, MODIFY d CHAR(30), MODIFY e VARBINARY(40);
+SELECT * FROM floats ORDER BY n;
+-- stored by other statements they have the digits that there is room for
+CREATE TABLE digits (n INT PRIMARY KEY, a DOUBLE, v1 VARCHAR(2), v2 VARCHAR(5), v3 CHAR(8), v4 VARBINARY(10));
+INSERT INTO digits (n, a) VALUES (1, -3e10), (2, 123456.7890625), (3, 1.5e-7), (4, 0.3333333333333333), (5, 1.7976931348623157e308), (6, 99999.5), (7, -0.00012), (8, 12345678);
+UPDATE digits SET v1 = a;
+UPDATE digits SET v2 = a;
+UPDATE digits SET v3 = a;
+UPDATE digits SET v4 = a;
+SET sql_mode = '';
+UPDATE digits SET v1 = a, v2 = a, v3 = a, v4 = a;
+SELECT * FROM digits ORDER BY n;
+SET sql_mode = DEFAULT;
+-- zero dates: a new TIMESTAMP has them, and where rows are copied each date is looked at
+CREATE TABLE zeros (n INT PRIMARY KEY, i INT, d DATE, dt DATETIME(3));
+INSERT INTO zeros VALUES (1, 1, '2024-01-02', NULL), (2, 2, NULL, '2024-01-02');
+ALTER TABLE zeros ADD ts TIMESTAMP NOT NULL;
+ALTER TABLE zeros ADD t2 TIMESTAMP NOT NULL, MODIFY i BIGINT;
+SELECT * FROM zeros ORDER BY n;
+ALTER TABLE zeros DROP ts;
+ALTER TABLE zeros ADD t2 TIMESTAMP NOT NULL, MODIFY i BIGINT;
+SELECT * FROM zeros ORDER BY n;
+ALTER TABLE zeros MODIFY i INT;
+ALTER TABLE zeros ADD CHECK (i > 0);
+ALTER TABLE zeros ADD x INT;
+ALTER TABLE zeros PARTITION BY HASH (n) PARTITIONS 2;
+SET sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE';
+ALTER TABLE zeros MODIFY i INT;
+UPDATE zeros SET d = '2024-00-01' WHERE n = 1;
+SET sql_mode = '';
+UPDATE zeros SET d = '2024-00-01' WHERE n = 1;
+SET sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE';
+ALTER TABLE zeros MODIFY i BIGINT;
+SET sql_mode = DEFAULT;
+ALTER TABLE zeros ADD d3 DATETIME NOT NULL;
+SELECT * FROM zeros ORDER BY n;
+-- a TIMESTAMP that cannot be NULL any more: the moment of the statement
+CREATE TABLE moments (n INT PRIMARY KEY, a TIMESTAMP NULL, b DATETIME NULL, i INT);
+INSERT INTO moments VALUES (1, NULL, NULL, NULL), (2, '2024-01-02', '2024-01-02', 1);
+SET timestamp = 1700000000;
+ALTER TABLE moments MODIFY a TIMESTAMP NOT NULL;
+ALTER TABLE moments MODIFY a TIMESTAMP NOT NULL, MODIFY i BIGINT;
+ALTER TABLE moments MODIFY b TIMESTAMP(2) NOT NULL;
+ALTER TABLE moments MODIFY i DATETIME NOT NULL;
+SELECT * FROM moments ORDER BY n;
+SET timestamp = DEFAULT;
+-- defaults of bytes
+CREATE TABLE octets (n INT PRIMARY KEY, a VARBINARY(6) DEFAULT X'00FF', b VARBINARY(6) DEFAULT '12', c BINARY(4) DEFAULT 'ab', e VARBINARY(9) DEFAULT '', g VARBINARY(6) DEFAULT X'61006200', h BINARY(3) DEFAULT '', i VARBINARY(5) DEFAULT X'FF00', k BINARY(5) DEFAULT 'é', o VARBINARY(3) NOT NULL);
+-- values only: types of SHOW
+SHOW COLUMNS FROM octets;
+-- values only: types of the information schema
+SELECT column_name, column_default FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 'octets' ORDER BY ordinal_position;
+INSERT INTO octets (n, o) VALUES (1, 'x');
+SELECT HEX(a), HEX(b), HEX(c), HEX(e), HEX(g), HEX(h), HEX(i), HEX(k) FROM octets;
+-- numbers become dates, times and JSON by the text that they are shown as
+CREATE TABLE as_dates (n INT PRIMARY KEY, i BIGINT, d DECIMAL(20,2), f DOUBLE, t INT, j DECIMAL(6,2), k INT, e VARCHAR(5));
+INSERT INTO as_dates VALUES (1, 70101, 70101, 70101, 5000, 1.50, 7, ''), (2, 20240102, 20240102, 20240102, 240102, -0.25, NULL, '12:30'), (3, 10101, 10101, 10101, -1, 100, -5, NULL);
+ALTER TABLE as_dates MODIFY i DATETIME, MODIFY d DATETIME, MODIFY f DATE, MODIFY t TIME, MODIFY j JSON, MODIFY k JSON, MODIFY e TIME;
+SELECT * FROM as_dates ORDER BY n;
+CREATE TABLE no_dates (n INT PRIMARY KEY, i INT);
+INSERT INTO no_dates VALUES (1, 127), (2, 101), (3, 1201);
+ALTER TABLE no_dates MODIFY i DATETIME;
+SET sql_mode = '';
+ALTER TABLE no_dates MODIFY i DATETIME;
+SELECT * FROM no_dates ORDER BY n;
+-- lenient: generated columns that cannot be NULL, and literals in parentheses
+CREATE TABLE lenient (n INT PRIMARY KEY, d DATETIME, s SET('a','b'), v VARCHAR(2));
+INSERT INTO lenient (n) VALUES (1), (2);
+ALTER TABLE lenient ADD a INT AS (d + INTERVAL 1 DAY) STORED NOT NULL, ADD b VARCHAR(5) AS (v) STORED NOT NULL;
+SELECT * FROM lenient ORDER BY n;
+ALTER TABLE lenient ALTER COLUMN s SET DEFAULT ('12');
+ALTER TABLE lenient ALTER COLUMN v SET DEFAULT ('xyz');
+SET sql_mode = DEFAULT;
+-- character sets that take more bytes, and what a column says itself
+CREATE TABLE wider (n INT PRIMARY KEY, a TINYTEXT, b TEXT, c MEDIUMTEXT, d TEXT CHARACTER SET utf8mb4, e VARCHAR(10) CHARACTER SET latin1, f VARCHAR(10)) CHARACTER SET latin1;
+-- values only: types of SHOW
+SHOW FULL COLUMNS FROM wider;
+ALTER TABLE wider CONVERT TO CHARACTER SET utf8mb4;
+-- values only: types of SHOW
+SHOW FULL COLUMNS FROM wider;
+ALTER TABLE wider CONVERT TO CHARACTER SET latin1;
+-- values only: types of SHOW
+SHOW FULL COLUMNS FROM wider;
+-- defaults of columns that are filled up with zeros
+CREATE TABLE filled (n INT PRIMARY KEY, a INT(6) ZEROFILL DEFAULT 12, b DECIMAL(6,2) ZEROFILL DEFAULT 1.5, d FLOAT ZEROFILL DEFAULT 2, e DOUBLE(8,2) ZEROFILL DEFAULT 3, y YEAR DEFAULT 0, t TINYINT(2) ZEROFILL DEFAULT 7);
+-- values only: types of SHOW
+SHOW COLUMNS FROM filled;
+-- keys of the beginnings of columns
+CREATE TABLE beginnings (n INT PRIMARY KEY, a DOUBLE, b INT, t TEXT, v VARCHAR(5), e ENUM('a'));
+ALTER TABLE beginnings ADD KEY (a(2));
+ALTER TABLE beginnings ADD KEY (b(2));
+ALTER TABLE beginnings ADD KEY (v(9));
+ALTER TABLE beginnings ADD KEY (e(1));
+ALTER TABLE beginnings ADD KEY (v(5)), ADD KEY (t(20));
+CREATE TABLE no_beginning (n INT PRIMARY KEY, b INT, KEY (b(2)));
+CREATE TABLE whole_again (n INT PRIMARY KEY, c VARCHAR(9), d TEXT, e TEXT, KEY kc (c(4)), KEY kd (d(4)), KEY ke (e(4)));
+ALTER TABLE whole_again MODIFY c INT, MODIFY d VARCHAR(2), MODIFY e VARCHAR(20);
+-- values only: types of SHOW
+SHOW COLUMNS FROM whole_again;
+-- values only: types of the information schema
+SELECT index_name, sub_part FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'whole_again' ORDER BY index_name;
+ALTER TABLE beginnings ALTER COLUMN t SET DEFAULT NULL;

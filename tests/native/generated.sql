@@ -77,3 +77,15 @@ INSERT INTO p (a, net) VALUES (1, 100);
 INSERT INTO p (a, net) VALUES (2, 900);
 UPDATE p SET net = 850;
 SELECT * FROM p;
+-- texts of exact numbers: COALESCE, IFNULL, IF and CASE pass on the digits of what they choose, and a product that is zero has none
+CREATE TABLE chosen (n INT PRIMARY KEY, c DECIMAL(20,6), d DECIMAL(5,2), v VARCHAR(30) AS (COALESCE(c, 0)) STORED, w VARCHAR(30) AS (IFNULL(c, 0)) STORED, x VARCHAR(30) AS (IF(c IS NULL, 0, c)) STORED, y VARCHAR(30) AS (CASE WHEN c IS NULL THEN 0 ELSE c END) STORED, m VARCHAR(30) AS (d * 2) STORED, o VARCHAR(30) AS (COALESCE(d, c)) STORED, p VARCHAR(30) AS (CONCAT(COALESCE(d, c, 1))) STORED, q VARCHAR(30) AS (d + c) STORED, r TEXT AS (-d) STORED, s VARCHAR(30) AS (ROUND(d, 1)) STORED, e DECIMAL(20,6) AS (COALESCE(c, 0)) STORED, z VARCHAR(4) AS (COALESCE(d * 3, 7)) VIRTUAL);
+INSERT INTO chosen (n, c, d) VALUES (1, NULL, NULL), (2, 1.5, 0.00), (3, -1, 2), (4, NULL, 2), (5, 3, NULL), (6, 0, -0.00);
+SELECT * FROM chosen ORDER BY n;
+-- refused: 1235
+CREATE TABLE extremes_of (n INT PRIMARY KEY, c DECIMAL(20,6), g VARCHAR(30) AS (GREATEST(c, 0)) STORED);
+ALTER TABLE chosen MODIFY c DECIMAL(10,1);
+SELECT * FROM chosen ORDER BY n;
+CREATE TABLE chosen_defaults (n INT PRIMARY KEY, c DECIMAL(6,3));
+INSERT INTO chosen_defaults (n, c) VALUES (1, NULL), (2, 1.5);
+ALTER TABLE chosen_defaults ADD w VARCHAR(20) DEFAULT (IFNULL(c, 1.0));
+SELECT * FROM chosen_defaults ORDER BY n;

@@ -153,3 +153,33 @@ UPDATE shop AS s JOIN sale AS t ON s.id = t.shop SET T.kind = 1;
 UPDATE shop AS s SET s.kind = S.kind;
 UPDATE shop AS s SET s.kind = s.kind + 1 WHERE s.id = 1;
 SELECT id, kind FROM shop ORDER BY id;
+-- Columns of derived tables that MySQL merges: the alias of one wins over a column of its name, and what is computed has the name of its item alone.
+SELECT id AS kind FROM (SELECT id, kind FROM shop) q GROUP BY kind ORDER BY 1;
+SELECT MIN(kind) AS m, id AS kind FROM (SELECT id, kind FROM shop WHERE kind = 3) q GROUP BY kind ORDER BY 2;
+-- values only: MySQL has the extreme of a merged column as a BIGINT
+SELECT MIN(q.sales) AS m, q.kind AS id FROM (SELECT id, kind, sales FROM shop) q GROUP BY id ORDER BY 2;
+SELECT MIN(q.sales) AS m, q.kind AS id FROM (SELECT id, kind, sales FROM shop LIMIT 10) q GROUP BY id ORDER BY q.id;
+SELECT MIN(q.sales) AS m, q.kind AS id FROM (SELECT DISTINCT id, kind, sales FROM shop) q GROUP BY id ORDER BY q.id;
+-- values only: MySQL has the extreme of a merged column as a BIGINT
+WITH q AS (SELECT id, kind, sales FROM shop) SELECT MIN(sales) AS m, kind AS id FROM q GROUP BY id ORDER BY 2;
+-- values only: MySQL has the extreme of a merged column as a BIGINT
+SELECT MIN(q.sales) AS m, q.kind AS day FROM (SELECT id, kind, sales FROM shop) q JOIN sale ON sale.id = q.id GROUP BY day ORDER BY 2;
+SELECT MIN(q.sales) AS m, q.kind + 0 AS sales FROM (SELECT id, kind, sales FROM shop) q GROUP BY sales;
+SELECT kind AS x, more AS x FROM (SELECT id, kind, kind + 1 AS more FROM shop) q ORDER BY x, 1;
+SELECT more AS x FROM (SELECT id, kind, kind + 1 AS more FROM shop) q GROUP BY x HAVING more > 0;
+SELECT MAX(q.kind) + 1 AS m FROM (SELECT id, kind, kind + 1 AS more FROM shop) q GROUP BY q.more HAVING more * 2 < 5;
+SELECT MAX(q.kind) + 1 AS m FROM (SELECT id, kind, kind AS more FROM shop) q GROUP BY q.more HAVING more * 2 < 5 ORDER BY 1;
+SELECT more FROM (SELECT id, kind, kind + 1 AS more FROM shop) q GROUP BY more HAVING q.more > 2;
+-- values only: MySQL has the extreme of a merged column as a BIGINT
+SELECT q.more AS x, MIN(q.id) FROM (SELECT id, kind, kind + 1 AS more FROM shop) q GROUP BY id HAVING q.more > 2 ORDER BY 2;
+SELECT q.more AS x FROM (SELECT id, kind, kind + 1 AS more FROM shop) q GROUP BY x HAVING more > 2;
+-- HAVING means the key that is a column, whatever aliases other keys have.
+SELECT MAX(sale.kind), sale.shop, shop.kind AS id FROM shop JOIN sale ON sale.shop = shop.id GROUP BY shop.id, sale.shop, shop.kind HAVING id < 2 ORDER BY 1;
+SELECT DISTINCT -sale.kind AS id, id, COUNT(DISTINCT kind) AS id FROM sale GROUP BY 1, id HAVING id * 2 > 4 ORDER BY 1;
+-- What is not there comes before what is not determined.
+SELECT id FROM shop GROUP BY ABS(nothing);
+SELECT id, COUNT(*) FROM shop HAVING MAX(nothing) > 0;
+SELECT id FROM shop GROUP BY nothing HAVING sales > 0;
+-- Constants among the keys tell no groups apart.
+SELECT DISTINCT kind FROM shop GROUP BY kind, ABS(1) ORDER BY COUNT(*), kind;
+SELECT DISTINCT kind FROM shop GROUP BY kind, id ORDER BY COUNT(*);

@@ -45,3 +45,5 @@ SELECT BIT_OR(y) FROM (SELECT MAX(e) AS y FROM e GROUP BY id) AS x;
 -- refused: 1235
 SELECT y FROM (SELECT MAX(e) AS y FROM e GROUP BY id) AS x WHERE y IN (1, 2);
 SELECT MAX(y), MIN(y), COUNT(DISTINCT y) FROM (SELECT MAX(e) AS y FROM e GROUP BY id) AS x WHERE y > 'b';
+-- The text of a date in TIME_FORMAT has the time of day that it says.
+SELECT TIME_FORMAT('2024-02-29', '%H %i %s'), TIME_FORMAT('2024-02-29 10:11:12', '%H %i %s'), TIME_FORMAT('24-1-1', '%H'), TIME_FORMAT('10:11:12', '%H %i %s'), TIME_FORMAT('-100:11:12', '%H %i'), TIME_FORMAT('', '%H'), TIME_FORMAT('x', '%H');

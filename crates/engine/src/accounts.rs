@@ -13,7 +13,7 @@ mod reach;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 use pelorus_env::Env;
@@ -86,6 +86,8 @@ pub(crate) struct Accounts {
     path: PathBuf,
     /// From where clients can come.
     reach: Reach,
+    /// As if every account had `REQUIRE SSL`.
+    secure_only: AtomicBool,
     all: RwLock<Arc<Vec<Account>>>,
     /// The first login is still to come.
     unused: AtomicBool,
@@ -108,6 +110,7 @@ impl Accounts {
             env: env.clone(),
             path: path.clone(),
             reach: reach.clone(),
+            secure_only: AtomicBool::new(false),
             all: RwLock::new(Arc::new(all)),
             unused: AtomicBool::new(unused),
             failures: Failures::default(),
@@ -271,8 +274,39 @@ impl Accounts {
     /// Whether there is an account that is not locked and may change accounts, and one that can be
     /// used from where clients can come.
     fn administration(&self, accounts: &[Account]) -> (bool, bool) {
+        // Ordering: nothing else hangs on it.
+        let secure_only = self.secure_only.load(Ordering::Relaxed);
         let mut able = accounts.iter().filter(|account| !account.read_only && !account.locked);
-        (able.clone().next().is_some(), able.any(|account| self.reach.includes(&account.name)))
+        let is_usable = |account: &Account| {
+            self.reach.includes(&account.name, !secure_only && !account.require_ssl)
+        };
+        (able.clone().next().is_some(), able.any(is_usable))
+    }
+
+    /// `require_secure_transport` at the start.
+    pub(crate) fn begin_secure(&self, secure_only: bool) {
+        // Ordering: no other thread looks at it yet.
+        self.secure_only.store(secure_only, Ordering::Relaxed);
+    }
+
+    /// `require_secure_transport`: from now on all connections must be encrypted, or need not.
+    ///
+    /// # Errors
+    /// 3160 where no account could change accounts any more then.
+    pub(crate) fn require_secure(&self, secure_only: bool) -> Result<()> {
+        let guard = self.all.write();
+        let before = self.administration(&guard);
+        // Ordering: nothing else hangs on it; the lock orders those who look.
+        let old = self.secure_only.swap(secure_only, Ordering::Relaxed);
+        if self.administration(&guard) < before {
+            self.secure_only.store(old, Ordering::Relaxed);
+            return Err(Error::new(
+                Code::NoSecureTransports,
+                "No secure transports (SSL or Shared Memory) are configured, unable to set \
+                 --require_secure_transport=ON.",
+            ));
+        }
+        Ok(())
     }
 
     /// Changes a copy, writes it, then shows it. Names that could not be handled are an error
@@ -299,7 +333,8 @@ impl Accounts {
                 Code::CannotUser,
                 format!(
                     "Operation {operation} failed: an account must stay that may change accounts, \
-                     is not locked, and can log in from where this server listens"
+                     is not locked, and can log in from where this server listens, encrypted if it must \
+                     be"
                 ),
             ));
         }
@@ -414,6 +449,39 @@ mod tests {
         let unlocked = Change { locked: Some(false), ..Change::default() };
         let both = [(name("eve", "%"), locked.clone()), (name("bob", "%"), unlocked)];
         accounts.alter(&both, false).unwrap();
+    }
+
+    #[test]
+    fn an_administrator_counts_only_if_it_can_be_encrypted_as_it_must_be() {
+        let env = Env::in_memory(6);
+        let with = |reach: Reach| {
+            let root = RootPassword::Given("root-Passw0rd".to_owned());
+            Accounts::open(&env, Path::new("/data"), &root, &[], reach).unwrap().0
+        };
+        let secret = Change { require_ssl: Some(true), ..password("a") };
+        let plain = Reach { tls: false, socket: false, ..Reach::default() };
+        let accounts = with(plain.clone());
+        accounts.note_login().unwrap();
+        accounts.create(&[(name("ann", "%"), secret)], false).unwrap();
+        let refused = |accounts: &Accounts| {
+            let root = || name("root", "localhost");
+            let secret = Change { require_ssl: Some(true), ..Change::default() };
+            assert_eq!(accounts.drop(&[root()], false).unwrap_err().errno(), 1396);
+            assert_eq!(accounts.alter(&[(root(), secret)], false).unwrap_err().errno(), 1396);
+            assert_eq!(accounts.require_secure(true).unwrap_err().errno(), 3160);
+        };
+        refused(&accounts);
+        accounts.require_secure(false).unwrap();
+        refused(&accounts);
+        // With TLS, or on a local socket, it can log in.
+        for reach in [Reach::default(), Reach { socket: true, ..plain }] {
+            let accounts = with(reach);
+            accounts.require_secure(true).unwrap();
+            accounts.drop(&[name("root", "localhost")], false).unwrap();
+            let kept = accounts.drop(&[name("ann", "%")], false).unwrap_err();
+            assert_eq!(kept.errno(), 1396);
+            accounts.create(&[(name("root", "localhost"), password("r"))], false).unwrap();
+        }
     }
 
     #[test]

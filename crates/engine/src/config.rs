@@ -153,6 +153,8 @@ pub struct Settings {
     pub require_secure_transport: bool,
     /// The addresses that the server listens on.
     pub addresses: Vec<IpAddr>,
+    /// Whether connections over TCP can be encrypted.
+    pub tls: bool,
     /// Where the server listens, for `@@bind_address`.
     pub bind_address: String,
     /// The TCP port, for `@@port`; 0 without TCP.
@@ -190,6 +192,7 @@ impl Default for Settings {
             max_connections: 1_000,
             login_delay: LoginDelay::default(),
             addresses: vec![Ipv6Addr::UNSPECIFIED.into()],
+            tls: true,
             require_secure_transport: false,
             bind_address: String::new(),
             port: 0,

@@ -90,6 +90,7 @@ impl Engine {
         let reach = Reach {
             addresses: config.settings.addresses.clone(),
             socket: !config.settings.socket.is_empty(),
+            tls: config.settings.tls,
         };
         let (accounts, generated_root_password) =
             Accounts::open(&env, &config.data, &config.root_password, &config.root_hosts, reach)?;
@@ -103,6 +104,7 @@ impl Engine {
         let folders = (data.as_str(), spills_to.as_path());
         let globals = computed(folders, &config.settings, &zone, &env, budgets);
         let globals = Arc::new(Globals::new(globals, &config.variables)?);
+        accounts.begin_secure(globals.get("require_secure_transport").is_on());
         let memory = Memory::new(&globals);
         let options = memory::options(&globals, &memory);
         let native = Arc::new(Catalog::open(&env, &config.data, options)?);
@@ -113,7 +115,11 @@ impl Engine {
             }
         }
         let links = Arc::new(Links::new(&env));
-        let copies = Arc::new(EngineCopies::new(Arc::clone(&native), Arc::clone(&globals)));
+        let copies = Arc::new(EngineCopies::new(
+            Arc::clone(&native),
+            Arc::clone(&globals),
+            memory.mirrors().clone(),
+        ));
         let mirrors = Mirrors::open(copies, Arc::clone(&links) as Arc<dyn FindLink>, env.clone())?;
         let engine = Arc::new(Self {
             mirrors,

@@ -38,6 +38,8 @@ pub(crate) const SCHEMAS: [&str; 3] = ["information_schema", "mysql", "pelorus"]
 pub(crate) struct InfoTables {
     schema: &'static str,
     view: Arc<View>,
+    /// Whether clients see the version of a MariaDB, and so the columns of its information schema.
+    of_mariadb: bool,
 }
 
 impl InfoTables {
@@ -49,7 +51,8 @@ impl InfoTables {
     /// The schema of this name, if it is ours.
     pub(crate) fn of(name: &str, view: &Arc<View>) -> Option<Self> {
         let schema = SCHEMAS.into_iter().find(|schema| schema.eq_ignore_ascii_case(name))?;
-        Some(Self { schema, view: view.clone() })
+        let of_mariadb = view.engine.server_version().contains("MariaDB");
+        Some(Self { schema, view: view.clone(), of_mariadb })
     }
 
     async fn information_schema(
@@ -81,12 +84,12 @@ impl InfoTables {
 #[async_trait]
 impl InfoSchema for InfoTables {
     fn table(&self, name: &str) -> Option<Vec<Column>> {
-        definitions::columns(self.schema, name)
+        definitions::columns(self.schema, name, self.of_mariadb)
     }
 
     async fn rows(&self, table: &str, equals: &[(String, String)]) -> Result<RecordBatch> {
         let table = table.to_ascii_uppercase();
-        let columns = definitions::columns(self.schema, &table).ok_or_else(|| {
+        let columns = self.table(&table).ok_or_else(|| {
             Error::new(Code::NoSuchTable, format!("Table '{}.{table}' doesn't exist", self.schema))
         })?;
         if self.schema == "information_schema" {

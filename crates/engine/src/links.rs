@@ -245,6 +245,12 @@ impl Links {
         })
     }
 
+    /// Whether the schemas in which a link's server shows its inside are shown here.
+    pub(crate) fn shows_system_schemas(&self, link: &Link) -> bool {
+        Self::system_schema(&self.entries.read(), SYSTEM_SCHEMAS[0])
+            .is_some_and(|shown| shown.link.name() == link.name())
+    }
+
     /// All databases that links show, by name.
     pub(crate) fn databases(&self) -> Vec<LinkedDatabase> {
         let mut all: Vec<LinkedDatabase> = Vec::new();

@@ -79,6 +79,7 @@ pub(crate) struct Memory {
     native: Account,
     statements: Account,
     sessions: Account,
+    mirrors: Account,
 }
 
 impl Memory {
@@ -102,7 +103,8 @@ impl Memory {
         let work = server.part(LIMIT, left);
         let (statements, sessions) =
             (work.part("statements", usize::MAX), work.part("sessions", usize::MAX));
-        Self { server, native, statements, sessions }
+        let mirrors = work.part("mirrors", usize::MAX);
+        Self { server, native, statements, sessions, mirrors }
     }
 
     /// What statements hold while they run, all together.
@@ -115,9 +117,15 @@ impl Memory {
         &self.sessions
     }
 
+    /// Rows on their way from servers to mirrors.
+    pub(crate) fn mirrors(&self) -> &Account {
+        &self.mirrors
+    }
+
     /// Names of `SHOW STATUS` with bytes.
-    pub(crate) fn status(&self) -> [(&'static str, u64); 5] {
+    pub(crate) fn status(&self) -> [(&'static str, u64); 6] {
         [
+            ("Pelorus_memory_mirrors", self.mirrors.held() as u64),
             ("Pelorus_memory_native", self.native.held() as u64),
             ("Pelorus_memory_peak", self.server.most() as u64),
             ("Pelorus_memory_sessions", self.sessions.held() as u64),
@@ -244,7 +252,7 @@ mod tests {
         drop(statement);
         drop(memory.sessions().reserve(50 << 20).unwrap());
         let status: Vec<u64> = memory.status().into_iter().map(|it| it.1 >> 20).collect();
-        assert_eq!(status, [90, 140, 0, 0, 90]);
+        assert_eq!(status, [0, 90, 140, 0, 0, 90]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use pelorus_env::{Env, blocking};
 use pelorus_error::{Code, Error, Result};
-use pelorus_link::{Endpoint, LinkConfig, Secret, TlsMode};
+use pelorus_link::{CleartextPassword, Endpoint, LinkConfig, Secret, TlsMode};
 
 use crate::config::SecretSources;
 
@@ -37,8 +37,7 @@ pub(crate) struct Server {
     /// As it was said; see [`Self::tls_mode`].
     pub(crate) tls: Option<TlsMode>,
     pub(crate) tls_ca: Option<PathBuf>,
-    /// The password itself may go to a server that is not verified.
-    pub(crate) cleartext_password: bool,
+    pub(crate) cleartext_password: CleartextPassword,
     /// `OWNER`, which MySQL keeps and never uses.
     pub(crate) owner: String,
     /// Given by configuration or command line; such a server is not stored.
@@ -84,7 +83,7 @@ impl Server {
             connections: None,
             tls: None,
             tls_ca: None,
-            cleartext_password: false,
+            cleartext_password: CleartextPassword::default(),
             owner: String::new(),
             configured: false,
         })

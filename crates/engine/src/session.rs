@@ -47,7 +47,7 @@ pub(crate) mod view;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pelorus_env::Account;
@@ -64,6 +64,7 @@ use crate::handle::{Handle, Stop};
 use crate::process::Process;
 use crate::variables::{SessionVariables, VarValue, find};
 use prepared::PreparedStatements;
+use run::read_long;
 use transaction::Transaction;
 use view::UserVariables;
 
@@ -96,6 +97,8 @@ pub struct Session {
     memory: Account,
     /// The wish that the statement at hand stops.
     stop: Stop,
+    /// The statement that comes next was stopped while its text was split off.
+    stopped_early: AtomicBool,
     prepared: PreparedStatements,
     /// The statement that runs was prepared and has parameters.
     has_parameters: bool,
@@ -145,6 +148,7 @@ impl Session {
             transaction: Transaction::default(),
             memory,
             stop: Stop::never(),
+            stopped_early: AtomicBool::new(false),
             prepared: PreparedStatements::default(),
             has_parameters: false,
             multi_statements: false,
@@ -342,7 +346,13 @@ impl Session {
         if !self.multi_statements {
             return (sql, "");
         }
-        let (first, rest) = pelorus_sql::next_statement(sql, self.mode);
+        let stop = Stop::of(self.handle());
+        let split = || pelorus_sql::next_statement(sql, self.mode);
+        let Ok((first, rest)) = read_long(sql, &stop, split) else {
+            // Ordering: the same task looks at it.
+            self.stopped_early.store(true, Ordering::Relaxed);
+            return (sql, "");
+        };
         // One token tells: reading all the rest before every statement would take its square.
         let is_empty = Lexer::new(rest, self.mode).next().is_none();
         (first, if is_empty { "" } else { rest })

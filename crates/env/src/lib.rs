@@ -43,8 +43,13 @@ pub use space::{Space, space_of};
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// Time since an arbitrary fixed point; never goes back.
     fn monotonic(&self) -> Duration;
-    /// Time since 1970-01-01 00:00 UTC.
+    /// Time since 1970-01-01 00:00 UTC; zero before that.
     fn since_epoch(&self) -> Duration;
+    /// The same where it must be a time that can be: `None` when the clock shows one up to 1970, as that
+    /// of a machine does whose clock was never set.
+    fn after_1970(&self) -> Option<Duration> {
+        Some(self.since_epoch()).filter(|it| !it.is_zero())
+    }
 }
 
 /// Gives random bytes that nobody can guess.

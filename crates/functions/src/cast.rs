@@ -207,7 +207,11 @@ fn check_decimal(precision: u8, scale: u8, arg: &Arg) -> Result<(u8, u8)> {
 /// Characters that the argument has as text.
 pub(crate) fn text_length(arg: &Arg) -> u32 {
     if arg.ty.is_float() {
-        return if arg.ty.wire == WireType::Float { 12 } else { 22 };
+        return match arg.ty.wire {
+            WireType::Float if arg.ty.decimals < shape::NOT_FIXED => arg.ty.length,
+            WireType::Float => 12,
+            _ => 22,
+        };
     }
     shape::text_chars(arg)
 }

@@ -131,8 +131,8 @@ fn number(args: &[&Arg]) -> ColumnType {
         .map(|arg| shape::precision(arg).saturating_sub(arg.ty.decimals))
         .max()
         .unwrap_or(1);
-    let unsigned = args.iter().all(|arg| arg.ty.is_unsigned());
-    shape::decimal_type(u32::from(whole) + u32::from(scale), u32::from(scale), unsigned)
+    // Unsigned decimals do not stay so.
+    shape::decimal_type(u32::from(whole) + u32::from(scale), u32::from(scale), false)
 }
 
 /// What two numbers have in common where a FLOAT is among them or follows. MySQL goes from left to
@@ -165,6 +165,8 @@ fn integer(args: &[&Arg], same: bool) -> Option<ColumnType> {
     let flags = if unsigned { Flags::BINARY.with(Flags::UNSIGNED) } else { Flags::BINARY };
     let first = args[0].ty.wire;
     if same && matches!(first, WireType::Year | WireType::Bit) {
+        // Clients take BIT for bytes all the same.
+        let flags = if first == WireType::Bit { flags.without(Flags::BINARY) } else { flags };
         return Some(with_flags(first, length, 0, flags));
     }
     if args.iter().any(|arg| arg.ty.wire == WireType::Bit) && mixed {
@@ -195,6 +197,11 @@ fn text(args: &[&Arg], collation: Collation) -> ColumnType {
     let chars = args.iter().map(chars_of).max().unwrap_or(0);
     let blob = args.iter().map(|arg| shape::blob_rank(arg.ty.wire)).max().unwrap_or(0);
     let mut ty = shape::text_type(chars, collation);
+    let has =
+        |wire: WireType| args.iter().any(|arg| arg.ty.wire == wire && !shape::is_listed(&arg.ty));
+    if ty.wire == WireType::VarString && has(WireType::String) && !has(WireType::VarString) {
+        ty.wire = WireType::String;
+    }
     if blob > 0 {
         let width = crate::collate::charset::width(collation);
         ty.length = chars.saturating_mul(width).saturating_mul(width);

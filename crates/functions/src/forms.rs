@@ -4,6 +4,7 @@
 
 use pelorus_types::{ColumnType, WireType};
 
+use crate::shape::NOT_FIXED;
 use crate::value::{Arg, TextForm, Value};
 
 /// The arguments that a conditional chooses its value from; `None` for other functions.
@@ -22,9 +23,16 @@ fn choices<'a>(name: &str, args: &'a [Arg]) -> Option<Vec<&'a Arg>> {
     }
 }
 
-/// Whether the result is a text or date whose number is that of a value of another type. Of texts alone
+/// Whether the result is a text, a date or a FLOAT whose number is that of a value of another type. Of texts alone
 /// a MariaDB compares the numbers where GREATEST or LEAST is to give one.
 pub(crate) fn mixes(name: &str, args: &[Arg], ty: &ColumnType, of_mariadb: bool) -> bool {
+    if ty.wire == WireType::Float && ty.decimals >= NOT_FIXED {
+        // A BIGINT keeps its digits, which arrays of FLOAT have not.
+        let all = matches!(name, "GREATEST" | "LEAST" | "COALESCE" | "IFNULL")
+            .then(|| args.iter().collect::<Vec<_>>());
+        let among = choices(name, args).or(all).unwrap_or_default();
+        return !of_mariadb && among.iter().any(|arg| arg.ty.wire == WireType::LongLong);
+    }
     if ty.is_temporal() {
         // A DATE among DATETIMEs is its own number.
         let is_other = |arg: &&Arg| !arg.is_null() && (arg.mixes || arg.ty.wire != ty.wire);
@@ -34,8 +42,8 @@ pub(crate) fn mixes(name: &str, args: &[Arg], ty: &ColumnType, of_mariadb: bool)
         return false;
     }
     if matches!(name, "GREATEST" | "LEAST") {
-        return of_mariadb
-            || args.iter().any(|arg| arg.mixes || !arg.ty.is_string() && !arg.is_null());
+        let is_timed = |arg: &Arg| arg.ty.is_temporal() || arg.ty.wire == WireType::Year;
+        return of_mariadb || args.iter().any(is_timed);
     }
     let is_other = |arg: &&Arg| {
         let is_odd = matches!(arg.ty.wire, WireType::Float | WireType::Bit);

@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use pelorus_env::Account;
 use pelorus_error::Result;
 use pelorus_types::{ColumnType, WireType};
 
 use crate::collate::weight::Rules;
 use crate::context::EvalContext;
 use crate::input::{Input, Slot};
-use crate::output::check_room;
+use crate::output::Output;
+use crate::value::Value;
 
 /// Whether the key of a type differs from the values themselves.
 pub fn needs_key(ty: &ColumnType) -> bool {
@@ -38,8 +40,11 @@ pub fn without_signed_zeros(array: &ArrayRef) -> ArrayRef {
 }
 
 /// The keys of an array: for text its sort key under its collation as `Binary`, all else as it is.
-/// Equal values have equal keys.
-pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
+/// Equal values have equal keys. An account counts the keys as long as they are there.
+///
+/// # Errors
+/// A collation whose rules are not known here (1235), and 1041.
+pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType, memory: &Account) -> Result<ArrayRef> {
     if !needs_key(ty) {
         return Ok(Arc::clone(array));
     }
@@ -50,19 +55,15 @@ pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType) -> Result<ArrayRef> {
     let ctx = EvalContext::default();
     let slot = Slot::of_type(*ty);
     let input = Input::new(array, &slot, &ctx)?;
-    let mut builder = BinaryBuilder::with_capacity(array.len(), array.len() * 16);
+    let mut output = Output::new(&DataType::Binary, array.len(), memory)?;
     let mut known = Known::new();
     for row in 0..array.len() {
         match input.text(row)? {
-            None => builder.append_null(),
-            Some(text) => {
-                let key = known.key(&text, &rules)?;
-                check_room(builder.values_slice().len(), key.len())?;
-                builder.append_value(key);
-            }
+            None => output.push(Value::Null)?,
+            Some(text) => output.push_bytes(known.key(&text, &rules)?)?,
         }
     }
-    Ok(Arc::new(builder.finish()))
+    Ok(output.finish())
 }
 
 /// Keys of texts that came lately: what is grouped by has few values as a rule.
@@ -113,6 +114,21 @@ mod tests {
     use arrow::array::Float64Array;
 
     use super::*;
+
+    #[test]
+    fn keys_are_counted_while_they_are_there() {
+        let memory = Account::new("limit", 1 << 20);
+        let ty = ColumnType::varchar(100_000, pelorus_types::collation::UTF8MB4_0900_AI_CI);
+        let texts = |length| -> ArrayRef {
+            Arc::new(arrow::array::StringArray::from(vec![Some("a".repeat(length)), None]))
+        };
+        let keys = comparison_keys(&texts(100_000), &ty, &memory).unwrap();
+        assert!(memory.held() >= keys.as_binary::<i32>().values().len(), "{}", memory.held());
+        drop(keys);
+        assert_eq!(memory.held(), 0);
+        let error = comparison_keys(&texts(1_000_000), &ty, &memory).unwrap_err();
+        assert_eq!((error.errno(), memory.held()), (1041, 0));
+    }
 
     #[test]
     fn zero_has_no_sign() {

@@ -74,6 +74,6 @@ pub use members::{Members, is_listed};
 pub use output::{array_of, value_at};
 pub use parse::exact_integer as whole_number;
 pub use quotient::rounded_quotient;
-pub use resolve::resolve;
+pub use resolve::{asks_real, asks_text, hidden_numbers, resolve};
 pub use value::{Arg, Coercibility, Origin, TextForm, Value};
 pub use zone::TimeZone;

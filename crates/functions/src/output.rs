@@ -170,6 +170,16 @@ impl Output {
         Ok(())
     }
 
+    /// Adds bytes to an array of them.
+    pub(crate) fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let Inner::Bytes(builder) = &mut self.inner else {
+            return Err(Error::internal("bytes do not fit the result type"));
+        };
+        self.room.take(builder.values_slice().len(), bytes.len())?;
+        builder.append_value(bytes);
+        Ok(())
+    }
+
     pub(crate) fn finish(self) -> ArrayRef {
         match self.inner {
             Inner::Null(rows) => Arc::new(NullArray::new(rows)),

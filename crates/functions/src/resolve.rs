@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_types::WireType;
 
 use crate::call::Call;
 use crate::context::EvalContext;
@@ -40,7 +41,7 @@ pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call>
     match bound {
         Some(call) => call.map(|call| {
             let complains = complaint::of_function(name, args, &call.return_type());
-            let hides = passes_on(name) && args.iter().any(Arg::hides_number);
+            let hides = hides_number(name, args, ctx);
             let mixes = forms::mixes(name, args, &call.return_type(), ctx.of_mariadb);
             let text_form = forms::text_form(name, args, &call.return_type());
             call.with_complaint(complains, args)
@@ -219,19 +220,70 @@ fn refuse_broken_text(name: &str, args: &[Arg]) -> Result<()> {
     Err(Error::new(Code::InvalidCharacterString, text))
 }
 
-/// ENUM and SET values are numbers where numbers are asked for, but arrays hold only their text.
-/// The number of a JSON value is not that of its text either.
-fn refuse_hidden_numbers(name: &str, args: &[Arg]) -> Result<()> {
+/// The arguments, by their places, that count as numbers which are not those of their texts, and
+/// texts are all that arrays hold: of an ENUM or SET the place of its member, of a value that IF or
+/// its like chose the number of that value. JSON values are among them.
+///
+/// # Errors
+/// Error 1235 for a list that compares such a value with texts as well as with numbers.
+pub fn hidden_numbers(name: &str, args: &[Arg]) -> Result<Vec<usize>> {
     let hides = |arg: &Arg| arg.hides_number() || arg.mixes;
     if !args.iter().any(hides) {
-        return Ok(());
+        return Ok(Vec::new());
     }
+    let upper = name.to_ascii_uppercase();
     // A text among dates is a date.
-    let is_listed = args.iter().any(Arg::hides_number);
-    let is_text = |arg: &Arg| arg.ty.is_string() || !is_listed && arg.ty.is_temporal();
-    let others_are_text = args.iter().all(|arg| is_text(arg) || arg.is_null());
-    let compares = matches!(
-        name,
+    let is_text = |arg: &Arg| {
+        let is_json = |arg: &Arg| arg.ty.wire == WireType::Json;
+        arg.ty.is_string() || arg.ty.is_temporal() && !args.iter().any(is_json)
+    };
+    let is_number = |arg: &Arg| !is_text(arg) && !arg.is_null();
+    let hiding = args.iter().enumerate().filter(|(_, arg)| hides(arg));
+    let places = |counts: &dyn Fn(usize) -> bool| {
+        hiding.clone().map(|(at, _)| at).filter(|at| counts(*at)).collect()
+    };
+    let [first, rest @ ..] = args else { return Ok(Vec::new()) };
+    Ok(match upper.as_str() {
+        "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=" | "BETWEEN" | "NOT BETWEEN"
+        | "CASE =" | "FIELD" => {
+            let is_asked = args.iter().any(is_number);
+            places(&|_| is_asked)
+        }
+        "IN" | "NOT IN" | "CASE WHEN" => {
+            let step = if upper == "CASE WHEN" { 2 } else { 1 };
+            let count = if step == 2 { rest.len() / 2 * 2 } else { rest.len() };
+            let compared: Vec<&Arg> = rest[..count].iter().step_by(step).collect();
+            let is_first_asked = hides(first) && compared.iter().any(|arg| is_number(arg));
+            if is_first_asked && compared.iter().any(|arg| is_text(arg)) {
+                return Err(Error::unsupported(MIXED_LIST));
+            }
+            places(&|at| match at {
+                0 => is_first_asked,
+                at => is_number(first) && at <= count && (at - 1) % step == 0,
+            })
+        }
+        "NULLIF" => {
+            if hides(first) && args.iter().any(is_number) {
+                return Err(Error::unsupported(HIDDEN_NUMBER));
+            }
+            places(&|at| at == 1 && is_number(first))
+        }
+        other if is_mathematical(other, args) => places(&|_| true),
+        other => places(&|at| asks_number(other, at, args.len())),
+    })
+}
+
+/// In refusals of ENUM and SET values, and of what IF and its like choose.
+const HIDDEN_NUMBER: &str = "ENUM, SET and JSON values as numbers, and texts that IF, CASE, GREATEST \
+                             or LEAST chose among other types";
+/// In refusals of lists.
+const MIXED_LIST: &str = "ENUM, SET and JSON values in lists of numbers and texts";
+
+/// Whether a function takes a number with its fraction, not a whole number.
+pub fn asks_real(name: &str, args: &[Arg]) -> bool {
+    let upper = name.to_ascii_uppercase();
+    matches!(
+        upper.as_str(),
         "=" | "<=>"
             | "<>"
             | "!="
@@ -239,26 +291,54 @@ fn refuse_hidden_numbers(name: &str, args: &[Arg]) -> Result<()> {
             | "<="
             | ">"
             | ">="
-            | "IN"
-            | "NOT IN"
             | "BETWEEN"
             | "NOT BETWEEN"
             | "CASE ="
-            | "CASE WHEN"
-            | "NULLIF"
-            | "FIELD"
-            | "GREATEST"
-            | "LEAST"
-    );
-    let asked = |(at, arg): (usize, &Arg)| hides(arg) && asks_number(name, at, args.len());
-    let as_number = args.iter().enumerate().any(asked);
-    if as_number || (compares && !others_are_text) || is_mathematical(name, args) {
-        return Err(Error::unsupported(match is_listed {
-            true => "ENUM, SET and JSON values as numbers",
-            false => "texts as numbers that IF, CASE, GREATEST or LEAST chose among other types",
-        }));
+            | "IN"
+            | "NOT IN"
+            | "+"
+            | "-"
+            | "*"
+            | "/"
+            | "%"
+            | "MOD"
+            | "AND"
+            | "OR"
+            | "XOR"
+            | "NOT"
+            | "!"
+            | "IS TRUE"
+            | "IS FALSE"
+            | "IS NOT TRUE"
+            | "IS NOT FALSE"
+            | "IF"
+            | "CASE"
+            | "ROUND"
+            | "TRUNCATE"
+            | "ABS"
+            | "CEIL"
+            | "CEILING"
+            | "FLOOR"
+            | "SIGN"
+    ) || is_mathematical(&upper, args)
+}
+
+/// Whether a function takes an argument, by its place, for a text whatever its type is.
+pub fn asks_text(name: &str, at: usize) -> bool {
+    match name.to_ascii_uppercase().as_str() {
+        "CONCAT" | "CONCAT_WS" | "LIKE" | "NOT LIKE" | "REPLACE" => true,
+        "UPPER" | "UCASE" | "LOWER" | "LCASE" | "REVERSE" | "LENGTH" | "OCTET_LENGTH"
+        | "CHAR_LENGTH" | "CHARACTER_LENGTH" | "QUOTE" | "TRIM" | "LTRIM" | "RTRIM" | "LEFT"
+        | "RIGHT" | "LPAD" | "RPAD" | "SUBSTRING" | "SUBSTR" | "MID" => at == 0,
+        _ => false,
     }
-    Ok(())
+}
+
+fn refuse_hidden_numbers(name: &str, args: &[Arg]) -> Result<()> {
+    match hidden_numbers(name, args)?.is_empty() {
+        true => Ok(()),
+        false => Err(Error::unsupported(HIDDEN_NUMBER)),
+    }
 }
 
 /// Whether a function or operator asks an argument, by its place among so many, for its number.
@@ -283,19 +363,16 @@ fn asks_number(name: &str, at: usize, count: usize) -> bool {
     }
 }
 
-/// Whether the value of a call is one of its arguments, whose number may not be that of its text.
-fn passes_on(name: &str) -> bool {
-    matches!(
-        name,
-        "IF" | "CASE"
-            | "CASE WHEN"
-            | "IFNULL"
-            | "COALESCE"
-            | "NULLIF"
-            | "ELT"
-            | "GREATEST"
-            | "LEAST"
-    )
+/// Whether the value of a call is one of its arguments, whose number may not be that of its text. A
+/// MySQL makes the number of a text that COALESCE, GREATEST or LEAST chose of the text.
+fn hides_number(name: &str, args: &[Arg], ctx: &EvalContext) -> bool {
+    let is_hidden = |arg: &Arg| match name {
+        "IF" | "CASE" | "CASE WHEN" | "NULLIF" | "ELT" => arg.hides_number(),
+        "IFNULL" | "COALESCE" | "GREATEST" | "LEAST" if ctx.of_mariadb => arg.hides_number(),
+        "IFNULL" | "COALESCE" | "GREATEST" | "LEAST" => arg.ty.wire == WireType::Json,
+        _ => false,
+    };
+    args.iter().any(is_hidden)
 }
 
 fn is_mathematical(name: &str, args: &[Arg]) -> bool {
@@ -305,8 +382,34 @@ fn is_mathematical(name: &str, args: &[Arg]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use pelorus_types::{ColumnType, Flags, collation};
+
     use super::*;
     use crate::literal;
+
+    #[test]
+    fn numbers_of_listed_values_are_asked_for_beside_numbers() {
+        let ctx = Arc::new(EvalContext::default());
+        let mut ty = ColumnType::new(WireType::String, collation::UTF8MB4_0900_AI_CI, 4, 0);
+        ty.flags = Flags::ENUM;
+        let listed = || Arg::column(ty, "`e`");
+        let number = || Arg::column(ColumnType::bigint(), "`n`");
+        let text = || literal::text("x", &ctx);
+        let asked = |name: &str, args: &[Arg]| hidden_numbers(name, args).ok();
+        assert_eq!(asked("=", &[listed(), number()]), Some(vec![0]));
+        assert_eq!(asked("=", &[listed(), text()]), Some(Vec::new()));
+        assert_eq!(asked("between", &[number(), listed(), listed()]), Some(vec![1, 2]));
+        assert_eq!(asked("IN", &[number(), text(), listed()]), Some(vec![2]));
+        assert_eq!(asked("IN", &[listed(), number(), number()]), Some(vec![0]));
+        assert_eq!(asked("IN", &[listed(), number(), text()]), None);
+        assert_eq!(asked("CASE WHEN", &[number(), text(), listed(), listed()]), Some(Vec::new()));
+        assert_eq!(asked("CASE WHEN", &[number(), listed(), text()]), Some(vec![1]));
+        assert_eq!(asked("NULLIF", &[number(), listed()]), Some(vec![1]));
+        assert_eq!(asked("NULLIF", &[listed(), number()]), None);
+        assert_eq!(asked("+", &[listed(), text()]), Some(vec![0]));
+        assert_eq!(asked("LEFT", &[listed(), listed()]), Some(vec![1]));
+        assert_eq!(asked("CONCAT", &[listed(), number()]), Some(Vec::new()));
+    }
 
     #[test]
     fn broken_text_stands_beside_bytes_alone() {

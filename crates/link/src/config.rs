@@ -40,6 +40,20 @@ pub enum TlsMode {
     Verify,
 }
 
+/// Which servers whose certificates are not verified may get the password itself, and not only proof
+/// of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CleartextPassword {
+    /// Those at addresses of this machine, which only its own programs can listen on, where they ask
+    /// for it by `caching_sha2_password`: otherwise a MySQL of this machine would need a certificate.
+    #[default]
+    Local,
+    /// All.
+    Always,
+    /// None.
+    Never,
+}
+
 /// One server: where it listens and who logs in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoint {
@@ -90,9 +104,8 @@ pub struct LinkConfig {
     pub tls: TlsMode,
     /// Certificates (PEM text) that may sign the servers' certificates, for [`TlsMode::Verify`].
     pub tls_ca: Option<String>,
-    /// Whether a server whose certificate is not verified may get the password itself, and not only
-    /// proof of it.
-    pub cleartext_password: bool,
+    /// Who may get the password itself.
+    pub cleartext_password: CleartextPassword,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
     /// How long an unused connection is kept.
@@ -110,7 +123,7 @@ impl LinkConfig {
             connections_per_server: 2,
             tls: TlsMode::default(),
             tls_ca: None,
-            cleartext_password: false,
+            cleartext_password: CleartextPassword::Local,
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
         }

@@ -8,6 +8,7 @@ mod connect;
 mod dump;
 mod version;
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,6 +80,8 @@ pub(crate) struct Connection {
     status: ServerStatus,
     /// Answers that are due.
     pending: usize,
+    /// The number of the first frame of each answer that is to come.
+    answers: VecDeque<u8>,
     phase: Phase,
     /// The server's run that has given the number.
     run: Run,
@@ -371,7 +374,7 @@ impl Connection {
     ) -> Result<Answer> {
         self.writer.set_sequence(0);
         self.writer.packet(|out| put_execute(out, statement.id, 0, params));
-        self.pending += 1;
+        self.await_answer();
         self.close_statement(statement.id);
         self.flush().await?;
         self.head().await
@@ -541,7 +544,14 @@ impl Connection {
 
     fn queue(&mut self, command: u8, rest: &[u8]) {
         self.begin_command(command, rest);
+        self.await_answer();
+    }
+
+    /// Notes that the command which was written last has an answer, which goes on counting frames where
+    /// the command ended: a long one takes several.
+    fn await_answer(&mut self) {
         self.pending += 1;
+        self.answers.push_back(self.writer.sequence());
     }
 
     fn begin_command(&mut self, command: u8, rest: &[u8]) {
@@ -555,7 +565,7 @@ impl Connection {
     fn begin_answer(&mut self) {
         // A further result of the same statement goes on counting.
         if !self.status.has(ServerStatus::MORE_RESULTS) {
-            self.reader.set_sequence(1);
+            self.reader.set_sequence(self.answers.pop_front().unwrap_or(1));
         }
         self.status = self.status.without(ServerStatus::MORE_RESULTS);
         self.phase = Phase::Head;

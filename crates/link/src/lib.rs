@@ -40,7 +40,7 @@ mod text;
 mod tls;
 
 pub use binlog::{FollowError, FollowFailure, FollowRequest, Follower, SourceFacts};
-pub use config::{Endpoint, LinkConfig, Secret, TlsMode};
+pub use config::{CleartextPassword, Endpoint, LinkConfig, Secret, TlsMode};
 pub use explain::{Estimate, EstimateTable};
 pub use link::{Described, Link};
 pub use pelorus_mysql_wire::prepared::Value;

@@ -20,6 +20,7 @@ use std::time::Duration;
 use arrow::record_batch::RecordBatch;
 use futures::Stream;
 use parking_lot::Mutex;
+use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 use pelorus_types::{Column, ColumnType};
 
@@ -97,6 +98,8 @@ pub struct ScanRequest {
     /// otherwise the scan fails with [`pelorus_error::Code::TableChanged`] and what is cached of
     /// the tables is forgotten.
     pub expected: Vec<ColumnType>,
+    /// What counts the rows that wait for their reader.
+    pub memory: Account,
 }
 
 /// A scan that runs.
@@ -212,6 +215,7 @@ async fn start(inner: &Arc<Inner>, request: ScanRequest, readers: Readers) -> Re
         env: inner.env.clone(),
         buffer: if request.buffer_whole_range { work::buffer_of(workers) } else { 0 },
         batches,
+        memory: request.memory.clone(),
     };
     job.start(connections, first, statement, cancelled);
     let streams = shared.into_iter().map(|batches| ScanStream { batches }).collect();

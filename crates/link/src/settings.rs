@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 
 use pelorus_error::{Code, Error, Result};
 
-/// The variable that a connection begins with at another value than the server's default.
+/// The variable that a connection begins with at another value than the server's own.
 const SELECT_LIMIT: &str = "sql_select_limit";
-/// Other variables whose value at the beginning is not `DEFAULT`, and that value: MySQL has no default
-/// of those that sessions alone have.
+/// Other variables whose value at the beginning is not the global one, and that value: those that
+/// sessions alone have.
 const AT_FIRST: [(&str, &str); 3] =
     [(SELECT_LIMIT, "18446744073709551615"), ("insert_id", "0"), ("sql_log_bin", "1")];
 
 /// Session state for a statement. A connection that is in another state is changed first; what is
-/// `None` has the server's default, but for `sql_select_limit`, which does not limit then.
+/// `None` has the server's global value, but for `sql_select_limit`, which does not limit then.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionSettings {
     /// `sql_mode`.
@@ -127,8 +127,10 @@ impl Applied {
         }
         let gone = |name: &&String| is_known(*name) && !wanted.others.contains_key(*name);
         for name in now.others.keys().filter(gone) {
+            // Not DEFAULT: with MySQL that is 0 of foreign_key_checks and unique_checks.
             let first = AT_FIRST.iter().find(|(known, _)| known == name);
-            set.add(check_name(name)?, first.map_or("DEFAULT", |known| known.1));
+            let global = format!("@@GLOBAL.{name}");
+            set.add(check_name(name)?, first.map_or(global.as_str(), |known| known.1));
         }
         let database = wanted.database.clone().filter(|name| now.database.as_ref() != Some(name));
         Ok(Change { set: set.finish(), database })
@@ -261,7 +263,10 @@ mod tests {
         let change = to(&applied, &SessionSettings::default()).unwrap();
         assert_eq!(
             change.set.as_deref(),
-            Some("SET sql_mode=DEFAULT, timestamp=DEFAULT, div_precision_increment=DEFAULT")
+            Some(
+                "SET sql_mode=DEFAULT, timestamp=DEFAULT, \
+                 div_precision_increment=@@GLOBAL.div_precision_increment"
+            )
         );
         assert_eq!(change.database, None);
         applied.answered(&SessionSettings::default(), true, true);
@@ -292,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_sessions_alone_have_no_default() {
+    fn variables_of_sessions_alone_have_no_global_value() {
         let mut applied = Applied::default();
         let mut other = SessionSettings::default();
         other.others.insert("insert_id".into(), "7".into());

@@ -18,14 +18,13 @@ use crate::config::{LinkConfig, TlsMode};
 /// Where Debian and its kin keep the certificates that everybody trusts.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// The clock of an [`Env`] for TLS: whatever it shows, asking never fails, and a moment before 1970 is
-/// the first of 1970. Certificates are not valid then.
+/// The clock of an [`Env`] for TLS. A moment before 1970 is none: handshakes fail then.
 #[derive(Debug)]
 struct TlsClock(Arc<dyn Clock>);
 
 impl TimeProvider for TlsClock {
     fn current_time(&self) -> Option<UnixTime> {
-        Some(UnixTime::since_unix_epoch(self.0.since_epoch()))
+        Some(UnixTime::since_unix_epoch(self.0.after_1970()?))
     }
 }
 
@@ -94,6 +93,9 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
             CertificateError::Revoked => "the server's certificate was revoked",
             _ => "the server's certificate cannot be verified",
         },
+        Some(rustls::Error::FailedToGetCurrentTime) => {
+            "the clock of this machine shows a time before 1970"
+        }
         Some(rustls::Error::AlertReceived(_)) => "the server ended the handshake",
         Some(rustls::Error::PeerIncompatible(_)) => "the server has no version or cipher of ours",
         Some(_) => "the handshake failed",

@@ -17,11 +17,13 @@
 //! 2. Groups begin and end at multiples of 4 KiB: a torn write touches no earlier group.
 //! 3. A segment gets its name when its header (and what recovery put into it) is durable, and when
 //!    everything before it is. So a segment under its name is whole, and proves its predecessor.
-//! 4. No process writes into a segment that an earlier one made. Recovery never cuts in place: it
-//!    begins a new segment, whose first LSN ends the one before. The bytes behind that point mean
-//!    nothing from then on, whatever a later crash makes of them.
+//! 4. Recovery begins a new segment, whose first LSN ends the one before. The bytes after that point
+//!    mean nothing from then on, whatever a later crash makes of them. Only where the disk is full and
+//!    everything in the last segment is known to be durable does that one go on: its end is cut first,
+//!    durably, so that there are no such bytes.
 //! 5. Space for a record is reserved, as zeros in the file or what an earlier segment left there,
-//!    before `append` takes it. A full disk refuses the record and nothing else.
+//!    before `append` takes it, and with it what an opening takes that has to copy the record's
+//!    group. A full disk refuses the record and nothing else.
 //! 6. A failed write or sync poisons the log. Nothing that was pending is acknowledged then; only
 //!    opening again tells what became of it.
 //!

@@ -22,7 +22,7 @@ use pelorus_error::{Code, Error, Result};
 use crate::format::{BLOCK, GROUP_HEADER, Lsn, RECORD_BYTES_MAX, RECORD_HEADER, SegmentHeader};
 use crate::recover::{Checkpoint, Recovered, recover};
 use crate::segment;
-use group::{State, used_up};
+use group::{State, copy_bytes, used_up};
 
 /// How a log uses its folder and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +30,11 @@ pub struct Options {
     /// Bytes after which a new segment is begun. A segment grows beyond by what its last group
     /// takes, and further while the disk is too full for a new segment or too many files are open.
     pub segment_bytes: u64,
-    /// Bytes of zeros that are written ahead of the records. A quarter of them, in whole blocks, is
+    /// Bytes of zeros that are written ahead of the records. Three eighths of them, in whole blocks, are
     /// kept for records that free space ([`Log::append_freeing`]), and a quarter of that for those that
-    /// free it at once ([`Log::append_last`]). Where records need more than so
-    /// much at once, it is allocated, and no zeros are written.
+    /// free it at once ([`Log::append_last`]). After each group there is always as much as an opening
+    /// takes to copy it. Where records need more than so much at once, it is allocated, and no zeros are
+    /// written.
     pub reserve_bytes: u64,
     /// The most bytes that wait in memory or are being written; a record larger than this goes
     /// alone.
@@ -47,11 +48,10 @@ impl Options {
     /// Bytes of the space ahead that only records take which free more: with small ones, all that
     /// is needed to drop dozens of tables on a full disk.
     fn kept_bytes(&self) -> u64 {
-        self.reserve_bytes / 4 / BLOCK * BLOCK
+        self.reserve_bytes / 8 * 3 / BLOCK * BLOCK
     }
 
-    /// Bytes of these that nothing takes but records which give much space back at once, and the next
-    /// opening.
+    /// Bytes of these that nothing takes but records which give much space back at once.
     fn last_bytes(&self) -> u64 {
         self.kept_bytes() / 4 / BLOCK * BLOCK
     }
@@ -119,7 +119,8 @@ impl Log {
     /// [`Code::FileDamaged`] when acknowledged records are damaged or missing; records may have
     /// been replayed by then. [`Code::FileVersion`], [`Code::FileRead`], [`Code::FileWrite`] and
     /// [`Code::DiskFull`] (opening takes 4 KiB and the size of the last group; where there is no
-    /// room, of what was taken ahead when the log was written). Errors of `replay`.
+    /// room, of what was taken ahead when the log was written, which is enough where the disk keeps
+    /// what it gave, or nothing where no group has to be copied). Errors of `replay`.
     pub fn open(
         disk: Arc<dyn Disk>,
         folder: &Path,
@@ -196,7 +197,7 @@ impl Log {
         }
         let inside = state.buffer.len().max(GROUP_HEADER) + bytes;
         let end = state.start.plus(inside as u64).ok_or_else(used_up)?;
-        self.reserve(&mut state, end, kept)?;
+        self.reserve(&mut state, end, kept.max(copy_bytes(inside)))?;
         if state.buffer.is_empty() {
             state.buffer.resize(GROUP_HEADER, 0);
         }
@@ -244,10 +245,11 @@ impl Log {
     pub fn mark_idle(&self) -> Result<()> {
         let mut state = self.state.lock();
         self.check(&state)?;
-        if state.unproven && !state.leading && state.buffer.is_empty() {
+        if state.unproven > 0 && !state.leading && state.buffer.is_empty() {
             let end = state.start.plus(GROUP_HEADER as u64).ok_or_else(used_up)?;
             // A start on a full disk has less to write behind it.
-            self.reserve(&mut state, end, self.options.last_bytes())?;
+            let kept = self.options.last_bytes().max(copy_bytes(GROUP_HEADER));
+            self.reserve(&mut state, end, kept)?;
             self.lead(&mut state);
             self.check(&state)?;
         }

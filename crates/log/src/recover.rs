@@ -12,18 +12,20 @@
 //!    that failed). They are written once more: into a new segment, which begins where they begin.
 //!    When that segment has its name, the cut and the groups before it are durable at one stroke;
 //!    until then, nothing has changed.
+//! 4. Where there are no such groups and the disk is full, the last segment goes on: it is cut where
+//!    the log ends, and written only when the cut is durable.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use pelorus_env::{AlignedBytes, Disk, DiskFile, Open, write_all_direct};
+use pelorus_env::{AlignedBytes, Disk, DiskFile, Open, rare, write_all_direct};
 use pelorus_error::{Code, Error, Result};
 
 use crate::Lsn;
 use crate::format::{BLOCK, GROUP_HEADER, Group, RECORD_HEADER, SegmentHeader, seal};
 use crate::scan::{Record, Scan};
-use crate::segment::{self, damaged, offset_of};
+use crate::segment::{self, CreateError, damaged, offset_of};
 
 /// What the data files know of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,15 +87,26 @@ pub(crate) fn recover(
     }
     let (header, file) = go_on(disk, folder, &mut last, &tail)?;
     segments.insert(header.number, header.first);
-    if header.number != last.header.number
-        && header.first <= last.header.first
-        && disk.remove(&last.path).is_ok()
-    {
-        // It has nothing that the new one has not. Where nothing is written between starts, they take no
-        // space from each other.
+    if header.number != last.header.number && end_last(disk, &last, header.first) {
         segments.remove(&last.header.number);
     }
     Ok(Recovered { header, file, segments })
+}
+
+/// Gives back what the last segment has from the position on at which the next one begins: otherwise
+/// what was taken ahead of its records would be missing where the disk is full. Whether nothing is left
+/// of it. Where that fails, it costs nothing but the space.
+fn end_last(disk: &dyn Disk, last: &Scan, next: Lsn) -> bool {
+    if next <= last.header.first {
+        return disk.remove(&last.path).is_ok();
+    }
+    let end = last.offset_of(next);
+    if let Ok(file) = disk.open(&last.path, Open::Write)
+        && file.length().is_ok_and(|length| length > end)
+    {
+        file.set_len(end).ok();
+    }
+    false
 }
 
 /// Opens the segments from the one in which the checkpoint lies on, oldest first.
@@ -238,41 +251,38 @@ fn read_group(
     Ok(at)
 }
 
-/// The segment that is written from now on: a new one. Where the disk is too full for it also without
-/// what was taken ahead, it is the last one, if nothing was ever in it.
+/// The segment that is written from now on: a new one. Where the disk is too full for it, the last one is
+/// cut where the log ends, and then has no bytes that a later group could be taken for. If all its groups
+/// are known to be durable, it goes on itself, which takes no space, however often the log is opened; else
+/// the groups that are to be copied have the space that was taken ahead when they were written.
 fn go_on(
     disk: &dyn Disk,
     folder: &Path,
     last: &mut Scan,
     tail: &Tail,
 ) -> Result<(SegmentHeader, Arc<dyn DiskFile>)> {
-    let is_full = |error: &Error| error.code() == Code::DiskFull;
-    let mut begun = begin_segment(disk, folder, last, tail);
-    if begun.as_ref().is_err_and(is_full) && cut_tail(disk, last, tail)? {
-        begun = begin_segment(disk, folder, last, tail);
+    match begin_segment(disk, folder, last, tail) {
+        // Else there may be a segment of the new name.
+        Err(failure) if failure.refused && failure.error.code() == Code::DiskFull => {}
+        begun => return begun.map_err(|failure| failure.error),
     }
-    match begun {
-        Err(error) if is_full(&error) && tail.position == last.header.first => {
-            let file = disk.open(&last.path, Open::Write);
-            let file = file.map_err(|error| segment::write_error(&last.path, error))?;
-            Ok((SegmentHeader { durable: tail.position, ..last.header }, file))
-        }
-        begun => begun,
+    rare("a log is opened on a full disk");
+    let file = cut_tail(disk, last, tail)?;
+    if tail.unproven.is_empty() {
+        rare("a segment of the log goes on after a start");
+        return Ok((SegmentHeader { durable: tail.position, ..last.header }, file));
     }
+    begin_segment(disk, folder, last, tail).map_err(|failure| failure.error)
 }
 
-/// Cuts the space off the last segment that was taken ahead of its records, where the disk is full;
-/// whether there was any. What stands there was never acknowledged: the log ends before it.
-fn cut_tail(disk: &dyn Disk, last: &Scan, tail: &Tail) -> Result<bool> {
+/// Cuts the last segment where the log ends, durably. What stands there was never acknowledged.
+fn cut_tail(disk: &dyn Disk, last: &Scan, tail: &Tail) -> Result<Arc<dyn DiskFile>> {
     let failed = |error| segment::write_error(&last.path, error);
-    let end = last.offset_of(tail.position);
     let file = disk.open(&last.path, Open::Write).map_err(failed)?;
-    if file.length().map_err(failed)? <= end {
-        return Ok(false);
-    }
-    // Some file systems have the space only when that is durable.
-    file.set_len(end).and_then(|()| file.sync()).map_err(failed)?;
-    Ok(true)
+    // Some file systems have the space only when that is durable; and until it is, a crash may bring
+    // back what stood there, between sectors that were written since.
+    file.set_len(last.offset_of(tail.position)).and_then(|()| file.sync()).map_err(failed)?;
+    Ok(file)
 }
 
 /// Begins the segment behind the last one, with the groups that nothing says were durable.
@@ -281,10 +291,11 @@ fn begin_segment(
     folder: &Path,
     last: &mut Scan,
     tail: &Tail,
-) -> Result<(SegmentHeader, Arc<dyn DiskFile>)> {
-    let number = last.header.number.checked_add(1);
-    let number =
-        number.ok_or_else(|| Error::internal("the numbers of log segments are used up"))?;
+) -> Result<(SegmentHeader, Arc<dyn DiskFile>), CreateError> {
+    let number = last.header.number.checked_add(1).ok_or_else(|| {
+        let error = Error::internal("the numbers of log segments are used up");
+        CreateError { error, refused: false }
+    })?;
     let first = tail.unproven.front().map_or(tail.position, |group| group.start);
     let header = SegmentHeader { number, first, durable: tail.position, ..last.header };
     let seed = crate::format::Seed::new(&header.uuid, number);
@@ -297,8 +308,8 @@ fn begin_segment(
                 .map_err(|error| segment::write_error(&path, error))?;
         }
         Ok(())
-    });
-    Ok((header, file.map_err(|failure| failure.error)?))
+    })?;
+    Ok((header, file))
 }
 
 /// The bytes of a group as they were before [`seal`].

@@ -176,15 +176,15 @@ static ZEROS: Zeros = Zeros([0; 1 << 20]);
 const _: () = assert!(align_of::<Zeros>() == ALIGNMENT, "zeros are written directly");
 
 /// Takes space from the end of a file up to `needed`, and by writing zeros `ahead` bytes more, so
-/// that small groups do not change the file's metadata. Where more than `much` is needed, it is not
+/// that small groups do not change the file's metadata. Where much of it is written at once, it is not
 /// written twice. Returns up to where it came, with the error that ended it there.
 pub(crate) fn reserve(
     file: &dyn DiskFile,
     from: u64,
     needed: u64,
-    (ahead, much): (u64, u64),
+    (ahead, is_much): (u64, bool),
 ) -> (u64, io::Result<()>) {
-    if needed.saturating_sub(from) > much {
+    if is_much {
         match file.allocate(from, needed) {
             Ok(()) => {
                 rare("the log takes space without writing");

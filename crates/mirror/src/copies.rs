@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_binlog::Form;
+use pelorus_env::Account;
 use pelorus_error::Result;
 use pelorus_sql::Mode;
 use pelorus_sql::statement::MirrorFilter;
@@ -150,6 +151,9 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
 
     /// Bytes of memory that the changes of one transaction may take.
     fn transaction_bytes(&self) -> usize;
+
+    /// What counts the rows that are read from servers.
+    fn memory(&self) -> &Account;
 
     /// The names of all copies, of those that cannot be used, too.
     fn all(&self) -> Vec<MirrorName>;

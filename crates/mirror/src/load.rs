@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use pelorus_env::blocking;
+use pelorus_env::{Reservation, blocking};
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{KeyRange, Link};
 use pelorus_sql::statement::MirrorFilter;
@@ -272,17 +272,22 @@ impl Load {
         self.source.settle().await;
         self.wait_until_visible().await?;
         let name = &self.mirror.name;
-        let scan = reading::scan(&self.link, name, copy.as_ref(), key_range(range)).await?;
+        let memory = self.source.copies().memory();
+        let scan = reading::scan(&self.link, name, copy.as_ref(), key_range(range), memory).await?;
         let mut streams = futures::stream::select_all(scan.streams);
         let mut pending: Vec<Vec<ArrayRef>> = Vec::new();
+        let mut held: Vec<Reservation> = Vec::new();
         let (mut waiting, mut bytes, mut total) = (0, 0, 0);
         while let Some(batch) = streams.next().await {
             let batch = batch?;
             waiting += batch.num_rows();
             bytes += bytes_of(batch.columns());
+            // A copy goes on whatever the limits say.
+            held.push(memory.hold(bytes_of(batch.columns())));
             pending.push(batch.columns().to_vec());
             if waiting >= COMMIT_ROWS || bytes >= COMMIT_BYTES {
                 total += self.put(copy, &std::mem::take(&mut pending), opened)?;
+                held.clear();
                 (waiting, bytes) = (0, 0);
             }
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use arrow::array::{ArrayRef, BooleanArray};
 use pelorus_binlog::Position;
+use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::split::quote_name;
 use pelorus_link::{Fragment, KeyRange, Link, Scan, ScanRequest, SessionSettings};
@@ -31,6 +32,7 @@ pub(crate) async fn scan(
     name: &MirrorName,
     copy: &dyn CopyTable,
     range: KeyRange,
+    memory: &Account,
 ) -> Result<Scan> {
     let kept: Vec<&CopyColumn> = copy.columns().iter().filter(|it| !it.left_out).collect();
     let columns: Vec<String> = kept.iter().map(|it| quote_name(&it.name)).collect();
@@ -58,6 +60,7 @@ pub(crate) async fn scan(
         committed: true,
         buffer_whole_range: false,
         expected: Vec::new(),
+        memory: memory.clone(),
     };
     let scan = link.scan(request).await?;
     let fits = scan.columns.len() == kept.len()

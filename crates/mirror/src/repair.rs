@@ -30,10 +30,10 @@ use std::time::Duration;
 use arrow::array::{Array as _, ArrayRef};
 use futures::StreamExt as _;
 use pelorus_binlog::Position;
-use pelorus_env::blocking;
+use pelorus_env::{Reservation, blocking};
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{KeyRange, Link};
-use pelorus_store::{Commit, Durability, taken};
+use pelorus_store::{Commit, Durability, bytes_of, taken};
 
 use crate::copies::CopyTable;
 use crate::filter;
@@ -195,13 +195,16 @@ impl Examination<'_> {
     async fn rows(&mut self, condition: &str) -> Result<Vec<ArrayRef>> {
         let copy = self.copy.as_ref();
         let range = KeyRange::of_parts(Some(condition.to_owned()), Vec::new(), 0);
-        let scan = reading::scan(&self.link, &self.mirror.name, copy, range).await?;
+        let memory = self.source.copies().memory();
+        let scan = reading::scan(&self.link, &self.mirror.name, copy, range, memory).await?;
         let empty =
             |column: &pelorus_types::Column| arrow::array::new_empty_array(&column.ty.arrow());
         let mut batches: Vec<Vec<ArrayRef>> = vec![scan.columns.iter().map(empty).collect()];
         let mut streams = futures::stream::select_all(scan.streams);
+        let mut held: Vec<Reservation> = Vec::new();
         while let Some(batch) = streams.next().await {
             batches.push(batch?.columns().to_vec());
+            held.extend(batches.last().map(|columns| memory.hold(bytes_of(columns))));
         }
         let columns = filter::all_columns(copy.columns(), joined(&batches)?);
         let count = columns.first().map_or(0, |column| column.len());

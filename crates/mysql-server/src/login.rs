@@ -42,6 +42,9 @@ const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
 /// The largest packet of a client that has not logged in.
 pub(crate) const LOGIN_PACKET: usize = 256 << 10;
 
+/// Why no connection can be encrypted.
+const NO_TIME: &str = "the clock of the server shows a time before 1970: no connection can be encrypted until it is set";
+
 /// Characters of a user that the log shows.
 const LOGGED_CHARS: usize = 64;
 
@@ -169,6 +172,11 @@ impl<B: Backend> Door<B> {
         let response = match (first, tls) {
             (FirstPacket::Response(response), _) => response,
             (FirstPacket::SslRequest(_), Some(acceptor)) => {
+                if acceptor.config().time_provider.current_time().is_none() {
+                    // In the middle of the handshake it would fail without a word.
+                    tracing::warn!(address = self.peer.host(), reason = NO_TIME, "login failed");
+                    return Err(Gone::Because(Error::new(Code::BadHandshake, NO_TIME)));
+                }
                 channel.start_tls(acceptor).await?;
                 match self.first_packet(channel).await? {
                     FirstPacket::Response(response) => response,

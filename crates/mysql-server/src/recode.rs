@@ -46,11 +46,14 @@ impl Recoder {
         let Some(client) = client.filter(|it| *it != collation::BINARY) else { return Ok(None) };
         let is_as_it_is = encoder == Encoder::AsIs;
         for (column, kind) in columns.iter_mut().zip(&kinds) {
-            let is_said = is_as_it_is && column.ty.collation.charset() == client.charset();
+            let is_said = is_as_it_is && column.ty.collation == client;
             if *kind == Kind::Text && !is_said {
-                let chars =
-                    column.ty.length / u32::from(column.ty.collation.bytes_per_char().max(1));
-                column.ty.length = chars.saturating_mul(client.bytes_per_char().into());
+                let (own, theirs) =
+                    (column.ty.collation.bytes_per_char().max(1), client.bytes_per_char());
+                if own != theirs {
+                    let chars = column.ty.length / u32::from(own);
+                    column.ty.length = chars.saturating_mul(theirs.into());
+                }
                 column.ty.collation = client;
             }
         }

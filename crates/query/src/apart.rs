@@ -3,8 +3,8 @@
 //! Reading, binding and planning come to no `await` for as long as the statement is large. In a task
 //! of their own they leave the session free to hear `KILL`, the end of its connection and its time
 //! limit: it stops waiting at once, and the work ends where it next looks at the statement's
-//! [`Interrupt`]: the binder at every part of the statement, the optimiser between its rules, and
-//! every function that is computed.
+//! [`Interrupt`]: the lexer and the parser every thousand tokens, the binder at every part of the
+//! statement, the optimiser between its rules, and every function that is computed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,8 +30,15 @@ use crate::udf::{DfResult, into_datafusion};
 const LONG: usize = 16 << 10;
 
 /// Reads a text, away from the threads that serve others where that takes long.
-pub(crate) fn reading<T>(sql: &str, read: impl FnOnce() -> T) -> T {
-    if sql.len() < LONG { read() } else { blocking(read) }
+///
+/// # Errors
+/// 1317 when the statement was interrupted meanwhile.
+pub(crate) fn reading<T>(sql: &str, interrupt: &Interrupt, read: impl FnOnce() -> T) -> Result<T> {
+    if sql.len() < LONG {
+        return Ok(read());
+    }
+    let interrupt = interrupt.clone();
+    blocking(|| pelorus_sql::stop::unless(move || interrupt.is_set(), read))
 }
 
 /// A task that ends when it is dropped.

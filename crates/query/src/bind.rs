@@ -26,6 +26,7 @@
 //! | `concat` | `GROUP_CONCAT` |
 //! | [`rollup`] | WITH ROLLUP |
 //! | [`window`] | window functions |
+//! | `propagated` | conditions that a MySQL changes by others |
 //! | [`query`] | set operations, ORDER BY, LIMIT, WITH |
 //! | `repeated` | what WITH defines and more than one table factor names |
 
@@ -48,6 +49,7 @@ pub(crate) mod mariadb;
 pub(crate) mod names;
 pub(crate) mod native;
 mod outer;
+mod propagated;
 pub(crate) mod query;
 mod repeated;
 pub(crate) mod rollup;

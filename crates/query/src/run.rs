@@ -18,7 +18,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Described, Format, Link, Relay, RelayItem, Target};
 use pelorus_sql::lexer::server_text;
 use pelorus_sql::normalise;
-use pelorus_sql::{Parsed, Unparsed, parse_query, parse_versioned_query};
+use pelorus_sql::{Mode, Parsed, Unparsed, parse_query, parse_versioned_query};
 use pelorus_types::Column;
 use sqlparser::ast;
 
@@ -92,11 +92,15 @@ pub(crate) enum Plan {
 /// Reads a query. `FOR SYSTEM_TIME` is read where it cannot reach a linked server, which would see
 /// the table as it is now.
 pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparsed> {
-    let unparsed = match reading(sql, || parse_query(sql, context.mode)) {
+    let interrupted = |error| Unparsed { error, at: 0 };
+    let read = |how: fn(&str, Mode) -> Result<Parsed, Unparsed>| {
+        reading(sql, &context.eval.interrupt, || how(sql, context.mode)).map_err(interrupted)
+    };
+    let unparsed = match read(parse_query)? {
         Ok(parsed) => return Ok(parsed),
         Err(unparsed) => unparsed,
     };
-    let versioned = reading(sql, || parse_versioned_query(sql, context.mode));
+    let versioned = read(parse_versioned_query)?;
     let Ok(parsed) = versioned else { return Err(unparsed) };
     let is_linked = normalise::table_references(&parsed.query).iter().any(|reference| {
         let database = reference.table.database.as_deref();
@@ -113,7 +117,7 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
             let Some((link, context)) = unread_link(context, sql)? else {
                 return Err(unparsed.error);
             };
-            let text = text_for_server(&link, &context.settings, sql, context.mode).await?;
+            let text = text_of_unread(&context, &link, sql).await?;
             return relay(&context, &link, &text, form, None).await;
         }
     };
@@ -196,7 +200,7 @@ pub(crate) async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Co
             let Some((link, context)) = unread_link(context, sql)? else {
                 return Err(unparsed.error);
             };
-            let text = text_for_server(&link, &context.settings, sql, context.mode).await?;
+            let text = text_of_unread(&context, &link, sql).await?;
             return Ok(link.describe(&context.settings, &text).await?.columns.clone());
         }
     };
@@ -418,6 +422,7 @@ pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Resul
 /// The link that takes a text which is not understood here, that of the current database, and what
 /// it is told.
 fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryContext)>> {
+    context.eval.interrupt.check()?;
     let Some(database) = context.database.as_deref() else { return Ok(None) };
     let Some(Database::Linked { link, remote }) = context.catalog.database(database) else {
         return Ok(None);
@@ -450,6 +455,13 @@ fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryC
     let mut context = context.clone();
     context.settings.database = Some(remote);
     Ok(Some((link, context)))
+}
+
+/// The text of a query that is not understood here for the server that is to have it.
+async fn text_of_unread(context: &QueryContext, link: &Link, sql: &str) -> Result<String> {
+    let shows_system_schemas = matches!(context.catalog.database("performance_schema"),
+        Some(Database::Linked { link: shown, .. }) if shown.name() == link.name());
+    text_for_server(link, &context.settings, sql, context.mode, shows_system_schemas).await
 }
 
 /// Hands a statement over; rows come through as the server encoded them.

@@ -93,21 +93,35 @@ impl RecordBatchStream for Awaited {
 
 /// A plan whose joins stop and give way.
 pub(crate) fn watched(plan: Plan, stop: &Stop) -> DfResult<Plan> {
+    // Joins of one task that give way within each other, below each plan whose parent is still to come.
+    let mut nested: Vec<usize> = Vec::new();
     plan.transform_up(|plan| {
+        let children = nested.len().saturating_sub(plan.children().len());
+        let below = nested.split_off(children).into_iter().max().unwrap_or(0);
         if let Some(join) = with_watch(&plan, stop)? {
+            nested.push(0);
             return Ok(Transformed::yes(Arc::new(ApartExec(join))));
         }
         let can_multiply = plan.is::<CrossJoinExec>()
             || plan.is::<NestedLoopJoinExec>()
             || plan.is::<HashJoinExec>()
             || plan.is::<SortMergeJoinExec>();
-        if can_multiply {
-            return Ok(Transformed::yes(Arc::new(CooperativeExec::new(plan))));
+        if !can_multiply {
+            nested.push(below);
+            return Ok(Transformed::no(plan));
         }
-        Ok(Transformed::no(plan))
+        let join: Plan = Arc::new(CooperativeExec::new(plan));
+        let is_deep = below >= MAX_NESTED;
+        nested.push(if is_deep { 0 } else { below + 1 });
+        let join: Plan = if is_deep { Arc::new(ApartExec(join)) } else { join };
+        Ok(Transformed::yes(join))
     })
     .data()
 }
+
+/// Of 128 steps that a task has before it must give way, each join takes one before it asks what is
+/// below it. If none is left when the lowest is reached, the task begins at the top again, for ever.
+const MAX_NESTED: usize = 32;
 
 /// A join whose condition is watched; `None` of anything else.
 fn with_watch(plan: &Plan, stop: &Stop) -> DfResult<Option<Plan>> {

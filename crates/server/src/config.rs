@@ -299,15 +299,16 @@ fn resolve(options: &ServeOptions, file: File, environment: Environment) -> Resu
     }
     let socket = options.socket.clone().or(file.socket);
     let password_file = options.root_password_file.clone().or(file.root_password_file);
+    let tls = file.tls.unwrap_or(TlsMode::Own);
     let settings = Settings {
         require_secure_transport: options.require_secure_transport
             || file.require_secure_transport.unwrap_or(false),
         bind_address: listen.first().map(|address| host(address).to_owned()).unwrap_or_default(),
         port: listen.first().and_then(|address| port(address)).unwrap_or(0),
         socket: socket.as_ref().map(|path| path.display().to_string()).unwrap_or_default(),
+        tls: tls != TlsMode::Off,
         ..Settings::default()
     };
-    let tls = file.tls.unwrap_or(TlsMode::Own);
     if settings.require_secure_transport && tls == TlsMode::Off && socket.is_none() {
         bail!(
             "require_secure_transport and mode = 'off' in [tls] let nobody in; leave one of them \

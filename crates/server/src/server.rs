@@ -169,6 +169,12 @@ pub async fn run(
         serving: Some(serving.clone()),
         ..EdgeConfig::new(&config.data)
     };
+    if env.clock.after_1970().is_none() {
+        tracing::error!(
+            "the clock shows a time before 1970: connections of clients and to linked servers cannot be \
+             encrypted until it is set"
+        );
+    }
     let edge = Edge::new(engine.clone(), &edge_config, &env)
         .map_err(|error| anyhow::anyhow!("{}", display_chain(&error)))?;
     report(&config, &engine, &listeners);

@@ -12,6 +12,7 @@
 //! | [`normalise`] | questions about and small changes to a parsed tree |
 //! | [`operator`] | the operators, and the functions that they stand for |
 //! | [`table`] | the definition of native tables, and definitions as text |
+//! | [`stop`] | texts that are given up in the middle |
 //! | [`change`] | `INSERT`, `UPDATE`, `DELETE` and `LOAD DATA` on native tables; the files of the last |
 //!
 //! The trees are those of `sqlparser`, and so is their printing; the parsing is our own. MySQL's
@@ -32,6 +33,7 @@ pub mod normalise;
 pub mod operator;
 pub mod parse;
 pub mod statement;
+pub mod stop;
 pub mod table;
 
 pub use lexer::{Token, TokenKind, bind, next_statement, placeholders, tokens};

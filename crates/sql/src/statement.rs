@@ -17,6 +17,7 @@ mod read;
 pub mod server;
 pub mod set;
 pub mod show;
+mod timed;
 
 pub use account::{
     Account, Authentication, LockTime, Method, Require, UserName, UserOptions, UserSpec,
@@ -28,6 +29,7 @@ pub use set::{Assignment, Charset, Isolation, Scope, SetValue, Target, system_va
 pub use show::{Show, ShowKind};
 
 pub use data::{calls, references};
+pub use timed::timed;
 
 /// A name that may be qualified by a database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

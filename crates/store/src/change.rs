@@ -52,6 +52,11 @@ impl Database {
         Ok(true)
     }
 
+    /// The same of what frees space, which makes room for its own record where it must.
+    fn commit_drop(&self, mut make: impl FnMut(&Self) -> Result<Option<Pending>>) -> Result<bool> {
+        self.with_room(&|| false, || self.commit_change(&mut make))
+    }
+
     /// Puts a change of the catalog into memory.
     fn enter(&self, committing: &mut Committing, pending: Pending, lsn: Lsn, version: Version) {
         let catalog = &mut committing.catalog;
@@ -260,6 +265,7 @@ impl Database {
             Ok(Some(Pending::Replace { old, table, altered, values }))
         })?;
         self.env.disk.remove(&table_path(&self.folder, old)).ok();
+        self.note_dropped();
         Ok(())
     }
 
@@ -278,13 +284,13 @@ impl Database {
     /// No such table; nothing is dropped then.
     pub fn drop_tables(&self, ids: &[TableId], forgets: Vec<Vec<u8>>) -> Result<()> {
         let files: Vec<PathBuf> = ids.iter().map(|id| table_path(&self.folder, *id)).collect();
-        self.commit_change(|this| {
+        self.commit_drop(|this| {
             for &id in ids {
                 if this.broken(id).is_none() {
                     this.require(id)?;
                 }
             }
-            Ok(Some(Pending::Drop { ids: ids.to_vec(), forgets }))
+            Ok(Some(Pending::Drop { ids: ids.to_vec(), forgets: forgets.clone() }))
         })?;
         // Recovery can do without the files as soon as the log says that they are dropped. Who
         // still reads one does so by an open handle; a file that stays goes at the next start.
@@ -292,8 +298,7 @@ impl Database {
             self.env.disk.remove(&file).ok();
         }
         // On a full disk it was this that there was room for the record.
-        self.log.keep_space();
-        self.wake_maintenance();
+        self.note_dropped();
         Ok(())
     }
 
@@ -302,7 +307,7 @@ impl Database {
     /// # Errors
     /// No such table.
     pub fn end_history(&self, id: TableId) -> Result<()> {
-        self.commit_change(|this| Ok(Some(Pending::EndHistory { table: this.require(id)? })))
+        self.commit_drop(|this| Ok(Some(Pending::EndHistory { table: this.require(id)? })))
             .map(|_| ())
     }
 
@@ -326,7 +331,7 @@ impl Database {
 
     fn drop_partitions_if(&self, id: TableId, goes: impl Fn(&Partition) -> bool) -> Result<usize> {
         let mut dropped = (0, None);
-        self.commit_change(|this| {
+        self.commit_drop(|this| {
             let table = this.require(id)?;
             let partitions: Vec<PartitionId> =
                 table.partitions().iter().filter(|it| goes(it)).map(|it| it.id).collect();
@@ -339,7 +344,7 @@ impl Database {
         let (count, table) = dropped;
         if let Some(table) = table {
             self.forget_dropped(&table);
-            self.wake_maintenance();
+            self.note_dropped();
         }
         Ok(count)
     }

@@ -26,6 +26,7 @@ use crate::manifest::Written;
 use crate::partition::{Partition, PartitionWriter};
 use crate::pins::Pins;
 use crate::record::{Change, RecordWriter};
+use crate::room::Tried;
 use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::Snapshot;
 use crate::soon::{Durability, Syncing};
@@ -163,6 +164,8 @@ pub(crate) struct Work {
     pub(crate) seen: Mutex<(u64, u64)>,
     /// It was said that indexes take more than their budget.
     pub(crate) warned: AtomicBool,
+    /// When room was looked for in vain.
+    pub(crate) tried: Mutex<Option<Tried>>,
 }
 
 #[derive(Debug, Default)]
@@ -369,6 +372,10 @@ impl Database {
     /// # Errors
     /// Those of [`Self::commit`], and 1317 when it was stopped. Nothing has changed then.
     pub fn commit_unless(&self, commit: &Commit, stop: &dyn Fn() -> bool) -> Result<Receipt> {
+        self.with_room(stop, || self.try_commit(commit, stop))
+    }
+
+    fn try_commit(&self, commit: &Commit, stop: &dyn Fn() -> bool) -> Result<Receipt> {
         self.check()?;
         let prepared = self.prepare(commit, stop)?;
         check_distinct(&prepared)?;

@@ -18,7 +18,8 @@
 //! | [`table`], [`partition`], [`part`], [`rows`] | where rows are |
 //! | [`arrays`] | rows of columns as arrays |
 //! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
-//! | [`rewrite`], [`maintain`] | flush, merge, waiting for room |
+//! | [`rewrite`], [`maintain`] | flush, merge, waiting for room in memory |
+//! | [`room`] | a full disk |
 //! | [`warm`] | key indexes after a start |
 //! | [`checkpoint`], [`recover`] | data files and the log |
 //! | [`snapshot`], [`scan`], [`matches`], [`point`] | reading |
@@ -57,6 +58,7 @@ mod point;
 mod record;
 mod recover;
 mod rewrite;
+mod room;
 mod rows;
 mod sample;
 mod scan;

@@ -15,10 +15,10 @@ use std::time::Duration;
 use pelorus_env::rare;
 use pelorus_error::{Code, Error, Result};
 
-pub(crate) use self::policy::{DELTAS_MANY, choose, has_holes, has_waste};
+pub(crate) use self::policy::{DELTAS_MANY, choose, has_holes, has_waste, holds_more};
 use self::policy::{
-    FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, deltas, flush_from, garbage_of, holds_more,
-    memory_to_flush, merge_from, readable_dead, wait_for_flushes, wait_for_merging, within,
+    FLUSH_BYTES, IDLE_MICROS, WASTE_MICROS, deltas, flush_from, garbage_of, memory_to_flush,
+    merge_from, readable_dead, wait_for_flushes, wait_for_merging, within,
 };
 use crate::database::{Database, Work, go_on};
 use crate::part::Part;
@@ -39,9 +39,15 @@ impl Database {
         }
         let mut round = Round::default();
         let is_idle = self.is_idle();
-        for table in self.tables() {
-            self.maintain_table(&table, is_idle, &mut round);
+        self.tables().iter().for_each(|table| self.forget_dropped(table));
+        // No file is held here that may have been dropped.
+        let space = self.keep_space();
+        if space.as_ref().is_ok_and(|is_there| *is_there) {
+            for table in self.tables() {
+                self.maintain_table(&table, is_idle, &mut round);
+            }
         }
+        round.note(space.map(|_| false));
         self.flush_for_memory(&mut round);
         self.forget_indexes();
         if self.checkpoint_is_due() {
@@ -103,7 +109,6 @@ impl Database {
     }
 
     fn maintain_table(&self, table: &Arc<Table>, is_idle: bool, round: &mut Round) {
-        self.forget_dropped(table);
         let horizon = self.horizon(table);
         let oldest = self.pins.horizon(&self.published, Version::MAX, |oldest| oldest);
         let mut most = 0;
@@ -418,7 +423,7 @@ impl Database {
 }
 
 /// Goes on where one table is too large for its file: all others have theirs.
-fn unless_too_large(result: Result<()>, refused: &mut Option<Error>) -> Result<()> {
+pub(crate) fn unless_too_large(result: Result<()>, refused: &mut Option<Error>) -> Result<()> {
     match result {
         Err(error) if error.code() == Code::TableFull => {
             refused.get_or_insert(error);

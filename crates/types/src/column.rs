@@ -213,21 +213,66 @@ impl ColumnType {
     }
 
     /// The type that a computed value has once it went through one of MySQL's temporary tables:
-    /// integers become INT where their digits fit, else BIGINT; texts of all lengths are TEXT; and
-    /// numbers are not shown as bytes.
+    /// integers become INT where their digits fit, else BIGINT, and texts are VARCHAR or TEXT by their
+    /// length.
     #[must_use]
     pub fn in_temporary_table(self) -> ColumnType {
         /// From this length on, sign included, a number may not fit.
         const TOO_LONG: u32 = 10;
+        /// Characters of the longest VARCHAR.
+        const VARCHAR_MAX: u32 = 512;
+        let chars = self.length / u32::from(self.collation.bytes_per_char().max(1));
         let wire = match self.wire {
-            WireType::Bit => WireType::Bit,
+            WireType::Bit | WireType::Json => self.wire,
             _ if self.is_integer() && self.length < TOO_LONG => WireType::Long,
             _ if self.is_integer() => WireType::LongLong,
-            WireType::TinyBlob | WireType::MediumBlob | WireType::LongBlob => WireType::Blob,
+            _ if self.is_string() && chars > VARCHAR_MAX => WireType::Blob,
+            _ if self.is_string() => WireType::VarString,
             other => other,
         };
-        let flags = if self.is_numeric() { self.flags.without(Flags::BINARY) } else { self.flags };
-        ColumnType { wire, flags, ..self }
+        ColumnType { wire, ..self }.as_temporary_column()
+    }
+
+    /// How MySQL describes a column of this type of a temporary table: numbers are not marked as
+    /// bytes, and texts have no digits after the point; long ones are TEXT.
+    #[must_use]
+    pub fn as_temporary_column(self) -> ColumnType {
+        let is_long = self.is_blob();
+        let wire = if is_long { WireType::Blob } else { self.wire };
+        let mut flags = self.flags;
+        if self.wire == WireType::Year {
+            flags = flags.with(Flags::ZEROFILL);
+        }
+        if self.is_numeric() {
+            flags = flags.without(Flags::BINARY);
+        } else if is_long {
+            flags = flags.with(Flags::BLOB);
+        }
+        let decimals = if self.is_string() { 0 } else { self.decimals };
+        ColumnType { wire, flags, decimals, ..self }
+    }
+
+    /// How MySQL describes a value of this type that is no column of a table, such as a subquery: what
+    /// the table says of the column is gone.
+    #[must_use]
+    pub fn as_value(self) -> ColumnType {
+        let kept = Flags::UNSIGNED.with(Flags::NOT_NULL).with(Flags::ENUM).with(Flags::SET);
+        let mut flags = Flags(self.flags.0 & kept.0);
+        let is_bytes = match self.is_string() {
+            true => self.collation.is_binary_order(),
+            false => self.wire != WireType::Bit,
+        };
+        if is_bytes {
+            flags = flags.with(Flags::BINARY);
+        }
+        let decimals = if self.is_string() { DECIMALS_NOT_FIXED } else { self.decimals };
+        ColumnType { flags, decimals, ..self }
+    }
+
+    /// A TEXT or BLOB of any length.
+    pub fn is_blob(&self) -> bool {
+        use WireType::*;
+        matches!(self.wire, TinyBlob | Blob | MediumBlob | LongBlob)
     }
 
     /// A DECIMAL.

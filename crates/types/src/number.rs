@@ -188,6 +188,165 @@ fn write_shortest(out: &mut String, scientific: &str) {
     }
 }
 
+/// Significant digits of a number and where its point is: `0.digits * 10^point`.
+struct Digits {
+    digits: String,
+    point: i32,
+}
+
+impl Digits {
+    /// Of a number like `1.25e-3`.
+    fn of_scientific(text: &str) -> Self {
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        Self { digits: digits.trim_end_matches('0').to_owned(), point: exponent + 1 }
+    }
+
+    /// At most so many digits of a positive number. From 15 on the shortest that read back the same
+    /// are enough, as in the servers' `dtoa`.
+    fn significant(value: f64, count: usize) -> Self {
+        const SHORTEST_FROM: usize = 15;
+        if count >= SHORTEST_FROM {
+            let shortest = format!("{value:e}");
+            let all = even_of_two(value, &shortest).unwrap_or(shortest);
+            let all = Self::of_scientific(&all);
+            if all.digits.len() <= count {
+                return all;
+            }
+        }
+        let decimals = count.max(1) - 1;
+        Self::of_scientific(&format!("{value:.decimals$e}"))
+    }
+
+    /// The digits of a positive number up to a place after the point; none of what is rounded to zero.
+    fn fixed(value: f64, decimals: usize) -> Self {
+        let text = format!("{value:.decimals$}");
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let all = format!("{}{fraction}", whole.trim_start_matches('0'));
+        let zeros = all.len() - all.trim_start_matches('0').len();
+        let before = whole.trim_start_matches('0').len();
+        let place = |length: usize| i32::try_from(length).unwrap_or(i32::MAX);
+        let point = place(before) - if before == 0 { place(zeros) } else { 0 };
+        Self { digits: all.trim_matches('0').to_owned(), point }
+    }
+
+    fn count(&self) -> i32 {
+        i32::try_from(self.digits.len()).unwrap_or(i32::MAX)
+    }
+
+    /// Characters of the plain form.
+    fn plain_length(&self) -> i32 {
+        match self.point {
+            point if point <= 0 => self.count() - point + 2,
+            point if point < self.count() => self.count() + 1,
+            point => point,
+        }
+    }
+
+    fn write_plain(&self, out: &mut String) {
+        let zeros = |count: i32| std::iter::repeat_n('0', usize::try_from(count).unwrap_or(0));
+        if self.digits.is_empty() {
+            out.push('0');
+        } else if self.point <= 0 {
+            out.push_str("0.");
+            out.extend(zeros(-self.point));
+            out.push_str(&self.digits);
+        } else if self.point < self.count() {
+            let (whole, fraction) = self.digits.split_at(usize::try_from(self.point).unwrap_or(0));
+            out.push_str(whole);
+            out.push('.');
+            out.push_str(fraction);
+        } else {
+            out.push_str(&self.digits);
+            out.extend(zeros(self.point - self.count()));
+        }
+    }
+}
+
+/// Digits that every DOUBLE has.
+const SURE_DIGITS: i32 = 15;
+
+/// Writes a DOUBLE in at most `width` characters, as MySQL stores it in a text column: where not all
+/// digits have room, in the form that leaves more of them. Returns whether it fits; of what does not,
+/// the beginning is written.
+pub fn write_double_within(out: &mut String, value: f64, width: usize) -> bool {
+    let mut text = String::new();
+    let fits;
+    if value == 0.0 || !value.is_finite() {
+        write_double(&mut text, value);
+        fits = text.len() <= width;
+    } else {
+        if value < 0.0 {
+            text.push('-');
+        }
+        let room = i32::try_from(width).unwrap_or(i32::MAX) - i32::from(value < 0.0);
+        let all = Digits::significant(value.abs(), usize::try_from(room).unwrap_or(0));
+        fits = match is_plain_within(&all, room) {
+            true => write_plain_within(&mut text, value.abs(), &all, room),
+            false => write_scientific_within(&mut text, value.abs(), all, room),
+        };
+    }
+    text.truncate(width);
+    out.push_str(&text);
+    fits
+}
+
+/// Digits of an exponent.
+fn exponent_length(point: i32) -> i32 {
+    match point {
+        -8..=10 => 1,
+        -98..=100 => 2,
+        _ => 3,
+    }
+}
+
+/// Whether a number is written without an exponent.
+fn is_plain_within(all: &Digits, room: i32) -> bool {
+    if all.plain_length() <= room {
+        return all.point > -SURE_DIGITS && (all.point <= SURE_DIGITS || all.count() > all.point);
+    }
+    // In the plain form no digit would be left, in the other one all are.
+    let is_scientific =
+        all.point <= 0 && room <= 2 - all.point && room >= 3 + exponent_length(all.point);
+    all.point <= room && all.point >= -2 && !is_scientific
+}
+
+fn write_plain_within(out: &mut String, size: f64, all: &Digits, room: i32) -> bool {
+    let zeros = if all.point <= 0 { 1 - all.point } else { 0 };
+    let left = room - i32::from(all.point < all.count()) - zeros;
+    if left >= all.count() {
+        all.write_plain(out);
+        return true;
+    }
+    let decimals = usize::try_from(left.max(all.point) - all.point).unwrap_or(0);
+    let cut = Digits::fixed(size, decimals);
+    if cut.digits.is_empty() {
+        out.clear();
+    }
+    cut.write_plain(out);
+    left >= all.point
+}
+
+fn write_scientific_within(out: &mut String, size: f64, all: Digits, room: i32) -> bool {
+    let is_small = all.point <= 0;
+    let taken = 1 + i32::from(is_small) + exponent_length(all.point);
+    let left = room - taken - i32::from(all.count() > 1);
+    let written = match left < all.count() {
+        true => Digits::significant(size, usize::try_from(left).unwrap_or(0)),
+        false => all,
+    };
+    let (first, rest) = written.digits.split_at(1.min(written.digits.len()));
+    out.push_str(first);
+    if !rest.is_empty() {
+        out.push('.');
+        out.push_str(rest);
+    }
+    let minus = if is_small { "-" } else { "" };
+    write!(out, "e{minus}{}", (written.point - 1).abs()).ok();
+    left > 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,5 +439,71 @@ mod tests {
             write_decimal(&mut out, i256::from_i128(units), scale);
             prop_assert_eq!(parse_decimal(out.as_bytes(), scale), Some(i256::from_i128(units)));
         }
+    }
+
+    #[test]
+    fn doubles_have_the_digits_that_a_column_has_room_for() {
+        // As MySQL 9.7 stores them in VARCHAR columns of 1 to 10, 12 and 15 characters.
+        const WIDTHS: [usize; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15];
+        for (value, texts) in [
+            (
+                -30_000_001_024.0,
+                "- -3 -3e -3e1 -3e10 -3e10 -3e10 -3e10 -3e10 -3e10 -30000001024 -30000001024",
+            ),
+            (1e200, "1 1e 1e2 1e20 1e200 1e200 1e200 1e200 1e200 1e200 1e200 1e200"),
+            (0.1, "0 0 0.1 0.1 0.1 0.1 0.1 0.1 0.1 0.1 0.1 0.1"),
+            (
+                f64::from(0.1_f32),
+                "0 0 0.1 0.1 0.1 0.1 0.1 0.1 0.1 0.1 0.1000000015 0.1000000014901",
+            ),
+            (
+                123_456.789_062_5,
+                "1 1e 1e5 1e5 1.2e5 123457 123457 123456.8 123456.79 123456.789 123456.78906 123456.7890625",
+            ),
+            (
+                999_999_986_991_104.0,
+                "1 1e 1e1 1e15 1e15 1e15 1e15 1e15 1e15 1e15 9.9999999e14 999999986991104",
+            ),
+            (
+                1.5e-7,
+                "1 1e 1e- 1e-7 1e-7 1.5e-7 1.5e-7 1.5e-7 1.5e-7 0.00000015 0.00000015 0.00000015",
+            ),
+            (
+                1.0 / 3.0,
+                "0 0 0.3 0.33 0.333 0.3333 0.33333 0.333333 0.3333333 0.33333333 0.3333333333 0.3333333333333",
+            ),
+            (99_999.5, "1 1e 1e5 1e5 1e5 100000 99999.5 99999.5 99999.5 99999.5 99999.5 99999.5"),
+            (
+                -0.000_12,
+                "- -1 -1e -1e- -1e-4 -1e-4 -1.2e-4 -0.00012 -0.00012 -0.00012 -0.00012 -0.00012",
+            ),
+            (
+                12_345_678.0,
+                "1 1e 1e7 1e7 1.2e7 1.23e7 1.235e7 12345678 12345678 12345678 12345678 12345678",
+            ),
+            (
+                f64::MAX,
+                "2 2e 2e3 2e30 2e308 2e308 1.8e308 1.8e308 1.798e308 1.7977e308 1.797693e308 1.797693135e308",
+            ),
+            (9.5, "1 10 9.5 9.5 9.5 9.5 9.5 9.5 9.5 9.5 9.5 9.5"),
+            (9.96, "1 10 10 9.96 9.96 9.96 9.96 9.96 9.96 9.96 9.96 9.96"),
+            (0.009_999_9, "0 0 0 0.01 0.01 0.01 0.01 0.01 0.0099999 0.0099999 0.0099999 0.0099999"),
+            (
+                5e-324,
+                "5 5e 5e- 5e-3 5e-32 5e-324 5e-324 4.9e-324 4.94e-324 4.941e-324 4.94066e-324 5e-324",
+            ),
+            (-1e-10, "- -1 -1e -1e- -1e-1 -1e-10 -1e-10 -1e-10 -1e-10 -1e-10 -1e-10 -0.0000000001"),
+            (120_000.0, "1 1e 1e5 1e5 1.2e5 120000 120000 120000 120000 120000 120000 120000"),
+        ] {
+            let written = WIDTHS.map(|width| {
+                let mut out = String::new();
+                write_double_within(&mut out, value, width);
+                out
+            });
+            assert_eq!(written.join(" "), texts);
+        }
+        let fits = |value: f64, width: usize| write_double_within(&mut String::new(), value, width);
+        assert!(fits(0.1, 2) && fits(9.5, 2) && fits(1e5, 3) && fits(-3e10, 5));
+        assert!(!fits(f64::MAX, 4) && !fits(5e-324, 6) && !fits(9.5, 1) && !fits(-0.000_12, 5));
     }
 }

@@ -1,4 +1,4 @@
-//! From where clients can come, so that no account is counted on that cannot be used.
+//! From where and how clients can come, so that no account is counted on that cannot be used.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,20 +11,27 @@ pub(crate) struct Reach {
     pub(crate) addresses: Vec<IpAddr>,
     /// It has a local socket.
     pub(crate) socket: bool,
+    /// Connections over TCP can be encrypted.
+    pub(crate) tls: bool,
 }
 
 /// Everywhere.
 impl Default for Reach {
     fn default() -> Self {
-        Self { addresses: vec![Ipv6Addr::UNSPECIFIED.into()], socket: true }
+        Self { addresses: vec![Ipv6Addr::UNSPECIFIED.into()], socket: true, tls: true }
     }
 }
 
 impl Reach {
-    /// Whether some client that can come may use an account.
-    pub(crate) fn includes(&self, name: &AccountName) -> bool {
+    /// Whether some client that can come may use an account, which takes connections that others can
+    /// read only if it may be `open`.
+    pub(crate) fn includes(&self, name: &AccountName, open: bool) -> bool {
+        // A local socket cannot be read by others.
         if self.socket && name.admits(None) {
             return true;
+        }
+        if !self.tls && !open {
+            return false;
         }
         self.addresses.iter().any(|address| match address {
             own if own.is_loopback() => {
@@ -65,9 +72,10 @@ mod tests {
         let reach = |addresses: &[&str], socket| Reach {
             addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
             socket,
+            tls: true,
         };
-        let includes =
-            |reach: &Reach, host: &str| reach.includes(&AccountName::new("u", host).unwrap());
+        let name = |host: &str| AccountName::new("u", host).unwrap();
+        let includes = |reach: &Reach, host: &str| reach.includes(&name(host), true);
         let own = reach(&["127.0.0.1"], false);
         for (host, is_included) in [
             ("%", true),
@@ -101,5 +109,13 @@ mod tests {
         let socket = reach(&[], true);
         assert!(includes(&socket, "localhost") && includes(&socket, "%"));
         assert!(!includes(&socket, "127.0.0.1"));
+        // Accounts that take encrypted connections alone.
+        let secret = |reach: &Reach, host: &str| reach.includes(&name(host), false);
+        assert!(secret(&all, "%"));
+        let plain = |reach: Reach| Reach { tls: false, ..reach };
+        assert!(!secret(&plain(all), "%"));
+        assert!(secret(&plain(socket), "%"));
+        let both = plain(reach(&["0.0.0.0"], true));
+        assert!(secret(&both, "%") && secret(&both, "localhost") && !secret(&both, "10.%"));
     }
 }

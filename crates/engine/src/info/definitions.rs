@@ -155,7 +155,7 @@ const OWN: &[OwnTable] = &[
 
 /// All tables, by schema and name.
 pub(crate) static ALL: LazyLock<Vec<Definition>> = LazyLock::new(|| {
-    let mut all = information_schema();
+    let mut all = information_schema(include_str!("columns.tsv"));
     all.extend(OWN.iter().map(|(schema, name, columns)| Definition {
         schema,
         name,
@@ -164,12 +164,20 @@ pub(crate) static ALL: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     all
 });
 
-/// The columns of a table as a query sees them; `None` when there is no such table.
-pub(crate) fn columns(schema: &str, table: &str) -> Option<Vec<Column>> {
-    let definition = ALL.iter().find(|definition| {
+/// What a MariaDB has beyond that.
+static MARIADB: LazyLock<Vec<Definition>> =
+    LazyLock::new(|| information_schema(include_str!("mariadb_columns.tsv")));
+
+/// The columns of a table as a query sees them, with those of a MariaDB where clients see the version
+/// of one; `None` when there is no such table.
+pub(crate) fn columns(schema: &str, table: &str, of_mariadb: bool) -> Option<Vec<Column>> {
+    let is_wanted = |definition: &&Definition| {
         definition.schema == schema && definition.name.eq_ignore_ascii_case(table)
-    })?;
-    Some(definition.columns.iter().map(|column| column.in_table(definition)).collect())
+    };
+    let definition = ALL.iter().find(is_wanted)?;
+    let more = MARIADB.iter().filter(|_| of_mariadb).find(is_wanted);
+    let all = definition.columns.iter().chain(more.iter().flat_map(|more| &more.columns));
+    Some(all.map(|column| column.in_table(definition)).collect())
 }
 
 impl ColumnDefinition {
@@ -203,9 +211,9 @@ impl Kind {
     }
 }
 
-fn information_schema() -> Vec<Definition> {
+fn information_schema(text: &'static str) -> Vec<Definition> {
     let mut all: Vec<Definition> = Vec::new();
-    let lines = include_str!("columns.tsv").lines().filter(|line| !line.starts_with('#'));
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
     for line in lines {
         let mut fields = line.split('\t');
         let mut next = || fields.next().unwrap_or_default();
@@ -242,7 +250,7 @@ mod tests {
     #[test]
     fn every_table_has_columns_that_arrow_can_hold() {
         assert!(ALL.len() > 30);
-        for definition in ALL.iter() {
+        for definition in ALL.iter().chain(MARIADB.iter()) {
             assert!(!definition.columns.is_empty());
             for column in &definition.columns {
                 assert_ne!(
@@ -254,7 +262,16 @@ mod tests {
                 );
             }
         }
-        assert_eq!(columns("information_schema", "schemata").unwrap().len(), 6);
-        assert!(columns("mysql", "schemata").is_none());
+        let names = |of_mariadb| -> Vec<String> {
+            let columns = columns("information_schema", "schemata", of_mariadb).unwrap();
+            columns.into_iter().map(|column| column.name).collect()
+        };
+        assert_eq!(names(false).len(), 6);
+        assert_eq!(names(true)[6..], ["SCHEMA_COMMENT"]);
+        assert!(columns("mysql", "schemata", true).is_none());
+        for more in MARIADB.iter() {
+            let usual = columns(more.schema, more.name, false).unwrap();
+            assert!(more.columns.iter().all(|one| usual.iter().all(|it| it.name != one.name)));
+        }
     }
 }

@@ -95,15 +95,17 @@ fn column_cell(
             column.sql_type[..end].into()
         }
         "COLUMN_TYPE" => column.sql_type.as_str().into(),
-        "CHARACTER_MAXIMUM_LENGTH" if is_text => Cell::Int(i64::from(ty.length / 4)),
+        "CHARACTER_MAXIMUM_LENGTH" if is_text => {
+            Cell::Int(i64::from(ty.length / u32::from(ty.collation.bytes_per_char()).max(1)))
+        }
         "CHARACTER_OCTET_LENGTH" if is_text => Cell::Int(i64::try_from(bytes).ok()?),
         "NUMERIC_PRECISION" if ty.is_integer() => {
             Cell::UInt(if ty.wire == WireType::LongLong { 20 } else { 10 })
         }
         "NUMERIC_SCALE" if ty.is_integer() => Cell::UInt(0),
         "DATETIME_PRECISION" if ty.is_temporal() => Cell::UInt(u64::from(ty.decimals)),
-        "CHARACTER_SET_NAME" if is_text => "utf8mb4".into(),
-        "COLLATION_NAME" if is_text => "utf8mb4_0900_ai_ci".into(),
+        "CHARACTER_SET_NAME" if is_text => ty.collation.charset().into(),
+        "COLLATION_NAME" if is_text => ty.collation.name().into(),
         "PRIVILEGES" => "select".into(),
         _ => return None,
     })

@@ -264,14 +264,14 @@ mod tests {
     #[test]
     fn every_linked_table_names_its_database() {
         for (table, schema_column) in LINKED {
-            let columns = definitions::columns("information_schema", table).unwrap();
+            let columns = definitions::columns("information_schema", table, false).unwrap();
             assert!(columns.iter().any(|column| column.name == *schema_column), "{table}");
         }
     }
 
     #[test]
     fn columns_are_cast_to_what_we_show() {
-        let columns = definitions::columns("information_schema", "TABLES").unwrap();
+        let columns = definitions::columns("information_schema", "TABLES", false).unwrap();
         let find = |name: &str| columns.iter().find(|column| column.name == name).unwrap();
         assert_eq!(cast(find("TABLE_ROWS")), "CAST(`TABLE_ROWS` AS UNSIGNED) AS `TABLE_ROWS`");
         assert_eq!(cast(find("CREATE_TIME")), "CAST(`CREATE_TIME` AS DATETIME) AS `CREATE_TIME`");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
+use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone, Value};
 use pelorus_mirror::copies::Circumstances;
@@ -34,11 +35,12 @@ use crate::variables::{Globals, check};
 pub(crate) struct EngineCopies {
     catalog: Arc<Catalog>,
     globals: Arc<Globals>,
+    memory: Account,
 }
 
 impl EngineCopies {
-    pub(crate) fn new(catalog: Arc<Catalog>, globals: Arc<Globals>) -> Self {
-        Self { catalog, globals }
+    pub(crate) fn new(catalog: Arc<Catalog>, globals: Arc<Globals>, memory: Account) -> Self {
+        Self { catalog, globals, memory }
     }
 
     fn definer(&self, circumstances: &Circumstances) -> Result<Definer> {
@@ -165,6 +167,10 @@ impl Copies for EngineCopies {
     fn transaction_bytes(&self) -> usize {
         let bytes = self.globals.get("pelorus_mirror_transaction_size").count();
         usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    fn memory(&self) -> &Account {
+        &self.memory
     }
 
     fn all(&self) -> Vec<MirrorName> {

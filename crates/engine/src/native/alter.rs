@@ -9,6 +9,7 @@
 mod actions;
 mod convert;
 mod copies;
+mod dates;
 mod failure;
 mod filler;
 mod order;
@@ -89,6 +90,7 @@ impl Definer {
         let counter = first_number(&definition)?;
         definition.options.retain(|option| option.name != "AUTO_INCREMENT");
         definition.normalise();
+        rules::check_names(&definition)?;
         self.warn_unheeded(&definition, Some(&def.definition));
         if definition == def.definition && counter.is_none() {
             return moved.map_or(Ok(()), |moved| self.take_place(moved)).map(|()| 0);
@@ -102,7 +104,10 @@ impl Definer {
         let store = self.catalog.store();
         // Dropped when the new definition is there: until then nobody writes rows for the old one.
         let _frozen = store.freeze(def.id)?;
-        let plan = Plan::new(self, def, &definition, &derived, origins)?;
+        let mut plan = Plan::new(self, def, &definition, &derived, origins)?;
+        plan.copies |= repartitions;
+        plan.odd_dates = self.odd_dates(def).filter(|_| plan.copies);
+        plan.keeps_rows &= !self.has_odd_dates(def, &plan)?;
         self.check_added(def, &definition, &derived, &plan)?;
         let rows = store.snapshot().table(def.id)?.count_rows()?;
         for &column in &plan.not_null {
@@ -127,7 +132,7 @@ impl Definer {
         } else {
             self.rewrite(def, (&database, definition), (&derived, &plan), counter, &others)?;
         }
-        Ok(if plan.copies || repartitions { rows } else { 0 })
+        Ok(if plan.copies { rows } else { 0 })
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::Schema;
+use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::comparison_keys;
 use pelorus_sql::statement::{HistogramAction, HistogramChange};
@@ -40,7 +41,7 @@ fn is_comparable(ty: &ColumnType) -> bool {
         return true;
     }
     let text: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
-    ty.collation.has_plain_charset() && comparison_keys(&text, ty).is_ok()
+    ty.collation.has_plain_charset() && comparison_keys(&text, ty, &Account::unlimited()).is_ok()
 }
 
 impl Definer {
@@ -235,7 +236,10 @@ fn count(table: &TableSnapshot, at: usize, ty: &ColumnType, def: &NativeDef) -> 
         while let Some(batch) = cursor.next_batch()? {
             let values = batch.column(0);
             match compared {
-                true => collector.add(values, &comparison_keys(values, ty)?)?,
+                true => {
+                    let keys = comparison_keys(values, ty, &Account::unlimited())?;
+                    collector.add(values, &keys)?;
+                }
                 false => collector.add(values, values)?,
             }
         }

@@ -131,10 +131,17 @@ fn column(
     column_default(column, &target, mode, policy)
 }
 
-fn is_blob(base: Base) -> bool {
+/// Whether it is a TEXT, BLOB, JSON or VECTOR, which have no literal defaults.
+pub(crate) fn is_blob(base: Base) -> bool {
     use Base::*;
     matches!(base, TinyBlob | Blob | MediumBlob | LongBlob | Json | Vector)
         || matches!(base, TinyText | Text | MediumText | LongText)
+}
+
+/// Error 1101.
+pub(crate) fn blob_default(name: &str) -> Error {
+    let text = format!("BLOB, TEXT, GEOMETRY or JSON column '{name}' can't have a default value");
+    Error::new(Code::BlobCannotHaveDefault, text)
 }
 
 fn is_null(tree: &Expr) -> bool {
@@ -164,10 +171,9 @@ fn column_default(
             if refused { Err(invalid_default(name)) } else { Ok(()) }
         }
         Some(_) if column.auto_increment => Err(invalid_default(name)),
-        Some(ColumnDefault::Literal(_)) if is_blob(column.data_type.base) => Err(Error::new(
-            Code::BlobCannotHaveDefault,
-            format!("BLOB, TEXT, GEOMETRY or JSON column '{name}' can't have a default value"),
-        )),
+        Some(ColumnDefault::Literal(_)) if is_blob(column.data_type.base) => {
+            Err(blob_default(name))
+        }
         Some(ColumnDefault::Literal(_)) => {
             types::constant_under(column, target, mode, policy).map(drop)
         }
@@ -321,6 +327,17 @@ fn shown_name(key: &KeyDefinition) -> &str {
     }
 }
 
+/// Whether a column has texts or bytes of which the first can be part of a key.
+pub(crate) fn has_beginning(column: &ColumnDefinition, length: u32) -> bool {
+    let data_type = &column.data_type;
+    match data_type.base {
+        Base::Char | Base::VarChar | Base::Binary | Base::VarBinary => {
+            length <= data_type.length.unwrap_or(1)
+        }
+        base => is_blob(base),
+    }
+}
+
 /// A column as part of a key.
 fn key_column(
     column: &ColumnDefinition,
@@ -343,6 +360,15 @@ fn key_column(
         return Err(Error::new(
             Code::BlobKeyWithoutLength,
             format!("BLOB/TEXT column '{name}' used in key specification without a key length"),
+        ));
+    }
+    if let Some(length) = length.filter(|_| kind != KeyKind::FullText)
+        && !has_beginning(column, length)
+    {
+        return Err(Error::new(
+            Code::WrongPrefix,
+            "Incorrect prefix key; the used key part isn't a string, the used length is longer than \
+             the key part, or the storage engine doesn't support unique prefix keys",
         ));
     }
     if kind != KeyKind::Primary {

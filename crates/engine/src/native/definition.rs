@@ -253,16 +253,17 @@ impl NativeDef {
         let next = self.auto.as_ref().map(|auto| auto.next.load(Ordering::Relaxed));
         let mut definition = self.definition.clone();
         for (at, column) in definition.columns.iter_mut().enumerate() {
-            // As MySQL does: the value that is stored, as a string. What the bytes of others look
-            // like as text nobody knows.
+            // As MySQL does: the value that is stored, as a string.
             let ty = &self.targets[at].ty;
-            if let Some(ColumnDefault::Literal(literal)) = &mut column.default
-                && !ty.is_binary_string()
-                && let Some(text) = info::default_text(self, at, zone)
-            {
-                literal.text = match ty.wire {
-                    WireType::Bit => text,
-                    _ => on_one_line(&text, self.mode),
+            if let Some(ColumnDefault::Literal(literal)) = &mut column.default {
+                let text = info::default_text(self, at, zone);
+                literal.text = match (&self.defaults[at], text) {
+                    (DefaultValue::Constant(Value::Bytes(bytes)), _) => {
+                        bytes_literal(bytes, self.mode)
+                    }
+                    (_, Some(text)) if ty.wire == WireType::Bit => text,
+                    (_, Some(text)) => on_one_line(&text, self.mode),
+                    (_, None) => continue,
                 };
             }
         }
@@ -270,9 +271,10 @@ impl NativeDef {
         let is_default = Collation::default_of(self.collation.charset()) == Some(self.collation);
         for (column, target) in definition.columns.iter_mut().zip(&self.targets) {
             let (data_type, collation) = (&mut column.data_type, target.ty.collation);
-            // The charset of the table goes without saying.
-            let is_tables = collation == self.collation;
-            // The table's goes without saying where it is the default of its charset.
+            // What the column does not say itself is the table's, which goes without saying where it
+            // is the default of its charset.
+            let is_said = data_type.charset.is_some() || data_type.collation.is_some();
+            let is_tables = collation == self.collation && !is_said;
             if !data_type.base.is_text() || data_type.binary || is_tables && is_default {
                 continue;
             }
@@ -305,6 +307,16 @@ fn shown(of: Collation, mode: Mode, auto_increment: Option<u64>) -> Shown<'stati
     let name = of.info().map_or("utf8mb4_0900_ai_ci", |info| info.name);
     let (charset, kept) = (of.charset(), false);
     Shown { engine: ENGINE, auto_increment, charset, collation: Some(name), mode, kept }
+}
+
+/// A default of bytes as `SHOW CREATE TABLE` has it: a string where they are text of at most three bytes
+/// a character, which is what MySQL's dictionary holds.
+fn bytes_literal(bytes: &[u8], mode: Mode) -> String {
+    let text = std::str::from_utf8(bytes).ok();
+    match text.filter(|text| text.chars().all(|char| char.len_utf8() < 4)) {
+        Some(text) => on_one_line(text, mode),
+        None => bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02X}")),
+    }
 }
 
 /// The name that a key has in lists.

@@ -4,6 +4,7 @@
 //! `UNIX_TIMESTAMP` of them, which is the same in every time zone.
 
 mod condition;
+mod stored;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -140,18 +141,19 @@ impl RowExpression {
         Self { root, columns, single: None }
     }
 
-    /// Binds the default of a column, which may name other columns.
+    /// Binds an expression whose values a column stores.
     ///
     /// # Errors
     /// An unknown column (1054), and what is not computed here.
-    pub(crate) fn of_default(
+    pub(crate) fn of_column(
         tree: &Expr,
         table: &str,
         (targets, mode): (&[Target], Mode),
         context: Arc<EvalContext>,
+        column: &Target,
     ) -> Result<Self> {
         let scope = Scope { table, targets, mode, context, restricted: false };
-        Ok(Self::whole(scope.bind(tree)?))
+        Ok(Self::whole(scope.stored(tree, column)?))
     }
 
     /// Binds a condition, so that its values say whether it is true: 1 or 0.

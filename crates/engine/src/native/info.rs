@@ -121,6 +121,8 @@ impl Question<'_> {
                         "CONSTRAINT_SCHEMA" => Some(def.database.as_str().into()),
                         "CONSTRAINT_NAME" => Some(check.name.as_deref().into()),
                         "CHECK_CLAUSE" => Some(printed(&check.expression, def).into()),
+                        "TABLE_NAME" => Some(def.name.as_str().into()),
+                        "LEVEL" => Some("Table".into()),
                         _ => None,
                     });
                 }
@@ -161,6 +163,7 @@ impl Question<'_> {
                 let text = column.generated.as_ref().map(|it| printed(&it.expression, def));
                 text.unwrap_or_default().into()
             }
+            "IS_GENERATED" => if column.generated.is_some() { "ALWAYS" } else { "NEVER" }.into(),
             "PRIVILEGES" => "select,insert,update,references".into(),
             "COLUMN_COMMENT" => column.comment.clone().unwrap_or_default().into(),
             _ => return None,
@@ -235,6 +238,7 @@ fn table_cell(def: &NativeDef, (rows, sizes): (Option<u64>, &Sizes), name: &str)
         "TABLE_COLLATION" => def.collation.name().into(),
         "CREATE_OPTIONS" => create_options(def).into(),
         "TABLE_COMMENT" => def.definition.option("COMMENT").unwrap_or_default().into(),
+        "TEMPORARY" => "N".into(),
         _ => return None,
     })
 }
@@ -316,8 +320,9 @@ pub(super) fn default_text(def: &NativeDef, at: usize, zone: TimeZone) -> Option
         DefaultValue::Constant(Value::Null) => None,
         DefaultValue::Constant(value) => {
             let ty = &def.targets.get(at)?.ty;
-            Some(match (value, ty.wire) {
+            let text = match (value, ty.wire) {
                 (Value::UInt(bits), WireType::Bit) => format!("b'{bits:b}'"),
+                (Value::Bytes(bytes), _) if ty.is_binary_string() => bytes_text(bytes),
                 #[expect(clippy::cast_possible_truncation, reason = "it came from a FLOAT")]
                 (Value::Double(value), WireType::Float) if ty.decimals >= DECIMALS_NOT_FIXED => {
                     let mut text = String::new();
@@ -331,9 +336,22 @@ pub(super) fn default_text(def: &NativeDef, at: usize, zone: TimeZone) -> Option
                     text_of(&Value::Date(timestamp_from_utc(*packed, zone)), ty)
                 }
                 _ => text_of(value, ty),
-            })
+            };
+            // Zeros fill a number up as they do in results.
+            let is_filled = ty.flags.has(Flags::ZEROFILL);
+            let width = if is_filled { usize::try_from(ty.length).unwrap_or(0) } else { 0 };
+            Some(format!("{text:0>width$}"))
         }
     }
+}
+
+/// A default of bytes as MySQL's information tables have it: hexadecimal, up to the first zero.
+fn bytes_text(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return String::new();
+    }
+    let shown = bytes.iter().take_while(|byte| **byte != 0);
+    shown.fold("0x".to_owned(), |text, byte| format!("{text}{byte:02X}"))
 }
 
 /// An expression as MySQL's information tables have it: with backslashes before quotes.
@@ -402,6 +420,7 @@ fn statistics_cell(
         "INDEX_TYPE" => index_type(key).into(),
         "INDEX_COMMENT" => key.comment.clone().unwrap_or_default().into(),
         "IS_VISIBLE" => if key.invisible { "NO" } else { "YES" }.into(),
+        "IGNORED" => if key.invisible { "YES" } else { "NO" }.into(),
         "EXPRESSION" => match &part.target {
             KeyTarget::Expression(expression) => printed(expression, def).into(),
             KeyTarget::Column(_) => Cell::Null,

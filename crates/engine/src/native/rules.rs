@@ -22,7 +22,7 @@ use pelorus_types::WireType;
 use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator, visit_expressions};
 
 use super::definition::{Derived, NativeDef};
-use super::expression::{RowExpression, arguments};
+use super::expression::{RowExpression, arguments, unknown_column};
 use super::write::change::taken;
 pub(crate) use place::{Place, not_of_rows, of_one_row};
 
@@ -49,7 +49,8 @@ impl Rules {
         let (table, scope) = (definition.name.name.as_str(), (targets, mode));
         let generated = definition.columns.iter().enumerate().filter_map(|(at, column)| {
             let tree = &column.generated.as_ref()?.expression.tree;
-            let bound = RowExpression::of_default(tree, table, scope, Arc::clone(context));
+            let (context, target) = (Arc::clone(context), &targets[at]);
+            let bound = RowExpression::of_column(tree, table, scope, context, target);
             Some(bound.map(|bound| (at, bound)))
         });
         let enforced = definition.checks.iter().filter(|check| check.enforced);
@@ -183,6 +184,12 @@ pub(crate) fn not_assignable(def: &NativeDef, column: usize) -> Error {
     Error::new(Code::GeneratedColumnValue, text)
 }
 
+/// Error 1221: what a generated column does not have.
+pub(crate) fn not_of_generated(what: &str) -> Error {
+    let text = format!("Incorrect usage of {what} and generated column");
+    Error::new(Code::WrongUsage, text)
+}
+
 fn violated(name: &str) -> Error {
     Error::new(Code::CheckViolated, format!("Check constraint '{name}' is violated."))
 }
@@ -220,10 +227,7 @@ fn generated(
     generated: &Generated,
 ) -> Result<()> {
     let name = &column.name;
-    let wrong = |what: &str| {
-        let text = format!("Incorrect usage of {what} and generated column");
-        Err(Error::new(Code::WrongUsage, text))
-    };
+    let wrong = |what: &str| Err(not_of_generated(what));
     if column.default.is_some() {
         return wrong("DEFAULT");
     }
@@ -253,8 +257,7 @@ fn generated(
             ));
         };
         if other.generated.is_some() && place >= at {
-            let text = "Generated column can refer only to generated columns defined prior to it.";
-            return Err(Error::new(Code::GeneratedColumnNotPrior, text));
+            return Err(generated_later());
         }
         if other.auto_increment {
             let text = format!("Generated column '{name}' cannot refer to auto-increment column.");
@@ -264,7 +267,14 @@ fn generated(
     Ok(())
 }
 
-/// Checks defaults that are expressions.
+/// Error 3107.
+fn generated_later() -> Error {
+    let text = "Generated column can refer only to generated columns defined prior to it.";
+    Error::new(Code::GeneratedColumnNotPrior, text)
+}
+
+/// Checks defaults that are expressions, and that generated columns name no column with such a default
+/// which comes after them.
 ///
 /// # Errors
 /// What MySQL refuses.
@@ -273,6 +283,16 @@ pub(crate) fn defaults(definition: &TableDefinition) -> Result<()> {
         column.generated.is_some() || matches!(column.default, Some(ColumnDefault::Expression(_)))
     };
     for (at, column) in definition.columns.iter().enumerate() {
+        if let Some(generated) = &column.generated {
+            let mut used = names(&generated.expression.tree).into_iter();
+            let is_later = |used: String| {
+                let mut later = definition.columns.iter().skip(at);
+                later.any(|it| it.name.eq_ignore_ascii_case(&used) && computed(it))
+            };
+            if used.any(is_later) {
+                return Err(generated_later());
+            }
+        }
         let Some(ColumnDefault::Expression(expression)) = &column.default else { continue };
         let name = &column.name;
         Place::Default(name).check(&expression.tree)?;
@@ -295,6 +315,23 @@ pub(crate) fn defaults(definition: &TableDefinition) -> Result<()> {
                 );
                 return Err(Error::new(Code::DefaultAutoIncrement, text));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a CHECK that names a column which is not there after an `ALTER TABLE`.
+///
+/// # Errors
+/// 1054.
+pub(crate) fn check_names(definition: &TableDefinition) -> Result<()> {
+    for check in &definition.checks {
+        let is_missing = |name: &String| {
+            !definition.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name))
+        };
+        if let Some(name) = names(&check.expression.tree).into_iter().find(is_missing) {
+            let place = format!("check constraint {} expression", check_name(check));
+            return Err(unknown_column(&name, &place));
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 use pelorus_store::Weigher;
 use pelorus_types::{Collation, ColumnType};
@@ -34,7 +35,7 @@ fn is_unicode(collation: Collation) -> bool {
 /// A collation whose rules are not known (1235).
 pub(crate) fn weights(texts: &ArrayRef, collation: Collation) -> Result<ArrayRef> {
     let ty = ColumnType::varchar(1, collation);
-    let keys = pelorus_functions::comparison_keys(texts, &ty)?;
+    let keys = pelorus_functions::comparison_keys(texts, &ty, &Account::unlimited())?;
     match keys.as_binary_opt::<i32>() {
         Some(_) => Ok(keys),
         None => Err(Error::internal(format!("weights came as {}", keys.data_type()))),

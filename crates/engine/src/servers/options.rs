@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_link::{Secret, TlsMode};
+use pelorus_link::{CleartextPassword, Secret, TlsMode};
 use pelorus_sql::statement::ServerOptions;
 
 use crate::servers::{Password, Server};
@@ -24,7 +24,11 @@ pub(crate) const OPTIONS: &[(&str, &str)] = &[
     ("CONNECTIONS", "connections that one query may use on each server"),
     ("TLS", "disabled, preferred, required or verify; verify when TLS_CA is given"),
     ("TLS_CA", "file of certificates that may sign the server's, in `secrets_folder`"),
-    ("CLEARTEXT_PASSWORD", "ON: a server that is not verified may get the password itself"),
+    (
+        "CLEARTEXT_PASSWORD",
+        "ON, LOCAL or OFF: whether a server that is not verified may get the password itself, or only \
+         one of this machine; LOCAL when left out",
+    ),
     ("OWNER", "kept as MySQL keeps it, without a meaning"),
 ];
 
@@ -128,9 +132,10 @@ impl Server {
             },
             "TLS_CA" => self.tls_ca = path(value),
             "CLEARTEXT_PASSWORD" => match value.to_ascii_uppercase().as_str() {
-                "ON" | "1" | "TRUE" => self.cleartext_password = true,
-                "OFF" | "0" | "FALSE" => self.cleartext_password = false,
-                _ => return wrong("it is ON or OFF"),
+                "ON" | "1" | "TRUE" => self.cleartext_password = CleartextPassword::Always,
+                "OFF" | "0" | "FALSE" => self.cleartext_password = CleartextPassword::Never,
+                "LOCAL" | "" => self.cleartext_password = CleartextPassword::Local,
+                _ => return wrong("it is ON, LOCAL or OFF"),
             },
             "OWNER" => self.owner = value.to_owned(),
             _ => {
@@ -206,7 +211,11 @@ impl Server {
             "CONNECTIONS" => self.connections.map(|count| count.to_string()),
             "TLS" => self.tls.map(|mode| tls_text(mode).to_owned()),
             "TLS_CA" => path(&self.tls_ca),
-            "CLEARTEXT_PASSWORD" => self.cleartext_password.then(|| "ON".to_owned()),
+            "CLEARTEXT_PASSWORD" => match self.cleartext_password {
+                CleartextPassword::Local => None,
+                CleartextPassword::Always => Some("ON".to_owned()),
+                CleartextPassword::Never => Some("OFF".to_owned()),
+            },
             "OWNER" => text(&self.owner),
             _ => None,
         }
@@ -352,6 +361,22 @@ mod tests {
     }
 
     #[test]
+    fn who_may_get_the_password_itself_is_kept_as_it_was_said() {
+        let mut server = Server::new("shop", "mysql").unwrap();
+        assert_eq!(server.get("CLEARTEXT_PASSWORD"), None);
+        for (value, kept) in [
+            ("on", Some("ON")),
+            ("OFF", Some("OFF")),
+            ("local", None),
+            ("0", Some("OFF")),
+            ("", None),
+        ] {
+            server.set("CLEARTEXT_PASSWORD", value).unwrap();
+            assert_eq!(server.get("CLEARTEXT_PASSWORD").as_deref(), kept, "{value}");
+        }
+    }
+
+    #[test]
     fn another_way_needs_the_password_again() {
         let options = |sql: &str| {
             let sql = format!("ALTER SERVER shop OPTIONS ({sql})");
@@ -383,6 +408,7 @@ mod tests {
                 "TLS 'verify'",
                 "TLS_CA 'ca.pem'",
                 "CLEARTEXT_PASSWORD 'ON'",
+                "CLEARTEXT_PASSWORD 'OFF'",
             ] {
                 let error = check(&before, changed).unwrap_err();
                 assert_eq!(error.errno(), 1210, "{changed}");

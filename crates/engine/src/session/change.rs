@@ -9,6 +9,7 @@ use pelorus_functions::assign::{NullRule, Policy};
 use pelorus_sql::change::{Change as Parsed, LoadData};
 
 use super::Session;
+use super::run::read_long;
 use super::stream::Running;
 use crate::api::Outcome;
 use crate::native::blocking;
@@ -44,7 +45,7 @@ impl Session {
     /// # Errors
     /// What the statement breaks, in MySQL's words. Nothing of it is done then.
     pub(super) async fn change_native(&mut self, sql: &str) -> Result<Outcome> {
-        let change = pelorus_sql::change::parse(sql, self.mode)?;
+        let change = read_long(sql, &self.stop, || pelorus_sql::change::parse(sql, self.mode))??;
         if let Parsed::Load(load) = &change {
             return self.load_native(load);
         }

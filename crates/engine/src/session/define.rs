@@ -12,6 +12,7 @@ use super::Session;
 use super::absent;
 use super::dispatch::done;
 use super::place::unknown_database;
+use super::run::read_long;
 use super::stream;
 use super::view::View;
 use crate::api::{Outcome, RowFormat};
@@ -79,7 +80,8 @@ impl Session {
         if !is_kept {
             return self.drop_absent(ddl);
         }
-        let statement = pelorus_sql::table::parse(sql, self.mode)?;
+        let read = || pelorus_sql::table::parse(sql, self.mode);
+        let statement = read_long(sql, &self.stop, read)??;
         crate::native::options::check(&statement)?;
         if let TableStatement::Create(create) = &statement {
             if create.query.is_some() {

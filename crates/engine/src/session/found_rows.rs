@@ -55,7 +55,7 @@ impl Session {
         }
         if let Some(link) = on_server {
             let limit = self.select_limit();
-            let outcome = self.on_pinned_at_most(&link, sql, format, true, limit).await?;
+            let outcome = self.query_on_pinned(&link, sql, format, limit).await?;
             self.transaction.found_rows_on = Some(link.name().to_owned());
             return Ok(outcome);
         }

@@ -9,6 +9,9 @@ use super::Session;
 /// Most tokens of such a statement.
 const TOKENS: usize = 64;
 
+/// Most bytes of such a statement.
+const BYTES: usize = 16 << 10;
+
 /// What `SHOW` shows at once.
 const SHOWN: [&str; 5] = ["PROCESSLIST", "STATUS", "VARIABLES", "WARNINGS", "ERRORS"];
 
@@ -21,6 +24,10 @@ impl Session {
 }
 
 fn is_light(sql: &str, mode: Mode) -> bool {
+    // A long one has a comment or a string that takes a while.
+    if sql.len() > BYTES {
+        return false;
+    }
     let mut tokens: Vec<Token> = Lexer::new(sql, mode).take(TOKENS + 1).collect();
     if tokens.last().is_some_and(|last| last.is_symbol(sql, ";")) {
         tokens.pop();

@@ -254,19 +254,31 @@ impl Session {
         format: RowFormat,
         joins: bool,
     ) -> Result<Outcome> {
-        self.on_pinned_at_most(link, sql, format, joins, None).await
+        let text = self.text_for(link, sql, false).await?;
+        self.send_pinned(link, (sql, text), format, joins, None).await
     }
 
-    /// The same, for a query that may be limited to some rows.
-    pub(super) async fn on_pinned_at_most(
+    /// The same for a query, which may be limited to some rows.
+    pub(super) async fn query_on_pinned(
         &mut self,
         link: &Link,
         sql: &str,
         format: RowFormat,
+        select_limit: Option<u64>,
+    ) -> Result<Outcome> {
+        let text = self.text_for(link, sql, true).await?;
+        self.send_pinned(link, (sql, text), format, true, select_limit).await
+    }
+
+    /// Runs a statement, given as the client wrote it and as the server gets it.
+    async fn send_pinned(
+        &mut self,
+        link: &Link,
+        (sql, text): (&str, String),
+        format: RowFormat,
         joins: bool,
         select_limit: Option<u64>,
     ) -> Result<Outcome> {
-        let text = self.text_for(link, sql).await?;
         self.wrote_to.insert(link.name().to_lowercase());
         // The bodies of stored programs have variables of their own time.
         let preset = if joins { self.user_variables_of(sql)? } else { None };
@@ -310,9 +322,12 @@ impl Session {
         }
     }
 
-    /// The text of a statement of the client's for a link.
-    async fn text_for(&self, link: &Link, sql: &str) -> Result<String> {
-        pelorus_query::text_for_server(link, &self.link_settings(), sql, self.mode).await
+    /// The text of a statement of the client's for a link. Queries may read its system schemas where
+    /// they are shown here.
+    async fn text_for(&self, link: &Link, sql: &str, is_query: bool) -> Result<String> {
+        let reads_system_schemas = is_query && self.engine.links().shows_system_schemas(link);
+        let settings = self.link_settings();
+        pelorus_query::text_for_server(link, &settings, sql, self.mode, reads_system_schemas).await
     }
 
     /// The columns of a query on the own connection to a link, where it is to run later.
@@ -321,7 +336,7 @@ impl Session {
         link: &Link,
         sql: &str,
     ) -> Result<Vec<Column>> {
-        let text = self.text_for(link, sql).await?;
+        let text = self.text_for(link, sql, true).await?;
         let name = link.name();
         if let Some(preset) = self.user_variables_of(sql)? {
             self.on_own(name, &preset).await?;

@@ -9,13 +9,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::statement::{Execute, Prepare, PrepareSource, Write, WriteKind};
+use pelorus_sql::statement::{Execute, Prepare, PrepareSource, Write, WriteKind, timed};
 use pelorus_sql::{Mode, Statement};
 use pelorus_types::Column;
 
 use super::Session;
+use super::run::classified;
 use super::view::{View, user_variable};
 use crate::api::{Done, Outcome, Parameter, Prepared, RowFormat};
+use crate::handle::Stop;
 use crate::scalar::{sql_of, sql_of_parameter, text_of};
 use crate::status::count;
 
@@ -121,7 +123,12 @@ impl Session {
     }
 
     async fn prepare_checked(&mut self, sql: &str) -> Result<Prepared> {
-        let (entry, columns) = self.prepare_entry(sql).await?;
+        // A time limit in front holds when the statement is executed.
+        let rest = timed(sql, self.mode).map_or(sql, |(_, rest)| rest);
+        let (mut entry, columns) = self.prepare_entry(rest).await?;
+        if rest.len() < sql.len() {
+            entry.sql = sql.into();
+        }
         let parameters = entry.parameters;
         let numbers = &mut self.prepared;
         // Numbers are used again only after four billion statements; skip those still in use.
@@ -182,7 +189,7 @@ impl Session {
         let limit = self.engine.globals().get("max_prepared_stmt_count").count();
         let mut held = Held::new(self.engine.prepared(), limit, &self.memory)?;
         held.resize(sql.len())?;
-        let statement = pelorus_sql::classify(sql, self.mode)?;
+        let statement = classified(sql, self.mode, &Stop::of(self.handle()))?;
         match &statement {
             Statement::Empty => return Err(Error::new(Code::EmptyQuery, "Query was empty")),
             Statement::Prepare(_)
@@ -302,7 +309,7 @@ impl Session {
         sql: &str,
         format: RowFormat,
     ) -> Result<Outcome> {
-        let statement = pelorus_sql::classify(sql, self.mode)?;
+        let statement = classified(sql, self.mode, &self.stop)?;
         Box::pin(self.checked(view, sql, &statement, format)).await
     }
 

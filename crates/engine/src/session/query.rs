@@ -55,7 +55,7 @@ impl Session {
         }
         if let Some(link) = self.own_link(sql, &facts.tables, facts.locking).await? {
             let limit = self.select_limit();
-            return self.on_pinned_at_most(&link, sql, format, true, limit).await;
+            return self.query_on_pinned(&link, sql, format, limit).await;
         }
         if !facts.tables.is_empty() {
             self.refresh_links(&facts.tables).await;
@@ -448,7 +448,7 @@ impl Session {
         let Some(link) = self.own_link(&sql, &tables, false).await? else {
             return self.run_query(&self.context(view), &sql, RowFormat::Text).await;
         };
-        match self.on_pinned(&link, &sql, RowFormat::Text, true).await? {
+        match self.query_on_pinned(&link, &sql, RowFormat::Text, None).await? {
             Outcome::Rows(set) => Ok(set),
             Outcome::Done(_) | Outcome::File(_) => Err(Error::internal("expressions without rows")),
         }

@@ -1,12 +1,14 @@
 //! The frame of every statement: rights, kill, time limit, warnings and counters.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pelorus_env::Reservation;
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{
     DdlAction, Explain, ExplainTarget, Prepare, PrepareSource, ShowKind, TableName, WriteKind,
+    timed,
 };
 use pelorus_sql::{Mode, Statement};
 
@@ -36,7 +38,14 @@ impl Session {
         let counters = &self.process.counters;
         count(&counters.questions);
         count(&counters.queries);
-        let statement = match classified(sql, self.mode) {
+        self.stop = Stop::of(self.handle());
+        // Ordering: the same task has set it.
+        if self.stopped_early.swap(false, Ordering::Relaxed) {
+            return self.failed_early(Error::interrupted());
+        }
+        let own_limit = timed(sql, self.mode);
+        let sql = own_limit.map_or(sql, |(_, rest)| rest);
+        let statement = match classified(sql, self.mode, &self.stop) {
             Ok(statement) => statement,
             Err(error) => return self.failed_early(error),
         };
@@ -45,8 +54,13 @@ impl Session {
             Err(error) => return self.failed_early(error),
         };
         let running = self.show_running(command, &statement, sql);
-        self.stop = Stop::of(self.handle());
-        let limits = Limits { stop: self.stop.clone(), time: self.time_limit(&statement) };
+        let time = match own_limit {
+            Some((seconds, _)) => {
+                Duration::try_from_secs_f64(seconds).ok().filter(|it| !it.is_zero())
+            }
+            None => self.time_limit(&statement),
+        };
+        let limits = Limits { stop: self.stop.clone(), time, is_own: own_limit.is_some() };
         // Servers are asked here, too: a kill need not wait for them.
         let settled = tokio::select! {
             biased;
@@ -327,12 +341,21 @@ impl Session {
     }
 }
 
-/// Reads what a statement is, away from the threads that serve others where the text is long.
-fn classified(sql: &str, mode: Mode) -> Result<Statement> {
+/// Reads what a statement is.
+pub(super) fn classified(sql: &str, mode: Mode, stop: &Stop) -> Result<Statement> {
+    read_long(sql, stop, || pelorus_sql::classify(sql, mode))?
+}
+
+/// Reads a text, and stops when that is wished; away from the threads that serve others where the text
+/// is long.
+pub(super) fn read_long<T>(sql: &str, stop: &Stop, read: impl FnOnce() -> T) -> Result<T> {
     /// A text of so many bytes takes about a millisecond.
     const LONG: usize = 64 << 10;
-    let classify = || pelorus_sql::classify(sql, mode);
-    if sql.len() < LONG { classify() } else { pelorus_env::blocking(classify) }
+    if sql.len() < LONG {
+        return Ok(read());
+    }
+    let stop = stop.clone();
+    pelorus_env::blocking(|| pelorus_sql::stop::unless(move || stop.is_asked(), read))
 }
 
 /// Statements that show the diagnostics of the one before leave them alone.

@@ -108,6 +108,14 @@ impl Session {
         let default = || VarValue::Text(variable.default.unwrap_or_default().to_owned());
         let value = value.unwrap_or_else(default);
         let note = self.engine.globals().set(variable, &value)?;
+        if variable.name == "require_secure_transport" {
+            let is_on = self.engine.globals().get(variable.name).is_on();
+            self.engine.accounts().require_secure(is_on).inspect_err(|_| {
+                // It was off: only that it is turned on is refused.
+                let off = VarValue::Bool(false);
+                self.engine.globals().set(variable, &off).ok();
+            })?;
+        }
         self.note_truncation(note);
         self.warn_of_isolation(variable, &self.engine.globals().get(variable.name));
         Ok(())

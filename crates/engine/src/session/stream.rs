@@ -39,6 +39,8 @@ pub(super) struct Limits {
     pub(super) stop: Stop,
     /// How long it may take from now.
     pub(super) time: Option<Duration>,
+    /// Whether that is what the statement itself says.
+    pub(super) is_own: bool,
 }
 
 impl Limits {
@@ -55,10 +57,17 @@ impl Limits {
         tokio::task::coop::unconstrained(async {
             tokio::select! {
                 () = self.stop.asked() => Error::interrupted(),
-                () = late => Error::new(
-                    Code::ExecutionTimeout,
-                    "Query execution was interrupted, maximum statement execution time exceeded",
-                ),
+                () = late => if self.is_own {
+                    Error::new(
+                        Code::StatementTimeout,
+                        "Query execution was interrupted (max_statement_time exceeded)",
+                    )
+                } else {
+                    Error::new(
+                        Code::ExecutionTimeout,
+                        "Query execution was interrupted, maximum statement execution time exceeded",
+                    )
+                },
             }
         })
         .await
@@ -284,7 +293,7 @@ mod tests {
     #[tokio::test]
     async fn a_kill_is_seen_beside_work_that_uses_up_its_turn() {
         let handle = Handle::new(1);
-        let limits = Limits { stop: Stop::of(handle.clone()), time: None };
+        let limits = Limits { stop: Stop::of(handle.clone()), time: None, is_own: false };
         handle.kill_query();
         let busy = async {
             for _ in 0..100_000 {
@@ -304,7 +313,7 @@ mod tests {
         let handle = Handle::new(1);
         let activity = crate::process::Activity::default();
         let process = Arc::new(Process::new(handle.clone(), activity));
-        let limits = Limits { stop: Stop::of(handle.clone()), time: None };
+        let limits = Limits { stop: Stop::of(handle.clone()), time: None, is_own: false };
         let set = ResultSet {
             columns: Vec::new(),
             rows: Box::pin(futures::stream::pending::<Result<Rows>>()),

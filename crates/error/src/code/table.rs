@@ -134,6 +134,9 @@ codes! {
     /// What encloses or escapes fields of a file is no single byte.
     WrongFieldSeparator = 1083, b"42000", InvalidInput,
         "Use one single-byte character.";
+    /// A prefix of a key that its column cannot have.
+    WrongPrefix = 1089, b"HY000", InvalidInput,
+        "Use a prefix of a text or binary column that is not longer than the column.";
     /// All columns of a table would be dropped.
     CannotRemoveAllColumns = 1090, b"42000", InvalidInput,
         "Use DROP TABLE.";
@@ -615,6 +618,9 @@ codes! {
     /// A packet whose lengths contradict its bytes.
     MalformedPacket = 1835, b"HY000", InvalidInput,
         "Check the client's library and the network.";
+    /// The statement took longer than its `max_statement_time` (MariaDB).
+    StatementTimeout = 1969, b"70100", Resource,
+        "Raise `max_statement_time`, or make the query read less.";
     /// A logarithm of zero or of a negative number (a warning; under strict mode an error of
     /// writes).
     InvalidLogarithm = 3020, b"2201E", InvalidInput,
@@ -673,6 +679,9 @@ codes! {
     /// Connections must be encrypted.
     SecureTransportRequired = 3159, b"HY000", Denied,
         "Connect with TLS or through the local socket.";
+    /// `require_secure_transport` cannot be set: connections cannot be encrypted.
+    NoSecureTransports = 3160, b"HY000", InvalidInput,
+        "Configure a certificate and key first.";
     /// FOR UPDATE OF a table that the query does not have.
     UnresolvedLockTable = 3568, b"HY000", NotFound,
         "Name a table or alias of the FROM clause.";
@@ -715,6 +724,9 @@ codes! {
     /// The alias of a window function stands where none may be.
     WindowAliasMisplaced = 3594, b"HY000", InvalidInput,
         "Compute the window function in a derived table, and refer to it from outside.";
+    /// More arguments of a function than it can have.
+    TooManyArguments = 3601, b"HY000", InvalidInput,
+        "Use fewer arguments.";
     /// A pattern that is not a regular expression.
     RegularExpression = 3685, b"HY000", InvalidInput,
         "Correct the regular expression at the place that the message names.";
@@ -814,6 +826,9 @@ codes! {
     /// A client was idle for longer than `wait_timeout`.
     ClientInteractionTimeout = 4031, b"HY000", Unavailable,
         "Connect again; pools should test connections or raise `wait_timeout`.";
+    /// More windows in a block than it can have.
+    TooManyWindows = 4086, b"HY000", InvalidInput,
+        "Name windows in the WINDOW clause and use them several times.";
     /// A column has the name of the generated invisible primary key.
     InvisibleKeyColumnExists = 4108, b"HY000", Conflict,
         "Define a primary key, or rename the column.";
@@ -823,6 +838,9 @@ codes! {
     /// A name of a user-level lock with too many characters.
     UserLockLongName = 4163, b"42000", InvalidInput,
         "Use a name of at most 64 characters.";
+    /// More keys of GROUP BY than ROLLUP can have.
+    TooManyRolledUp = 6034, b"HY000", InvalidInput,
+        "Use at most 64 keys.";
     /// An argument of a date function is out of range (a warning; under strict mode an error of
     /// writes).
     ArgumentOutOfRange = 6527, b"22008", InvalidInput,

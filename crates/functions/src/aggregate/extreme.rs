@@ -73,7 +73,7 @@ fn result_type(arg: &ColumnType, which: Which) -> ColumnType {
     ty.flags = Flags(arg.flags.0 & kept.0);
     if ty.is_string() {
         ty.decimals = crate::shape::NOT_FIXED;
-        if ty.is_binary_string() {
+        if ty.collation.is_binary_order() {
             ty.flags = ty.flags.with(Flags::BINARY);
         }
     } else if ty.wire != WireType::Bit {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use pelorus_types::number::write_double;
+use pelorus_types::number::{write_double, write_double_within};
 use pelorus_types::temporal::{write_date, write_datetime, write_time};
 use pelorus_types::{Collation, ColumnType, WireType};
 
@@ -276,24 +276,13 @@ pub(crate) fn plain_text(value: Incoming<'_>) -> String {
 /// A double in at most `width` characters, with fewer digits if that is what it takes.
 fn double_text(value: f64, width: Option<usize>, report: &mut Reporter) -> Result<String, Failure> {
     let mut out = String::new();
-    write_double(&mut out, value);
-    let Some(width) = width else { return Ok(out) };
-    if out.len() <= width {
-        return Ok(out);
-    }
-    let full = out.clone();
-    for digits in (0..17).rev() {
-        let rounded: f64 = format!("{value:.digits$e}").parse().unwrap_or(value);
-        out.clear();
-        write_double(&mut out, rounded);
-        // Only digits after the point may go.
-        if out.len() <= width {
-            if (rounded - value).abs() < 0.5 || value.abs() >= 1e15 {
-                return Ok(out);
+    match width {
+        None => write_double(&mut out, value),
+        Some(width) => {
+            if !write_double_within(&mut out, value, width) {
+                report.too_long()?;
             }
-            break;
         }
     }
-    report.too_long()?;
-    Ok(full.chars().take(width).collect())
+    Ok(out)
 }

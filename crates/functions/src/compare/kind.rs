@@ -5,6 +5,8 @@
 //! [`super::taken`]). A MariaDB has rules of its own; where the two differ, `query` refuses to
 //! answer for one.
 
+use std::collections::HashSet;
+
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::temporal::TIME_MAX_MICROS;
 use pelorus_types::{Collation, WireType, collation};
@@ -307,10 +309,13 @@ pub(super) fn between_kind(
     }
     let taken = [None, as_stored(args[0], args[1], ctx), as_stored(args[0], args[2], ctx)];
     let is_temporal = args[0].ty.is_date() || args[0].ty.wire == WireType::Time;
-    let is_left = |at: usize| taken[at].is_none() && !args[at].is_null();
-    if is_temporal && !real.iter().all(is_text) && (is_left(1) || is_left(2)) {
+    // A text that is a date is taken for one as well.
+    let is_dated = |arg: &&&Arg| arg.constant.is_some() && is_textual(arg);
+    let is_odd = args[0].ty.is_date() && args[1..].iter().any(|arg| is_dated(&arg));
+    if is_temporal && (taken.iter().flatten().count() == 1 || is_odd) {
+        // A MySQL compares a whole number that is no date with what the other bound is.
         return Err(Error::unsupported(format_args!(
-            "{} BETWEEN values of several types",
+            "{} BETWEEN a value of its own and another one",
             args[0].text
         )));
     }
@@ -394,6 +399,9 @@ pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<L
         let taken = std::iter::once(None).chain(items).collect();
         return Ok(Listed { kinds: vec![kind; list.len()], taken, complaints });
     }
+    if let Some(kinds) = mixed_kinds(value, list, ctx)? {
+        return Ok(Listed::as_given(kinds));
+    }
     if let Some(kind) = dated_kind(value, list, ctx)? {
         return Ok(Listed::as_given(vec![kind; list.len()]));
     }
@@ -420,7 +428,7 @@ pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<L
 }
 
 /// Error 1235 for lists whose items a MySQL compares by rules of the list as a whole: texts among
-/// dates and numbers, texts among times, and texts with a YEAR.
+/// times, times among dates and numbers, and a YEAR among constant texts.
 fn check_list(value: &Arg, list: &[Arg], is_dated: bool) -> Result<()> {
     let all = || std::iter::once(value).chain(list).filter(|arg| !arg.is_null());
     let any = |test: fn(&Arg) -> bool| all().any(test);
@@ -429,15 +437,47 @@ fn check_list(value: &Arg, list: &[Arg], is_dated: bool) -> Result<()> {
     let has_text = any(|arg| arg.ty.is_string());
     let has_number = any(|arg| !is_textual(arg));
     let are_known = list.iter().all(|item| item.constant.is_some());
-    let is_of_dates = value.ty.is_string() && is_dated && has_number;
     let is_of_times = has_time && has_text && !(is_dated && value.ty.is_string() && !has_number);
     let is_known_time = is_time && are_known && !is_dated && !has_number;
-    let is_of_years = value.ty.wire == WireType::Year && has_text;
     let is_of_time_and_date = is_time && is_dated && has_number;
-    if is_of_dates || is_of_times && !is_known_time || is_of_years || is_of_time_and_date {
+    let is_of_years = value.ty.wire == WireType::Year && has_text && are_known;
+    if is_of_times && !is_known_time || is_of_time_and_date || is_of_years {
         return Err(Error::unsupported(format_args!("{} IN a list of several types", value.text)));
     }
     Ok(())
+}
+
+/// What items of several classes are compared as, numbers among texts and dates: each by itself, as
+/// dates beside a value that is one, else texts under one collation. `None` for lists of one class.
+fn mixed_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Vec<Kind>>> {
+    let is_text = |item: &Arg| is_textual(value) && is_textual(item);
+    let real: Vec<&Arg> = list.iter().filter(|item| !item.is_null()).collect();
+    let is_json =
+        value.ty.wire == WireType::Json || real.iter().any(|item| item.ty.wire == WireType::Json);
+    let classes: HashSet<u8> = real.iter().map(|item| class(value, item)).collect();
+    if ctx.of_mariadb || is_json || value.is_null() || classes.len() < 2 {
+        return Ok(None);
+    }
+    let mut texts = vec![value];
+    texts.extend(real.iter().copied().filter(|item| item.ty.is_string()));
+    let of_item = |item: &Arg| match item {
+        _ if item.is_null() => kind(&[value, item], ctx, "in"),
+        _ if !is_text(item) => Ok(number_kind(&[value, item])),
+        _ if value.ty.wire == WireType::Time => Ok(Kind::Time),
+        _ if value.ty.is_date() => Ok(Kind::Date),
+        _ => text_kind(&texts, ctx, "in"),
+    };
+    list.iter().map(of_item).collect::<Result<_>>().map(Some)
+}
+
+/// What a MySQL compares two values as: texts, whole numbers, decimals or floating-point numbers.
+fn class(value: &Arg, item: &Arg) -> u8 {
+    match number_kind(&[value, item]) {
+        _ if is_textual(value) && is_textual(item) => 0,
+        Kind::Int => 1,
+        Kind::Decimal => 2,
+        _ => 3,
+    }
 }
 
 /// A text among several dates and texts is a date to a MySQL beside all of them; beside constants

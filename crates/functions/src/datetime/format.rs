@@ -6,12 +6,14 @@ use std::sync::Arc;
 use pelorus_error::Result;
 use pelorus_types::temporal::DateTime;
 
+use super::parse;
 use super::read::{self, Lenience};
 use super::week::{self, FIRST_WEEKDAY, MONDAY_FIRST, OF_YEAR};
 use super::{DAYS, MONTHS, clock};
 use crate::call::{Batch, Call};
 use crate::context::EvalContext;
 use crate::errors::parameter_count;
+use crate::input::Input;
 use crate::shape::text_type;
 use crate::value::{Arg, Value};
 
@@ -79,11 +81,29 @@ pub(crate) fn date_format(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> R
     })
 }
 
+/// Whether a text is a number that is no date, and so a time.
+fn is_number_of_time(input: &Input<'_>, row: usize) -> Result<bool> {
+    Ok(input.text(row)?.is_some_and(|text| {
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let is_date = |date: &DateTime| date.month > 0 && date.day > 0;
+        is_number && !parse::datetime(&text).value.as_ref().is_some_and(is_date)
+    }))
+}
+
 /// Binds `TIME_FORMAT`.
 pub(crate) fn time_format(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
-    let [_, format] = args else { return Err(parameter_count(name)) };
-    bind(name, args, ctx, format, |batch, row| {
-        Ok(read::time(&batch.inputs[0], row)?.map(Moment::of_time))
+    let [value, format] = args else { return Err(parameter_count(name)) };
+    // To a MySQL the text of a date has the time of day that it says.
+    let is_moment = value.ty.is_string() && !value.is_hex() && !ctx.of_mariadb;
+    bind(name, args, ctx, format, move |batch, row| {
+        let input = &batch.inputs[0];
+        if !is_moment || is_number_of_time(input, row)? {
+            return Ok(read::time(input, row)?.map(Moment::of_time));
+        }
+        Ok(read::moment(input, row, Lenience::STRICT)?.map(|moment| match moment {
+            read::Moment::Date(date) => Moment::of_time(date.time_micros()),
+            read::Moment::Time(time) => Moment::of_time(time),
+        }))
     })
 }
 

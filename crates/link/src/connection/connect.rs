@@ -17,7 +17,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
 use super::{Connection, MAX_PAYLOAD, Phase, Run, ServerVersion, TextRows};
-use crate::config::{Endpoint, TlsMode};
+use crate::config::{CleartextPassword, Endpoint, TlsMode};
 use crate::settings::Applied;
 use crate::stream::Stream;
 
@@ -63,7 +63,7 @@ pub(crate) struct Address {
     pub(crate) tls: TlsMode,
     pub(crate) tls_config: Option<Arc<ClientConfig>>,
     /// See [`crate::LinkConfig::cleartext_password`].
-    pub(crate) cleartext_password: bool,
+    pub(crate) cleartext_password: CleartextPassword,
     pub(crate) timeout: Duration,
 }
 
@@ -82,12 +82,14 @@ impl Address {
 
     /// What the password itself may travel on.
     fn trust(&self, stream: &Stream) -> Trust {
+        let is_always = self.cleartext_password == CleartextPassword::Always;
+        let is_local = || {
+            self.cleartext_password == CleartextPassword::Local && is_loopback(&self.endpoint.host)
+        };
         match stream {
             Stream::Unix(_) => Trust::Server,
-            Stream::Tls(_) if self.tls == TlsMode::Verify || self.cleartext_password => {
-                Trust::Server
-            }
-            _ if self.cleartext_password || is_loopback(&self.endpoint.host) => Trust::Address,
+            Stream::Tls(_) if self.tls == TlsMode::Verify || is_always => Trust::Server,
+            _ if is_always || is_local() => Trust::Address,
             _ => Trust::None,
         }
     }
@@ -187,6 +189,7 @@ async fn log_in(
         probe: Some((Arc::clone(address), env.clone())),
         status: ServerStatus::default(),
         pending: 0,
+        answers: std::collections::VecDeque::new(),
         phase: Phase::Head,
         run: Run { since: env.clock.monotonic(), ..Run::default() },
         broken: false,
@@ -509,9 +512,11 @@ mod tests {
                 ("127.0.0.2", Trust::Address),
                 ("::1", Trust::Address),
             ] {
-                assert_eq!(address(host, tls, false).trust(&plain), trust, "{host}");
-                assert_eq!(address(host, tls, true).trust(&plain), Trust::Address, "{host}");
-                assert_eq!(address(host, tls, false).trust(&local), Trust::Server, "{host}");
+                let of = |cleartext, stream| address(host, tls, cleartext).trust(stream);
+                assert_eq!(of(CleartextPassword::Local, &plain), trust, "{host}");
+                assert_eq!(of(CleartextPassword::Always, &plain), Trust::Address, "{host}");
+                assert_eq!(of(CleartextPassword::Never, &plain), Trust::None, "{host}");
+                assert_eq!(of(CleartextPassword::Never, &local), Trust::Server, "{host}");
             }
         }
     }

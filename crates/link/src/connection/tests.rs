@@ -26,6 +26,7 @@ async fn pair() -> (Connection, TcpStream) {
         probe: None,
         status: ServerStatus::default(),
         pending: 0,
+        answers: VecDeque::new(),
         phase: Phase::Head,
         run: Run::default(),
         broken: false,

@@ -9,7 +9,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use futures::{Stream, stream};
-use pelorus_env::Env;
+use pelorus_env::{Account, Env, Reservation};
 use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::rows::{Format, RowDecoder};
 use pelorus_types::{Column, ColumnType, WireType};
@@ -25,7 +25,7 @@ const BATCH_ROWS: usize = 16_384;
 /// ... or so many bytes.
 const BATCH_BYTES: usize = 2 << 20;
 /// Batches that wait for a reader, per worker.
-const WAITING: usize = 2;
+const WAITING_BATCHES: usize = 2;
 /// What all workers of a scan together may keep back until their ranges are complete.
 const BUFFERS: usize = 128 << 20;
 /// What one worker may keep back at most.
@@ -38,9 +38,16 @@ pub(super) fn buffer_of(workers: usize) -> usize {
     (BUFFERS / workers.max(1)).min(BUFFER)
 }
 
+/// Rows that wait for their reader, with what counts them.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    batch: RecordBatch,
+    _held: Reservation,
+}
+
 /// What the streams of a scan share. When the last of them is dropped the workers learn it.
 struct Output {
-    batches: Mutex<mpsc::Receiver<Result<RecordBatch>>>,
+    batches: Mutex<mpsc::Receiver<Result<Waiting>>>,
     _wanted: watch::Sender<()>,
 }
 
@@ -48,8 +55,8 @@ struct Output {
 pub(super) fn outputs(
     workers: usize,
     queue: &Arc<Queue>,
-) -> (Vec<Batches>, watch::Receiver<()>, mpsc::Sender<Result<RecordBatch>>) {
-    let (sender, receiver) = mpsc::channel(workers * WAITING);
+) -> (Vec<Batches>, watch::Receiver<()>, mpsc::Sender<Result<Waiting>>) {
+    let (sender, receiver) = mpsc::channel(workers * WAITING_BATCHES);
     let (wanted, cancelled) = watch::channel(());
     let output = Arc::new(Output { batches: Mutex::new(receiver), _wanted: wanted });
     let streams = (0..workers)
@@ -59,7 +66,9 @@ pub(super) fn outputs(
                 let (output, queue) = state?;
                 let batch = output.batches.lock().await.recv().await;
                 match batch {
-                    Some(batch) => Some((batch, Some((output, queue)))),
+                    Some(waiting) => {
+                        Some((waiting.map(|waiting| waiting.batch), Some((output, queue))))
+                    }
                     // The end is one only when all was read, or somebody has said why not.
                     None if queue.is_settled() => None,
                     None => Some((Err(Error::internal("a scan ended before its ranges")), None)),
@@ -80,7 +89,9 @@ pub(super) struct Work {
     pub(super) env: Env,
     /// Bytes of a range that are kept back until it is complete.
     pub(super) buffer: usize,
-    pub(super) batches: mpsc::Sender<Result<RecordBatch>>,
+    pub(super) batches: mpsc::Sender<Result<Waiting>>,
+    /// What counts the batches that wait.
+    pub(super) memory: Account,
 }
 
 /// A worker that is there. One that ends by a panic has left its range unread, and the others must
@@ -253,7 +264,8 @@ impl Work {
                     batch = self.planned(&batch).map_err(Failure::Fatal)?;
                 }
                 kept.bytes += batch.get_array_memory_size();
-                kept.batches.push(batch);
+                let waiting = self.counted(batch, kept).await?;
+                kept.batches.push(waiting);
                 if kept.flowing || kept.bytes > self.buffer {
                     kept.flowing = true;
                     self.flow(kept).await?;
@@ -264,6 +276,20 @@ impl Work {
             }
         }
         Ok(rows)
+    }
+
+    /// A batch that waits. Where there is no memory to keep more of a range back, its rows go on as they
+    /// come.
+    async fn counted(&self, batch: RecordBatch, kept: &mut Kept) -> Result<Waiting, Failure> {
+        let bytes = batch.get_array_memory_size();
+        if let Ok(held) = self.memory.reserve(bytes) {
+            return Ok(Waiting { batch, _held: held });
+        }
+        kept.flowing = true;
+        self.flow(kept).await?;
+        let held =
+            self.memory.reserve(bytes).map_err(|it| Failure::Fatal(Error::out_of_memory(it)))?;
+        Ok(Waiting { batch, _held: held })
     }
 
     /// Hands on what was kept back.
@@ -311,7 +337,7 @@ impl Work {
 
 /// Batches of a range.
 struct Kept {
-    batches: Vec<RecordBatch>,
+    batches: Vec<Waiting>,
     bytes: usize,
     /// Batches go on as they come.
     flowing: bool,
@@ -363,8 +389,21 @@ mod tests {
             committed: false,
             buffer_whole_range: true,
             expected: Vec::new(),
+            memory: Account::unlimited(),
         };
         Arc::new(Queue::new(&request))
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_a_reader_is_counted() {
+        let (queue, memory) = (queue_of_two(), Account::new("limit", 1000));
+        let (mut streams, _cancelled, batches) = outputs(1, &queue);
+        let batch = RecordBatch::new_empty(Arc::new(Schema::empty()));
+        let held = memory.reserve(600).unwrap();
+        batches.send(Ok(Waiting { batch, _held: held })).await.unwrap();
+        assert_eq!(memory.held(), 600);
+        assert!(streams[0].next().await.unwrap().is_ok());
+        assert_eq!(memory.held(), 0);
     }
 
     #[tokio::test]

@@ -44,6 +44,7 @@ pub(crate) async fn request(link: &Link, table: &str, select: &str, ranges: usiz
         committed: false,
         buffer_whole_range: true,
         expected: Vec::new(),
+        memory: pelorus_env::Account::unlimited(),
     }
 }
 

@@ -26,8 +26,8 @@ pub(super) struct State {
     /// Where the group in `buffer` begins.
     pub(super) start: Lsn,
     pub(super) durable: Lsn,
-    /// The last group holds records, and nothing on the disk says that it is durable.
-    pub(super) unproven: bool,
+    /// Bytes of the last group, if it holds records and nothing on the disk says that it is durable.
+    pub(super) unproven: usize,
     /// A leader is writing `in_flight` bytes.
     pub(super) leading: bool,
     pub(super) in_flight: usize,
@@ -51,7 +51,7 @@ impl State {
             buffer: AlignedBytes::default(),
             start: durable,
             durable,
-            unproven: false,
+            unproven: 0,
             leading: false,
             in_flight: 0,
             spare: AlignedBytes::default(),
@@ -67,6 +67,16 @@ impl State {
         // `append` has seen that the end of the buffer is a position.
         Lsn(self.start.0 + self.buffer.len() as u64)
     }
+
+    /// What an opening takes, whichever of the last groups it has to copy.
+    fn copy_bytes(&self) -> u64 {
+        copy_bytes(self.buffer.len().max(self.in_flight).max(self.unproven))
+    }
+}
+
+/// Bytes that an opening takes which copies a group of so many: those of the group, and a header.
+pub(super) fn copy_bytes(group: usize) -> u64 {
+    (group.max(1) as u64).next_multiple_of(BLOCK).saturating_add(BLOCK)
 }
 
 /// The segment that is written.
@@ -87,6 +97,15 @@ impl Segment {
         let seed = Seed::new(&header.uuid, header.number);
         let (number, first) = (header.number, header.first);
         Self { file, path, number, first, seed, reserved }
+    }
+
+    /// Gives back what was taken ahead of records that go to the next segment, which begins at `next`.
+    fn end_at(self, next: Lsn) {
+        let end = offset_of(self.first, next);
+        if self.reserved > end {
+            // It costs nothing but the space.
+            self.file.set_len(end).ok();
+        }
     }
 }
 
@@ -117,7 +136,7 @@ impl Log {
         let spare = mem::take(&mut state.spare);
         let mut group = mem::replace(&mut state.buffer, spare);
         group.resize(group.len().max(GROUP_HEADER), 0);
-        let records = group.len() > GROUP_HEADER;
+        let unproven = if group.len() > GROUP_HEADER { group.len() } else { 0 };
         let start = state.start;
         // `reserve` has seen that the end of the padding is a position.
         let end = Lsn(start.0 + (group.len() as u64).next_multiple_of(BLOCK));
@@ -141,7 +160,7 @@ impl Log {
             Ok(()) if state.failure.is_some() => {}
             Ok(()) => {
                 state.durable = end;
-                state.unproven = records;
+                state.unproven = unproven;
                 if offset_of(state.segment.first, end) >= self.options.segment_bytes {
                     self.rotate(state);
                 }
@@ -160,14 +179,16 @@ impl Log {
     pub(super) fn reserve(&self, state: &mut State, end: Lsn, kept: u64) -> Result<()> {
         let end = end.align_up().ok_or_else(used_up)?;
         let segment = &mut state.segment;
-        let needed = offset_of(segment.first, end).saturating_add(kept);
+        let end_offset = offset_of(segment.first, end);
+        let needed = end_offset.saturating_add(kept);
         if needed <= segment.reserved {
             return Ok(());
         }
         let usual = self.options.segment_bytes.saturating_add(kept);
         let ahead = usual.saturating_sub(needed);
         let much = self.options.reserve_bytes;
-        let ahead = (much.min(ahead), much);
+        let is_much = end_offset.saturating_sub(segment.reserved) > much;
+        let ahead = (much.min(ahead), is_much);
         let (reserved, result) = segment::reserve(&*segment.file, segment.reserved, needed, ahead);
         segment.reserved = reserved;
         let Err(error) = result else { return Ok(()) };
@@ -189,19 +210,22 @@ impl Log {
 
     /// Takes the space that is kept for records which free more ([`Log::append_freeing`]), and as much
     /// for others, if there is room: what was freed must not be gone before the next record comes.
-    pub fn keep_space(&self) {
-        let mut kept = self.options.kept_bytes() * 2;
+    /// Whether all of it is there; who takes space for something else had better wait until it is.
+    pub fn keep_space(&self) -> bool {
+        let wanted = self.options.kept_bytes() * 2;
+        let mut kept = wanted;
         let mut state = self.state.lock();
         let end = state.end();
         // What there is of it is better than nothing.
         while kept > 0 && state.failure.is_none() && self.reserve(&mut state, end, kept).is_err() {
             kept = kept / 2 / BLOCK * BLOCK;
         }
+        kept == wanted
     }
 
     /// Gives space behind the last record back, for somebody who frees more with it, until
-    /// [`Self::keep_space`]. What the last records take ([`Self::append_last`]) stays: what is lent may
-    /// be gone for good. Whether there was any.
+    /// [`Self::keep_space`]. What the last records take ([`Self::append_last`]) and what an opening takes
+    /// stays: what is lent may be gone for good. Whether there was any.
     pub fn lend_space(&self) -> bool {
         if self.options.kept_bytes() == 0 {
             return false;
@@ -209,7 +233,7 @@ impl Log {
         let mut state = self.state.lock();
         let Some(end) = state.end().align_up() else { return false };
         let used = offset_of(state.segment.first, end);
-        let left = used.saturating_add(self.options.last_bytes());
+        let left = used.saturating_add(self.options.last_bytes().max(state.copy_bytes()));
         if state.failure.is_some() || left >= state.segment.reserved {
             return false;
         }
@@ -230,8 +254,9 @@ impl Log {
         let header = SegmentHeader { uuid: self.uuid, number, first, durable: first };
         let waiting = (state.buffer.len() as u64).next_multiple_of(BLOCK);
         let much = self.options.reserve_bytes;
-        let ahead = (much.min(self.options.segment_bytes), much);
-        let needed = BLOCK.saturating_add(waiting);
+        let ahead = (much.min(self.options.segment_bytes), waiting.saturating_add(BLOCK) > much);
+        let kept = self.options.kept_bytes().max(copy_bytes(state.buffer.len()));
+        let needed = BLOCK.saturating_add(waiting).saturating_add(kept);
         let path = segment::path(&self.folder, number);
         rare("a segment of the log is begun");
         let spare = state.spares.pop().map(|number| segment::spare(&self.folder, number));
@@ -248,9 +273,10 @@ impl Log {
         let created = segment::create(&*self.disk, &self.folder, &header, spare.as_deref(), fill);
         match created {
             Ok(file) => {
-                state.segment = Segment::new(&self.folder, &header, file, reserved);
+                let next = Segment::new(&self.folder, &header, file, reserved);
+                mem::replace(&mut state.segment, next).end_at(first);
                 state.segments.insert(number, first);
-                state.unproven = false;
+                state.unproven = 0;
             }
             Err(failure) if failure.refused => {}
             Err(failure) => self.poison(state, &failure.error),

@@ -4,8 +4,8 @@
 //! Every crash point has its own seed, which follows from its place in the sweep.
 
 use pelorus_env::{Fault, SimDisk, Tear, scaled};
-use pelorus_error::Result;
-use pelorus_log::Options;
+use pelorus_error::{Code, Result};
+use pelorus_log::{Log, Options};
 
 use crate::support::*;
 
@@ -57,6 +57,97 @@ fn check(disk: &SimDisk, options: Options, oracle: &Oracle) -> Oracle {
     disk.crash_with(Tear::Nothing);
     oracle.reopen(disk, options).unwrap().unwrap();
     recovered
+}
+
+/// On a full disk: openings, records that free space, space that is lent to others, and taken back.
+fn full_workload(disk: &SimDisk, oracle: &mut Oracle) -> Result<()> {
+    let mut log = create(disk, ROOMY)?;
+    oracle.created = true;
+    oracle.append(&log, 100)?;
+    oracle.sync(&log)?;
+    disk.set_capacity(Some(disk.used()));
+    let unless_full = |result: Result<()>| match result {
+        Err(error) if error.code() != Code::DiskFull => Err(error),
+        done => Ok(done.is_ok()),
+    };
+    while unless_full(oracle.append(&log, 20_000).map(|_| ()))? {
+        oracle.sync(&log)?;
+    }
+    for round in 0..3 {
+        log.lend_space();
+        log.keep_space();
+        let free = |log: &Log, parts: &[&[u8]]| log.append_freeing(parts);
+        if unless_full(oracle.append_by(&log, 300, free).map(|_| ()))? {
+            oracle.sync(&log)?;
+        }
+        if round == 1 {
+            unless_full(log.mark_idle())?;
+        }
+        // Unsynced.
+        unless_full(oracle.append_by(&log, 500, |log, parts| log.append_last(parts)).map(|_| ()))?;
+        for _ in 0..2 {
+            log = oracle.reopen(disk, ROOMY)?.unwrap();
+        }
+    }
+    oracle.checkpoint(&log);
+    log.discard_before(oracle.checkpoint.lsn)?;
+    oracle.append(&log, 5000)?;
+    oracle.sync(&log)
+}
+
+/// The log is opened in the space that it has, again and again; with more space, it works as usual.
+fn check_full(disk: &SimDisk, oracle: &Oracle) -> Oracle {
+    let mut oracle = oracle.clone();
+    if oracle.reopen(disk, ROOMY).unwrap().is_none() {
+        return oracle;
+    }
+    let recovered = oracle.clone();
+    for tear in [Tear::Nothing, Tear::Random, Tear::Everything] {
+        disk.crash_with(tear);
+        oracle.reopen(disk, ROOMY).unwrap().unwrap();
+    }
+    disk.set_capacity(None);
+    check(disk, ROOMY, &oracle);
+    recovered
+}
+
+#[test]
+fn no_crash_point_on_a_full_disk_loses_a_record_or_an_opening() {
+    let mut points = 0;
+    for operation in 0.. {
+        let probe = SimDisk::new(operation);
+        probe.set_allocates(operation % 2 == 0);
+        probe.fail_after(operation, Fault::Crash);
+        let mut oracle = Oracle::default();
+        if full_workload(&probe, &mut oracle).is_ok() {
+            break;
+        }
+        for (index, tear) in Tear::ALL.into_iter().enumerate() {
+            let seed = operation * 64 + index as u64;
+            let crashed = probe.fork(seed);
+            crashed.crash_with(tear);
+            points += 1;
+            check_full(&crashed.fork(seed + 1), &oracle);
+            for again in 0.. {
+                let probe = crashed.fork(seed);
+                probe.fail_after(again, Fault::Crash);
+                if open(&probe, ROOMY, oracle.checkpoint).is_ok() || probe.clear_faults() > 0 {
+                    break;
+                }
+                for (index, tear) in
+                    [Tear::Random, Tear::ALL[(seed + again) as usize % Tear::ALL.len()]]
+                        .into_iter()
+                        .enumerate()
+                {
+                    let twice = probe.fork(seed + 2 + index as u64);
+                    twice.crash_with(tear);
+                    points += 1;
+                    check_full(&twice, &oracle);
+                }
+            }
+        }
+    }
+    assert!(points > 2000, "{points}");
 }
 
 /// How often the interesting things happened.

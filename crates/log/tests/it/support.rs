@@ -12,6 +12,10 @@ pub(crate) const UUID: [u8; 16] = *b"uuid of this log";
 pub(crate) const SMALL: Options =
     Options { segment_bytes: 16384, reserve_bytes: 8192, buffer_bytes: 24576, spare_segments: 2 };
 
+/// As usual: some space is kept.
+pub(crate) const ROOMY: Options =
+    Options { segment_bytes: 1 << 20, reserve_bytes: 64 << 10, ..SMALL };
+
 pub(crate) fn folder() -> &'static Path {
     Path::new("log")
 }
@@ -70,11 +74,21 @@ impl Oracle {
     }
 
     pub(crate) fn append(&mut self, log: &Log, length: usize) -> Result<Lsn> {
+        self.append_by(log, length, |log, parts| log.append(parts))
+    }
+
+    /// Appends by one of the calls that do.
+    pub(crate) fn append_by(
+        &mut self,
+        log: &Log,
+        length: usize,
+        append: fn(&Log, &[&[u8]]) -> Result<Lsn>,
+    ) -> Result<Lsn> {
         self.serial += 1;
         let bytes = payload(self.serial, length);
         let (left, right) = bytes.split_at(length / 3);
         let before = log.durable();
-        let lsn = log.append(&[left, right]);
+        let lsn = append(log, &[left, right]);
         // A full buffer makes `append` write a group by itself; that acknowledges nothing.
         assert!(log.durable() >= before);
         let lsn = lsn?;

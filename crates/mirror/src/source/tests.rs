@@ -66,6 +66,12 @@ impl Copies for Tables {
         1 << 20
     }
 
+    fn memory(&self) -> &pelorus_env::Account {
+        static NONE: std::sync::LazyLock<pelorus_env::Account> =
+            std::sync::LazyLock::new(pelorus_env::Account::unlimited);
+        &NONE
+    }
+
     fn all(&self) -> Vec<MirrorName> {
         self.names.lock().iter().cloned().collect()
     }

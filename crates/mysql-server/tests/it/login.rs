@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use pelorus_env::Env;
+use pelorus_env::{Clock, Env};
 use pelorus_mysql_server::{EdgeConfig, TlsMode};
 use pelorus_mysql_wire::auth::{self, CACHING_SHA2, CLEAR, NATIVE};
 use pelorus_mysql_wire::{Capabilities, handshake};
@@ -47,6 +48,34 @@ async fn a_first_login_over_tls_sends_the_password_itself() {
     let mut client = Client::connect(address, Options::new("anna", "secret").tls()).await.unwrap();
     assert!(client.steps.full);
     assert_eq!(client.query("rows 3").await.unwrap().rows, 3);
+}
+
+/// A clock that shows a time before 1970.
+#[derive(Debug)]
+struct Early;
+
+impl Clock for Early {
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn since_epoch(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+#[tokio::test]
+async fn before_1970_logins_over_tls_are_refused_and_others_go_on() {
+    let (script, _) = accounts().await;
+    let env = Env { clock: Arc::new(Early), ..ENV.clone() };
+    let forever = std::future::pending::<()>();
+    let address = script.start_in(&env, EdgeConfig::new("data"), forever).await;
+    for _ in 0..2 {
+        // What the server says is no TLS, as where it has none.
+        let refused = refusal(address, Options::new("nora", "secret").tls()).await;
+        assert!(!refused.starts_with("1045"), "{refused}");
+        Client::connect(address, Options::new("nora", "secret")).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -89,7 +89,16 @@ impl Script {
         config: EdgeConfig,
         shutdown: impl Future + Send + 'static,
     ) -> SocketAddr {
-        let edge = Edge::new(self.clone(), &config, &ENV).unwrap();
+        self.start_in(&ENV, config, shutdown).await
+    }
+
+    pub(crate) async fn start_in(
+        self: &Arc<Self>,
+        env: &Env,
+        config: EdgeConfig,
+        shutdown: impl Future + Send + 'static,
+    ) -> SocketAddr {
+        let edge = Edge::new(self.clone(), &config, env).unwrap();
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { edge.serve(listener, shutdown).await });

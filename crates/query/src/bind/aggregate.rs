@@ -250,6 +250,7 @@ impl Binder<'_> {
             };
             if grouping.rollup {
                 bound.set_nullable();
+                bound = bound.as_value();
             }
             computed.insert(text, bound);
         }
@@ -346,6 +347,17 @@ pub(crate) fn bind(
     let args: Vec<Typed> = match distinct {
         true => args.into_iter().map(|arg| arg.settled(context)).collect(),
         false => args,
+    };
+    let args = match name {
+        "SUM" | "AVG" | "STD" | "STDDEV" | "STDDEV_POP" | "STDDEV_SAMP" | "VAR_POP"
+        | "VAR_SAMP" | "VARIANCE" => {
+            let number = |arg: Typed| match arg.arg().hides_number() || arg.arg().mixes {
+                true => Ok(arg.number(true, context)?.unwrap_or(arg)),
+                false => Ok(arg),
+            };
+            args.into_iter().map(number).collect::<Result<_>>()?
+        }
+        _ => args,
     };
     let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
     let call = Arc::new(aggregate::resolve(name, distinct, &described, context)?);

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SortExpr,
     Volatility,
 };
+use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions as functions;
 use pelorus_sql::normalise::unnested;
@@ -104,7 +105,10 @@ fn nothing_of(key: &Typed) -> Result<Vec<u8>> {
         return Ok(Vec::new());
     }
     let empty: ArrayRef = Arc::new(StringArray::from(vec![""]));
-    match ScalarValue::try_from_array(&functions::comparison_keys(&empty, &key.ty)?, 0) {
+    match ScalarValue::try_from_array(
+        &functions::comparison_keys(&empty, &key.ty, &Account::unlimited())?,
+        0,
+    ) {
         Ok(ScalarValue::Binary(Some(bytes))) => Ok(bytes),
         _ => Err(Error::internal("the key of a text is bytes")),
     }

@@ -606,7 +606,13 @@ impl ExprBinder<'_> {
     }
 
     fn cast_to(&self, expr: &ast::Expr, target: CastTarget) -> Result<Typed> {
-        let value = self.value(expr)?;
+        let mut value = self.value(expr)?;
+        let is_whole = matches!(target, CastTarget::Signed | CastTarget::Unsigned);
+        let is_real =
+            matches!(target, CastTarget::Double | CastTarget::Float | CastTarget::Decimal(..));
+        if (is_whole || is_real) && (value.arg().hides_number() || value.arg().mixes) {
+            value = value.number(is_real, &self.context.eval)?.unwrap_or(value);
+        }
         if self.is_mariadb() {
             mariadb::check_digits(&value)?;
             mariadb::check_cast(target, &value.arg())?;
@@ -654,7 +660,7 @@ impl ExprBinder<'_> {
             && let [value] = plain_arguments(function)?[..]
         {
             // Where nothing makes groups it is a function of the row.
-            return self.value(value);
+            return Ok(self.value(value)?.as_value());
         }
         if is_aggregate_name(&name) {
             return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));

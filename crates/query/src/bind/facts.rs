@@ -222,7 +222,7 @@ fn side(expr: &ast::Expr, scope: &Scope, mode: Mode) -> Option<Side> {
 }
 
 /// Whether an expression is the same for all rows of a block, and known before it runs.
-fn is_constant(expr: &ast::Expr, scope: &Scope, mode: Mode) -> bool {
+pub(crate) fn is_constant(expr: &ast::Expr, scope: &Scope, mode: Mode) -> bool {
     let mut has_table = false;
     walk_expr(expr, &mut |node| has_table |= matches!(node, Node::Table(_)));
     let on = normalise::expression_dependence(expr, mode);

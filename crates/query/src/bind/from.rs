@@ -14,7 +14,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::EvalContext;
-use pelorus_sql::Mode;
+use pelorus_sql::{Mode, normalise};
 use sqlparser::ast::{self, JoinConstraint, TableFactor};
 
 use super::aggregate;
@@ -23,7 +23,7 @@ use super::expr::Subqueries;
 use super::facts::rejecting;
 use super::query::{Binder, BoundQuery, Reach};
 use super::repeated::keep;
-use super::scope::{Scope, ScopeColumn};
+use super::scope::{Merged, Scope, ScopeColumn};
 use super::select::is_extreme_of_computed;
 use crate::context::{Database, QueryContext};
 use crate::federate::block::{Kind, constraint};
@@ -46,7 +46,7 @@ pub(super) struct Around<'a> {
 }
 
 /// The conditions of the inner joins of an item that mean what they would mean in WHERE.
-fn inner_conditions(item: &ast::TableWithJoins) -> Vec<&ast::Expr> {
+pub(super) fn inner_conditions(item: &ast::TableWithJoins) -> Vec<&ast::Expr> {
     let kinds = || item.joins.iter().map(|join| Kind::of(&join.join_operator));
     if kinds().any(|kind| kind == Some(Kind::Right)) {
         return Vec::new();
@@ -165,11 +165,20 @@ impl Binder<'_> {
                         )
                     })?;
                     let mut bound = self.query(subquery, &reach.of_derived()).await?;
-                    if is_constant(self.context, subquery)? {
-                        let columns = bound.columns.iter_mut();
-                        columns.for_each(|column| column.in_temporary_table(&self.context.eval));
+                    let columns = bound.columns.iter_mut();
+                    match kept_apart(subquery) {
+                        _ if is_constant(self.context, subquery)? => {
+                            columns.for_each(|it| it.in_temporary_table(&self.context.eval));
+                        }
+                        Some(Apart::Aggregates) => {
+                            columns.for_each(|it| it.as_temporary_column());
+                        }
+                        Some(Apart::Rows) => {
+                            columns.for_each(|it| it.in_temporary_table(&self.context.eval));
+                        }
+                        None => {}
                     }
-                    derived(written(bound, subquery, &self.context.eval), alias)
+                    derived(written(bound, subquery, &self.context.eval), subquery, alias)
                 }
                 TableFactor::NestedJoin { table_with_joins, alias: None } => {
                     let _level = self.deeper()?;
@@ -222,9 +231,9 @@ impl Binder<'_> {
                 }
                 (None, _) => self.query(&cte.cte.query, &cte.seen).await?,
             };
-            let mut named = cte.cte.alias.clone();
-            named.name = ast::Ident::new(alias);
-            return derived(written(bound, &cte.cte.query, &self.context.eval), &named);
+            let query = &cte.cte.query;
+            let named = ast::TableAlias { name: ast::Ident::new(alias), ..cte.cte.alias.clone() };
+            return derived(written(bound, query, &self.context.eval), query, &named);
         }
         let local = database_name(self.context, database)?;
         let place = resolve(self.context, Some(local))?;
@@ -272,6 +281,7 @@ impl Binder<'_> {
     ) -> Result<(LogicalPlan, Scope)> {
         let ((left_plan, left), (right_plan, right)) = (left, right);
         let kind = how.kind;
+        let begin = left.columns.len();
         let (scope, on) = joined(left, right, how, rejected, self.context.mode)?;
         let nothing = Subqueries::new();
         let clause = self.clause(&scope, &nothing, "on clause");
@@ -287,8 +297,14 @@ impl Binder<'_> {
         };
         let plan = joined.and_then(LogicalPlanBuilder::build).map_err(from_datafusion)?;
         let mut scope = scope;
-        for column in &mut scope.columns {
-            if kind != Kind::Inner {
+        for (at, column) in scope.columns.iter_mut().enumerate() {
+            // The rows of the other side may be missing.
+            let is_filled = match kind {
+                Kind::Inner => false,
+                Kind::Left => at >= begin,
+                Kind::Right => at < begin,
+            };
+            if is_filled {
                 column.value.set_nullable();
             }
         }
@@ -391,6 +407,23 @@ fn is_constant(context: &QueryContext, query: &ast::Query) -> Result<bool> {
     Ok(is_select && matches!(place(context, query, &HashSet::new())?, Place::Nowhere))
 }
 
+/// Why MySQL computes a derived table before the block around it.
+enum Apart {
+    /// It has aggregates, which have columns of their own types.
+    Aggregates,
+    /// It has a LIMIT.
+    Rows,
+}
+
+/// Whether a MySQL computes a derived table that is one block before the block around it.
+fn kept_apart(query: &ast::Query) -> Option<Apart> {
+    let ast::SetExpr::Select(select) = query.body.as_ref() else { return None };
+    if makes_groups(select) {
+        return Some(Apart::Aggregates);
+    }
+    query.limit_clause.is_some().then_some(Apart::Rows)
+}
+
 /// The columns of a query in a FROM clause: of one that makes groups, a MariaDB writes a table in
 /// which quotients have the digits that they show.
 fn written(mut bound: BoundQuery, query: &ast::Query, context: &Arc<EvalContext>) -> BoundQuery {
@@ -429,8 +462,39 @@ pub(super) fn makes_groups(select: &ast::Select) -> bool {
     has_keys || select.projection.iter().any(aggregates)
 }
 
+/// Whether a MySQL merges a derived table into the block around it.
+fn is_merged(query: &ast::Query) -> bool {
+    let ast::SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let has_window = select.projection.iter().any(|item| match item {
+        ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
+            normalise::has_window(expr)
+        }
+        _ => false,
+    });
+    let is_whole = query.limit_clause.is_none() && query.fetch.is_none();
+    is_whole
+        && !select.from.is_empty()
+        && select.distinct.is_none()
+        && select.having.is_none()
+        && !makes_groups(select)
+        && !has_window
+}
+
 /// A query under a name, its columns renamed where the alias says so.
-fn derived(bound: BoundQuery, alias: &ast::TableAlias) -> Result<(LogicalPlan, Scope)> {
+fn derived(
+    bound: BoundQuery,
+    query: &ast::Query,
+    alias: &ast::TableAlias,
+) -> Result<(LogicalPlan, Scope)> {
+    let is_merged = is_merged(query);
+    let merged: Vec<Option<Merged>> = bound
+        .columns
+        .iter()
+        .map(|column| match column.meta.org_name.is_empty() {
+            true => is_merged.then_some(Merged::Expression),
+            false => is_merged.then_some(Merged::Column),
+        })
+        .collect();
     let table = &alias.name.value;
     let renamed = !alias.columns.is_empty();
     if renamed && alias.columns.len() != bound.columns.len() {
@@ -465,6 +529,9 @@ fn derived(bound: BoundQuery, alias: &ast::TableAlias) -> Result<(LogicalPlan, S
         })
         .collect::<Result<Vec<_>>>()?;
     scope.push_relation("", table, columns);
+    for (column, merged) in scope.columns.iter_mut().zip(merged) {
+        column.merged = merged;
+    }
     scope.facts = bound.facts;
     Ok((bound.plan, scope))
 }

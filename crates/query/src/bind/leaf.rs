@@ -124,6 +124,7 @@ impl Binder<'_> {
             committed: false,
             buffer_whole_range: true,
             expected: columns.iter().map(|column| column.ty).collect(),
+            memory: self.context.memory.clone(),
         };
         let (plan, typed) = self.fragment(link, request, &columns, how)?;
         let mut scope = Scope::default();

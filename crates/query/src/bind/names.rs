@@ -12,7 +12,9 @@
 //! column that an alias hides. Names that mean an item are replaced by its expression, so that
 //! binding the clauses looks up columns of FROM only.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::EvalContext;
@@ -24,7 +26,7 @@ use super::aggregate::{self, name_of};
 use super::expr::canonical;
 use super::items::Item;
 use super::query::ordinal;
-use super::scope::{Scope, ScopeColumn, ambiguous, is_variable, parts, path_of};
+use super::scope::{Merged, Scope, ScopeColumn, ambiguous, is_variable, parts, path_of};
 use super::window;
 
 /// The code of an ambiguous name as a warning.
@@ -90,6 +92,9 @@ struct Hit {
     is_hidden_by_alias: bool,
 }
 
+/// Most terms of ORDER BY, as many as there may be columns: each is looked for among all of them.
+const MAX_TERMS: usize = 4096;
+
 /// What names can mean.
 pub(crate) struct Names<'a> {
     /// The columns of FROM.
@@ -98,9 +103,15 @@ pub(crate) struct Names<'a> {
     pub(crate) items: &'a [Item],
     /// Where warnings go.
     pub(crate) eval: &'a EvalContext,
+    /// The items that are more than names, by their texts; made when one is looked for.
+    texts: OnceLock<HashMap<String, usize>>,
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    pub(crate) fn new(scope: &'a Scope, items: &'a [Item], eval: &'a EvalContext) -> Self {
+        Self { scope, items, eval, texts: OnceLock::new() }
+    }
+
     /// Settles the names of a block's clauses.
     ///
     /// # Errors
@@ -114,6 +125,11 @@ impl Names<'_> {
             Some(having) => Some(self.settled(having, HAVING, Some(&keys))?),
             None => None,
         };
+        if order.len() > MAX_TERMS {
+            return Err(Error::unsupported(format_args!(
+                "more than {MAX_TERMS} terms in ORDER BY"
+            )));
+        }
         let mut clauses = Clauses { keys, having, ..Clauses::default() };
         for term in order {
             let (term, columns) = self.term(&term.expr)?;
@@ -138,6 +154,7 @@ impl Names<'_> {
             }
             window::refuse(term)?;
             let expr = self.settled(term, GROUP, None)?;
+            check_names(&expr, self.scope, GROUP)?;
             let item = self.equal_item(&expr);
             return Ok(Key { expr, item });
         };
@@ -146,7 +163,8 @@ impl Names<'_> {
             // Several columns of the name are an error here.
             self.scope.place(&path, GROUP)?;
         }
-        let Some(Hit { item, .. }) = hit else {
+        let Some(Hit { item, is_hidden_by_alias }) = hit else {
+            check_names(term, self.scope, GROUP)?;
             return Ok(Key { expr: term.clone(), item: None });
         };
         let column = self.scope.place(&path, GROUP).ok().flatten();
@@ -155,7 +173,22 @@ impl Names<'_> {
             return self.item_key(item);
         }
         self.warn_ambiguous(&path, GROUP);
+        let place = self.items[item].place.filter(|_| !is_hidden_by_alias);
+        if place.is_some_and(|at| self.merged(&self.scope.columns[at]) == Some(Merged::Column)) {
+            // A MySQL says that it means the column, and takes the item.
+            return self.item_key(item);
+        }
         Ok(Key { expr: term.clone(), item: None })
+    }
+
+    /// What a column is to a MySQL that merges its derived table; a MariaDB keeps to the names.
+    fn merged(&self, column: &ScopeColumn) -> Option<Merged> {
+        column.merged.filter(|_| !self.eval.of_mariadb)
+    }
+
+    /// Whether a MySQL computes a column in a derived table that it merges.
+    fn is_merged_expression(&self, column: &ScopeColumn) -> bool {
+        self.merged(column) == Some(Merged::Expression)
     }
 
     /// Whether a bare name means a column that USING or NATURAL makes of two.
@@ -204,13 +237,18 @@ impl Names<'_> {
 
     /// The item that an expression without aliases is.
     fn equal_item(&self, expr: &ast::Expr) -> Option<usize> {
-        let text = canonical(expr, self.scope);
-        self.items.iter().position(|item| {
-            item.expr.as_ref().is_some_and(|it| {
+        let texts = self.texts.get_or_init(|| {
+            let mut texts = HashMap::new();
+            for (at, item) in self.items.iter().enumerate() {
                 // Most items are plain names, which no other expression is.
-                path_of(normalise::unnested(it)).is_none() && canonical(it, self.scope) == text
-            })
-        })
+                let is_more = |it: &&ast::Expr| path_of(normalise::unnested(it)).is_none();
+                if let Some(expr) = item.expr.as_ref().filter(is_more) {
+                    texts.entry(canonical(expr, self.scope)).or_insert(at);
+                }
+            }
+            texts
+        });
+        texts.get(&canonical(expr, self.scope)).copied()
     }
 
     /// The item of the select list that a name means.
@@ -226,6 +264,8 @@ impl Names<'_> {
                 other.is_some_and(|other| self.items[other].place == item.place)
             };
             let column = item.place.map(|place| &self.scope.columns[place]);
+            // What a merged table computes has the name of its item alone.
+            let column = column.filter(|it| table.is_some() || !self.is_merged_expression(it));
             match (column, table) {
                 (Some(column), Some(table)) => {
                     if !column.name.eq_ignore_ascii_case(name) || !column.is_of(schema, table) {
@@ -286,7 +326,13 @@ impl Names<'_> {
         if self.scope.place(path, at.clause)?.is_some() {
             return Ok(None);
         }
-        let Some(hit) = self.selected(path, at.clause)? else { return Ok(None) };
+        let Some(hit) = self.selected(path, at.clause)? else {
+            let outer = self.scope.outer.as_ref().map(|outer| outer.place(path, at.clause));
+            return match outer.transpose()?.flatten() {
+                Some(_) => Ok(None),
+                None => Err(unknown(path, at.clause)),
+            };
+        };
         let item = &self.items[hit.item];
         let is_aggregate = item.expr.as_ref().is_some_and(normalise::has_aggregate);
         if at.aggregates > 0 && is_aggregate {
@@ -328,10 +374,7 @@ impl Names<'_> {
         let is_own = self.scope.place(path, HAVING).ok().flatten().is_some();
         let outer = self.scope.outer.as_ref().map(|outer| outer.place(path, HAVING)).transpose()?;
         match outer.flatten() {
-            None => Err(Error::new(
-                Code::UnknownColumn,
-                format!("Unknown column '{}' in '{HAVING}'", path.join(".")),
-            )),
+            None => Err(unknown(path, HAVING)),
             // The binder of expressions would take the column of FROM.
             Some(_) if is_own => Err(Error::unsupported(format_args!(
                 "'{}' in HAVING of a subquery, a column of its FROM and of the block around it",
@@ -341,18 +384,17 @@ impl Names<'_> {
         }
     }
 
-    /// The key of GROUP BY that a name of HAVING means: by its alias in the select list or as a
-    /// column, the name with the most parts in common first.
+    /// The key of GROUP BY that is the column which a name of HAVING means, the name with the most
+    /// parts in common first.
     fn key_of<'k>(&self, path: &[&str], keys: &'k [Key]) -> Result<Option<&'k Key>> {
         let (name, table, schema) = parts(path)?;
         let mut best: Option<(usize, &Key)> = None;
         for key in keys {
-            let alias = key.item.and_then(|item| self.items[item].alias.as_deref());
             let column = path_of(normalise::unnested(&key.expr));
             let column = column.and_then(|path| self.scope.place(&path, GROUP).ok().flatten());
-            let degree = match (alias, column.map(|at| &self.scope.columns[at])) {
-                (Some(alias), _) if table.is_none() && alias.eq_ignore_ascii_case(name) => 1,
-                (_, Some(column)) if column.name.eq_ignore_ascii_case(name) => match table {
+            let column = column.map(|at| &self.scope.columns[at]);
+            let degree = match column.filter(|it| !self.is_merged_expression(it)) {
+                Some(column) if column.name.eq_ignore_ascii_case(name) => match table {
                     None => 1,
                     Some(table) if column.is_of(schema, table) => path.len(),
                     Some(_) => return Ok(None),
@@ -376,6 +418,11 @@ impl Names<'_> {
         let text = ambiguous(path, clause).message().to_owned();
         self.eval.warn(AMBIGUOUS, text);
     }
+}
+
+/// Error 1054.
+fn unknown(path: &[&str], clause: &str) -> Error {
+    Error::new(Code::UnknownColumn, format!("Unknown column '{}' in '{clause}'", path.join(".")))
 }
 
 fn invalid_use() -> Error {
@@ -494,10 +541,7 @@ pub(crate) fn check_names(expr: &ast::Expr, scope: &Scope, clause: &str) -> Resu
                 None => false,
             };
         if !is_known {
-            return Err(Error::new(
-                Code::UnknownColumn,
-                format!("Unknown column '{}' in '{clause}'", path.join(".")),
-            ));
+            return Err(unknown(&path, clause));
         }
     }
     Ok(())

@@ -174,7 +174,7 @@ impl Binder<'_> {
         self.note_numbered();
         let positions: Vec<usize> = keys.iter().map(|&place| positions[place]).collect();
         let types = positions.iter().map(|&at| of.table.columns[at].ty).collect();
-        let groups = Arc::new(TextGroups::new(types));
+        let groups = Arc::new(TextGroups::new(types, &self.context.memory));
         let number = self.fresh("n");
         scan.group(&number, Grouped { groups: Arc::clone(&groups), positions });
         let columns = keys.iter().map(|&place| column_expr(&names[place])).collect();

@@ -113,6 +113,7 @@ pub(crate) fn above_groups(scope: &Scope, computed: &Computed, calls: &[ast::Exp
                 name: text,
                 hidden: true,
                 invisible: true,
+                merged: None,
                 value: value.clone(),
             });
         }

@@ -67,11 +67,23 @@ impl BoundColumn {
         let from = self.value.ty;
         if self.meta.org_name.is_empty() {
             let to = from.in_temporary_table();
-            match to.wire == from.wire {
-                true => self.meta.ty.flags = to.flags,
+            match to.arrow() == from.arrow() {
+                true => self.describe(to),
                 false => self.convert(to, context),
             }
         }
+    }
+
+    /// Describes a computed column as one of a temporary table of MySQL's.
+    pub(crate) fn as_temporary_column(&mut self) {
+        if self.meta.org_name.is_empty() {
+            self.describe(self.value.ty.as_temporary_column());
+        }
+    }
+
+    fn describe(&mut self, ty: ColumnType) {
+        self.value.describe(ty);
+        self.meta.ty = ty;
     }
 
     /// The same of MIN and MAX of integers that are computed: such aggregates are BIGINT there.
@@ -301,7 +313,8 @@ impl<'a> Binder<'a> {
         }
         let types = (0..first.columns.len())
             .map(|at| {
-                let all: Vec<_> = sides.iter().map(|(side, _)| side.columns[at].value.ty).collect();
+                let all: Vec<_> =
+                    sides.iter().map(|(side, _)| side.columns[at].value.arg().ty).collect();
                 functions::common_type(&all, &self.context.eval)
             })
             .collect::<Result<Vec<_>>>()?;
@@ -329,6 +342,7 @@ impl<'a> Binder<'a> {
         }
         let mut whole = self.all_of(rest, &metas)?;
         for (column, list) in whole.columns.iter_mut().zip(lists) {
+            column.as_temporary_column();
             if let Some(list) = list {
                 column.value = column.value.clone().listed_like(&list);
             }

@@ -57,6 +57,9 @@ pub(crate) fn rolled_up(
         .map_err(from_datafusion)
 }
 
+/// Most arguments of `GROUPING` in MySQL: each is a bit.
+const MAX_ARGUMENTS: usize = 64;
+
 /// Adds the calls of `GROUPING` that stand above the groups. `keys` are the texts of the keys.
 pub(crate) fn add_calls(
     grouping: &Grouping<'_>,
@@ -70,7 +73,15 @@ pub(crate) fn add_calls(
     }
     for call in calls {
         let mut bits = lit(0_i64);
-        for arg in plain_arguments(&call)? {
+        let args = plain_arguments(&call)?;
+        if args.len() > MAX_ARGUMENTS {
+            let text = format!(
+                "Too many arguments for function GROUPING: {}; maximum allowed is {MAX_ARGUMENTS}.",
+                args.len()
+            );
+            return Err(Error::new(Code::TooManyArguments, text));
+        }
+        for arg in args {
             let text = canonical(arg, scope);
             let at = keys.iter().position(|key| *key == text).ok_or_else(|| {
                 let text = format!("Argument '{arg}' of GROUPING function is not in GROUP BY");

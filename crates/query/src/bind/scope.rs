@@ -27,8 +27,19 @@ pub(crate) struct ScopeColumn {
     pub(crate) hidden: bool,
     /// `INVISIBLE`: no `*` means it.
     pub(crate) invisible: bool,
+    /// What it is in a derived table that a MySQL merges into the block around it.
+    pub(crate) merged: Option<Merged>,
     /// What it stands for.
     pub(crate) value: Typed,
+}
+
+/// A column of a derived table that is merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merged {
+    /// A column of a table within.
+    Column,
+    /// Something computed: in GROUP BY, HAVING and ORDER BY no column to a MySQL.
+    Expression,
 }
 
 /// The columns of a FROM clause in order.
@@ -77,6 +88,7 @@ impl Scope {
                 name,
                 hidden: false,
                 invisible: false,
+                merged: None,
                 value,
             });
         }

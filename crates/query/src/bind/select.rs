@@ -11,12 +11,13 @@ use sqlparser::ast::{self, Distinct, GroupByExpr, GroupByWithModifier, OrderByEx
 
 use super::aggregate::{self, Grouping};
 use super::expr::{Computed, ExprBinder, Subqueries, canonical, check_conditions};
-use super::facts::Facts;
+use super::facts::{self, Facts};
 use super::grouped::window_terms;
 use super::items::{Item, items};
 use super::mariadb;
-use super::names::{Clauses, Names, Term, check_names};
+use super::names::{self, Clauses, Names, Term, check_names};
 use super::outer::above_groups;
+use super::propagated;
 use super::query::{
     Binder, BoundColumn, BoundQuery, Limit, Reach, column_expr, ordered, sort_term,
 };
@@ -62,7 +63,10 @@ impl Binder<'_> {
         if let Some(condition) = &select.selection {
             check_names(condition, &scope, "where clause")?;
         }
-        let names = Names { scope: &scope, items: &items, eval: &self.context.eval };
+        if self.answer.get() != Some(&Flavour::MariaDb) {
+            propagated::check(select, &scope)?;
+        }
+        let names = Names::new(&scope, &items, &self.context.eval);
         let clauses = names.clauses(select, order.by)?;
         let subqueries = Subqueries::new();
         let distinct = is_distinct(select)?;
@@ -190,7 +194,11 @@ impl Binder<'_> {
         }
         if is_explicit && !is_rollup(block.select)? {
             // Groups are distinct where the select list tells them apart.
-            block.distinct &= block.clauses.keys.iter().any(|key| key.item.is_none());
+            let mode = self.context.mode;
+            let tells_more = |key: &names::Key| {
+                key.item.is_none() && !facts::is_constant(&key.expr, scope, mode)
+            };
+            block.distinct &= block.clauses.keys.iter().any(tells_more);
         }
         Ok(true)
     }
@@ -586,11 +594,23 @@ fn has_keys(select: &ast::Select) -> bool {
     }
 }
 
+/// Most keys that MySQL rolls up.
+const MAX_ROLLED_UP: usize = 127;
+
 /// Whether groups are rolled up.
+///
+/// # Errors
+/// 6034 for more keys than MySQL allows, 1235 for other modifiers.
 pub(crate) fn is_rollup(select: &ast::Select) -> Result<bool> {
     match &select.group_by {
-        GroupByExpr::Expressions(_, modifiers) => match &modifiers[..] {
+        GroupByExpr::Expressions(keys, modifiers) => match &modifiers[..] {
             [] => Ok(false),
+            [GroupByWithModifier::Rollup] if keys.len() > MAX_ROLLED_UP => {
+                let text = format!(
+                    "'ROLLUP' is supported with maximum {MAX_ROLLED_UP} elements in the GROUP BY list"
+                );
+                Err(Error::new(Code::TooManyRolledUp, text))
+            }
             [GroupByWithModifier::Rollup] => Ok(true),
             [other, ..] => Err(Error::unsupported(format_args!("GROUP BY ... {other}"))),
         },

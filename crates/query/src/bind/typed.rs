@@ -8,10 +8,13 @@ use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::AggregateCall;
-use pelorus_functions::{self as functions, Arg, Call, EqualityKey, EvalContext, Members, Value};
-use pelorus_types::{Column, ColumnType};
+use pelorus_functions::{
+    self as functions, Arg, Call, CastTarget, EqualityKey, EvalContext, Members, TextForm, Value,
+};
+use pelorus_types::{Column, ColumnType, WireType};
 
 use crate::lazy;
 use crate::udf::{self, into_datafusion};
@@ -34,6 +37,8 @@ pub(crate) struct Typed {
     listed: Option<Listed>,
     /// Whether it is a quotient that a MariaDB would have more digits of.
     quotient: bool,
+    /// What chose it, where its number is not that of its text.
+    chosen: Option<Arc<Choice>>,
 }
 
 /// When a constant that leaves warnings is computed.
@@ -61,6 +66,19 @@ impl Constants {
     }
 }
 
+/// Characters that an integer column can take, whatever width it is displayed in.
+fn digits(ty: &ColumnType) -> u32 {
+    let digits = match ty.wire {
+        WireType::Tiny => 3,
+        WireType::Short => 5,
+        WireType::Int24 => 8,
+        WireType::Long => 10,
+        WireType::LongLong => return 20,
+        _ => return 0,
+    };
+    digits + u32::from(!ty.is_unsigned())
+}
+
 /// The list that values are sorted by.
 #[derive(Clone, Debug)]
 enum Listed {
@@ -77,14 +95,19 @@ impl Typed {
             .filter(|part| !part.is_empty())
             .map(|part| format!("`{part}`"))
             .collect();
+        let mut arg = Arg::column(column.ty, text.join("."));
+        if !column.org_name.is_empty() {
+            arg.ty.length = arg.ty.length.max(digits(&column.ty));
+        }
         Self {
             expr,
             ty: column.ty,
-            arg: Arg::column(column.ty, text.join(".")),
+            arg,
             key: None,
             origin: Some(Arc::new(column.clone())),
             listed: unknown(&column.ty),
             quotient: false,
+            chosen: None,
         }
     }
 
@@ -114,7 +137,16 @@ impl Typed {
     /// A value that is neither a constant nor a column, in the form of its type.
     pub(crate) fn computed(expr: Expr, ty: ColumnType) -> Self {
         let arg = Arg::column(ty, String::new());
-        Self { expr, ty, arg, key: None, origin: None, listed: unknown(&ty), quotient: false }
+        Self {
+            expr,
+            ty,
+            arg,
+            key: None,
+            origin: None,
+            listed: unknown(&ty),
+            quotient: false,
+            chosen: None,
+        }
     }
 
     /// A literal.
@@ -124,7 +156,16 @@ impl Typed {
         let scalar = ScalarValue::try_from_array(&array, 0).map_err(udf::from_datafusion)?;
         let expr = Expr::Literal(scalar, None);
         let ty = arg.ty;
-        Ok(Self { expr, ty, arg, key: None, origin: None, listed: None, quotient: false })
+        Ok(Self {
+            expr,
+            ty,
+            arg,
+            key: None,
+            origin: None,
+            listed: None,
+            quotient: false,
+            chosen: None,
+        })
     }
 
     /// The result of an aggregate, found in a column of a plan.
@@ -154,7 +195,7 @@ impl Typed {
         arg.constant = None;
         arg.complains = false;
         let (origin, listed) = (self.origin.clone(), self.listed.clone());
-        Self { expr, key, arg, ty: self.ty, origin, listed, quotient: self.quotient }
+        Self { expr, key, arg, ty: self.ty, origin, listed, quotient: self.quotient, chosen: None }
     }
 
     /// The same value by other names of columns.
@@ -163,7 +204,7 @@ impl Typed {
     /// Those of `rename`.
     pub(crate) fn renamed(&self, rename: impl Fn(&Expr) -> Result<Expr>) -> Result<Self> {
         let key = self.key.as_ref().map(&rename).transpose()?;
-        Ok(Self { expr: rename(&self.expr)?, key, ..self.clone() })
+        Ok(Self { expr: rename(&self.expr)?, key, chosen: None, ..self.clone() })
     }
 
     /// Says whether it is a quotient, or a text that may be one. Floating-point ones stay out.
@@ -189,16 +230,59 @@ impl Typed {
         self.arg.ty = self.ty;
     }
 
+    /// Describes the value as one of another type that is held in the same form.
+    pub(crate) fn describe(&mut self, ty: ColumnType) {
+        self.ty = ty;
+        self.arg.ty = ty;
+    }
+
+    /// The same value as one that is no column of a table.
+    #[must_use]
+    pub(crate) fn as_value(mut self) -> Self {
+        let mut length = self.arg.ty.length;
+        let is_column = self.origin.as_ref().is_some_and(|it| !it.org_name.is_empty());
+        if is_column && self.ty.is_blob() {
+            // Long texts are reported with their bytes taken for characters.
+            length = length.saturating_mul(u32::from(self.ty.collation.bytes_per_char().max(1)));
+        }
+        self.describe(ColumnType { length, ..self.ty.as_value() });
+        self.origin = None;
+        self
+    }
+
     /// Applies a function or operator by name.
     pub(crate) fn apply(
         name: &str,
-        args: Vec<Typed>,
+        mut args: Vec<Typed>,
         context: &Arc<EvalContext>,
         constants: Constants,
     ) -> Result<Typed> {
-        let described: Vec<Arg> = args.iter().map(Typed::arg).collect();
+        let mut described: Vec<Arg> = args.iter().map(Typed::arg).collect();
+        let hidden = functions::hidden_numbers(name, &described)?;
+        if !hidden.is_empty() {
+            let is_real = functions::asks_real(name, &described);
+            for at in hidden {
+                if let Some(number) = args[at].number(is_real, context)? {
+                    (described[at], args[at]) = (number.arg(), number);
+                }
+            }
+        }
+        for at in 0..args.len() {
+            if described[at].text_form == TextForm::Chosen
+                && functions::asks_text(name, at)
+                && let Some(text) = args[at].text(context)?
+            {
+                (described[at], args[at]) = (text.arg(), text);
+            }
+        }
         let call = functions::resolve(name, &described, context)?;
-        Ok(Self::of_call(call, args, constants))
+        let is_chosen = call.text_form() == TextForm::Chosen;
+        if !is_chosen && !call.mixes() && !call.hides_number() {
+            return Ok(Self::of_call(call, args, constants));
+        }
+        let chosen = Choice { name: name.to_owned(), args: args.clone(), constants };
+        let value = Self::of_call(call, args, constants);
+        Ok(Self { chosen: Some(Arc::new(chosen)), ..value })
     }
 
     /// The result of a resolved call; of constants it is a constant, which MySQL's types depend on.
@@ -248,6 +332,7 @@ impl Typed {
                 (ColumnType::bigint_unsigned(), number)
             }
             None if !self.arg.hides_number() && !self.arg.mixes => (self.ty, self.expr),
+            None if let Some(number) = self.number(true, context)? => (number.ty, number.expr),
             _ => return Err(Error::unsupported("ENUM, SET and JSON values as conditions")),
         };
         Ok(form(Form::Truth(ty), context, expr))
@@ -300,9 +385,16 @@ impl Typed {
         other: &Self,
         context: &Arc<EvalContext>,
     ) -> Result<Option<(EqualityKey, [Expr; 2])>> {
-        let Some(key) = EqualityKey::of(&self.arg, &other.arg, context)? else { return Ok(None) };
+        let mut sides = [self.clone(), other.clone()];
+        for at in functions::hidden_numbers("=", &[self.arg(), other.arg()])? {
+            if let Some(number) = sides[at].number(true, context)? {
+                sides[at] = number;
+            }
+        }
+        let [left, right] = &sides;
+        let Some(key) = EqualityKey::of(&left.arg, &right.arg, context)? else { return Ok(None) };
         let of = |side: &Self| form(Form::Equality(key, side.ty), context, side.expr.clone());
-        Ok(Some((key, [of(self), of(other)])))
+        Ok(Some((key, [of(left), of(right)])))
     }
 
     /// What ORDER BY sorts by: [`Typed::sort_key`], but the number of an ENUM or SET, which is
@@ -321,6 +413,135 @@ impl Typed {
                  CONCAT(x)",
             )),
         }
+    }
+}
+
+/// The call that chose a value among several.
+#[derive(Debug)]
+struct Choice {
+    name: String,
+    args: Vec<Typed>,
+    constants: Constants,
+}
+
+impl Choice {
+    /// The value that it chooses in another form, which is chosen among values of that form.
+    fn among(
+        &self,
+        context: &Arc<EvalContext>,
+        form: impl Fn(&Typed) -> Result<Option<Typed>>,
+    ) -> Result<Option<Typed>> {
+        let name = self.name.to_ascii_uppercase();
+        let count = self.args.len();
+        let is_value = |at: usize| match name.as_str() {
+            "IF" => at > 0,
+            // The last of an odd number is the result of ELSE.
+            "CASE" => !at.is_multiple_of(2) || at + 1 == count,
+            _ => true,
+        };
+        let chooses = ["IF", "CASE", "GREATEST", "LEAST", "COALESCE", "IFNULL"];
+        if !chooses.contains(&name.as_str()) {
+            return Ok(None);
+        }
+        let mut args = self.args.clone();
+        for (_, arg) in args.iter_mut().enumerate().filter(|(at, _)| is_value(*at)) {
+            let Some(value) = form(arg)? else { return Ok(None) };
+            *arg = value;
+        }
+        Typed::apply(&name, args, context, self.constants).map(Some)
+    }
+
+    /// Whether it chooses among dates.
+    fn is_of_dates(&self) -> bool {
+        matches!(self.name.as_str(), "GREATEST" | "LEAST")
+            && self.args.iter().any(|arg| arg.ty.is_date())
+    }
+
+    /// Whether one of its values has a time of day.
+    fn has_time(&self) -> bool {
+        self.args.iter().any(|arg| arg.ty.is_temporal() && arg.ty.wire != WireType::Date)
+    }
+}
+
+impl Typed {
+    /// The number of a value of which arrays hold the text: of an ENUM or SET column, and where
+    /// numbers may have a fraction, of what IF and its like chose. `None` where it is not known.
+    ///
+    /// # Errors
+    /// Those of the numbers that it is chosen among.
+    pub(crate) fn number(
+        &self,
+        is_real: bool,
+        context: &Arc<EvalContext>,
+    ) -> Result<Option<Typed>> {
+        if let Some(Listed::Members(members)) = &self.listed
+            && functions::is_listed(&self.ty)
+            && !self.arg.hides_number
+            && self.origin.is_some()
+            && !members.has_empty()
+        {
+            let number = form(Form::Number(Arc::clone(members)), context, self.expr.clone());
+            let nullable = if self.ty.is_nullable() {
+                |it: ColumnType| it.nullable()
+            } else {
+                ColumnType::not_null
+            };
+            let number = Self::computed(number, nullable(ColumnType::bigint_unsigned()));
+            return Ok(Some(number.converted(nullable(ColumnType::double()), context)));
+        }
+        let Some(chosen) = self.chosen.as_ref().filter(|_| is_real && !context.of_mariadb) else {
+            return Ok(None);
+        };
+        if self.ty.is_temporal() {
+            return chosen.among(context, |arg| arg.exact(context));
+        }
+        if !chosen.is_of_dates() {
+            return chosen.among(context, |arg| arg.real(context));
+        }
+        let target = if chosen.has_time() { CastTarget::DateTime(6) } else { CastTarget::Date };
+        let call = functions::cast(target, &self.arg, context)?;
+        let date = Self { chosen: None, ..self.clone() };
+        Self::of_call(call, vec![date], chosen.constants).real(context)
+    }
+
+    /// A date or time as an exact number.
+    fn exact(&self, context: &Arc<EvalContext>) -> Result<Option<Typed>> {
+        if self.arg.mixes {
+            return self.number(true, context);
+        }
+        if self.ty.wire == WireType::Null {
+            return Ok(Some(self.clone()));
+        }
+        let zero = Self::literal(Arg::literal(Value::Int(0), ColumnType::bigint(), "0"))?;
+        Self::apply("+", vec![self.clone(), zero], context, Constants::WhenReached).map(Some)
+    }
+
+    /// The text of a number that IF or CASE chose, which has the digits of the value that it is.
+    /// `None` where it is not known.
+    fn text(&self, context: &Arc<EvalContext>) -> Result<Option<Typed>> {
+        let Some(chosen) = self.chosen.as_ref().filter(|_| !context.of_mariadb) else {
+            return Ok(None);
+        };
+        chosen.among(context, |arg| match arg.ty.wire {
+            WireType::Null => Ok(Some(arg.clone())),
+            _ => {
+                Self::apply("CONCAT", vec![arg.clone()], context, Constants::WhenReached).map(Some)
+            }
+        })
+    }
+
+    /// The same as a floating-point number.
+    fn real(&self, context: &Arc<EvalContext>) -> Result<Option<Typed>> {
+        let value = match self.arg.hides_number() || self.arg.mixes {
+            true => self.number(true, context)?,
+            false => Some(self.clone()),
+        };
+        let Some(value) = value else { return Ok(None) };
+        if value.ty.wire == WireType::Double || value.ty.wire == WireType::Null {
+            return Ok(Some(value));
+        }
+        let zero = Self::literal(Arg::literal(Value::Double(0.0), ColumnType::double(), "0e0"))?;
+        Self::apply("+", vec![value, zero], context, Constants::WhenReached).map(Some)
     }
 }
 
@@ -351,6 +572,7 @@ fn folded(known: Option<&(ArrayRef, bool)>, arg: &Arg) -> Option<Typed> {
         origin: None,
         listed: None,
         quotient: false,
+        chosen: None,
     })
 }
 
@@ -380,7 +602,7 @@ fn same_form(from: &ColumnType, to: &ColumnType) -> bool {
     if from.is_date() || to.is_date() {
         // A DATE fits a DATETIME as it is, not the other way round.
         return from.wire == to.wire
-            || (from.is_date() && to.is_date() && to.wire != pelorus_types::WireType::Date);
+            || (from.is_date() && to.is_date() && to.wire != WireType::Date);
     }
     from.is_integer() && to.is_integer()
         || from.is_decimal() && to.is_decimal()
@@ -460,7 +682,11 @@ impl FormUdf {
     pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
         match &self.what {
             Form::Convert { from, to } => functions::convert(array, from, to, &self.context),
-            Form::Key(ty) => functions::comparison_keys(array, ty),
+            Form::Key(ty) => {
+                // Operators count the keys that they hold; counted here too, a sort would not spill
+                // but fail.
+                functions::comparison_keys(array, ty, &Account::unlimited())
+            }
             Form::Number(members) => members.numbers(array),
             Form::Unsigned(_) => Ok(functions::without_signed_zeros(array)),
             Form::Same(_) => Ok(Arc::clone(array)),

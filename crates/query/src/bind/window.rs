@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{self as functions, Value};
 use pelorus_sql::normalise::{is_aggregate_name, unnested};
-use pelorus_types::{ColumnType, WireType};
+use pelorus_types::ColumnType;
 use sqlparser::ast::{self, NamedWindowExpr, WindowSpec, WindowType};
 
 use super::aggregate::{self, name_of};
@@ -42,12 +42,23 @@ pub(crate) fn refuse(expr: &ast::Expr) -> Result<()> {
     }
 }
 
+/// Most windows of a block in MySQL.
+const MAX_NAMED: usize = 127;
+
 /// Looks whether the windows of a block have names of their own, and an order where their frames
 /// count values. Those that no function uses are looked at, too.
 ///
 /// # Errors
-/// 3591, 3587.
+/// 3591, 3587, 4086.
 pub(crate) fn check_names(named: &[ast::NamedWindowDefinition]) -> Result<()> {
+    if named.len() > MAX_NAMED {
+        let text = format!(
+            "Too many windows in SELECT: {}. Maximum allowed is {MAX_NAMED}. Use named windows to share \
+             windows between window functions.",
+            named.len()
+        );
+        return Err(Error::new(Code::TooManyWindows, text));
+    }
     for (at, ast::NamedWindowDefinition(name, window)) in named.iter().enumerate() {
         if let NamedWindowExpr::WindowSpec(spec) = window
             && spec.window_name.is_none()
@@ -247,10 +258,8 @@ impl Binder<'_> {
         }
         let over = Over::Aggregate(Arc::clone(&resolved));
         let function = udwf::window(&call.name, over, resolved.arrow_type(), args.len());
-        let value = match resolved.return_type() {
-            ty if is_kept(&ty) => binder.marked(&call.name, Typed::of_aggregate(column, &resolved)),
-            ty => Typed::computed(column, widened(ty)),
-        };
+        let mut value = binder.marked(&call.name, Typed::of_aggregate(column, &resolved));
+        value.describe(widened(value.ty));
         // MySQL keeps it in a column of its type, with the digits that this has.
         let value = if binder.is_mariadb() { value } else { value.settled(&self.context.eval) };
         Ok(Bound { function, args, value, frameless: false })
@@ -272,7 +281,7 @@ impl Binder<'_> {
         let by = i64::try_from(by).map_err(|_| wrong_arguments(name))?;
         let otherwise = more.get(1).map(|otherwise| binder.value(otherwise)).transpose()?;
         let mut args = vec![value.settled(context)];
-        let mut ty = widened(args[0].ty).nullable();
+        let mut ty = widened(args[0].clone().as_value().ty).nullable();
         if let Some(otherwise) = otherwise {
             // The type that both have in common, as with COALESCE.
             mariadb::check_digits(&args[0])?;
@@ -296,7 +305,7 @@ impl Binder<'_> {
     /// A value of a row of the frame.
     fn picked(&self, name: &str, over: Over, value: Typed, column: Expr) -> Bound {
         let value = value.settled(&self.context.eval);
-        let ty = widened(value.ty).nullable();
+        let ty = widened(value.clone().as_value().ty).nullable();
         Bound {
             function: udwf::window(name, over, ty.arrow(), 1),
             args: vec![value.expr],
@@ -322,28 +331,9 @@ fn refuse_listed(function: &ast::Function, order: &[Typed], binder: &ExprBinder<
     Ok(())
 }
 
-/// Whether values have the type over a window that they have without.
-fn is_kept(ty: &ColumnType) -> bool {
-    !matches!(
-        ty.wire,
-        WireType::Tiny
-            | WireType::Short
-            | WireType::Int24
-            | WireType::Long
-            | WireType::Year
-            | WireType::String
-    )
-}
-
-/// The type of a value over a window: BIGINT of all integers, VARCHAR of CHAR.
-fn widened(mut ty: ColumnType) -> ColumnType {
-    if !is_kept(&ty) {
-        ty.wire = match ty.wire {
-            WireType::String => WireType::VarString,
-            _ => WireType::LongLong,
-        };
-    }
-    ty
+/// The type of a value over a window, which goes through a temporary table.
+fn widened(ty: ColumnType) -> ColumnType {
+    ty.as_value().in_temporary_table()
 }
 
 fn wrong_arguments(name: &str) -> Error {

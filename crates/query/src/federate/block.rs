@@ -100,7 +100,7 @@ impl Binder<'_> {
         let order = Ordering { by: order_of(query)?, limit: limit_of(query)? };
         // The server warns of names that it finds ambiguous.
         let eval = EvalContext::default();
-        let names = Names { scope: &scope, items: &items, eval: &eval };
+        let names = Names::new(&scope, &items, &eval);
         let clauses = names.clauses(select, order.by)?;
         let link = link.clone();
         let reads = self.reads(query)?;
@@ -345,6 +345,7 @@ impl Binder<'_> {
             committed: false,
             buffer_whole_range: true,
             expected: columns.iter().map(|column| column.ty).collect::<Vec<ColumnType>>(),
+            memory: self.context.memory.clone(),
         };
         Ok((request, split.how.clone()))
     }

@@ -57,7 +57,7 @@ impl Binder<'_> {
             let Some(scope) = self.known_scope(link, select).await? else { return Ok(None) };
             let items = items(select, &scope, self.parsed.names(select))?;
             let eval = EvalContext::default();
-            let names = Names { scope: &scope, items: &items, eval: &eval };
+            let names = Names::new(&scope, &items, &eval);
             let clauses = names.clauses(select, &[])?;
             let values: Vec<Typed> = items
                 .iter()

@@ -5,12 +5,16 @@ use pelorus_link::{Link, SessionSettings};
 use pelorus_sql::Mode;
 use pelorus_sql::lexer::{Lexer, server_text};
 
+/// Schemas in which a server shows its inside.
+const SYSTEM_SCHEMAS: [&str; 2] = ["performance_schema", "sys"];
+
 /// Functions that change or show more than tables; a session that only reads may not call them on a
 /// server, whose READ ONLY transactions allow it.
 const NOT_FOR_READERS: [&str; 5] =
     ["GET_LOCK", "LOAD_FILE", "RELEASE_ALL_LOCKS", "RELEASE_LOCK", "SETVAL"];
 
 /// Makes the text of a statement for a server, from the tokens that it was judged by.
+/// `reads_system_schemas` is for queries where those of this server are shown.
 ///
 /// # Errors
 /// 1064 for text that is not made of tokens; 1235 for names of databases that are not shown here,
@@ -20,13 +24,15 @@ pub async fn text_for_server(
     settings: &SessionSettings,
     sql: &str,
     mode: Mode,
+    reads_system_schemas: bool,
 ) -> Result<String> {
     let found = Found::of(sql, mode);
     for function in &found.called {
         check_function(function, settings)?;
     }
     for name in &found.qualifiers {
-        if link.hides(name).await? {
+        let is_read = reads_system_schemas && is_one_of(name, &SYSTEM_SCHEMAS);
+        if !is_read && link.hides(name).await? {
             return Err(Error::unsupported(format_args!(
                 "the name `{name}` in a statement for server '{}': its database of that name is not \
                  shown here",

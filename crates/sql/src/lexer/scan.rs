@@ -1,9 +1,10 @@
 //! The scanner: one token after the other.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::{Token, TokenKind};
-use crate::Mode;
+use crate::{Mode, stop};
 
 /// Reads tokens; an iterator.
 #[derive(Clone, Debug)]
@@ -21,6 +22,12 @@ pub struct Lexer<'a> {
     ended: bool,
     /// The comments in front of the last token, and the marks of executable ones.
     comments: Vec<Range<usize>>,
+    /// The rest is not wanted; `bytes` ends here.
+    stopped: bool,
+    /// Tokens and comments until [`stop`] is asked again.
+    unasked: u32,
+    /// Where each mark like `$tag$` stands the last time, once one was met.
+    marks: Option<HashMap<&'a [u8], usize>>,
 }
 
 /// Words after which `/*+` begins a hint rather than a comment.
@@ -57,6 +64,9 @@ impl<'a> Lexer<'a> {
             hint_may_follow: false,
             ended: false,
             comments: Vec::new(),
+            stopped: false,
+            unasked: stop::TOKENS,
+            marks: None,
         }
     }
 
@@ -88,6 +98,46 @@ impl<'a> Lexer<'a> {
     fn skip_while(&mut self, test: impl Fn(u8) -> bool) {
         while self.at < self.bytes.len() && test(self.bytes[self.at]) {
             self.at += 1;
+            self.ask_at_byte(self.at);
+        }
+    }
+
+    /// Ends the text at a place if the rest is not wanted: no more than an invalid token comes then.
+    fn ask(&mut self, at: usize) {
+        if stop::is_asked() {
+            self.stopped = true;
+            self.bytes = self.bytes.get(..at).unwrap_or(self.bytes);
+        }
+    }
+
+    fn ask_at_byte(&mut self, at: usize) {
+        if at.is_multiple_of(stop::BYTES) {
+            self.ask(at);
+        }
+    }
+
+    fn ask_at_token(&mut self) {
+        self.unasked -= 1;
+        if self.unasked == 0 {
+            self.unasked = stop::TOKENS;
+            self.ask(self.at);
+        }
+    }
+
+    /// Where something stands next, from a place on; as a distance from it.
+    fn find(&mut self, from: usize, what: &[u8]) -> Option<usize> {
+        let mut at = from;
+        loop {
+            let rest = self.bytes.get(at..)?;
+            let part = &rest[..rest.len().min(stop::BYTES + what.len() - 1)];
+            if let Some(found) = part.windows(what.len()).position(|window| window == what) {
+                return Some(at - from + found);
+            }
+            if part.len() == rest.len() {
+                return None;
+            }
+            at += stop::BYTES;
+            self.ask(at);
         }
     }
 
@@ -95,6 +145,7 @@ impl<'a> Lexer<'a> {
     fn skip_blanks(&mut self) -> Option<Token> {
         self.comments.clear();
         loop {
+            self.ask_at_token();
             self.skip_while(|byte| byte.is_ascii_whitespace() || byte == 0x0b);
             let start = self.at;
             if self.peek(0) == b'#' || self.at_dash_comment() {
@@ -164,19 +215,21 @@ impl<'a> Lexer<'a> {
                 return None;
             }
             if self.rest().starts_with(b"/*") {
-                match find(self.bytes.get(self.at + 2..).unwrap_or_default(), b"*/") {
+                match self.find(self.at + 2, b"*/") {
                     Some(length) => self.at += length + 4,
                     None => break,
                 }
+                self.ask_at_token();
             } else {
                 self.at += 1;
+                self.ask_at_byte(self.at);
             }
         }
         Some(self.invalid(start))
     }
 
     fn finish_comment(&mut self, start: usize, kind: TokenKind) -> Token {
-        match find(self.bytes.get(start + 2..).unwrap_or_default(), b"*/") {
+        match self.find(start + 2, b"*/") {
             Some(length) => {
                 self.at = start + 2 + length + 2;
                 Token { kind, start, end: self.at }
@@ -203,6 +256,7 @@ impl<'a> Lexer<'a> {
         while self.at < self.bytes.len() {
             let byte = self.bytes[self.at];
             self.at += 1;
+            self.ask_at_byte(self.at);
             if byte == b'\\' && escapes {
                 self.at += 1;
             } else if byte == quote {
@@ -351,8 +405,14 @@ impl<'a> Lexer<'a> {
         if rest.get(tag) != Some(&b'$') {
             return false;
         }
-        let (mark, body) = self.rest().split_at(tag + 2);
-        match find(body, mark) {
+        let mark = &self.rest()[..tag + 2];
+        let bytes = self.bytes;
+        // Else every mark without an end would be looked for up to the end of the text.
+        let last = *self.marks.get_or_insert_with(|| last_marks(bytes)).get(mark).unwrap_or(&0);
+        if last < start + mark.len() {
+            return false;
+        }
+        match self.find(start + mark.len(), mark) {
             Some(length) => {
                 self.at = start + length + 2 * mark.len();
                 true
@@ -391,7 +451,7 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         if start >= self.bytes.len() {
             self.ended = true;
-            if self.in_comment {
+            if self.in_comment || self.stopped {
                 return Some(self.invalid(start));
             }
             return None;
@@ -460,6 +520,18 @@ fn is_plain_hint(hint: &str) -> bool {
     open.is_none() && !inner.contains("/*")
 }
 
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack.windows(needle.len()).position(|window| window == needle)
+/// Where each mark like `$tag$` stands the last time.
+fn last_marks(bytes: &[u8]) -> HashMap<&[u8], usize> {
+    let mut marks = HashMap::new();
+    let mut open = None;
+    for (at, &byte) in bytes.iter().enumerate() {
+        if byte == b'$' {
+            if let Some(start) = open.replace(at) {
+                marks.insert(&bytes[start..=at], start);
+            }
+        } else if !is_name_byte(byte) {
+            open = None;
+        }
+    }
+    marks
 }

@@ -4,8 +4,8 @@ use pelorus_error::{Code, Error};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 use super::{MAX_DEPTH, Unparsed, words};
-use crate::Mode;
 use crate::lexer::{self, Token, TokenKind};
+use crate::{Mode, stop};
 
 pub(crate) type Result<T> = std::result::Result<T, Unparsed>;
 
@@ -17,6 +17,8 @@ pub(crate) struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
+    /// Levels until [`stop`] is asked again.
+    unasked: u32,
     /// How high the highest tree is that was built since the last look.
     pub(crate) height: usize,
     /// The names of the columns of every `SELECT`, in order of their first words.
@@ -37,7 +39,8 @@ impl<'a> Parser<'a> {
             return Err(Unparsed { error, at: last.start });
         }
         let names = Vec::new();
-        Ok(Self { sql, mode, tokens, at: 0, depth: 0, height: 0, names, versions: false })
+        let unasked = stop::TOKENS;
+        Ok(Self { sql, mode, tokens, at: 0, depth: 0, unasked, height: 0, names, versions: false })
     }
 
     pub(crate) fn placeholders(&self) -> usize {
@@ -83,6 +86,13 @@ impl<'a> Parser<'a> {
     pub(crate) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= MAX_DEPTH {
             return self.unsupported("such deep nesting");
+        }
+        self.unasked -= 1;
+        if self.unasked == 0 {
+            self.unasked = stop::TOKENS;
+            if stop::is_asked() {
+                return Err(Unparsed { error: Error::interrupted(), at: 0 });
+            }
         }
         self.depth += 1;
         let result = read(self);

@@ -87,7 +87,7 @@ fn is_waste(usage: Usage, manifest: u64, least: u64) -> bool {
 }
 
 /// Whether a data file that is at rest holds more of what nobody reads than is worth keeping.
-pub(super) fn holds_more(table: &Table) -> bool {
+pub(crate) fn holds_more(table: &Table) -> bool {
     is_waste(table.file.blocks.usage(), table.file.manifest_bytes(), WASTE_BYTES / 32)
 }
 

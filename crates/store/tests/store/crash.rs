@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pelorus_env::{Disk as _, Fault, Open, SimDisk, SyncFailure, Tear, scaled};
 use pelorus_error::{Code, Error};
-use pelorus_store::{Commit, Database, Mode, TableId};
+use pelorus_store::{Commit, Database, Mode, Options, TableId};
 
 use crate::harness::{Content, Machine, commit, options, put, read, remove, row, schema};
 
@@ -230,35 +230,46 @@ fn failed_writes_lose_nothing() {
     }
 }
 
+/// The options of a database whose log keeps space, as usual.
+fn roomy() -> Options {
+    let mut roomy = options();
+    roomy.log.reserve_bytes = 256 << 10;
+    roomy
+}
+
+/// A machine whose disk a database has filled, with its tables and the content of the first.
+fn full(seed: u64) -> (Machine, Vec<TableId>, Content) {
+    let machine = Machine::new(seed);
+    let database = machine.open_with(roomy()).unwrap();
+    let tables: Vec<TableId> =
+        (0..4).map(|_| database.create_table(schema(), b"t").unwrap()).collect();
+    let mut content = Content::new();
+    for round in 0..8 {
+        let rows: Vec<_> = (0..400).map(|k| ((k % 3, k + 400 * round), row(round + k))).collect();
+        for &table in &tables {
+            commit(&database, vec![put(table, &rows, Mode::Replace)]).unwrap();
+        }
+        content.extend(rows);
+        while database.maintain().unwrap() {}
+    }
+    machine.disk.set_capacity(Some(machine.disk.used()));
+    let refused = (0..2000).any(|k| {
+        let rows = [((1, 5000 + k), row(k))];
+        let done = commit(&database, vec![put(tables[0], &rows, Mode::Insert)]);
+        content.extend(done.is_ok().then(|| rows[0].clone()));
+        done.is_err()
+    });
+    assert!(refused, "the disk was never full");
+    (machine, tables, content)
+}
+
 /// What fails on a full disk takes nothing of what is kept for those who free more; a start needs no
-/// space, and what a table had is there for others once it is dropped.
+/// space, and what a table had is there for others as soon as it is dropped.
 #[test]
 fn a_full_disk_is_opened_and_tables_are_dropped_whatever_has_failed_there() {
-    let mut limits = options();
-    limits.log.reserve_bytes = 256 << 10;
     for (seed, restarts) in (0..scaled(6)).flat_map(|seed| [1, 6].map(|it| (u64::from(seed), it))) {
-        let machine = Machine::new(seed);
-        let mut database = machine.open_with(limits.clone()).unwrap();
-        let tables: Vec<TableId> =
-            (0..4).map(|_| database.create_table(schema(), b"t").unwrap()).collect();
-        let mut content = Content::new();
-        for round in 0..8 {
-            let rows: Vec<_> =
-                (0..400).map(|k| ((k % 3, k + 400 * round), row(round + k))).collect();
-            for &table in &tables {
-                commit(&database, vec![put(table, &rows, Mode::Replace)]).unwrap();
-            }
-            content.extend(rows);
-            while database.maintain().unwrap() {}
-        }
-        machine.disk.set_capacity(Some(machine.disk.used()));
-        let refused = (0..2000).any(|k| {
-            let rows = [((1, 5000 + k), row(k))];
-            let done = commit(&database, vec![put(tables[0], &rows, Mode::Insert)]);
-            content.extend(done.is_ok().then(|| rows[0].clone()));
-            done.is_err()
-        });
-        assert!(refused, "the disk was never full");
+        let (machine, tables, mut content) = full(seed);
+        let mut database = machine.open_with(roomy()).unwrap();
         for (at, table) in tables.iter().cycle().take(8).enumerate() {
             let error = database.optimize(*table).err().or(database.checkpoint().err());
             assert!(error.is_none_or(|it| it.code() == Code::DiskFull), "{seed}: {at}");
@@ -270,17 +281,82 @@ fn a_full_disk_is_opened_and_tables_are_dropped_whatever_has_failed_there() {
         for _ in 0..restarts {
             drop(database);
             machine.disk.crash_with(Tear::Everything);
-            database = machine.open_with(limits.clone()).unwrap();
+            database = machine.open_with(roomy()).unwrap();
             let _ = database.maintain();
         }
         assert_eq!(read(&database.snapshot(), tables[0]).unwrap(), content, "{seed}");
-        for &table in &tables[1..] {
+        for (k, &table) in (9000..).zip(&tables[1..]) {
             database.drop_table(table).unwrap();
+            let _ = database.maintain();
+            commit(&database, vec![put(tables[0], &[((1, k), row(1))], Mode::Insert)]).unwrap();
+            content.insert((1, k), row(1));
         }
-        commit(&database, vec![put(tables[0], &[((1, 9000), row(1))], Mode::Insert)]).unwrap();
-        content.insert((1, 9000), row(1));
         assert_eq!(read(&database.snapshot(), tables[0]).unwrap(), content, "{seed}");
     }
+}
+
+/// Tables are dropped on a full disk, and rows are written to the first one after each drop; says how
+/// many of them are certainly gone, and what was acknowledged of the first.
+fn drops(
+    database: &Arc<Database>,
+    tables: &[TableId],
+    done: &mut (usize, Content),
+) -> Result<(), Error> {
+    for (at, &table) in tables[1..3].iter().enumerate() {
+        database.drop_table(table)?;
+        done.0 = at + 1;
+        let rows = [((1, 9000 + i64::try_from(at).unwrap()), row(1))];
+        commit(database, vec![put(tables[0], &rows, Mode::Insert)])?;
+        done.1.extend(rows);
+        // There may be no room for it.
+        if let Err(error) = database.maintain().and_then(|_| database.checkpoint())
+            && error.code() != Code::DiskFull
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_machine_that_stops_on_a_full_disk_is_started_there_and_has_lost_nothing() {
+    let (mut points, mut is_done) = (0, false);
+    let (full, tables, before) = full(4);
+    for at in (0..).step_by(if scaled(1) > 1 { 1 } else { 5 }) {
+        for (seed, tear) in (7 * at..).zip(Tear::ALL) {
+            let machine = Machine::with(full.disk.fork(seed), seed);
+            let database = machine.open_with(roomy()).unwrap();
+            machine.disk.fail_after(at, Fault::Crash);
+            let mut done = (0, before.clone());
+            let result = drops(&database, &tables, &mut done);
+            is_done = machine.disk.clear_faults() > 0;
+            assert_eq!(result.is_ok(), is_done);
+            drop(database);
+            machine.disk.crash_with(tear);
+            let what = format!("crash at {at}, {tear:?}");
+            let database = machine.open_with(roomy());
+            let database = database.unwrap_or_else(|error| panic!("{what}: {error}"));
+            let found = read(&database.snapshot(), tables[0]).unwrap();
+            let more: Vec<_> = found.keys().filter(|key| !done.1.contains_key(key)).collect();
+            assert!(done.1.iter().all(|(key, row)| found.get(key) == Some(row)), "{what}");
+            assert!(more.len() <= 1, "{what}: {more:?}");
+            assert!(tables[1..=done.0].iter().all(|id| database.table(*id).is_none()), "{what}");
+            for (k, &table) in (9900..).zip(&tables[1..]) {
+                if database.table(table).is_some() {
+                    let dropped = database.drop_table(table);
+                    dropped.unwrap_or_else(|error| panic!("{what}: {error}"));
+                }
+                let rows = [((1, k), row(1))];
+                let written = commit(&database, vec![put(tables[0], &rows, Mode::Insert)]);
+                written.unwrap_or_else(|error| panic!("{what}: {error}"));
+            }
+            points += 1;
+        }
+        if is_done {
+            break;
+        }
+    }
+    assert!(points > 100, "{points}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The actions of an `ALTER TABLE` on a definition.
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_functions::assign::Policy;
 use pelorus_sql::ast::Expr;
 use pelorus_sql::statement::TableName;
 use pelorus_sql::table::{
@@ -10,7 +11,7 @@ use pelorus_sql::table::{
 
 use super::partitions::not_partitioned;
 use crate::mirror::is_hidden;
-use crate::native::check::{duplicate_column, duplicate_key_name};
+use crate::native::check::{blob_default, duplicate_column, duplicate_key_name, is_blob};
 use crate::native::ddl::Definer;
 use crate::native::definition::{NativeDef, table_collation};
 use crate::native::rules;
@@ -388,11 +389,27 @@ impl<'d> Draft<'d> {
     fn set_default(&mut self, name: &str, default: Option<&ColumnDefault>) -> Result<()> {
         let at = self.column_that_was(name)?;
         let mut column = self.definition.columns[at].clone();
+        if default.is_some() && column.generated.is_some() {
+            return Err(rules::not_of_generated("DEFAULT"));
+        }
+        if matches!(default, Some(ColumnDefault::Literal(_)))
+            && is_blob(column.data_type.base)
+            && !is_hidden(&self.def.database)
+        {
+            // Not even NULL, which they have as a default where nothing is said.
+            return Err(blob_default(&column.name));
+        }
         let is_dropped = default.is_none() && column.nullable == Some(true);
         column.default = match is_dropped && column.generated.is_none() {
             true => Some(ColumnDefault::Dropped),
             false => default.map(as_literal),
         };
+        if matches!(default, Some(ColumnDefault::Expression(_))) {
+            // A literal in parentheses is looked at strictly in every mode.
+            let (_, target) = types::column(&self.def.name, &column, self.def.collation)?;
+            let strict = Policy { strict: true, ..self.definer.policy() };
+            types::constant_under(&column, &target, self.def.mode, &strict)?;
+        }
         self.definition.columns[at] = self.settled(&column)?;
         Ok(())
     }
@@ -430,13 +447,25 @@ impl<'d> Draft<'d> {
     /// say so from now on.
     fn use_collation(&mut self, new: pelorus_types::Collation, convert: bool) -> Result<()> {
         let was = self.def.collation;
-        for column in &mut self.definition.columns {
+        for (column, origin) in self.definition.columns.iter_mut().zip(&self.origins) {
             let data_type = &mut column.data_type;
             if !data_type.base.is_text() {
                 continue;
             }
             if convert {
-                (data_type.charset, data_type.collation) = (None, None);
+                let old =
+                    origin.map(|at| (&self.def.definition.columns[at], &self.def.targets[at]));
+                if let Some((before, target)) = old
+                    && before.data_type == *data_type
+                    && target.ty.collation.bytes_per_char() < new.bytes_per_char()
+                {
+                    data_type.base = with_room(data_type.base);
+                }
+                // What a column says itself it goes on to say.
+                if data_type.charset.is_some() || data_type.collation.is_some() {
+                    data_type.charset = Some(new.charset().to_owned());
+                    data_type.collation = Some(new.name());
+                }
             } else if data_type.charset.is_none() && data_type.collation.is_none() && new != was {
                 data_type.charset = Some(was.charset().to_owned());
                 data_type.collation = Some(was.name());
@@ -587,7 +616,16 @@ impl<'d> Draft<'d> {
     }
 }
 
-/// Error 3821.
+/// The TEXT type that holds as many characters of a charset that takes more bytes for them.
+fn with_room(base: Base) -> Base {
+    match base {
+        Base::TinyText => Base::Text,
+        Base::Text => Base::MediumText,
+        Base::MediumText => Base::LongText,
+        other => other,
+    }
+}
+
 /// A default of `ALTER COLUMN ... SET DEFAULT`: a literal is one in parentheses, too.
 fn as_literal(default: &ColumnDefault) -> ColumnDefault {
     match default {
@@ -598,6 +636,7 @@ fn as_literal(default: &ColumnDefault) -> ColumnDefault {
     }
 }
 
+/// Error 3821.
 fn unknown_check(name: &str) -> Error {
     let text = format!("Check constraint '{name}' is not found in the table.");
     Error::new(Code::NoSuchCheck, text)

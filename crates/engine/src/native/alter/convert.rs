@@ -9,8 +9,8 @@ use pelorus_functions::assign::Target;
 use pelorus_types::collation::UTF8MB4_BIN;
 use pelorus_types::{ColumnType, Flags, WireType};
 
-/// Characters that the longest number takes.
-const DIGITS_MAX: u32 = 80;
+/// Characters that the longest number takes: a DOUBLE of 309 digits with 30 more after the point.
+const DIGITS_MAX: u32 = 345;
 
 /// Whether every value of one column is a value of another. `fixed` says that the bytes of the
 /// column decide where rows are, so that its collation cannot change.
@@ -32,12 +32,23 @@ pub(super) fn is_odd(from: &ColumnType, to: &ColumnType) -> bool {
     }
 }
 
-/// Whether MySQL's `ALTER TABLE` goes by the text that a number is shown as: to a member of an ENUM
-/// or SET, where an `INSERT` takes the number of the member, and to a text where zeros stand in
-/// front that an expression does not see.
+/// Whether MySQL's `ALTER TABLE` goes by the text that a number is shown as: to a date or time, to JSON
+/// and to a member of an ENUM or SET, where an `INSERT` goes by the number, and to a text where an
+/// expression does not see how the column shows it: with zeros in front, with the digits of a FLOAT or
+/// those that are fixed.
 pub(super) fn is_by_text(from: &ColumnType, to: &ColumnType) -> bool {
-    let to_text = to.is_string() && to.wire != WireType::Json;
-    is_exact(from) && (is_listed(to) || to_text && zeros(from) > 0)
+    let is_read = to.is_temporal() || to.wire == WireType::Json;
+    if from.is_float() {
+        return is_read || to.is_string() && !is_listed(to);
+    }
+    is_exact(from) && (is_read || is_listed(to) || to.is_string() && zeros(from) > 0)
+}
+
+/// Texts as times are made of them: an empty one is the time zero.
+pub(super) fn without_empty(texts: &ArrayRef) -> Option<ArrayRef> {
+    let texts = texts.as_string_opt::<i32>()?;
+    let filled = texts.iter().map(|text| text.map(|it| if it.is_empty() { "0" } else { it }));
+    Some(Arc::new(filled.collect::<StringArray>()))
 }
 
 /// The texts that numbers are shown as, and their type.
@@ -239,6 +250,11 @@ mod tests {
         assert!(is_by_text(&padded, &ty) && is_by_text(&padded, &listed));
         assert!(is_by_text(&plain, &listed) && !is_by_text(&plain, &ty));
         assert!(!is_by_text(&number(WireType::Bit).ty, &listed));
+        assert!(is_by_text(&number(WireType::Float).ty, &ty));
+        assert!(!is_by_text(&number(WireType::Double).ty, &plain));
+        for to in [WireType::Date, WireType::Time, WireType::Json] {
+            assert!(is_by_text(&plain, &number(to).ty));
+        }
         assert!(!is_odd(&number(WireType::Year).ty, &listed));
         assert!(is_odd(&number(WireType::Double).ty, &listed));
     }

@@ -2,10 +2,11 @@
 //! begin from are those of the table as it was, whatever other actions make of them.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::table::{AlterAction, KeyTarget};
+use pelorus_sql::table::{AlterAction, ColumnDefinition, KeyTarget};
 
 use super::actions::Draft;
-use crate::native::check::duplicate_column;
+use crate::mirror::is_hidden;
+use crate::native::check::{duplicate_column, has_beginning};
 use crate::native::refer::rename_referred;
 
 /// When an action takes effect, as in MySQL: what goes is gone before names change, and all names
@@ -50,15 +51,58 @@ impl Draft<'_> {
     /// What an action names and is not there, or is there already; 1235 for what native tables do
     /// not do.
     pub(super) fn apply_all(&mut self, actions: &[AlterAction]) -> Result<()> {
+        self.check_once(actions)?;
         let mut ordered: Vec<&AlterAction> = actions.iter().collect();
         ordered.sort_by_key(|action| turn(action));
         let (first, rest) = ordered.split_at(ordered.partition_point(|it| turn(it) < Turn::Rest));
         first.iter().try_for_each(|action| self.apply(action))?;
         self.rename_columns(actions)?;
         rest.iter().try_for_each(|action| self.apply(action))?;
+        self.widen_keys();
         if self.definition.columns.is_empty() {
             let text = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
             return Err(Error::new(Code::CannotRemoveAllColumns, text));
+        }
+        Ok(())
+    }
+
+    /// Keys of the beginnings of columns that have another type now, of which no such part can be taken,
+    /// are keys of the whole columns.
+    fn widen_keys(&mut self) {
+        let before = &self.def.definition.columns;
+        let columns = self.definition.columns.iter().zip(&self.origins);
+        let changed: Vec<&ColumnDefinition> = columns
+            .filter(|(column, origin)| {
+                origin.is_some_and(|at| before[at].data_type != column.data_type)
+            })
+            .map(|(column, _)| column)
+            .collect();
+        for part in self.definition.keys.iter_mut().flat_map(|key| &mut key.parts) {
+            let KeyTarget::Column(name) = &part.target else { continue };
+            let column = changed.iter().find(|it| it.name.eq_ignore_ascii_case(name));
+            part.length =
+                part.length.filter(|length| column.is_none_or(|it| has_beginning(it, *length)));
+        }
+    }
+
+    /// Refuses two actions that define or rename one column, as MySQL does: the second one does not
+    /// find it any more.
+    fn check_once(&self, actions: &[AlterAction]) -> Result<()> {
+        let mut seen: Vec<&str> = Vec::new();
+        for action in actions {
+            let name = match action {
+                AlterAction::ModifyColumn { column, .. } => &column.name,
+                AlterAction::ChangeColumn { from: name, .. }
+                | AlterAction::RenameColumn(name, _)
+                | AlterAction::ColumnDefault(name, _)
+                | AlterAction::ColumnVisible(name, _) => name,
+                _ => continue,
+            };
+            if seen.iter().any(|it| it.eq_ignore_ascii_case(name)) && !is_hidden(&self.def.database)
+            {
+                return Err(self.unknown_column(name));
+            }
+            seen.push(name);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use pelorus_sql::table::{Expression, TableDefinition};
 use pelorus_store::StoredColumn;
 use pelorus_types::{Flags, WireType};
 
+use super::dates::OddDates;
 use super::{convert, copies, filler};
 use crate::native::ddl::Definer;
 use crate::native::definition::{DefaultValue, Derived, NativeDef};
@@ -41,6 +42,8 @@ pub(super) struct Plan {
     pub(super) counts: bool,
     /// Columns of the old table that must have no NULL (1138).
     pub(super) not_null: Vec<usize>,
+    /// Dates that rows must not have.
+    pub(super) odd_dates: Option<OddDates>,
 }
 
 impl Plan {
@@ -92,7 +95,7 @@ impl Plan {
                 && same_places(def, definition, derived, &sources)?
                 && !counts
                 && !is_checked;
-        Ok(Self { sources, keeps_rows, copies, counts, not_null })
+        Ok(Self { sources, keeps_rows, copies, counts, not_null, odd_dates: None })
     }
 
     /// The columns as the store has them; those that stay keep their numbers.

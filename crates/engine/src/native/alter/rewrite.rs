@@ -189,7 +189,8 @@ impl Definer {
     }
 
     /// Refuses the zero that rows would have in a new column of dates without default where the
-    /// session's `sql_mode` has no such dates. Of a table without rows nothing is said.
+    /// session's `sql_mode` has no such dates. Of a table without rows nothing is said, and of a
+    /// TIMESTAMP neither.
     pub(super) fn check_added(
         &self,
         def: &NativeDef,
@@ -201,7 +202,7 @@ impl Definer {
             let target = &derived.targets[at];
             let zero = match target.ty.wire {
                 WireType::Date => "0000-00-00",
-                WireType::DateTime | WireType::Timestamp => "0000-00-00 00:00:00",
+                WireType::DateTime => "0000-00-00 00:00:00",
                 _ => continue,
             };
             let is_zero = matches!(source, Source::Constant(_))

@@ -16,6 +16,7 @@ use pelorus_types::{Column, ColumnType, Flags, WireType};
 
 use super::convert;
 use super::plan::{Plan, Source, not_computed};
+use crate::mirror::is_hidden;
 use crate::native::definition::{Derived, NativeDef};
 use crate::native::expression::RowExpression;
 use crate::native::rules::{self, Rules};
@@ -169,15 +170,18 @@ impl<'a> Maker<'a> {
         let mut computed = Vec::new();
         for (at, source) in plan.sources.iter().enumerate() {
             let Source::Computed(expression) = source else { continue };
-            let bound = RowExpression::of_default(
+            let bound = RowExpression::of_column(
                 &expression.tree,
                 &old.name,
                 (targets, old.mode),
                 Arc::clone(context),
+                &targets[at],
             );
             computed.push((at, bound.map_err(|_| not_computed(&targets[at].name))?));
         }
-        let policy = Policy { nulls: NullRule::Alter, ..policy };
+        // Of a TIMESTAMP that cannot be NULL any more, NULL becomes the moment of the statement.
+        let null_is_now = policy.null_is_now || !is_hidden(&old.database);
+        let policy = Policy { nulls: NullRule::Alter, null_is_now, ..policy };
         let rules = Rules::of(definition, targets, old.mode, context)?;
         Ok(Self { old, targets, plan, policy, computed, rules })
     }
@@ -185,6 +189,7 @@ impl<'a> Maker<'a> {
     /// Whether values can be refused or leave a warning, which name a row.
     pub(super) fn tells_rows(&self) -> bool {
         self.rules.has_checks()
+            || self.plan.odd_dates.is_some()
             || self
                 .plan
                 .sources
@@ -228,7 +233,7 @@ impl<'a> Maker<'a> {
         for (at, source) in self.plan.sources.iter().enumerate() {
             let target = &self.targets[at];
             let assigned = match source {
-                Source::Kept(from) => untouched(&old[*from]),
+                Source::Kept(from) => self.kept(&old[*from], target, &policy)?,
                 Source::Converted(from) => self.converted(*from, &old[*from], target, &policy)?,
                 Source::Constant(value) => repeated(value, &target.ty, rows, first)?,
                 Source::Computed(_) | Source::Numbered => {
@@ -239,7 +244,7 @@ impl<'a> Maker<'a> {
             columns.push(assigned.array);
         }
         for (at, expression) in &self.computed {
-            let policy = Policy { nulls: NullRule::Refuse, ..policy };
+            let policy = Policy { nulls: NullRule::Replace, null_is_now: false, ..policy };
             let assigned = self.computed(expression, &columns, &self.targets[*at], &policy)?;
             warnings.add(assigned.warnings, assigned.warning_count);
             columns[*at] = assigned.array;
@@ -252,6 +257,23 @@ impl<'a> Maker<'a> {
             }
         }
         Ok(Made { columns, warnings })
+    }
+
+    /// The values of a column as they are. Dates are stored again where MySQL copies the rows, which may
+    /// be refused or leave warnings.
+    fn kept(
+        &self,
+        array: &ArrayRef,
+        target: &Target,
+        policy: &Policy,
+    ) -> Result<Assigned, Failure> {
+        let odd = self.plan.odd_dates.filter(|_| target.ty.is_date());
+        if !odd.is_some_and(|odd| odd.any(array)) {
+            return Ok(untouched(array));
+        }
+        let shown = self.shown(array, &target.ty).map_err(|error| failed(error, policy))?;
+        let assigned = assign_array(target, policy, &shown, &target.ty)?;
+        Ok(Assigned { array: Arc::clone(array), ..assigned })
     }
 
     fn converted(
@@ -277,6 +299,11 @@ impl<'a> Maker<'a> {
         if convert::is_by_text(&source.ty, &target.ty) {
             let (texts, ty) = convert::texts(array, &source.ty).map_err(|it| failed(it, policy))?;
             return assign_array(target, policy, &texts, &ty);
+        }
+        if target.ty.wire == WireType::Time
+            && let Some(texts) = convert::without_empty(array)
+        {
+            return assign_array(target, policy, &texts, &source.ty);
         }
         let shown = self.shown(array, &source.ty).map_err(|error| failed(error, policy))?;
         assign_array(target, policy, &shown, &source.ty)

@@ -46,7 +46,8 @@ impl Scope<'_> {
                 self.negated(*negated, self.call("REGEXP", &[expr, pattern])?)
             }
             Expr::Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref())
+                let (operand, otherwise) = (operand.as_deref(), else_result.as_deref());
+                self.case(operand, conditions, otherwise, &|result| self.bind(result))
             }
             Expr::Cast { expr, data_type, .. } => self.cast(expr, data_type),
             Expr::Position { expr, r#in } => self.call("LOCATE", &[expr, r#in]),
@@ -68,11 +69,12 @@ impl Scope<'_> {
         }
     }
 
-    fn case(
+    pub(super) fn case(
         &self,
         operand: Option<&Expr>,
         conditions: &[CaseWhen],
         otherwise: Option<&Expr>,
+        bind: &dyn Fn(&Expr) -> Result<Node>,
     ) -> Result<Node> {
         let mut args = Vec::new();
         for when in conditions {
@@ -80,9 +82,9 @@ impl Scope<'_> {
                 Some(operand) => self.call("CASE =", &[operand, &when.condition])?,
                 None => self.bind(&when.condition)?,
             });
-            args.push(self.bind(&when.result)?);
+            args.push(bind(&when.result)?);
         }
-        args.extend(otherwise.map(|result| self.bind(result)).transpose()?);
+        args.extend(otherwise.map(bind).transpose()?);
         self.bound("CASE", args)
     }
 

@@ -1,6 +1,7 @@
 //! Assignments to the columns of rows, one after another as MySQL does it: a later one sees what an
 //! earlier one stored.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use arrow::array::{ArrayRef, BooleanArray};
@@ -194,14 +195,19 @@ impl Statement<'_> {
 
 /// How many assignments from the first on use no column that one of them assigned before.
 fn independent(sources: &[(usize, Source)], defaults: &[Default]) -> usize {
-    let uses_earlier = |at: usize| match &sources[at] {
-        (_, Source::Expression(_, used)) => {
-            sources[..at].iter().any(|(assigned, _)| used.contains(assigned))
-        }
-        // It may name any column. Of one that is assigned twice the second value stays.
-        (column, Source::Default) => matches!(defaults[*column], Default::Computed(_)),
+    let mut assigned = HashSet::new();
+    let uses_earlier = |(column, source): &(usize, Source)| {
+        let uses = match source {
+            Source::Expression(_, used) => used.iter().any(|column| assigned.contains(column)),
+            // It may name any column. Of one that is assigned twice the second value stays.
+            Source::Default => {
+                !assigned.is_empty() && matches!(defaults[*column], Default::Computed(_))
+            }
+        };
+        assigned.insert(*column);
+        uses
     };
-    (1..sources.len()).find(|&at| uses_earlier(at)).unwrap_or(sources.len())
+    sources.iter().position(uses_earlier).unwrap_or(sources.len())
 }
 
 /// Which rows differ in the columns that were assigned.

@@ -43,7 +43,8 @@ impl Direct {
                 return None;
             }
             let scope = (targets.as_slice(), mode);
-            let bound = RowExpression::of_default(&tree, &def.name, scope, Arc::clone(context));
+            let (context, target) = (Arc::clone(context), &def.targets[*column]);
+            let bound = RowExpression::of_column(&tree, &def.name, scope, context, target);
             // What an ENUM is in an expression depends on its members.
             let bound = bound.ok()?;
             let is_plain = bound.columns().iter().all(|&at| !is_listed(&targets[at].ty));

@@ -157,7 +157,7 @@ fn columns(table: &Definition, full: bool) -> Grid {
     for column in &table.columns {
         let mut row: Vec<Cell> = vec![column.name.into(), column.sql_type.as_str().into()];
         if full {
-            row.push(column.ty.is_string().then_some("utf8mb4_0900_ai_ci").into());
+            row.push(column.ty.is_string().then(|| column.ty.collation.name()).into());
         }
         let nullable = if column.ty.is_nullable() { "YES" } else { "NO" };
         row.extend([nullable.into(), "".into(), Cell::Null, "".into()]);

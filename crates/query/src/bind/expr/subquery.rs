@@ -47,6 +47,7 @@ impl ExprBinder<'_> {
             rows = subquery_of(plan);
         }
         let value = Typed::computed(Expr::ScalarSubquery(rows), column.value.ty.nullable());
+        let value = value.as_value();
         Ok(value.with_quotient(column.value.is_quotient()))
     }
 

@@ -21,6 +21,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReser
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 use pelorus_functions::comparison_keys;
 use pelorus_types::ColumnType;
@@ -44,6 +45,8 @@ pub(crate) struct GroupNumbers {
 #[derive(Debug)]
 pub(crate) struct TextGroups {
     types: Vec<ColumnType>,
+    /// What counts keys of dictionaries.
+    keys: Account,
     known: Mutex<Known>,
 }
 
@@ -72,8 +75,8 @@ type Member = Option<(String, Vec<u8>)>;
 
 impl TextGroups {
     /// No groups yet, of columns of these types.
-    pub(super) fn new(types: Vec<ColumnType>) -> Self {
-        Self { types, known: Mutex::default() }
+    pub(super) fn new(types: Vec<ColumnType>, keys: &Account) -> Self {
+        Self { types, keys: keys.clone(), known: Mutex::default() }
     }
 
     /// What is known from now on counts as memory of a query. Where it is run once more with other
@@ -255,7 +258,8 @@ impl Numberer {
         self.values.clear();
         let mut places = Some(1_u64);
         for (values, ty) in values.iter().zip(&self.groups.types) {
-            self.values.push((Arc::clone(values), comparison_keys(values, ty)?));
+            let keys = comparison_keys(values, ty, &self.groups.keys)?;
+            self.values.push((Arc::clone(values), keys));
             places = places.and_then(|places| places.checked_mul(values.len() as u64 + 1));
         }
         self.numbers = match places.map(usize::try_from) {
@@ -439,7 +443,7 @@ mod tests {
     fn groups(columns: usize) -> Arc<TextGroups> {
         let collation = Collation::default_of("utf8mb4").expect("a charset");
         let ty = ColumnType::new(WireType::VarString, collation, 80, 0);
-        Arc::new(TextGroups::new(vec![ty; columns]))
+        Arc::new(TextGroups::new(vec![ty; columns], &Account::unlimited()))
     }
 
     fn text(groups: &TextGroups, column: usize, number: usize) -> Option<String> {

@@ -1,0 +1,133 @@
+//! A full disk: what is given back, and who waits for that.
+//!
+//! The log has space ahead of its records for those that free more, and for the next ones
+//! ([`pelorus_log::Log::keep_space`]). While it lacks some, nothing is flushed or merged: that would take
+//! what a dropped table has just given back. Instead, files give up what they took ahead, and
+//! checkpoints are made, after which the log is cut and blocks that only older headers name are free.
+//! A commit for which there was no room waits for that and is tried once more.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pelorus_env::rare;
+use pelorus_error::{Code, Error, Result};
+
+use crate::database::{Database, go_on};
+use crate::maintain::{holds_more, unless_too_large};
+
+/// Checkpoints after which both headers of all files have everything, and the log and the blocks that
+/// were needed for the headers before are given back.
+const CHECKPOINTS: usize = 4;
+
+/// A commit waits no longer (microseconds) for room, nor is it looked for again before that.
+const PAUSE_MICROS: u64 = 1_000_000;
+
+/// Where nothing was written since it was looked for in vain, it is looked for again after this.
+const LONG_PAUSE_MICROS: u64 = 10 * PAUSE_MICROS;
+
+/// When room was looked for in vain the last time, and where the log ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tried {
+    micros: u64,
+    end: u64,
+}
+
+impl Database {
+    /// Takes the space that the log keeps; where there is none, makes room. Whether all of it is there.
+    ///
+    /// # Errors
+    /// As [`Self::checkpoint`].
+    pub(crate) fn keep_space(&self) -> Result<bool> {
+        if self.log.keep_space() {
+            return Ok(true);
+        }
+        rare("the disk has no room for the log");
+        self.release_tails();
+        if self.log.keep_space() {
+            return Ok(true);
+        }
+        let now = Tried { micros: self.elapsed(), end: self.log.end().0 };
+        if !self.is_worth_trying(now) {
+            return Ok(false);
+        }
+        let mut refused = None;
+        for _ in 0..CHECKPOINTS {
+            let done = self.checkpoint_where(|table| {
+                table.changed.load(Ordering::Acquire) > table.older_checkpoint()
+                    || holds_more(table)
+            });
+            unless_too_large(done, &mut refused)?;
+            if self.log.keep_space() {
+                rare("checkpoints make room for the log");
+                *self.work.tried.lock() = None;
+                return Ok(true);
+            }
+        }
+        refused.map_or(Ok(false), Err)
+    }
+
+    /// Whether it was long ago, or before something was written, that room was looked for in vain; from
+    /// now on it was now.
+    fn is_worth_trying(&self, now: Tried) -> bool {
+        let mut tried = self.work.tried.lock();
+        if let Some(last) = *tried {
+            let age = now.micros.saturating_sub(last.micros);
+            let pause = if now.end == last.end { LONG_PAUSE_MICROS } else { PAUSE_MICROS };
+            if age < pause {
+                return false;
+            }
+        }
+        *tried = Some(now);
+        true
+    }
+
+    /// Something was dropped: there may be room at once.
+    pub(crate) fn note_dropped(&self) {
+        *self.work.tried.lock() = None;
+        self.log.keep_space();
+        self.wake_maintenance();
+    }
+
+    /// Runs what needs room in the log; once more where there was none, after room was made if it can be.
+    ///
+    /// # Errors
+    /// Those of `run`, and 1317 when `stop` says so.
+    pub(crate) fn with_room<T>(
+        &self,
+        stop: &dyn Fn() -> bool,
+        mut run: impl FnMut() -> Result<T>,
+    ) -> Result<T> {
+        let is_full = |error: &Error| error.code() == Code::DiskFull;
+        let done = run();
+        if !done.as_ref().is_err_and(is_full) || self.failure().is_some() {
+            return done;
+        }
+        self.wait_for_room(stop)?;
+        run()
+    }
+
+    /// Lets maintenance make room, or makes it; returns when it was tried.
+    fn wait_for_room(&self, stop: &dyn Fn() -> bool) -> Result<()> {
+        let begun = self.elapsed();
+        let mut wanted = self.work.wanted.lock();
+        if !wanted.running {
+            drop(wanted);
+            // The commit says what is wrong.
+            self.keep_space().ok();
+            return Ok(());
+        }
+        // Of a whole round that began after this.
+        let round = wanted.rounds + 2;
+        while wanted.running
+            && !wanted.stop
+            && wanted.rounds < round
+            && self.elapsed().saturating_sub(begun) < PAUSE_MICROS
+        {
+            go_on(stop)?;
+            wanted.soon = true;
+            self.work.wake.notify_all();
+            self.work.done.wait_for(&mut wanted, Duration::from_millis(100));
+        }
+        Ok(())
+    }
+}

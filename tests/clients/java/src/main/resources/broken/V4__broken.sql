@@ -1,0 +1,2 @@
+INSERT INTO label VALUES ('before');
+INSERT INTO nothing VALUES (1);

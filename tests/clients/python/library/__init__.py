@@ -1,0 +1,1 @@
+"""The application that django_site.py runs."""
