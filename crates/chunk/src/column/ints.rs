@@ -195,12 +195,16 @@ impl Ints {
         selection: &mut Selection,
     ) {
         let hit = |row: usize| {
+            // The last word of a column has places for rows that are not there.
+            if !rows.contains(&row) {
+                return false;
+            }
             let integer = self.get(row);
             let value = match column.kind {
                 Kind::UInt64 => integer.cast_unsigned().into(),
                 _ => integer.into(),
             };
-            rows.contains(&row) && test.holds(value)
+            test.holds(value)
         };
         selection.retain(rows.clone(), |word| {
             let bits = |bits, row| bits << 1 | u64::from(hit(row));

@@ -1,6 +1,6 @@
 //! Selections and zone maps against a row-by-row evaluation that shares no code with them.
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Float64Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array};
 use arrow::datatypes::{DataType, i256};
 use pelorus_chunk::{
     CHUNK_ROWS, Codec, Encoded, Op, Predicate, Scalar, Selection, VECTOR_ROWS, may_match,
@@ -204,6 +204,20 @@ fn constants_of_another_sort_are_refused() {
     let number = Predicate::Compare(Op::Eq, Scalar::Int(1));
     assert!(opened.select(&number, 0..100, &mut Selection::all(99)).is_err());
     assert!(opened.select(&number, 0..101, &mut Selection::all(100)).is_err());
+}
+
+/// Each value is looked up in a list with more entries than the column has rows.
+#[test]
+fn lists_that_are_longer_than_the_column_select_as_row_by_row() {
+    for rows in [1, 10, 63, 64, 65, 100] {
+        let array: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values(0..rows));
+        let (_, opened) = encoded(&array);
+        let predicate = Predicate::In((0..500).map(|value| Scalar::Int(value * 3)).collect());
+        let length = usize::try_from(rows).unwrap();
+        let mut selection = Selection::all(length);
+        opened.select(&predicate, 0..length, &mut selection).unwrap();
+        assert_eq!(selection.count(), length.div_ceil(3), "{rows} rows");
+    }
 }
 
 /// A NaN lies between no two numbers, and yet is another than every number.
