@@ -46,7 +46,8 @@ codes! {
          its bytes.";
     /// The account may not use this database.
     DatabaseAccessDenied = 1044, b"42000", Denied,
-        "Ask an administrator to GRANT the privilege on the database.";
+        "Use an account that is not READ ONLY; on a linked server, GRANT the privilege to the \
+         link's account there.";
     /// Wrong user, host or password.
     AccessDenied = 1045, b"28000", Denied,
         "Check user, host and password; `docs/guides/lost-password.md` shows how to set a lost \
@@ -151,7 +152,7 @@ codes! {
         "Check the id with SHOW PROCESSLIST.";
     /// The connection belongs to another account.
     KillDenied = 1095, b"HY000", Denied,
-        "Connect as the same account, or as one that may use CONNECTION_ADMIN.";
+        "Connect as the same account, or as one that is not READ ONLY.";
     /// `*` without a FROM clause.
     NoTablesUsed = 1096, b"HY000", InvalidInput,
         "Add a FROM clause, or name the columns.";
@@ -205,7 +206,7 @@ codes! {
         "Create an account for the client's host.";
     /// `SET PASSWORD` for an account that does not exist.
     PasswordNoMatch = 1133, b"42000", NotFound,
-        "Check the account with SHOW GRANTS or in mysql.user.";
+        "Check the name and the host of the account.";
     /// The row's value count does not fit the column count.
     WrongValueCount = 1136, b"21S01", InvalidInput,
         "Give as many values as the statement names columns.";
@@ -217,10 +218,11 @@ codes! {
         "Add GROUP BY, aggregate the column, or wrap it in ANY_VALUE().";
     /// `SHOW GRANTS` or `SHOW CREATE USER` of an account that does not exist.
     NoSuchGrant = 1141, b"42000", NotFound,
-        "Check which accounts exist in mysql.user.";
+        "Check the name and the host of the account.";
     /// The account lacks a right on a table.
     TableAccessDenied = 1142, b"42000", Denied,
-        "Ask an administrator to GRANT the privilege on the table.";
+        "Use an account that is not READ ONLY; on a linked server, GRANT the privilege to the \
+         link's account there.";
     /// No table of this name.
     NoSuchTable = 1146, b"42S02", NotFound,
         "Check the name with SHOW TABLES; a mirror or table may have been dropped.";
@@ -280,7 +282,8 @@ codes! {
         "Run UNLOCK TABLES first.";
     /// A statement needs a right that the account lacks.
     SpecificAccessDenied = 1227, b"42000", Denied,
-        "Ask an administrator to GRANT one of the privileges that the message names.";
+        "Use an account that is not READ ONLY; on a linked server, GRANT the privilege to the \
+         link's account there.";
     /// A session variable was set as if it were a global one.
     LocalVariable = 1228, b"HY000", InvalidInput,
         "Use SET SESSION.";
@@ -467,7 +470,7 @@ codes! {
         "Choose another name, or ALTER SERVER.";
     /// No linked server of this name.
     NoSuchServer = 1477, b"HY000", NotFound,
-        "Check the name in information_schema.pelorus_servers.";
+        "Check the name with SHOW SERVERS.";
     /// A partition of RANGE or LIST without VALUES.
     PartitionNeedsValues = 1479, b"HY000", InvalidInput,
         "Give every partition its VALUES.";
