@@ -29,7 +29,7 @@ pub(crate) use kind::{Kind, case_kind, kind, operator_kind, pair_kind, text_kind
 use kind::{Listed, between_kind, in_kinds};
 pub(crate) use taken::{Taken, pair_complaints, taken_pair};
 
-/// Compares numbers as far as so many digits behind the point go.
+/// Compares numbers as far as so many digits after the point go.
 fn up_to(digits: u8, a: f64, b: f64) -> Ordering {
     let within = 5.0 / 10_f64.powi(i32::from(digits) + 1);
     if (a - b).abs() < within { Ordering::Equal } else { total(a, b) }

@@ -44,7 +44,7 @@ pub enum EqualityKey {
     /// Doubles of texts and of whole numbers. Where such a number has more digits than a double, a MySQL
     /// compares by all of them or not, as its plan has it: that is refused.
     RealOfTexts,
-    /// Doubles that were rounded to so many digits behind the point, or are near such a number: whole
+    /// Doubles that were rounded to so many digits after the point, or are near such a number: whole
     /// units of the last one.
     Fixed(u8),
     /// Packed dates.

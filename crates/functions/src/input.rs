@@ -401,7 +401,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// A number with so many digits behind the point: of one with fewer, no more digits than tell it from its
+/// A number with so many digits after the point: of one with fewer, no more digits than tell it from its
 /// neighbours.
 fn fixed(value: f64, digits: u8) -> String {
     let digits = usize::from(digits);

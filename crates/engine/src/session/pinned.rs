@@ -165,7 +165,7 @@ impl Session {
         }
         let link = self.link_for(&place, "LOCK TABLES", sql)?;
         if self.read_only {
-            // Who only reads keeps nobody from writing.
+            // A transaction that only reads does not block writes.
             return Err(self.denied_on("LOCK TABLES", tables.first()));
         }
         let outcome = self.on_pinned(&link, sql, format, false).await?;

@@ -84,7 +84,7 @@ impl Session {
         let mut context = self.context_over(&view, Some(Arc::clone(&mirrored)));
         context.options.select_limit = select_limit;
         match self.run_query(&context, sql, format).await {
-            // Begun anew or renamed since: what was planned may be over a part of the rows.
+            // Resynchronised or renamed since: the plan may be over a part of the rows.
             _ if !mirrored.holds() => tracing::debug!("a mirror has changed under a query"),
             Ok(rows) => {
                 mirrored.note_query();

@@ -21,7 +21,7 @@ use crate::global_read_lock::Change;
 use crate::handle::Stop;
 use crate::status::count;
 
-/// The global variables that let nobody write.
+/// The global variables that forbid writes.
 const READ_ONLY: [&str; 2] = ["super_read_only", "read_only"];
 
 /// Most characters of a statement that the list of sessions shows.

@@ -249,7 +249,7 @@ fn calls(sql: &str, tokens: &[Token]) -> Result<Vec<Call>> {
     Ok(calls)
 }
 
-/// The texts between the commas of a list, and the index behind its closing parenthesis.
+/// The texts between the commas of a list, and the index after its closing parenthesis.
 fn arguments(sql: &str, tokens: &[Token], first: usize) -> Result<(Vec<String>, usize)> {
     let mut arguments = Vec::new();
     let (mut depth, mut begin) = (0_usize, first);

@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Decimal,
     Real,
     /// The same, where numbers are equal that differ by less than half a unit of the last of so
-    /// many digits behind the point.
+    /// many digits after the point.
     Fixed(u8),
     Text(Rules),
     Bytes,
@@ -201,7 +201,7 @@ fn are_texts_and_days(left: &Arg, right: &Arg) -> bool {
     !is_known && (is_day(left) && right.ty.is_string() || is_day(right) && left.ty.is_string())
 }
 
-/// The digits behind the point of two numbers, of which one is a floating-point number, where both
+/// The digits after the point of two numbers, of which one is a floating-point number, where both
 /// are known. Columns of one type have been rounded to the same numbers.
 fn fixed_digits(left: &Arg, right: &Arg) -> Option<u8> {
     let digits = [left, right].map(|arg| shape::decimals(&arg.ty));
